@@ -1,0 +1,2 @@
+//! The `fabius` program.
+fn main() {}

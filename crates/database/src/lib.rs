@@ -1,0 +1,1 @@
+//! The embedded database: open, define, call, query, settle, close.

@@ -1,0 +1,1 @@
+//! Strict two-phase locking with wound-wait, the eager engine to compare with.

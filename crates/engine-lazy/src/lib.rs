@@ -1,0 +1,1 @@
+//! Lazy evaluation of transactions: stickies, now-phase, substantiation.

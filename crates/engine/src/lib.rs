@@ -1,0 +1,1 @@
+//! The contract every engine keeps, promises, counters, the serial oracle.

@@ -1,0 +1,1 @@
+//! Clock, random, disk: the real ones and their seeded simulated twins.

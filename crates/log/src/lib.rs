@@ -1,0 +1,1 @@
+//! What order calls came in: segments, group flush, recovery reading.

@@ -1,0 +1,1 @@
+//! Where rows live: version chains, indexes, snapshots, reclamation.

@@ -1,0 +1,185 @@
+//! The one error type of Fabius: what went wrong, in the shape PostgreSQL clients know.
+
+use std::fmt;
+
+/// A five-character SQLSTATE code (SQL:2016 part 2, 24.1; PostgreSQL appendix A).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SqlState(pub [u8; 5]);
+
+macro_rules! states {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)*) => {
+        impl SqlState { $( $(#[$doc])* pub const $name: SqlState = SqlState(*$code); )* }
+    };
+}
+states! {
+    /// A `require` that was not met, or `raise`.
+    RAISED = b"P0001";
+    /// A row that had to be there is not.
+    NO_SUCH_ROW = b"P0002";
+    /// A key that must be unique is there already.
+    UNIQUE_VIOLATION = b"23505";
+    /// Null where null is not allowed.
+    NOT_NULL_VIOLATION = b"23502";
+    /// A number outside its type's range.
+    OUT_OF_RANGE = b"22003";
+    /// Division by zero.
+    DIVISION_BY_ZERO = b"22012";
+    /// Text longer than its type allows.
+    TOO_LONG = b"22001";
+    /// Text that is not a value of the type asked for.
+    INVALID_TEXT = b"22P02";
+    /// A date or time that does not exist.
+    INVALID_DATETIME = b"22007";
+    /// An argument outside a function's domain.
+    INVALID_PARAMETER = b"22023";
+    /// Text that does not parse.
+    SYNTAX_ERROR = b"42601";
+    /// A table that does not exist.
+    UNDEFINED_TABLE = b"42P01";
+    /// A table, index or procedure that exists already.
+    DUPLICATE_OBJECT = b"42710";
+    /// A column or variable that does not exist.
+    UNDEFINED_COLUMN = b"42703";
+    /// A procedure or function that does not exist.
+    UNDEFINED_FUNCTION = b"42883";
+    /// Types that do not fit together.
+    DATATYPE_MISMATCH = b"42804";
+    /// Anything else that a program or schema may not do.
+    INVALID_DEFINITION = b"42P13";
+    /// A feature that Fabius does not have.
+    NOT_SUPPORTED = b"0A000";
+    /// A bound of `limit` was exceeded.
+    PROGRAM_LIMIT = b"54000";
+    /// The disk is full.
+    DISK_FULL = b"53100";
+    /// No memory within the configured bound.
+    OUT_OF_MEMORY = b"53200";
+    /// The database is closed, or closing.
+    SHUTDOWN = b"57P01";
+    /// The caller gave up waiting.
+    CANCELED = b"57014";
+    /// Reading or writing a file failed.
+    IO_ERROR = b"58030";
+    /// A file is there but not what it should be.
+    DATA_CORRUPTED = b"XX001";
+    /// Another process uses the directory.
+    IN_USE = b"55006";
+}
+
+impl SqlState {
+    /// The code as text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("?????")
+    }
+}
+
+impl fmt::Debug for SqlState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for SqlState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The result of anything that can fail for a reason the user should read.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong: one pointer wide, so that the path without errors stays cheap.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Error(Box<Body>);
+
+#[derive(Clone, PartialEq, Eq)]
+struct Body {
+    state: SqlState,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+    line: Option<u32>,
+}
+
+impl Error {
+    /// An error with its code and a short lower-case fact.
+    pub fn new(state: SqlState, message: impl Into<String>) -> Error {
+        Error(Box::new(Body { state, message: message.into(), detail: None, hint: None, line: None }))
+    }
+
+    /// Adds the particulars: values, places.
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Error {
+        self.0.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds what the user can do about it.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the program's source line (1-based).
+    pub fn at_line(mut self, line: u32) -> Error {
+        self.0.line = Some(line);
+        self
+    }
+
+    /// The SQLSTATE.
+    pub fn state(&self) -> SqlState {
+        self.0.state
+    }
+
+    /// The short fact.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The particulars, if any.
+    pub fn detail(&self) -> Option<&str> {
+        self.0.detail.as_deref()
+    }
+
+    /// What to do about it, if known.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// The source line (1-based) in the program, if the error arose in one.
+    pub fn line(&self) -> Option<u32> {
+        self.0.line
+    }
+
+    /// Whether the same request can succeed later without a change by the caller.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self.0.state,
+            SqlState::DISK_FULL | SqlState::OUT_OF_MEMORY | SqlState::IN_USE | SqlState::SHUTDOWN
+        )
+    }
+}
+
+impl fmt::Display for Error {
+    /// `message (line 3); detail; hint: ...`, on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if let Some(line) = self.0.line {
+            write!(f, " (line {line})")?;
+        }
+        if let Some(detail) = &self.0.detail {
+            write!(f, "; {detail}")?;
+        }
+        if let Some(hint) = &self.0.hint {
+            write!(f, "; hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] {self}", self.0.state)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,33 @@
+//! What a value, row, key, error and limit is: the vocabulary that every other crate speaks.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`data_type`] | the SQL types a column, parameter or expression can have |
+//! | [`value`] | an owned SQL value, as callers pass and receive it |
+//! | [`datum`] | a borrowed SQL value, as programs compute with it |
+//! | [`decimal`] | exact numerics: a 128-bit integer and a scale |
+//! | [`calendar`] | dates and timestamps as text |
+//! | [`schema`] | tables, columns, indexes, and the numbers that name them |
+//! | [`key`] | the order-preserving byte form of a key |
+//! | [`error`] | the one error type, with SQLSTATE, detail and hint |
+//! | [`limit`] | every bound that a user can meet |
+//!
+//! This crate knows nothing of where values live, of programs, or of I/O.
+
+pub mod calendar;
+pub mod data_type;
+pub mod datum;
+pub mod decimal;
+pub mod error;
+pub mod key;
+pub mod limit;
+pub mod schema;
+pub mod value;
+
+pub use data_type::DataType;
+pub use datum::Datum;
+pub use decimal::Decimal;
+pub use error::{Error, Result, SqlState};
+pub use key::Key;
+pub use schema::{Column, ColumnId, ColumnMask, IndexId, IndexSchema, Seq, TableId, TableSchema};
+pub use value::Value;

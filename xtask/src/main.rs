@@ -1,0 +1,2 @@
+//! The front door for development.
+fn main() {}
