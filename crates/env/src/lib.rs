@@ -1,1 +1,28 @@
 //! Clock, random, disk: the real ones and their seeded simulated twins.
+//!
+//! Everything nondeterministic that Fabius depends upon is passed in as one of these, so that a
+//! simulation can replay any schedule, crash or failing disk from a seed.
+//!
+//! - [`Disk`] and [`DiskFile`]: one directory and the append-only files in it. [`RealDisk`] is the
+//!   file system; [`SimulatedDisk`] keeps what was written apart from what was synced, fails on
+//!   request ([`Fault`]), and can be [crashed](SimulatedDisk::crash).
+//! - [`Clock`]: [`RealClock`] and [`SimulatedClock`].
+//! - [`Random`]: one seeded generator whose sequence is fixed for ever, so a seed stays a
+//!   reproduction.
+//!
+//! This crate does not know what the disk, the clock or the numbers are used for.
+
+mod clock;
+mod disk;
+mod random;
+mod real_disk;
+mod simulated_clock;
+mod simulated_disk;
+mod simulated_file;
+
+pub use clock::{Clock, RealClock};
+pub use disk::{DirectoryLock, Disk, DiskFile};
+pub use random::Random;
+pub use real_disk::RealDisk;
+pub use simulated_clock::SimulatedClock;
+pub use simulated_disk::{Fault, SimulatedDisk};

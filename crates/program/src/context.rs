@@ -8,6 +8,7 @@
 //! and running the frame again repeats the very same request.
 
 use crate::ir::{RowId, StepId};
+pub use fabius_value::DeltaOperator;
 use fabius_value::{ColumnId, ColumnMask, Datum, Error, IndexId, TableId};
 
 /// Why a run ended before the end of its code.
@@ -25,17 +26,6 @@ impl From<Error> for Stop {
     fn from(error: Error) -> Stop {
         Stop::Abort(error)
     }
-}
-
-/// The commutative operations that can stand in a version without being applied (Doppel, section 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DeltaOperator {
-    /// `x = x + operand`; the operand has the column's type and scale. Null stays null.
-    Add,
-    /// `x = greatest(x, operand)`.
-    Max,
-    /// `x = least(x, operand)`.
-    Min,
 }
 
 /// A range of an index with its bounds evaluated.

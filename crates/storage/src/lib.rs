@@ -1,1 +1,46 @@
-//! Where rows live: version chains, indexes, snapshots, reclamation.
+//! Where rows live.
+//!
+//! ```text
+//! table --index--> Record --head--> Version --next--> Version --next--> ...   (newest first)
+//!                  (key)            seq 90             seq 40
+//!                                   {qty: sticky}      {id, qty, name: values}
+//! ```
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`slot`] | a value in eight bytes, longer ones on the heap |
+//! | [`version`] | what one call wrote to a row: values, deltas, stickies, or a tombstone |
+//! | [`record`] | a key and its chain of versions |
+//! | [`chain`] | reading a chain at a seq |
+//! | [`fold`] | shortening chains behind the oldest reader, and giving memory back |
+//! | [`index`] | ordered and hash indexes |
+//! | [`table`] | a table's indexes, and scans over them |
+//! | [`snapshot`] | who reads at which seq, and the `collected` watermark |
+//! | [`memory`] | the memory account |
+//!
+//! This crate knows nothing of programs or of the order of calls: engines say which seq a version
+//! has, and what a sticky stands for is an address that only they understand.
+//!
+//! # Who may do what
+//! - Indexes may be read by anyone who has pinned an epoch; writers take the index's own latch.
+//! - A chain's head is changed only by the record's *writer*: the now-phase lane in the lazy engine,
+//!   the holder of the exclusive lock in a locking engine.
+//! - A version's columns and values do not change once another thread can see them, with two
+//!   exceptions: sticky slots, filled by whoever claimed the deferred call and published by clearing
+//!   the sticky mask; and deltas merged by the writer into a version that no snapshot can see yet.
+//! - A version that is unlinked stays readable until every epoch pinned at the time has ended.
+
+pub mod chain;
+pub mod fold;
+pub mod index;
+pub mod memory;
+pub mod record;
+pub mod slot;
+pub mod snapshot;
+pub mod table;
+pub mod version;
+
+pub use chain::Cell;
+pub use record::Record;
+pub use table::{Table, TableScan};
+pub use version::Version;

@@ -6,6 +6,7 @@
 //! | [`value`] | an owned SQL value, as callers pass and receive it |
 //! | [`datum`] | a borrowed SQL value, as programs compute with it |
 //! | [`decimal`] | exact numerics: a 128-bit integer and a scale |
+//! | [`delta`] | commutative operations that a version can hold instead of a value |
 //! | [`calendar`] | dates and timestamps as text |
 //! | [`schema`] | tables, columns, indexes, and the numbers that name them |
 //! | [`key`] | the order-preserving byte form of a key |
@@ -18,6 +19,7 @@ pub mod calendar;
 pub mod data_type;
 pub mod datum;
 pub mod decimal;
+pub mod delta;
 pub mod error;
 pub mod key;
 pub mod limit;
@@ -27,6 +29,7 @@ pub mod value;
 pub use data_type::DataType;
 pub use datum::Datum;
 pub use decimal::Decimal;
+pub use delta::DeltaOperator;
 pub use error::{Error, Result, SqlState};
 pub use key::Key;
 pub use schema::{Column, ColumnId, ColumnMask, IndexId, IndexSchema, Seq, TableId, TableSchema};

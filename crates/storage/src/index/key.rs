@@ -29,11 +29,14 @@ mod sealed {
 }
 
 /// A copied key: an array of words, and the atomics it lives in while it is in a node.
-pub trait Words: Copy + Default + Send + Sync + 'static {
+pub trait Words: Copy + Send + Sync + 'static {
+    /// Every word zero.
+    const ZERO: Self;
+
     /// The same words inside a node.
     type Slot: Send + Sync + 'static;
 
-    /// A slot with every word zero.
+    /// A slot holding [`Words::ZERO`].
     fn empty_slot() -> Self::Slot;
     /// The words in `slot`, each loaded on its own.
     fn load(slot: &Self::Slot) -> Self;
@@ -41,17 +44,9 @@ pub trait Words: Copy + Default + Send + Sync + 'static {
     fn store(self, slot: &Self::Slot);
 }
 
-/// `[u64; W]` with a default for every `W`, which the standard library gives only for some.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WordArray<const W: usize>(pub [u64; W]);
+impl<const W: usize> Words for [u64; W] {
+    const ZERO: Self = [0; W];
 
-impl<const W: usize> Default for WordArray<W> {
-    fn default() -> Self {
-        WordArray([0; W])
-    }
-}
-
-impl<const W: usize> Words for WordArray<W> {
     type Slot = [AtomicU64; W];
 
     #[inline]
@@ -61,12 +56,12 @@ impl<const W: usize> Words for WordArray<W> {
 
     #[inline]
     fn load(slot: &Self::Slot) -> Self {
-        WordArray(std::array::from_fn(|i| slot[i].load(Relaxed)))
+        std::array::from_fn(|i| slot[i].load(Relaxed))
     }
 
     #[inline]
     fn store(self, slot: &Self::Slot) {
-        for (word, place) in self.0.iter().zip(slot) {
+        for (word, place) in self.iter().zip(slot) {
             place.store(*word, Relaxed);
         }
     }
@@ -83,7 +78,7 @@ impl<const W: usize> Words for WordArray<W> {
 /// passed without one have been validated.
 pub trait IndexKey: sealed::Sealed + 'static {
     /// The key as callers see it; a long key borrows its bytes.
-    type Key<'k>: Copy;
+    type Key<'k>: Copy + Ord;
     /// The key as nodes hold it.
     type Words: Words;
 
@@ -136,17 +131,17 @@ pub trait IndexKey: sealed::Sealed + 'static {
 
 impl<const W: usize> IndexKey for [u64; W] {
     type Key<'k> = [u64; W];
-    type Words = WordArray<W>;
+    type Words = [u64; W];
 
     #[inline]
-    fn store(key: &[u64; W]) -> WordArray<W> {
+    fn store(key: &[u64; W]) -> [u64; W] {
         const { assert!(W >= 1 && W <= 8, "a fixed key has one to eight words") };
-        WordArray(*key)
+        *key
     }
 
     #[inline]
-    unsafe fn view<'k>(words: WordArray<W>) -> [u64; W] {
-        words.0
+    unsafe fn view<'k>(words: [u64; W]) -> Self::Key<'k> {
+        words
     }
 
     #[inline]
@@ -163,14 +158,14 @@ impl<const W: usize> IndexKey for [u64; W] {
 
     #[inline]
     unsafe fn is_equal(slot: &[AtomicU64; W], key: &[u64; W], _: impl FnOnce() -> bool) -> Result<bool, Changed> {
-        Ok(WordArray::load(slot).0 == *key)
+        Ok(<[u64; W]>::load(slot) == *key)
     }
 
     #[inline]
-    unsafe fn share(_: WordArray<W>) {}
+    unsafe fn share(_: [u64; W]) {}
 
     #[inline]
-    unsafe fn retire(_: WordArray<W>, _: &Guard) {}
+    unsafe fn retire(_: [u64; W], _: &Guard) {}
 }
 
 /// The first `8 * W` of `bytes` as big-endian words, padded with zero bytes.

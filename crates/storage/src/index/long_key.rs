@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use crossbeam_epoch::Guard;
 
-use super::key::{Changed, IndexKey, WordArray, Words, key_words};
+use super::key::{Changed, IndexKey, Words, key_words};
 
 const PREFIX_WORDS: usize = 3;
 const SLOT_WORDS: usize = PREFIX_WORDS + 1;
@@ -53,7 +53,7 @@ impl<'k> LongKey<'k> {
     /// The contract of [`IndexKey`].
     #[inline]
     unsafe fn compare(&self, slot: &[AtomicU64; SLOT_WORDS], stable: impl FnOnce() -> bool) -> Result<Ordering, Changed> {
-        let WordArray(words) = WordArray::<SLOT_WORDS>::load(slot);
+        let words = <[u64; SLOT_WORDS]>::load(slot);
         match words[..PREFIX_WORDS].cmp(&self.prefix) {
             Ordering::Equal if !stable() => Err(Changed),
             // SAFETY: the node had not changed after the words were read, so the address is that of a block
@@ -86,16 +86,16 @@ impl Ord for LongKey<'_> {
 
 impl IndexKey for LongKey<'static> {
     type Key<'k> = LongKey<'k>;
-    type Words = WordArray<SLOT_WORDS>;
+    type Words = [u64; SLOT_WORDS];
 
     fn store(key: &LongKey<'_>) -> Self::Words {
         let [a, b, c] = key.prefix;
-        WordArray([a, b, c, Block::allocate(key.bytes)])
+        [a, b, c, Block::allocate(key.bytes)]
     }
 
     #[inline]
-    unsafe fn view<'k>(words: Self::Words) -> LongKey<'k> {
-        let WordArray([a, b, c, block]) = words;
+    unsafe fn view<'k>(words: Self::Words) -> Self::Key<'k> {
+        let [a, b, c, block] = words;
         // SAFETY: the words are validated and the guard or latch is held for `'k` (the contract).
         LongKey { prefix: [a, b, c], bytes: unsafe { Block::bytes(block) } }
     }
@@ -122,11 +122,11 @@ impl IndexKey for LongKey<'static> {
 
     unsafe fn share(words: Self::Words) {
         // SAFETY: the words stand in the tree and the caller holds the latch, so the block is there.
-        unsafe { Block::share(words.0[PREFIX_WORDS]) };
+        unsafe { Block::share(words[PREFIX_WORDS]) };
     }
 
     unsafe fn retire(words: Self::Words, guard: &Guard) {
-        let block = words.0[PREFIX_WORDS];
+        let block = words[PREFIX_WORDS];
         // SAFETY: the place just given up held a reference, so the block is there; after the last one no
         // node holds the address, and readers that saw it are waited for.
         unsafe {

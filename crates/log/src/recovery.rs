@@ -1,0 +1,202 @@
+//! Opening a log for writing: read everything, cut a torn tail, go on where it ends.
+//!
+//! Nothing is changed until the whole log has been read and judged. A cut removes later segments
+//! last to first, then shortens the torn one, each step durable before the next, so that a crash in
+//! between leaves a tail that is cut again. After a cut a new segment with a new generation is
+//! begun: whatever the disk may still show of the old tail later, no frame of it fits any more.
+
+use std::sync::Arc;
+
+use fabius_env::Disk;
+
+use crate::frame::Frame;
+use crate::reading::{LogItem, Reading, TornTail, read_log};
+use crate::segment::{SegmentHeader, file_name};
+use crate::segment_writer::{KnownSegment, OpenSegment, SegmentWriter, sync_segment};
+use crate::{Durability, LogError, LogErrorKind, LogOptions};
+
+/// What opening a log found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// The sequence number of the first entry in the log (of the next one, if there is none).
+    pub first_seq: u64,
+    /// The sequence number the next batch begins with.
+    pub next_seq: u64,
+    /// How many segments there are.
+    pub segments: u64,
+    /// How many batches were read.
+    pub batches: u64,
+    /// How many entries were read.
+    pub entries: u64,
+    /// How many bytes were read and kept.
+    pub bytes: u64,
+    /// Whether the log had been closed cleanly.
+    pub closed_cleanly: bool,
+    /// What was cut off the end, if anything.
+    pub torn_tail: Option<TornTail>,
+}
+
+/// Reads the log in `disk`, showing `visit` every batch, and makes it ready to be written.
+pub(crate) fn recover<E: From<LogError>>(
+    disk: Arc<dyn Disk>,
+    options: &LogOptions,
+    mut visit: impl FnMut(Frame<'_>) -> Result<(), E>,
+) -> Result<(SegmentWriter, RecoveryReport), E> {
+    let mut reading = Reading::default();
+    read_log(&*disk, Some(options.database_id), &mut reading, &mut |item| match item {
+        LogItem::Frame(frame) => visit(frame),
+        LogItem::Segment(_) | LogItem::Mark { .. } => Ok(()),
+    })?;
+    check_range(&reading, options)?;
+    cut(&*disk, &reading)?;
+    let next_seq = reading.next_seq.unwrap_or(options.first_seq);
+    if reading.closed.is_none() {
+        sync_kept(&*disk, &reading)?;
+    }
+    let report = RecoveryReport {
+        first_seq: reading.segments.first().map_or(next_seq, |segment| segment.header.first_seq),
+        next_seq,
+        segments: reading.segments.len() as u64,
+        batches: reading.segments.iter().map(|segment| segment.frames).sum(),
+        entries: reading.segments.iter().map(|segment| segment.entries).sum(),
+        bytes: reading.segments.iter().map(|segment| segment.bytes).sum(),
+        closed_cleanly: reading.closed.is_some(),
+        torn_tail: reading.torn.clone(),
+    };
+    let writer = continue_writing(disk, options, &reading, next_seq)?;
+    Ok((writer, report))
+}
+
+/// The log has to reach from the first sequence number needed to at least the one before it.
+fn check_range(reading: &Reading, options: &LogOptions) -> Result<(), LogError> {
+    let needed = options.first_seq;
+    let (Some(first), Some(next_seq)) = (reading.segments.first(), reading.next_seq) else {
+        return Ok(());
+    };
+    let fact = if first.header.first_seq > needed {
+        format!("the log begins with sequence number {}, but {needed} is needed", first.header.first_seq)
+    } else if next_seq < needed {
+        format!("the log ends before sequence number {next_seq}, but {needed} is to come next")
+    } else {
+        return Ok(());
+    };
+    Err(LogError::new(LogErrorKind::MissingEntries, fact)
+        .in_file(file_name(first.header.number))
+        .hint_is("restore the missing segments, or open with the checkpoint that fits the log"))
+}
+
+/// Removes a torn tail from the disk.
+fn cut(disk: &dyn Disk, reading: &Reading) -> Result<(), LogError> {
+    let Some(torn) = &reading.torn else {
+        return Ok(());
+    };
+    let cut = (|| {
+        for name in torn.segments_removed.iter().rev() {
+            disk.delete(name)?;
+            disk.sync()?;
+        }
+        if torn.offset == 0 {
+            disk.delete(&torn.segment)?;
+            return disk.sync();
+        }
+        let mut file = disk.open_append(&torn.segment)?;
+        file.truncate(torn.offset)?;
+        file.sync()
+    })();
+    cut.map_err(|error| {
+        LogError::io("cutting a torn tail", disk.directory(), error).at(&torn.segment, torn.offset)
+    })
+}
+
+/// What was read may be in the system's memory only, if the process died and not the machine; it is
+/// about to be counted as durable.
+///
+/// Syncing alone would not do: when the process ended because a sync had failed, the system may
+/// hold the bytes for written, and the next sync for needless. So the bytes that no later frame
+/// proves are written once more, over themselves, which a crash cannot turn into anything else.
+fn sync_kept(disk: &dyn Disk, reading: &Reading) -> Result<(), LogError> {
+    let Some((last, before)) = reading.segments.split_last() else {
+        return Ok(());
+    };
+    for segment in before {
+        if segment.header.durability == Durability::None {
+            sync_segment(disk, segment.header.number)?;
+        }
+    }
+    if last.header.durability == Durability::Fsync {
+        let name = file_name(last.header.number);
+        let rewritten = (|| {
+            let kept = disk.read(&name)?;
+            // What was judged is what gets written: the file is locked, so it has not changed.
+            let (from, until) = (last.unproven_from as usize, last.bytes as usize);
+            let unproven = kept.get(from..until).unwrap_or_default();
+            disk.open_append(&name)?.overwrite(from as u64, unproven)
+        })();
+        rewritten.map_err(|error| {
+            LogError::io("writing the log", disk.directory(), error).at(&name, last.unproven_from)
+        })?;
+    }
+    sync_segment(disk, last.header.number)
+}
+
+/// The writer that goes on at the end of what was read.
+fn continue_writing(
+    disk: Arc<dyn Disk>,
+    options: &LogOptions,
+    reading: &Reading,
+    next_seq: u64,
+) -> Result<SegmentWriter, LogError> {
+    let synced_seq = next_seq - 1;
+    let mut segments: Vec<KnownSegment> = reading
+        .segments
+        .iter()
+        .map(|segment| KnownSegment { number: segment.header.number, first_seq: segment.header.first_seq })
+        .collect();
+    let mut generation = reading.generation;
+    let continued = reading
+        .segments
+        .last()
+        .filter(|last| reading.torn.is_none() && last.header.durability == options.durability);
+    let (open, marked_seq, closed) = match continued {
+        Some(last) => {
+            let name = file_name(last.header.number);
+            let file = disk
+                .open_append(&name)
+                .map_err(|error| LogError::io("opening the log", disk.directory(), error).in_file(name))?;
+            let open = OpenSegment { file, number: last.header.number, seed: last.seed, len: last.bytes };
+            (open, reading.marked_seq, reading.closed.is_some())
+        }
+        None => {
+            if reading.closed.is_some() {
+                crate::closing_mark::ClosingMark::remove(&*disk)?;
+            }
+            if reading.torn.is_some() {
+                generation += 1;
+            }
+            let header = SegmentHeader {
+                durability: options.durability,
+                database_id: options.database_id,
+                number: segments.last().map_or(1, |last| last.number + 1),
+                first_seq: next_seq,
+                synced_seq,
+                generation,
+            };
+            segments.push(KnownSegment { number: header.number, first_seq: next_seq });
+            (OpenSegment::create(&*disk, &header)?, synced_seq, false)
+        }
+    };
+    Ok(SegmentWriter {
+        database_id: options.database_id,
+        durability: options.durability,
+        segment_bytes: options.segment_bytes,
+        generation,
+        unsynced_from: open.number,
+        segments,
+        open,
+        next_seq,
+        synced_seq,
+        marked_seq,
+        closed,
+        disk,
+    })
+}

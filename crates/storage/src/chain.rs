@@ -1,0 +1,158 @@
+//! Reading a chain at a seq.
+//!
+//! Reading column `c` walks from the newest version that the reader may see down to the first one
+//! that has a plain value for `c`, and applies the deltas met on the way, oldest first. A sticky on
+//! the way ends the walk: whoever asks has to have it filled first.
+
+use crate::Version;
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Seq};
+
+/// What a walk found.
+#[derive(Clone, Copy, Debug)]
+pub enum Cell<'a> {
+    /// The value.
+    Value(Datum<'a>),
+    /// A sticky of this deferred call.
+    Pending(*mut ()),
+    /// No version has the column: the row did not exist.
+    Absent,
+}
+
+/// Whether a row whose newest visible version is `version` is there.
+///
+/// # Safety
+/// `version` is null or readable.
+#[inline]
+pub unsafe fn is_present(version: *const Version) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { version.as_ref() }.is_some_and(|version| !version.is_tombstone())
+}
+
+/// Reads a column from `version` downwards.
+///
+/// `own` is the deferred call that reads while it fills its own stickies (null for everyone else):
+/// of its own version it sees the columns filled so far, and what was below for the others.
+///
+/// # Safety
+/// `version` and what is below stay readable during `'a` (an epoch is pinned).
+#[inline]
+pub unsafe fn read<'a>(
+    version: *const Version,
+    column: ColumnId,
+    data_type: DataType,
+    own: *mut (),
+) -> Cell<'a> {
+    let mut at = version;
+    // SAFETY: as above, for every version on the way.
+    while let Some(version) = unsafe { at.as_ref() } {
+        if version.columns().contains(column) {
+            if version.sticky().contains(column) {
+                if version.deferred() != own {
+                    return Cell::Pending(version.deferred());
+                }
+                if version.filled().contains(column) {
+                    // SAFETY: filled by this very call.
+                    return Cell::Value(unsafe { version.value(column, data_type) });
+                }
+            } else if version.deltas().contains(column) {
+                // SAFETY: as above.
+                return unsafe { read_delta(version, column, data_type, own) };
+            } else {
+                // SAFETY: a plain value, or a settled sticky.
+                return Cell::Value(unsafe { version.value(column, data_type) });
+            }
+        } else if version.is_tombstone() {
+            return Cell::Absent;
+        }
+        at = version.next();
+    }
+    Cell::Absent
+}
+
+/// Continues [`read`] from a delta: collects operations down to a value, then applies them.
+///
+/// # Safety
+/// As [`read`].
+unsafe fn read_delta<'a>(first: &Version, column: ColumnId, data_type: DataType, own: *mut ()) -> Cell<'a> {
+    // Sums are by far the most common and need no list; a change of operator starts one.
+    // SAFETY: as the caller's.
+    let mut sum = unsafe { first.value(column, data_type) };
+    let operator = first.operator(column);
+    let mut others: Vec<(DeltaOperator, Datum<'a>)> = Vec::new();
+    let mut at = first.next();
+    let base = loop {
+        // SAFETY: as the caller's.
+        let Some(version) = (unsafe { at.as_ref() }) else { return Cell::Absent };
+        at = version.next();
+        if version.is_tombstone() {
+            return Cell::Absent;
+        }
+        if !version.columns().contains(column) {
+            continue;
+        }
+        let is_sticky = version.sticky().contains(column);
+        if is_sticky && version.deferred() != own {
+            return Cell::Pending(version.deferred());
+        }
+        if is_sticky && !version.filled().contains(column) {
+            continue;
+        }
+        // SAFETY: not an open sticky of someone else.
+        let value = unsafe { version.value(column, data_type) };
+        if is_sticky || !version.deltas().contains(column) {
+            break value;
+        }
+        let below = version.operator(column);
+        match (others.is_empty() && below == operator).then(|| operator.combine(value, sum)).flatten() {
+            Some(combined) => sum = combined,
+            None => others.push((below, value)),
+        }
+    };
+    if base.is_null() {
+        return Cell::Value(Datum::Null);
+    }
+    let value = others.into_iter().rev().fold(base, |value, (operator, operand)| {
+        operator.apply(value, operand, data_type)
+    });
+    Cell::Value(operator.apply(value, sum, data_type))
+}
+
+/// Whether any of `columns`, read from `version` downwards, meets a sticky of someone other than
+/// `own`; gives its deferred call.
+///
+/// # Safety
+/// As [`read`].
+#[inline]
+pub unsafe fn first_pending(version: *const Version, columns: ColumnMask, own: *mut ()) -> Option<*mut ()> {
+    let mut open = columns;
+    let mut at = version;
+    while !open.is_empty() {
+        // SAFETY: as above.
+        let version = unsafe { at.as_ref() }?;
+        let here = version.columns().intersection(open);
+        if version.deferred() != own {
+            if here.intersects(version.sticky()) {
+                return Some(version.deferred());
+            }
+            open = open.without(here.without(version.deltas()));
+        }
+        at = version.next();
+    }
+    None
+}
+
+/// The newest version at or below `seq`, from `version` downwards.
+///
+/// # Safety
+/// As [`read`].
+#[inline]
+pub unsafe fn visible_from(mut version: *const Version, seq: Seq) -> *const Version {
+    // SAFETY: as above.
+    while let Some(at) = unsafe { version.as_ref() } {
+        if at.seq() <= seq {
+            break;
+        }
+        version = at.next();
+    }
+    version
+}

@@ -1,0 +1,188 @@
+//! Shortening chains behind the oldest reader, and giving memory back.
+//!
+//! ```text
+//! head                collected = 60
+//!  |   seq 90   seq 70  |  seq 55    seq 40    seq 30    seq 10
+//!  v   {qty} -> {qty} ->|-> {qty} -> {qty} --> {ytd +5} -> {ytd +2} -> whole row
+//!                           pivot    shadowed    \--- merged into one ---/
+//! ```
+//!
+//! The *pivot* is the newest version at or below `collected`: every present and future reader begins
+//! at it or above, and deferred calls hold pointers only to such versions. So the pivot stays where it
+//! is, and what is below it may be unlinked (if it is shadowed) or replaced by one merged version.
+//! Nothing is changed in place: a reader that is half way down goes on over the old versions, which
+//! are freed after its epoch has ended.
+
+use crate::{Record, Version, chain, version::Contents};
+use crossbeam_epoch::Guard;
+use fabius_value::{ColumnMask, DataType, Seq};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// More versions than this below the pivot are merged into one.
+const BELOW_PIVOT_MAX: usize = 2;
+
+/// Versions that are unlinked and wait for the epochs pinned now to end.
+#[derive(Default)]
+pub struct Retired {
+    versions: Vec<(NonNull<Version>, ColumnMask, *const [DataType])>,
+    records: Vec<NonNull<Record>>,
+    types: Vec<Arc<[DataType]>>,
+}
+
+// SAFETY: the versions and records are owned by this list, and `types` keeps the slices alive.
+unsafe impl Send for Retired {}
+
+impl Retired {
+    /// Adds an unlinked version; blocks of `kept` columns have another owner now.
+    #[inline]
+    pub fn version(&mut self, version: NonNull<Version>, kept: ColumnMask, types: &Arc<[DataType]>) {
+        self.versions.push((version, kept, Arc::as_ptr(types)));
+        if !self.types.iter().any(|known| Arc::ptr_eq(known, types)) {
+            self.types.push(types.clone());
+        }
+    }
+
+    /// Adds a record that is in no index any more, and whose versions were added before.
+    pub fn record(&mut self, record: NonNull<Record>) {
+        self.records.push(record);
+    }
+
+    /// How many versions wait.
+    pub fn len(&self) -> usize {
+        self.versions.len()
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.versions.is_empty() && self.records.is_empty()
+    }
+
+    /// Hands everything to the epoch's garbage collector as one piece; leaves the list empty.
+    pub fn hand_over(&mut self, guard: &Guard) {
+        if self.is_empty() {
+            return;
+        }
+        let batch = std::mem::take(self);
+        // SAFETY: everything in the batch is unreachable for epochs that begin from now on.
+        unsafe { guard.defer_unchecked(move || batch.free()) };
+    }
+
+    /// Frees everything at once.
+    ///
+    /// # Safety-relevant
+    /// Called when no epoch that could see the contents is left.
+    fn free(self) {
+        for (version, kept, types) in self.versions {
+            // SAFETY: unreachable (see `hand_over`); `self.types` keeps the slice alive.
+            unsafe { Version::free(version, &*types, kept) };
+        }
+        for record in self.records {
+            // SAFETY: as above.
+            unsafe { Record::free(record) };
+        }
+    }
+}
+
+/// Shortens a record's chain behind `collected`; called by the record's writer with an epoch pinned.
+///
+/// # Safety
+/// No reader begins below the newest version at or below `collected`, and everything at or below
+/// `collected` is settled.
+pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
+    // SAFETY: the writer reads its own chain.
+    let Some(pivot) = (unsafe { record.visible(collected).as_ref() }) else { return };
+    if pivot.next().is_null() || !pivot.sticky().is_empty() {
+        return;
+    }
+    let all = ColumnMask::first(types.len());
+    let mut covered =
+        if pivot.is_tombstone() { all } else { pivot.columns().without(pivot.deltas()) };
+    let mut last = pivot;
+    let mut kept = 0;
+    let mut ended = pivot.is_tombstone();
+    let mut at = pivot.next();
+    // SAFETY: as above, for every version below.
+    while let Some(version) = unsafe { at.as_ref() } {
+        let below = version.next();
+        if ended || covered.covers(version.columns()) && !version.is_tombstone() {
+            last.set_next(below);
+            retired.version(NonNull::from(version), ColumnMask::EMPTY, types);
+        } else if version.is_tombstone() {
+            // A whole row stands above every tombstone, so it was covered; be safe all the same.
+            last.set_next(below);
+            retired.version(NonNull::from(version), ColumnMask::EMPTY, types);
+            ended = true;
+        } else {
+            covered = covered.union(version.columns().without(version.deltas()));
+            last = version;
+            kept += 1;
+        }
+        at = below;
+    }
+    if kept > BELOW_PIVOT_MAX {
+        merge_below(pivot, types, retired);
+    }
+}
+
+/// Replaces everything below the pivot by one version of the same meaning.
+fn merge_below(pivot: &Version, types: &Arc<[DataType]>, retired: &mut Retired) {
+    let first = pivot.next();
+    let mut columns = ColumnMask::EMPTY;
+    let mut has_base = false;
+    let mut seq = Seq::ZERO;
+    let mut at = first;
+    // SAFETY: the writer reads its own chain.
+    while let Some(version) = unsafe { at.as_ref() } {
+        if seq == Seq::ZERO {
+            seq = version.seq();
+        }
+        if !version.sticky().is_empty() {
+            return;
+        }
+        columns = columns.union(version.columns());
+        has_base = version.columns().covers(ColumnMask::first(types.len()));
+        at = version.next();
+    }
+    if !has_base {
+        return;
+    }
+    let mut values = Vec::with_capacity(columns.len());
+    for column in columns.iter() {
+        // SAFETY: everything below the pivot is settled and stays until the epoch has ended.
+        match unsafe { chain::read(first, column, types[column.0 as usize], std::ptr::null_mut()) } {
+            chain::Cell::Value(value) => values.push(value),
+            _ => unreachable!("a settled chain that ends in a whole row has every column"),
+        }
+    }
+    let merged = Version::create(
+        &Contents {
+            seq,
+            values_mask: columns,
+            values: &values,
+            deltas: &[],
+            sticky: ColumnMask::EMPTY,
+            deferred: std::ptr::null_mut(),
+        },
+        types,
+    );
+    pivot.set_next(merged.as_ptr());
+    let mut at = first;
+    // SAFETY: as above.
+    while let Some(version) = unsafe { at.as_ref() } {
+        at = version.next();
+        retired.version(NonNull::from(version), ColumnMask::EMPTY, types);
+    }
+}
+
+/// Retires a record's whole chain, and the record, once it is in no index any more.
+pub fn retire_record(record: NonNull<Record>, types: &Arc<[DataType]>, retired: &mut Retired) {
+    // SAFETY: the record's writer calls this, so the chain is still.
+    let mut at = unsafe { record.as_ref() }.head();
+    // SAFETY: as above.
+    while let Some(version) = unsafe { at.as_ref() } {
+        at = version.next();
+        retired.version(NonNull::from(version), ColumnMask::EMPTY, types);
+    }
+    retired.record(record);
+}

@@ -1,0 +1,127 @@
+//! A key and its chain of versions.
+//!
+//! A record is made when its key is first inserted and lives until the key has been purged from the
+//! primary index; deleting a row only puts a tombstone on its chain.
+
+use crate::{Version, memory};
+use fabius_value::Seq;
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::atomic::{
+    AtomicPtr, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// A record; its primary key bytes follow it in memory.
+#[repr(C)]
+pub struct Record {
+    head: AtomicPtr<Version>,
+    lock: AtomicU64,
+    pending: AtomicU32,
+    key_bytes: u32,
+}
+
+impl Record {
+    fn layout(key_bytes: usize) -> Layout {
+        Layout::from_size_align((size_of::<Record>() + key_bytes).next_multiple_of(8), 8)
+            .expect("a key's size is bounded")
+    }
+
+    /// Allocates a record without versions.
+    pub fn create(key: &[u8]) -> NonNull<Record> {
+        let layout = Record::layout(key.len());
+        memory::add(layout.size() as isize);
+        // SAFETY: the layout is not empty; all of it that is ever read is written here.
+        unsafe {
+            let Some(record) = NonNull::new(std::alloc::alloc(layout).cast::<Record>()) else {
+                std::alloc::handle_alloc_error(layout)
+            };
+            record.write(Record {
+                head: AtomicPtr::new(std::ptr::null_mut()),
+                lock: AtomicU64::new(0),
+                pending: AtomicU32::new(0),
+                key_bytes: key.len() as u32,
+            });
+            record.add(1).cast::<u8>().copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
+            record
+        }
+    }
+
+    /// Frees a record; its versions must be gone already.
+    ///
+    /// # Safety
+    /// No one can reach it any more.
+    pub unsafe fn free(record: NonNull<Record>) {
+        // SAFETY: the caller's promise; allocated with this layout.
+        unsafe {
+            let layout = Record::layout(record.as_ref().key_bytes as usize);
+            memory::add(-(layout.size() as isize));
+            std::alloc::dealloc(record.as_ptr().cast(), layout);
+        }
+    }
+
+    /// The encoded primary key.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        // SAFETY: `create` wrote the key right behind the record.
+        unsafe {
+            std::slice::from_raw_parts(std::ptr::from_ref(self).add(1).cast(), self.key_bytes as usize)
+        }
+    }
+
+    /// The newest version, null if there is none.
+    #[inline]
+    pub fn head(&self) -> *const Version {
+        self.head.load(Acquire)
+    }
+
+    /// Puts a version on top (the record's writer only).
+    #[inline]
+    pub fn push(&self, version: NonNull<Version>) {
+        // SAFETY: the version is the caller's until it is published by the store below.
+        unsafe { version.as_ref() }.set_next(self.head.load(Relaxed));
+        self.head.store(version.as_ptr(), Release);
+    }
+
+    /// Replaces the head (the record's writer only), e.g. by the version below it to undo a push.
+    pub fn set_head(&self, head: *const Version) {
+        self.head.store(head.cast_mut(), Release);
+    }
+
+    /// The newest version at or below `seq`, null if there is none.
+    ///
+    /// # Safety
+    /// An epoch is pinned for as long as the pointer is used.
+    #[inline]
+    pub unsafe fn visible(&self, seq: Seq) -> *const Version {
+        let mut version = self.head();
+        // SAFETY: linked versions stay readable while the epoch is pinned.
+        while let Some(at) = unsafe { version.as_ref() } {
+            if at.seq() <= seq {
+                break;
+            }
+            version = at.next();
+        }
+        version
+    }
+
+    /// A word for an engine that locks records; 0 at first.
+    pub fn lock(&self) -> &AtomicU64 {
+        &self.lock
+    }
+
+    /// Adds one to the count of calls on this record since it was last handed to substantiation, and
+    /// returns it (lazy evaluation, section 3.1.2). The record's writer only.
+    #[inline]
+    pub fn count_pending(&self) -> u32 {
+        let count = self.pending.load(Relaxed) + 1;
+        self.pending.store(count, Relaxed);
+        count
+    }
+
+    /// Starts the count again.
+    #[inline]
+    pub fn reset_pending(&self) {
+        self.pending.store(0, Relaxed);
+    }
+}

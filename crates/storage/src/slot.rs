@@ -1,0 +1,176 @@
+//! A value in eight bytes, longer ones on the heap.
+//!
+//! ```text
+//! boolean, integers, date, timestamp, numeric(<= 18), double   the value itself
+//! text, bytea of at most 7 bytes     [len << 1 | 1][bytes ...]   inline, odd
+//! longer, and numeric(> 18)          address of [len: u64][bytes ...], even, never 0
+//! ```
+//!
+//! Null is not a slot: versions keep a mask of null columns, and their slots are 0.
+
+use crate::memory;
+use fabius_value::{DataType, Datum, data_type::Family};
+use std::alloc::Layout;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+const INLINE_BYTES: usize = 7;
+
+/// Stores a datum of `data_type`; null gives 0.
+pub fn store(datum: Datum<'_>, data_type: DataType) -> u64 {
+    match datum {
+        Datum::Null => 0,
+        Datum::Boolean(v) => v.into(),
+        Datum::Int(v) => v as u64,
+        Datum::Double(v) => v.to_bits(),
+        Datum::Numeric(v) if data_type.is_wide_numeric() => allocate(&v.to_ne_bytes()),
+        Datum::Numeric(v) => v as i64 as u64,
+        Datum::Text(v) => store_bytes(v.as_bytes()),
+        Datum::Bytes(v) => store_bytes(v),
+    }
+}
+
+fn store_bytes(bytes: &[u8]) -> u64 {
+    if bytes.len() > INLINE_BYTES {
+        return allocate(bytes);
+    }
+    let mut word = [0; 8];
+    word[0] = (bytes.len() as u8) << 1 | 1;
+    word[1..=bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+/// Whether values of the type may be on the heap.
+pub fn may_allocate(data_type: DataType) -> bool {
+    matches!(data_type.family(), Family::Text | Family::Bytea) || data_type.is_wide_numeric()
+}
+
+/// Reads a slot that is not null.
+///
+/// # Safety
+/// The slot was filled by [`store`] with this type, and neither it nor what it points to is freed or
+/// overwritten during `'a`.
+#[inline]
+pub unsafe fn load<'a>(slot: &'a AtomicU64, data_type: DataType) -> Datum<'a> {
+    let word = slot.load(Relaxed);
+    match data_type {
+        DataType::Boolean => Datum::Boolean(word != 0),
+        DataType::SmallInt | DataType::Int | DataType::BigInt | DataType::Date | DataType::Timestamp => {
+            Datum::Int(word as i64)
+        }
+        DataType::Double => Datum::Double(f64::from_bits(word)),
+        DataType::Numeric { .. } if data_type.is_wide_numeric() => {
+            // SAFETY: wide numerics are always 16 bytes on the heap.
+            let bytes = unsafe { heap_bytes(word) };
+            Datum::Numeric(i128::from_ne_bytes(bytes.try_into().expect("sixteen bytes")))
+        }
+        DataType::Numeric { .. } => Datum::Numeric((word as i64).into()),
+        DataType::Text { .. } | DataType::Char { .. } => {
+            // SAFETY: text slots hold what `store` was given, a `str`.
+            Datum::Text(unsafe { std::str::from_utf8_unchecked(load_bytes(slot, word)) })
+        }
+        // SAFETY: the caller's promise.
+        DataType::Bytea => Datum::Bytes(unsafe { load_bytes(slot, word) }),
+    }
+}
+
+/// # Safety
+/// As [`load`], for a text or bytea slot whose content is `word`.
+unsafe fn load_bytes(slot: &AtomicU64, word: u64) -> &[u8] {
+    if word & 1 == 1 {
+        let len = (word & 0xff) as usize >> 1;
+        // SAFETY: the bytes are inside the slot itself, after the first (little-endian) byte.
+        unsafe { std::slice::from_raw_parts(slot.as_ptr().cast::<u8>().add(1), len) }
+    } else {
+        // SAFETY: even words are heap addresses.
+        unsafe { heap_bytes(word) }
+    }
+}
+
+/// # Safety
+/// `word` is the address of a live heap block.
+unsafe fn heap_bytes<'a>(word: u64) -> &'a [u8] {
+    let base = word as *const u8;
+    // SAFETY: a block begins with its length.
+    unsafe {
+        let len = base.cast::<u64>().read() as usize;
+        std::slice::from_raw_parts(base.add(8), len)
+    }
+}
+
+/// Whether the slot of this type owns a heap block.
+pub fn owns_block(word: u64, data_type: DataType) -> bool {
+    word != 0 && word & 1 == 0 && may_allocate(data_type)
+}
+
+fn layout(len: usize) -> Layout {
+    Layout::from_size_align(8 + len, 8).expect("a value's size is bounded")
+}
+
+fn allocate(bytes: &[u8]) -> u64 {
+    let layout = layout(bytes.len());
+    // SAFETY: the layout is not empty; the block is written before anyone reads it.
+    unsafe {
+        let base = std::alloc::alloc(layout);
+        if base.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        base.cast::<u64>().write(bytes.len() as u64);
+        base.add(8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        memory::add(layout.size() as isize);
+        base as u64
+    }
+}
+
+/// Frees the heap block of a slot that [`owns_block`].
+///
+/// # Safety
+/// No one reads the block any more, and it is freed once.
+pub unsafe fn free(word: u64) {
+    let base = word as *mut u8;
+    // SAFETY: allocated above with this layout.
+    unsafe {
+        let layout = layout(base.cast::<u64>().read() as usize);
+        memory::add(-(layout.size() as isize));
+        std::alloc::dealloc(base, layout);
+    }
+}
+
+/// The bytes that a slot's heap block takes, 0 if it has none.
+///
+/// # Safety
+/// As [`free`], but the block stays.
+pub unsafe fn block_bytes(word: u64, data_type: DataType) -> usize {
+    // SAFETY: the caller's promise.
+    if owns_block(word, data_type) { 8 + unsafe { heap_bytes(word) }.len() } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_representation_round_trips() {
+        let cases: &[(Datum<'_>, DataType)] = &[
+            (Datum::Boolean(true), DataType::Boolean),
+            (Datum::Int(-5), DataType::SmallInt),
+            (Datum::Int(i64::MIN), DataType::BigInt),
+            (Datum::Double(-0.5), DataType::Double),
+            (Datum::Numeric(-12345), DataType::Numeric { precision: 12, scale: 2 }),
+            (Datum::Numeric(10i128.pow(37)), DataType::Numeric { precision: 38, scale: 2 }),
+            (Datum::Text(""), DataType::TEXT),
+            (Datum::Text("1234567"), DataType::TEXT),
+            (Datum::Text("12345678"), DataType::TEXT),
+            (Datum::Bytes(&[0; 300]), DataType::Bytea),
+        ];
+        for &(datum, data_type) in cases {
+            let word = store(datum, data_type);
+            let slot = AtomicU64::new(word);
+            // SAFETY: just stored, freed below.
+            assert_eq!(unsafe { load(&slot, data_type) }, datum);
+            if owns_block(word, data_type) {
+                // SAFETY: nothing refers to it any more.
+                unsafe { free(word) };
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Who reads at which seq, and the `collected` watermark.
+//!
+//! A reader announces its seq in a slot, then checks that collection has not passed it meanwhile:
+//!
+//! ```text
+//! reader                          collector
+//! s := promised                   c := min(promised, limits)
+//! slot := s                       collected := c
+//! if collected > s: try again     for every slot: c := min(c, slot)   -> the bound to use
+//! ```
+//!
+//! Both sides write before they read, all in sequentially consistent order, so either the reader
+//! sees the new `collected` or the collector sees the slot.
+
+use crossbeam_utils::CachePadded;
+use fabius_value::Seq;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::{Relaxed, SeqCst}};
+
+/// Readers at one time; more wait for a slot.
+pub const READERS_MAX: usize = 256;
+
+const FREE: u64 = u64::MAX;
+
+/// The readers of one database.
+pub struct Snapshots {
+    slots: Box<[CachePadded<AtomicU64>]>,
+    used: AtomicUsize,
+    collected: AtomicU64,
+}
+
+/// A reader's claim on its seq; reading at that seq is safe until it is dropped.
+pub struct Snapshot<'s> {
+    snapshots: &'s Snapshots,
+    slot: usize,
+    seq: Seq,
+}
+
+impl Default for Snapshots {
+    fn default() -> Snapshots {
+        Snapshots {
+            slots: (0..READERS_MAX).map(|_| CachePadded::new(AtomicU64::new(FREE))).collect(),
+            used: AtomicUsize::new(0),
+            collected: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Snapshots {
+    /// Begins to read at the newest promised seq, which `promised` tells.
+    pub fn begin(&self, promised: impl Fn() -> Seq) -> Snapshot<'_> {
+        loop {
+            for (slot, cell) in self.slots.iter().enumerate() {
+                let seq = promised();
+                if cell.load(Relaxed) != FREE || cell.compare_exchange(FREE, seq.0, SeqCst, SeqCst).is_err() {
+                    continue;
+                }
+                self.used.fetch_max(slot + 1, SeqCst);
+                if self.collected.load(SeqCst) <= seq.0 {
+                    return Snapshot { snapshots: self, slot, seq };
+                }
+                cell.store(FREE, SeqCst);
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Moves `collected` up to `limit` if readers allow, and returns how far chains may be folded.
+    /// One caller at a time.
+    pub fn collect(&self, limit: Seq) -> Seq {
+        self.collected.fetch_max(limit.0, SeqCst);
+        let used = self.used.load(SeqCst);
+        let oldest = self.slots[..used].iter().map(|slot| slot.load(SeqCst)).min().unwrap_or(FREE);
+        Seq(limit.0.min(oldest))
+    }
+}
+
+impl Snapshot<'_> {
+    /// The seq that this reader sees.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        self.snapshots.slots[self.slot].store(FREE, SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_holds_collection_back() {
+        let snapshots = Snapshots::default();
+        let reader = snapshots.begin(|| Seq(5));
+        assert_eq!(snapshots.collect(Seq(9)), Seq(5));
+        let late = snapshots.begin(|| Seq(9));
+        drop(reader);
+        assert_eq!(snapshots.collect(Seq(12)), Seq(9));
+        drop(late);
+        assert_eq!(snapshots.collect(Seq(12)), Seq(12));
+    }
+}

@@ -1,0 +1,512 @@
+//! A table's indexes, and scans over them.
+//!
+//! Every index leads from an encoded key to a [`Record`]. Keys of at most 32 bytes are held in index
+//! nodes as words; longer or unbounded ones through [`LongKey`]. A secondary index's key is the
+//! indexed columns followed by the primary key, so entries never collide.
+//!
+//! An entry says that *some* version of the record has had that key. A row that is deleted, or whose
+//! indexed columns change, keeps its old entries until no reader can need them; readers therefore
+//! compare a visible row with the entry that led to it ([`Table::entry_is_current`]), unless nothing in
+//! the index has ever become stale.
+
+use crate::index::{Cursor, Direction, HashIndex, LongKey, OrderedIndex, Pointer};
+use crate::{Record, chain};
+use crossbeam_epoch::Guard;
+use fabius_value::{
+    ColumnId, ColumnMask, DataType, Datum, Error, IndexId, Key, Result, SqlState, TableId, TableSchema,
+    key::width_bound,
+};
+use std::ops::Bound;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// An ordered index for some width of keys.
+enum Ordered {
+    One(OrderedIndex<[u64; 1]>),
+    Two(OrderedIndex<[u64; 2]>),
+    Three(OrderedIndex<[u64; 3]>),
+    Four(OrderedIndex<[u64; 4]>),
+    Long(OrderedIndex<LongKey<'static>>),
+}
+
+macro_rules! with_index {
+    ($self:expr, $key:expr, |$index:ident, $words:ident| $body:expr) => {
+        match $self {
+            Ordered::One($index) => { let $words = &$key.words::<1>(); $body }
+            Ordered::Two($index) => { let $words = &$key.words::<2>(); $body }
+            Ordered::Three($index) => { let $words = &$key.words::<3>(); $body }
+            Ordered::Four($index) => { let $words = &$key.words::<4>(); $body }
+            Ordered::Long($index) => { let $words = &LongKey::new($key.bytes()); $body }
+        }
+    };
+}
+
+impl Ordered {
+    fn for_width(bytes: Option<usize>) -> Ordered {
+        match bytes {
+            Some(0..=8) => Ordered::One(OrderedIndex::new()),
+            Some(9..=16) => Ordered::Two(OrderedIndex::new()),
+            Some(17..=24) => Ordered::Three(OrderedIndex::new()),
+            Some(25..=32) => Ordered::Four(OrderedIndex::new()),
+            _ => Ordered::Long(OrderedIndex::new()),
+        }
+    }
+
+    fn get(&self, key: &Key, guard: &Guard) -> Option<Pointer> {
+        with_index!(self, key, |index, words| index.get(words, guard))
+    }
+
+    fn insert(&self, key: &Key, pointer: Pointer, guard: &Guard) -> Result<(), Pointer> {
+        with_index!(self, key, |index, words| index.insert(words, pointer, guard))
+    }
+
+    fn remove(&self, key: &Key, guard: &Guard) -> Option<Pointer> {
+        with_index!(self, key, |index, words| index.remove(words, guard))
+    }
+}
+
+/// The primary key's index.
+enum Primary {
+    Hash(HashIndex),
+    Ordered(Ordered),
+}
+
+/// A secondary index.
+struct Secondary {
+    ordered: Ordered,
+    columns: Box<[ColumnId]>,
+    unique: bool,
+    /// Whether an entry may be stale: a row was deleted, or an indexed column changed.
+    stale: AtomicBool,
+}
+
+/// A table: its schema and its indexes.
+pub struct Table {
+    id: TableId,
+    schema: Arc<TableSchema>,
+    types: Arc<[DataType]>,
+    primary: Primary,
+    secondary: Box<[Secondary]>,
+}
+
+/// The evaluated bounds of a scan.
+#[derive(Clone, Copy, Debug)]
+pub struct Range<'r, 'a> {
+    /// A secondary index, or `None` for the primary key.
+    pub index: Option<IndexId>,
+    /// Values of the leading columns; none is null.
+    pub equal: &'r [Datum<'a>],
+    /// Lower bound on the next column, and whether it is inclusive.
+    pub lower: Option<(Datum<'a>, bool)>,
+    /// Upper bound likewise.
+    pub upper: Option<(Datum<'a>, bool)>,
+    /// From the upper end down.
+    pub descending: bool,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(id: TableId, schema: Arc<TableSchema>) -> Table {
+        let width = |columns: &[ColumnId]| {
+            width_bound(columns.iter().map(|&column| {
+                let column = &schema.columns[column.0 as usize];
+                (&column.data_type, column.nullable)
+            }))
+        };
+        let key_width = width(&schema.primary_key);
+        let primary = if schema.hash {
+            Primary::Hash(HashIndex::new())
+        } else {
+            Primary::Ordered(Ordered::for_width(key_width))
+        };
+        let secondary = schema.indexes.iter().map(|index| Secondary {
+            ordered: Ordered::for_width(width(&index.columns).zip(key_width).map(|(a, b)| a + b)),
+            columns: index.columns.clone().into(),
+            unique: index.unique,
+            stale: AtomicBool::new(false),
+        });
+        Table {
+            id,
+            types: schema.columns.iter().map(|column| column.data_type).collect(),
+            primary,
+            secondary: secondary.collect(),
+            schema,
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// Its definition.
+    pub fn schema(&self) -> &Arc<TableSchema> {
+        &self.schema
+    }
+
+    /// The types of all columns.
+    #[inline]
+    pub fn types(&self) -> &Arc<[DataType]> {
+        &self.types
+    }
+
+    /// Encodes a primary key given in key order.
+    ///
+    /// # Errors
+    /// `54000` if it is too long.
+    #[inline]
+    pub fn encode_key(&self, values: &[Datum<'_>], key: &mut Key) -> Result<()> {
+        key.clear();
+        for (&column, &value) in self.schema.primary_key.iter().zip(values) {
+            key.push(value, self.types[column.0 as usize], false)?;
+        }
+        Ok(())
+    }
+
+    /// Encodes the primary key of a whole row.
+    ///
+    /// # Errors
+    /// `54000` if it is too long.
+    #[inline]
+    pub fn encode_row_key(&self, row: &[Datum<'_>], key: &mut Key) -> Result<()> {
+        key.clear();
+        for &column in &self.schema.primary_key {
+            key.push(row[column.0 as usize], self.types[column.0 as usize], false)?;
+        }
+        Ok(())
+    }
+
+    /// The record of a primary key.
+    #[inline]
+    pub fn find<'g>(&self, key: &Key, guard: &'g Guard) -> Option<&'g Record> {
+        let pointer = match &self.primary {
+            Primary::Hash(index) => {
+                // SAFETY: what the index holds is readable while the epoch is pinned.
+                let matches = |pointer: Pointer| unsafe { &*pointer.cast::<Record>() }.key() == key.bytes();
+                index.get(key.hash(), matches, guard)
+            }
+            Primary::Ordered(index) => index.get(key, guard),
+        };
+        // SAFETY: as above.
+        pointer.map(|pointer| unsafe { &*pointer.cast::<Record>() })
+    }
+
+    /// Asks for the memory that [`Table::find`] will read first.
+    #[inline]
+    pub fn prefetch(&self, key: &Key, guard: &Guard) {
+        if let Primary::Hash(index) = &self.primary {
+            index.prefetch(key.hash(), guard);
+        }
+    }
+
+    /// The record of a primary key, made and indexed if it is new; whether it is new. One caller per
+    /// key at a time.
+    pub fn find_or_create<'g>(&self, key: &Key, guard: &'g Guard) -> (&'g Record, bool) {
+        match &self.primary {
+            Primary::Hash(index) => {
+                if let Some(record) = self.find(key, guard) {
+                    return (record, false);
+                }
+                let record = Record::create(key.bytes());
+                // SAFETY: records in the index are readable; used only to grow it.
+                let hash_of = |pointer: Pointer| {
+                    let mut key = Key::new();
+                    key.extend(unsafe { &*pointer.cast::<Record>() }.key());
+                    key.hash()
+                };
+                index.insert(key.hash(), Pointer::from_raw(record.as_ptr()), hash_of, guard);
+                // SAFETY: just made; it lives while the epoch is pinned.
+                (unsafe { &*record.as_ptr() }, true)
+            }
+            Primary::Ordered(index) => {
+                let record = Record::create(key.bytes());
+                match index.insert(key, Pointer::from_raw(record.as_ptr()), guard) {
+                    // SAFETY: as above.
+                    Ok(()) => (unsafe { &*record.as_ptr() }, true),
+                    Err(existing) => {
+                        // SAFETY: never published; the existing one is readable.
+                        unsafe {
+                            Record::free(record);
+                            (&*existing.cast::<Record>(), false)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes a record out of the primary index.
+    pub fn unlink(&self, record: &Record, guard: &Guard) {
+        let mut key = Key::new();
+        key.extend(record.key());
+        match &self.primary {
+            Primary::Hash(index) => {
+                index.remove(key.hash(), Pointer::from_raw(record), guard);
+            }
+            Primary::Ordered(index) => {
+                index.remove(&key, guard);
+            }
+        }
+    }
+
+    /// The secondary indexes that hold any of the columns.
+    pub fn indexes_of(&self, columns: ColumnMask) -> impl Iterator<Item = IndexId> {
+        self.secondary.iter().enumerate().filter_map(move |(at, index)| {
+            index.columns.iter().any(|&column| columns.contains(column)).then_some(IndexId(at as u16))
+        })
+    }
+
+    /// How many secondary indexes there are.
+    pub fn index_count(&self) -> usize {
+        self.secondary.len()
+    }
+
+    /// Whether an index demands uniqueness.
+    pub fn is_unique(&self, index: IndexId) -> bool {
+        self.secondary[index.0 as usize].unique
+    }
+
+    /// The columns of an index, in order.
+    pub fn index_columns(&self, index: IndexId) -> &[ColumnId] {
+        &self.secondary[index.0 as usize].columns
+    }
+
+    /// Encodes an index entry: the indexed values (in index order), then the primary key's bytes.
+    ///
+    /// # Errors
+    /// `54000` if it is too long.
+    pub fn encode_entry(
+        &self,
+        index: IndexId,
+        mut value: impl FnMut(ColumnId) -> Datum<'static>,
+        primary: &[u8],
+        key: &mut Key,
+    ) -> Result<()> {
+        key.clear();
+        for &column in &self.secondary[index.0 as usize].columns {
+            key.push(value(column), self.types[column.0 as usize], self.nullable(column))?;
+        }
+        key.extend(primary);
+        if key.bytes().len() > fabius_value::limit::KEY_BYTES {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "index key too long"));
+        }
+        Ok(())
+    }
+
+    fn nullable(&self, column: ColumnId) -> bool {
+        self.schema.columns[column.0 as usize].nullable
+    }
+
+    /// Adds an index entry; false if it is there already (left by an earlier version).
+    pub fn add_entry(&self, index: IndexId, key: &Key, record: &Record, guard: &Guard) -> bool {
+        self.secondary[index.0 as usize].ordered.insert(key, Pointer::from_raw(record), guard).is_ok()
+    }
+
+    /// Takes an index entry out.
+    pub fn remove_entry(&self, index: IndexId, key: &Key, guard: &Guard) {
+        self.secondary[index.0 as usize].ordered.remove(key, guard);
+    }
+
+    /// Notes that entries of the index may be stale from now on.
+    pub fn mark_stale(&self, index: IndexId) {
+        self.secondary[index.0 as usize].stale.store(true, Relaxed);
+    }
+
+    /// Whether a visible row still has the values under which an index entry led to it.
+    ///
+    /// # Safety
+    /// `version` is readable; indexed columns are never stickies.
+    pub unsafe fn entry_is_current(&self, index: IndexId, entry: &Key, version: *const crate::Version) -> bool {
+        let index = &self.secondary[index.0 as usize];
+        if !index.stale.load(Relaxed) {
+            return true;
+        }
+        let mut key = Key::new();
+        for &column in &index.columns {
+            let data_type = self.types[column.0 as usize];
+            // SAFETY: the caller's promise.
+            let cell = unsafe { chain::read(version, column, data_type, std::ptr::null_mut()) };
+            let chain::Cell::Value(value) = cell else { return false };
+            if key.push(value, data_type, self.nullable(column)).is_err() {
+                return false;
+            }
+        }
+        entry.bytes().starts_with(key.bytes())
+    }
+
+    /// Opens a scan over the records of a range.
+    ///
+    /// # Errors
+    /// `54000` if a bound is too long; `42809`-like misuse (a scan by a hash key) is excluded by the
+    /// verifier.
+    pub fn scan<'g>(&'g self, range: &Range<'_, '_>, guard: &'g Guard) -> Result<TableScan<'g>> {
+        let (ordered, columns) = match range.index {
+            Some(index) => {
+                let index = &self.secondary[index.0 as usize];
+                (&index.ordered, &index.columns[..])
+            }
+            None => match &self.primary {
+                Primary::Ordered(ordered) => (ordered, &self.schema.primary_key[..]),
+                Primary::Hash(_) => panic!("a hash key has no order to scan in"),
+            },
+        };
+        let mut prefix = Key::new();
+        for (&value, &column) in range.equal.iter().zip(columns) {
+            prefix.push(value, self.types[column.0 as usize], self.nullable(column))?;
+        }
+        let bounded = |value: Datum<'_>| -> Result<Key> {
+            let column = columns[range.equal.len()];
+            let mut key = prefix.clone();
+            key.push(value, self.types[column.0 as usize], self.nullable(column))?;
+            Ok(key)
+        };
+        let lower = match range.lower {
+            None => Some(prefix.clone()),
+            Some((value, true)) => Some(bounded(value)?),
+            Some((value, false)) => bounded(value)?.prefix_end(),
+        };
+        let upper = match range.upper {
+            None if range.lower.is_some() && self.nullable(columns[range.equal.len()]) => {
+                // Nulls sort last and match no bound.
+                let mut key = prefix.clone();
+                key.extend(&[1]);
+                Some(key)
+            }
+            None => prefix.prefix_end(),
+            Some((value, true)) => bounded(value)?.prefix_end(),
+            Some((value, false)) => Some(bounded(value)?),
+        };
+        // A lower bound beyond every key leaves nothing.
+        let empty = lower.is_none();
+        let bounds = Box::new((lower.unwrap_or_default(), upper));
+        let empty = empty || bounds.1.as_ref().is_some_and(|upper| *upper <= bounds.0);
+        Ok(TableScan::new(ordered, bounds, empty, range.descending, guard))
+    }
+
+    /// Calls `visit` for every record, in no particular order for hash tables.
+    pub fn for_each_record<'g>(&'g self, guard: &'g Guard, mut visit: impl FnMut(&'g Record)) {
+        match &self.primary {
+            Primary::Hash(index) => {
+                // SAFETY: what the index holds is readable while the epoch is pinned.
+                index.for_each(guard, |pointer| visit(unsafe { &*pointer.cast::<Record>() }));
+            }
+            Primary::Ordered(ordered) => {
+                let bounds = Box::new((Key::new(), None));
+                let mut scan = TableScan::new(ordered, bounds, false, false, guard);
+                while let Some(record) = scan.next_record() {
+                    visit(record);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        let guard = crossbeam_epoch::pin();
+        let mut retired = crate::fold::Retired::default();
+        let mut records = Vec::new();
+        self.for_each_record(&guard, |record| records.push(NonNull::from(record)));
+        for record in records {
+            crate::fold::retire_record(record, &self.types, &mut retired);
+        }
+        retired.hand_over(&guard);
+    }
+}
+
+enum AnyCursor<'g> {
+    One(Cursor<'g, [u64; 1]>),
+    Two(Cursor<'g, [u64; 2]>),
+    Three(Cursor<'g, [u64; 3]>),
+    Four(Cursor<'g, [u64; 4]>),
+    Long(Cursor<'g, LongKey<'static>>),
+    Empty,
+}
+
+/// A scan in progress over the records of a range, visible or not.
+pub struct TableScan<'g> {
+    cursor: Box<AnyCursor<'g>>,
+    /// Keeps the bounds alive that a long-key cursor refers to; dropped after it.
+    _bounds: Box<(Key, Option<Key>)>,
+}
+
+impl<'g> TableScan<'g> {
+    fn new(
+        ordered: &'g Ordered,
+        bounds: Box<(Key, Option<Key>)>,
+        empty: bool,
+        descending: bool,
+        guard: &'g Guard,
+    ) -> TableScan<'g> {
+        let direction = if descending { Direction::Descending } else { Direction::Ascending };
+        macro_rules! words {
+            ($index:expr, $w:literal, $variant:ident) => {{
+                let upper = match &bounds.1 {
+                    Some(upper) => Bound::Excluded(upper.words::<$w>()),
+                    None => Bound::Unbounded,
+                };
+                AnyCursor::$variant($index.scan(Bound::Included(bounds.0.words::<$w>()), upper, direction, guard))
+            }};
+        }
+        let cursor = match ordered {
+            _ if empty => AnyCursor::Empty,
+            Ordered::One(index) => words!(index, 1, One),
+            Ordered::Two(index) => words!(index, 2, Two),
+            Ordered::Three(index) => words!(index, 3, Three),
+            Ordered::Four(index) => words!(index, 4, Four),
+            Ordered::Long(index) => {
+                // SAFETY: the bounds are boxed and dropped after the cursor (field order).
+                let bounds: &'g (Key, Option<Key>) = unsafe { &*std::ptr::from_ref(&*bounds) };
+                let upper = match &bounds.1 {
+                    Some(upper) => Bound::Excluded(LongKey::new(upper.bytes())),
+                    None => Bound::Unbounded,
+                };
+                let lower = Bound::Included(LongKey::new(bounds.0.bytes()));
+                AnyCursor::Long(index.scan(lower, upper, direction, guard))
+            }
+        };
+        TableScan { cursor: Box::new(cursor), _bounds: bounds }
+    }
+
+    /// The next record of the range.
+    #[inline]
+    pub fn next_record(&mut self) -> Option<&'g Record> {
+        let pointer = match &mut *self.cursor {
+            AnyCursor::One(cursor) => cursor.next()?.1,
+            AnyCursor::Two(cursor) => cursor.next()?.1,
+            AnyCursor::Three(cursor) => cursor.next()?.1,
+            AnyCursor::Four(cursor) => cursor.next()?.1,
+            AnyCursor::Long(cursor) => cursor.next()?.1,
+            AnyCursor::Empty => return None,
+        };
+        // SAFETY: what the index holds is readable while the epoch is pinned.
+        Some(unsafe { &*pointer.cast::<Record>() })
+    }
+
+    /// The next record and the key of the entry that led to it.
+    pub fn next_entry(&mut self) -> Option<(&'g Record, Key)> {
+        let mut key = Key::new();
+        macro_rules! take {
+            ($cursor:expr) => {{
+                let (words, pointer) = $cursor.next()?;
+                words.iter().for_each(|word| key.extend(&word.to_be_bytes()));
+                pointer
+            }};
+        }
+        let pointer = match &mut *self.cursor {
+            AnyCursor::One(cursor) => take!(cursor),
+            AnyCursor::Two(cursor) => take!(cursor),
+            AnyCursor::Three(cursor) => take!(cursor),
+            AnyCursor::Four(cursor) => take!(cursor),
+            AnyCursor::Long(cursor) => {
+                let (long, pointer) = cursor.next()?;
+                key.extend(long.bytes());
+                pointer
+            }
+            AnyCursor::Empty => return None,
+        };
+        // SAFETY: as above.
+        Some((unsafe { &*pointer.cast::<Record>() }, key))
+    }
+}

@@ -1,0 +1,325 @@
+//! What one call wrote to a row.
+//!
+//! ```text
+//!           0         8        16        24        32        40        48        56        64
+//!           +---------+---------+---------+---------+---------+---------+---------+---------+------
+//!           | next    | seq and | columns | deltas  | sticky  | filled  | nulls   | deferred| slots...
+//!           | (older) | flags   |  mask   |  mask   |  mask   |  mask   |  mask   |         |
+//!           +---------+---------+---------+---------+---------+---------+---------+---------+------
+//! ```
+//!
+//! A version has a slot for each column of its mask, in column order. A column is a *delta* (the slot
+//! holds an operand to apply to what is below), or a *sticky* (the slot is empty until the deferred
+//! call has run), or a plain value. A version of every column is a whole row: nothing below it is
+//! ever read through it. A *tombstone* says that the row is gone.
+//!
+//! Filling a sticky: the worker that claimed the deferred call stores slots and sets bits in `filled`
+//! as its program goes (its own reads look there), then [`Version::settle`] clears `sticky` with
+//! release order: everyone else looks at `sticky` first.
+//!
+//! Maximum and minimum deltas are rare; a version that has any carries two more words behind its
+//! slots that say which.
+
+use crate::{memory, slot};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Seq};
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::atomic::{
+    AtomicPtr, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+const SEQ_BITS: u32 = 56;
+const TOMBSTONE: u64 = 1 << 63;
+const EXTREMES: u64 = 1 << 62;
+
+/// A version in a record's chain; see the module's picture.
+#[repr(C)]
+pub struct Version {
+    next: AtomicPtr<Version>,
+    seq_and_flags: AtomicU64,
+    columns: u64,
+    deltas: u64,
+    sticky: AtomicU64,
+    filled: AtomicU64,
+    nulls: AtomicU64,
+    deferred: AtomicPtr<()>,
+}
+
+/// The contents of a version to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Contents<'r, 'a> {
+    /// Its place in the order.
+    pub seq: Seq,
+    /// Columns with values, in ascending order in `values`.
+    pub values_mask: ColumnMask,
+    /// Their values.
+    pub values: &'r [Datum<'a>],
+    /// Columns with operations.
+    pub deltas: &'r [(ColumnId, DeltaOperator, Datum<'a>)],
+    /// Columns that `deferred` will fill.
+    pub sticky: ColumnMask,
+    /// The deferred call that stickies name.
+    pub deferred: *mut (),
+}
+
+impl Version {
+    fn layout(slots: usize) -> Layout {
+        Layout::from_size_align(size_of::<Version>() + 8 * slots, 8).expect("a version's size is bounded")
+    }
+
+    fn slot_count(columns: u64, flags: u64) -> usize {
+        columns.count_ones() as usize + if flags & EXTREMES == 0 { 0 } else { 2 }
+    }
+
+    /// Allocates a version that no one else can see yet; it owns copies of long values.
+    ///
+    /// The masks of `contents` do not overlap; `types` are those of all columns of the table.
+    pub fn create(contents: &Contents<'_, '_>, types: &[DataType]) -> NonNull<Version> {
+        let deltas: ColumnMask = contents.deltas.iter().map(|delta| delta.0).collect();
+        let columns = contents.values_mask.union(deltas).union(contents.sticky);
+        debug_assert_eq!(columns.len(), contents.values_mask.len() + deltas.len() + contents.sticky.len());
+        let extremes = contents.deltas.iter().any(|delta| delta.1 != DeltaOperator::Add);
+        let flags = if extremes { EXTREMES } else { 0 };
+        let version = Version::allocate(contents.seq, flags, columns.0, deltas.0);
+        // SAFETY: just allocated, and ours alone.
+        let this = unsafe { version.as_ref() };
+        let mut nulls = 0;
+        for (column, &value) in contents.values_mask.iter().zip(contents.values) {
+            if value.is_null() {
+                nulls |= ColumnMask::of(column).0;
+            }
+            this.slot(column).store(slot::store(value, types[column.0 as usize]), Relaxed);
+        }
+        for &(column, operator, operand) in contents.deltas {
+            this.slot(column).store(slot::store(operand, types[column.0 as usize]), Relaxed);
+            let bit = ColumnMask::of(column).0;
+            match operator {
+                DeltaOperator::Add => {}
+                DeltaOperator::Max => this.extreme_word(0).store(this.extreme_word(0).load(Relaxed) | bit, Relaxed),
+                DeltaOperator::Min => this.extreme_word(1).store(this.extreme_word(1).load(Relaxed) | bit, Relaxed),
+            }
+        }
+        this.nulls.store(nulls, Relaxed);
+        this.sticky.store(contents.sticky.0, Relaxed);
+        this.deferred.store(contents.deferred, Relaxed);
+        version
+    }
+
+    /// Allocates a tombstone.
+    pub fn create_tombstone(seq: Seq) -> NonNull<Version> {
+        Version::allocate(seq, TOMBSTONE, 0, 0)
+    }
+
+    fn allocate(seq: Seq, flags: u64, columns: u64, deltas: u64) -> NonNull<Version> {
+        assert!(seq.0 >> SEQ_BITS == 0, "sequence numbers have {SEQ_BITS} bits");
+        let slots = Version::slot_count(columns, flags);
+        let layout = Version::layout(slots);
+        memory::add(layout.size() as isize);
+        // SAFETY: the layout is not empty; header and slots are all written here.
+        unsafe {
+            let Some(version) = NonNull::new(std::alloc::alloc(layout).cast::<Version>()) else {
+                std::alloc::handle_alloc_error(layout)
+            };
+            version.write(Version {
+                next: AtomicPtr::new(std::ptr::null_mut()),
+                seq_and_flags: AtomicU64::new(seq.0 | flags),
+                columns,
+                deltas,
+                sticky: AtomicU64::new(0),
+                filled: AtomicU64::new(0),
+                nulls: AtomicU64::new(0),
+                deferred: AtomicPtr::new(std::ptr::null_mut()),
+            });
+            version.add(1).cast::<u64>().write_bytes(0, slots);
+            version
+        }
+    }
+
+    /// The version below, null at the end of the chain.
+    #[inline]
+    pub fn next(&self) -> *const Version {
+        self.next.load(Acquire)
+    }
+
+    /// Sets the version below (the record's writer only).
+    pub fn set_next(&self, next: *const Version) {
+        self.next.store(next.cast_mut(), Release);
+    }
+
+    /// Its place in the order.
+    #[inline]
+    pub fn seq(&self) -> Seq {
+        Seq(self.seq_and_flags.load(Relaxed) & ((1 << SEQ_BITS) - 1))
+    }
+
+    /// Whether it says that the row is gone.
+    #[inline]
+    pub fn is_tombstone(&self) -> bool {
+        self.seq_and_flags.load(Relaxed) & TOMBSTONE != 0
+    }
+
+    /// Every column it says something about.
+    #[inline]
+    pub fn columns(&self) -> ColumnMask {
+        ColumnMask(self.columns)
+    }
+
+    /// The columns it has operations for.
+    #[inline]
+    pub fn deltas(&self) -> ColumnMask {
+        ColumnMask(self.deltas)
+    }
+
+    /// The columns whose values are not there yet. Acquires what the filler wrote.
+    #[inline]
+    pub fn sticky(&self) -> ColumnMask {
+        ColumnMask(self.sticky.load(Acquire))
+    }
+
+    /// The columns that the running deferred call has filled (for that call alone).
+    #[inline]
+    pub fn filled(&self) -> ColumnMask {
+        ColumnMask(self.filled.load(Relaxed))
+    }
+
+    /// The columns that are null.
+    #[inline]
+    pub fn nulls(&self) -> ColumnMask {
+        ColumnMask(self.nulls.load(Relaxed))
+    }
+
+    /// The deferred call that its stickies name; meaningful while `sticky` is not empty.
+    #[inline]
+    pub fn deferred(&self) -> *mut () {
+        self.deferred.load(Relaxed)
+    }
+
+    /// Names the deferred call, before anyone else can see the version.
+    pub fn set_deferred(&self, deferred: *mut ()) {
+        self.deferred.store(deferred, Relaxed);
+    }
+
+    /// The slot of a column in its mask.
+    #[inline]
+    pub fn slot(&self, column: ColumnId) -> &AtomicU64 {
+        debug_assert!(self.columns().contains(column));
+        self.word(self.columns().rank(column))
+    }
+
+    #[inline]
+    fn word(&self, at: usize) -> &AtomicU64 {
+        // SAFETY: the allocation has a word for each column of the mask, and two more with EXTREMES.
+        unsafe { &*std::ptr::from_ref(self).add(1).cast::<AtomicU64>().add(at) }
+    }
+
+    fn extreme_word(&self, at: usize) -> &AtomicU64 {
+        debug_assert!(self.seq_and_flags.load(Relaxed) & EXTREMES != 0);
+        self.word(self.columns().len() + at)
+    }
+
+    /// The operation of a delta column.
+    #[inline]
+    pub fn operator(&self, column: ColumnId) -> DeltaOperator {
+        if self.seq_and_flags.load(Relaxed) & EXTREMES == 0 {
+            return DeltaOperator::Add;
+        }
+        let bit = ColumnMask::of(column).0;
+        match (self.extreme_word(0).load(Relaxed) & bit != 0, self.extreme_word(1).load(Relaxed) & bit != 0) {
+            (true, _) => DeltaOperator::Max,
+            (_, true) => DeltaOperator::Min,
+            _ => DeltaOperator::Add,
+        }
+    }
+
+    /// The value or operand of a column that is not an open sticky.
+    ///
+    /// # Safety
+    /// The version is not freed during `'a`, and the column's slot is not filled again.
+    #[inline]
+    pub unsafe fn value<'a>(&self, column: ColumnId, data_type: DataType) -> Datum<'a> {
+        if self.nulls().contains(column) {
+            return Datum::Null;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { slot::load(&*std::ptr::from_ref(self.slot(column)), data_type) }
+    }
+
+    /// Stores a sticky column's value, for the worker that claimed the deferred call. A second store
+    /// replaces the first; its block, if any, is freed, so the caller must not hold a datum of it.
+    pub fn fill(&self, column: ColumnId, value: Datum<'_>, data_type: DataType) {
+        let bit = ColumnMask::of(column).0;
+        debug_assert!(self.sticky.load(Relaxed) & bit != 0, "only stickies are filled");
+        let stored = slot::store(value, data_type);
+        let before = self.slot(column).swap(stored, Relaxed);
+        let filled = self.filled.load(Relaxed);
+        if filled & bit != 0 && slot::owns_block(before, data_type) {
+            // SAFETY: only the filler has seen this block, and it holds no datum of it.
+            unsafe { slot::free(before) };
+        }
+        let nulls = self.nulls.load(Relaxed);
+        self.nulls.store(if value.is_null() { nulls | bit } else { nulls & !bit }, Relaxed);
+        self.filled.store(filled | bit, Relaxed);
+    }
+
+    /// Publishes what was filled: the version has no stickies any more.
+    pub fn settle(&self) {
+        self.sticky.store(0, Release);
+    }
+
+    /// Merges one more delta into a version that only its writer can see, moving it up to `seq`;
+    /// false (and nothing changed) if the combined operand would not fit.
+    pub fn merge_delta(&self, seq: Seq, column: ColumnId, operand: Datum<'_>, data_type: DataType) -> bool {
+        debug_assert!(self.deltas().contains(column));
+        // SAFETY: the slot stays as it is until it is replaced below.
+        let before = unsafe { self.value(column, data_type) };
+        let Some(merged) = self.operator(column).combine(before, operand) else { return false };
+        if data_type.is_wide_numeric() {
+            // Wide operands are blocks on the heap that a reader may be looking at.
+            return false;
+        }
+        if let Datum::Numeric(wide) = merged
+            && i64::try_from(wide).is_err()
+        {
+            return false;
+        }
+        self.slot(column).store(slot::store(merged, data_type), Relaxed);
+        let flags = self.seq_and_flags.load(Relaxed) & !((1 << SEQ_BITS) - 1);
+        self.seq_and_flags.store(flags | seq.0, Relaxed);
+        true
+    }
+
+    /// Puts a merged delta back to what it was, with its seq (undoing [`Version::merge_delta`]).
+    pub fn restore_delta(&self, seq: Seq, column: ColumnId, slot: u64) {
+        self.slot(column).store(slot, Relaxed);
+        let flags = self.seq_and_flags.load(Relaxed) & !((1 << SEQ_BITS) - 1);
+        self.seq_and_flags.store(flags | seq.0, Relaxed);
+    }
+
+    /// The bytes it takes, without blocks on the heap.
+    pub fn bytes(&self) -> usize {
+        Version::layout(Version::slot_count(self.columns, self.seq_and_flags.load(Relaxed))).size()
+    }
+
+    /// Frees a version, and the blocks of all its columns but those in `kept`.
+    ///
+    /// # Safety
+    /// No one can reach it any more, `types` are its table's, and blocks of `kept` columns have
+    /// another owner.
+    pub unsafe fn free(version: NonNull<Version>, types: &[DataType], kept: ColumnMask) {
+        // SAFETY: the caller's promise.
+        let this = unsafe { version.as_ref() };
+        for column in this.columns().without(kept).iter() {
+            let data_type = types[column.0 as usize];
+            let word = this.slot(column).load(Relaxed);
+            if slot::owns_block(word, data_type) {
+                // SAFETY: owned by this version.
+                unsafe { slot::free(word) };
+            }
+        }
+        let layout = Version::layout(Version::slot_count(this.columns, this.seq_and_flags.load(Relaxed)));
+        memory::add(-(layout.size() as isize));
+        // SAFETY: allocated with this layout.
+        unsafe { std::alloc::dealloc(version.as_ptr().cast(), layout) };
+    }
+}

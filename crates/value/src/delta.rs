@@ -1,0 +1,52 @@
+//! Commutative operations that a version can hold instead of a value (Doppel, section 4).
+
+use crate::{DataType, Datum};
+
+/// An operation that can stand in a version without being applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeltaOperator {
+    /// `x = x + operand`, on exact numbers of the column's type and scale.
+    Add,
+    /// `x = greatest(x, operand)`.
+    Max,
+    /// `x = least(x, operand)`.
+    Min,
+}
+
+impl DeltaOperator {
+    /// Applies the operand. Both are exact numbers that are not null.
+    ///
+    /// The sum is inside the column's range: whoever stored the delta has proven it (DESIGN,
+    /// section 5, "a promise must be keepable"), so an overflow here is a broken invariant.
+    pub fn apply<'a>(self, value: Datum<'a>, operand: Datum<'a>, data_type: DataType) -> Datum<'a> {
+        match (self, value, operand) {
+            (DeltaOperator::Add, Datum::Int(a), Datum::Int(b)) => {
+                let sum = a.checked_add(b).expect("a promised delta stays in range");
+                if let Some((low, high)) = data_type.exact_range() {
+                    assert!((low..=high).contains(&sum.into()), "a promised delta stays in range");
+                }
+                Datum::Int(sum)
+            }
+            (DeltaOperator::Add, a, b) => {
+                let sum = a.exact() + b.exact();
+                if let Some((low, high)) = data_type.exact_range() {
+                    assert!((low..=high).contains(&sum), "a promised delta stays in range");
+                }
+                Datum::Numeric(sum)
+            }
+            (DeltaOperator::Max, a, b) => if b.exact() > a.exact() { b } else { a },
+            (DeltaOperator::Min, a, b) => if b.exact() < a.exact() { b } else { a },
+        }
+    }
+
+    /// One operand that does what `first` and then `second` do. Sums of operands may leave the
+    /// column's range for a moment (adding and taking away), but never 64 or 128 bits.
+    pub fn combine<'a>(self, first: Datum<'a>, second: Datum<'a>) -> Option<Datum<'a>> {
+        match (self, first, second) {
+            (DeltaOperator::Add, Datum::Int(a), Datum::Int(b)) => a.checked_add(b).map(Datum::Int),
+            (DeltaOperator::Add, a, b) => a.exact().checked_add(b.exact()).map(Datum::Numeric),
+            (DeltaOperator::Max, a, b) => Some(if b.exact() > a.exact() { b } else { a }),
+            (DeltaOperator::Min, a, b) => Some(if b.exact() < a.exact() { b } else { a }),
+        }
+    }
+}
