@@ -1,1 +1,29 @@
-//! The contract every engine keeps, promises, counters, the serial oracle.
+//! The contract every engine keeps.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`contract`] | what an engine can be asked to do |
+//! | [`batch`] | calls on their way in, and their promises on the way out |
+//! | [`entry`] | the log's entries: calls and definitions as bytes |
+//! | [`foundation`] | what every engine stands on: definitions, log, clock, snapshots |
+//! | [`procedure`] | a program with its compiled code |
+//! | [`idempotency`] | repeated calls get their first outcome |
+//! | [`random`] | the random numbers of a call |
+//! | [`counters`] | what an engine has done so far |
+//!
+//! This crate knows nothing of any one strategy for ordering and running calls.
+
+pub mod batch;
+pub mod contract;
+pub mod counters;
+pub mod entry;
+pub mod foundation;
+pub mod idempotency;
+pub mod procedure;
+pub mod random;
+
+pub use batch::{Batch, BatchBuilder, Ticket};
+pub use contract::Engine;
+pub use counters::{Counter, Counters};
+pub use foundation::{Definitions, Foundation};
+pub use procedure::Procedure;

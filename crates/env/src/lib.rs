@@ -17,6 +17,7 @@ mod disk;
 mod random;
 mod real_disk;
 mod simulated_clock;
+mod simulated_directory;
 mod simulated_disk;
 mod simulated_file;
 

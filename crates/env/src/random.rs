@@ -20,12 +20,11 @@ impl Random {
 
     /// The next 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
+        // The reference's steps (its `s[0]` to `s[3]`), with its `t = s[1] << 17` folded in.
         let [a, b, c, d] = self.state;
         let result = a.wrapping_add(d).rotate_left(23).wrapping_add(a);
-        let c = c ^ a;
-        let d = d ^ b;
-        self.state = [a ^ d, b ^ c, c ^ (b.wrapping_shl(17)), d.rotate_left(45)];
-        // The lines above are the reference's, with its `t = s[1] << 17` folded in.
+        let (c, d) = (c ^ a, d ^ b);
+        self.state = [a ^ d, b ^ c, c ^ (b << 17), d.rotate_left(45)];
         result
     }
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{check_inside, directory_in_use};
+use crate::simulated_directory::{Directory, FileId, NameChange};
 use crate::simulated_file::FileContent;
 use crate::{DirectoryLock, Disk, DiskFile, Random};
 
@@ -60,23 +61,6 @@ struct Platter {
     operation_count: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct FileId(u64);
-
-#[derive(Debug, Clone, Default)]
-struct Directory {
-    live: BTreeMap<String, FileId>,
-    durable: BTreeMap<String, FileId>,
-    pending: Vec<NameChange>,
-}
-
-#[derive(Debug, Clone)]
-enum NameChange {
-    Create(String, FileId),
-    Rename(String, String),
-    Delete(String),
-}
-
 #[derive(Debug, Default)]
 struct Faults {
     short_writes: bool,
@@ -84,44 +68,6 @@ struct Faults {
     bytes_before_full: Option<u64>,
     read_only: bool,
     operations_before_power_loss: Option<u64>,
-}
-
-fn apply(names: &mut BTreeMap<String, FileId>, change: &NameChange) {
-    match change {
-        NameChange::Create(name, id) => {
-            names.insert(name.clone(), *id);
-        }
-        NameChange::Rename(from, to) => {
-            if let Some(id) = names.remove(from) {
-                names.insert(to.clone(), id);
-            }
-        }
-        NameChange::Delete(name) => {
-            names.remove(name);
-        }
-    }
-}
-
-impl Directory {
-    fn change(&mut self, change: NameChange) {
-        apply(&mut self.live, &change);
-        self.pending.push(change);
-    }
-
-    fn sync(&mut self) {
-        for change in self.pending.drain(..) {
-            apply(&mut self.durable, &change);
-        }
-    }
-
-    fn after_crash(&self, random: &mut Random) -> Self {
-        let mut names = self.durable.clone();
-        let kept = random.index(self.pending.len() + 1);
-        for change in &self.pending[..kept] {
-            apply(&mut names, change);
-        }
-        Self { live: names.clone(), durable: names, pending: Vec::new() }
-    }
 }
 
 impl SimulatedDisk {
@@ -212,6 +158,11 @@ impl SimulatedDisk {
             target.directories.values_mut().for_each(Directory::sync);
         }
         copy
+    }
+
+    /// Gives all locked directories free, as the end of the process that held them does.
+    pub fn release_locks(&self) {
+        self.platter().locked.clear();
     }
 
     /// Changes a file's bytes at rest, as a bad sector, a stray process or an operator would.

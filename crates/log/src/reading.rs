@@ -84,6 +84,8 @@ pub(crate) struct SegmentRead {
     pub(crate) seed: FrameSeed,
     /// Where the first frame stands that nothing in the log proves to have been synced.
     pub(crate) unproven_from: u64,
+    /// Where the last frame with entries ends; only marks follow.
+    pub(crate) last_batch_end: u64,
     /// The file's length without a torn tail.
     pub(crate) bytes: u64,
     pub(crate) frames: u64,
@@ -229,6 +231,7 @@ impl Reader<'_> {
             header,
             seed,
             unproven_from: HEADER_BYTES as u64,
+            last_batch_end: HEADER_BYTES as u64,
             bytes: HEADER_BYTES as u64,
             frames: 0,
             entries: 0,
@@ -286,7 +289,10 @@ impl Reader<'_> {
             offset += header.frame_bytes();
             current.bytes = offset as u64;
             current.entries += u64::from(header.entry_count);
-            current.frames += u64::from(header.entry_count > 0);
+            if header.entry_count > 0 {
+                current.frames += 1;
+                current.last_batch_end = offset as u64;
+            }
         }
         Ok(Verdict::Continue)
     }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use fabius_env::Disk;
 
 use crate::frame::Frame;
-use crate::reading::{LogItem, Reading, TornTail, read_log};
-use crate::segment::{SegmentHeader, file_name};
-use crate::segment_writer::{KnownSegment, OpenSegment, SegmentWriter, sync_segment};
+use crate::reading::{LogItem, Reading, SegmentRead, TornTail, read_log};
+use crate::segment::{HEADER_BYTES, SegmentHeader, file_name};
+use crate::segment_writer::{KnownSegment, OpenSegment, SegmentWriter};
 use crate::{Durability, LogError, LogErrorKind, LogOptions};
 
 /// What opening a log found.
@@ -51,7 +51,7 @@ pub(crate) fn recover<E: From<LogError>>(
     cut(&*disk, &reading)?;
     let next_seq = reading.next_seq.unwrap_or(options.first_seq);
     if reading.closed.is_none() {
-        sync_kept(&*disk, &reading)?;
+        make_durable(&*disk, &reading)?;
     }
     let report = RecoveryReport {
         first_seq: reading.segments.first().map_or(next_seq, |segment| segment.header.first_seq),
@@ -114,29 +114,43 @@ fn cut(disk: &dyn Disk, reading: &Reading) -> Result<(), LogError> {
 /// Syncing alone would not do: when the process ended because a sync had failed, the system may
 /// hold the bytes for written, and the next sync for needless. So the bytes that no later frame
 /// proves are written once more, over themselves, which a crash cannot turn into anything else.
-fn sync_kept(disk: &dyn Disk, reading: &Reading) -> Result<(), LogError> {
-    let Some((last, before)) = reading.segments.split_last() else {
-        return Ok(());
-    };
-    for segment in before {
-        if segment.header.durability == Durability::None {
-            sync_segment(disk, segment.header.number)?;
+/// With `Durability::Fsync` that is the last group.
+fn make_durable(disk: &dyn Disk, reading: &Reading) -> Result<(), LogError> {
+    let last = reading.segments.len().saturating_sub(1);
+    for (index, segment) in reading.segments.iter().enumerate() {
+        let synced_by_rotation = segment.header.durability == Durability::Fsync && index < last;
+        if !synced_by_rotation {
+            write_again(disk, segment, reading.marked_seq)?;
         }
     }
-    if last.header.durability == Durability::Fsync {
-        let name = file_name(last.header.number);
-        let rewritten = (|| {
-            let kept = disk.read(&name)?;
-            // What was judged is what gets written: the file is locked, so it has not changed.
-            let (from, until) = (last.unproven_from as usize, last.bytes as usize);
-            let unproven = kept.get(from..until).unwrap_or_default();
-            disk.open_append(&name)?.overwrite(from as u64, unproven)
-        })();
-        rewritten.map_err(|error| {
-            LogError::io("writing the log", disk.directory(), error).at(&name, last.unproven_from)
-        })?;
+    // The name of the last segment may be as unsure as its bytes.
+    disk.sync().map_err(|error| LogError::io("syncing the log", disk.directory(), error))
+}
+
+/// Writes what nothing proves of a segment over itself, and syncs it. Entries up to `marked_seq`
+/// are proven, but not the idle marks after them.
+fn write_again(disk: &dyn Disk, segment: &SegmentRead, marked_seq: u64) -> Result<(), LogError> {
+    let name = file_name(segment.header.number);
+    let last_seq = segment.header.first_seq + segment.entries - 1;
+    let from = if last_seq <= marked_seq && segment.entries > 0 {
+        segment.unproven_from.max(segment.last_batch_end)
+    } else if segment.unproven_from == HEADER_BYTES as u64 {
+        // Without a proven frame, the header is not proven either.
+        0
+    } else {
+        segment.unproven_from
+    };
+    if from == segment.bytes {
+        return Ok(());
     }
-    sync_segment(disk, last.header.number)
+    let written = (|| {
+        let content = disk.read(&name)?;
+        let unproven = content.get(from as usize..segment.bytes as usize);
+        let mut file = disk.open_append(&name)?;
+        file.overwrite(from, unproven.unwrap_or_default())?;
+        file.sync()
+    })();
+    written.map_err(|error| LogError::io("writing the log again", disk.directory(), error).at(&name, from))
 }
 
 /// The writer that goes on at the end of what was read.

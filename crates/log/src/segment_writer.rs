@@ -76,7 +76,7 @@ impl OpenSegment {
 }
 
 /// Makes a segment that is no longer open durable.
-pub(crate) fn sync_segment(disk: &dyn Disk, number: u64) -> Result<(), LogError> {
+fn sync_segment(disk: &dyn Disk, number: u64) -> Result<(), LogError> {
     let name = file_name(number);
     let synced = disk.open_append(&name).and_then(|mut file| file.sync());
     synced.map_err(|error| LogError::io("syncing the log", disk.directory(), error).in_file(&name))

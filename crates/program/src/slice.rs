@@ -12,7 +12,7 @@
 //! have in common, so a value captured at some step is restored at that very step.
 
 use crate::context::DeltaOperator;
-use crate::ir::{RowId, StepId, VariableId};
+use crate::ir::{Expression, RowId, StepId, VariableId};
 use fabius_value::{ColumnId, ColumnMask, TableId};
 
 /// A closed interval of exact numbers (numerics as scaled integers).
@@ -61,8 +61,7 @@ pub struct StepPhase {
 pub enum ColumnPhase {
     /// The value is computed and stored in the now-phase.
     Now,
-    /// A delta: the operand (the given operand of the column's expression, see
-    /// [`Phases::delta_operand`]) is computed now and stored as an operation.
+    /// A delta: the operand (see [`Phases::delta_operands`]) is computed now and stored as an operation.
     Delta(DeltaOperator),
     /// A sticky: the later-phase computes the value.
     Later,
@@ -76,6 +75,9 @@ pub struct Phases {
     /// By step number: the columns of an `Insert` or `Update` and how each is stored, in ascending
     /// column order; empty for other steps.
     pub writes: Vec<Vec<(ColumnId, ColumnPhase)>>,
+    /// By step number: the operands of an `Update`'s delta columns, of the columns' types, in
+    /// ascending column order.
+    pub delta_operands: Vec<Vec<(ColumnId, Expression)>>,
     /// By step number: for a `Read`, the columns the now-phase reads; the later-phase reads the rest
     /// of those that are needed at all.
     pub reads_now: Vec<ColumnMask>,

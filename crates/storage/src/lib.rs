@@ -16,6 +16,7 @@
 //! | [`index`] | ordered and hash indexes |
 //! | [`table`] | a table's indexes, and scans over them |
 //! | [`snapshot`] | who reads at which seq, and the `collected` watermark |
+//! | [`purge`] | taking keys out of indexes once no reader can need them |
 //! | [`memory`] | the memory account |
 //!
 //! This crate knows nothing of programs or of the order of calls: engines say which seq a version
@@ -34,6 +35,7 @@ pub mod chain;
 pub mod fold;
 pub mod index;
 pub mod memory;
+pub mod purge;
 pub mod record;
 pub mod slot;
 pub mod snapshot;

@@ -8,7 +8,7 @@ use fabius_value::Seq;
 use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::atomic::{
-    AtomicPtr, AtomicU32, AtomicU64,
+    AtomicPtr, AtomicU16, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -18,7 +18,8 @@ pub struct Record {
     head: AtomicPtr<Version>,
     lock: AtomicU64,
     pending: AtomicU32,
-    key_bytes: u32,
+    notes: AtomicU16,
+    key_bytes: u16,
 }
 
 impl Record {
@@ -40,7 +41,8 @@ impl Record {
                 head: AtomicPtr::new(std::ptr::null_mut()),
                 lock: AtomicU64::new(0),
                 pending: AtomicU32::new(0),
-                key_bytes: key.len() as u32,
+                notes: AtomicU16::new(0),
+                key_bytes: u16::try_from(key.len()).expect("a key's size is bounded"),
             });
             record.add(1).cast::<u8>().copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
             record
@@ -117,6 +119,13 @@ impl Record {
         let count = self.pending.load(Relaxed) + 1;
         self.pending.store(count, Relaxed);
         count
+    }
+
+    /// Counts notes about this record that wait in a purge; gives how many there are now.
+    pub(crate) fn count_notes(&self, change: i16) -> u16 {
+        let notes = self.notes.load(Relaxed).wrapping_add_signed(change);
+        self.notes.store(notes, Relaxed);
+        notes
     }
 
     /// Starts the count again.

@@ -32,6 +32,7 @@ use std::sync::atomic::{
 const SEQ_BITS: u32 = 56;
 const TOMBSTONE: u64 = 1 << 63;
 const EXTREMES: u64 = 1 << 62;
+const READ_ELSEWHERE: u64 = 1 << 61;
 
 /// A version in a record's chain; see the module's picture.
 #[repr(C)]
@@ -159,6 +160,19 @@ impl Version {
         self.seq_and_flags.load(Relaxed) & TOMBSTONE != 0
     }
 
+    /// Notes that a deferred call other than the one that wrote the version above will read this one
+    /// (the record's writer only).
+    #[inline]
+    pub fn mark_read_elsewhere(&self) {
+        self.seq_and_flags.store(self.seq_and_flags.load(Relaxed) | READ_ELSEWHERE, Relaxed);
+    }
+
+    /// Whether [`Version::mark_read_elsewhere`] was called.
+    #[inline]
+    pub fn is_read_elsewhere(&self) -> bool {
+        self.seq_and_flags.load(Relaxed) & READ_ELSEWHERE != 0
+    }
+
     /// Every column it says something about.
     #[inline]
     pub fn columns(&self) -> ColumnMask {
@@ -246,20 +260,19 @@ impl Version {
     }
 
     /// Stores a sticky column's value, for the worker that claimed the deferred call. A second store
-    /// replaces the first; its block, if any, is freed, so the caller must not hold a datum of it.
-    pub fn fill(&self, column: ColumnId, value: Datum<'_>, data_type: DataType) {
+    /// replaces the first and gives back its block, if it had one: the worker frees it when it no
+    /// longer holds a datum of it.
+    #[must_use]
+    pub fn fill(&self, column: ColumnId, value: Datum<'_>, data_type: DataType) -> Option<u64> {
         let bit = ColumnMask::of(column).0;
         debug_assert!(self.sticky.load(Relaxed) & bit != 0, "only stickies are filled");
         let stored = slot::store(value, data_type);
         let before = self.slot(column).swap(stored, Relaxed);
         let filled = self.filled.load(Relaxed);
-        if filled & bit != 0 && slot::owns_block(before, data_type) {
-            // SAFETY: only the filler has seen this block, and it holds no datum of it.
-            unsafe { slot::free(before) };
-        }
         let nulls = self.nulls.load(Relaxed);
         self.nulls.store(if value.is_null() { nulls | bit } else { nulls & !bit }, Relaxed);
         self.filled.store(filled | bit, Relaxed);
+        (filled & bit != 0 && slot::owns_block(before, data_type)).then_some(before)
     }
 
     /// Publishes what was filled: the version has no stickies any more.

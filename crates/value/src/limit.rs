@@ -16,6 +16,8 @@ pub const ARGUMENT_BYTES: usize = 64 << 20;
 pub const PROGRAM_BYTES: usize = 1 << 20;
 /// Nested blocks or parentheses in a program.
 pub const NESTING: usize = 64;
+/// Operators on the longest path from an expression's root to one of its operands.
+pub const EXPRESSION_HEIGHT: usize = 256;
 /// Variables, rows or steps of one program.
 pub const PROGRAM_PARTS: usize = 60_000;
 /// Bytes of an idempotency key.

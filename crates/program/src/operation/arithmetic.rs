@@ -4,7 +4,7 @@
 //! that must fit the precision of the result's type. Doubles report overflow to infinity and
 //! underflow to zero instead of carrying on with them.
 
-use fabius_value::decimal::{self, power_of_ten};
+use fabius_value::decimal;
 use fabius_value::{DataType, Error, Result, SqlState};
 
 /// The width of an integer type.
@@ -88,39 +88,64 @@ static POWERS: [u128; 39] = {
     powers
 };
 
-/// `left * right`, where the product of the scales' sum is brought to the result's scale.
+/// `left * right`, where `scale` is the sum of the operands' scales, brought to the result's scale.
+#[inline]
 pub fn multiply_numerics(left: i128, right: i128, scale: u8, to: Digits) -> Result<i128> {
     let product = left.checked_mul(right);
     if scale == to.scale {
         return to.fit(product);
     }
-    to.fit(product.and_then(|product| rescale(product, scale, to.scale)))
+    to.fit(product.and_then(|product| match scale.checked_sub(to.scale) {
+        // More digits are dropped than a product has.
+        Some(dropped) if dropped > 38 => Some(0),
+        _ => decimal::rescale(product, scale, to.scale),
+    }))
 }
 
-/// [`decimal::rescale`] for products, whose scale can exceed 38.
-fn rescale(mantissa: i128, from: u8, to: u8) -> Option<i128> {
-    if from > to && from - to > 38 { Some(0) } else { decimal::rescale_wide(mantissa, from, to) }
-}
-
-/// `left / right` rounded to the result's scale. `shift` is what to scale the left mantissa by.
+/// `left / right` rounded to the result's scale. `shift` is the power of ten that brings the
+/// quotient of the mantissas to that scale.
 pub fn divide_numerics(left: i128, right: i128, shift: i8, to: Digits) -> Result<i128> {
     if right == 0 {
         return Err(division_by_zero());
     }
-    let magnitude = shift.unsigned_abs();
-    if magnitude > 38 {
-        // Only reached with scales far apart; nothing but zero survives either way.
-        return if left == 0 || shift < 0 { Ok(0) } else { to.fit(None) };
-    }
-    let factor = power_of_ten(magnitude);
-    if shift >= 0 {
-        to.fit(left.checked_mul(factor).map(|scaled| decimal::divide_rounded(scaled, right)))
-    } else {
-        match right.checked_mul(factor) {
-            Some(divisor) => to.fit(Some(decimal::divide_rounded(left, divisor))),
-            None => Ok(0),
+    let (dividend, divisor) = (left.unsigned_abs(), right.unsigned_abs());
+    let power = POWERS.get(usize::from(shift.unsigned_abs())).copied();
+    let quotient = if shift >= 0 {
+        match power.and_then(|power| dividend.checked_mul(power)) {
+            Some(scaled) => Some(divide_rounded(scaled, divisor)),
+            None => divide_long(dividend, divisor, shift.unsigned_abs()),
         }
+    } else {
+        // A divisor beyond 128 bits is more than three times any dividend: zero after rounding.
+        let divisor = power.and_then(|power| divisor.checked_mul(power));
+        Some(divisor.map_or(0, |divisor| divide_rounded(dividend, divisor)))
+    };
+    let signed = quotient.and_then(|quotient| i128::try_from(quotient).ok());
+    to.fit(signed.map(|quotient| if (left < 0) == (right < 0) { quotient } else { -quotient }))
+}
+
+fn divide_rounded(dividend: u128, divisor: u128) -> u128 {
+    let rest = dividend % divisor;
+    dividend / divisor + u128::from(rest >= divisor - rest)
+}
+
+/// Long division for dividends that do not fit 128 bits once scaled: a decimal digit at a time.
+fn divide_long(dividend: u128, divisor: u128, digits: u8) -> Option<u128> {
+    let (mut quotient, mut rest) = (dividend / divisor, dividend % divisor);
+    for _ in 0..digits {
+        // `10 * rest` may not fit either, so it is added up, taking the divisor off as it goes.
+        let (mut digit, mut sum) = (0, 0u128);
+        for _ in 0..10 {
+            sum += rest;
+            if sum >= divisor {
+                sum -= divisor;
+                digit += 1;
+            }
+        }
+        quotient = quotient.checked_mul(10)?.checked_add(digit)?;
+        rest = sum;
     }
+    quotient.checked_add(u128::from(rest >= divisor - rest))
 }
 
 /// The remainder with the dividend's sign.
@@ -178,4 +203,57 @@ pub fn out_of_range(data_type: DataType) -> Error {
 #[cold]
 pub fn division_by_zero() -> Error {
     Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WIDEST: Digits = Digits { precision: 38, scale: 0 };
+
+    /// Goal: division rounds half away from zero at every sign, and needs no more room than its
+    /// operands and result have.
+    #[test]
+    fn division_rounds_half_away_from_zero() {
+        for (left, right, shift, expected) in [
+            (7, 2, 0, 4),
+            (-7, 2, 0, -4),
+            (7, -2, 0, -4),
+            (1, 3, 4, 3333),
+            (2, 3, 4, 6667),
+            (125, 1, -2, 1),
+            (150, 1, -2, 2),
+            (10i128.pow(37), 10i128.pow(37) * 4, 2, 25),
+            (5, 2 * 10i128.pow(30), 30, 3),
+            (1, 10i128.pow(38) - 1, 38, 1),
+        ] {
+            assert_eq!(divide_numerics(left, right, shift, WIDEST).unwrap(), expected, "{left} / {right}");
+        }
+        let state = |result: Result<i128>| result.unwrap_err().state();
+        assert_eq!(state(divide_numerics(1, 0, 0, WIDEST)), SqlState::DIVISION_BY_ZERO);
+        assert_eq!(state(divide_numerics(10, 1, 38, WIDEST)), SqlState::OUT_OF_RANGE);
+    }
+
+    proptest! {
+        /// Goal: the long way and the short way divide alike.
+        #[test]
+        fn long_division_agrees_with_short(dividend in 0u128..1 << 60, divisor in 1u128..1 << 60, digits in 0u8..18) {
+            let short = divide_rounded(dividend * POWERS[usize::from(digits)], divisor);
+            prop_assert_eq!(divide_long(dividend, divisor, digits), Some(short));
+        }
+    }
+
+    /// Goal: a double operation never yields infinity or zero that its operands do not explain.
+    #[test]
+    fn doubles_report_overflow_underflow_and_zero_divisors() {
+        use DoubleOperator::{Add, Divide, Modulo, Multiply};
+        let state = |operator, l, r| doubles(operator, l, r).map_err(|error| error.state());
+        assert_eq!(state(Add, f64::MAX, f64::MAX), Err(SqlState::OUT_OF_RANGE));
+        assert_eq!(state(Multiply, 1e-200, 1e-200), Err(SqlState::OUT_OF_RANGE));
+        assert_eq!(state(Divide, 1.0, 0.0), Err(SqlState::DIVISION_BY_ZERO));
+        assert_eq!(state(Modulo, 1.0, 0.0), Err(SqlState::DIVISION_BY_ZERO));
+        assert_eq!(state(Divide, 1.0, f64::INFINITY), Ok(0.0));
+        assert!(doubles(Divide, f64::NAN, 0.0).unwrap().is_nan());
+    }
 }

@@ -36,27 +36,38 @@ impl PartialEq for Span {
 }
 
 /// A text and the name of its file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Source {
     /// For messages.
     pub file: String,
     /// The text.
     pub text: String,
+    /// Where each line begins.
+    lines: Vec<u32>,
 }
 
 impl Source {
+    /// A text of at most 4 GiB.
+    pub fn new(text: impl Into<String>, file: impl Into<String>) -> Source {
+        let text = text.into();
+        let after_breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at as u32 + 1);
+        let lines = std::iter::once(0).chain(after_breaks).collect();
+        Source { file: file.into(), text, lines }
+    }
+
+    /// The 1-based line of a byte offset.
+    pub fn line(&self, offset: u32) -> u32 {
+        self.lines.partition_point(|&start| start <= offset) as u32
+    }
+
     /// The 1-based line and column (in characters) of a byte offset, and the line's text.
     pub fn place(&self, offset: u32) -> (u32, u32, &str) {
-        let mut offset = (offset as usize).min(self.text.len());
-        while !self.text.is_char_boundary(offset) {
-            offset -= 1;
-        }
-        let before = &self.text[..offset];
-        let start = before.rfind('\n').map_or(0, |at| at + 1);
-        let line = before.bytes().filter(|&byte| byte == b'\n').count() as u32 + 1;
-        let end = self.text[offset..].find('\n').map_or(self.text.len(), |at| offset + at);
-        let column = before[start..].chars().count() as u32 + 1;
-        (line, column, self.text[start..end].trim_end_matches('\r'))
+        let line = self.line(offset);
+        let start = self.lines[line as usize - 1] as usize;
+        let rest = &self.text[start..];
+        let text = rest.split('\n').next().unwrap_or(rest);
+        let column = text.char_indices().take_while(|&(at, _)| start + at < offset as usize).count() as u32 + 1;
+        (line, column, text.trim_end_matches('\r'))
     }
 }
 

@@ -410,7 +410,7 @@ pub enum Literal {
     Boolean(bool),
     /// `42`
     Integer(i128),
-    /// `1.50`
+    /// `1.50`, with at least one digit after the point
     Decimal(Decimal),
     /// `'text'`
     Text(String),

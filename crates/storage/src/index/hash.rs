@@ -1,18 +1,19 @@
 //! The hash index: open addressing in buckets of one cache line, read without locks.
 //!
 //! ```text
-//!  hash   63     48                              0
-//!        |  tag    |  ...           | bucket number |
-//!
+//!  hash   63     base + 15        base                  0
+//!        | ...      |     tag     |  . . .  | bucket number |      base <= bits of the bucket number
+//!                                                                     <= base + 7
 //!  bucket 5  | slot | slot | slot | slot | slot | slot | slot | slot |     64 bytes, aligned
 //!                |
-//!                +-->  63     48 47                              0
-//!                     |   tag   |  address of the record          |
+//!                +-->  63          62     48 47                           0
+//!                     | displaced |   tag   |  address of the record       |
 //! ```
 //!
 //! A lookup reads the eight slots of the bucket its hash names, follows those whose tag is right (one wrong
-//! in 65,536), and goes on to the next bucket only if no slot is `EMPTY`. So a lookup costs about one cache
-//! miss here and one at the record.
+//! in 256 at the worst), and goes on to the next bucket only if no slot is `EMPTY`. So a lookup costs about
+//! one cache miss here and one at the record. An entry that is not in the bucket its hash names is marked
+//! `displaced`.
 //!
 //! **Why readers need no version.** A slot is one word, and an entry never moves within a table. An entry is
 //! put into the first bucket on its way that has a free slot; hence:
@@ -24,8 +25,10 @@
 //! table that grows too full, of entries and `DELETED` slots together, is replaced by a new one, published
 //! with one store; a reader still in the old table answers as of the moment it took it.
 //!
-//! **Growing** stops the writer, not the readers. It needs the hash of every entry, so it reads every
-//! record, some of them ahead.
+//! **Growing** stops the writer, not the readers. Doubling the table needs one bit more of each hash. The
+//! bucket number and the tag overlap on purpose, so that the slot itself knows that bit, and the record has
+//! to be asked only for displaced entries; after seven doublings the tag has too few bits left of its own,
+//! and one time all records are asked, some of them ahead.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -38,10 +41,15 @@ use parking_lot::Mutex;
 use super::pointer::{ADDRESS_BITS, Pointer, prefetch};
 
 const BUCKET_SLOTS: usize = 8;
+const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
 const EMPTY: u64 = 0;
 /// An address of zero with a tag, which no entry has.
 const DELETED: u64 = 1 << ADDRESS_BITS;
-const ADDRESS_MASK: u64 = (1 << ADDRESS_BITS) - 1;
+/// The entry is not in the bucket that its hash names.
+const DISPLACED: u64 = 1 << 63;
+const TAG_MASK: u64 = !ADDRESS_MASK & !DISPLACED;
+/// Bits of the tag that bucket numbers may come to overlap; eight bits are left to tell entries apart.
+const OVERLAP_BITS_MAX: u32 = 7;
 
 /// A map from hashes to [`Pointer`]s; whoever looks up tells which of the pointers found is meant.
 ///
@@ -65,12 +73,8 @@ struct Bucket([AtomicU64; BUCKET_SLOTS]);
 struct Table {
     /// A power of two of them.
     buckets: Box<[Bucket]>,
-}
-
-/// The slot word of an entry.
-#[inline]
-fn entry_word(hash: u64, pointer: Pointer) -> u64 {
-    (hash & !ADDRESS_MASK) | pointer.address()
+    /// The lowest bit of a hash that is in the tag.
+    base: u32,
 }
 
 impl Bucket {
@@ -81,7 +85,7 @@ impl Bucket {
 }
 
 impl Table {
-    fn with_buckets(count: usize) -> Box<Table> {
+    fn new(count: usize, base: u32) -> Box<Table> {
         assert!(count.is_power_of_two(), "a table has a power of two of buckets");
         let layout = Layout::array::<Bucket>(count).expect("a table fits in the address space");
         // SAFETY: the layout is not empty; zeroed memory is a valid array of `count` buckets of empty slots,
@@ -93,7 +97,7 @@ impl Table {
             }
             Box::from_raw(std::ptr::slice_from_raw_parts_mut(memory, count))
         };
-        Box::new(Table { buckets })
+        Box::new(Table { buckets, base })
     }
 
     /// Entries and deleted slots that the table may have: three quarters of its slots.
@@ -113,9 +117,22 @@ impl Table {
         &self.buckets[hash as usize & (self.buckets.len() - 1)]
     }
 
+    /// The tag of this hash, where it stands in a slot.
+    #[inline]
+    fn tag(&self, hash: u64) -> u64 {
+        ((hash >> self.base) << ADDRESS_BITS) & TAG_MASK
+    }
+
+    /// The bits of the hash of `word`, which is not displaced, that bucket `number` and tag tell: those below
+    /// `base + 15`.
+    fn known_hash(&self, number: usize, word: u64) -> u64 {
+        number as u64 | (((word & TAG_MASK) >> ADDRESS_BITS) << self.base)
+    }
+
     /// Stores an entry in the first free slot on its way; whether that was a `DELETED` one. The caller
     /// holds the latch or has the table for itself.
-    fn place(&self, hash: u64, word: u64) -> bool {
+    fn place(&self, hash: u64, pointer: Pointer) -> bool {
+        let mut word = self.tag(hash) | pointer.address();
         for bucket in self.probe(hash) {
             for slot in &bucket.0 {
                 let old = slot.load(Relaxed);
@@ -125,6 +142,7 @@ impl Table {
                     return old == DELETED;
                 }
             }
+            word |= DISPLACED;
         }
         unreachable!("a table is never full")
     }
@@ -140,7 +158,7 @@ impl HashIndex {
     /// An index without entries.
     pub fn new() -> HashIndex {
         HashIndex {
-            table: CachePadded::new(AtomicPtr::new(Box::into_raw(Table::with_buckets(1)))),
+            table: CachePadded::new(AtomicPtr::new(Box::into_raw(Table::new(1, 0)))),
             writer: CachePadded::new(Mutex::new(Writer { deleted: 0 })),
             length: AtomicUsize::new(0),
         }
@@ -169,15 +187,18 @@ impl HashIndex {
 
     /// The pointer stored under `hash` for which `is_match` says yes.
     ///
-    /// `is_match` is asked about at most the pointers stored under this hash, and one in 65,536 others.
+    /// `is_match` is asked about the pointers stored under this hash, and about few others: at most one in
+    /// 256 of those that are looked at.
     #[inline]
     pub fn get(&self, hash: u64, is_match: impl Fn(Pointer) -> bool, guard: &Guard) -> Option<Pointer> {
-        for bucket in self.table(guard).probe(hash) {
+        let table = self.table(guard);
+        let tag = table.tag(hash);
+        for bucket in table.probe(hash) {
             let mut ends = false;
             for slot in &bucket.0 {
                 let word = slot.load(Acquire);
                 ends |= word == EMPTY;
-                if (word ^ hash) >> ADDRESS_BITS == 0
+                if (word ^ tag) & TAG_MASK == 0
                     && let Some(pointer) = Pointer::new(word & ADDRESS_MASK)
                     && is_match(pointer)
                 {
@@ -199,8 +220,8 @@ impl HashIndex {
 
     /// Stores `pointer` under `hash`. The caller knows that it is not stored yet.
     ///
-    /// `hash_of` gives the hash a pointer was stored under; it is called, for every entry, only when the
-    /// table has to grow.
+    /// `hash_of` gives the hash a pointer was stored under; it is called only when the table has to grow: for
+    /// some entries, and one time in eight for all.
     pub fn insert(&self, hash: u64, pointer: Pointer, hash_of: impl Fn(Pointer) -> u64, guard: &Guard) {
         let mut writer = self.writer.lock();
         let mut table = self.table(guard);
@@ -211,7 +232,7 @@ impl HashIndex {
             self.rebuild(&mut writer, table.buckets.len() << u32::from(crowded), &hash_of, guard);
             table = self.table(guard);
         }
-        if table.place(hash, entry_word(hash, pointer)) {
+        if table.place(hash, pointer) {
             writer.deleted -= 1;
         }
         self.length.store(length + 1, Relaxed);
@@ -231,10 +252,10 @@ impl HashIndex {
     /// Takes `pointer`, stored under `hash`, out; whether it was there.
     pub fn remove(&self, hash: u64, pointer: Pointer, guard: &Guard) -> bool {
         let mut writer = self.writer.lock();
-        let word = entry_word(hash, pointer);
+        let is_it = |slot: &&AtomicU64| slot.load(Relaxed) & ADDRESS_MASK == pointer.address();
         for bucket in self.table(guard).probe(hash) {
             let ends = bucket.has_empty();
-            if let Some(slot) = bucket.0.iter().find(|slot| slot.load(Relaxed) == word) {
+            if let Some(slot) = bucket.0.iter().find(is_it) {
                 slot.store(if ends { EMPTY } else { DELETED }, Release);
                 writer.deleted += usize::from(!ends);
                 self.length.store(self.len() - 1, Relaxed);
@@ -259,21 +280,26 @@ impl HashIndex {
 
     /// Moves all entries to a new table, which readers then use.
     fn rebuild(&self, writer: &mut Writer, buckets: usize, hash_of: &impl Fn(Pointer) -> u64, guard: &Guard) {
-        const AHEAD_SLOTS: usize = 2 * BUCKET_SLOTS;
+        const AHEAD_SLOTS: usize = 4 * BUCKET_SLOTS;
         let old = self.table(guard);
-        let new = Table::with_buckets(buckets);
-        let pointer_at = |slot: usize| {
-            let word = old.buckets.get(slot / BUCKET_SLOTS)?.0[slot % BUCKET_SLOTS].load(Relaxed);
-            Pointer::new(word & ADDRESS_MASK)
-        };
-        (0..AHEAD_SLOTS).filter_map(pointer_at).for_each(Pointer::prefetch);
-        for slot in 0..old.buckets.len() * BUCKET_SLOTS {
-            if let Some(ahead) = pointer_at(slot + AHEAD_SLOTS) {
-                ahead.prefetch();
+        let slots = old.buckets.len() * BUCKET_SLOTS;
+        let word_at = |slot: usize| old.buckets[slot / BUCKET_SLOTS].0[slot % BUCKET_SLOTS].load(Relaxed);
+        let tags_suffice = buckets.ilog2() <= old.base + OVERLAP_BITS_MAX;
+        let must_ask = |word: u64| !tags_suffice || word & DISPLACED != 0;
+        let new = Table::new(buckets, if tags_suffice { old.base } else { buckets.ilog2() });
+        for slot in 0..slots {
+            if slot + AHEAD_SLOTS < slots
+                && let ahead = word_at(slot + AHEAD_SLOTS)
+                && must_ask(ahead)
+                && let Some(record) = Pointer::new(ahead & ADDRESS_MASK)
+            {
+                record.prefetch();
             }
-            if let Some(pointer) = pointer_at(slot) {
-                let hash = hash_of(pointer);
-                new.place(hash, entry_word(hash, pointer));
+            let word = word_at(slot);
+            if let Some(pointer) = Pointer::new(word & ADDRESS_MASK) {
+                let hash =
+                    if must_ask(word) { hash_of(pointer) } else { old.known_hash(slot / BUCKET_SLOTS, word) };
+                new.place(hash, pointer);
             }
         }
         writer.deleted = 0;

@@ -145,7 +145,11 @@ impl<const W: usize> IndexKey for [u64; W] {
     }
 
     #[inline]
-    unsafe fn is_less(slot: &[AtomicU64; W], key: &[u64; W], _: impl FnOnce() -> bool) -> Result<bool, Changed> {
+    unsafe fn is_less(
+        slot: &[AtomicU64; W],
+        key: &[u64; W],
+        _: impl FnOnce() -> bool,
+    ) -> Result<bool, Changed> {
         // The borrow of `slot - key` as one long integer: no branch to mispredict, whatever the words.
         let mut borrow = false;
         for i in (0..W).rev() {
@@ -157,7 +161,11 @@ impl<const W: usize> IndexKey for [u64; W] {
     }
 
     #[inline]
-    unsafe fn is_equal(slot: &[AtomicU64; W], key: &[u64; W], _: impl FnOnce() -> bool) -> Result<bool, Changed> {
+    unsafe fn is_equal(
+        slot: &[AtomicU64; W],
+        key: &[u64; W],
+        _: impl FnOnce() -> bool,
+    ) -> Result<bool, Changed> {
         Ok(<[u64; W]>::load(slot) == *key)
     }
 

@@ -52,7 +52,11 @@ impl<'k> LongKey<'k> {
     ///
     /// The contract of [`IndexKey`].
     #[inline]
-    unsafe fn compare(&self, slot: &[AtomicU64; SLOT_WORDS], stable: impl FnOnce() -> bool) -> Result<Ordering, Changed> {
+    unsafe fn compare(
+        &self,
+        slot: &[AtomicU64; SLOT_WORDS],
+        stable: impl FnOnce() -> bool,
+    ) -> Result<Ordering, Changed> {
         let words = <[u64; SLOT_WORDS]>::load(slot);
         match words[..PREFIX_WORDS].cmp(&self.prefix) {
             Ordering::Equal if !stable() => Err(Changed),

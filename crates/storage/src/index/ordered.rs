@@ -136,7 +136,8 @@ impl<K: IndexKey> Recent<K> {
         // SAFETY: the words are those of separators in the tree, and the caller, who can see the writer's
         // state, holds the latch.
         unsafe {
-            self.lower.is_none_or(|lower| K::view(lower) < *key) && self.upper.is_none_or(|upper| *key <= K::view(upper))
+            self.lower.is_none_or(|lower| K::view(lower) < *key)
+                && self.upper.is_none_or(|upper| *key <= K::view(upper))
         }
     }
 }
@@ -213,7 +214,7 @@ impl<K: IndexKey> OrderedIndex<K> {
             let inner = unsafe { &*node.cast::<Inner<K>>() };
             let child = inner.child(route(inner, version)?);
             inner.header().validate(version)?;
-            prefetch_node::<K>(child);
+            prefetch_node::<K>(child, inner.header().level() - 1);
             let child_version = unsafe { (*child).begin() }?;
             inner.header().validate(version)?;
             node = child;
@@ -318,7 +319,7 @@ impl<K: IndexKey> OrderedIndex<K> {
                 path.push(node.cast(), index);
             }
             node = inner.child(index);
-            prefetch_node::<K>(node);
+            prefetch_node::<K>(node, inner.header().level() - 1);
         }
         Recent { leaf: node.cast(), lower, upper }
     }
@@ -376,7 +377,13 @@ impl<K: IndexKey> OrderedIndex<K> {
     /// # Safety
     ///
     /// The caller holds the latch until `locks` is dropped, and `path` is a way in the tree.
-    unsafe fn insert_child(&self, locks: &mut LockSet, path: &Path<K>, mut separator: K::Words, mut child: *mut Header) {
+    unsafe fn insert_child(
+        &self,
+        locks: &mut LockSet,
+        path: &Path<K>,
+        mut separator: K::Words,
+        mut child: *mut Header,
+    ) {
         for (parent, index) in path.upwards() {
             // SAFETY: inner nodes on the path are in the tree while the latch is held.
             let parent = unsafe { &*parent };

@@ -223,7 +223,7 @@ impl<'g, K: IndexKey> Cursor<'g, K> {
     /// The part of a leaf that is in the range.
     fn stand(&self, leaf: &'g Leaf<K>, version: u64) -> Result<Position<'g, K>, Changed> {
         let neighbour = self.neighbour(leaf);
-        prefetch_node::<K>(neighbour.cast());
+        prefetch_node::<K>(neighbour.cast(), 0);
         let stable = || leaf.header().is_at(version);
         let count = leaf.count().min(LEAF_ENTRIES);
         // SAFETY (all four): `stable` validates the version noted before the leaf was read, and the guard is
@@ -251,7 +251,13 @@ impl<'g, K: IndexKey> Cursor<'g, K> {
             Direction::Ascending => to < count,
             Direction::Descending => from > 0,
         };
-        Ok(Position { leaf, version, from: from.min(to), to, last: range_ends || ptr::eq(neighbour, ptr::null()) })
+        Ok(Position {
+            leaf,
+            version,
+            from: from.min(to),
+            to,
+            last: range_ends || ptr::eq(neighbour, ptr::null()),
+        })
     }
 }
 

@@ -215,7 +215,11 @@ impl<K: IndexKey> Leaf<K> {
     ///
     /// The contract of [`IndexKey`].
     #[inline]
-    pub(super) unsafe fn rank(&self, key: &K::Key<'_>, stable: impl Fn() -> bool + Copy) -> Result<usize, Changed> {
+    pub(super) unsafe fn rank(
+        &self,
+        key: &K::Key<'_>,
+        stable: impl Fn() -> bool + Copy,
+    ) -> Result<usize, Changed> {
         // SAFETY: the same contract.
         unsafe { rank::<K>(&self.keys, self.count(), key, stable) }
     }
@@ -336,7 +340,11 @@ impl<K: IndexKey> Inner<K> {
     ///
     /// The contract of [`IndexKey`].
     #[inline]
-    pub(super) unsafe fn rank(&self, key: &K::Key<'_>, stable: impl Fn() -> bool + Copy) -> Result<usize, Changed> {
+    pub(super) unsafe fn rank(
+        &self,
+        key: &K::Key<'_>,
+        stable: impl Fn() -> bool + Copy,
+    ) -> Result<usize, Changed> {
         // SAFETY: the same contract.
         unsafe { rank::<K>(&self.keys, self.count(), key, stable) }
     }
@@ -392,12 +400,14 @@ impl<K: IndexKey> Inner<K> {
     }
 }
 
-/// Asks for the cache lines that a search of a node of `K` reads.
+/// Asks for the cache lines that a search of a node reads, the first ones if it is wide: waiting for many
+/// lines together costs hardly more than waiting for one. `level` is the node's.
 #[inline]
-pub(super) fn prefetch_node<K: IndexKey>(node: *const Header) {
-    const LINES_MAX: usize = 16;
-    let lines = (size_of::<Leaf<K>>() / 64).min(LINES_MAX);
-    for line in 0..lines {
-        prefetch(node.cast::<u8>().wrapping_add(64 * line));
+pub(super) fn prefetch_node<K: IndexKey>(node: *const Header, level: u32) {
+    const LINE_BYTES: usize = 64;
+    const LINES_MAX: usize = 28;
+    let bytes = if level == 0 { size_of::<Leaf<K>>() } else { std::mem::offset_of!(Inner<K>, children) };
+    for line in 0..bytes.div_ceil(LINE_BYTES).min(LINES_MAX) {
+        prefetch(node.cast::<u8>().wrapping_add(LINE_BYTES * line));
     }
 }

@@ -183,7 +183,8 @@ words_agree_with_model!(
 static LONG_KEYS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let mut keys: Vec<Vec<u8>> = (0..2000_usize)
         .map(|n| {
-            let mut key = if n % 3 == 0 { Vec::new() } else { b"the first twenty-four bytes and more ".to_vec() };
+            let mut key =
+                if n % 3 == 0 { Vec::new() } else { b"the first twenty-four bytes and more ".to_vec() };
             key.extend((n as u16).to_be_bytes());
             key.extend(std::iter::repeat_n(0, n % 5));
             key
@@ -206,7 +207,7 @@ agrees_with_model!(
 #[test]
 fn keys_that_stay_are_always_found() {
     let (keys, rounds) = if cfg!(miri) { (300_u64, 2) } else { (20_000, 12) };
-    let stays = |n: u64| n % 7 == 0 && n % 1000 > 500;
+    let stays = |n: u64| n.is_multiple_of(7) && n % 1000 > 500;
     let index = OrderedIndex::<[u64; 2]>::new();
     let key = |n: u64| [n / 100, n % 100];
     for n in (0..keys).filter(|n| stays(*n)) {
@@ -228,7 +229,12 @@ fn keys_that_stay_are_always_found() {
                     }
                     let (low, high) = (n.min(keys / 2), keys - n % 500);
                     for direction in [Direction::Ascending, Direction::Descending] {
-                        let cursor = index.scan(Bound::Included(key(low)), Bound::Excluded(key(high)), direction, guard);
+                        let cursor = index.scan(
+                            Bound::Included(key(low)),
+                            Bound::Excluded(key(high)),
+                            direction,
+                            guard,
+                        );
                         let mut found: Vec<u64> = cursor
                             .map(|(key, found)| {
                                 let n = key[0] * 100 + key[1];

@@ -1,0 +1,242 @@
+//! Deferred calls, and the chunks they live in.
+//!
+//! A call whose now-phase left something for later becomes a [`Deferred`]: its arguments, the values
+//! and rows that the now-phase captured, and the versions it has to fill. It is run once, by whoever
+//! claims it, or dropped:
+//!
+//! ```text
+//!             claim                 settle its versions
+//!  Pending ----------> Running ---------------------------> Done
+//!     |
+//!     +--- all its versions overwritten and unreadable ---> Dropped
+//! ```
+//!
+//! Deferred calls of one turn of the lane live together in a [`Chunk`], an arena that is freed as a
+//! whole once all of them are done and no pinned epoch can hold an address into it.
+
+use crate::variant::Variant;
+use bumpalo::Bump;
+use crossbeam_utils::CachePadded;
+use fabius_engine::Ticket;
+use fabius_storage::Version;
+use fabius_value::{ColumnMask, Datum, Seq, TableId};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU8, AtomicU32,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+/// Where a deferred call is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// Not begun.
+    Pending,
+    /// Claimed by a worker.
+    Running,
+    /// Its versions are settled.
+    Done,
+    /// It will never run.
+    Dropped,
+}
+
+/// A row handle that the now-phase captured.
+#[derive(Clone, Copy)]
+pub struct CapturedRow {
+    /// The newest version that the call sees, its own if it wrote the row; null if the row was
+    /// missing.
+    pub version: *const Version,
+    /// Its table.
+    pub table: TableId,
+    /// The columns that the later-phase may read of rows of this table.
+    pub reads: ColumnMask,
+}
+
+/// A call whose later-phase has not run yet.
+pub struct Deferred {
+    state: AtomicU8,
+    /// Versions of this call that nothing has overwritten yet; the lane alone counts.
+    pub live: AtomicU32,
+    /// Its place in the order.
+    pub seq: Seq,
+    /// Its logged time.
+    pub time_us: i64,
+    /// Its code; variants live as long as the engine.
+    pub variant: NonNull<Variant>,
+    /// Encoded arguments, in the chunk.
+    pub arguments: NonNull<[u8]>,
+    /// Captured values in order, in the chunk.
+    pub values: NonNull<[Datum<'static>]>,
+    /// Captured rows in order, in the chunk.
+    pub rows: NonNull<[CapturedRow]>,
+    /// Versions with stickies of this call, in the chunk.
+    pub versions: NonNull<[NonNull<Version>]>,
+    /// Who waits for the returned values.
+    pub ticket: Option<Arc<Ticket>>,
+    /// The chunk it lives in.
+    pub chunk: NonNull<Chunk>,
+}
+
+impl Deferred {
+    /// Its state.
+    #[inline]
+    pub fn state(&self) -> State {
+        match self.state.load(Acquire) {
+            0 => State::Pending,
+            1 => State::Running,
+            2 => State::Done,
+            _ => State::Dropped,
+        }
+    }
+
+    /// Takes the right to run it; false if someone else has.
+    #[inline]
+    pub fn claim(&self) -> bool {
+        self.state
+            .compare_exchange(State::Pending as u8, State::Running as u8, AcqRel, Acquire)
+            .is_ok()
+    }
+
+    /// Drops it unless someone has claimed it; whether it was dropped.
+    pub fn drop_unrun(&self) -> bool {
+        let dropped = self
+            .state
+            .compare_exchange(State::Pending as u8, State::Dropped as u8, AcqRel, Acquire)
+            .is_ok();
+        if dropped {
+            self.leave_chunk();
+        }
+        dropped
+    }
+
+    /// Publishes the values of all its versions. The caller claimed it and has filled them.
+    #[inline]
+    pub fn settle(&self) {
+        // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
+        // the call is done.
+        unsafe { self.versions.as_ref() }.iter().for_each(|version| unsafe { version.as_ref() }.settle());
+        self.state.store(State::Done as u8, Release);
+        self.leave_chunk();
+    }
+
+    fn leave_chunk(&self) {
+        // SAFETY: a chunk outlives its calls (see the module).
+        unsafe { self.chunk.as_ref() }.remaining.fetch_sub(1, AcqRel);
+    }
+}
+
+/// The deferred calls of one turn of the lane.
+pub struct Chunk {
+    calls: Vec<NonNull<Deferred>>,
+    remaining: CachePadded<AtomicU32>,
+    next: CachePadded<AtomicU32>,
+    first_seq: Seq,
+    last_seq: Seq,
+    arena: Bump,
+}
+
+// SAFETY: the arena is written only while the lane builds the chunk; afterwards the calls in it are
+// shared through atomics and the claim protocol.
+unsafe impl Send for Chunk {}
+// SAFETY: as above.
+unsafe impl Sync for Chunk {}
+
+impl Chunk {
+    /// An empty chunk for calls from `first_seq` on; boxed, because calls point to it.
+    pub fn new(first_seq: Seq) -> Box<Chunk> {
+        Box::new(Chunk {
+            calls: Vec::new(),
+            remaining: CachePadded::new(AtomicU32::new(0)),
+            next: CachePadded::new(AtomicU32::new(0)),
+            first_seq,
+            last_seq: first_seq,
+            arena: Bump::new(),
+        })
+    }
+
+    /// Where its calls keep what they need.
+    pub fn arena(&self) -> &Bump {
+        &self.arena
+    }
+
+    /// Adds a call, allocated in the arena.
+    pub fn add(&mut self, deferred: NonNull<Deferred>) {
+        self.calls.push(deferred);
+        *self.remaining.get_mut() += 1;
+    }
+
+    /// The calls, oldest first.
+    pub fn calls(&self) -> &[NonNull<Deferred>] {
+        &self.calls
+    }
+
+    /// Says that the turn ended with `last_seq`.
+    pub fn close(&mut self, last_seq: Seq) {
+        self.last_seq = last_seq;
+    }
+
+    /// The turn's last seq.
+    pub fn last_seq(&self) -> Seq {
+        self.last_seq
+    }
+
+    /// Calls neither done nor dropped.
+    pub fn remaining(&self) -> u32 {
+        self.remaining.load(Acquire)
+    }
+
+    /// The oldest seq that may still be pending.
+    pub fn oldest_pending(&self) -> Seq {
+        self.first_seq
+    }
+
+    /// Takes the next few calls to look at; empty when all have been taken.
+    pub fn take(&self, most: u32) -> &[NonNull<Deferred>] {
+        let count = self.calls.len() as u32;
+        if self.next.load(Relaxed) >= count {
+            return &[];
+        }
+        let from = self.next.fetch_add(most, Relaxed).min(count);
+        &self.calls[from as usize..(from + most).min(count) as usize]
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        for call in &self.calls {
+            // SAFETY: allocated in the arena, dropped once; the arena itself drops nothing.
+            unsafe { call.drop_in_place() };
+        }
+    }
+}
+
+impl Deferred {
+    /// A pending call.
+    #[allow(clippy::too_many_arguments, reason = "one place makes them, field by field")]
+    pub fn new(
+        seq: Seq,
+        time_us: i64,
+        variant: NonNull<Variant>,
+        arguments: NonNull<[u8]>,
+        values: NonNull<[Datum<'static>]>,
+        rows: NonNull<[CapturedRow]>,
+        versions: NonNull<[NonNull<Version>]>,
+        ticket: Option<Arc<Ticket>>,
+        chunk: NonNull<Chunk>,
+    ) -> Deferred {
+        Deferred {
+            state: AtomicU8::new(State::Pending as u8),
+            live: AtomicU32::new(versions.len() as u32),
+            seq,
+            time_us,
+            variant,
+            arguments,
+            values,
+            rows,
+            versions,
+            ticket,
+            chunk,
+        }
+    }
+}

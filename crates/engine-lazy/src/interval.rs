@@ -1,0 +1,122 @@
+//! What values a numeric column can have: the ground on which promises stand.
+//!
+//! A later-phase must not fail (DESIGN, section 5). Arithmetic on columns is proven not to overflow by
+//! intervals: for each exact-number column the lane keeps one that contains every value promised so
+//! far, *current*, and a wider one that proofs may assume, *assumed*:
+//!
+//! ```text
+//! assumed   [-1024 ............................. 4095]     proofs hold inside it
+//! current        [0 ............... 2100]                  grows with every call
+//! ```
+//!
+//! When a call would push current out of assumed, assumed is doubled and all proofs are made again, so
+//! that happens at most about sixty times per column and end. A column whose interval has grown as
+//! wide as its type has no proof any more: operations on it run in the now-phase.
+
+use fabius_program::catalog::Catalog;
+use fabius_program::slice::Interval;
+use fabius_value::{ColumnId, ColumnMask, Datum, TableId};
+
+#[derive(Clone, Copy)]
+struct Column {
+    current: Interval,
+    assumed: Interval,
+    limit: Interval,
+}
+
+/// The intervals of all columns; `None` where a column is not an exact number.
+#[derive(Default)]
+pub struct Intervals {
+    tables: Vec<Vec<Option<Column>>>,
+    version: u64,
+}
+
+impl Intervals {
+    /// Adds the tables that the catalog has and this does not.
+    pub fn follow(&mut self, catalog: &Catalog) {
+        for (_, table) in catalog.tables().skip(self.tables.len()) {
+            let columns = table.columns.iter().map(|column| {
+                column.data_type.exact_range().map(|(low, high)| Column {
+                    current: Interval { low: 0, high: 0 },
+                    assumed: Interval { low: 0, high: 0 },
+                    limit: Interval { low, high },
+                })
+            });
+            self.tables.push(columns.collect());
+        }
+    }
+
+    /// Changes whenever assumptions have: proofs made under another version are void.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// What proofs may assume of a column.
+    pub fn assumed(&self, table: TableId, column: ColumnId) -> Option<Interval> {
+        self.tables[table.0 as usize][column.0 as usize].map(|column| column.assumed)
+    }
+
+    /// Notes values that are stored.
+    #[inline]
+    pub fn widen(&mut self, table: TableId, columns: ColumnMask, values: &[Datum<'_>]) {
+        for (column, &value) in columns.iter().zip(values) {
+            let number = match value {
+                Datum::Int(number) => number.into(),
+                Datum::Numeric(number) => number,
+                _ => continue,
+            };
+            self.include(table, column, Interval { low: number, high: number });
+        }
+    }
+
+    /// Notes that a column may have values of an interval.
+    #[inline]
+    pub fn include(&mut self, table: TableId, column: ColumnId, interval: Interval) {
+        let Some(known) = &mut self.tables[table.0 as usize][column.0 as usize] else { return };
+        if interval.low >= known.current.low && interval.high <= known.current.high {
+            return;
+        }
+        known.current.low = known.current.low.min(interval.low);
+        known.current.high = known.current.high.max(interval.high);
+        if known.current.low < known.assumed.low || known.current.high > known.assumed.high {
+            known.assumed = Interval {
+                low: lower_step(known.current.low).max(known.limit.low),
+                high: upper_step(known.current.high).min(known.limit.high),
+            };
+            self.version += 1;
+        }
+    }
+
+    /// Notes that every value of a column may have moved by an amount of an interval.
+    #[inline]
+    pub fn shift(&mut self, table: TableId, column: ColumnId, by: Interval) {
+        let Some(known) = &self.tables[table.0 as usize][column.0 as usize] else { return };
+        let low = known.current.low.saturating_add(by.low.min(0)).max(known.limit.low);
+        let high = known.current.high.saturating_add(by.high.max(0)).min(known.limit.high);
+        self.include(table, column, Interval { low, high });
+    }
+}
+
+/// The next bound at or above `value` that leaves room to grow: a power of two, less one.
+pub fn upper_step(value: i128) -> i128 {
+    if value <= 0 { 0 } else { (1i128 << (128 - value.leading_zeros()).min(126)).saturating_mul(2) - 1 }
+}
+
+/// The next bound at or below `value`: minus a power of two.
+pub fn lower_step(value: i128) -> i128 {
+    if value >= 0 { 0 } else { -upper_step(-value) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_leave_room_and_contain_their_value() {
+        for value in [1i128, 2, 3, 100, 1 << 40, i128::from(i64::MAX)] {
+            assert!(upper_step(value) >= 2 * value - 1, "{value}");
+            assert!(lower_step(-value) < -value);
+        }
+        assert_eq!((upper_step(0), lower_step(0), upper_step(-5), lower_step(5)), (0, 0, 0, 0));
+    }
+}

@@ -1,0 +1,218 @@
+//! Calls on their way in, and their promises on the way out.
+//!
+//! A client hands calls in as a [`Batch`], as many as it likes at a time: one for a caller who waits,
+//! thousands for a loader. The engine fills in the outcome of every call, and *completes* the batch
+//! when all outcomes are final and durable. Then, and only then, the client may look.
+//!
+//! A call that wants its result also gets a [`Ticket`], which holds the returned values once they
+//! have been computed; asking for them makes the engine compute them.
+
+use crate::entry::{self, Call};
+use fabius_program::catalog::ProcedureId;
+use fabius_value::{Error, Result, Seq, SqlState, Value};
+use parking_lot::{Condvar, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::{Acquire, Relaxed, Release}};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// Calls handed in together.
+pub struct Batch {
+    calls: Vec<u8>,
+    count: u32,
+    complete: AtomicBool,
+    completed_ns: AtomicU64,
+    outcomes: Mutex<Outcomes>,
+    completion: Condvar,
+}
+
+/// What became of a batch's calls.
+#[derive(Default)]
+pub struct Outcomes {
+    /// The seq of each call, if the engine gives consecutive ones: of the first.
+    pub first_seq: Option<Seq>,
+    /// Calls that aborted, and why, in ascending order; all others committed.
+    pub aborts: Vec<(u32, Error)>,
+    /// Where results of calls that want them will be, in ascending order.
+    pub tickets: Vec<(u32, Arc<Ticket>)>,
+    /// Why none of the outcomes are known, if the engine stopped.
+    pub failure: Option<Error>,
+}
+
+/// Where a call's returned values will be.
+#[derive(Default)]
+pub struct Ticket {
+    values: OnceLock<Result<Vec<Value>>>,
+    /// What computes them, in the engine's own terms; null once there is nothing to do.
+    source: AtomicPtr<()>,
+}
+
+impl Ticket {
+    /// A ticket whose values are known already.
+    pub fn ready(values: Result<Vec<Value>>) -> Ticket {
+        let ticket = Ticket::default();
+        ticket.fulfil(values);
+        ticket
+    }
+
+    /// The values, if they have been computed.
+    pub fn values(&self) -> Option<&Result<Vec<Value>>> {
+        self.values.get()
+    }
+
+    /// Stores the values (the first time).
+    pub fn fulfil(&self, values: Result<Vec<Value>>) {
+        let _ = self.values.set(values);
+        self.source.store(std::ptr::null_mut(), Release);
+    }
+
+    /// What computes the values, in the engine's own terms.
+    pub fn source(&self) -> *mut () {
+        self.source.load(Acquire)
+    }
+
+    /// Says what computes the values.
+    pub fn set_source(&self, source: *mut ()) {
+        self.source.store(source, Release);
+    }
+}
+
+impl Batch {
+    /// The encoded calls.
+    pub fn calls(&self) -> &[u8] {
+        &self.calls
+    }
+
+    /// How many calls there are.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether all outcomes are final and durable.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.complete.load(Acquire)
+    }
+
+    /// When it was completed, on the monotonic clock of the engine's foundation; 0 before.
+    pub fn completed_ns(&self) -> u64 {
+        self.completed_ns.load(Relaxed)
+    }
+
+    /// The outcomes; what they say is final only once the batch is complete.
+    pub fn outcomes(&self) -> parking_lot::MutexGuard<'_, Outcomes> {
+        self.outcomes.lock()
+    }
+
+    /// The outcome of one call of a complete batch.
+    ///
+    /// # Errors
+    /// Why the call aborted, or why its outcome is not known.
+    pub fn outcome(&self, call: u32) -> Result<()> {
+        debug_assert!(self.is_complete());
+        let outcomes = self.outcomes.lock();
+        if let Some(failure) = &outcomes.failure {
+            return Err(failure.clone());
+        }
+        match outcomes.aborts.binary_search_by_key(&call, |abort| abort.0) {
+            Ok(at) => Err(outcomes.aborts[at].1.clone()),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// The ticket of a call that wants its result; `None` if it aborted or does not want it.
+    pub fn ticket(&self, call: u32) -> Option<Arc<Ticket>> {
+        let outcomes = self.outcomes.lock();
+        let at = outcomes.tickets.binary_search_by_key(&call, |ticket| ticket.0).ok()?;
+        Some(outcomes.tickets[at].1.clone())
+    }
+
+    /// Says that all outcomes are final and durable, and wakes who waits.
+    pub fn complete(&self, now_ns: u64) {
+        self.completed_ns.store(now_ns, Relaxed);
+        let _outcomes = self.outcomes.lock();
+        self.complete.store(true, Release);
+        self.completion.notify_all();
+    }
+
+    /// Says that the engine stopped before the outcomes were known.
+    pub fn fail(&self, error: Error, now_ns: u64) {
+        self.outcomes.lock().failure.get_or_insert(error);
+        self.complete(now_ns);
+    }
+
+    /// Waits until the batch is complete, at most `timeout`; whether it is.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        if self.is_complete() {
+            return true;
+        }
+        let mut outcomes = self.outcomes.lock();
+        self.completion.wait_while_for(&mut outcomes, |_| !self.is_complete(), timeout);
+        self.is_complete()
+    }
+}
+
+/// Collects calls into a batch.
+#[derive(Default)]
+pub struct BatchBuilder {
+    calls: Vec<u8>,
+    count: u32,
+}
+
+impl BatchBuilder {
+    /// An empty batch.
+    pub fn new() -> BatchBuilder {
+        BatchBuilder::default()
+    }
+
+    /// An empty batch with room for so many bytes of calls.
+    pub fn with_capacity(bytes: usize) -> BatchBuilder {
+        BatchBuilder { calls: Vec::with_capacity(bytes), count: 0 }
+    }
+
+    /// Adds a call; gives its place in the batch.
+    ///
+    /// # Errors
+    /// `54000` if the idempotency key or the arguments are too long.
+    pub fn push(
+        &mut self,
+        procedure: ProcedureId,
+        arguments: &[u8],
+        key: Option<&[u8]>,
+        wants_result: bool,
+    ) -> Result<u32> {
+        use fabius_value::limit::{ARGUMENT_BYTES, IDEMPOTENCY_KEY_BYTES};
+        if arguments.len() > ARGUMENT_BYTES {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "arguments too large")
+                .with_detail(format!("they have {} bytes, at most {ARGUMENT_BYTES} are allowed", arguments.len())));
+        }
+        if key.is_some_and(|key| key.len() > IDEMPOTENCY_KEY_BYTES) {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "idempotency key too long")
+                .with_detail(format!("at most {IDEMPOTENCY_KEY_BYTES} bytes are allowed")));
+        }
+        entry::encode_call(&Call { procedure, arguments, key, wants_result }, &mut self.calls);
+        self.count += 1;
+        Ok(self.count - 1)
+    }
+
+    /// How many calls there are so far.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The batch, ready to be submitted.
+    pub fn build(self) -> Arc<Batch> {
+        Arc::new(Batch {
+            calls: self.calls,
+            count: self.count,
+            complete: AtomicBool::new(false),
+            completed_ns: AtomicU64::new(0),
+            outcomes: Mutex::default(),
+            completion: Condvar::new(),
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! What an engine can be asked to do.
+//!
+//! The contract: for any calls handed in, by any threads, outcomes and final rows are those of some
+//! serial order that respects real time (a call that was promised before another was submitted comes
+//! first), and the log, replayed by any engine, gives the same. No call is ever aborted for the
+//! engine's own reasons.
+//!
+//! Engines own no threads. Whoever has a thread to spare (a background worker of the database, a
+//! caller who waits) lends it through [`Engine::help`].
+
+use crate::counters::Counts;
+use crate::{Batch, Foundation, Procedure, Ticket};
+use fabius_value::{Error, Result, Seq, Value};
+use std::sync::Arc;
+
+/// A strategy for running ordered calls.
+pub trait Engine: Send + Sync {
+    /// Its name, as users give it: `lazy`, `2pl`.
+    fn name(&self) -> &'static str;
+
+    /// What it stands on.
+    fn foundation(&self) -> &Foundation;
+
+    /// Hands calls in. Returns at once; see [`Batch`] for what happens next.
+    fn submit(&self, batch: Arc<Batch>);
+
+    /// Does one piece of work on the calling thread (some microseconds to a few milliseconds);
+    /// whether there was any.
+    fn help(&self) -> bool;
+
+    /// Adds a definition, given in canonical text, behind everything submitted so far; returns when
+    /// it is in force and durable.
+    ///
+    /// # Errors
+    /// What the definition itself has wrong, or why the log does not take it.
+    fn define(&self, text: &str) -> Result<()>;
+
+    /// Runs a procedure that writes nothing on the newest promised state.
+    ///
+    /// # Errors
+    /// Why the procedure aborted.
+    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>>;
+
+    /// Computes what a ticket waits for.
+    fn resolve(&self, ticket: &Ticket);
+
+    /// Every row of a table on the newest promised state, in key order for ordered tables.
+    ///
+    /// # Errors
+    /// The first error of `visit`, which ends the walk.
+    fn rows(&self, table: fabius_value::TableId, visit: &mut dyn FnMut(Vec<Value>) -> Result<()>) -> Result<Seq>;
+
+    /// Finishes all deferred work of calls promised before this was called.
+    fn settle(&self);
+
+    /// Runs calls that were logged before, in log order, without logging them again.
+    ///
+    /// # Errors
+    /// If the bytes are not what an engine logs.
+    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()>;
+
+    /// Refuses further calls, completes or fails those handed in.
+    fn close(&self, reason: Error);
+
+    /// What it has done so far.
+    fn counts(&self) -> Counts;
+}

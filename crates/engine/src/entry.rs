@@ -1,0 +1,185 @@
+//! The log's entries: calls and definitions as bytes.
+//!
+//! ```text
+//! batch of calls    01  time: i64 LE (microseconds since 1970)  call call ...
+//! definition        02  the definition's canonical text (one entry)
+//!
+//! call              flags: u8   procedure: varint   [key length: varint, key]
+//!                   argument length: varint   arguments
+//! flags             1: an idempotency key follows    2: the caller wants the result
+//! ```
+//!
+//! Clients encode calls when they make them, so the sequencer only copies bytes. What the arguments
+//! mean is the procedure's business (`fabius_program::arguments`).
+
+use fabius_program::catalog::ProcedureId;
+use fabius_value::{Error, Result, SqlState};
+
+const CALLS: u8 = 1;
+const DEFINITION: u8 = 2;
+const HAS_KEY: u8 = 1;
+const WANTS_RESULT: u8 = 2;
+
+/// A call, borrowed from its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call<'e> {
+    /// Which procedure.
+    pub procedure: ProcedureId,
+    /// Its encoded arguments.
+    pub arguments: &'e [u8],
+    /// The caller's idempotency key.
+    pub key: Option<&'e [u8]>,
+    /// Whether the caller will ask for the returned values.
+    pub wants_result: bool,
+}
+
+/// What one log batch holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entries<'e> {
+    /// Calls with their logged time.
+    Calls {
+        /// Microseconds since 1970.
+        time_us: i64,
+        /// Encoded calls; read with [`calls`].
+        bytes: &'e [u8],
+    },
+    /// A table or procedure in canonical text.
+    Definition(&'e str),
+}
+
+/// Starts a batch of calls; the encoded calls follow.
+pub fn begin_calls(time_us: i64, to: &mut Vec<u8>) {
+    to.push(CALLS);
+    to.extend_from_slice(&time_us.to_le_bytes());
+}
+
+/// A definition as a batch of one entry.
+pub fn encode_definition(text: &str) -> Vec<u8> {
+    let mut bytes = vec![DEFINITION];
+    bytes.extend_from_slice(text.as_bytes());
+    bytes
+}
+
+/// Appends one call.
+pub fn encode_call(call: &Call<'_>, to: &mut Vec<u8>) {
+    let flags = if call.key.is_some() { HAS_KEY } else { 0 } | if call.wants_result { WANTS_RESULT } else { 0 };
+    to.push(flags);
+    push_varint(call.procedure.0.into(), to);
+    if let Some(key) = call.key {
+        push_varint(key.len() as u64, to);
+        to.extend_from_slice(key);
+    }
+    push_varint(call.arguments.len() as u64, to);
+    to.extend_from_slice(call.arguments);
+}
+
+/// Reads a log batch.
+///
+/// # Errors
+/// `XX001` if it is of no known kind or cut short.
+pub fn decode(payload: &[u8]) -> Result<Entries<'_>> {
+    match payload.split_first() {
+        Some((&CALLS, rest)) => {
+            let (time, bytes) = rest.split_first_chunk::<8>().ok_or_else(malformed)?;
+            Ok(Entries::Calls { time_us: i64::from_le_bytes(*time), bytes })
+        }
+        Some((&DEFINITION, text)) => {
+            std::str::from_utf8(text).map(Entries::Definition).map_err(|_| malformed())
+        }
+        _ => Err(malformed().with_hint("it may have been written by a newer version of Fabius")),
+    }
+}
+
+fn malformed() -> Error {
+    Error::new(SqlState::DATA_CORRUPTED, "log entry is malformed")
+}
+
+/// The calls in a run of encoded calls, each with its bytes; an error ends the iteration.
+pub fn calls(mut bytes: &[u8]) -> impl Iterator<Item = Result<Call<'_>>> {
+    std::iter::from_fn(move || {
+        if bytes.is_empty() {
+            return None;
+        }
+        let call = take_call(&mut bytes).ok_or_else(malformed);
+        if call.is_err() {
+            bytes = &[];
+        }
+        Some(call)
+    })
+}
+
+/// Takes one call off the front; `None` if the bytes are malformed.
+#[inline]
+pub fn take_call<'e>(bytes: &mut &'e [u8]) -> Option<Call<'e>> {
+    let (&flags, rest) = bytes.split_first()?;
+    *bytes = rest;
+    if flags & !(HAS_KEY | WANTS_RESULT) != 0 {
+        return None;
+    }
+    let procedure = ProcedureId(u32::try_from(take_varint(bytes)?).ok()?);
+    let key = if flags & HAS_KEY != 0 { Some(take_bytes(bytes)?) } else { None };
+    let arguments = take_bytes(bytes)?;
+    Some(Call { procedure, arguments, key, wants_result: flags & WANTS_RESULT != 0 })
+}
+
+fn take_bytes<'e>(bytes: &mut &'e [u8]) -> Option<&'e [u8]> {
+    let len = usize::try_from(take_varint(bytes)?).ok()?;
+    let (taken, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
+    Some(taken)
+}
+
+fn push_varint(mut value: u64, to: &mut Vec<u8>) {
+    while value >= 0x80 {
+        to.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    to.push(value as u8);
+}
+
+fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        let part = u64::from(byte & 0x7f);
+        if shift == 63 && part > 1 {
+            return None;
+        }
+        value |= part << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn calls_round_trip(list in proptest::collection::vec(
+            (any::<u32>(), proptest::collection::vec(any::<u8>(), 0..200),
+             proptest::option::of(proptest::collection::vec(any::<u8>(), 0..40)), any::<bool>()), 0..20)) {
+            let expected: Vec<Call<'_>> = list.iter().map(|(procedure, arguments, key, wants_result)| Call {
+                procedure: ProcedureId(*procedure), arguments, key: key.as_deref(), wants_result: *wants_result,
+            }).collect();
+            let mut bytes = Vec::new();
+            begin_calls(-7, &mut bytes);
+            expected.iter().for_each(|call| encode_call(call, &mut bytes));
+            let Entries::Calls { time_us, bytes } = decode(&bytes).unwrap() else { panic!("calls") };
+            prop_assert_eq!(time_us, -7);
+            prop_assert_eq!(calls(bytes).collect::<Result<Vec<_>>>().unwrap(), expected);
+        }
+
+        #[test]
+        fn garbage_is_an_error_never_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+            if let Ok(Entries::Calls { bytes, .. }) = decode(&bytes) {
+                let _ = calls(bytes).collect::<Result<Vec<_>>>();
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! What every engine stands on: definitions, log, clock, snapshots, and completion of batches.
+
+use crate::{Batch, Counters, Procedure};
+use fabius_env::Clock;
+use fabius_log::Log;
+use fabius_program::catalog::{Catalog, ProcedureId};
+use fabius_program::{syntax, verify};
+use fabius_storage::{Table, snapshot::Snapshots};
+use fabius_value::{Error, Result, Seq, SqlState, TableId};
+use parking_lot::{Mutex, RwLock};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::{Acquire, Release}};
+
+/// The definitions in force at some point, with what stands behind them. Numbers index the lists;
+/// lists only grow, so a number means the same in every later version.
+#[derive(Clone, Default)]
+pub struct Definitions {
+    /// Names and schemas.
+    pub catalog: Arc<Catalog>,
+    /// By table number.
+    pub tables: Vec<Arc<Table>>,
+    /// By procedure number.
+    pub procedures: Vec<Arc<Procedure>>,
+}
+
+impl Definitions {
+    /// The procedure with this number.
+    ///
+    /// # Errors
+    /// `42883` if there is none.
+    pub fn procedure(&self, procedure: ProcedureId) -> Result<&Arc<Procedure>> {
+        self.procedures.get(procedure.0 as usize).ok_or_else(|| {
+            Error::new(SqlState::UNDEFINED_FUNCTION, format!("there is no procedure number {}", procedure.0))
+        })
+    }
+
+    /// The table with this number.
+    #[inline]
+    pub fn table(&self, table: TableId) -> &Arc<Table> {
+        &self.tables[table.0 as usize]
+    }
+
+    /// These definitions and the one that `text` gives.
+    ///
+    /// # Errors
+    /// What the parser and the verifier find wrong.
+    pub fn with(&self, text: &str) -> Result<Definitions> {
+        let mut next = self.clone();
+        for definition in syntax::parse(text, "definition")? {
+            match definition {
+                syntax::Definition::Table(table) => {
+                    let schema = verify::table(&table, &next.catalog)?;
+                    let (catalog, id) = next.catalog.with_table(schema)?;
+                    next.tables.push(Arc::new(Table::new(id, catalog.table(id).clone())));
+                    next.catalog = Arc::new(catalog);
+                }
+                syntax::Definition::Procedure(procedure) => {
+                    let program = verify::procedure(&procedure, &next.catalog)?;
+                    let (catalog, id) = next.catalog.with_procedure(program);
+                    let program = catalog.procedure(id).expect("just defined").clone();
+                    next.procedures.push(Arc::new(Procedure::new(id, program, &catalog)));
+                    next.catalog = Arc::new(catalog);
+                }
+            }
+        }
+        Ok(next)
+    }
+}
+
+/// What every engine stands on.
+pub struct Foundation {
+    /// Time for `now()` and for measuring.
+    pub clock: Arc<dyn Clock>,
+    /// The input log; `None` keeps nothing (tests, and replay before the log is attached).
+    log: RwLock<Option<Arc<Log>>>,
+    /// Whether batches wait for the log before they are complete.
+    waits_for_log: std::sync::atomic::AtomicBool,
+    /// Who reads at which seq.
+    pub snapshots: Snapshots,
+    /// What has been done so far.
+    pub counters: Counters,
+    definitions: RwLock<Arc<Definitions>>,
+    promised: AtomicU64,
+    unlogged: Mutex<VecDeque<(Seq, Arc<Batch>)>>,
+}
+
+impl Foundation {
+    /// A foundation without definitions or log.
+    pub fn new(clock: Arc<dyn Clock>) -> Foundation {
+        Foundation {
+            clock,
+            log: RwLock::default(),
+            waits_for_log: false.into(),
+            snapshots: Snapshots::default(),
+            counters: Counters::default(),
+            definitions: RwLock::default(),
+            promised: AtomicU64::new(0),
+            unlogged: Mutex::default(),
+        }
+    }
+
+    /// The definitions in force.
+    pub fn definitions(&self) -> Arc<Definitions> {
+        self.definitions.read().clone()
+    }
+
+    /// Puts new definitions in force; the engine calls this at their place in the order.
+    pub fn set_definitions(&self, definitions: Arc<Definitions>) {
+        *self.definitions.write() = definitions;
+    }
+
+    /// Starts to log. With `waits`, batches are complete only once the log says they are durable.
+    pub fn attach_log(self: &Arc<Self>, log: Arc<Log>, waits: bool) {
+        if waits {
+            let foundation = Arc::downgrade(self);
+            log.on_durable(move |durable| {
+                let Some(foundation) = foundation.upgrade() else { return };
+                match durable {
+                    Ok(seq) => foundation.complete_logged(Seq(seq)),
+                    Err(error) => foundation.fail_unlogged(&log_error(error)),
+                }
+            });
+        }
+        self.waits_for_log.store(waits, Release);
+        *self.log.write() = Some(log);
+    }
+
+    /// The log, if there is one.
+    pub fn log(&self) -> Option<Arc<Log>> {
+        self.log.read().clone()
+    }
+
+    /// Appends a batch of entries to the log.
+    ///
+    /// # Errors
+    /// What ended the log.
+    pub fn append(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
+        if let Some(log) = &*self.log.read() {
+            log.append(first_seq.0, count, payload).map_err(|error| log_error(&error))?;
+            self.counters.log_bytes.add(payload.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Every call at or below this seq is decided, and readers may see it.
+    #[inline]
+    pub fn promised(&self) -> Seq {
+        Seq(self.promised.load(Acquire))
+    }
+
+    /// Moves `promised` up.
+    pub fn set_promised(&self, seq: Seq) {
+        self.promised.store(seq.0, Release);
+    }
+
+    /// Moves `promised` up to `seq` unless it is there already (several committers).
+    pub fn raise_promised(&self, seq: Seq) {
+        self.promised.fetch_max(seq.0, Release);
+    }
+
+    /// Completes a decided batch whose last call has `last`: at once, or when the log is that far.
+    pub fn decided(&self, last: Seq, batch: Arc<Batch>) {
+        if self.is_durable(last) {
+            batch.complete(self.clock.monotonic_ns());
+            return;
+        }
+        self.unlogged.lock().push_back((last, batch));
+        // The log may have become durable before the batch was in the queue, or failed.
+        if let Some(log) = self.log() {
+            match log.failure() {
+                Some(error) => self.fail_unlogged(&log_error(&error)),
+                None => self.complete_logged(Seq(log.durable_seq())),
+            }
+        }
+    }
+
+    /// Whether callers may be told of what has this seq.
+    fn is_durable(&self, seq: Seq) -> bool {
+        if !self.waits_for_log.load(Acquire) {
+            return true;
+        }
+        self.log.read().as_ref().is_none_or(|log| log.durable_seq() >= seq.0)
+    }
+
+    /// Waits until callers may be told of what has this seq.
+    ///
+    /// # Errors
+    /// What ended the log.
+    pub fn wait_durable(&self, seq: Seq) -> Result<()> {
+        if self.is_durable(seq) {
+            return Ok(());
+        }
+        match self.log() {
+            Some(log) => log.wait_durable(seq.0).map_err(|error| log_error(&error)),
+            None => Ok(()),
+        }
+    }
+
+    fn complete_logged(&self, durable: Seq) {
+        let now = self.clock.monotonic_ns();
+        let mut unlogged = self.unlogged.lock();
+        // Engines with several committers queue slightly out of order, so look past the front.
+        while let Some((last, _)) = unlogged.front() {
+            if *last > durable {
+                break;
+            }
+            let (_, batch) = unlogged.pop_front().expect("there is a front");
+            batch.complete(now);
+        }
+        if unlogged.iter().any(|(last, _)| *last <= durable) {
+            unlogged.retain(|(last, batch)| {
+                let is_open = *last > durable;
+                if !is_open {
+                    batch.complete(now);
+                }
+                is_open
+            });
+        }
+    }
+
+    fn fail_unlogged(&self, error: &Error) {
+        let now = self.clock.monotonic_ns();
+        self.unlogged.lock().drain(..).for_each(|(_, batch)| batch.fail(error.clone(), now));
+    }
+}
+
+/// A log's error as the user meets it.
+pub fn log_error(error: &fabius_log::LogError) -> Error {
+    let state = error.sqlstate().as_bytes().try_into().map_or(SqlState::IO_ERROR, SqlState);
+    let mut result = Error::new(state, error.fact());
+    if let Some(segment) = error.segment() {
+        let offset = error.offset().map(|offset| format!(", offset {offset}")).unwrap_or_default();
+        result = result.with_detail(format!("segment {segment}{offset}: {error}"));
+    } else {
+        result = result.with_detail(error.to_string());
+    }
+    match error.hint() {
+        Some(hint) => result.with_hint(hint),
+        None => result,
+    }
+}

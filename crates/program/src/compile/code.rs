@@ -1,0 +1,163 @@
+//! Compiled code: instructions and the tables beside them.
+
+use super::instruction::{Instruction, ListSlot, Register};
+use crate::context::DeltaOperator;
+use crate::ir::{Aggregate, Field, ScalarType};
+use crate::operation::Cast;
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, IndexId, TableId};
+use std::fmt;
+
+/// A program, or one phase of it, ready to run.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    /// The program's name.
+    pub(crate) name: String,
+    /// What to do; the last instruction is `Done`.
+    pub(crate) instructions: Vec<Instruction>,
+    /// By instruction: the line of the text that it came from.
+    pub(crate) lines: Vec<u32>,
+    /// Scalars that a frame holds.
+    pub(crate) register_count: usize,
+    /// Row handles that a frame holds.
+    pub(crate) row_count: usize,
+    /// Lists that a frame holds.
+    pub(crate) list_count: usize,
+    /// Where each argument goes.
+    pub(crate) parameters: Vec<Parameter>,
+    /// Registers that hold a constant throughout.
+    pub(crate) constants: Constants,
+    /// Conversions.
+    pub(crate) casts: Vec<Cast>,
+    /// Aggregates.
+    pub(crate) aggregates: Vec<AggregatePlan>,
+    /// Variables that a loop over a list assigns.
+    pub(crate) list_fields: Vec<Box<[Register]>>,
+    /// Ranges.
+    pub(crate) scans: Vec<ScanPlan>,
+    /// Writes and fills.
+    pub(crate) writes: Vec<WritePlan>,
+    /// Columns that must not be null: table and column names.
+    pub(crate) columns: Vec<(String, String)>,
+    /// Requires.
+    pub(crate) failures: Vec<Failure>,
+    /// Rows that must be there.
+    pub(crate) missing_rows: Vec<MissingRow>,
+    /// What the program returns; `None` if this code does not compute it.
+    pub(crate) results: Option<Vec<ResultPlan>>,
+}
+
+/// A parameter: its name for messages, type and place.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameter {
+    pub name: String,
+    pub place: ParameterPlace,
+}
+
+/// Where an argument goes; nowhere if the code does not use it.
+#[derive(Clone, Debug)]
+pub(crate) enum ParameterPlace {
+    Scalar(ScalarType, Option<Register>),
+    List(Box<[ScalarType]>, Option<ListSlot>),
+}
+
+/// Constants by representation, text and bytes apart: they are copied into a run's arena.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Constants {
+    pub scalars: Vec<(Register, Datum<'static>)>,
+    pub texts: Vec<(Register, Box<str>)>,
+    pub bytes: Vec<(Register, Box<[u8]>)>,
+}
+
+/// An aggregate over a field of a list whose rows have `width` values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AggregatePlan {
+    pub aggregate: Aggregate,
+    pub field: u16,
+    pub width: u16,
+    pub field_type: DataType,
+    pub result_type: DataType,
+}
+
+/// A range, with its bounds in registers.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanPlan {
+    pub table: TableId,
+    pub index: Option<IndexId>,
+    pub equal: Register,
+    pub equal_count: u16,
+    pub lower: Option<(Register, bool)>,
+    pub upper: Option<(Register, bool)>,
+    pub descending: bool,
+    /// A limit that no filter lengthens.
+    pub limit_hint: Option<Register>,
+}
+
+/// A write set: values from `first` on in column order, then the operands of the deltas.
+#[derive(Clone, Debug)]
+pub(crate) struct WritePlan {
+    pub first: Register,
+    pub columns: ColumnMask,
+    pub sticky: ColumnMask,
+    pub deltas: Box<[(ColumnId, DeltaOperator)]>,
+}
+
+/// A require: its message and what its condition mentions.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub message: String,
+    pub mentioned: Vec<Mention>,
+}
+
+/// A variable to show the value of.
+#[derive(Clone, Debug)]
+pub(crate) enum Mention {
+    Scalar { name: String, data_type: DataType, register: Register },
+    List { name: String, fields: Vec<Field>, list: ListSlot },
+}
+
+/// A row that must be there: how to name it.
+#[derive(Clone, Debug)]
+pub(crate) struct MissingRow {
+    pub table: String,
+    /// The key's registers and types; `None` if the row was not found by key.
+    pub key: Option<(Register, Box<[DataType]>)>,
+}
+
+/// Where a result is when the run has ended.
+#[derive(Clone, Debug)]
+pub(crate) enum ResultPlan {
+    Scalar(Register, DataType),
+    List(ListSlot, Vec<Field>),
+}
+
+impl Code {
+    /// The program's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many instructions there are, without the closing `Done`.
+    pub fn len(&self) -> usize {
+        self.instructions.len() - 1
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a run of this code leaves the program's results in its frame.
+    pub fn computes_results(&self) -> bool {
+        self.results.is_some()
+    }
+}
+
+impl fmt::Display for Code {
+    /// One instruction to a line, with the line of the text it came from.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (instruction, line)) in self.instructions.iter().zip(&self.lines).enumerate() {
+            writeln!(f, "{at:4}  line {line:<3} {instruction:?}")?;
+        }
+        Ok(())
+    }
+}

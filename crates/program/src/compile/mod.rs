@@ -1,0 +1,123 @@
+//! Programs to flat register code.
+//!
+//! ```text
+//! require accounts[src].balance >= amount      0  Locate       row 0 := table 0 [r0]
+//! accounts[src].balance -= amount              1  RequireRow   row 0
+//!                                              2  Read         r3 := row 0 . 1
+//!                                              3  JumpCompare  r3 >= r2 -> 5
+//!                                              4  Fail
+//!                                              5  Binary       r4 := r3 - r2
+//!                                              6  Update       row 0 { r4 }
+//! ```
+//!
+//! Three products of one program: all of it at once ([`compile_whole`]), what runs before the outcome
+//! is promised ([`compile_now`]), and the rest ([`compile_later`]). The phases share their control
+//! structure where both have something to do; the [`tape`] says what one hands to the other.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`instruction`] | the instructions |
+//! | [`code`] | instructions and the tables beside them |
+//! | [`builder`] | instructions so far, labels, and who has which register |
+//! | [`expression`] | expressions to instructions |
+//! | [`condition`] | conditions to jumps |
+//! | [`step`] | steps to instructions, by phase |
+//! | [`write`] | inserts, updates and fills |
+//! | [`presence`] | which rows are known to be there |
+//! | [`tape`] | what the now-phase hands to the later-phase |
+
+mod builder;
+pub(crate) mod code;
+mod condition;
+mod expression;
+pub mod instruction;
+mod presence;
+mod step;
+mod tape;
+mod write;
+
+pub use code::Code;
+
+use crate::catalog::Catalog;
+use crate::ir::{Program, RowId};
+use crate::slice::Phases;
+use builder::Builder;
+use fabius_value::Result;
+use instruction::Register;
+use presence::Presence;
+use std::collections::HashMap;
+use tape::{Captured, Tape};
+
+/// The whole program, with its results.
+///
+/// # Errors
+/// `54000` for a program that needs more registers than there are.
+pub fn compile_whole(program: &Program, catalog: &Catalog) -> Result<Code> {
+    Compiler::new(program, catalog, Part::Whole, None).compile()
+}
+
+/// The now-phase. It computes results if the `Return` step has no later part.
+///
+/// # Errors
+/// As [`compile_whole`].
+pub fn compile_now(program: &Program, catalog: &Catalog, phases: &Phases) -> Result<Code> {
+    Compiler::new(program, catalog, Part::Now, Some(phases)).compile()
+}
+
+/// The later-phase, with or without computing results.
+///
+/// # Errors
+/// As [`compile_whole`].
+pub fn compile_later(program: &Program, catalog: &Catalog, phases: &Phases, results: bool) -> Result<Code> {
+    Compiler::new(program, catalog, Part::Later { results }, Some(phases)).compile()
+}
+
+/// The part of a program that is being compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Whole,
+    Now,
+    Later { results: bool },
+}
+
+struct Compiler<'p> {
+    program: &'p Program,
+    catalog: &'p Catalog,
+    part: Part,
+    /// Of phase code.
+    tape: Option<Tape<'p>>,
+    builder: Builder<'p>,
+    presence: Presence,
+    /// By row handle: where its last `Locate` has the key.
+    keys: HashMap<RowId, Register>,
+    /// By row handle: registers set aside for its key.
+    key_blocks: HashMap<RowId, Register>,
+    /// In the filter of a scan that the later-phase replays: captures wait for the row to pass.
+    waiting: Option<Vec<Captured>>,
+}
+
+impl<'p> Compiler<'p> {
+    fn new(
+        program: &'p Program,
+        catalog: &'p Catalog,
+        part: Part,
+        phases: Option<&'p Phases>,
+    ) -> Compiler<'p> {
+        Compiler {
+            program,
+            catalog,
+            part,
+            tape: phases.map(|phases| Tape::new(program, phases)),
+            builder: Builder::new(program),
+            presence: Presence::nothing(program),
+            keys: HashMap::new(),
+            key_blocks: HashMap::new(),
+            waiting: None,
+        }
+    }
+
+    fn compile(mut self) -> Result<Code> {
+        self.block(&self.program.body)?;
+        self.builder.finish()
+    }
+}

@@ -1,0 +1,459 @@
+//! Steps to instructions, by phase.
+//!
+//! Every part of a program is compiled by the same walk. At each step it asks whether the part has
+//! something to do there; in the now-phase it then captures what the [`tape`](super::tape) says, in
+//! the later-phase it restores that instead of computing it.
+
+use super::code::{Failure, Mention, MissingRow, ResultPlan, ScanPlan};
+use super::instruction::{Instruction, Register, RowSlot, Target, Truth};
+use super::tape::Captured;
+use super::{Compiler, Part};
+use crate::ir::{
+    Block, Expression, ExpressionKind, Returned, RowId, Scan, ScanBound, Step, StepKind, Type, VariableId,
+};
+use fabius_value::{Result, TableId, Value};
+
+impl<'p> Compiler<'p> {
+    pub(super) fn block(&mut self, block: &'p Block) -> Result<()> {
+        block.iter().try_for_each(|step| self.step(step))
+    }
+
+    fn step(&mut self, step: &'p Step) -> Result<()> {
+        self.builder.line = step.line;
+        let mark = self.builder.mark();
+        match self.part {
+            Part::Whole => self.compute(step)?,
+            Part::Now => {
+                if self.concerns(step) {
+                    self.compute(step)?;
+                }
+                self.capture(step);
+            }
+            Part::Later { .. } => {
+                if !self.restore(step) && self.concerns(step) {
+                    self.compute(step)?;
+                }
+            }
+        }
+        self.builder.release(mark);
+        self.note_presence(step);
+        Ok(())
+    }
+
+    /// Whether the part has anything to do at the step or inside it.
+    fn concerns(&self, step: &Step) -> bool {
+        match (&self.tape, self.part) {
+            (Some(tape), Part::Now) => tape.concerns_now(step),
+            (Some(tape), Part::Later { .. }) => tape.concerns_later(step),
+            _ => true,
+        }
+    }
+
+    /// Now-phase: puts on the tape what the step captures.
+    fn capture(&mut self, step: &Step) {
+        let captures = self.tape.as_ref().map(|tape| tape.captures(step)).unwrap_or_default();
+        match &mut self.waiting {
+            Some(waiting) => waiting.extend(captures),
+            None => captures.into_iter().for_each(|captured| self.capture_one(captured)),
+        }
+    }
+
+    fn capture_one(&mut self, captured: Captured) {
+        match captured {
+            Captured::Variable(variable) => {
+                let value = self.builder.variable(variable);
+                self.builder.emit(Instruction::Capture { value });
+            }
+            Captured::Row(row) => {
+                let row = self.builder.row(row);
+                self.builder.emit(Instruction::CaptureRow { row });
+            }
+        }
+    }
+
+    /// Later-phase: takes off the tape what the step captured. Whether that is all there is to it.
+    fn restore(&mut self, step: &Step) -> bool {
+        let captures = self.tape.as_ref().map(|tape| tape.captures(step)).unwrap_or_default();
+        for captured in &captures {
+            match captured {
+                Captured::Variable(variable) => {
+                    let to = self.builder.variable(*variable);
+                    self.builder.emit(Instruction::Restore { to });
+                }
+                Captured::Row(row) => {
+                    let row = self.builder.row(*row);
+                    self.builder.emit(Instruction::RestoreRow { row });
+                }
+            }
+        }
+        // A read may have more columns to read, an insert values to fill in.
+        !captures.is_empty() && !matches!(step.kind, StepKind::Read { .. } | StepKind::Insert { .. })
+    }
+
+    fn compute(&mut self, step: &'p Step) -> Result<()> {
+        let later = matches!(self.part, Part::Later { .. });
+        match &step.kind {
+            StepKind::Assign { variable, value } => {
+                let to = self.builder.variable(*variable);
+                self.builder.compute(value, to)?;
+            }
+            StepKind::Clear { list } => {
+                let list = self.builder.list(*list);
+                self.builder.emit(Instruction::Clear { list });
+            }
+            StepKind::Append { list, values } => {
+                let first = self.builder.block(values)?;
+                let (list, count) = (self.builder.list(*list), self.builder.number(values.len()));
+                self.builder.emit(Instruction::Append { list, first, count });
+            }
+            StepKind::Locate { row, key } => self.locate(*row, key)?,
+            StepKind::RequireRow { row } if !later => self.require_row(*row),
+            StepKind::Exists { variable, row } => {
+                let (to, (row, table)) = (self.builder.variable(*variable), self.row(*row));
+                self.builder.emit(Instruction::Exists { to, row, table });
+            }
+            StepKind::Read { .. } => self.read(step),
+            StepKind::Require { condition, message } if !later => self.require(condition, message)?,
+            StepKind::If { condition, then, otherwise } => self.branch(condition, then, otherwise)?,
+            StepKind::ForList { list, fields, body } => self.for_list(*list, fields, body)?,
+            StepKind::ForRange { variable, from, to, body } => self.for_range(*variable, from, to, body)?,
+            StepKind::ForScan { row, scan, body } => self.for_scan(step, *row, scan, body)?,
+            StepKind::Insert { row, .. } | StepKind::Update { row, .. } if later => self.fill(step, *row)?,
+            StepKind::Insert { row, .. } => {
+                let write = self.write(step)?;
+                let (row, table) = self.row(*row);
+                self.builder.emit(Instruction::Insert { row, write, table });
+            }
+            StepKind::Update { row, .. } => {
+                let write = self.write(step)?;
+                let (row, table) = self.row(*row);
+                self.builder.emit(Instruction::Update { row, write, table });
+            }
+            StepKind::Delete { row } if !later => {
+                let (row, table) = self.row(*row);
+                self.builder.emit(Instruction::Delete { row, table });
+            }
+            StepKind::Return { values } => self.results(step, values)?,
+            // The now-phase saw to these.
+            StepKind::RequireRow { .. } | StepKind::Require { .. } | StepKind::Delete { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// What the step says about which rows are there, whether or not this part computes it.
+    fn note_presence(&mut self, step: &Step) {
+        match &step.kind {
+            StepKind::Locate { row, .. } => self.presence.set(*row, false),
+            StepKind::RequireRow { row } | StepKind::Insert { row, .. } => self.presence.set(*row, true),
+            StepKind::Delete { row } => {
+                self.presence.forget(self.program, self.program.rows[usize::from(row.0)].table);
+            }
+            // A part that skips it knows nothing of what it deletes.
+            StepKind::If { then, otherwise, .. } => {
+                self.presence.forget_deleted_in(self.program, then);
+                self.presence.forget_deleted_in(self.program, otherwise);
+            }
+            StepKind::ForList { body, .. }
+            | StepKind::ForRange { body, .. }
+            | StepKind::ForScan { body, .. } => self.presence.forget_deleted_in(self.program, body),
+            _ => {}
+        }
+    }
+
+    pub(super) fn row(&mut self, row: RowId) -> (RowSlot, TableId) {
+        (self.builder.row(row), self.program.rows[usize::from(row.0)].table)
+    }
+
+    fn locate(&mut self, row: RowId, key: &[Expression]) -> Result<()> {
+        let first = match key {
+            // Nobody changes it between here and the message that shows it.
+            [only] if self.is_fixed(only) => self.builder.operand(only)?,
+            _ => {
+                let first = self.key_registers(row, key.len());
+                for (at, value) in key.iter().enumerate() {
+                    self.builder.compute(value, Register(first.0.saturating_add(at as u16)))?;
+                }
+                first
+            }
+        };
+        self.keys.insert(row, first);
+        let (row, table) = self.row(row);
+        self.builder.emit(Instruction::Locate { row, key: first, count: key.len() as u8, table });
+        Ok(())
+    }
+
+    /// Registers for a row's key that stay untouched until its next `Locate`.
+    fn key_registers(&mut self, row: RowId, count: usize) -> Register {
+        match self.key_blocks.get(&row) {
+            Some(first) => *first,
+            None => *self.key_blocks.entry(row).or_insert(self.builder.permanent(count)),
+        }
+    }
+
+    /// Whether the expression is a constant, or a parameter: no step assigns those.
+    fn is_fixed(&self, expression: &Expression) -> bool {
+        match &expression.kind {
+            ExpressionKind::Constant(_) => true,
+            ExpressionKind::Variable(variable) => usize::from(variable.0) < self.program.parameter_count,
+            _ => false,
+        }
+    }
+
+    fn require_row(&mut self, row: RowId) {
+        let table = self.catalog.table(self.program.rows[usize::from(row.0)].table);
+        let key = self
+            .keys
+            .get(&row)
+            .map(|first| (*first, table.primary_key.iter().map(|column| table.data_type(*column)).collect()));
+        let failure = self.builder.number(self.builder.code.missing_rows.len());
+        self.builder.code.missing_rows.push(MissingRow { table: table.name.clone(), key });
+        let (row, table) = self.row(row);
+        self.builder.emit(Instruction::RequireRow { row, failure, table });
+    }
+
+    fn read(&mut self, step: &Step) {
+        let StepKind::Read { row, columns } = &step.kind else { return };
+        let wanted = match (&self.tape, self.part) {
+            (Some(tape), Part::Now) => tape.phases.reads_now[usize::from(step.id.0)],
+            (Some(tape), Part::Later { .. }) => tape.phases.reads_later[usize::from(step.id.0)],
+            _ => columns.iter().map(|(column, _)| *column).collect(),
+        };
+        let known = self.presence.knows(*row);
+        let (row, table) = self.row(*row);
+        for (column, variable) in columns.iter().filter(|(column, _)| wanted.contains(*column)) {
+            let (column, to) = (*column, self.builder.variable(*variable));
+            self.builder.emit(match known {
+                true => Instruction::Read { column, to, row, table },
+                false => Instruction::ReadIfThere { column, to, row, table },
+            });
+        }
+    }
+
+    fn require(&mut self, condition: &Expression, message: &str) -> Result<()> {
+        let met = self.builder.label();
+        self.builder.jump(condition, Truth::True, met)?;
+        let mentioned = mentioned(condition)
+            .into_iter()
+            .map(|variable| {
+                let declared = &self.program.variables[usize::from(variable.0)];
+                let name = declared.name.clone();
+                match &declared.ty {
+                    Type::Scalar(scalar) => {
+                        let register = self.builder.variable(variable);
+                        Mention::Scalar { name, data_type: scalar.data_type, register }
+                    }
+                    Type::List(fields) => {
+                        Mention::List { name, fields: fields.clone(), list: self.builder.list(variable) }
+                    }
+                }
+            })
+            .collect();
+        let failure = self.builder.number(self.builder.code.failures.len());
+        self.builder.code.failures.push(Failure { message: message.into(), mentioned });
+        self.builder.emit(Instruction::Fail { failure });
+        self.builder.place(met);
+        Ok(())
+    }
+
+    fn branch(&mut self, condition: &Expression, then: &'p Block, otherwise: &'p Block) -> Result<()> {
+        let (other, end) = (self.builder.label(), self.builder.label());
+        self.builder.jump(condition, Truth::NotTrue, other)?;
+        let before = self.presence.clone();
+        self.block(then)?;
+        if !otherwise.is_empty() {
+            self.builder.emit(Instruction::Jump { target: end });
+        }
+        self.builder.place(other);
+        let after_then = std::mem::replace(&mut self.presence, before);
+        self.block(otherwise)?;
+        self.presence.meet(&after_then);
+        self.builder.place(end);
+        Ok(())
+    }
+
+    fn for_list(&mut self, list: VariableId, fields: &[VariableId], body: &'p Block) -> Result<()> {
+        let cursor = self.builder.temporaries(1);
+        let zero = self.builder.constant(&Value::BigInt(0));
+        self.builder.emit(Instruction::Move { to: cursor, from: zero });
+        let places = fields.iter().map(|field| self.builder.variable(*field)).collect();
+        let fields = self.builder.number(self.builder.code.list_fields.len());
+        self.builder.code.list_fields.push(places);
+        let (list, head, end) = (self.builder.list(list), self.builder.label_here(), self.builder.label());
+        self.builder.emit(Instruction::ListNext { list, cursor, fields, target: end });
+        self.turn(body, head, end)
+    }
+
+    fn for_range(
+        &mut self,
+        variable: VariableId,
+        from: &Expression,
+        to: &Expression,
+        body: &'p Block,
+    ) -> Result<()> {
+        let (next, last) = (self.builder.temporaries(1), self.builder.temporaries(1));
+        self.builder.compute(from, next)?;
+        self.builder.compute(to, last)?;
+        let (end, to) = (self.builder.label(), self.builder.variable(variable));
+        self.builder.emit(Instruction::RangeStart { next, last, target: end });
+        let head = self.builder.label_here();
+        self.builder.emit(Instruction::RangeNext { to, next, last, target: end });
+        self.turn(body, head, end)
+    }
+
+    /// A loop's body, the way back to its head, and its end.
+    fn turn(&mut self, body: &'p Block, head: Target, end: Target) -> Result<()> {
+        self.presence.forget_deleted_in(self.program, body);
+        let before = self.presence.clone();
+        let line = self.builder.line;
+        self.block(body)?;
+        self.presence.meet(&before);
+        self.builder.line = line;
+        self.builder.emit(Instruction::Jump { target: head });
+        self.builder.place(end);
+        Ok(())
+    }
+
+    fn for_scan(&mut self, step: &'p Step, row: RowId, scan: &'p Scan, body: &'p Block) -> Result<()> {
+        let replays = self.tape.as_ref().is_some_and(|tape| tape.replays(step));
+        let (slot, table) = self.row(row);
+        if replays && self.part != Part::Now {
+            let (head, end) = (self.builder.label_here(), self.builder.label());
+            self.builder.emit(Instruction::ReplayNext { row: slot, target: end });
+            self.presence.set(row, true);
+            if let Some(filter) = &scan.filter {
+                self.block(&filter.steps)?;
+            }
+            return self.turn(body, head, end);
+        }
+        let equal = self.builder.temporaries(scan.equal.len());
+        for (at, value) in scan.equal.iter().enumerate() {
+            self.builder.compute(value, Register(equal.0.saturating_add(at as u16)))?;
+        }
+        let lower = self.bound(&scan.lower)?;
+        let upper = self.bound(&scan.upper)?;
+        let limit = match &scan.limit {
+            Some(limit) => {
+                let register = self.builder.temporaries(1);
+                self.builder.compute(limit, register)?;
+                self.builder.emit(Instruction::LimitStart { limit: register });
+                Some(register)
+            }
+            None => None,
+        };
+        let plan = ScanPlan {
+            table,
+            index: scan.index,
+            equal,
+            equal_count: self.builder.number(scan.equal.len()),
+            lower,
+            upper,
+            descending: scan.descending,
+            limit_hint: limit.filter(|_| scan.filter.is_none()),
+        };
+        let at = self.builder.number(self.builder.code.scans.len());
+        self.builder.code.scans.push(plan);
+        let (head, close, end) = (self.builder.label(), self.builder.label(), self.builder.label());
+        self.builder.emit(Instruction::ScanOpen { scan: at, target: end });
+        self.builder.place(head);
+        if let Some(limit) = limit {
+            self.builder.emit(Instruction::LimitCheck { limit, target: close });
+        }
+        self.builder.emit(Instruction::ScanNext { row: slot, target: close });
+        self.presence.forget_deleted_in(self.program, body);
+        self.presence.set(row, true);
+        let mut captures = Vec::new();
+        if let Some(filter) = &scan.filter {
+            let outer = if replays { self.waiting.replace(Vec::new()) } else { None };
+            self.block(&filter.steps)?;
+            if replays {
+                captures = std::mem::replace(&mut self.waiting, outer).unwrap_or_default();
+            }
+            self.builder.line = step.line;
+            self.builder.jump(&filter.condition, Truth::NotTrue, head)?;
+        }
+        if let Some(limit) = limit {
+            self.builder.emit(Instruction::LimitTake { limit });
+        }
+        if replays {
+            self.builder.emit(Instruction::CaptureRow { row: slot });
+            captures.into_iter().for_each(|captured| self.capture_one(captured));
+        }
+        self.turn(body, head, close)?;
+        self.builder.emit(Instruction::ScanClose);
+        self.builder.place(end);
+        if replays {
+            self.builder.emit(Instruction::CaptureEnd);
+        }
+        Ok(())
+    }
+
+    fn bound(&mut self, bound: &Option<ScanBound>) -> Result<Option<(Register, bool)>> {
+        bound.as_ref().map(|bound| Ok((self.builder.operand(&bound.value)?, bound.inclusive))).transpose()
+    }
+
+    fn results(&mut self, step: &Step, values: &[Returned]) -> Result<()> {
+        let later = self.tape.as_ref().is_some_and(|tape| tape.phase(step).later);
+        let wanted = match self.part {
+            Part::Whole => true,
+            Part::Now => !later,
+            Part::Later { results } => results,
+        };
+        if !wanted {
+            return Ok(());
+        }
+        let mut plans = Vec::with_capacity(values.len());
+        for value in values {
+            plans.push(match value {
+                Returned::Scalar(value) => {
+                    let register = self.builder.permanent(1);
+                    self.builder.compute(value, register)?;
+                    ResultPlan::Scalar(register, value.ty.data_type)
+                }
+                Returned::List(list) => {
+                    let Type::List(fields) = &self.program.variables[usize::from(list.0)].ty else {
+                        unreachable!("a returned list is a list")
+                    };
+                    ResultPlan::List(self.builder.list(*list), fields.clone())
+                }
+            });
+        }
+        self.builder.code.results = Some(plans);
+        Ok(())
+    }
+}
+
+/// The variables of an expression, in the order in which the text first mentions them.
+pub(crate) fn mentioned(expression: &Expression) -> Vec<VariableId> {
+    fn walk(expression: &Expression, found: &mut Vec<VariableId>) {
+        let mut mention = |variable: VariableId| {
+            if !found.contains(&variable) {
+                found.push(variable);
+            }
+        };
+        match &expression.kind {
+            ExpressionKind::Constant(_) | ExpressionKind::Now | ExpressionKind::Random => {}
+            ExpressionKind::Variable(variable) => mention(*variable),
+            ExpressionKind::Aggregate { list, .. } => mention(*list),
+            ExpressionKind::Element { list, index, .. } => {
+                mention(*list);
+                walk(index, found);
+            }
+            ExpressionKind::Unary(_, inner) | ExpressionKind::Cast(inner) => walk(inner, found),
+            ExpressionKind::Binary(_, left, right) => {
+                walk(left, found);
+                walk(right, found);
+            }
+            ExpressionKind::Case { arms, otherwise } => {
+                for (condition, value) in arms {
+                    walk(condition, found);
+                    walk(value, found);
+                }
+                walk(otherwise, found);
+            }
+            ExpressionKind::Call(_, arguments) => arguments.iter().for_each(|argument| walk(argument, found)),
+        }
+    }
+    let mut found = Vec::new();
+    walk(expression, &mut found);
+    found
+}

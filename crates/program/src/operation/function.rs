@@ -1,0 +1,205 @@
+//! Built-in functions.
+//!
+//! Text is measured, cut and overlaid by characters, bytea by bytes. `coalesce` is not here: it
+//! evaluates its arguments one by one, so it is control and belongs to whoever runs a program.
+
+use super::arithmetic::Width;
+use super::{binary, compare, ill_typed};
+use crate::ir::Function;
+use bumpalo::Bump;
+use fabius_value::data_type::Family;
+use fabius_value::{DataType, Datum, Error, Result, SqlState, value::check_blob};
+use std::cmp::Ordering;
+
+/// A function resolved for the type of its first argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionOperation {
+    /// `abs` of an integer; overflows at the lowest.
+    AbsInteger(Width),
+    /// `abs` of a numeric or double.
+    Abs,
+    /// `length`.
+    Length,
+    /// `lower`.
+    Lower,
+    /// `upper`.
+    Upper,
+    /// `substring`.
+    Substring,
+    /// `overlay`.
+    Overlay,
+    /// `least`.
+    Least,
+    /// `greatest`.
+    Greatest,
+}
+
+impl FunctionOperation {
+    /// Resolves a function by the type of its first argument.
+    ///
+    /// # Errors
+    /// `42804` for a function that is not one of values (`coalesce`) or not of this type.
+    pub fn of(function: Function, first: DataType) -> Result<FunctionOperation> {
+        Ok(match function {
+            Function::Abs if first.family() == Family::Integer => {
+                FunctionOperation::AbsInteger(Width::of(first).ok_or_else(|| ill_typed(first))?)
+            }
+            Function::Abs => FunctionOperation::Abs,
+            Function::Length => FunctionOperation::Length,
+            Function::Lower => FunctionOperation::Lower,
+            Function::Upper => FunctionOperation::Upper,
+            Function::Substring => FunctionOperation::Substring,
+            Function::Overlay => FunctionOperation::Overlay,
+            Function::Least => FunctionOperation::Least,
+            Function::Greatest => FunctionOperation::Greatest,
+            Function::Coalesce => return Err(ill_typed("coalesce of values")),
+        })
+    }
+
+    /// Whether it can fail on arguments of its types.
+    pub fn can_fail(self) -> bool {
+        use FunctionOperation as Op;
+        // Changing case can lengthen text, in principle beyond the largest allowed.
+        !matches!(self, Op::Abs | Op::Length | Op::Least | Op::Greatest)
+    }
+
+    /// Computes the function.
+    ///
+    /// # Errors
+    /// `22003` for `abs` of the lowest integer, `22023` for a position or count outside the
+    /// function's domain, `54000` text too long.
+    pub fn apply<'a>(self, arguments: &[Datum<'a>], arena: &'a Bump) -> Result<Datum<'a>> {
+        use FunctionOperation as Op;
+        match self {
+            Op::Least => return Ok(extreme(arguments.iter().copied(), Ordering::Less)),
+            Op::Greatest => return Ok(extreme(arguments.iter().copied(), Ordering::Greater)),
+            _ if arguments.iter().any(|argument| argument.is_null()) => return Ok(Datum::Null),
+            _ => {}
+        }
+        Ok(match (self, arguments) {
+            (Op::AbsInteger(width), [Datum::Int(v)]) => Datum::Int(width.fit(v.checked_abs())?),
+            (Op::Abs, [Datum::Numeric(v)]) => Datum::Numeric(v.abs()),
+            (Op::Abs, [Datum::Double(v)]) => Datum::Double(v.abs()),
+            (Op::Length, [Datum::Text(v)]) => Datum::Int(v.chars().count() as i64),
+            (Op::Length, [Datum::Bytes(v)]) => Datum::Int(v.len() as i64),
+            (Op::Lower, [Datum::Text(v)]) => text(&v.to_lowercase(), arena)?,
+            (Op::Upper, [Datum::Text(v)]) => text(&v.to_uppercase(), arena)?,
+            (Op::Substring, [Datum::Text(v), Datum::Int(from), Datum::Int(count)]) => {
+                let (start, end) = window(*from, *count)?;
+                Datum::Text(&v[byte_of(v, start)..byte_of(v, end)])
+            }
+            (Op::Substring, [Datum::Bytes(v), Datum::Int(from), Datum::Int(count)]) => {
+                let (start, end) = window(*from, *count)?;
+                Datum::Bytes(&v[start.min(v.len())..end.min(v.len())])
+            }
+            (Op::Overlay, [Datum::Text(v), Datum::Text(by), Datum::Int(from)]) => {
+                let start = overlay_start(*from)?;
+                let (start, end) = (byte_of(v, start), byte_of(v, start.saturating_add(by.chars().count())));
+                check_blob(start + by.len() + (v.len() - end))?;
+                Datum::Text(binary::join_text(&[&v[..start], by, &v[end..]], arena))
+            }
+            (Op::Overlay, [Datum::Bytes(v), Datum::Bytes(by), Datum::Int(from)]) => {
+                let start = overlay_start(*from)?.min(v.len());
+                let end = (start + by.len()).min(v.len());
+                check_blob(start + by.len() + (v.len() - end))?;
+                Datum::Bytes(binary::join_bytes(&[&v[..start], by, &v[end..]], arena))
+            }
+            _ => panic!("{self:?} does not apply to {arguments:?}"),
+        })
+    }
+}
+
+/// The least (or greatest) of the values that are not null.
+pub(super) fn extreme<'a>(values: impl Iterator<Item = Datum<'a>>, wanted: Ordering) -> Datum<'a> {
+    values.fold(Datum::Null, |best, value| match compare(value, best) {
+        Some(ordering) if ordering == wanted => value,
+        None if best.is_null() => value,
+        _ => best,
+    })
+}
+
+fn text<'a>(text: &str, arena: &'a Bump) -> Result<Datum<'a>> {
+    check_blob(text.len())?;
+    Ok(Datum::Text(binary::join_text(&[text], arena)))
+}
+
+/// The byte at which the character numbered `at` (from 0) starts; the text's end if there is none.
+fn byte_of(text: &str, at: usize) -> usize {
+    // Characters are at least a byte, so short text needs no walk.
+    if at >= text.len() {
+        return text.len();
+    }
+    text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte)
+}
+
+/// The characters `from .. from + count`, 1-based, as a 0-based range without what precedes the text.
+fn window(from: i64, count: i64) -> Result<(usize, usize)> {
+    if count < 0 {
+        return Err(Error::new(SqlState::INVALID_PARAMETER, "negative substring length")
+            .with_detail(format!("length is {count}")));
+    }
+    let place = |number: i64| usize::try_from(number.saturating_sub(1)).unwrap_or(0);
+    Ok((place(from), place(from.saturating_add(count))))
+}
+
+fn overlay_start(from: i64) -> Result<usize> {
+    match usize::try_from(from) {
+        Ok(from) if from > 0 => Ok(from - 1),
+        _ => Err(Error::new(SqlState::INVALID_PARAMETER, "overlay position must be positive")
+            .with_detail(format!("position is {from}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apply(function: Function, arguments: &[Datum<'_>]) -> String {
+        let first = match arguments[0] {
+            Datum::Int(_) => DataType::BigInt,
+            _ => DataType::TEXT,
+        };
+        let arena = Bump::new();
+        let arguments: Vec<Datum<'_>> = arguments.to_vec();
+        match FunctionOperation::of(function, first).unwrap().apply(&arguments, &arena) {
+            Ok(Datum::Int(v)) => v.to_string(),
+            Ok(Datum::Text(v)) => v.to_string(),
+            Ok(other) => format!("{other:?}"),
+            Err(error) => error.state().as_str().into(),
+        }
+    }
+
+    /// Goal: positions count characters from 1, and windows are cut to the text as PostgreSQL does.
+    #[test]
+    fn text_is_cut_by_characters() {
+        let substring = |text, from, count| {
+            apply(Function::Substring, &[Datum::Text(text), Datum::Int(from), Datum::Int(count)])
+        };
+        assert_eq!(substring("héllo", 2, 3), "éll");
+        assert_eq!(substring("héllo", 0, 2), "h");
+        assert_eq!(substring("héllo", -5, 3), "");
+        assert_eq!(substring("héllo", 4, i64::MAX), "lo");
+        assert_eq!(substring("héllo", 9, 1), "");
+        assert_eq!(substring("héllo", i64::MIN, i64::MAX), "");
+        assert_eq!(substring("héllo", 1, -1), "22023");
+        let overlay = |text, by, from| {
+            apply(Function::Overlay, &[Datum::Text(text), Datum::Text(by), Datum::Int(from)])
+        };
+        assert_eq!(overlay("héllo", "üü", 2), "hüülo");
+        assert_eq!(overlay("héllo", "XYZ", 5), "héllXYZ");
+        assert_eq!(overlay("hé", "X", 10), "héX");
+        assert_eq!(overlay("hé", "X", 0), "22023");
+        assert_eq!(apply(Function::Length, &[Datum::Text("héllo")]), "5");
+        assert_eq!(apply(Function::Upper, &[Datum::Text("héllo")]), "HÉLLO");
+    }
+
+    /// Goal: null in, null out, except for the functions that choose among their arguments.
+    #[test]
+    fn nulls() {
+        assert_eq!(apply(Function::Length, &[Datum::Null]), "Null");
+        assert_eq!(apply(Function::Least, &[Datum::Null, Datum::Int(3), Datum::Int(2), Datum::Null]), "2");
+        assert_eq!(apply(Function::Greatest, &[Datum::Int(2), Datum::Null, Datum::Int(3)]), "3");
+        assert_eq!(apply(Function::Least, &[Datum::Null, Datum::Null]), "Null");
+        assert_eq!(apply(Function::Abs, &[Datum::Int(i64::MIN)]), "22003");
+    }
+}

@@ -1,0 +1,211 @@
+//! Updates that are commutative operations on a column (Doppel, section 4).
+//!
+//! `warehouse[w].ytd += amount` is, after lowering,
+//!
+//! ```text
+//! Read   v := r.ytd
+//! Update r { ytd: cast(v + amount) }
+//! ```
+//!
+//! If `v` is used nowhere else, the old value matters only to the operation itself: the write can be
+//! stored as "+ amount" without reading anything, and folded into a value when someone asks for one.
+//!
+//! This module finds such updates by their shape. Whether one is stored as a delta is decided by the
+//! slicer: all updates of the column must have the same operator, the operand must be at hand, and
+//! overflow must be ruled out.
+
+use super::outline::{Outline, WriteSite, mentions, used_variables};
+use crate::catalog::Catalog;
+use crate::context::DeltaOperator;
+use crate::ir::{
+    BinaryOperator, Expression, ExpressionKind, Function, RowId, ScalarType, StepKind, UnaryOperator,
+    VariableId,
+};
+use fabius_value::{ColumnId, DataType};
+
+/// An update that has the shape of a delta.
+#[derive(Clone, Debug)]
+pub(super) struct DeltaShape {
+    /// The write.
+    pub site: WriteSite,
+    /// The operation.
+    pub operator: DeltaOperator,
+    /// The operand, of exactly the column's type.
+    pub operand: Expression,
+}
+
+/// Every update that has the shape of a delta.
+pub(super) fn delta_shapes(outline: &Outline<'_>, catalog: &Catalog) -> Vec<DeltaShape> {
+    let mut uses = vec![0usize; outline.program.variables.len()];
+    for &step in &outline.order {
+        used_variables(outline.at(step).step).iter().for_each(|used| uses[usize::from(used.0)] += 1);
+    }
+    let updates = outline.writes.iter().filter(|site| !site.insert);
+    updates.filter_map(|site| delta_shape(outline, catalog, &uses, *site)).collect()
+}
+
+fn delta_shape(
+    outline: &Outline<'_>,
+    catalog: &Catalog,
+    uses: &[usize],
+    site: WriteSite,
+) -> Option<DeltaShape> {
+    let schema = catalog.table(site.table);
+    let column = &schema.columns[usize::from(site.column.0)];
+    if column.nullable || schema.indexed_mask().contains(site.column) {
+        return None;
+    }
+    let StepKind::Update { row, .. } = outline.at(site.step).step.kind else { return None };
+    let value = outline.written_value(site);
+    let mut candidates = Vec::new();
+    super::outline::variables(value, &mut |variable| candidates.push(variable));
+    candidates.into_iter().find_map(|variable| {
+        let once = uses[usize::from(variable.0)] == 1;
+        if !once || !reads_undisturbed(outline, site, row, variable) {
+            return None;
+        }
+        let (operator, operand) = operation(value, variable, column.data_type)?;
+        (!operand.ty.nullable).then_some(DeltaShape { site, operator, operand })
+    })
+}
+
+/// Whether the variable holds the column's value as the update finds it: it is assigned by one read of
+/// the same row and column, in the same block before the update, with nothing written in between.
+fn reads_undisturbed(outline: &Outline<'_>, site: WriteSite, row: RowId, variable: VariableId) -> bool {
+    let [read] = outline.assignments[usize::from(variable.0)][..] else { return false };
+    let (read_at, update_at) = (outline.at(read), outline.at(site.step));
+    let reads_it = match &read_at.step.kind {
+        StepKind::Read { row: from, columns } => *from == row && columns.contains(&(site.column, variable)),
+        _ => false,
+    };
+    let between = |position: usize| read_at.position < position && position < update_at.position;
+    reads_it
+        && !outline.is_parameter(variable)
+        && read_at.parent == update_at.parent
+        && read_at.position < update_at.position
+        && !outline.writes.iter().any(|other| {
+            (other.table, other.column) == (site.table, site.column)
+                && between(outline.at(other.step).position)
+        })
+        && !outline.handles[usize::from(row.0)].iter().any(|step| between(outline.at(*step).position))
+}
+
+/// The operation that a value applies to a variable, if it is one, with its operand in the column's
+/// type.
+fn operation(
+    value: &Expression,
+    variable: VariableId,
+    column: DataType,
+) -> Option<(DeltaOperator, Expression)> {
+    let scalar = ScalarType { data_type: column, nullable: false };
+    if let ExpressionKind::Call(function, arguments) = &value.kind {
+        let operator = match function {
+            Function::Greatest => DeltaOperator::Max,
+            Function::Least => DeltaOperator::Min,
+            _ => return None,
+        };
+        let ordered = column.is_exact() || matches!(column, DataType::Date | DataType::Timestamp);
+        let [a, b] = &arguments[..] else { return None };
+        let operand = match (is_variable(a, variable), is_variable(b, variable)) {
+            (true, false) => b,
+            (false, true) => a,
+            _ => return None,
+        };
+        let fits = ordered && operand.ty.data_type == column && !mentions(operand, variable);
+        return fits.then(|| (operator, operand.clone()));
+    }
+    if !column.is_exact() {
+        return None;
+    }
+    let addend = addend(value, variable, column)?;
+    let operand = if addend.operand.ty.data_type == column {
+        addend.operand.clone()
+    } else {
+        let ty = ScalarType { nullable: addend.operand.ty.nullable, ..scalar };
+        Expression { kind: ExpressionKind::Cast(Box::new(addend.operand.clone())), ty }
+    };
+    let operand = if addend.negative {
+        let ty = operand.ty;
+        Expression { kind: ExpressionKind::Unary(UnaryOperator::Negate, Box::new(operand)), ty }
+    } else {
+        operand
+    };
+    Some((DeltaOperator::Add, operand))
+}
+
+/// What is added to a variable.
+pub(super) struct Addend<'e> {
+    /// Whether it is subtracted.
+    pub negative: bool,
+    /// The number, of at most the target's scale.
+    pub operand: &'e Expression,
+}
+
+/// What `value`, as stored to a place of type `target`, adds to the exact variable `variable`, if
+/// that is all it does: `v + e`, `e + v`, `v - e` under casts that lose no digits.
+pub(super) fn addend(value: &Expression, variable: VariableId, target: DataType) -> Option<Addend<'_>> {
+    let mut sum = value;
+    while let ExpressionKind::Cast(inner) = &sum.kind {
+        sum = inner;
+    }
+    if !target.is_exact() || !sum.ty.data_type.is_exact() || value.ty.data_type != target {
+        return None;
+    }
+    let (negative, operand) = match &sum.kind {
+        ExpressionKind::Binary(BinaryOperator::Add, left, right) if is_variable(left, variable) => {
+            (false, right)
+        }
+        ExpressionKind::Binary(BinaryOperator::Add, left, right) if is_variable(right, variable) => {
+            (false, left)
+        }
+        ExpressionKind::Binary(BinaryOperator::Subtract, left, right) if is_variable(left, variable) => {
+            (true, right)
+        }
+        _ => return None,
+    };
+    let operand = without_widening(operand);
+    // The sum has no more digits after the point than the target, so storing it does not round.
+    let exact = operand.ty.data_type.is_exact() && operand.ty.data_type.scale() <= target.scale();
+    let casts_keep = casts_keep_digits(value, target.scale());
+    (exact && casts_keep && !mentions(operand, variable)).then_some(Addend { negative, operand })
+}
+
+/// Whether every cast around the sum is to an exact type with at least so many digits after the
+/// point.
+fn casts_keep_digits(value: &Expression, scale: u8) -> bool {
+    let mut value = value;
+    while let ExpressionKind::Cast(inner) = &value.kind {
+        if !value.ty.data_type.is_exact() || value.ty.data_type.scale() < scale {
+            return false;
+        }
+        value = inner;
+    }
+    true
+}
+
+fn is_variable(expression: &Expression, variable: VariableId) -> bool {
+    matches!(without_widening(expression).kind, ExpressionKind::Variable(found) if found == variable)
+}
+
+/// The expression under casts between exact types that lose no digits.
+fn without_widening(expression: &Expression) -> &Expression {
+    match &expression.kind {
+        ExpressionKind::Cast(inner)
+            if inner.ty.data_type.is_exact()
+                && expression.ty.data_type.is_exact()
+                && inner.ty.data_type.scale() <= expression.ty.data_type.scale() =>
+        {
+            without_widening(inner)
+        }
+        _ => expression,
+    }
+}
+
+/// Whether a column's updates all have the shape of a delta with one operator: only then can the
+/// column's versions be folded in any grouping.
+pub(super) fn uniform(outline: &Outline<'_>, shapes: &[DeltaShape], shape: &DeltaShape) -> bool {
+    let column: (_, ColumnId) = (shape.site.table, shape.site.column);
+    outline.writes.iter().filter(|site| !site.insert && (site.table, site.column) == column).all(|site| {
+        shapes.iter().any(|other| other.site == *site && other.operator == shape.operator)
+    })
+}

@@ -1,0 +1,719 @@
+//! Tokens to definitions and statements, by recursive descent.
+//!
+//! ```text
+//! file       = { table | procedure }
+//! table      = "table" name "{" part { "," part } [ "," ] "}"
+//! part       = name ":" scalar
+//!            | "primary" "key" "(" names ")" [ "using" "hash" ]
+//!            | [ "unique" ] "index" name "(" names ")"
+//! procedure  = "procedure" name "(" [ fields ] ")" [ "->" ( type | "(" fields ")" ) ] block
+//! fields     = name ":" type { "," name ":" type }
+//! type       = scalar | "list" "of" ( scalar | "(" name ":" scalar { "," name ":" scalar } ")" )
+//! scalar     = data-type [ "null" ]
+//! block      = "{" { statement } "}"
+//! statement  = ( "let" | "var" ) name [ ":" type ] "=" e
+//!            | ( name | row "." name ) ( "=" | "+=" | "-=" | "*=" | "/=" | "%=" ) e
+//!            | "require" e "," message
+//!            | ( "insert" | "upsert" ) name columns
+//!            | "update" row columns
+//!            | "delete" row
+//!            | "append" name "(" e { "," e } ")"
+//!            | "if" e block { "else" "if" e block } [ "else" block ]
+//!            | "for" name "in" e "to" e block
+//!            | "for" name "in" name [ "by" name ] [ range ] [ "where" e ] [ "descending" ] [ "limit" e ] block
+//!            | "return" e { "," e }
+//! columns    = "{" name ":" e { "," name ":" e } [ "," ] "}"
+//! row        = name | name "[" e { "," e } "]"
+//! range      = "[" { e "," } ( e | [ e ] ( ".." | "<.." | "..<" | "<..<" ) [ e ] ) "]"
+//! ```
+//!
+//! Statements need no separator: none begins with a token that can continue an expression. The words
+//! in [`RESERVED`] name nothing unless they stand in backquotes, after a dot, or before a colon.
+
+use super::diagnostic::{DIAGNOSTICS_MAX, Diagnostic, Diagnostics, Source, Span};
+use super::lexer::{Token, TokenKind, tokens};
+use super::tree::*;
+use fabius_value::{DataType, SqlState, limit};
+use std::sync::Arc;
+
+/// Words that are no names of variables, tables or functions.
+pub const RESERVED: &[&str] = &[
+    "and", "append", "between", "delete", "else", "exists", "false", "for", "if", "in", "insert", "is", "let",
+    "not", "null", "or", "procedure", "require", "return", "table", "then", "to", "true", "update", "upsert",
+    "var", "where",
+];
+
+/// Reads every definition of a text. `file` is for messages.
+///
+/// # Errors
+/// What does not follow the grammar: the first error of each definition.
+pub fn parse(text: &str, file: &str) -> Result<Vec<Definition>, Diagnostics> {
+    let source = Arc::new(Source::new(text, file));
+    let fail = |list| Diagnostics { source: source.clone(), list };
+    if u32::try_from(text.len()).is_err() {
+        let message = "a text of more than 4 GiB cannot be read";
+        return Err(fail(vec![Diagnostic::new(SqlState::PROGRAM_LIMIT, Span::default(), message)]));
+    }
+    let tokens = tokens(text).map_err(|diagnostic| fail(vec![diagnostic]))?;
+    let mut parser = Parser { tokens, at: 0, depth: 0, source: source.clone() };
+    let (mut definitions, mut errors) = (Vec::new(), Vec::new());
+    while parser.peek() != &TokenKind::End {
+        match parser.definition() {
+            Ok(definition) => definitions.push(definition),
+            Err(error) => {
+                errors.push(*error);
+                parser.skip_to_definition();
+            }
+        }
+        if errors.len() == DIAGNOSTICS_MAX {
+            break;
+        }
+    }
+    if errors.is_empty() { Ok(definitions) } else { Err(fail(errors)) }
+}
+
+/// What reading a part of a text gives.
+pub type Parsed<T> = Result<T, Box<Diagnostic>>;
+
+/// A place in the tokens.
+#[derive(Debug)]
+pub struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    /// Blocks and parentheses around the current token.
+    depth: usize,
+    source: Arc<Source>,
+}
+
+impl Parser {
+    // ---- tokens ----
+
+    pub(super) fn peek(&self) -> &TokenKind {
+        &self.tokens[self.at].kind
+    }
+
+    pub(super) fn peek_after(&self, count: usize) -> &TokenKind {
+        &self.tokens[(self.at + count).min(self.tokens.len() - 1)].kind
+    }
+
+    pub(super) fn span(&self) -> Span {
+        self.tokens[self.at].span
+    }
+
+    /// From `start` to the end of the token before this one.
+    pub(super) fn span_from(&self, start: Span) -> Span {
+        start.to(self.tokens[self.at.saturating_sub(1)].span)
+    }
+
+    /// The current token, which is left behind unless it is the last.
+    pub(super) fn advance(&mut self) -> Token {
+        let token = self.tokens[self.at].clone();
+        if token.kind != TokenKind::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    pub(super) fn at_symbol(&self, symbol: &str) -> bool {
+        matches!(self.peek(), TokenKind::Symbol(found) if *found == symbol)
+    }
+
+    pub(super) fn at_word(&self, word: &str) -> bool {
+        matches!(self.peek(), TokenKind::Word(found) if found == word)
+    }
+
+    pub(super) fn eat_symbol(&mut self, symbol: &str) -> bool {
+        let found = self.at_symbol(symbol);
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(super) fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.at_word(word);
+        self.at += usize::from(found);
+        found
+    }
+
+    pub(super) fn symbol(&mut self, symbol: &str) -> Parsed<Span> {
+        let span = self.span();
+        if self.eat_symbol(symbol) { Ok(span) } else { Err(self.expected(symbol)) }
+    }
+
+    pub(super) fn word(&mut self, word: &str) -> Parsed<Span> {
+        let span = self.span();
+        if self.eat_word(word) { Ok(span) } else { Err(self.expected(word)) }
+    }
+
+    pub(super) fn expected(&self, what: &str) -> Box<Diagnostic> {
+        let found = match self.peek() {
+            TokenKind::Word(word) => word.clone(),
+            TokenKind::Quoted(name) => format!("`{name}`"),
+            TokenKind::Integer(number) => number.to_string(),
+            TokenKind::Decimal(number) => number.to_string(),
+            TokenKind::Text(_) => "a text".into(),
+            TokenKind::Message(_) => "a message in double quotes".into(),
+            TokenKind::Bytes(_) => "bytes".into(),
+            TokenKind::Symbol(symbol) => (*symbol).into(),
+            TokenKind::End => "the end of the text".into(),
+        };
+        self.error(format!("expected {what}, found {found}"))
+    }
+
+    pub(super) fn error(&self, message: impl Into<String>) -> Box<Diagnostic> {
+        Box::new(Diagnostic::new(SqlState::SYNTAX_ERROR, self.span(), message))
+    }
+
+    /// Runs `inner` one level deeper, so that no text can exhaust the stack.
+    pub(super) fn nested<T>(&mut self, inner: impl FnOnce(&mut Parser) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == limit::NESTING {
+            return Err(Box::new(Diagnostic::new(
+                SqlState::PROGRAM_LIMIT,
+                self.span(),
+                format!("more than {} nested blocks and parentheses", limit::NESTING),
+            )));
+        }
+        self.depth += 1;
+        let parsed = inner(self);
+        self.depth -= 1;
+        parsed
+    }
+
+    /// One or more `item`s with commas between them, and perhaps one after the last, up to and with
+    /// the `close` symbol.
+    pub(super) fn listed<T>(
+        &mut self,
+        close: &str,
+        mut item: impl FnMut(&mut Parser) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
+        let mut items = vec![item(self)?];
+        while self.eat_symbol(",") && !self.at_symbol(close) {
+            items.push(item(self)?);
+        }
+        if !self.eat_symbol(close) {
+            return Err(self.expected(&format!(", or {close}")));
+        }
+        Ok(items)
+    }
+
+    fn skip_to_definition(&mut self) {
+        let begins = |parser: &Parser| {
+            let opens = |symbol| *parser.peek_after(2) == TokenKind::Symbol(symbol);
+            (parser.at_word("table") && opens("{")) || (parser.at_word("procedure") && opens("("))
+        };
+        self.depth = 0;
+        while self.peek() != &TokenKind::End && (self.at == 0 || !begins(self)) {
+            self.at += 1;
+        }
+    }
+
+    // ---- names and types ----
+
+    /// A name that is not a reserved word.
+    pub(super) fn name(&mut self, what: &str) -> Parsed<Name> {
+        if let TokenKind::Word(word) = self.peek()
+            && RESERVED.contains(&word.as_str())
+        {
+            let mut error = self.expected(what);
+            error.hint = Some(format!("{word} is a word of the language; as a name it is written `{word}`"));
+            return Err(error);
+        }
+        self.any_name(what)
+    }
+
+    /// A name where reserved words cannot be meant: after a dot or before a colon.
+    pub(super) fn any_name(&mut self, what: &str) -> Parsed<Name> {
+        match self.peek() {
+            TokenKind::Word(_) | TokenKind::Quoted(_) => {
+                let Token { kind, span } = self.advance();
+                let (TokenKind::Word(text) | TokenKind::Quoted(text)) = kind else { unreachable!() };
+                Ok(Name { text, span })
+            }
+            _ => Err(self.expected(what)),
+        }
+    }
+
+    fn ty(&mut self) -> Parsed<TypeName> {
+        let start = self.span();
+        let kind = if self.at_word("list") && *self.peek_after(1) == TokenKind::Word("of".into()) {
+            self.at += 2;
+            if self.eat_symbol("(") {
+                TypeKind::Records(self.listed(")", Parser::column_definition)?)
+            } else {
+                TypeKind::List(self.scalar()?)
+            }
+        } else {
+            TypeKind::Scalar(self.scalar()?)
+        };
+        Ok(TypeName { kind, span: self.span_from(start) })
+    }
+
+    fn scalar(&mut self) -> Parsed<ScalarName> {
+        let start = self.span();
+        let data_type = self.data_type()?;
+        let nullable = self.eat_word("null");
+        Ok(ScalarName { data_type, nullable, span: self.span_from(start) })
+    }
+
+    /// A type by any of its SQL names.
+    pub(super) fn data_type(&mut self) -> Parsed<DataType> {
+        const NAMES: &[&str] = &[
+            "boolean", "smallint", "int", "bigint", "numeric", "double", "text", "varchar", "char", "bytea", "date",
+            "timestamp",
+        ];
+        let start = self.span();
+        let name = self.any_name("a type")?;
+        let data_type = match name.text.as_str() {
+            "boolean" | "bool" => DataType::Boolean,
+            "smallint" | "int2" => DataType::SmallInt,
+            "int" | "integer" | "int4" => DataType::Int,
+            "bigint" | "int8" => DataType::BigInt,
+            "double" => {
+                self.eat_word("precision");
+                DataType::Double
+            }
+            "float8" => DataType::Double,
+            "text" => DataType::TEXT,
+            "bytea" => DataType::Bytea,
+            "date" => DataType::Date,
+            "timestamp" => DataType::Timestamp,
+            "numeric" | "decimal" => return self.numeric(start),
+            "varchar" => DataType::Text { limit: Some(self.length("varchar")?) },
+            "char" => DataType::Char { length: self.length("char")? },
+            unknown => {
+                let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, start, format!("unknown type {unknown}"));
+                return Err(Box::new(error.did_you_mean(unknown, NAMES.iter().copied(), || {
+                    Some(format!("types are {}", NAMES.join(", ")))
+                })));
+            }
+        };
+        Ok(data_type)
+    }
+
+    fn numeric(&mut self, start: Span) -> Parsed<DataType> {
+        if !self.eat_symbol("(") {
+            let error = Diagnostic::new(SqlState::SYNTAX_ERROR, start, "numeric needs its digits");
+            return Err(Box::new(
+                error.with_hint("say how many in all and how many after the point: numeric(12, 2)"),
+            ));
+        }
+        let precision = self.count("the digits of a numeric", 1, limit::NUMERIC_PRECISION.into())?;
+        let scale = match self.eat_symbol(",") {
+            true => self.count("the digits after the point", 0, precision)?,
+            false => 0,
+        };
+        self.symbol(")")?;
+        Ok(DataType::Numeric { precision: precision as u8, scale: scale as u8 })
+    }
+
+    fn length(&mut self, ty: &str) -> Parsed<u32> {
+        if !self.at_symbol("(") {
+            let mut error = self.expected(&format!("the length of {ty}"));
+            error.hint = Some(format!("write {ty}(20), or text if there is no bound"));
+            return Err(error);
+        }
+        self.at += 1;
+        let length = self.count("the length", 1, limit::BLOB_BYTES as u32)?;
+        self.symbol(")")?;
+        Ok(length)
+    }
+
+    fn count(&mut self, what: &str, least: u32, most: u32) -> Parsed<u32> {
+        match *self.peek() {
+            TokenKind::Integer(number) if (i128::from(least)..=i128::from(most)).contains(&number) => {
+                self.at += 1;
+                Ok(number as u32)
+            }
+            _ => Err(self.expected(&format!("{what}, {least} to {most}"))),
+        }
+    }
+
+    fn column_definition(&mut self) -> Parsed<ColumnDefinition> {
+        let name = self.any_name("a name")?;
+        self.symbol(":")?;
+        Ok(ColumnDefinition { name, scalar: self.scalar()? })
+    }
+
+    fn parameter(&mut self) -> Parsed<Parameter> {
+        let name = self.name("a name")?;
+        self.symbol(":")?;
+        Ok(Parameter { name, ty: self.ty()? })
+    }
+
+    // ---- definitions ----
+
+    fn definition(&mut self) -> Parsed<Definition> {
+        if self.eat_word("table") {
+            self.table().map(Definition::Table)
+        } else if self.eat_word("procedure") {
+            self.procedure().map(Definition::Procedure)
+        } else {
+            Err(self.expected("table or procedure"))
+        }
+    }
+
+    fn table(&mut self) -> Parsed<TableDefinition> {
+        let mut table = TableDefinition {
+            source: self.source.clone(),
+            name: self.name("the table's name")?,
+            columns: Vec::new(),
+            primary_key: Vec::new(),
+            hash: false,
+            indexes: Vec::new(),
+        };
+        self.symbol("{")?;
+        self.listed("}", |parser| parser.table_part(&mut table))?;
+        Ok(table)
+    }
+
+    fn table_part(&mut self, table: &mut TableDefinition) -> Parsed<()> {
+        if *self.peek_after(1) == TokenKind::Symbol(":") {
+            table.columns.push(self.column_definition()?);
+        } else if self.at_word("primary") {
+            if !table.primary_key.is_empty() {
+                return Err(self.error(format!("table {} has two primary keys", table.name.text)));
+            }
+            self.at += 1;
+            self.word("key")?;
+            self.symbol("(")?;
+            table.primary_key = self.listed(")", |parser| parser.any_name("a column"))?;
+            table.hash = self.eat_word("using");
+            if table.hash {
+                self.word("hash")?;
+            }
+        } else if self.at_word("index") || self.at_word("unique") {
+            let unique = self.eat_word("unique");
+            self.word("index")?;
+            let name = self.any_name("the index's name")?;
+            self.symbol("(")?;
+            let columns = self.listed(")", |parser| parser.any_name("a column"))?;
+            table.indexes.push(IndexDefinition { name, columns, unique });
+        } else {
+            let mut error = self.expected("a column, primary key or index");
+            error.hint = Some("a column is written name: type".into());
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    fn procedure(&mut self) -> Parsed<ProcedureDefinition> {
+        let name = self.name("the procedure's name")?;
+        self.symbol("(")?;
+        let parameters = match self.eat_symbol(")") {
+            true => Vec::new(),
+            false => self.listed(")", Parser::parameter)?,
+        };
+        let results = if !self.eat_symbol("->") {
+            Results::None
+        } else if self.eat_symbol("(") {
+            Results::Named(self.listed(")", Parser::result)?)
+        } else {
+            Results::One(self.ty()?)
+        };
+        let body = self.block()?;
+        Ok(ProcedureDefinition { source: self.source.clone(), name, parameters, results, body })
+    }
+
+    /// Results are never referred to by name in the text, so reserved words can name them.
+    fn result(&mut self) -> Parsed<Parameter> {
+        let name = self.any_name("a name")?;
+        self.symbol(":")?;
+        Ok(Parameter { name, ty: self.ty()? })
+    }
+
+    // ---- statements ----
+
+    fn block(&mut self) -> Parsed<Block> {
+        self.symbol("{")?;
+        self.nested(|parser| {
+            let mut block = Vec::new();
+            while !parser.at_symbol("}") {
+                if *parser.peek() == TokenKind::End {
+                    return Err(parser.expected("}"));
+                }
+                block.push(parser.statement()?);
+            }
+            parser.at += 1;
+            Ok(block)
+        })
+    }
+
+    fn statement(&mut self) -> Parsed<Statement> {
+        let start = self.span();
+        let kind = match self.peek() {
+            TokenKind::Quoted(_) => self.assignment()?,
+            TokenKind::Word(word) => match word.as_str() {
+                "let" | "var" => self.variable()?,
+                "require" => self.require()?,
+                "insert" | "upsert" => self.insert()?,
+                "update" => {
+                    self.at += 1;
+                    StatementKind::Update { row: self.row()?, columns: self.columns()? }
+                }
+                "delete" => {
+                    self.at += 1;
+                    StatementKind::Delete { row: self.row()? }
+                }
+                "append" => {
+                    self.at += 1;
+                    let list = self.name("a list")?;
+                    self.symbol("(")?;
+                    StatementKind::Append { list, values: self.listed(")", Parser::expression)? }
+                }
+                "if" => self.branch()?,
+                "for" => self.repeat()?,
+                "return" => {
+                    self.at += 1;
+                    let mut values = vec![self.expression()?];
+                    while self.eat_symbol(",") {
+                        values.push(self.expression()?);
+                    }
+                    StatementKind::Return { values }
+                }
+                _ => self.assignment()?,
+            },
+            _ => return Err(self.expected("a statement or }")),
+        };
+        Ok(Statement { kind, span: self.span_from(start) })
+    }
+
+    fn variable(&mut self) -> Parsed<StatementKind> {
+        let mutable = self.at_word("var");
+        self.at += 1;
+        let name = self.name("the variable's name")?;
+        let ty = if self.eat_symbol(":") { Some(self.ty()?) } else { None };
+        if !self.eat_symbol("=") {
+            let mut error = self.expected("=");
+            error.hint = Some("a variable is given its first value where it is declared; a list: = []".into());
+            return Err(error);
+        }
+        Ok(StatementKind::Let { name, mutable, ty, value: self.expression()? })
+    }
+
+    fn require(&mut self) -> Parsed<StatementKind> {
+        self.at += 1;
+        let condition = self.expression()?;
+        if !self.at_symbol(",") {
+            let mut error = self.expected(",");
+            error.hint = Some("say what the caller is told: require e, \"message\"".into());
+            return Err(error);
+        }
+        self.at += 1;
+        match self.peek() {
+            TokenKind::Message(_) => {
+                let TokenKind::Message(message) = self.advance().kind else { unreachable!() };
+                Ok(StatementKind::Require { condition, message })
+            }
+            _ => Err(self.expected("a message in double quotes")),
+        }
+    }
+
+    fn insert(&mut self) -> Parsed<StatementKind> {
+        let upsert = self.at_word("upsert");
+        self.at += 1;
+        Ok(StatementKind::Insert { table: self.name("a table")?, columns: self.columns()?, upsert })
+    }
+
+    fn columns(&mut self) -> Parsed<Vec<(Name, Expression)>> {
+        self.symbol("{")?;
+        self.listed("}", |parser| {
+            let column = parser.any_name("a column")?;
+            parser.symbol(":")?;
+            Ok((column, parser.expression()?))
+        })
+    }
+
+    fn branch(&mut self) -> Parsed<StatementKind> {
+        let mut arms = Vec::new();
+        loop {
+            self.word("if")?;
+            arms.push((self.expression()?, self.block()?));
+            if arms.len() > limit::NESTING {
+                return Err(Box::new(Diagnostic::new(
+                    SqlState::PROGRAM_LIMIT,
+                    self.span(),
+                    format!("more than {} branches of one if", limit::NESTING),
+                )));
+            }
+            if !self.eat_word("else") {
+                return Ok(StatementKind::If { arms, otherwise: None });
+            }
+            if !self.at_word("if") {
+                return Ok(StatementKind::If { arms, otherwise: Some(self.block()?) });
+            }
+        }
+    }
+
+    fn repeat(&mut self) -> Parsed<StatementKind> {
+        self.at += 1;
+        let variable = self.name("the loop's variable")?;
+        self.word("in")?;
+        if self.at_scan() {
+            let scan = self.scan()?;
+            return Ok(StatementKind::ForEach { variable, scan, body: self.block()? });
+        }
+        let from = self.expression()?;
+        if !self.at_word("to") {
+            let mut error = self.expected("to");
+            error.hint = Some("a for goes over a list, a table, or integers: for n in 1 to 10".into());
+            return Err(error);
+        }
+        self.at += 1;
+        Ok(StatementKind::ForRange { variable, from, to: self.expression()?, body: self.block()? })
+    }
+
+    /// Whether a list or table stands here, rather than the first integer of a range: what follows
+    /// the name and its brackets tells.
+    fn at_scan(&self) -> bool {
+        match self.peek() {
+            TokenKind::Quoted(_) => {}
+            TokenKind::Word(word) if !RESERVED.contains(&word.as_str()) => {}
+            _ => return false,
+        }
+        let mut after = 1;
+        if *self.peek_after(1) == TokenKind::Symbol("[") {
+            let mut open = 0;
+            loop {
+                match self.peek_after(after) {
+                    TokenKind::Symbol("[") => open += 1,
+                    TokenKind::Symbol("]") => open -= 1,
+                    TokenKind::Symbol(".." | "<.." | "..<" | "<..<") if open == 1 => return true,
+                    TokenKind::End => return true,
+                    _ => {}
+                }
+                after += 1;
+                if open == 0 {
+                    break;
+                }
+            }
+        }
+        match self.peek_after(after) {
+            TokenKind::Symbol(symbol) => *symbol == "{",
+            TokenKind::Word(word) => ["by", "where", "descending", "limit"].contains(&word.as_str()),
+            _ => false,
+        }
+    }
+
+    fn scan(&mut self) -> Parsed<Scan> {
+        let start = self.span();
+        let name = self.name("a list or table")?;
+        let index = if self.eat_word("by") { Some(self.any_name("an index")?) } else { None };
+        let range = if self.eat_symbol("[") { Some(self.nested(Parser::range)?) } else { None };
+        let filter = if self.eat_word("where") { Some(self.expression()?) } else { None };
+        let descending = self.eat_word("descending");
+        let limit = if self.eat_word("limit") { Some(self.expression()?) } else { None };
+        let span = self.span_from(start);
+        Ok(Scan { name, index, range, filter, descending, limit, span })
+    }
+
+    fn range(&mut self) -> Parsed<Range> {
+        let mut range = Range { equal: Vec::new(), lower: None, upper: None };
+        loop {
+            let value = if self.at_range_symbol() { None } else { Some(self.expression()?) };
+            if !self.at_range_symbol() {
+                range.equal.extend(value);
+                if self.eat_symbol("]") {
+                    return Ok(range);
+                }
+                if !self.eat_symbol(",") {
+                    return Err(self.expected(", or .. or ]"));
+                }
+                continue;
+            }
+            let Token { kind: TokenKind::Symbol(symbol), span } = self.advance() else { unreachable!() };
+            range.lower = value.map(|value| Bound { value, inclusive: !symbol.starts_with('<') });
+            if !self.at_symbol("]") {
+                range.upper = Some(Bound { value: self.expression()?, inclusive: !symbol.ends_with('<') });
+            }
+            if range.lower.is_none() && symbol.starts_with('<') || range.upper.is_none() && symbol.ends_with('<')
+            {
+                let message = format!("{symbol} excludes a bound that is not given");
+                return Err(Box::new(Diagnostic::new(SqlState::SYNTAX_ERROR, span, message)));
+            }
+            if range.lower.is_none() && range.upper.is_none() {
+                let error = Diagnostic::new(SqlState::SYNTAX_ERROR, span, "a range needs a bound");
+                return Err(Box::new(error.with_hint("leave the whole column out to take every value of it")));
+            }
+            if !self.eat_symbol("]") {
+                let mut error = self.expected("]");
+                error.hint = Some("only the last column of a key can have a range".into());
+                return Err(error);
+            }
+            return Ok(range);
+        }
+    }
+
+    fn at_range_symbol(&self) -> bool {
+        matches!(self.peek(), TokenKind::Symbol(".." | "<.." | "..<" | "<..<"))
+    }
+
+    /// `name` or `name[key]`, and the height it adds to an expression.
+    pub(super) fn row_reference(&mut self) -> Parsed<(RowReference, usize)> {
+        let name = self.name("a table or row")?;
+        let (mut key, mut tallest) = (None, 0);
+        if self.eat_symbol("[") {
+            key = Some(self.listed("]", |parser| {
+                let (value, height) = parser.tall()?;
+                tallest = tallest.max(height + 1);
+                Ok(value)
+            })?);
+        }
+        let span = self.span_from(name.span);
+        Ok((RowReference { name, key, span }, tallest))
+    }
+
+    fn row(&mut self) -> Parsed<RowReference> {
+        self.row_reference().map(|(row, _)| row)
+    }
+
+    fn assignment(&mut self) -> Parsed<StatementKind> {
+        let row = match self.row() {
+            Ok(row) => row,
+            Err(mut error) if error.hint.is_some() && self.at_reserved() => {
+                error.message = error.message.replace("a table or row", "a statement or }");
+                error.hint = None;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
+        let target = if self.eat_symbol(".") {
+            Target::Column { row, column: self.any_name("a column")? }
+        } else if row.key.is_none() {
+            Target::Variable(row.name)
+        } else {
+            let mut error = self.expected(".");
+            error.hint = Some(match self.at_symbol("?.") {
+                true => "what is written must be there: use . and not ?.".into(),
+                false => "a column is assigned to: table[key].column = e".into(),
+            });
+            return Err(error);
+        };
+        let operator = match self.peek() {
+            TokenKind::Symbol("=") => None,
+            TokenKind::Symbol("+=") => Some(BinaryOperator::Add),
+            TokenKind::Symbol("-=") => Some(BinaryOperator::Subtract),
+            TokenKind::Symbol("*=") => Some(BinaryOperator::Multiply),
+            TokenKind::Symbol("/=") => Some(BinaryOperator::Divide),
+            TokenKind::Symbol("%=") => Some(BinaryOperator::Modulo),
+            _ => return Err(self.not_an_assignment(&target)),
+        };
+        self.at += 1;
+        Ok(StatementKind::Assign { target, operator, value: self.expression()? })
+    }
+
+    fn at_reserved(&self) -> bool {
+        matches!(self.peek(), TokenKind::Word(word) if RESERVED.contains(&word.as_str()))
+    }
+
+    /// A name that begins no statement is often a misspelt word.
+    fn not_an_assignment(&self, target: &Target) -> Box<Diagnostic> {
+        const STATEMENTS: &[&str] =
+            &["let", "var", "require", "insert", "upsert", "update", "delete", "append", "if", "for", "return"];
+        let error = self.expected("=, += or another assignment");
+        match target {
+            Target::Variable(name) => {
+                Box::new(error.did_you_mean(&name.text, STATEMENTS.iter().copied(), || None))
+            }
+            Target::Column { .. } => error,
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The names that a statement can use, and what each stands for.
+
+use crate::ir::{Field, RowId, ScalarType, VariableId};
+use fabius_value::TableId;
+use std::collections::HashMap;
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub(super) enum Binding {
+    /// A scalar variable; `var` if mutable.
+    Scalar { variable: VariableId, scalar: ScalarType, mutable: bool },
+    /// A list variable; parameters are not mutable.
+    List { variable: VariableId, fields: Vec<Field>, mutable: bool },
+    /// The element of a list in a `for`: its fields, each a variable.
+    Record { fields: Vec<(Field, VariableId)> },
+    /// The row of a table in a `for`.
+    Row { row: RowId, table: TableId },
+    /// Its declaration was refused; using it is no further error.
+    Refused,
+}
+
+/// The names in force. A name is declared once among those visible, so no name hides another.
+#[derive(Default)]
+pub(super) struct Scope {
+    bindings: HashMap<String, Binding>,
+    order: Vec<String>,
+}
+
+impl Scope {
+    pub(super) fn get(&self, name: &str) -> Option<&Binding> {
+        self.bindings.get(name)
+    }
+
+    /// Adds a name; `false` if it is taken.
+    pub(super) fn declare(&mut self, name: &str, binding: Binding) -> bool {
+        if self.bindings.contains_key(name) {
+            return false;
+        }
+        self.bindings.insert(name.into(), binding);
+        self.order.push(name.into());
+        true
+    }
+
+    /// A mark to [`leave`](Scope::leave) to at a block's end.
+    pub(super) fn enter(&self) -> usize {
+        self.order.len()
+    }
+
+    pub(super) fn leave(&mut self, mark: usize) {
+        for name in self.order.drain(mark..) {
+            self.bindings.remove(&name);
+        }
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.order.iter().map(String::as_str)
+    }
+}

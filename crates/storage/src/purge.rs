@@ -1,0 +1,110 @@
+//! Taking keys out of indexes once no reader can need them.
+//!
+//! A deleted row keeps its record and index entries for readers of the past. The writer that deletes
+//! it (or changes an indexed column, or undoes an insert) leaves a note here, with its seq; when
+//! `collected` has reached that seq, the note is looked at again and, unless the key has come back
+//! meanwhile, the entry or record goes.
+
+use crate::fold::{Retired, retire_record};
+use crate::{Record, Table, chain};
+use crossbeam_epoch::Guard;
+use fabius_value::{IndexId, Key, Seq};
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// What a note is about.
+enum Subject {
+    /// The record itself: its row was deleted, or its insert undone.
+    Record,
+    /// An entry of a secondary index.
+    Entry(IndexId, Box<Key>),
+}
+
+struct Note {
+    seq: Seq,
+    table: Arc<Table>,
+    record: NonNull<Record>,
+    subject: Subject,
+}
+
+/// Notes in order of seq.
+#[derive(Default)]
+pub struct Purge {
+    notes: VecDeque<Note>,
+}
+
+// SAFETY: records named by notes are owned by their table's index until the note itself is acted on.
+unsafe impl Send for Purge {}
+
+impl Purge {
+    /// Notes that the row of `record` was deleted, or its insert undone, at `seq`.
+    pub fn record(&mut self, seq: Seq, table: &Arc<Table>, record: &Record) {
+        record.count_notes(1);
+        self.notes.push_back(Note { seq, table: table.clone(), record: NonNull::from(record), subject: Subject::Record });
+    }
+
+    /// Notes that an entry stopped being right at `seq`.
+    pub fn entry(&mut self, seq: Seq, table: &Arc<Table>, record: &Record, index: IndexId, key: Key) {
+        table.mark_stale(index);
+        let subject = Subject::Entry(index, Box::new(key));
+        self.notes.push_back(Note { seq, table: table.clone(), record: NonNull::from(record), subject });
+    }
+
+    /// How many notes wait.
+    pub fn len(&self) -> usize {
+        self.notes.len()
+    }
+
+    /// Whether none wait.
+    pub fn is_empty(&self) -> bool {
+        self.notes.is_empty()
+    }
+
+    /// Acts on the notes that `collected` has reached, at most `most` of them; called by the writer
+    /// of all records named.
+    pub fn run(&mut self, collected: Seq, most: usize, retired: &mut Retired, guard: &Guard) {
+        for _ in 0..most {
+            let Some(note) = self.notes.pop_front_if(|note| note.seq <= collected) else { return };
+            // SAFETY: a record stays until its own note unlinks it, and notes about its entries come
+            // before that one (deleting notes entries first).
+            let record = unsafe { note.record.as_ref() };
+            match note.subject {
+                Subject::Entry(index, key) => {
+                    if !came_back(&note.table, index, &key, record, note.seq) {
+                        note.table.remove_entry(index, &key, guard);
+                    }
+                }
+                Subject::Record => {
+                    // SAFETY: the writer reads its own chain.
+                    let head = unsafe { record.head().as_ref() };
+                    // The last note decides, so that no note is left about a record that is gone.
+                    if record.count_notes(-1) > 0 {
+                        continue;
+                    }
+                    if head.is_none_or(|head| head.is_tombstone() && head.seq() <= note.seq) {
+                        note.table.unlink(record, guard);
+                        retire_record(note.record, note.table.types(), retired);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a version after `seq` gave the record the entry's key again.
+fn came_back(table: &Table, index: IndexId, key: &Key, record: &Record, seq: Seq) -> bool {
+    let mut at = record.head();
+    // SAFETY: the writer reads its own chain.
+    while let Some(version) = unsafe { at.as_ref() } {
+        if version.seq() <= seq {
+            break;
+        }
+        // SAFETY: as above; indexed columns are never stickies.
+        if unsafe { chain::is_present(at) && table.entry_is_current(index, key, at) } {
+            return true;
+        }
+        at = version.next();
+    }
+    false
+}
