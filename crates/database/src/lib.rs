@@ -1,1 +1,54 @@
-//! The embedded database: open, define, call, query, settle, close.
+//! Fabius, embedded: a transactional database for the rows that everyone wants at once.
+//!
+//! A transaction is a stored procedure; a call of it is put in order, made durable and promised, and
+//! its work is done when it is cheapest. What you read is always what running the calls one at a time
+//! would have given.
+//!
+//! ```
+//! use fabius::{Database, Options, Value};
+//!
+//! # fn main() -> fabius::Result<()> {
+//! let directory = tempfile::tempdir().expect("a temporary directory");
+//! let database = Database::open(directory.path(), Options::default())?;
+//! database.define(
+//!     "table accounts { id: bigint, balance: bigint, primary key (id) using hash }
+//!      procedure open_account(id: bigint, balance: bigint) {
+//!          insert accounts { id: id, balance: balance }
+//!      }
+//!      procedure transfer(src: bigint, dst: bigint, amount: bigint) -> bigint {
+//!          require accounts[src].balance >= amount, \"insufficient funds\"
+//!          accounts[src].balance -= amount
+//!          accounts[dst].balance += amount
+//!          return accounts[src].balance
+//!      }",
+//! )?;
+//! database.call("open_account", &[1i64.into(), 100i64.into()])?;
+//! database.call("open_account", &[2i64.into(), 0i64.into()])?;
+//!
+//! // Returns when the transfer is decided and durable; the balance is computed when asked for.
+//! let promise = database.call("transfer", &[1i64.into(), 2i64.into(), 30i64.into()])?;
+//! assert_eq!(promise.result()?, [Value::BigInt(70)]);
+//!
+//! let refused = database.call("transfer", &[1i64.into(), 2i64.into(), 500i64.into()]);
+//! assert_eq!(refused.unwrap_err().message(), "insufficient funds");
+//! database.close()
+//! # }
+//! ```
+//!
+//! This crate knows nothing of wire formats, SQL or sessions.
+
+mod call;
+mod database;
+mod identity;
+mod options;
+mod signal;
+
+pub use call::{Pending, Prepared, Promise};
+pub use database::Database;
+pub use fabius_engine::counters::Counts;
+pub use fabius_engine::{Batch, BatchBuilder, Engine, Procedure, Ticket};
+pub use fabius_engine_lazy::Policy;
+pub use fabius_log::RecoveryReport;
+pub use fabius_program as program;
+pub use fabius_value::{DataType, Datum, Decimal, Error, Result, Seq, SqlState, Value};
+pub use options::{Durability, EngineKind, Options};

@@ -21,7 +21,7 @@ use fabius_engine::Ticket;
 use fabius_storage::Version;
 use fabius_value::{ColumnMask, Datum, Seq, TableId};
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{
     AtomicU8, AtomicU32,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
@@ -128,57 +128,48 @@ impl Deferred {
 
 /// The deferred calls of one turn of the lane.
 pub struct Chunk {
-    calls: Vec<NonNull<Deferred>>,
+    calls: OnceLock<Box<[NonNull<Deferred>]>>,
     remaining: CachePadded<AtomicU32>,
     next: CachePadded<AtomicU32>,
-    first_seq: Seq,
-    last_seq: Seq,
     arena: Bump,
 }
 
-// SAFETY: the arena is written only while the lane builds the chunk; afterwards the calls in it are
-// shared through atomics and the claim protocol.
+// SAFETY: the arena is used by the lane alone; the calls in it are shared through atomics and the
+// claim protocol.
 unsafe impl Send for Chunk {}
 // SAFETY: as above.
 unsafe impl Sync for Chunk {}
 
 impl Chunk {
-    /// An empty chunk for calls from `first_seq` on; boxed, because calls point to it.
-    pub fn new(first_seq: Seq) -> Box<Chunk> {
-        Box::new(Chunk {
-            calls: Vec::new(),
+    /// A chunk without calls.
+    pub fn new() -> Arc<Chunk> {
+        Arc::new(Chunk {
+            calls: OnceLock::new(),
             remaining: CachePadded::new(AtomicU32::new(0)),
             next: CachePadded::new(AtomicU32::new(0)),
-            first_seq,
-            last_seq: first_seq,
             arena: Bump::new(),
         })
     }
 
-    /// Where its calls keep what they need.
+    /// Where its calls keep what they need; for the lane, until the chunk is closed.
     pub fn arena(&self) -> &Bump {
         &self.arena
     }
 
-    /// Adds a call, allocated in the arena.
-    pub fn add(&mut self, deferred: NonNull<Deferred>) {
-        self.calls.push(deferred);
-        *self.remaining.get_mut() += 1;
+    /// Counts a call that was allocated in the arena.
+    pub fn expect_one(&self) {
+        self.remaining.fetch_add(1, Relaxed);
     }
 
-    /// The calls, oldest first.
+    /// Says which calls there are, oldest first, once the turn has ended.
+    pub fn close(&self, calls: Vec<NonNull<Deferred>>) {
+        let closed = self.calls.set(calls.into());
+        assert!(closed.is_ok(), "a chunk is closed once");
+    }
+
+    /// The calls of a closed chunk, oldest first.
     pub fn calls(&self) -> &[NonNull<Deferred>] {
-        &self.calls
-    }
-
-    /// Says that the turn ended with `last_seq`.
-    pub fn close(&mut self, last_seq: Seq) {
-        self.last_seq = last_seq;
-    }
-
-    /// The turn's last seq.
-    pub fn last_seq(&self) -> Seq {
-        self.last_seq
+        self.calls.get().map_or(&[], |calls| calls)
     }
 
     /// Calls neither done nor dropped.
@@ -186,25 +177,21 @@ impl Chunk {
         self.remaining.load(Acquire)
     }
 
-    /// The oldest seq that may still be pending.
-    pub fn oldest_pending(&self) -> Seq {
-        self.first_seq
-    }
-
     /// Takes the next few calls to look at; empty when all have been taken.
     pub fn take(&self, most: u32) -> &[NonNull<Deferred>] {
-        let count = self.calls.len() as u32;
+        let calls = self.calls();
+        let count = calls.len() as u32;
         if self.next.load(Relaxed) >= count {
             return &[];
         }
         let from = self.next.fetch_add(most, Relaxed).min(count);
-        &self.calls[from as usize..(from + most).min(count) as usize]
+        &calls[from as usize..(from + most).min(count) as usize]
     }
 }
 
 impl Drop for Chunk {
     fn drop(&mut self) {
-        for call in &self.calls {
+        for call in self.calls() {
             // SAFETY: allocated in the arena, dropped once; the arena itself drops nothing.
             unsafe { call.drop_in_place() };
         }

@@ -17,22 +17,26 @@ use fabius_value::{
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A row as the now-phase knows it; `None` if the key was never seen.
-#[derive(Clone, Copy, Default)]
-pub struct NowRow<'a>(pub Option<&'a Record>);
+/// A row as the now-phase knows it.
+#[derive(Clone, Copy)]
+pub struct NowRow<'a> {
+    /// Its record, `None` if the key was never seen.
+    pub record: Option<&'a Record>,
+    /// Its table.
+    pub table: TableId,
+}
+
+impl Default for NowRow<'_> {
+    fn default() -> Self {
+        NowRow { record: None, table: TableId(0) }
+    }
+}
 
 /// A scan in the now-phase.
 pub struct NowScan<'a> {
     scan: TableScan<'a>,
     index: Option<IndexId>,
     table: TableId,
-}
-
-/// A captured row handle and where it was captured.
-#[derive(Clone, Copy)]
-pub struct CapturedHandle<'a> {
-    /// The row.
-    pub row: NowRow<'a>,
 }
 
 /// Something that an abort takes back.
@@ -70,8 +74,7 @@ pub struct Tools<'t> {
     pub retired: &'t mut Retired,
     /// Keys to take out of indexes later.
     pub purge: &'t mut Purge,
-    /// By table: the newest call whose later-phase may read rows that it has not captured, or any
-    /// columns of captured ones.
+    /// By table: the newest call whose later-phase may read it.
     pub later_reader: &'t mut Vec<Seq>,
     /// The column intervals that promises rely on.
     pub intervals: &'t mut crate::interval::Intervals,
@@ -98,7 +101,7 @@ pub struct NowContext<'a, 't> {
     /// Captured values, in order.
     pub values: Vec<Datum<'a>>,
     /// Captured rows, in order.
-    pub rows: Vec<CapturedHandle<'a>>,
+    pub rows: Vec<NowRow<'a>>,
     /// The call whose sticky ended the last step.
     pub blocked_on: *mut (),
 }
@@ -182,7 +185,7 @@ impl<'a, 't> NowContext<'a, 't> {
     }
 
     fn head(&self, row: NowRow<'a>) -> *const Version {
-        row.0.map_or(std::ptr::null(), Record::head)
+        row.record.map_or(std::ptr::null(), Record::head)
     }
 
     fn read_column(&mut self, row: NowRow<'a>, column: ColumnId, data_type: DataType) -> Result<Datum<'a>, Stop> {
@@ -212,7 +215,7 @@ impl<'a, 't> NowContext<'a, 't> {
             let data_type = table.types()[column.0 as usize];
             let value = match changes {
                 Some(write) if write.columns.contains(column) => write.values[write.columns.rank(column)],
-                _ => self.read_column(NowRow(Some(record)), column, data_type)?,
+                _ => self.read_column(NowRow { record: Some(record), table: table.id() }, column, data_type)?,
             };
             key.push(value, data_type, table.schema().columns[column.0 as usize].nullable)?;
         }
@@ -255,7 +258,7 @@ impl<'a, 't> NowContext<'a, 't> {
                 values.push(if write.columns.contains(column) {
                     write.values[write.columns.rank(column)]
                 } else {
-                    self.read_column(NowRow(Some(record)), column, data_type)?
+                    self.read_column(NowRow { record: Some(record), table: table.id() }, column, data_type)?
                 });
             }
             self.check_unique(table, index, &key, &values, record)?;
@@ -394,7 +397,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<NowRow<'a>, Stop> {
         let table = self.definitions.table(table);
         table.encode_key(key, &mut self.key)?;
-        Ok(NowRow(table.find(&self.key, self.guard)))
+        Ok(NowRow { record: table.find(&self.key, self.guard), table: table.id() })
     }
 
     #[inline]
@@ -434,7 +437,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
                     && entry.is_none_or(|(index, key)| table.entry_is_current(index, &key, head))
             };
             if is_there {
-                return Ok(Some(NowRow(Some(record))));
+                return Ok(Some(NowRow { record: Some(record), table: table.id() }));
             }
         }
     }
@@ -470,12 +473,12 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             deferred: std::ptr::null_mut(),
         };
         self.push(table, record, Version::create(&contents, table.types()));
-        Ok(NowRow(Some(record)))
+        Ok(NowRow { record: Some(record), table: table.id() })
     }
 
     fn update(&mut self, table: TableId, row: NowRow<'a>, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
         let table = self.definitions.table(table);
-        let record = row.0.expect("a row that is updated is there");
+        let record = row.record.expect("a row that is updated is there");
         if table.index_count() > 0 {
             let touched: Vec<IndexId> = table.indexes_of(write.columns).collect();
             for index in touched {
@@ -512,7 +515,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
 
     fn delete(&mut self, table: TableId, row: NowRow<'a>) -> Result<(), Stop> {
         let table = self.definitions.table(table);
-        let record = row.0.expect("a row that is deleted is there");
+        let record = row.record.expect("a row that is deleted is there");
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
             let mut key = self.entry_key(table, record, index, None)?;
             key.extend(record.key());
@@ -551,11 +554,11 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
 
     #[inline]
     fn capture_row(&mut self, row: NowRow<'a>) {
-        self.rows.push(CapturedHandle { row });
+        self.rows.push(row);
     }
 
     fn is_missing(&self, row: NowRow<'a>) -> bool {
-        row.0.is_none()
+        row.record.is_none()
     }
 }
 

@@ -31,6 +31,8 @@ pub struct Variant {
     pub reads: Vec<ColumnMask>,
     /// Tables that the later-phase may read.
     pub tables_read: Vec<TableId>,
+    /// Tables that it may look rows up in that the now-phase has not captured.
+    pub tables_searched: Vec<TableId>,
     relied_on: Vec<(VariableId, u16, Interval)>,
     added: Vec<(TableId, ColumnId, Interval)>,
     version: u64,
@@ -169,6 +171,7 @@ fn compile(procedure: &Arc<Procedure>, catalog: &Catalog, phases: Phases, versio
     let program = &procedure.program;
     let mut reads = vec![ColumnMask::EMPTY; catalog.tables().count()];
     let mut tables_read = Vec::new();
+    let mut tables_searched = Vec::new();
     visit_steps(&program.body, &mut |step| {
         let table = match &step.kind {
             StepKind::Read { row, .. } | StepKind::Locate { row, .. } | StepKind::ForScan { row, .. } | StepKind::Exists { row, .. } => {
@@ -176,7 +179,12 @@ fn compile(procedure: &Arc<Procedure>, catalog: &Catalog, phases: Phases, versio
             }
             _ => return,
         };
-        if phases.steps[step.id.0 as usize].later {
+        let phase = phases.steps[step.id.0 as usize];
+        if phase.later {
+            let searches = matches!(step.kind, StepKind::Locate { .. } | StepKind::ForScan { .. });
+            if searches && !phase.now && !tables_searched.contains(&table) {
+                tables_searched.push(table);
+            }
             let mask = &mut reads[table.0 as usize];
             *mask = mask.union(phases.reads_later[step.id.0 as usize]);
             if !tables_read.contains(&table) {
@@ -192,6 +200,7 @@ fn compile(procedure: &Arc<Procedure>, catalog: &Catalog, phases: Phases, versio
         has_later_writes: phases.has_later_writes,
         reads,
         tables_read,
+        tables_searched,
         relied_on: phases.relied_on,
         added: phases.added,
         version,

@@ -24,6 +24,10 @@ pub trait Engine: Send + Sync {
     /// Hands calls in. Returns at once; see [`Batch`] for what happens next.
     fn submit(&self, batch: Arc<Batch>);
 
+    /// Takes in calls that were handed in, on the calling thread, if there are any and no other
+    /// thread is at it; whether it did. What callers do who wait for their own call.
+    fn admit(&self) -> bool;
+
     /// Does one piece of work on the calling thread (some microseconds to a few milliseconds);
     /// whether there was any.
     fn help(&self) -> bool;

@@ -9,6 +9,7 @@
 //! | [`procedure`] | a program with its compiled code |
 //! | [`idempotency`] | repeated calls get their first outcome |
 //! | [`random`] | the random numbers of a call |
+//! | [`reader`] | a view of the rows at one seq |
 //! | [`counters`] | what an engine has done so far |
 //!
 //! This crate knows nothing of any one strategy for ordering and running calls.
@@ -21,6 +22,7 @@ pub mod foundation;
 pub mod idempotency;
 pub mod procedure;
 pub mod random;
+pub mod reader;
 
 pub use batch::{Batch, BatchBuilder, Ticket};
 pub use contract::Engine;

@@ -18,14 +18,19 @@
 //! | [`slice`] | which phase each part of a program runs in, and why |
 //! | [`compile`] | programs to flat register code |
 //! | [`operation`] | what every operator, function, cast and aggregate computes |
+//! | [`execute`] | runs compiled code over a context |
+//! | [`interpret`] | the reference interpreter |
 //! | [`context`] | what a running program asks of its engine |
 //!
 //! This crate knows nothing of storage, threads, logs or time: all come in through [`context`].
 
+pub(crate) mod abort;
 pub mod arguments;
 pub mod catalog;
 pub mod compile;
 pub mod context;
+pub mod execute;
+pub mod interpret;
 pub mod ir;
 pub mod operation;
 pub mod slice;

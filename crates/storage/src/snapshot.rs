@@ -1,16 +1,17 @@
-//! Who reads at which seq, and the `collected` watermark.
+//! Who reads at which seq, and how far collection may go.
 //!
-//! A reader announces its seq in a slot, then checks that collection has not passed it meanwhile:
+//! A reader takes the newest promised seq, announces it in a slot, then checks that the *floor* has not
+//! passed it meanwhile:
 //!
 //! ```text
-//! reader                          collector
-//! s := promised                   c := min(promised, limits)
-//! slot := s                       collected := c
-//! if collected > s: try again     for every slot: c := min(c, slot)   -> the bound to use
+//! reader                       collector
+//! s := promised                floor := promised
+//! slot := s                    for every slot: oldest := min(oldest, slot)
+//! if floor > s: try again      nobody reads below `oldest`, now or later
 //! ```
 //!
 //! Both sides write before they read, all in sequentially consistent order, so either the reader
-//! sees the new `collected` or the collector sees the slot.
+//! sees the new floor or the collector sees the slot.
 
 use crossbeam_utils::CachePadded;
 use fabius_value::Seq;
@@ -25,7 +26,7 @@ const FREE: u64 = u64::MAX;
 pub struct Snapshots {
     slots: Box<[CachePadded<AtomicU64>]>,
     used: AtomicUsize,
-    collected: AtomicU64,
+    floor: AtomicU64,
 }
 
 /// A reader's claim on its seq; reading at that seq is safe until it is dropped.
@@ -40,7 +41,7 @@ impl Default for Snapshots {
         Snapshots {
             slots: (0..READERS_MAX).map(|_| CachePadded::new(AtomicU64::new(FREE))).collect(),
             used: AtomicUsize::new(0),
-            collected: AtomicU64::new(0),
+            floor: AtomicU64::new(0),
         }
     }
 }
@@ -55,7 +56,7 @@ impl Snapshots {
                     continue;
                 }
                 self.used.fetch_max(slot + 1, SeqCst);
-                if self.collected.load(SeqCst) <= seq.0 {
+                if self.floor.load(SeqCst) <= seq.0 {
                     return Snapshot { snapshots: self, slot, seq };
                 }
                 cell.store(FREE, SeqCst);
@@ -64,13 +65,13 @@ impl Snapshots {
         }
     }
 
-    /// Moves `collected` up to `limit` if readers allow, and returns how far chains may be folded.
-    /// One caller at a time.
-    pub fn collect(&self, limit: Seq) -> Seq {
-        self.collected.fetch_max(limit.0, SeqCst);
+    /// The oldest seq that anyone reads at, now or later, given that `promised` is published. One
+    /// caller at a time.
+    pub fn collect(&self, promised: Seq) -> Seq {
+        self.floor.fetch_max(promised.0, SeqCst);
         let used = self.used.load(SeqCst);
         let oldest = self.slots[..used].iter().map(|slot| slot.load(SeqCst)).min().unwrap_or(FREE);
-        Seq(limit.0.min(oldest))
+        Seq(promised.0.min(oldest))
     }
 }
 

@@ -141,10 +141,12 @@ impl<'p> Builder<'p> {
 
     pub fn variable(&mut self, variable: VariableId) -> Register {
         let at = usize::from(variable.0);
-        match self.variables[at] {
-            Some(register) => register,
-            None => *self.variables[at].insert(self.fresh(1)),
+        if let Some(register) = self.variables[at] {
+            return register;
         }
+        let register = self.fresh(1);
+        self.variables[at] = Some(register);
+        register
     }
 
     pub fn list(&mut self, list: VariableId) -> ListSlot {

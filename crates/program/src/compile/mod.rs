@@ -30,13 +30,14 @@ mod builder;
 pub(crate) mod code;
 mod condition;
 mod expression;
-pub mod instruction;
+pub(crate) mod instruction;
 mod presence;
 mod step;
 mod tape;
 mod write;
 
 pub use code::Code;
+pub(crate) use step::mentioned;
 
 use crate::catalog::Catalog;
 use crate::ir::{Program, RowId};
@@ -90,6 +91,8 @@ struct Compiler<'p> {
     presence: Presence,
     /// By row handle: where its last `Locate` has the key.
     keys: HashMap<RowId, Register>,
+    /// By row handle: how many steps locate it.
+    locates: Vec<usize>,
     /// By row handle: registers set aside for its key.
     key_blocks: HashMap<RowId, Register>,
     /// In the filter of a scan that the later-phase replays: captures wait for the row to pass.
@@ -111,6 +114,7 @@ impl<'p> Compiler<'p> {
             builder: Builder::new(program),
             presence: Presence::nothing(program),
             keys: HashMap::new(),
+            locates: presence::locates(program),
             key_blocks: HashMap::new(),
             waiting: None,
         }

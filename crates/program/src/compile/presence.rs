@@ -10,7 +10,7 @@
 //! Read v := r0.balance          asks first
 //! ```
 
-use crate::ir::{Block, Program, RowId, StepKind};
+use crate::ir::{Program, RowId, Step, StepKind};
 use fabius_value::TableId;
 
 /// By row handle: whether its row is known to be there.
@@ -42,20 +42,54 @@ impl Presence {
         self.0.iter_mut().zip(&other.0).for_each(|(one, other)| *one &= other);
     }
 
-    /// At the head of a loop, whose body may have run before.
-    pub fn forget_deleted_in(&mut self, program: &Program, body: &Block) {
-        for step in body {
+    /// At the head of a loop, whose body may have run before, and wherever a block may have run.
+    pub fn forget_changed_in(&mut self, program: &Program, block: &[Step]) {
+        for step in block {
             match &step.kind {
                 StepKind::Delete { row } => self.forget(program, program.rows[usize::from(row.0)].table),
+                StepKind::Locate { row, .. } => self.set(*row, false),
                 StepKind::If { then, otherwise, .. } => {
-                    self.forget_deleted_in(program, then);
-                    self.forget_deleted_in(program, otherwise);
+                    self.forget_changed_in(program, then);
+                    self.forget_changed_in(program, otherwise);
                 }
-                StepKind::ForList { body, .. }
-                | StepKind::ForRange { body, .. }
-                | StepKind::ForScan { body, .. } => self.forget_deleted_in(program, body),
+                StepKind::ForList { body, .. } | StepKind::ForRange { body, .. } => {
+                    self.forget_changed_in(program, body);
+                }
+                StepKind::ForScan { row, scan, body } => {
+                    self.set(*row, false);
+                    if let Some(filter) = &scan.filter {
+                        self.forget_changed_in(program, &filter.steps);
+                    }
+                    self.forget_changed_in(program, body);
+                }
                 _ => {}
             }
         }
     }
+}
+
+/// By row handle: how many `Locate` steps set it.
+pub(super) fn locates(program: &Program) -> Vec<usize> {
+    fn walk(block: &[Step], counts: &mut [usize]) {
+        for step in block {
+            match &step.kind {
+                StepKind::Locate { row, .. } => counts[usize::from(row.0)] += 1,
+                StepKind::If { then, otherwise, .. } => {
+                    walk(then, counts);
+                    walk(otherwise, counts);
+                }
+                StepKind::ForList { body, .. } | StepKind::ForRange { body, .. } => walk(body, counts),
+                StepKind::ForScan { scan, body, .. } => {
+                    if let Some(filter) = &scan.filter {
+                        walk(&filter.steps, counts);
+                    }
+                    walk(body, counts);
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut counts = vec![0; program.rows.len()];
+    walk(&program.body, &mut counts);
+    counts
 }

@@ -115,8 +115,10 @@ impl<'p> Compiler<'p> {
             StepKind::Read { .. } => self.read(step),
             StepKind::Require { condition, message } if !later => self.require(condition, message)?,
             StepKind::If { condition, then, otherwise } => self.branch(condition, then, otherwise)?,
-            StepKind::ForList { list, fields, body } => self.for_list(*list, fields, body)?,
-            StepKind::ForRange { variable, from, to, body } => self.for_range(*variable, from, to, body)?,
+            StepKind::ForList { list, fields, body } => self.for_list(step, *list, fields, body)?,
+            StepKind::ForRange { variable, from, to, body } => {
+                self.for_range(step, *variable, (from, to), body)?
+            }
             StepKind::ForScan { row, scan, body } => self.for_scan(step, *row, scan, body)?,
             StepKind::Insert { row, .. } | StepKind::Update { row, .. } if later => self.fill(step, *row)?,
             StepKind::Insert { row, .. } => {
@@ -148,14 +150,13 @@ impl<'p> Compiler<'p> {
             StepKind::Delete { row } => {
                 self.presence.forget(self.program, self.program.rows[usize::from(row.0)].table);
             }
-            // A part that skips it knows nothing of what it deletes.
-            StepKind::If { then, otherwise, .. } => {
-                self.presence.forget_deleted_in(self.program, then);
-                self.presence.forget_deleted_in(self.program, otherwise);
+            // Compiled or not, what was known before holds afterwards except for what changes inside.
+            StepKind::If { .. }
+            | StepKind::ForList { .. }
+            | StepKind::ForRange { .. }
+            | StepKind::ForScan { .. } => {
+                self.presence.forget_changed_in(self.program, std::slice::from_ref(step));
             }
-            StepKind::ForList { body, .. }
-            | StepKind::ForRange { body, .. }
-            | StepKind::ForScan { body, .. } => self.presence.forget_deleted_in(self.program, body),
             _ => {}
         }
     }
@@ -167,7 +168,9 @@ impl<'p> Compiler<'p> {
     fn locate(&mut self, row: RowId, key: &[Expression]) -> Result<()> {
         let first = match key {
             // Nobody changes it between here and the message that shows it.
-            [only] if self.is_fixed(only) => self.builder.operand(only)?,
+            [only] if self.is_fixed(only) && self.locates[usize::from(row.0)] == 1 => {
+                self.builder.operand(only)?
+            }
             _ => {
                 let first = self.key_registers(row, key.len());
                 for (at, value) in key.iter().enumerate() {
@@ -271,23 +274,29 @@ impl<'p> Compiler<'p> {
         Ok(())
     }
 
-    fn for_list(&mut self, list: VariableId, fields: &[VariableId], body: &'p Block) -> Result<()> {
+    fn for_list(
+        &mut self,
+        step: &Step,
+        list: VariableId,
+        fields: &[VariableId],
+        body: &'p Block,
+    ) -> Result<()> {
         let cursor = self.builder.temporaries(1);
         let zero = self.builder.constant(&Value::BigInt(0));
         self.builder.emit(Instruction::Move { to: cursor, from: zero });
         let places = fields.iter().map(|field| self.builder.variable(*field)).collect();
         let fields = self.builder.number(self.builder.code.list_fields.len());
         self.builder.code.list_fields.push(places);
-        let (list, head, end) = (self.builder.list(list), self.builder.label_here(), self.builder.label());
+        let (list, head, end) = (self.builder.list(list), self.head(step), self.builder.label());
         self.builder.emit(Instruction::ListNext { list, cursor, fields, target: end });
         self.turn(body, head, end)
     }
 
     fn for_range(
         &mut self,
+        step: &Step,
         variable: VariableId,
-        from: &Expression,
-        to: &Expression,
+        (from, to): (&Expression, &Expression),
         body: &'p Block,
     ) -> Result<()> {
         let (next, last) = (self.builder.temporaries(1), self.builder.temporaries(1));
@@ -295,18 +304,21 @@ impl<'p> Compiler<'p> {
         self.builder.compute(to, last)?;
         let (end, to) = (self.builder.label(), self.builder.variable(variable));
         self.builder.emit(Instruction::RangeStart { next, last, target: end });
-        let head = self.builder.label_here();
+        let head = self.head(step);
         self.builder.emit(Instruction::RangeNext { to, next, last, target: end });
         self.turn(body, head, end)
     }
 
+    /// A loop's head: known is only what was known before and no turn changes.
+    fn head(&mut self, step: &Step) -> Target {
+        self.presence.forget_changed_in(self.program, std::slice::from_ref(step));
+        self.builder.label_here()
+    }
+
     /// A loop's body, the way back to its head, and its end.
     fn turn(&mut self, body: &'p Block, head: Target, end: Target) -> Result<()> {
-        self.presence.forget_deleted_in(self.program, body);
-        let before = self.presence.clone();
         let line = self.builder.line;
         self.block(body)?;
-        self.presence.meet(&before);
         self.builder.line = line;
         self.builder.emit(Instruction::Jump { target: head });
         self.builder.place(end);
@@ -317,7 +329,7 @@ impl<'p> Compiler<'p> {
         let replays = self.tape.as_ref().is_some_and(|tape| tape.replays(step));
         let (slot, table) = self.row(row);
         if replays && self.part != Part::Now {
-            let (head, end) = (self.builder.label_here(), self.builder.label());
+            let (head, end) = (self.head(step), self.builder.label());
             self.builder.emit(Instruction::ReplayNext { row: slot, target: end });
             self.presence.set(row, true);
             if let Some(filter) = &scan.filter {
@@ -352,14 +364,13 @@ impl<'p> Compiler<'p> {
         };
         let at = self.builder.number(self.builder.code.scans.len());
         self.builder.code.scans.push(plan);
-        let (head, close, end) = (self.builder.label(), self.builder.label(), self.builder.label());
+        let (close, end) = (self.builder.label(), self.builder.label());
         self.builder.emit(Instruction::ScanOpen { scan: at, target: end });
-        self.builder.place(head);
+        let head = self.head(step);
         if let Some(limit) = limit {
             self.builder.emit(Instruction::LimitCheck { limit, target: close });
         }
         self.builder.emit(Instruction::ScanNext { row: slot, target: close });
-        self.presence.forget_deleted_in(self.program, body);
         self.presence.set(row, true);
         let mut captures = Vec::new();
         if let Some(filter) = &scan.filter {

@@ -19,7 +19,7 @@ use super::Assumptions;
 use super::delta::{DeltaShape, addend};
 use super::expression_text::expression_text;
 use super::interval::Interval;
-use super::knowledge::{Cell, Cells, Knowledge, MOST_ELEMENTS};
+use super::knowledge::{Cell, Cells, Knowledge};
 use super::outline::{Outline, expressions};
 use crate::catalog::Catalog;
 use crate::ir::{
@@ -29,6 +29,9 @@ use fabius_value::{ColumnId, DataType, TableId, limit};
 
 /// Rounds of a loop before a cell that keeps changing is given up.
 const PATIENCE: usize = 4;
+/// Nested loops that are repeated until stable; deeper ones give up what they change at once, so that
+/// the work stays proportional to the program.
+const DEPTH: usize = 3;
 /// Rows a scan can give at most: more than a table in memory can have.
 const MOST_ROWS: u128 = 1 << 40;
 
@@ -78,11 +81,12 @@ pub(super) fn prove(
         catalog,
         shapes,
         growth: vec![Interval::only(0); cells.tops.len()],
-        only_added: Vec::new(),
+        changes: vec![Vec::new(); cells.tops.len()],
         cells,
         recording: true,
         place: (StepId(0), None),
         turns: 1,
+        depth: 0,
         proofs: Proofs {
             failures: Vec::new(),
             values: vec![Vec::new(); steps],
@@ -90,15 +94,14 @@ pub(super) fn prove(
             turns: vec![0; steps],
         },
     };
-    prover.only_added = prover.changes();
+    prover.find_changes();
     prover.run(&mut known, &outline.program.body);
     prover.proofs
 }
 
-/// How a step changes a cell.
+/// A step that changes a cell, and whether all it does is to add to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Change {
-    cell: Cell,
     step: StepId,
     adds: bool,
 }
@@ -111,13 +114,16 @@ pub(super) struct Prover<'p> {
     pub(super) cells: Cells,
     /// By cell: what the current turn of the innermost loop adds.
     growth: Vec<Interval>,
-    only_added: Vec<Change>,
+    /// By cell: what changes it.
+    changes: Vec<Vec<Change>>,
     /// Whether failures and values are final: not while a loop is repeated.
     recording: bool,
     /// The step being run and which of its values.
     place: (StepId, Option<usize>),
     /// How often the current step runs at most.
     turns: u128,
+    /// Loops around the current step.
+    depth: usize,
     proofs: Proofs,
 }
 
@@ -126,7 +132,9 @@ impl<'p> Prover<'p> {
     pub(super) fn fails(&mut self, reason: impl Fn(&Prover<'p>) -> String) {
         if self.recording {
             let failure = Failure { step: self.place.0, value: self.place.1, reason: reason(self) };
-            if !self.proofs.failures.contains(&failure) {
+            let mut same_step =
+                self.proofs.failures.iter().rev().take_while(|other| other.step == failure.step);
+            if !same_step.any(|other| *other == failure) {
                 self.proofs.failures.push(failure);
             }
         }
@@ -413,25 +421,55 @@ impl<'p> Prover<'p> {
         let outer_growth = std::mem::take(&mut self.growth);
         let (recording, outer_turns) = (self.recording, self.turns);
         self.turns = outer_turns.saturating_mul(turns);
-        let mut head = entry.clone();
-        head.forget_relations();
         self.recording = false;
-        for round in 0.. {
-            let end = self.turn(&head, body);
-            let next = self.next_head(&entry, &head, &end, turns, step, round);
-            if next == head {
-                break;
-            }
-            head = next;
-        }
+        self.depth += 1;
+        let head = if self.depth > DEPTH {
+            self.give_up(&entry, step)
+        } else {
+            self.stable_head(&entry, turns, step, body)
+        };
         self.recording = recording;
         self.turn(&head, body);
+        self.depth -= 1;
         self.turns = outer_turns;
         let inner = std::mem::replace(&mut self.growth, outer_growth);
         for (outer, inner) in self.growth.iter_mut().zip(inner) {
             *outer = outer.plus(inner.repeated(turns));
         }
         *known = head;
+    }
+
+    /// What is known at the head of every turn.
+    fn stable_head(
+        &mut self,
+        entry: &Knowledge,
+        turns: u128,
+        step: StepId,
+        body: &mut dyn FnMut(&mut Self, &mut Knowledge),
+    ) -> Knowledge {
+        let mut head = entry.clone();
+        head.forget_relations();
+        for round in 0.. {
+            let end = self.turn(&head, body);
+            let next = self.next_head(entry, &head, &end, turns, step, round);
+            if next == head {
+                break;
+            }
+            head = next;
+        }
+        head
+    }
+
+    /// What holds at the head of every turn whatever a turn does: nothing of what it changes.
+    fn give_up(&self, entry: &Knowledge, step: StepId) -> Knowledge {
+        let mut head = entry.clone();
+        head.forget_relations();
+        for (at, changes) in self.changes.iter().enumerate() {
+            if changes.iter().any(|change| self.outline.contains(step, change.step)) {
+                head.set(Cell(at), self.cells.tops[at]);
+            }
+        }
+        head
     }
 
     fn turn(&mut self, head: &Knowledge, body: &mut dyn FnMut(&mut Self, &mut Knowledge)) -> Knowledge {
@@ -453,9 +491,9 @@ impl<'p> Prover<'p> {
         let mut next = head.clone();
         for (at, top) in self.cells.tops.iter().enumerate() {
             let cell = Cell(at);
-            let changes = |change: &&Change| change.cell == cell && self.outline.contains(step, change.step);
+            let inside = |change: &&Change| self.outline.contains(step, change.step);
             let before = entry.get(cell);
-            let joined = if self.only_added.iter().filter(changes).all(|change| change.adds) {
+            let joined = if self.changes[at].iter().filter(inside).all(|change| change.adds) {
                 before.plus(self.growth[at].repeated(turns)).meet(*top)
             } else if end.reachable {
                 before.hull(end.get(cell))
@@ -498,32 +536,32 @@ impl<'p> Prover<'p> {
         self.added(known, value, source, value.ty.data_type)
     }
 
-    /// How each step changes each cell.
-    fn changes(&self) -> Vec<Change> {
-        let mut changes = Vec::new();
+    /// Finds what changes each cell.
+    fn find_changes(&mut self) {
         let outline = self.outline;
         for &step in &outline.order {
-            let mut note = |cell: Cell, adds: bool| changes.push(Change { cell, step, adds });
+            let (cells, changes) = (&self.cells, &mut self.changes);
+            let mut note = |cell: Cell, adds: bool| changes[cell.0].push(Change { step, adds });
             match &outline.at(step).step.kind {
                 StepKind::Assign { variable, value } => {
                     let adds = addend(value, *variable, value.ty.data_type).is_some();
-                    note(self.cells.variable(*variable), adds);
+                    note(cells.variable(*variable), adds);
                 }
                 StepKind::Clear { list } | StepKind::Append { list, .. } => {
                     let append = matches!(outline.at(step).step.kind, StepKind::Append { .. });
-                    note(self.cells.length(*list), append);
+                    note(cells.length(*list), append);
                     if let Type::List(fields) = &outline.program.variables[usize::from(list.0)].ty {
-                        (0..fields.len()).for_each(|at| note(self.cells.field(*list, at as u16), false));
+                        (0..fields.len()).for_each(|at| note(cells.field(*list, at as u16), false));
                     }
                 }
                 StepKind::Exists { variable, .. } | StepKind::ForRange { variable, .. } => {
-                    note(self.cells.variable(*variable), false);
+                    note(cells.variable(*variable), false);
                 }
                 StepKind::Read { columns, .. } => {
-                    columns.iter().for_each(|(_, variable)| note(self.cells.variable(*variable), false));
+                    columns.iter().for_each(|(_, variable)| note(cells.variable(*variable), false));
                 }
                 StepKind::ForList { fields, .. } => {
-                    fields.iter().for_each(|field| note(self.cells.variable(*field), false));
+                    fields.iter().for_each(|field| note(cells.variable(*field), false));
                 }
                 _ => {}
             }
@@ -533,9 +571,9 @@ impl<'p> Prover<'p> {
             let adds = !site.insert
                 && column_source(outline, site.step, site.column, value)
                     .is_some_and(|source| addend(value, source, value.ty.data_type).is_some());
-            changes.push(Change { cell: self.cells.column(site.table, site.column), step: site.step, adds });
+            let cell = self.cells.column(site.table, site.column);
+            self.changes[cell.0].push(Change { step: site.step, adds });
         }
-        changes
     }
 }
 
@@ -554,5 +592,3 @@ fn column_source(outline: &Outline<'_>, step: StepId, column: ColumnId, value: &
     });
     source
 }
-
-const _: () = assert!(MOST_ELEMENTS > 0);

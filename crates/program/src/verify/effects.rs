@@ -53,8 +53,8 @@ impl<'a> EffectsOf<'a> {
                 StatementKind::ForRange { body, .. } => self.block(body),
                 StatementKind::ForEach { variable, scan, body } => {
                     let table = match self.scope.get(&scan.name.text) {
-                        Some(_) => None,
-                        None => self.catalog.find_table(&scan.name.text),
+                        Some(Binding::List { .. }) => None,
+                        _ => self.catalog.find_table(&scan.name.text),
                     };
                     let outer = self.rows.insert(&variable.text, table);
                     self.block(body);

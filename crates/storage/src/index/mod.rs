@@ -17,6 +17,7 @@ mod hash;
 mod key;
 mod long_key;
 mod ordered;
+mod ordered_change;
 mod ordered_cursor;
 mod ordered_node;
 mod pointer;

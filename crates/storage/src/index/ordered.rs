@@ -31,12 +31,10 @@ use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
 use super::key::{Changed, IndexKey};
+use super::ordered_change::{LockSet, Path};
 use super::ordered_cursor::{Cursor, Direction};
 use super::ordered_node::{Header, INNER_KEYS, Inner, LEAF_ENTRIES, Leaf, prefetch_node};
 use super::pointer::Pointer;
-
-/// No tree is higher: a level more takes at least 30 times the inserts, and 30^16 is more than 2^64.
-const HEIGHT_MAX: usize = 16;
 
 /// A map from keys to [`Pointer`]s in the order of the keys.
 ///
@@ -68,68 +66,6 @@ struct Recent<K: IndexKey> {
 unsafe impl<K: IndexKey> Send for OrderedIndex<K> {}
 // SAFETY: as above.
 unsafe impl<K: IndexKey> Sync for OrderedIndex<K> {}
-
-/// The way from the root to a leaf: each inner node with the child taken, the lowest node last.
-struct Path<K: IndexKey> {
-    steps: [(*mut Inner<K>, usize); HEIGHT_MAX],
-    length: usize,
-}
-
-impl<K: IndexKey> Path<K> {
-    fn new() -> Path<K> {
-        Path { steps: [(ptr::null_mut(), 0); HEIGHT_MAX], length: 0 }
-    }
-
-    fn push(&mut self, inner: *mut Inner<K>, index: usize) {
-        self.steps[self.length] = (inner, index);
-        self.length += 1;
-    }
-
-    /// The steps from the lowest node to the root.
-    fn upwards(&self) -> impl Iterator<Item = (*mut Inner<K>, usize)> {
-        self.steps[..self.length].iter().rev().copied()
-    }
-}
-
-/// The nodes locked for one change; unlocked together when dropped.
-struct LockSet {
-    nodes: [*const Header; LockSet::NODES_MAX],
-    length: usize,
-}
-
-impl LockSet {
-    /// A leaf, its neighbours, the nodes above it, and the nodes below a root that is lowered.
-    const NODES_MAX: usize = 3 + 2 * HEIGHT_MAX;
-
-    fn new() -> LockSet {
-        LockSet { nodes: [ptr::null(); LockSet::NODES_MAX], length: 0 }
-    }
-
-    /// Locks `node`, if this set has not already.
-    ///
-    /// # Safety
-    ///
-    /// The caller holds the latch of the index that `node` is in, and frees no node, until the set is
-    /// dropped.
-    unsafe fn lock(&mut self, node: &Header) {
-        let address: *const Header = node;
-        if self.nodes[..self.length].contains(&address) {
-            return;
-        }
-        node.lock();
-        self.nodes[self.length] = address;
-        self.length += 1;
-    }
-}
-
-impl Drop for LockSet {
-    fn drop(&mut self) {
-        for &node in &self.nodes[..self.length] {
-            // SAFETY: no node is freed before the set is dropped (the contract of `lock`).
-            unsafe { (*node).unlock() };
-        }
-    }
-}
 
 impl<K: IndexKey> Recent<K> {
     fn covers(&self, key: &K::Key<'_>) -> bool {
@@ -287,7 +223,7 @@ impl<K: IndexKey> OrderedIndex<K> {
         }
         let pointer = leaf.pointer(rank);
         let words = leaf.words(rank);
-        if leaf.count() > 1 || path.length == 0 {
+        if leaf.count() > 1 || path.is_empty() {
             leaf.header().lock();
             leaf.remove(rank);
             leaf.header().unlock();

@@ -1,0 +1,292 @@
+//! The database: a directory, an engine, some threads.
+
+use crate::call::{Prepared, Promise};
+use crate::identity::{self, io_error};
+use crate::options::{Durability, EngineKind, Options};
+use crate::signal::Signal;
+use fabius_engine::counters::Counts;
+use fabius_engine::foundation::log_error;
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure};
+use fabius_engine_2pl::LockingEngine;
+use fabius_engine_lazy::LazyEngine;
+use fabius_env::{Clock, Disk, RealClock, RealDisk};
+use fabius_log::{Flusher, Log, LogError, LogOptions, RecoveryReport};
+use fabius_program::arguments;
+use fabius_value::{Error, Result, Seq, SqlState, Value};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::{Acquire, Release}};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long an idle worker sleeps at most before it looks again for something to do.
+const IDLE: Duration = Duration::from_millis(50);
+
+/// An open database. Usable from many threads; closes when dropped.
+pub struct Database {
+    foundation: Arc<Foundation>,
+    engine: Arc<dyn Engine>,
+    lazy: Option<Arc<LazyEngine>>,
+    signal: Arc<Signal>,
+    stop: Arc<AtomicBool>,
+    workers: Vec<JoinHandle<()>>,
+    log: Option<Arc<Log>>,
+    recovery: Option<RecoveryReport>,
+}
+
+impl Database {
+    /// Opens the database in a directory, or begins one there. Every call whose outcome was ever
+    /// acknowledged is there; values follow lazily.
+    ///
+    /// # Errors
+    /// A directory that cannot be read or written or is in use, damage in the log (named with segment
+    /// and offset), files of a newer version.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Database> {
+        let path = path.as_ref();
+        let disk = RealDisk::create(path).map_err(|error| {
+            Error::new(SqlState::IO_ERROR, "the database directory cannot be created")
+                .with_detail(format!("{}: {error}", path.display()))
+                .with_hint("name a directory in which this user may write")
+        })?;
+        Database::open_on(Arc::new(disk), Arc::new(RealClock::new()), Flusher::Thread, options)
+    }
+
+    /// A database that is nowhere but in memory, without a log.
+    pub fn in_memory(options: Options) -> Database {
+        let foundation = Arc::new(Foundation::new(Arc::new(RealClock::new())));
+        Database::start(foundation, None, None, options)
+    }
+
+    /// Opens a database on any disk and clock: how simulations run it.
+    ///
+    /// # Errors
+    /// As [`Database::open`].
+    pub fn open_on(disk: Arc<dyn Disk>, clock: Arc<dyn Clock>, flusher: Flusher, options: Options) -> Result<Database> {
+        let id = identity::of(&*disk)?;
+        let log_disk = disk.subdirectory("log").map_err(|error| io_error("opening the log", &*disk, &error))?;
+        let mut log_options = LogOptions::new(id);
+        log_options.flusher = flusher;
+        log_options.durability = match options.durability {
+            Durability::Fsync => fabius_log::Durability::Fsync,
+            Durability::None => fabius_log::Durability::None,
+        };
+        let foundation = Arc::new(Foundation::new(clock));
+        let mut database = Database::start(foundation.clone(), None, None, Options { workers: 0, ..options });
+        let engine = database.engine.clone();
+        let (log, report) = Log::open(log_disk, log_options, |frame| {
+            engine.replay(Seq(frame.first_seq), frame.entry_count, frame.payload).map_err(Opening::Replay)
+        })
+        .map_err(|error| match error {
+            Opening::Log(error) => log_error(&error),
+            Opening::Replay(error) => error,
+        })?;
+        let log = Arc::new(log);
+        foundation.attach_log(log.clone(), options.durability == Durability::Fsync);
+        database.log = Some(log);
+        database.recovery = Some(report);
+        database.start_workers(options.workers);
+        Ok(database)
+    }
+
+    fn start(foundation: Arc<Foundation>, log: Option<Arc<Log>>, recovery: Option<RecoveryReport>, options: Options) -> Database {
+        let (engine, lazy): (Arc<dyn Engine>, _) = match options.engine {
+            EngineKind::Lazy => {
+                let engine = Arc::new(LazyEngine::new(foundation.clone(), options.policy));
+                (engine.clone(), Some(engine))
+            }
+            EngineKind::TwoPhaseLocking => (Arc::new(LockingEngine::new(foundation.clone())), None),
+        };
+        let mut database = Database {
+            foundation,
+            engine,
+            lazy,
+            signal: Arc::default(),
+            stop: Arc::default(),
+            workers: Vec::new(),
+            log,
+            recovery,
+        };
+        database.start_workers(options.workers);
+        database
+    }
+
+    fn start_workers(&mut self, count: usize) {
+        for number in 0..count {
+            let (engine, signal, stop) = (self.engine.clone(), self.signal.clone(), self.stop.clone());
+            let work = move || {
+                while !stop.load(Acquire) {
+                    if !engine.help() {
+                        signal.wait(|| stop.load(Acquire) || engine.help(), IDLE);
+                    }
+                }
+            };
+            let worker = std::thread::Builder::new().name(format!("fabius-worker-{number}")).spawn(work);
+            self.workers.push(worker.expect("the system gives us a thread"));
+        }
+    }
+
+    /// What was found in the log at opening; `None` without a log.
+    pub fn recovery(&self) -> Option<&RecoveryReport> {
+        self.recovery.as_ref()
+    }
+
+    /// The engine that runs the calls.
+    pub fn engine(&self) -> &dyn Engine {
+        &*self.engine
+    }
+
+    /// The lazy engine, if that is the one: for its policy.
+    pub fn lazy(&self) -> Option<&LazyEngine> {
+        self.lazy.as_deref()
+    }
+
+    /// The definitions in force.
+    pub fn definitions(&self) -> Arc<Definitions> {
+        self.foundation.definitions()
+    }
+
+    /// Adds tables and procedures, given in the text form; all of them or, on an error, those before
+    /// it. Returns when they are durable.
+    ///
+    /// # Errors
+    /// What the parser and the verifier find wrong, with line and column.
+    pub fn define(&self, text: &str) -> Result<()> {
+        for definition in fabius_program::syntax::parse(text, "definition")? {
+            self.engine.define(&definition.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The newest procedure of a name.
+    ///
+    /// # Errors
+    /// `42883` if there is none.
+    pub fn procedure(&self, name: &str) -> Result<Arc<Procedure>> {
+        let definitions = self.definitions();
+        let id = definitions.catalog.find_procedure(name).ok_or_else(|| {
+            let known: Vec<&str> =
+                definitions.catalog.procedures().map(|(_, program)| program.name.as_str()).take(20).collect();
+            Error::new(SqlState::UNDEFINED_FUNCTION, format!("there is no procedure {name:?}"))
+                .with_hint(if known.is_empty() {
+                    "none are defined yet".to_string()
+                } else {
+                    format!("defined are {}", known.join(", "))
+                })
+        })?;
+        definitions.procedure(id).cloned()
+    }
+
+    /// A procedure, ready to be called.
+    ///
+    /// # Errors
+    /// `42883` if there is none of this name.
+    pub fn prepare(&self, name: &str) -> Result<Prepared<'_>> {
+        Ok(Prepared::new(self, self.procedure(name)?))
+    }
+
+    /// Calls a procedure and waits until the outcome is decided and durable.
+    ///
+    /// # Errors
+    /// Why the call aborted: its own `require`, a constraint, or its arguments.
+    pub fn call(&self, name: &str, arguments: &[Value]) -> Result<Promise<'_>> {
+        self.prepare(name)?.call(arguments)
+    }
+
+    /// Runs a procedure that writes nothing on the newest promised state, on this thread.
+    ///
+    /// # Errors
+    /// `42883` if there is none of this name, `25006` if it writes; why it aborted.
+    pub fn query(&self, name: &str, arguments: &[Value]) -> Result<Vec<Value>> {
+        let procedure = self.procedure(name)?;
+        if !procedure.is_read_only {
+            return Err(Error::new(SqlState(*b"25006"), format!("procedure {name} writes"))
+                .with_hint("use call for it"));
+        }
+        let bytes = arguments::encode(&procedure.program, arguments)?;
+        self.engine.query(&procedure, &bytes)
+    }
+
+    /// Every row of a table on the newest promised state.
+    ///
+    /// # Errors
+    /// `42P01` if there is no such table.
+    pub fn rows(&self, table: &str) -> Result<Vec<Vec<Value>>> {
+        let definitions = self.definitions();
+        let id = definitions.catalog.find_table(table).ok_or_else(|| {
+            Error::new(SqlState::UNDEFINED_TABLE, format!("there is no table {table:?}"))
+        })?;
+        let mut rows = Vec::new();
+        self.engine.rows(id, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Hands in many calls at once; see [`fabius_engine::BatchBuilder`].
+    pub fn submit(&self, batch: Arc<Batch>) {
+        self.engine.submit(batch);
+        self.signal.ring();
+    }
+
+    /// Lends the calling thread for one piece of work; whether there was any.
+    pub fn help(&self) -> bool {
+        self.engine.help()
+    }
+
+    /// Finishes all deferred work of calls promised so far.
+    pub fn settle(&self) {
+        self.engine.settle();
+    }
+
+    /// What the engine has done so far.
+    pub fn counts(&self) -> Counts {
+        self.engine.counts()
+    }
+
+    /// Stops taking calls, makes everything promised durable, and closes the log. Deferred work that
+    /// was not done is done after the next opening.
+    ///
+    /// # Errors
+    /// What ended the log, if it failed.
+    pub fn close(mut self) -> Result<()> {
+        self.shut_down()
+    }
+
+    fn shut_down(&mut self) -> Result<()> {
+        if self.stop.swap(true, Release) {
+            return Ok(());
+        }
+        self.engine.close(Error::new(SqlState::SHUTDOWN, "the database is closing"));
+        self.signal.ring();
+        for worker in self.workers.drain(..) {
+            if worker.join().is_err() {
+                return Err(Error::new(SqlState(*b"XX000"), "a worker thread failed"));
+            }
+        }
+        match self.log.take() {
+            Some(log) => log.close().map_err(|error| log_error(&error)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // Whoever wants to know calls `close`.
+        let _ = self.shut_down();
+    }
+}
+
+/// What can go wrong while the log is read.
+enum Opening {
+    Log(LogError),
+    Replay(Error),
+}
+
+impl From<LogError> for Opening {
+    fn from(error: LogError) -> Opening {
+        Opening::Log(error)
+    }
+}
+

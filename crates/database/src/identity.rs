@@ -1,0 +1,80 @@
+//! Which database a directory belongs to: a random number in the file `IDENTITY`, also in every log
+//! segment, so that files of two databases cannot be mixed up unnoticed.
+
+use fabius_env::Disk;
+use fabius_log::DatabaseId;
+use fabius_value::{Error, Result, SqlState};
+use std::io;
+
+const FILE: &str = "IDENTITY";
+const FORMAT: &str = "fabius database 1\n";
+
+/// The identity of the database in `disk`, made if the directory is empty.
+///
+/// # Errors
+/// `58030` if the file cannot be read or written, `XX001` if it is not what it should be, or of a newer
+/// version.
+pub fn of(disk: &dyn Disk) -> Result<DatabaseId> {
+    match disk.read(FILE) {
+        Ok(bytes) => parse(&bytes).ok_or_else(|| {
+            Error::new(SqlState::DATA_CORRUPTED, "the directory is not a database of this version")
+                .with_detail(format!("{}/{FILE} does not begin with {FORMAT:?}", disk.directory().display()))
+                .with_hint("open it with the version of Fabius that wrote it, or name another directory")
+        }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let id = make();
+            write(disk, &id).map_err(|error| io_error("creating the database", disk, &error))?;
+            Ok(id)
+        }
+        Err(error) => Err(io_error("reading the database's identity", disk, &error)),
+    }
+}
+
+/// An input or output error as the user meets it.
+pub fn io_error(doing: &str, disk: &dyn Disk, error: &io::Error) -> Error {
+    let state = match error.kind() {
+        io::ErrorKind::StorageFull => SqlState::DISK_FULL,
+        io::ErrorKind::ResourceBusy => SqlState::IN_USE,
+        _ => SqlState::IO_ERROR,
+    };
+    let result = Error::new(state, format!("{doing} failed"))
+        .with_detail(format!("{}: {error}", disk.directory().display()));
+    match error.kind() {
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            result.with_hint("the directory must be writable by this user")
+        }
+        io::ErrorKind::StorageFull => result.with_hint("free some space and open the database again"),
+        _ => result,
+    }
+}
+
+fn make() -> DatabaseId {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    // The standard library's hash keys are the machine's randomness.
+    let half = || RandomState::new().build_hasher().finish().to_le_bytes();
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&half());
+    id[8..].copy_from_slice(&half());
+    DatabaseId(id)
+}
+
+fn write(disk: &dyn Disk, id: &DatabaseId) -> io::Result<()> {
+    let hex: String = id.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    let temporary = format!("{FILE}.new");
+    if disk.list()?.contains(&temporary) {
+        disk.delete(&temporary)?;
+    }
+    let mut file = disk.create(&temporary)?;
+    file.append_all(format!("{FORMAT}{hex}\n").as_bytes())?;
+    file.sync()?;
+    disk.rename(&temporary, FILE)?;
+    disk.sync()
+}
+
+fn parse(bytes: &[u8]) -> Option<DatabaseId> {
+    let hex = std::str::from_utf8(bytes).ok()?.strip_prefix(FORMAT)?.strip_suffix('\n')?;
+    if hex.len() != 32 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    u128::from_str_radix(hex, 16).ok().map(|number| DatabaseId(number.to_be_bytes()))
+}

@@ -1,0 +1,104 @@
+//! The settings of a database.
+
+use fabius_engine_lazy::Policy;
+use fabius_value::{Error, Result, SqlState};
+use std::fmt;
+use std::str::FromStr;
+
+/// The strategy that runs calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum EngineKind {
+    /// Lazy evaluation (the default).
+    #[default]
+    Lazy,
+    /// Strict two-phase locking, eager.
+    TwoPhaseLocking,
+}
+
+impl EngineKind {
+    /// Every engine, in the order of the documentation.
+    pub const ALL: [EngineKind; 2] = [EngineKind::Lazy, EngineKind::TwoPhaseLocking];
+
+    /// Its name, as users give it.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineKind::Lazy => "lazy",
+            EngineKind::TwoPhaseLocking => "2pl",
+        }
+    }
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for EngineKind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<EngineKind> {
+        EngineKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            let names: Vec<&str> = EngineKind::ALL.iter().map(|kind| kind.name()).collect();
+            Error::new(SqlState::INVALID_PARAMETER, format!("there is no engine {name:?}"))
+                .with_hint(format!("engines are {}", names.join(", ")))
+        })
+    }
+}
+
+/// When a caller is told that its call is committed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// When the log has been synced behind it (the default).
+    #[default]
+    Fsync,
+    /// When it is decided; the log is written, but a crash of the machine may lose the newest calls.
+    None,
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Durability::Fsync => "fsync",
+            Durability::None => "none",
+        })
+    }
+}
+
+impl FromStr for Durability {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Durability> {
+        match name {
+            "fsync" => Ok(Durability::Fsync),
+            "none" => Ok(Durability::None),
+            _ => Err(Error::new(SqlState::INVALID_PARAMETER, format!("there is no durability {name:?}"))
+                .with_hint("durabilities are fsync, none")),
+        }
+    }
+}
+
+/// The settings of a database; start from `Options::default()`.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The strategy that runs calls. May differ from one opening to the next.
+    pub engine: EngineKind,
+    /// When a caller is told that its call is committed.
+    pub durability: Durability,
+    /// Threads of the database's own that do what callers leave to be done; with 0, only callers
+    /// work (in [`crate::Database::help`] and while they wait).
+    pub workers: usize,
+    /// When the lazy engine does deferred work.
+    pub policy: Policy,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            engine: EngineKind::default(),
+            durability: Durability::default(),
+            workers: std::thread::available_parallelism().map_or(1, |count| count.get()).clamp(1, 16),
+            policy: Policy::default(),
+        }
+    }
+}

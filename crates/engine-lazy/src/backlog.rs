@@ -1,0 +1,80 @@
+//! The backlog: deferred calls that wait, oldest first, and those that should not wait any longer.
+
+use crate::deferred::{Chunk, Deferred};
+use crossbeam_queue::SegQueue;
+use fabius_value::Seq;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Calls a worker takes at a time.
+const TAKE: u32 = 32;
+
+/// Deferred calls between the lane and the workers.
+#[derive(Default)]
+pub struct Backlog {
+    chunks: Mutex<VecDeque<Arc<Chunk>>>,
+    urgent: SegQueue<(Arc<Chunk>, u32)>,
+    pushed: AtomicU64,
+}
+
+impl Backlog {
+    /// Adds a closed chunk; `urgent` calls of it are to be run soon.
+    pub fn push(&self, chunk: Arc<Chunk>, urgent: &[u32]) {
+        self.pushed.fetch_add(chunk.calls().len() as u64, Relaxed);
+        self.chunks.lock().push_back(chunk.clone());
+        urgent.iter().for_each(|&place| self.urgent.push((chunk.clone(), place)));
+    }
+
+    /// Deferred calls ever pushed.
+    pub fn pushed(&self) -> u64 {
+        self.pushed.load(Relaxed)
+    }
+
+    /// A call that was handed to substantiation.
+    pub fn take_urgent(&self) -> Option<(Arc<Chunk>, NonNull<Deferred>)> {
+        let (chunk, place) = self.urgent.pop()?;
+        let call = chunk.calls()[place as usize];
+        Some((chunk, call))
+    }
+
+    /// Calls one after another from the old end, and their chunk; `None` if all have been taken.
+    pub fn take_oldest(&self) -> Option<(Arc<Chunk>, Vec<NonNull<Deferred>>)> {
+        let chunks = self.chunks.lock();
+        chunks.iter().find_map(|chunk| {
+            let taken = chunk.take(TAKE);
+            (!taken.is_empty()).then(|| (chunk.clone(), taken.to_vec()))
+        })
+    }
+
+    /// The oldest chunk with open calls up to `limit`, for who wants everything done.
+    pub fn oldest_open(&self, limit: Seq) -> Option<Arc<Chunk>> {
+        self.shrink();
+        let chunks = self.chunks.lock();
+        chunks.front().filter(|chunk| first_seq(chunk) <= limit).cloned()
+    }
+
+    /// The oldest seq that may still be pending, `None` if nothing is.
+    pub fn oldest_pending(&self) -> Option<Seq> {
+        self.shrink();
+        self.chunks.lock().front().map(first_seq)
+    }
+
+    /// Lets go of chunks at the old end whose calls are all done. Addresses into them may still be
+    /// held by pinned epochs.
+    fn shrink(&self) {
+        let mut chunks = self.chunks.lock();
+        while let Some(chunk) = chunks.pop_front_if(|chunk| chunk.remaining() == 0) {
+            let guard = crossbeam_epoch::pin();
+            // SAFETY: an `Arc` may be dropped by any thread; later epochs find no address into it.
+            unsafe { guard.defer_unchecked(move || drop(chunk)) };
+        }
+    }
+}
+
+fn first_seq(chunk: &Arc<Chunk>) -> Seq {
+    // SAFETY: the chunk is alive.
+    chunk.calls().first().map_or(Seq::MAX, |call| unsafe { call.as_ref() }.seq)
+}

@@ -1,0 +1,373 @@
+//! The lazy engine behind the contract: lane, workers, queries.
+
+use crate::backlog::Backlog;
+use crate::lane::{Lane, Outcome, Surroundings, closed, is_memory_short};
+use crate::policy::Policy;
+use crate::substantiate::Substantiation;
+use bumpalo::Bump;
+use crossbeam_queue::SegQueue;
+use fabius_engine::counters::Counts;
+use fabius_engine::entry::{self, Entries};
+use fabius_engine::reader::SnapshotContext;
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Ticket};
+use fabius_program::context::{Context, ScanRange, Stop};
+use fabius_program::execute::Frame;
+use fabius_storage::{Cell, chain};
+use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
+use parking_lot::{Mutex, RwLock};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::{Acquire, Relaxed, Release}};
+
+/// Calls of one turn of the lane, about: batches are not divided.
+const TURN_CALLS: u32 = 1024;
+
+/// The lazy engine.
+pub struct LazyEngine {
+    foundation: Arc<Foundation>,
+    policy: RwLock<Policy>,
+    queue: SegQueue<Arc<Batch>>,
+    lane: Mutex<Lane>,
+    backlog: Backlog,
+    closed: AtomicBool,
+    relieving: AtomicBool,
+    sweeps: AtomicU32,
+}
+
+impl LazyEngine {
+    /// An engine without definitions.
+    pub fn new(foundation: Arc<Foundation>, policy: Policy) -> LazyEngine {
+        LazyEngine {
+            foundation,
+            policy: RwLock::new(policy),
+            queue: SegQueue::new(),
+            lane: Mutex::new(Lane::new()),
+            backlog: Backlog::default(),
+            closed: AtomicBool::new(false),
+            relieving: AtomicBool::new(false),
+            sweeps: AtomicU32::new(0),
+        }
+    }
+
+    /// Changes when deferred work is done, from the next turn on.
+    pub fn set_policy(&self, policy: Policy) {
+        *self.policy.write() = policy;
+    }
+
+    fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings { foundation: &self.foundation, backlog: &self.backlog, policy: *self.policy.read() }
+    }
+
+    fn backlog_calls(&self) -> u64 {
+        let counters = &self.foundation.counters;
+        self.backlog.pushed().saturating_sub(counters.substantiated.get() + counters.skipped.get())
+    }
+
+    /// Whether callers have to wait for substantiation (DESIGN, section 8: backpressure).
+    fn must_relieve(&self, policy: &Policy) -> bool {
+        let backlog = self.backlog_calls();
+        if backlog == 0 {
+            self.relieving.store(false, Relaxed);
+            return false;
+        }
+        let is_short = is_memory_short(policy) || backlog > policy.backlog_calls;
+        // Once begun, relief goes on until a tenth is free, so that it comes in runs, not call by call.
+        let goes_on = self.relieving.load(Relaxed)
+            && (fabius_storage::memory::used() > policy.memory_bytes / 10 * 9
+                || backlog > policy.backlog_calls / 10 * 9);
+        if is_short && !self.relieving.swap(true, Relaxed) {
+            self.foundation.counters.slowed.add(1);
+        }
+        if !is_short && !goes_on {
+            self.relieving.store(false, Relaxed);
+        }
+        is_short || goes_on
+    }
+
+    /// A turn of the lane, if there are calls and nobody else is at it; whether it was taken.
+    fn take_turn(&self) -> bool {
+        if self.queue.is_empty() {
+            return false;
+        }
+        let Some(mut lane) = self.lane.try_lock() else { return false };
+        let mut batches = Vec::new();
+        let mut count = 0;
+        while count < TURN_CALLS {
+            let Some(batch) = self.queue.pop() else { break };
+            count += batch.count();
+            batches.push(batch);
+        }
+        if batches.is_empty() {
+            return false;
+        }
+        lane.turn(&self.surroundings(), &batches);
+        true
+    }
+
+    /// Runs `work` with the tools of a worker, and counts what was run.
+    fn work<R>(&self, work: impl FnOnce(&mut Substantiation<'_>) -> R) -> R {
+        let definitions = self.foundation.definitions();
+        let guard = crossbeam_epoch::pin();
+        let arena = Bump::new();
+        let mut tools = Substantiation::new(&definitions, &guard, &arena);
+        let result = work(&mut tools);
+        self.foundation.counters.substantiated.add(tools.run);
+        result
+    }
+
+    fn run_urgent(&self) -> bool {
+        let Some(first) = self.backlog.take_urgent() else { return false };
+        self.work(|tools| {
+            let mut next = Some(first);
+            let mut budget = 64;
+            while let Some((_chunk, call)) = next {
+                // SAFETY: the chunk is alive beside its call.
+                unsafe { tools.substantiate(call.as_ptr().cast()) };
+                budget -= 1;
+                next = if budget > 0 { self.backlog.take_urgent() } else { None };
+            }
+        });
+        true
+    }
+
+    fn run_oldest(&self) -> bool {
+        let Some((_chunk, calls)) = self.backlog.take_oldest() else { return false };
+        self.work(|tools| {
+            for call in calls {
+                // SAFETY: as above.
+                unsafe { tools.substantiate(call.as_ptr().cast()) };
+            }
+        });
+        true
+    }
+
+    /// Gives memory back when it is short and there is nothing to substantiate.
+    fn sweep_if_short(&self, policy: &Policy) {
+        let due = is_memory_short(policy) && self.sweeps.fetch_add(1, Relaxed).is_multiple_of(1024);
+        if due && let Some(mut lane) = self.lane.try_lock() {
+            lane.sweep(&self.surroundings());
+        }
+    }
+
+    fn take_in(&self, lane: &mut Lane, definitions: Definitions) -> Seq {
+        let seq = lane.follow(&definitions);
+        self.foundation.set_definitions(Arc::new(definitions));
+        self.foundation.set_promised(seq);
+        seq
+    }
+
+    /// Runs code on a snapshot, substantiating what it meets.
+    fn run_at<'a>(
+        tools: &mut Substantiation<'_>,
+        context: &mut SnapshotContext<'a>,
+        mut step: impl FnMut(&mut SnapshotContext<'a>) -> Result<(), Stop>,
+    ) -> Result<()> {
+        loop {
+            match step(context) {
+                Ok(()) => return Ok(()),
+                // SAFETY: read from an open sticky under the epoch that the caller has pinned.
+                Err(Stop::Blocked) => unsafe { tools.substantiate(context.blocked_on) },
+                Err(Stop::Abort(error)) => return Err(error),
+                Err(Stop::Restart) => unreachable!("a snapshot has nothing to give up"),
+            }
+        }
+    }
+}
+
+impl Engine for LazyEngine {
+    fn name(&self) -> &'static str {
+        "lazy"
+    }
+
+    fn foundation(&self) -> &Foundation {
+        &self.foundation
+    }
+
+    fn submit(&self, batch: Arc<Batch>) {
+        if self.closed.load(Acquire) {
+            batch.fail(closed(), self.foundation.clock.monotonic_ns());
+            return;
+        }
+        if batch.count() == 0 {
+            batch.complete(self.foundation.clock.monotonic_ns());
+            return;
+        }
+        self.queue.push(batch);
+    }
+
+    fn admit(&self) -> bool {
+        let policy = *self.policy.read();
+        if self.must_relieve(&policy) && !self.queue.is_empty() {
+            return self.run_urgent() || self.run_oldest() || self.take_turn();
+        }
+        self.take_turn()
+    }
+
+    fn help(&self) -> bool {
+        let policy = *self.policy.read();
+        if self.must_relieve(&policy) {
+            // Substantiation first: callers wait, promises are not dropped.
+            return self.run_urgent() || self.run_oldest() || self.take_turn();
+        }
+        if self.take_turn() || self.run_urgent() {
+            return true;
+        }
+        self.sweep_if_short(&policy);
+        if policy.idle && self.run_oldest() {
+            return true;
+        }
+        self.lane.try_lock().is_some_and(|mut lane| lane.tidy(&self.surroundings()))
+    }
+
+    fn define(&self, text: &str) -> Result<()> {
+        while !self.queue.is_empty() && !self.closed.load(Acquire) {
+            if !self.take_turn() {
+                self.help();
+            }
+        }
+        let mut lane = self.lane.lock();
+        if self.closed.load(Acquire) {
+            return Err(closed());
+        }
+        let definitions = self.foundation.definitions().with(text)?;
+        let seq = lane.next_seq();
+        self.foundation.append(seq, 1, &entry::encode_definition(text))?;
+        self.take_in(&mut lane, definitions);
+        drop(lane);
+        self.foundation.wait_durable(seq)
+    }
+
+    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
+        let snapshot = self.foundation.snapshots.begin(|| self.foundation.promised());
+        let definitions = self.foundation.definitions();
+        let guard = crossbeam_epoch::pin();
+        let arena = Bump::new();
+        let mut tools = Substantiation::new(&definitions, &guard, &arena);
+        let mut context =
+            SnapshotContext::new(&definitions, &guard, snapshot.seq(), self.foundation.clock.now_us());
+        let mut frame = Frame::default();
+        frame.start(&procedure.whole, arguments, &arena)?;
+        let outcome = LazyEngine::run_at(&mut tools, &mut context, |context| {
+            frame.run(&procedure.whole, context, &arena)
+        });
+        self.foundation.counters.substantiated.add(tools.run);
+        self.foundation.wait_durable(snapshot.seq())?;
+        match outcome {
+            Ok(()) => {
+                self.foundation.counters.committed.add(1);
+                Ok(frame.results(&procedure.whole))
+            }
+            Err(error) => {
+                self.foundation.counters.aborted.add(1);
+                Err(error)
+            }
+        }
+    }
+
+    fn resolve(&self, ticket: &Ticket) {
+        self.work(|tools| {
+            let source = ticket.source();
+            if !source.is_null() {
+                // SAFETY: read under this epoch; a ticket forgets its source before the chunk goes.
+                unsafe { tools.substantiate(source) };
+            }
+        });
+    }
+
+    fn rows(&self, table: TableId, visit: &mut dyn FnMut(Vec<Value>) -> Result<()>) -> Result<Seq> {
+        let snapshot = self.foundation.snapshots.begin(|| self.foundation.promised());
+        let definitions = self.foundation.definitions();
+        let guard = crossbeam_epoch::pin();
+        let arena = Bump::new();
+        let mut tools = Substantiation::new(&definitions, &guard, &arena);
+        let rows = definitions.table(table);
+        let types = rows.types();
+        let mut records = Vec::new();
+        rows.for_each_record(&guard, |record| records.push(NonNull::from(record)));
+        for record in records {
+            // SAFETY: the epoch is pinned.
+            let version = unsafe { record.as_ref().visible(snapshot.seq()) };
+            // SAFETY: as above.
+            if !unsafe { chain::is_present(version) } {
+                continue;
+            }
+            let mut row = Vec::with_capacity(types.len());
+            for column in rows.schema().all_mask().iter() {
+                let data_type = types[column.0 as usize];
+                loop {
+                    // SAFETY: as above.
+                    match unsafe { chain::read(version, column, data_type, std::ptr::null_mut()) } {
+                        Cell::Value(value) => break row.push(value.to_value(data_type)),
+                        // SAFETY: read from an open sticky under this epoch.
+                        Cell::Pending(source) => unsafe { tools.substantiate(source) },
+                        Cell::Absent => unreachable!("a present row has every column"),
+                    }
+                }
+            }
+            visit(row)?;
+        }
+        self.foundation.counters.substantiated.add(tools.run);
+        Ok(snapshot.seq())
+    }
+
+    fn settle(&self) {
+        while !self.queue.is_empty() {
+            if !self.take_turn() {
+                self.help();
+            }
+        }
+        drop(self.lane.lock());
+        let limit = self.foundation.promised();
+        while let Some(chunk) = self.backlog.oldest_open(limit) {
+            self.work(|tools| {
+                for call in chunk.calls() {
+                    // SAFETY: the chunk is alive.
+                    unsafe { tools.substantiate(call.as_ptr().cast()) };
+                }
+            });
+            std::hint::spin_loop();
+        }
+        self.lane.lock().tidy(&self.surroundings());
+    }
+
+    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
+        let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
+        let mut lane = self.lane.lock();
+        if lane.next_seq() != first_seq {
+            return Err(damaged(format!("log goes on at {first_seq}, expected {}", lane.next_seq())));
+        }
+        match entry::decode(payload)? {
+            Entries::Definition(text) => {
+                let definitions = self.foundation.definitions().with(text)?;
+                self.take_in(&mut lane, definitions);
+            }
+            Entries::Calls { time_us, bytes } => {
+                let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
+                if found != count {
+                    return Err(damaged(format!("log batch at {first_seq} has {found} calls, expected {count}")));
+                }
+                let mut run = Some(bytes);
+                lane.promise(&self.surroundings(), time_us, &mut || {
+                    Some((run.take()?, Box::new(|_, _, _: Outcome| {}) as crate::lane::OutcomeSink<'_>))
+                });
+            }
+        }
+        drop(lane);
+        let policy = *self.policy.read();
+        while self.must_relieve(&policy) && (self.run_urgent() || self.run_oldest()) {}
+        Ok(())
+    }
+
+    fn close(&self, reason: Error) {
+        self.closed.store(true, Release);
+        let _lane = self.lane.lock();
+        let now = self.foundation.clock.monotonic_ns();
+        while let Some(batch) = self.queue.pop() {
+            batch.fail(reason.clone(), now);
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        self.foundation.counters.counts(self.backlog_calls())
+    }
+}

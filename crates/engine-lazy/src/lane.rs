@@ -1,0 +1,533 @@
+//! The lane: takes calls in, gives them their place, runs their now-phases, and promises.
+//!
+//! One thread at a time holds the lane (lazy evaluation, section 3.1: the stickification layer); a
+//! *turn* takes what callers have handed in, up to a bound:
+//!
+//! ```text
+//! queue --> number --> append to the log --> now-phase of each call --> publish `promised`
+//!                                             |                           |
+//!                                             stickies in chains          deferred calls to the backlog
+//! ```
+//!
+//! Readers take their seq from `promised`, so they never see part of a turn, and what a turn writes may
+//! be rewritten or merged until it is published.
+
+use crate::backlog::Backlog;
+use crate::deferred::{CapturedRow, Chunk, Deferred, State};
+use crate::interval::Intervals;
+use crate::now::{NowContext, NowRow, Tools, deferred_at};
+use crate::policy::Policy;
+use crate::substantiate::Substantiation;
+use crate::variant::{Variant, Variants};
+use bumpalo::Bump;
+use crossbeam_epoch::Guard;
+use fabius_engine::entry::{self, Call};
+use fabius_engine::idempotency::{First, Keys};
+use fabius_engine::{Batch, Definitions, Foundation, Ticket};
+use fabius_program::arguments;
+use fabius_program::context::Stop;
+use fabius_program::execute::Frame;
+use fabius_storage::fold::Retired;
+use fabius_storage::purge::Purge;
+use fabius_storage::{Version, memory};
+use fabius_value::{ColumnMask, Datum, Error, Result, Seq, SqlState};
+use std::collections::VecDeque;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// Keys purged per turn, at most: a bound on the pause.
+const PURGES_MAX: usize = 4096;
+
+/// The lane's state; whoever holds it is the writer of all chains.
+pub struct Lane {
+    next_seq: Seq,
+    keys: Keys,
+    variants: Variants,
+    intervals: Intervals,
+    purge: Purge,
+    retired: Retired,
+    later_reader: Vec<Seq>,
+    later_searcher: Vec<Seq>,
+    doomed: VecDeque<Doomed>,
+    payload: Vec<u8>,
+    arena: Bump,
+}
+
+/// Deferred calls that may be dropped once every reader sees what overwrote them, newest first: each
+/// is read only by the one before it.
+struct Doomed {
+    overwritten_at: Seq,
+    calls: Vec<(NonNull<Deferred>, Arc<Chunk>)>,
+}
+
+// SAFETY: the addresses lead into chunks that are kept alive beside them.
+unsafe impl Send for Doomed {}
+
+/// What became of one call.
+pub struct Outcome {
+    /// Why it aborted, if it did.
+    pub abort: Option<Error>,
+    /// Where its result will be, if it wants one and committed.
+    pub ticket: Option<Arc<Ticket>>,
+}
+
+/// What a turn shares with the engine.
+pub struct Surroundings<'e> {
+    /// Definitions, log, snapshots.
+    pub foundation: &'e Foundation,
+    /// Where deferred calls go.
+    pub backlog: &'e Backlog,
+    /// When deferred work is done.
+    pub policy: Policy,
+}
+
+/// A run of encoded calls with their logged time, and where the outcomes go.
+pub struct Intake<'b> {
+    /// Encoded calls.
+    pub calls: &'b [u8],
+    /// Microseconds since 1970.
+    pub time_us: i64,
+    /// Told the outcome of each call in order, with its place in the run.
+    pub outcome: &'b mut dyn FnMut(u32, Seq, Outcome),
+}
+
+impl Lane {
+    /// A lane whose next call gets seq 1.
+    pub fn new() -> Lane {
+        Lane {
+            next_seq: Seq(1),
+            keys: Keys::default(),
+            variants: Variants::default(),
+            intervals: Intervals::default(),
+            purge: Purge::default(),
+            retired: Retired::default(),
+            later_reader: Vec::new(),
+            later_searcher: Vec::new(),
+            doomed: VecDeque::new(),
+            payload: Vec::new(),
+            arena: Bump::new(),
+        }
+    }
+
+    /// The seq that the next call or definition gets.
+    pub fn next_seq(&self) -> Seq {
+        self.next_seq
+    }
+
+    /// Takes the next seq for a definition that is in force from now on.
+    pub fn follow(&mut self, definitions: &Definitions) -> Seq {
+        let tables = definitions.tables.len();
+        self.intervals.follow(&definitions.catalog);
+        self.later_reader.resize(tables, Seq::ZERO);
+        self.later_searcher.resize(tables, Seq::ZERO);
+        let seq = self.next_seq;
+        self.next_seq = seq.next();
+        seq
+    }
+
+    /// Runs a turn over batches that callers have handed in.
+    pub fn turn(&mut self, around: &Surroundings<'_>, batches: &[Arc<Batch>]) {
+        let foundation = around.foundation;
+        let time_us = foundation.clock.now_us();
+        let count: u32 = batches.iter().map(|batch| batch.count()).sum();
+        self.payload.clear();
+        entry::begin_calls(time_us, &mut self.payload);
+        batches.iter().for_each(|batch| self.payload.extend_from_slice(batch.calls()));
+        let appended = foundation.append(self.next_seq, count, &self.payload);
+        if let Err(error) = appended {
+            let now = foundation.clock.monotonic_ns();
+            batches.iter().for_each(|batch| batch.fail(error.clone(), now));
+            return;
+        }
+        let mut runs: Vec<Run> = batches.iter().map(|batch| Run { batch, last: Seq::ZERO }).collect();
+        let mut intakes = runs.iter_mut().map(Run::intake_parts);
+        self.promise(around, time_us, &mut || {
+            let (batch, last) = intakes.next()?;
+            Some((batch.calls(), Box::new(move |place, seq, outcome| record(batch, last, place, seq, outcome)) as OutcomeSink<'_>))
+        });
+        drop(intakes);
+        for run in &runs {
+            foundation.decided(run.last, run.batch.clone());
+        }
+    }
+
+    /// Runs the now-phases of runs of calls, and publishes what they promise.
+    pub fn promise<'b>(
+        &mut self,
+        around: &Surroundings<'_>,
+        time_us: i64,
+        next_run: &mut dyn FnMut() -> Option<(&'b [u8], OutcomeSink<'b>)>,
+    ) {
+        let foundation = around.foundation;
+        let definitions = foundation.definitions();
+        let guard = crossbeam_epoch::pin();
+        let collected = self.collect(around);
+        self.purge.run(collected, PURGES_MAX, &mut self.retired, &guard);
+        let mut arena = std::mem::take(&mut self.arena);
+        arena.reset();
+        let chunk = Chunk::new();
+        let mut turn = Turn {
+            around,
+            definitions: &definitions,
+            guard: &guard,
+            arena: &arena,
+            chunk: &chunk,
+            calls: Vec::new(),
+            urgent: Vec::new(),
+            variants: &mut self.variants,
+            keys: &mut self.keys,
+            later_searcher: &mut self.later_searcher,
+            doomed: &mut self.doomed,
+            frame: Frame::default(),
+            substantiation: Substantiation::new(&definitions, &guard, &arena),
+            committed: 0,
+            aborted: 0,
+            immediate: 0,
+            seq: self.next_seq,
+            time_us,
+            context: NowContext::new(
+                &definitions,
+                &guard,
+                Tools {
+                    retired: &mut self.retired,
+                    purge: &mut self.purge,
+                    later_reader: &mut self.later_reader,
+                    intervals: &mut self.intervals,
+                    collected,
+                    turn: self.next_seq,
+                    merged: 0,
+                },
+            ),
+        };
+        while let Some((mut calls, mut sink)) = next_run() {
+            let mut place = 0;
+            while !calls.is_empty() {
+                let Some(call) = entry::take_call(&mut calls) else {
+                    unreachable!("batches are encoded by their builder, and replayed ones are checked before")
+                };
+                let seq = turn.seq;
+                let outcome = turn.run(&call);
+                sink(place, seq, outcome);
+                place += 1;
+            }
+        }
+        let Turn { calls, urgent, seq, committed, aborted, immediate, mut context, substantiation, .. } = turn;
+        let counters = &foundation.counters;
+        counters.committed.add(committed);
+        counters.aborted.add(aborted);
+        counters.immediate.add(immediate);
+        counters.merged.add(context.tools().merged);
+        counters.substantiated.add(substantiation.run);
+        drop((context, substantiation));
+        self.next_seq = seq;
+        if !calls.is_empty() {
+            chunk.close(calls);
+            around.backlog.push(chunk, &urgent);
+        }
+        foundation.set_promised(Seq(seq.0 - 1));
+        self.retired.hand_over(&guard);
+        self.arena = arena;
+    }
+
+    /// Drops doomed calls that no reader can miss, and moves `collected`; gives how far chains may be
+    /// folded.
+    fn collect(&mut self, around: &Surroundings<'_>) -> Seq {
+        let foundation = around.foundation;
+        let promised = foundation.promised();
+        let readers = foundation.snapshots.collect(promised);
+        let mut skipped = 0;
+        while let Some(doomed) = self.doomed.pop_front_if(|doomed| doomed.overwritten_at <= readers) {
+            for (call, _chunk) in &doomed.calls {
+                // SAFETY: the chunk is kept alive beside the address.
+                if !unsafe { call.as_ref() }.drop_unrun() {
+                    break;
+                }
+                skipped += 1;
+            }
+        }
+        foundation.counters.skipped.add(skipped);
+        match around.backlog.oldest_pending() {
+            Some(pending) => readers.min(pending.before()),
+            None => readers,
+        }
+    }
+
+    /// Work without calls: purging, folding behind readers. Whether there was any.
+    pub fn tidy(&mut self, around: &Surroundings<'_>) -> bool {
+        if self.purge.is_empty() && self.doomed.is_empty() {
+            return false;
+        }
+        let before = (self.purge.len(), self.doomed.len());
+        let guard = crossbeam_epoch::pin();
+        let collected = self.collect(around);
+        self.purge.run(collected, PURGES_MAX, &mut self.retired, &guard);
+        self.retired.hand_over(&guard);
+        before != (self.purge.len(), self.doomed.len())
+    }
+
+    /// Folds every chain of every table, to give memory back; for when it is short.
+    pub fn sweep(&mut self, around: &Surroundings<'_>) {
+        let guard = crossbeam_epoch::pin();
+        let collected = self.collect(around);
+        for table in &around.foundation.definitions().tables {
+            table.for_each_record(&guard, |record| {
+                // SAFETY: the lane is the records' writer.
+                unsafe { fabius_storage::fold::fold(record, collected, table.types(), &mut self.retired) };
+            });
+        }
+        self.retired.hand_over(&guard);
+        guard.flush();
+    }
+}
+
+/// Where the outcomes of a run go: place in the run, seq, outcome.
+pub type OutcomeSink<'b> = Box<dyn FnMut(u32, Seq, Outcome) + 'b>;
+
+/// A batch in a turn.
+struct Run<'b> {
+    batch: &'b Arc<Batch>,
+    last: Seq,
+}
+
+impl<'b> Run<'b> {
+    fn intake_parts(&mut self) -> (&'b Arc<Batch>, &mut Seq) {
+        (self.batch, &mut self.last)
+    }
+}
+
+fn record(batch: &Batch, last: &mut Seq, place: u32, seq: Seq, outcome: Outcome) {
+    *last = seq;
+    if place == 0 || outcome.abort.is_some() || outcome.ticket.is_some() {
+        let mut outcomes = batch.outcomes();
+        outcomes.first_seq.get_or_insert(seq);
+        outcomes.aborts.extend(outcome.abort.map(|error| (place, error)));
+        outcomes.tickets.extend(outcome.ticket.map(|ticket| (place, ticket)));
+    }
+}
+
+/// One turn in progress.
+struct Turn<'a, 'l> {
+    around: &'a Surroundings<'a>,
+    definitions: &'a Definitions,
+    guard: &'a Guard,
+    arena: &'a Bump,
+    chunk: &'a Arc<Chunk>,
+    calls: Vec<NonNull<Deferred>>,
+    urgent: Vec<u32>,
+    variants: &'l mut Variants,
+    keys: &'l mut Keys,
+    later_searcher: &'l mut Vec<Seq>,
+    doomed: &'l mut VecDeque<Doomed>,
+    frame: Frame<'a, NowRow<'a>>,
+    substantiation: Substantiation<'a>,
+    context: NowContext<'a, 'l>,
+    committed: u64,
+    aborted: u64,
+    immediate: u64,
+    seq: Seq,
+    time_us: i64,
+}
+
+impl Turn<'_, '_> {
+    /// Runs one call's now-phase.
+    fn run(&mut self, call: &Call<'_>) -> Outcome {
+        let seq = self.seq;
+        self.seq = seq.next();
+        if let Some(first) = call.key.and_then(|key| self.keys.get(key)) {
+            return Outcome { abort: first.abort.clone(), ticket: first.ticket.clone() };
+        }
+        let ticket = call.wants_result.then(|| Arc::new(Ticket::default()));
+        let abort = self.run_program(seq, call, ticket.as_ref()).err();
+        match &abort {
+            None => self.committed += 1,
+            Some(_) => self.aborted += 1,
+        }
+        let ticket = ticket.filter(|_| abort.is_none());
+        if let Some(key) = call.key {
+            self.keys.remember(key, First { seq, abort: abort.clone(), ticket: ticket.clone() });
+        }
+        Outcome { abort, ticket }
+    }
+
+    fn run_program(&mut self, seq: Seq, call: &Call<'_>, ticket: Option<&Arc<Ticket>>) -> Result<()> {
+        let procedure = self.definitions.procedure(call.procedure)?;
+        let ranges = |parameter, field| arguments::range(&procedure.program, call.arguments, parameter, field);
+        let intervals = &mut *self.context.tools().intervals;
+        let variant = self.variants.choose(procedure, self.definitions, intervals, &ranges);
+        // SAFETY: variants live as long as the engine.
+        let code = unsafe { &(*variant.as_ptr()).now };
+        self.context.begin(seq, self.time_us);
+        // Arguments are borrowed for the call only, the frame lives for the turn: keep a copy.
+        let bytes = self.arena.alloc_slice_copy(call.arguments);
+        self.frame.start(code, bytes, self.arena)?;
+        loop {
+            match self.frame.run(code, &mut self.context, self.arena) {
+                Ok(()) => break,
+                Err(Stop::Blocked) => {
+                    // SAFETY: read from an open sticky under this epoch.
+                    unsafe { self.substantiation.substantiate(self.context.blocked_on) };
+                }
+                Err(Stop::Abort(error)) => {
+                    self.context.roll_back();
+                    return Err(error);
+                }
+                Err(Stop::Restart) => unreachable!("nothing makes a now-phase give up"),
+            }
+        }
+        self.context.commit();
+        // SAFETY: as above.
+        self.defer(seq, call, unsafe { &*variant.as_ptr() }, variant, ticket);
+        Ok(())
+    }
+
+    /// Makes a committed call a deferred one if it has left anything for later.
+    fn defer(&mut self, seq: Seq, call: &Call<'_>, variant: &Variant, pointer: NonNull<Variant>, ticket: Option<&Arc<Ticket>>) {
+        // SAFETY: the call's own versions.
+        let is_sticky = |version: &NonNull<Version>| !unsafe { version.as_ref() }.sticky().is_empty();
+        let leaves_stickies = self.context.written.iter().any(|written| is_sticky(&written.version));
+        self.doom_overwritten(seq, variant);
+        if !leaves_stickies && ticket.is_none() {
+            self.immediate += 1;
+            return;
+        }
+        let arena = self.chunk.arena();
+        let arguments = arena.alloc_slice_copy(call.arguments);
+        let values = arena.alloc_slice_fill_iter(self.context.values.iter().map(|&value| keep(value, arena)));
+        let rows = arena.alloc_slice_fill_iter(self.context.rows.iter().map(|&row| capture(row, seq, variant)));
+        let open = self.context.written.iter().map(|written| written.version).filter(is_sticky);
+        let versions = arena.alloc_slice_fill_iter(open.collect::<Vec<_>>());
+        let deferred = arena.alloc(Deferred::new(
+            seq,
+            self.time_us,
+            pointer,
+            NonNull::from(arguments),
+            NonNull::from(values),
+            NonNull::from(rows),
+            NonNull::from(&mut *versions),
+            ticket.cloned(),
+            NonNull::from(&**self.chunk),
+        ));
+        let address: *mut () = std::ptr::from_mut(deferred).cast();
+        // SAFETY: the call's own versions, not published yet.
+        versions.iter().for_each(|version| unsafe { version.as_ref() }.set_deferred(address));
+        if let Some(ticket) = ticket {
+            ticket.set_source(address);
+        }
+        let place = self.calls.len() as u32;
+        self.chunk.expect_one();
+        self.calls.push(NonNull::from(deferred));
+        for table in &variant.tables_read {
+            self.context.tools().later_reader[table.0 as usize] = seq;
+        }
+        for table in &variant.tables_searched {
+            self.later_searcher[table.0 as usize] = seq;
+        }
+        let bound = self.around.policy.chain_bound;
+        let mut is_urgent = bound <= 1;
+        for written in self.context.written.iter().filter(|written| is_sticky(&written.version)) {
+            if written.record.count_pending() >= bound {
+                written.record.reset_pending();
+                is_urgent = true;
+            }
+        }
+        if is_urgent {
+            self.urgent.push(place);
+        }
+    }
+
+    /// Finds deferred calls that this call's blind writes have made pointless (lazy evaluation,
+    /// section 4.3).
+    ///
+    /// Below a version that covers it and does not depend on it, a sticky can be read only by
+    /// snapshots of the past (they are waited for), by later-phases that captured it (it is marked
+    /// then) or that search the table (`later_searcher`), and by the call that wrote the version
+    /// above it, which is doomed first.
+    fn doom_overwritten(&mut self, seq: Seq, variant: &Variant) {
+        for written in &self.context.written {
+            let table = written.table.id().0 as usize;
+            // SAFETY: the call's own version, and the chain below, under a pinned epoch.
+            let own = unsafe { written.version.as_ref() };
+            let Some(first) = (unsafe { own.next().as_ref() }) else { continue };
+            let covers = if own.is_tombstone() { ColumnMask(u64::MAX) } else { own.columns().without(own.deltas()) };
+            let reads = variant.reads.get(table).copied().unwrap_or_default();
+            if first.sticky().is_empty() || !own.sticky().is_empty() && reads.intersects(first.columns()) {
+                continue;
+            }
+            let mut calls = Vec::new();
+            let mut at = Some(first);
+            while let Some(version) = at {
+                if version.sticky().is_empty()
+                    || !covers.covers(version.columns())
+                    || version.is_read_elsewhere()
+                    || version.seq() == seq
+                    || self.later_searcher[table] > version.seq()
+                {
+                    break;
+                }
+                // SAFETY: read from an open sticky under this epoch.
+                let deferred = unsafe { deferred_at(version.deferred()) };
+                let live = deferred.live.load(std::sync::atomic::Ordering::Relaxed) - 1;
+                deferred.live.store(live, std::sync::atomic::Ordering::Relaxed);
+                if live > 0 || deferred.ticket.is_some() || deferred.state() != State::Pending {
+                    break;
+                }
+                // SAFETY: chunks are made by `Arc`, and this one is alive while its call is pending.
+                let chunk = unsafe {
+                    Arc::increment_strong_count(deferred.chunk.as_ptr());
+                    Arc::from_raw(deferred.chunk.as_ptr().cast_const())
+                };
+                calls.push((NonNull::from(deferred), chunk));
+                // SAFETY: as above.
+                at = unsafe { version.next().as_ref() };
+            }
+            if !calls.is_empty() {
+                self.doomed.push_back(Doomed { overwritten_at: seq, calls });
+            }
+        }
+    }
+}
+
+/// Copies what a captured value refers to into the chunk.
+fn keep(value: Datum<'_>, arena: &Bump) -> Datum<'static> {
+    // SAFETY: deferred calls and what they captured live and die with the chunk's arena.
+    unsafe {
+        match value {
+            Datum::Text(text) => Datum::Text(&*std::ptr::from_ref(arena.alloc_str(text))),
+            Datum::Bytes(bytes) => Datum::Bytes(&*std::ptr::from_ref(arena.alloc_slice_copy(bytes))),
+            Datum::Null => Datum::Null,
+            Datum::Boolean(v) => Datum::Boolean(v),
+            Datum::Int(v) => Datum::Int(v),
+            Datum::Numeric(v) => Datum::Numeric(v),
+            Datum::Double(v) => Datum::Double(v),
+        }
+    }
+}
+
+/// The version at which a captured row begins for the call at `seq`, marked if the call will read
+/// stickies of others there.
+fn capture(row: NowRow<'_>, seq: Seq, variant: &Variant) -> CapturedRow {
+    let reads = variant.reads.get(row.table.0 as usize).copied().unwrap_or_default();
+    let mut version = row.record.map_or(std::ptr::null(), fabius_storage::Record::head);
+    // SAFETY: the lane reads its own chains under a pinned epoch.
+    if let Some(head) = unsafe { version.as_ref() }
+        && head.seq() != seq
+    {
+        if head.is_tombstone() {
+            // A tombstone may be purged before the call runs; a missing row means the same.
+            version = std::ptr::null();
+        } else if !head.sticky().is_empty() {
+            head.mark_read_elsewhere();
+        }
+    }
+    CapturedRow { version, table: row.table, reads }
+}
+
+/// Whether memory is so short that callers must wait for substantiation.
+pub fn is_memory_short(policy: &Policy) -> bool {
+    memory::used() > policy.memory_bytes
+}
+
+/// The error for calls that come after the database was closed.
+pub fn closed() -> Error {
+    Error::new(SqlState::SHUTDOWN, "the database is closed")
+}

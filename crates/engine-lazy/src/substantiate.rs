@@ -1,0 +1,171 @@
+//! Substantiation: running deferred calls, dependencies first, without recursion.
+//!
+//! ```text
+//! wanted: T5          stack, top on the right
+//!                     T5                     reads a sticky of T4
+//! T5 -> T4 -> T1      T5 T4                  reads a sticky of T1
+//!  \--> T2            T5 T4 T1               nothing pending: claim, run, settle, pop
+//!                     T5 T4                  nothing pending: claim, run, settle, pop
+//!                     T5 T2  ...             T5's next dependency
+//! ```
+//!
+//! (Lazy evaluation, section 3.2.) A call is claimed only when the rows its now-phase captured have no
+//! open stickies any more, so a chain of a million calls costs a million small stack entries, not
+//! frames. A read that the now-phase could not foresee may still meet a sticky: then the run is
+//! suspended with its frame, and resumed.
+//!
+//! Waiting for a call that another worker runs cannot deadlock: whoever waits, waits for a call with a
+//! smaller seq than anything it holds itself.
+
+use crate::deferred::{Deferred, State};
+use crate::later::{LaterContext, broken_promise};
+use crate::now::deferred_at;
+use bumpalo::Bump;
+use crossbeam_epoch::Guard;
+use crossbeam_utils::Backoff;
+use fabius_engine::Definitions;
+use fabius_program::context::Stop;
+use fabius_program::execute::Frame;
+use fabius_storage::chain;
+
+/// One entry of the stack.
+enum Entry<'a> {
+    /// Not claimed yet; rows before this one are known to have no open stickies.
+    Wanted { deferred: &'a Deferred, next_row: usize },
+    /// Claimed and run up to a sticky.
+    Suspended { deferred: &'a Deferred, frame: Box<Frame<'a, crate::later::LaterRow>>, context: Box<LaterContext<'a>> },
+}
+
+/// A worker's tools for one stretch of substantiation under one pinned epoch.
+pub struct Substantiation<'a> {
+    definitions: &'a Definitions,
+    guard: &'a Guard,
+    arena: &'a Bump,
+    stack: Vec<Entry<'a>>,
+    frame: Option<Box<Frame<'a, crate::later::LaterRow>>>,
+    /// Calls run.
+    pub run: u64,
+}
+
+impl<'a> Substantiation<'a> {
+    /// Tools for calls whose definitions are all in `definitions`.
+    pub fn new(definitions: &'a Definitions, guard: &'a Guard, arena: &'a Bump) -> Substantiation<'a> {
+        Substantiation { definitions, guard, arena, stack: Vec::new(), frame: None, run: 0 }
+    }
+
+    /// Returns when the call at this address is done or dropped.
+    ///
+    /// # Safety
+    /// The address was read, under this epoch or a chunk's own reference, from an open sticky, a
+    /// ticket or a chunk.
+    pub unsafe fn substantiate(&mut self, address: *mut ()) {
+        // SAFETY: the caller's promise.
+        let deferred = unsafe { deferred_at(address) };
+        if matches!(deferred.state(), State::Done | State::Dropped) {
+            return;
+        }
+        let bottom = self.stack.len();
+        self.stack.push(Entry::Wanted { deferred, next_row: 0 });
+        while self.stack.len() > bottom {
+            self.step();
+        }
+    }
+
+    /// Takes the top of the stack one step further.
+    fn step(&mut self) {
+        let Some(top) = self.stack.last_mut() else { return };
+        if let Entry::Wanted { deferred, next_row } = top {
+            let deferred = *deferred;
+            match deferred.state() {
+                State::Done | State::Dropped => {
+                    self.stack.pop();
+                    return;
+                }
+                State::Running => {
+                    self.stack.pop();
+                    wait_for(deferred);
+                    return;
+                }
+                State::Pending => {}
+            }
+            let own = std::ptr::from_ref(deferred).cast_mut().cast();
+            // SAFETY: captured rows live in the chunk; captured versions outlive their call.
+            let rows = unsafe { deferred.rows.as_ref() };
+            while let Some(row) = rows.get(*next_row) {
+                // SAFETY: as above; the epoch is pinned.
+                match unsafe { chain::first_pending(row.version, row.reads, own) } {
+                    Some(address) => {
+                        // SAFETY: read from an open sticky under this epoch.
+                        let deferred = unsafe { deferred_at(address) };
+                        self.stack.push(Entry::Wanted { deferred, next_row: 0 });
+                        return;
+                    }
+                    None => *next_row += 1,
+                }
+            }
+            if !deferred.claim() {
+                return;
+            }
+            let mut frame = self.frame.take().unwrap_or_default();
+            let context = Box::new(LaterContext::new(self.definitions, self.guard, deferred));
+            // SAFETY: variants live as long as the engine, arguments as long as the chunk.
+            let (code, arguments) = unsafe { (code_of(deferred), deferred.arguments.as_ref()) };
+            frame.start(code, arguments, self.arena).expect("a promised call has well-formed arguments");
+            self.stack.pop();
+            self.advance(deferred, frame, context);
+        } else if let Some(Entry::Suspended { deferred, frame, context }) = self.stack.pop() {
+            self.advance(deferred, frame, context);
+        }
+    }
+
+    /// Runs a claimed call to its end, or to a sticky.
+    fn advance(
+        &mut self,
+        deferred: &'a Deferred,
+        mut frame: Box<Frame<'a, crate::later::LaterRow>>,
+        mut context: Box<LaterContext<'a>>,
+    ) {
+        // SAFETY: variants live as long as the engine.
+        let code = unsafe { code_of(deferred) };
+        match frame.run(code, &mut *context, self.arena) {
+            Ok(()) => {
+                if let Some(ticket) = &deferred.ticket {
+                    ticket.fulfil(Ok(frame.results(code)));
+                }
+                deferred.settle();
+                self.run += 1;
+                self.frame = Some(frame);
+            }
+            Err(Stop::Blocked) => {
+                // SAFETY: read from an open sticky under this epoch.
+                let wanted = unsafe { deferred_at(context.blocked_on) };
+                self.stack.push(Entry::Suspended { deferred, frame, context });
+                self.stack.push(Entry::Wanted { deferred: wanted, next_row: 0 });
+            }
+            Err(Stop::Abort(error)) => {
+                // SAFETY: as above.
+                let program = unsafe { &deferred.variant.as_ref().procedure.program.name };
+                panic!("{:?}", broken_promise(deferred, program, &error));
+            }
+            Err(Stop::Restart) => unreachable!("a later-phase has nothing to give up"),
+        }
+    }
+}
+
+/// The later-phase code of a call.
+///
+/// # Safety
+/// The engine, which owns the variants, outlives the result.
+unsafe fn code_of<'a>(deferred: &Deferred) -> &'a fabius_program::compile::Code {
+    // SAFETY: the caller's promise.
+    let variant = unsafe { &*deferred.variant.as_ptr() };
+    if deferred.ticket.is_some() { &variant.later_with_results } else { &variant.later }
+}
+
+/// Waits until a call that another worker runs is done.
+fn wait_for(deferred: &Deferred) {
+    let backoff = Backoff::new();
+    while deferred.state() == State::Running {
+        backoff.snooze();
+    }
+}

@@ -1,0 +1,130 @@
+//! A view of the rows at one seq, for programs that write nothing.
+//!
+//! Every multiversion engine reads the same way; what differs is what to do about a sticky: the
+//! engine that left it there computes it (see [`SnapshotContext::blocked_on`]), others never meet one.
+
+use crate::{Definitions, random::CallRandom};
+use crossbeam_epoch::Guard;
+use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
+use fabius_storage::{Cell, TableScan, Version, chain, table::Range};
+use fabius_value::{ColumnId, Datum, IndexId, Key, Seq, TableId};
+
+/// A scan at one seq.
+pub struct SnapshotScan<'a> {
+    scan: TableScan<'a>,
+    index: Option<IndexId>,
+    table: TableId,
+}
+
+/// The context of a program that reads at one seq. The caller holds a snapshot at that seq.
+pub struct SnapshotContext<'a> {
+    definitions: &'a Definitions,
+    guard: &'a Guard,
+    seq: Seq,
+    time_us: i64,
+    random: CallRandom,
+    key: Key,
+    /// What the sticky that ended the last step belongs to.
+    pub blocked_on: *mut (),
+}
+
+impl<'a> SnapshotContext<'a> {
+    /// A context at `seq`.
+    pub fn new(definitions: &'a Definitions, guard: &'a Guard, seq: Seq, time_us: i64) -> SnapshotContext<'a> {
+        SnapshotContext {
+            definitions,
+            guard,
+            seq,
+            time_us,
+            random: CallRandom::new(seq),
+            key: Key::new(),
+            blocked_on: std::ptr::null_mut(),
+        }
+    }
+}
+
+impl<'a> Context<'a> for SnapshotContext<'a> {
+    type Row = *const Version;
+    type Scan = SnapshotScan<'a>;
+
+    fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<*const Version, Stop> {
+        let table = self.definitions.table(table);
+        table.encode_key(key, &mut self.key)?;
+        let record = table.find(&self.key, self.guard);
+        // SAFETY: the epoch is pinned during 'a.
+        Ok(record.map_or(std::ptr::null(), |record| unsafe { record.visible(self.seq) }))
+    }
+
+    fn exists(&mut self, _: TableId, row: *const Version) -> Result<bool, Stop> {
+        // SAFETY: as above.
+        Ok(unsafe { chain::is_present(row) })
+    }
+
+    #[inline]
+    fn read(&mut self, table: TableId, row: *const Version, column: ColumnId) -> Result<Datum<'a>, Stop> {
+        let data_type = self.definitions.table(table).types()[column.0 as usize];
+        // SAFETY: as above; the snapshot keeps what is visible at its seq.
+        match unsafe { chain::read(row, column, data_type, std::ptr::null_mut()) } {
+            Cell::Value(value) => Ok(value),
+            Cell::Pending(source) => {
+                self.blocked_on = source;
+                Err(Stop::Blocked)
+            }
+            Cell::Absent => Ok(Datum::Null),
+        }
+    }
+
+    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<SnapshotScan<'a>, Stop> {
+        let ScanRange { table, index, equal, lower, upper, descending, .. } = range;
+        let scan =
+            self.definitions.table(table).scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
+        Ok(SnapshotScan { scan, index, table })
+    }
+
+    fn scan_next(&mut self, scan: &mut SnapshotScan<'a>) -> Result<Option<*const Version>, Stop> {
+        let table = self.definitions.table(scan.table);
+        loop {
+            let (record, entry) = match scan.index {
+                None => (scan.scan.next_record(), None),
+                Some(index) => match scan.scan.next_entry() {
+                    Some((record, key)) => (Some(record), Some((index, key))),
+                    None => (None, None),
+                },
+            };
+            let Some(record) = record else { return Ok(None) };
+            // SAFETY: as above; indexed columns are never stickies.
+            unsafe {
+                let version = record.visible(self.seq);
+                if chain::is_present(version)
+                    && entry.is_none_or(|(index, key)| table.entry_is_current(index, &key, version))
+                {
+                    return Ok(Some(version));
+                }
+            }
+        }
+    }
+
+    fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<*const Version, Stop> {
+        unreachable!("a program that writes nothing")
+    }
+
+    fn update(&mut self, _: TableId, _: *const Version, _: WriteSet<'_, 'a>) -> Result<(), Stop> {
+        unreachable!("a program that writes nothing")
+    }
+
+    fn delete(&mut self, _: TableId, _: *const Version) -> Result<(), Stop> {
+        unreachable!("a program that writes nothing")
+    }
+
+    fn now(&self) -> i64 {
+        self.time_us
+    }
+
+    fn random(&mut self) -> f64 {
+        self.random.next()
+    }
+
+    fn is_missing(&self, row: *const Version) -> bool {
+        row.is_null()
+    }
+}

@@ -1,0 +1,436 @@
+//! Runs compiled code over a context.
+//!
+//! A [`Frame`] is one run's state: registers, row handles, lists, open scans, and the place in the
+//! code. Starting one decodes the call's arguments into it; running it goes on until the code ends,
+//! aborts, or the context cannot answer yet:
+//!
+//! ```text
+//! frame.start(&code, arguments, &arena)?;
+//! loop {
+//!     match run(&mut frame, &code, &mut context, &arena) {
+//!         Ok(()) => break frame.results(&code),
+//!         Err(Stop::Blocked) => compute_what_the_context_lacks(),   // then repeat the request
+//!         Err(other) => return Err(other),
+//!     }
+//! }
+//! ```
+//!
+//! A frame that is suspended owns all its state, so any number can wait at once. Text and bytes are
+//! borrowed: from the arguments, from the context, or from the arena, all for `'a`. A frame's
+//! buffers are kept from run to run, and [`recycle`](Frame::recycle) carries them over to the next
+//! arena; no instruction allocates other than in the arena, and lists in their buffers.
+//!
+//! Invariant: an instruction that blocks has changed nothing, so the place is all there is to resume.
+
+use crate::abort;
+use crate::arguments::{ArgumentReader, check_size, in_parameter, list_value};
+use crate::compile::Code;
+use crate::compile::code::{Mention, ParameterPlace, ResultPlan};
+use crate::compile::instruction::{Instruction, Register, Truth};
+use crate::context::{Context, DeltaOperator, ScanRange, Stop, WriteSet};
+use crate::operation::aggregate;
+use bumpalo::Bump;
+use fabius_value::{ColumnId, Datum, Error, Result, Value};
+
+/// The state of one run over a context with rows `R` and scans `S`.
+#[derive(Debug)]
+pub struct Frame<'a, R, S> {
+    registers: Vec<Datum<'a>>,
+    rows: Vec<R>,
+    lists: Vec<Vec<Datum<'a>>>,
+    scans: Vec<S>,
+    /// The next instruction.
+    at: u32,
+}
+
+/// The frame for runs over a context.
+pub type FrameFor<'a, C> = Frame<'a, <C as Context<'a>>::Row, <C as Context<'a>>::Scan>;
+
+impl<R, S> Default for Frame<'_, R, S> {
+    fn default() -> Self {
+        Frame { registers: Vec::new(), rows: Vec::new(), lists: Vec::new(), scans: Vec::new(), at: 0 }
+    }
+}
+
+impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
+    /// A frame without buffers.
+    pub fn new() -> Self {
+        Frame::default()
+    }
+
+    /// Begins a run of `code` with a call's encoded arguments.
+    ///
+    /// # Errors
+    /// Those of [`arguments::decode`](crate::arguments::decode).
+    pub fn start(&mut self, code: &Code, arguments: &'a [u8], arena: &'a Bump) -> Result<()> {
+        self.at = 0;
+        self.scans.clear();
+        // What an earlier run left in the registers does no harm: code writes before it reads.
+        if self.registers.len() < code.register_count {
+            self.registers.resize(code.register_count, Datum::Null);
+        }
+        if self.rows.len() < code.row_count {
+            self.rows.resize(code.row_count, R::default());
+        }
+        if self.lists.len() < code.list_count {
+            self.lists.resize_with(code.list_count, Vec::new);
+        }
+        self.lists[..code.list_count].iter_mut().for_each(Vec::clear);
+        for (register, datum) in &code.constants.scalars {
+            self.registers[usize::from(register.0)] = *datum;
+        }
+        for (register, text) in &code.constants.texts {
+            self.registers[usize::from(register.0)] = Datum::Text(arena.alloc_str(text));
+        }
+        for (register, bytes) in &code.constants.bytes {
+            self.registers[usize::from(register.0)] = Datum::Bytes(arena.alloc_slice_copy(bytes));
+        }
+        check_size(arguments)?;
+        let mut reader = ArgumentReader::new(arguments);
+        for parameter in &code.parameters {
+            match &parameter.place {
+                ParameterPlace::Scalar(scalar, place) => match (reader.scalar(*scalar), place) {
+                    (Ok(datum), Some(register)) => self.registers[usize::from(register.0)] = datum,
+                    (Ok(_), None) => {}
+                    (Err(error), _) => return Err(in_parameter(error, &parameter.name)),
+                },
+                ParameterPlace::List(fields, place) => {
+                    let mut unused = Vec::new();
+                    let values = match place {
+                        Some(list) => &mut self.lists[usize::from(list.0)],
+                        None => &mut unused,
+                    };
+                    reader.list(fields, values).map_err(|error| in_parameter(error, &parameter.name))?;
+                }
+            }
+        }
+        reader.finish()
+    }
+
+    /// The program's results after a run that ended well; `None` if the code does not compute them.
+    pub fn results(&self, code: &Code) -> Option<Vec<Value>> {
+        let value = |plan: &ResultPlan| match plan {
+            ResultPlan::Scalar(register, data_type) => {
+                self.registers[usize::from(register.0)].to_value(*data_type)
+            }
+            ResultPlan::List(list, fields) => list_value(fields, &self.lists[usize::from(list.0)]),
+        };
+        code.results.as_ref().map(|plans| plans.iter().map(value).collect())
+    }
+
+    /// An empty frame with this one's buffers, for runs over another arena.
+    pub fn recycle<'b, Q, T>(self) -> Frame<'b, Q, T> {
+        Frame {
+            registers: emptied(self.registers),
+            rows: emptied(self.rows),
+            lists: self.lists.into_iter().map(emptied).collect(),
+            scans: emptied(self.scans),
+            at: 0,
+        }
+    }
+}
+
+/// The vector's buffer as one of another type (the standard library collects in place if the layouts
+/// are alike).
+fn emptied<T, U>(mut vector: Vec<T>) -> Vec<U> {
+    vector.clear();
+    vector.into_iter().map(|_| unreachable!("the vector is empty")).collect()
+}
+
+/// Runs a frame until its code ends.
+///
+/// # Errors
+/// [`Stop::Abort`] with the line of the step; [`Stop::Blocked`] and [`Stop::Restart`] as the context
+/// gave them. After `Blocked`, running the frame again repeats the request that blocked.
+pub fn run<'a, C: Context<'a>>(
+    frame: &mut FrameFor<'a, C>,
+    code: &Code,
+    context: &mut C,
+    arena: &'a Bump,
+) -> Result<(), Stop> {
+    let mut at = frame.at as usize;
+    let outcome = go(frame, code, context, arena, &mut at);
+    frame.at = at as u32;
+    outcome.map_err(|stop| match stop {
+        Stop::Abort(error) => Stop::Abort(abort::at_line(error, code.lines[at])),
+        other => other,
+    })
+}
+
+fn go<'a, C: Context<'a>>(
+    frame: &mut FrameFor<'a, C>,
+    code: &Code,
+    context: &mut C,
+    arena: &'a Bump,
+    place: &mut usize,
+) -> Result<(), Stop> {
+    let Frame { registers, rows, lists, scans, .. } = frame;
+    let registers = &mut registers[..code.register_count];
+    let instructions = code.instructions.as_slice();
+
+    macro_rules! get {
+        ($register:expr) => {
+            registers[usize::from($register.0)]
+        };
+    }
+    macro_rules! row {
+        ($row:expr) => {
+            rows[usize::from($row.0)]
+        };
+    }
+    macro_rules! jump {
+        ($target:expr) => {{
+            *place = $target.0 as usize;
+            continue;
+        }};
+    }
+
+    loop {
+        match instructions[*place] {
+            Instruction::Move { to, from } => get!(to) = get!(from),
+            Instruction::Binary { operation, to, left, right } => {
+                get!(to) = operation.apply(get!(left), get!(right), arena)?;
+            }
+            Instruction::Unary { operation, to, from } => get!(to) = operation.apply(get!(from))?,
+            Instruction::Cast { cast, to, from } => {
+                get!(to) = code.casts[usize::from(cast)].apply(get!(from), arena)?;
+            }
+            Instruction::Function { operation, to, first, count } => {
+                get!(to) = operation.apply(&registers[block(first, count.into())], arena)?;
+            }
+            Instruction::Aggregate { plan, to, list } => {
+                let plan = &code.aggregates[usize::from(plan)];
+                let values = lists[usize::from(list.0)].iter();
+                let values = values.skip(plan.field.into()).step_by(plan.width.into()).copied();
+                get!(to) = aggregate(plan.aggregate, plan.field_type, plan.result_type, values, arena)?;
+            }
+            Instruction::Element { to, list, index, field, width } => {
+                get!(to) = element(&lists[usize::from(list.0)], get!(index), field, width);
+            }
+            Instruction::Now { to } => get!(to) = Datum::Int(context.now()),
+            Instruction::Random { to } => get!(to) = Datum::Double(context.random()),
+
+            Instruction::Jump { target } => jump!(target),
+            Instruction::JumpCompare { comparison, when, left, right, target } => {
+                if (comparison.holds(get!(left), get!(right)) == Some(true)) == when {
+                    jump!(target);
+                }
+            }
+            Instruction::JumpTruth { truth, condition, target } => {
+                let condition = get!(condition);
+                let taken = match truth {
+                    Truth::True => condition == Datum::Boolean(true),
+                    Truth::NotTrue => condition != Datum::Boolean(true),
+                    Truth::False => condition == Datum::Boolean(false),
+                    Truth::NotFalse => condition != Datum::Boolean(false),
+                };
+                if taken {
+                    jump!(target);
+                }
+            }
+            Instruction::JumpNull { when, value, target } => {
+                if get!(value).is_null() == when {
+                    jump!(target);
+                }
+            }
+            Instruction::CheckNotNull { value, column } => {
+                if get!(value).is_null() {
+                    let (table, column) = &code.columns[usize::from(column)];
+                    return Err(abort::null_in_column(table, column).into());
+                }
+            }
+            Instruction::Fail { failure } => return Err(failed(code, failure, registers, lists).into()),
+            Instruction::RangeStart { next, last, target } => {
+                if get!(next).is_null() || get!(last).is_null() {
+                    jump!(target);
+                }
+            }
+            Instruction::RangeNext { to, next, last, target } => {
+                let (now, end) = (get!(next).int(), get!(last).int());
+                if now > end {
+                    jump!(target);
+                }
+                get!(to) = Datum::Int(now);
+                match now.checked_add(1) {
+                    Some(after) => get!(next) = Datum::Int(after),
+                    // Nothing comes after the highest number: an empty range is left.
+                    None => get!(last) = Datum::Int(i64::MIN),
+                }
+            }
+            Instruction::ListNext { list, cursor, fields, target } => {
+                let fields = &code.list_fields[usize::from(fields)];
+                let start = get!(cursor).int() as usize;
+                let Some(values) = lists[usize::from(list.0)].get(start..start + fields.len()) else {
+                    jump!(target);
+                };
+                for (field, value) in fields.iter().zip(values) {
+                    get!(field) = *value;
+                }
+                get!(cursor) = Datum::Int((start + fields.len()) as i64);
+            }
+            Instruction::Clear { list } => lists[usize::from(list.0)].clear(),
+            Instruction::Append { list, first, count } => {
+                lists[usize::from(list.0)].extend_from_slice(&registers[block(first, count.into())]);
+            }
+
+            Instruction::Locate { row, key, count, table } => {
+                let key = &registers[block(key, count.into())];
+                row!(row) = if key.iter().any(|datum| datum.is_null()) {
+                    C::Row::default()
+                } else {
+                    context.locate(table, key)?
+                };
+            }
+            Instruction::RequireRow { row, failure, table } => {
+                if !there(context, table, row!(row))? {
+                    return Err(missing(code, failure, registers).into());
+                }
+            }
+            Instruction::Exists { to, row, table } => {
+                get!(to) = Datum::Boolean(there(context, table, row!(row))?);
+            }
+            Instruction::Read { column, to, row, table } => {
+                get!(to) = context.read(table, row!(row), column)?;
+            }
+            Instruction::ReadIfThere { column, to, row, table } => {
+                get!(to) = if there(context, table, row!(row))? {
+                    context.read(table, row!(row), column)?
+                } else {
+                    Datum::Null
+                };
+            }
+            Instruction::LimitStart { limit } => match get!(limit) {
+                Datum::Null => get!(limit) = Datum::Int(i64::MAX),
+                given if given.int() < 0 => return Err(abort::negative_limit(given.int()).into()),
+                _ => {}
+            },
+            Instruction::LimitCheck { limit, target } => {
+                if get!(limit).int() == 0 {
+                    jump!(target);
+                }
+            }
+            Instruction::LimitTake { limit } => get!(limit) = Datum::Int(get!(limit).int() - 1),
+            Instruction::ScanOpen { scan, target } => {
+                let plan = &code.scans[usize::from(scan)];
+                let equal = &registers[block(plan.equal, plan.equal_count.into())];
+                let bound = |bound: (Register, bool)| (get!(bound.0), bound.1);
+                let (lower, upper) = (plan.lower.map(bound), plan.upper.map(bound));
+                let mut bounds =
+                    equal.iter().copied().chain([lower, upper].into_iter().flatten().map(|b| b.0));
+                if bounds.any(Datum::is_null) {
+                    jump!(target);
+                }
+                let hint = plan.limit_hint.map(|limit| get!(limit).int()).filter(|limit| *limit != i64::MAX);
+                scans.push(context.scan_open(ScanRange {
+                    table: plan.table,
+                    index: plan.index,
+                    equal,
+                    lower,
+                    upper,
+                    descending: plan.descending,
+                    limit_hint: hint.map(i64::unsigned_abs),
+                })?);
+            }
+            Instruction::ScanNext { row, target } => {
+                let scan = scans.last_mut().expect("a scan is open");
+                match context.scan_next(scan)? {
+                    Some(found) => row!(row) = found,
+                    None => jump!(target),
+                }
+            }
+            Instruction::ScanClose => {
+                scans.pop();
+            }
+            Instruction::Insert { row, write, table } => {
+                row!(row) = context.insert(table, write_set(code, write, registers, arena))?;
+            }
+            Instruction::Update { row, write, table } => {
+                context.update(table, row!(row), write_set(code, write, registers, arena))?;
+            }
+            Instruction::Delete { row, table } => context.delete(table, row!(row))?,
+
+            Instruction::Fill { row, write, table } => {
+                context.fill(table, row!(row), write_set(code, write, registers, arena))?;
+            }
+            Instruction::Capture { value } => context.capture(get!(value)),
+            Instruction::CaptureRow { row } => context.capture_row(row!(row)),
+            Instruction::CaptureEnd => context.capture_row(C::Row::default()),
+            Instruction::Restore { to } => get!(to) = context.restore(),
+            Instruction::RestoreRow { row } => row!(row) = context.restore_row(),
+            Instruction::ReplayNext { row, target } => {
+                row!(row) = context.restore_row();
+                if context.is_missing(row!(row)) {
+                    jump!(target);
+                }
+            }
+            Instruction::Done => return Ok(()),
+        }
+        *place += 1;
+    }
+}
+
+#[inline]
+fn block(first: Register, count: usize) -> std::ops::Range<usize> {
+    usize::from(first.0)..usize::from(first.0) + count
+}
+
+/// Whether a row is there. A handle that is known to be missing is not asked about.
+#[inline]
+fn there<'a, C: Context<'a>>(
+    context: &mut C,
+    table: fabius_value::TableId,
+    row: C::Row,
+) -> Result<bool, Stop> {
+    if context.is_missing(row) { Ok(false) } else { context.exists(table, row) }
+}
+
+#[inline]
+fn write_set<'r, 'a>(
+    code: &Code,
+    write: u16,
+    registers: &'r [Datum<'a>],
+    arena: &'a Bump,
+) -> WriteSet<'r, 'a> {
+    let plan = &code.writes[usize::from(write)];
+    let values = block(plan.first, plan.columns.len());
+    let deltas: &[(ColumnId, DeltaOperator, Datum<'a>)] = if plan.deltas.is_empty() {
+        &[]
+    } else {
+        let operands = &registers[values.end..values.end + plan.deltas.len()];
+        let deltas = plan.deltas.iter().zip(operands).map(|((column, op), operand)| (*column, *op, *operand));
+        arena.alloc_slice_fill_iter(deltas)
+    };
+    WriteSet { columns: plan.columns, values: &registers[values], deltas, sticky: plan.sticky }
+}
+
+/// A field of the list's element at a 1-based index.
+pub(crate) fn element<'a>(list: &[Datum<'a>], index: Datum<'a>, field: u16, width: u16) -> Datum<'a> {
+    let Datum::Int(index) = index else { return Datum::Null };
+    let element = usize::try_from(index).ok().and_then(|index| index.checked_sub(1));
+    let place = element.and_then(|element| element.checked_mul(width.into()));
+    place.and_then(|place| list.get(place + usize::from(field))).copied().unwrap_or_default()
+}
+
+#[cold]
+fn failed(code: &Code, failure: u16, registers: &[Datum<'_>], lists: &[Vec<Datum<'_>>]) -> Error {
+    let failure = &code.failures[usize::from(failure)];
+    let mentioned = failure.mentioned.iter().map(|mention| match mention {
+        Mention::Scalar { name, data_type, register } => {
+            (name.as_str(), registers[usize::from(register.0)].to_value(*data_type))
+        }
+        Mention::List { name, fields, list } => {
+            (name.as_str(), list_value(fields, &lists[usize::from(list.0)]))
+        }
+    });
+    abort::require(&failure.message, mentioned)
+}
+
+#[cold]
+fn missing(code: &Code, failure: u16, registers: &[Datum<'_>]) -> Error {
+    let missing = &code.missing_rows[usize::from(failure)];
+    let key = missing.key.as_ref().map(|(first, types)| {
+        let values = &registers[block(*first, types.len())];
+        values.iter().zip(types).map(|(datum, data_type)| datum.to_value(*data_type)).collect()
+    });
+    abort::no_such_row(&missing.table, key)
+}
