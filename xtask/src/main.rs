@@ -1,2 +1,62 @@
-//! The front door for development.
-fn main() {}
+//! The front door for development: `cargo xtask tidy | test | bench | figures`.
+//!
+//! Every command is a sequence of ordinary cargo commands, printed before they run, so that each can
+//! be repeated alone. This crate uses none of the crates it checks: a broken crate cannot break it.
+
+mod cargo;
+mod measure;
+mod test;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The front door for development")]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Check what the compiler does not: floors, module docs, names, sizes, paths in docs, format, lints
+    Tidy {
+        /// Only the checks that need no compilation (about a second)
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Run tidy and every test; on a fresh machine too
+    Test {
+        /// Run the long campaigns (hours) instead of their short forms
+        #[arg(long)]
+        long: bool,
+    },
+    /// Run `fabius bench` from a release build
+    Bench {
+        /// Passed on; `list` shows what there is
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<String>,
+    },
+    /// Reproduce figures of the papers, one after another
+    Figures {
+        /// Which figures; all that `fabius bench list` names if none is given
+        ids: Vec<String>,
+        /// Within 60 seconds each, on smaller data
+        #[arg(long)]
+        quick: bool,
+        /// Where tables, plots and measurements go
+        #[arg(long, value_name = "DIR", default_value = "target/figures")]
+        out: String,
+    },
+}
+
+fn main() -> ExitCode {
+    let succeeded = match CommandLine::parse().command {
+        Command::Tidy { quick } => tidy::run(quick, tidy::Missing::Fails),
+        Command::Test { long } => test::run(long),
+        Command::Bench { arguments } => measure::bench(&arguments),
+        Command::Figures { ids, quick, out } => measure::figures(&ids, quick, &out),
+    };
+    if succeeded { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

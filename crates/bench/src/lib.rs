@@ -1,1 +1,36 @@
 //! Workloads, measurements and the papers' figures.
+//!
+//! ```text
+//! workload --load--> target (a database and what was done to it) --closed or open loop--> measured
+//!    |                                                                                       |
+//!    settings                                                        report: table, JSON, figures
+//! ```
+//!
+//! | to add | write | and name it in |
+//! |---|---|---|
+//! | a workload | one file in `workloads` | [`workload::WORKLOADS`] |
+//! | a figure | one file in `figures` | [`figure::FIGURES`] |
+//!
+//! Everything runs in one process on a given number of threads: making the calls, now-phases and
+//! deferred work share them. This crate is *not* responsible for the command line, which is the
+//! `fabius` program's, nor for what engines do inside.
+
+pub mod chart;
+pub mod claim;
+pub mod closed_loop;
+pub mod figure;
+pub mod figures;
+pub mod history;
+pub mod interrupt;
+pub mod loader;
+pub mod machine;
+pub mod measured;
+pub mod open_loop;
+pub mod recorder;
+pub mod run;
+pub mod settings;
+pub mod table;
+pub mod target;
+pub mod workload;
+pub mod workloads;
+pub mod zipf;

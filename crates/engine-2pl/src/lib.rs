@@ -1,1 +1,5 @@
-//! Strict two-phase locking with wound-wait, the eager engine to compare with.
+//! Eager strict two-phase locking with wound-wait: the conventional engine.
+
+pub mod engine;
+
+pub use engine::LockingEngine;

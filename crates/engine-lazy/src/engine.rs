@@ -10,8 +10,8 @@ use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Ticket};
-use fabius_program::context::{Context, ScanRange, Stop};
-use fabius_program::execute::Frame;
+use fabius_program::context::Stop;
+use fabius_program::execute::{FrameFor, run};
 use fabius_storage::{Cell, chain};
 use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
 use parking_lot::{Mutex, RwLock};
@@ -245,17 +245,17 @@ impl Engine for LazyEngine {
         let mut tools = Substantiation::new(&definitions, &guard, &arena);
         let mut context =
             SnapshotContext::new(&definitions, &guard, snapshot.seq(), self.foundation.clock.now_us());
-        let mut frame = Frame::default();
+        let mut frame = FrameFor::<SnapshotContext<'_>>::default();
         frame.start(&procedure.whole, arguments, &arena)?;
         let outcome = LazyEngine::run_at(&mut tools, &mut context, |context| {
-            frame.run(&procedure.whole, context, &arena)
+            run(&mut frame, &procedure.whole, context, &arena)
         });
         self.foundation.counters.substantiated.add(tools.run);
         self.foundation.wait_durable(snapshot.seq())?;
         match outcome {
             Ok(()) => {
                 self.foundation.counters.committed.add(1);
-                Ok(frame.results(&procedure.whole))
+                Ok(frame.results(&procedure.whole).unwrap_or_default())
             }
             Err(error) => {
                 self.foundation.counters.aborted.add(1);

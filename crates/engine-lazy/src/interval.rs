@@ -46,7 +46,7 @@ impl Intervals {
         }
     }
 
-    /// Changes whenever assumptions have: proofs made under another version are void.
+    /// Changes whenever a column has gone beyond what was assumed of it.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -54,6 +54,11 @@ impl Intervals {
     /// What proofs may assume of a column.
     pub fn assumed(&self, table: TableId, column: ColumnId) -> Option<Interval> {
         self.tables[table.0 as usize][column.0 as usize].map(|column| column.assumed)
+    }
+
+    /// What values a column has had so far.
+    pub fn current(&self, table: TableId, column: ColumnId) -> Option<Interval> {
+        self.tables[table.0 as usize][column.0 as usize].map(|column| column.current)
     }
 
     /// Notes values that are stored.

@@ -20,13 +20,11 @@ use crate::policy::Policy;
 use crate::substantiate::Substantiation;
 use crate::variant::{Variant, Variants};
 use bumpalo::Bump;
-use crossbeam_epoch::Guard;
 use fabius_engine::entry::{self, Call};
 use fabius_engine::idempotency::{First, Keys};
 use fabius_engine::{Batch, Definitions, Foundation, Ticket};
-use fabius_program::arguments;
 use fabius_program::context::Stop;
-use fabius_program::execute::Frame;
+use fabius_program::execute::{FrameFor, run};
 use fabius_storage::fold::Retired;
 use fabius_storage::purge::Purge;
 use fabius_storage::{Version, memory};
@@ -166,38 +164,33 @@ impl Lane {
         let mut arena = std::mem::take(&mut self.arena);
         arena.reset();
         let chunk = Chunk::new();
+        let mut context = NowContext::new(
+            &definitions,
+            &guard,
+            Tools {
+                retired: &mut self.retired,
+                purge: &mut self.purge,
+                later_reader: &mut self.later_reader,
+                intervals: &mut self.intervals,
+                collected,
+                turn: self.next_seq,
+                merged: 0,
+            },
+        );
         let mut turn = Turn {
             around,
             definitions: &definitions,
-            guard: &guard,
             arena: &arena,
             chunk: &chunk,
-            calls: Vec::new(),
-            urgent: Vec::new(),
             variants: &mut self.variants,
             keys: &mut self.keys,
             later_searcher: &mut self.later_searcher,
             doomed: &mut self.doomed,
-            frame: Frame::default(),
+            context: &mut context,
+            frame: FrameFor::<NowContext<'_, '_>>::default(),
             substantiation: Substantiation::new(&definitions, &guard, &arena),
-            committed: 0,
-            aborted: 0,
-            immediate: 0,
-            seq: self.next_seq,
+            left: Left { seq: self.next_seq, ..Left::default() },
             time_us,
-            context: NowContext::new(
-                &definitions,
-                &guard,
-                Tools {
-                    retired: &mut self.retired,
-                    purge: &mut self.purge,
-                    later_reader: &mut self.later_reader,
-                    intervals: &mut self.intervals,
-                    collected,
-                    turn: self.next_seq,
-                    merged: 0,
-                },
-            ),
         };
         while let Some((mut calls, mut sink)) = next_run() {
             let mut place = 0;
@@ -205,26 +198,26 @@ impl Lane {
                 let Some(call) = entry::take_call(&mut calls) else {
                     unreachable!("batches are encoded by their builder, and replayed ones are checked before")
                 };
-                let seq = turn.seq;
+                let seq = turn.left.seq;
                 let outcome = turn.run(&call);
                 sink(place, seq, outcome);
                 place += 1;
             }
         }
-        let Turn { calls, urgent, seq, committed, aborted, immediate, mut context, substantiation, .. } = turn;
+        let left = turn.end();
         let counters = &foundation.counters;
-        counters.committed.add(committed);
-        counters.aborted.add(aborted);
-        counters.immediate.add(immediate);
+        counters.committed.add(left.committed);
+        counters.aborted.add(left.aborted);
+        counters.immediate.add(left.immediate);
         counters.merged.add(context.tools().merged);
-        counters.substantiated.add(substantiation.run);
-        drop((context, substantiation));
-        self.next_seq = seq;
-        if !calls.is_empty() {
-            chunk.close(calls);
-            around.backlog.push(chunk, &urgent);
+        counters.substantiated.add(left.substantiated);
+        drop(context);
+        self.next_seq = left.seq;
+        if !left.calls.is_empty() {
+            chunk.close(left.calls);
+            around.backlog.push(chunk, &left.urgent);
         }
-        foundation.set_promised(Seq(seq.0 - 1));
+        foundation.set_promised(left.seq.before());
         self.retired.hand_over(&guard);
         self.arena = arena;
     }
@@ -305,42 +298,53 @@ fn record(batch: &Batch, last: &mut Seq, place: u32, seq: Seq, outcome: Outcome)
     }
 }
 
-/// One turn in progress.
-struct Turn<'a, 'l> {
-    around: &'a Surroundings<'a>,
-    definitions: &'a Definitions,
-    guard: &'a Guard,
-    arena: &'a Bump,
-    chunk: &'a Arc<Chunk>,
+/// What a turn leaves behind.
+#[derive(Default)]
+struct Left {
     calls: Vec<NonNull<Deferred>>,
     urgent: Vec<u32>,
+    committed: u64,
+    aborted: u64,
+    immediate: u64,
+    substantiated: u64,
+    seq: Seq,
+}
+
+/// One turn in progress.
+struct Turn<'a, 'l, 't> {
+    around: &'l Surroundings<'l>,
+    definitions: &'a Definitions,
+    arena: &'a Bump,
+    chunk: &'l Arc<Chunk>,
     variants: &'l mut Variants,
     keys: &'l mut Keys,
     later_searcher: &'l mut Vec<Seq>,
     doomed: &'l mut VecDeque<Doomed>,
-    frame: Frame<'a, NowRow<'a>>,
+    context: &'l mut NowContext<'a, 't>,
+    frame: FrameFor<'a, NowContext<'a, 't>>,
     substantiation: Substantiation<'a>,
-    context: NowContext<'a, 'l>,
-    committed: u64,
-    aborted: u64,
-    immediate: u64,
-    seq: Seq,
+    left: Left,
     time_us: i64,
 }
 
-impl Turn<'_, '_> {
+impl Turn<'_, '_, '_> {
+    fn end(mut self) -> Left {
+        self.left.substantiated = self.substantiation.run;
+        self.left
+    }
+
     /// Runs one call's now-phase.
     fn run(&mut self, call: &Call<'_>) -> Outcome {
-        let seq = self.seq;
-        self.seq = seq.next();
+        let seq = self.left.seq;
+        self.left.seq = seq.next();
         if let Some(first) = call.key.and_then(|key| self.keys.get(key)) {
             return Outcome { abort: first.abort.clone(), ticket: first.ticket.clone() };
         }
         let ticket = call.wants_result.then(|| Arc::new(Ticket::default()));
         let abort = self.run_program(seq, call, ticket.as_ref()).err();
         match &abort {
-            None => self.committed += 1,
-            Some(_) => self.aborted += 1,
+            None => self.left.committed += 1,
+            Some(_) => self.left.aborted += 1,
         }
         let ticket = ticket.filter(|_| abort.is_none());
         if let Some(key) = call.key {
@@ -351,9 +355,8 @@ impl Turn<'_, '_> {
 
     fn run_program(&mut self, seq: Seq, call: &Call<'_>, ticket: Option<&Arc<Ticket>>) -> Result<()> {
         let procedure = self.definitions.procedure(call.procedure)?;
-        let ranges = |parameter, field| arguments::range(&procedure.program, call.arguments, parameter, field);
         let intervals = &mut *self.context.tools().intervals;
-        let variant = self.variants.choose(procedure, self.definitions, intervals, &ranges);
+        let variant = self.variants.choose(procedure, self.definitions, intervals, call.arguments)?;
         // SAFETY: variants live as long as the engine.
         let code = unsafe { &(*variant.as_ptr()).now };
         self.context.begin(seq, self.time_us);
@@ -361,7 +364,7 @@ impl Turn<'_, '_> {
         let bytes = self.arena.alloc_slice_copy(call.arguments);
         self.frame.start(code, bytes, self.arena)?;
         loop {
-            match self.frame.run(code, &mut self.context, self.arena) {
+            match run(&mut self.frame, code, self.context, self.arena) {
                 Ok(()) => break,
                 Err(Stop::Blocked) => {
                     // SAFETY: read from an open sticky under this epoch.
@@ -375,6 +378,14 @@ impl Turn<'_, '_> {
             }
         }
         self.context.commit();
+        // Results that the now-phase had to compute anyway need no later-phase.
+        let ticket = ticket.filter(|ticket| match self.frame.results(code) {
+            Some(values) => {
+                ticket.fulfil(Ok(values));
+                false
+            }
+            None => true,
+        });
         // SAFETY: as above.
         self.defer(seq, call, unsafe { &*variant.as_ptr() }, variant, ticket);
         Ok(())
@@ -387,7 +398,7 @@ impl Turn<'_, '_> {
         let leaves_stickies = self.context.written.iter().any(|written| is_sticky(&written.version));
         self.doom_overwritten(seq, variant);
         if !leaves_stickies && ticket.is_none() {
-            self.immediate += 1;
+            self.left.immediate += 1;
             return;
         }
         let arena = self.chunk.arena();
@@ -413,9 +424,9 @@ impl Turn<'_, '_> {
         if let Some(ticket) = ticket {
             ticket.set_source(address);
         }
-        let place = self.calls.len() as u32;
+        let place = self.left.calls.len() as u32;
         self.chunk.expect_one();
-        self.calls.push(NonNull::from(deferred));
+        self.left.calls.push(NonNull::from(deferred));
         for table in &variant.tables_read {
             self.context.tools().later_reader[table.0 as usize] = seq;
         }
@@ -431,7 +442,7 @@ impl Turn<'_, '_> {
             }
         }
         if is_urgent {
-            self.urgent.push(place);
+            self.left.urgent.push(place);
         }
     }
 

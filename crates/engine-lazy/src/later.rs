@@ -8,18 +8,11 @@ use crate::deferred::{CapturedRow, Deferred};
 use crossbeam_epoch::Guard;
 use fabius_engine::{Definitions, random::CallRandom};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::{Cell, TableScan, chain, slot, table::Range};
-use fabius_value::{ColumnId, Datum, Error, IndexId, Key, Result, SqlState, TableId};
+use fabius_storage::{Cell, chain, slot, table::{Range, RowScan}};
+use fabius_value::{ColumnId, Datum, Error, Key, Result, SqlState, TableId};
 
 /// A row as the later-phase knows it: the newest version it sees, null if the row is missing.
 pub type LaterRow = *const fabius_storage::Version;
-
-/// A scan in the later-phase.
-pub struct LaterScan<'a> {
-    scan: TableScan<'a>,
-    index: Option<IndexId>,
-    table: TableId,
-}
 
 /// The context of one deferred call while it runs.
 pub struct LaterContext<'a> {
@@ -69,7 +62,7 @@ impl Drop for LaterContext<'_> {
 
 impl<'a> Context<'a> for LaterContext<'a> {
     type Row = LaterRow;
-    type Scan = LaterScan<'a>;
+    type Scan = RowScan<'a>;
 
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<LaterRow, Stop> {
         let table = self.definitions.table(table);
@@ -98,34 +91,15 @@ impl<'a> Context<'a> for LaterContext<'a> {
         }
     }
 
-    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<LaterScan<'a>, Stop> {
+    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<RowScan<'a>, Stop> {
         let ScanRange { table, index, equal, lower, upper, descending, .. } = range;
-        let scan =
-            self.definitions.table(table).scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
-        Ok(LaterScan { scan, index, table })
+        let range = Range { index, equal, lower, upper, descending };
+        Ok(RowScan::open(self.definitions.table(table), &range, self.guard)?)
     }
 
-    fn scan_next(&mut self, scan: &mut LaterScan<'a>) -> Result<Option<LaterRow>, Stop> {
-        let table = self.definitions.table(scan.table);
-        loop {
-            let (record, entry) = match scan.index {
-                None => (scan.scan.next_record(), None),
-                Some(index) => match scan.scan.next_entry() {
-                    Some((record, key)) => (Some(record), Some((index, key))),
-                    None => (None, None),
-                },
-            };
-            let Some(record) = record else { return Ok(None) };
-            // SAFETY: as above; indexed columns are never stickies.
-            unsafe {
-                let version = record.visible(self.deferred.seq);
-                if chain::is_present(version)
-                    && entry.is_none_or(|(index, key)| table.entry_is_current(index, &key, version))
-                {
-                    return Ok(Some(version));
-                }
-            }
-        }
+    fn scan_next(&mut self, scan: &mut RowScan<'a>) -> Result<Option<LaterRow>, Stop> {
+        // SAFETY: the epoch is pinned during 'a.
+        Ok(unsafe { scan.next_row(|record| record.visible(self.deferred.seq)) }.map(|(_, version)| version))
     }
 
     fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<LaterRow, Stop> {

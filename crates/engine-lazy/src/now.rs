@@ -10,7 +10,7 @@ use fabius_engine::{Definitions, random::CallRandom};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_storage::fold::{Retired, fold};
 use fabius_storage::purge::Purge;
-use fabius_storage::{Cell, Record, Table, TableScan, Version, chain, table::Range, version::Contents};
+use fabius_storage::{Cell, Record, Table, Version, chain, table::{Range, RowScan}, version::Contents};
 use fabius_value::{
     ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Error, IndexId, Key, Result, Seq, SqlState, TableId, Value,
 };
@@ -30,13 +30,6 @@ impl Default for NowRow<'_> {
     fn default() -> Self {
         NowRow { record: None, table: TableId(0) }
     }
-}
-
-/// A scan in the now-phase.
-pub struct NowScan<'a> {
-    scan: TableScan<'a>,
-    index: Option<IndexId>,
-    table: TableId,
 }
 
 /// Something that an abort takes back.
@@ -277,6 +270,9 @@ impl<'a, 't> NowContext<'a, 't> {
         record.push(version);
         self.undo.push(Undo::Pushed { table, record });
         self.written.push(Written { table, record, version });
+        if !record.is_fold_due() {
+            return;
+        }
         // SAFETY: the lane is the records' writer; `collected` is behind all readers and open calls.
         unsafe { fold(record, self.tools.collected, table.types(), self.tools.retired) };
     }
@@ -391,7 +387,7 @@ fn duplicate(table: &Table, columns: &[ColumnId], values: &[Datum<'_>], constrai
 
 impl<'a> Context<'a> for NowContext<'a, '_> {
     type Row = NowRow<'a>;
-    type Scan = NowScan<'a>;
+    type Scan = RowScan<'a>;
 
     #[inline]
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<NowRow<'a>, Stop> {
@@ -412,34 +408,17 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
         self.read_column(row, column, data_type)
     }
 
-    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<NowScan<'a>, Stop> {
+    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<RowScan<'a>, Stop> {
         let ScanRange { table, index, equal, lower, upper, descending, .. } = range;
-        let scan =
-            self.definitions.table(table).scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
-        Ok(NowScan { scan, index, table })
+        let range = Range { index, equal, lower, upper, descending };
+        Ok(RowScan::open(self.definitions.table(table), &range, self.guard)?)
     }
 
-    fn scan_next(&mut self, scan: &mut NowScan<'a>) -> Result<Option<NowRow<'a>>, Stop> {
-        let table = self.definitions.table(scan.table);
-        loop {
-            let (record, entry) = match scan.index {
-                None => (scan.scan.next_record(), None),
-                Some(index) => match scan.scan.next_entry() {
-                    Some((record, key)) => (Some(record), Some((index, key))),
-                    None => (None, None),
-                },
-            };
-            let Some(record) = record else { return Ok(None) };
-            let head = record.head();
-            // SAFETY: the epoch is pinned; indexed columns are never stickies.
-            let is_there = unsafe {
-                chain::is_present(head)
-                    && entry.is_none_or(|(index, key)| table.entry_is_current(index, &key, head))
-            };
-            if is_there {
-                return Ok(Some(NowRow { record: Some(record), table: table.id() }));
-            }
-        }
+    fn scan_next(&mut self, scan: &mut RowScan<'a>) -> Result<Option<NowRow<'a>>, Stop> {
+        let table = scan.table().id();
+        // SAFETY: the epoch is pinned during 'a.
+        let next = unsafe { scan.next_row(Record::head) };
+        Ok(next.map(|(record, _)| NowRow { record: Some(record), table }))
     }
 
     fn insert(&mut self, table: TableId, write: WriteSet<'_, 'a>) -> Result<NowRow<'a>, Stop> {

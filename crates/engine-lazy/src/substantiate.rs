@@ -25,7 +25,7 @@ use crossbeam_epoch::Guard;
 use crossbeam_utils::Backoff;
 use fabius_engine::Definitions;
 use fabius_program::context::Stop;
-use fabius_program::execute::Frame;
+use fabius_program::execute::{FrameFor, run};
 use fabius_storage::chain;
 
 /// One entry of the stack.
@@ -33,7 +33,7 @@ enum Entry<'a> {
     /// Not claimed yet; rows before this one are known to have no open stickies.
     Wanted { deferred: &'a Deferred, next_row: usize },
     /// Claimed and run up to a sticky.
-    Suspended { deferred: &'a Deferred, frame: Box<Frame<'a, crate::later::LaterRow>>, context: Box<LaterContext<'a>> },
+    Suspended { deferred: &'a Deferred, frame: Box<FrameFor<'a, LaterContext<'a>>>, context: Box<LaterContext<'a>> },
 }
 
 /// A worker's tools for one stretch of substantiation under one pinned epoch.
@@ -42,7 +42,7 @@ pub struct Substantiation<'a> {
     guard: &'a Guard,
     arena: &'a Bump,
     stack: Vec<Entry<'a>>,
-    frame: Option<Box<Frame<'a, crate::later::LaterRow>>>,
+    frame: Option<Box<FrameFor<'a, LaterContext<'a>>>>,
     /// Calls run.
     pub run: u64,
 }
@@ -122,15 +122,15 @@ impl<'a> Substantiation<'a> {
     fn advance(
         &mut self,
         deferred: &'a Deferred,
-        mut frame: Box<Frame<'a, crate::later::LaterRow>>,
+        mut frame: Box<FrameFor<'a, LaterContext<'a>>>,
         mut context: Box<LaterContext<'a>>,
     ) {
         // SAFETY: variants live as long as the engine.
         let code = unsafe { code_of(deferred) };
-        match frame.run(code, &mut *context, self.arena) {
+        match run(&mut frame, code, &mut *context, self.arena) {
             Ok(()) => {
                 if let Some(ticket) = &deferred.ticket {
-                    ticket.fulfil(Ok(frame.results(code)));
+                    ticket.fulfil(Ok(frame.results(code).unwrap_or_default()));
                 }
                 deferred.settle();
                 self.run += 1;

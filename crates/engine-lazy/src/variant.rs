@@ -7,11 +7,13 @@
 
 use crate::interval::{Intervals, lower_step, upper_step};
 use fabius_engine::{Definitions, Procedure};
+use fabius_program::argument_range::{self, Reliance};
 use fabius_program::compile::{Code, compile_later, compile_now};
-use fabius_program::ir::{StepKind, Type, VariableId};
+use fabius_program::ir::{Program, Step, StepKind, Type, VariableId};
 use fabius_program::slice::{Assumptions, Interval, Phases, TypesOnly, slice};
-use fabius_program::{catalog::Catalog, ir::Program};
-use fabius_value::{ColumnId, ColumnMask, Datum, TableId};
+use fabius_program::catalog::Catalog;
+use fabius_value::{ColumnId, ColumnMask, Result, TableId};
+use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -33,16 +35,46 @@ pub struct Variant {
     pub tables_read: Vec<TableId>,
     /// Tables that it may look rows up in that the now-phase has not captured.
     pub tables_searched: Vec<TableId>,
-    relied_on: Vec<(VariableId, u16, Interval)>,
+    arguments: Reliance,
+    columns: Vec<(TableId, ColumnId, Interval)>,
     added: Vec<(TableId, ColumnId, Interval)>,
-    version: u64,
+    /// The version of the intervals under which `columns` were last seen to hold; the lane's alone.
+    checked: Cell<u64>,
+}
+
+// SAFETY: `checked` is used by the lane alone; everything else is not changed once made.
+unsafe impl Sync for Variant {}
+
+impl Variant {
+    /// Whether the proofs hold for the columns as they are.
+    fn columns_hold(&self, intervals: &Intervals) -> bool {
+        if self.checked.get() == intervals.version() {
+            return true;
+        }
+        let hold = self.columns.iter().all(|&(table, column, relied)| {
+            intervals.current(table, column).is_none_or(|current| relied.covers(current))
+        });
+        if hold {
+            self.checked.set(intervals.version());
+        }
+        hold
+    }
+}
+
+/// What is assumed of one parameter.
+#[derive(Clone)]
+struct Parameter {
+    fields: Vec<Interval>,
+    length: u64,
 }
 
 /// The current variant of each procedure, and all that were ever made (deferred calls point to them).
 #[derive(Default)]
 pub struct Variants {
     current: Vec<Option<NonNull<Variant>>>,
-    parameters: Vec<Vec<Vec<Interval>>>,
+    parameters: Vec<Vec<Parameter>>,
+    /// By procedure: how often it was sliced.
+    sliced: Vec<u32>,
     #[allow(clippy::vec_box, reason = "addresses must not move")]
     all: Vec<Box<Variant>>,
 }
@@ -52,7 +84,7 @@ unsafe impl Send for Variants {}
 
 struct Moment<'m> {
     intervals: &'m Intervals,
-    parameters: &'m [Vec<Interval>],
+    parameters: &'m [Parameter],
 }
 
 impl Assumptions for Moment<'_> {
@@ -61,82 +93,100 @@ impl Assumptions for Moment<'_> {
     }
 
     fn parameter(&self, parameter: VariableId, field: u16) -> Option<Interval> {
-        self.parameters.get(parameter.0 as usize)?.get(field as usize).copied()
+        let assumed = *self.parameters.get(parameter.0 as usize)?.fields.get(field as usize)?;
+        (!assumed.is_empty()).then_some(assumed)
+    }
+
+    fn length(&self, parameter: VariableId) -> Option<u64> {
+        self.parameters.get(parameter.0 as usize).map(|known| known.length)
     }
 }
 
-/// Times a procedure is sliced again before its proofs are given up for good.
-const SLICES_MAX: usize = 400;
+/// Times a procedure is sliced before proofs about its data are given up for good: intervals double,
+/// so a procedure with few columns and parameters stays far below.
+const SLICES_MAX: u32 = 1000;
 
 impl Variants {
-    /// The variant to run a call with, given its arguments; `arguments` gives the least and greatest
-    /// value of a parameter's field in this call.
+    /// The variant to run a call with, given its encoded arguments.
+    ///
+    /// # Errors
+    /// Arguments that do not decode, a program too large to compile.
+    #[inline]
     pub fn choose(
         &mut self,
         procedure: &Arc<Procedure>,
         definitions: &Definitions,
         intervals: &mut Intervals,
-        arguments: &dyn Fn(VariableId, u16) -> Option<Interval>,
-    ) -> NonNull<Variant> {
+        arguments: &[u8],
+    ) -> Result<NonNull<Variant>> {
         let at = procedure.id.0 as usize;
-        if self.current.len() <= at {
-            self.current.resize(at + 1, None);
-            self.parameters.resize_with(at + 1, Vec::new);
-        }
-        for attempt in 0.. {
-            if let Some(pointer) = self.current[at] {
+        loop {
+            if let Some(Some(pointer)) = self.current.get(at) {
                 // SAFETY: variants are never freed before the engine.
                 let variant = unsafe { pointer.as_ref() };
-                if variant.version == intervals.version() || variant.version == u64::MAX {
-                    let outside = variant.relied_on.iter().any(|&(parameter, field, assumed)| {
-                        arguments(parameter, field).is_some_and(|given| given.low < assumed.low || given.high > assumed.high)
-                    });
-                    if !outside {
-                        for &(table, column, by) in &variant.added {
-                            intervals.shift(table, column, by);
-                        }
-                        if variant.version == intervals.version() || variant.version == u64::MAX {
-                            return pointer;
-                        }
-                        // The shift went beyond what the proof assumed: prove again for this call.
-                        continue;
+                if argument_range::holds(&variant.arguments, &procedure.program, arguments)
+                    && variant.columns_hold(intervals)
+                {
+                    for &(table, column, by) in &variant.added {
+                        intervals.shift(table, column, by);
+                    }
+                    // The call's own additions may go beyond what its proof relied on.
+                    if variant.added.is_empty() || variant.columns_hold(intervals) {
+                        return Ok(*pointer);
                     }
                 }
             }
-            self.learn(at, &procedure.program, arguments);
-            let gives_up = attempt > 8 || self.all.len() > SLICES_MAX * (at + 1);
-            let variant = build(procedure, definitions, intervals, &self.parameters[at], gives_up);
-            self.all.push(Box::new(variant));
-            self.current[at] = self.all.last().map(|variant| NonNull::from(&**variant));
+            self.slice_again(procedure, definitions, intervals, arguments)?;
         }
-        unreachable!("a variant without proofs suits every call")
+    }
+
+    #[cold]
+    fn slice_again(
+        &mut self,
+        procedure: &Arc<Procedure>,
+        definitions: &Definitions,
+        intervals: &mut Intervals,
+        arguments: &[u8],
+    ) -> Result<()> {
+        let at = procedure.id.0 as usize;
+        if self.current.len() <= at {
+            self.current.resize(at + 1, None);
+            self.parameters.resize(at + 1, Vec::new());
+            self.sliced.resize(at + 1, 0);
+        }
+        self.learn(at, &procedure.program, arguments)?;
+        self.sliced[at] += 1;
+        let gives_up = self.sliced[at] > SLICES_MAX;
+        let variant = build(procedure, definitions, intervals, &self.parameters[at], gives_up)?;
+        self.all.push(Box::new(variant));
+        self.current[at] = self.all.last().map(|variant| NonNull::from(&**variant));
+        Ok(())
     }
 
     /// Widens what is assumed of a procedure's parameters so that this call fits.
-    fn learn(&mut self, at: usize, program: &Program, arguments: &dyn Fn(VariableId, u16) -> Option<Interval>) {
+    fn learn(&mut self, at: usize, program: &Program, arguments: &[u8]) -> Result<()> {
         let known = &mut self.parameters[at];
-        known.resize_with(program.parameter_count, Vec::new);
-        for (parameter, variable) in program.variables[..program.parameter_count].iter().enumerate() {
-            let scalars: Vec<_> = match &variable.ty {
+        for (parameter, (given, length)) in argument_range::ranges(program, arguments)?.into_iter().enumerate() {
+            if known.len() <= parameter {
+                known.push(Parameter { fields: vec![Interval::EMPTY; given.len()], length: 0 });
+            }
+            let types = match &program.variables[parameter].ty {
                 Type::Scalar(scalar) => vec![*scalar],
                 Type::List(fields) => fields.iter().map(|field| field.scalar).collect(),
             };
-            known[parameter].resize(scalars.len(), Interval { low: 0, high: 0 });
-            for (field, scalar) in scalars.iter().enumerate() {
-                let Some((least, most)) = scalar.data_type.exact_range() else {
-                    known[parameter][field] = Interval { low: i128::MIN / 2, high: i128::MAX / 2 };
-                    continue;
-                };
-                let Some(given) = arguments(VariableId(parameter as u16), field as u16) else { continue };
-                let assumed = &mut known[parameter][field];
-                if given.low < assumed.low {
-                    assumed.low = lower_step(given.low).max(least);
-                }
-                if given.high > assumed.high {
-                    assumed.high = upper_step(given.high).min(most);
+            let known = &mut known[parameter];
+            for ((assumed, given), scalar) in known.fields.iter_mut().zip(given).zip(types) {
+                let Some((least, most)) = scalar.data_type.exact_range() else { continue };
+                if !given.is_empty() && !assumed.covers(given) {
+                    let both = assumed.hull(given);
+                    *assumed = Interval::new(lower_step(both.low).max(least), upper_step(both.high).min(most));
                 }
             }
+            if length > known.length {
+                known.length = length.next_power_of_two() * 2;
+            }
         }
+        Ok(())
     }
 }
 
@@ -145,9 +195,9 @@ fn build(
     procedure: &Arc<Procedure>,
     definitions: &Definitions,
     intervals: &mut Intervals,
-    parameters: &[Vec<Interval>],
+    parameters: &[Parameter],
     gives_up: bool,
-) -> Variant {
+) -> Result<Variant> {
     let catalog = &definitions.catalog;
     let program = &procedure.program;
     loop {
@@ -156,27 +206,27 @@ fn build(
         } else {
             slice(program, catalog, &Moment { intervals, parameters })
         };
-        let before = intervals.version();
         for &(table, column, interval) in &phases.written {
             intervals.include(table, column, interval);
         }
-        if intervals.version() == before || gives_up {
-            let version = if gives_up { u64::MAX } else { before };
-            return compile(procedure, catalog, phases, version);
+        let variant = compile(procedure, catalog, phases)?;
+        if variant.columns_hold(intervals) {
+            return Ok(variant);
         }
     }
 }
 
-fn compile(procedure: &Arc<Procedure>, catalog: &Catalog, phases: Phases, version: u64) -> Variant {
+fn compile(procedure: &Arc<Procedure>, catalog: &Catalog, phases: Phases) -> Result<Variant> {
     let program = &procedure.program;
     let mut reads = vec![ColumnMask::EMPTY; catalog.tables().count()];
     let mut tables_read = Vec::new();
     let mut tables_searched = Vec::new();
     visit_steps(&program.body, &mut |step| {
         let table = match &step.kind {
-            StepKind::Read { row, .. } | StepKind::Locate { row, .. } | StepKind::ForScan { row, .. } | StepKind::Exists { row, .. } => {
-                program.rows[row.0 as usize].table
-            }
+            StepKind::Read { row, .. }
+            | StepKind::Locate { row, .. }
+            | StepKind::ForScan { row, .. }
+            | StepKind::Exists { row, .. } => program.rows[row.0 as usize].table,
             _ => return,
         };
         let phase = phases.steps[step.id.0 as usize];
@@ -192,23 +242,24 @@ fn compile(procedure: &Arc<Procedure>, catalog: &Catalog, phases: Phases, versio
             }
         }
     });
-    Variant {
+    Ok(Variant {
         procedure: procedure.clone(),
-        now: compile_now(program, catalog, &phases),
-        later: compile_later(program, catalog, &phases, false),
-        later_with_results: compile_later(program, catalog, &phases, true),
+        now: compile_now(program, catalog, &phases)?,
+        later: compile_later(program, catalog, &phases, false)?,
+        later_with_results: compile_later(program, catalog, &phases, true)?,
         has_later_writes: phases.has_later_writes,
         reads,
         tables_read,
         tables_searched,
-        relied_on: phases.relied_on,
+        arguments: Reliance { intervals: phases.relied_on, lengths: phases.relied_on_lengths },
+        columns: phases.relied_on_columns,
         added: phases.added,
-        version,
-    }
+        checked: Cell::new(u64::MAX),
+    })
 }
 
 /// Calls `visit` for every step, filters included.
-fn visit_steps(block: &[fabius_program::ir::Step], visit: &mut dyn FnMut(&fabius_program::ir::Step)) {
+fn visit_steps(block: &[Step], visit: &mut dyn FnMut(&Step)) {
     for step in block {
         visit(step);
         match &step.kind {
@@ -225,14 +276,5 @@ fn visit_steps(block: &[fabius_program::ir::Step], visit: &mut dyn FnMut(&fabius
             }
             _ => {}
         }
-    }
-}
-
-/// The interval of a scalar argument.
-pub fn interval_of(datum: Datum<'_>) -> Option<Interval> {
-    match datum {
-        Datum::Int(number) => Some(Interval { low: number.into(), high: number.into() }),
-        Datum::Numeric(number) => Some(Interval { low: number, high: number }),
-        _ => None,
     }
 }

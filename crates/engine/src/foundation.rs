@@ -59,7 +59,7 @@ impl Definitions {
                     let program = verify::procedure(&procedure, &next.catalog)?;
                     let (catalog, id) = next.catalog.with_procedure(program);
                     let program = catalog.procedure(id).expect("just defined").clone();
-                    next.procedures.push(Arc::new(Procedure::new(id, program, &catalog)));
+                    next.procedures.push(Arc::new(Procedure::new(id, program, &catalog)?));
                     next.catalog = Arc::new(catalog);
                 }
             }

@@ -1,9 +1,10 @@
 //! A program with its compiled code.
 
-use fabius_program::access;
+use fabius_program::slice::{TypesOnly, slice};
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_whole};
 use fabius_program::ir::Program;
+use fabius_value::Result;
 use std::sync::Arc;
 
 /// A program with its compiled code.
@@ -20,9 +21,12 @@ pub struct Procedure {
 
 impl Procedure {
     /// Compiles a program under the catalog that verified it.
-    pub fn new(id: ProcedureId, program: Arc<Program>, catalog: &Catalog) -> Procedure {
-        let whole = compile_whole(&program, catalog);
-        let is_read_only = access::read_only(&program);
-        Procedure { id, program, whole, is_read_only }
+    ///
+    /// # Errors
+    /// `54000` if it is too large.
+    pub fn new(id: ProcedureId, program: Arc<Program>, catalog: &Catalog) -> Result<Procedure> {
+        let whole = compile_whole(&program, catalog)?;
+        let is_read_only = !slice(&program, catalog, &TypesOnly).writes_anything;
+        Ok(Procedure { id, program, whole, is_read_only })
     }
 }

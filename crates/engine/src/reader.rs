@@ -6,15 +6,8 @@
 use crate::{Definitions, random::CallRandom};
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::{Cell, TableScan, Version, chain, table::Range};
-use fabius_value::{ColumnId, Datum, IndexId, Key, Seq, TableId};
-
-/// A scan at one seq.
-pub struct SnapshotScan<'a> {
-    scan: TableScan<'a>,
-    index: Option<IndexId>,
-    table: TableId,
-}
+use fabius_storage::{Cell, Version, chain, table::{Range, RowScan}};
+use fabius_value::{ColumnId, Datum, Key, Seq, TableId};
 
 /// The context of a program that reads at one seq. The caller holds a snapshot at that seq.
 pub struct SnapshotContext<'a> {
@@ -45,7 +38,7 @@ impl<'a> SnapshotContext<'a> {
 
 impl<'a> Context<'a> for SnapshotContext<'a> {
     type Row = *const Version;
-    type Scan = SnapshotScan<'a>;
+    type Scan = RowScan<'a>;
 
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<*const Version, Stop> {
         let table = self.definitions.table(table);
@@ -74,34 +67,15 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
         }
     }
 
-    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<SnapshotScan<'a>, Stop> {
+    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<RowScan<'a>, Stop> {
         let ScanRange { table, index, equal, lower, upper, descending, .. } = range;
-        let scan =
-            self.definitions.table(table).scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
-        Ok(SnapshotScan { scan, index, table })
+        let range = Range { index, equal, lower, upper, descending };
+        Ok(RowScan::open(self.definitions.table(table), &range, self.guard)?)
     }
 
-    fn scan_next(&mut self, scan: &mut SnapshotScan<'a>) -> Result<Option<*const Version>, Stop> {
-        let table = self.definitions.table(scan.table);
-        loop {
-            let (record, entry) = match scan.index {
-                None => (scan.scan.next_record(), None),
-                Some(index) => match scan.scan.next_entry() {
-                    Some((record, key)) => (Some(record), Some((index, key))),
-                    None => (None, None),
-                },
-            };
-            let Some(record) = record else { return Ok(None) };
-            // SAFETY: as above; indexed columns are never stickies.
-            unsafe {
-                let version = record.visible(self.seq);
-                if chain::is_present(version)
-                    && entry.is_none_or(|(index, key)| table.entry_is_current(index, &key, version))
-                {
-                    return Ok(Some(version));
-                }
-            }
-        }
+    fn scan_next(&mut self, scan: &mut RowScan<'a>) -> Result<Option<*const Version>, Stop> {
+        // SAFETY: the epoch is pinned during 'a.
+        Ok(unsafe { scan.next_row(|record| record.visible(self.seq)) }.map(|(_, version)| version))
     }
 
     fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<*const Version, Stop> {

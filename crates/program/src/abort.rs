@@ -3,7 +3,7 @@
 //! ```text
 //! [P0001] insufficient funds (line 2); accounts[src].balance = 3.00, amount = 5.00
 //! [P0002] no such row (line 2); accounts[7]
-//! [23502] null in column accounts.owner, which does not allow it (line 4)
+//! [23502] null value in column owner of table accounts (line 4)
 //! [22023] limit must not be negative (line 5); limit is -1
 //! ```
 //!
@@ -36,10 +36,7 @@ pub(crate) fn no_such_row(table: &str, key: Option<Vec<Value>>) -> Error {
 
 /// Null for a column that must have a value.
 pub(crate) fn null_in_column(table: &str, column: &str) -> Error {
-    Error::new(
-        SqlState::NOT_NULL_VIOLATION,
-        format!("null in column {table}.{column}, which does not allow it"),
-    )
+    Error::new(SqlState::NOT_NULL_VIOLATION, format!("null value in column {column} of table {table}"))
 }
 
 /// A scan's limit below zero.

@@ -387,7 +387,7 @@ impl<'a> ArgumentReader<'a> {
         self.varint().map(|v| (v >> 1) as i64 ^ -((v & 1) as i64))
     }
 
-    fn length(&mut self) -> Result<usize> {
+    pub(crate) fn length(&mut self) -> Result<usize> {
         self.varint().and_then(|v| usize::try_from(v).map_err(|_| cut_short()))
     }
 

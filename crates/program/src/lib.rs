@@ -16,23 +16,34 @@
 //! | [`verify`] | names and types looked up: syntax to [`ir`] |
 //! | [`ir`] | the typed intermediate representation |
 //! | [`slice`] | which phase each part of a program runs in, and why |
+//! | [`access`] | read and write sets as functions of arguments |
+//! | [`record_action`] | a program as record actions with their dependencies |
+//! | [`explain`] | a program's phases and record actions for a reader |
+//! | [`explain_svg`] | the record actions as a picture |
 //! | [`compile`] | programs to flat register code |
 //! | [`operation`] | what every operator, function, cast and aggregate computes |
 //! | [`execute`] | runs compiled code over a context |
 //! | [`interpret`] | the reference interpreter |
+//! | [`generate`] | random schemas, programs and arguments from a seed, for tests and simulation |
 //! | [`context`] | what a running program asks of its engine |
 //!
 //! This crate knows nothing of storage, threads, logs or time: all come in through [`context`].
 
 pub(crate) mod abort;
+pub mod access;
+pub mod argument_range;
 pub mod arguments;
 pub mod catalog;
 pub mod compile;
 pub mod context;
 pub mod execute;
+pub mod explain;
+pub mod explain_svg;
+pub mod generate;
 pub mod interpret;
 pub mod ir;
 pub mod operation;
+pub mod record_action;
 pub mod slice;
 pub mod syntax;
 pub mod verify;

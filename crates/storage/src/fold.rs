@@ -90,8 +90,21 @@ impl Retired {
 /// No reader begins below the newest version at or below `collected`, and everything at or below
 /// `collected` is settled.
 pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
+    let mut above = 0;
+    let mut at = record.head();
     // SAFETY: the writer reads its own chain.
-    let Some(pivot) = (unsafe { record.visible(collected).as_ref() }) else { return };
+    let pivot = loop {
+        let Some(version) = (unsafe { at.as_ref() }) else {
+            record.fold_after(above);
+            return;
+        };
+        if version.seq() <= collected {
+            break version;
+        }
+        above += 1;
+        at = version.next();
+    };
+    record.fold_after(above);
     if pivot.next().is_null() || !pivot.sticky().is_empty() {
         return;
     }

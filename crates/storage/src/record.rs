@@ -18,6 +18,7 @@ pub struct Record {
     head: AtomicPtr<Version>,
     lock: AtomicU64,
     pending: AtomicU32,
+    until_fold: AtomicU32,
     notes: AtomicU16,
     key_bytes: u16,
 }
@@ -41,6 +42,7 @@ impl Record {
                 head: AtomicPtr::new(std::ptr::null_mut()),
                 lock: AtomicU64::new(0),
                 pending: AtomicU32::new(0),
+                until_fold: AtomicU32::new(1),
                 notes: AtomicU16::new(0),
                 key_bytes: u16::try_from(key.len()).expect("a key's size is bounded"),
             });
@@ -83,6 +85,19 @@ impl Record {
         // SAFETY: the version is the caller's until it is published by the store below.
         unsafe { version.as_ref() }.set_next(self.head.load(Relaxed));
         self.head.store(version.as_ptr(), Release);
+    }
+
+    /// Counts a push, and says whether the chain is worth folding again: after as many pushes as the
+    /// last fold had to walk past, so that walking costs a constant per push (the record's writer only).
+    #[inline]
+    pub fn is_fold_due(&self) -> bool {
+        let left = self.until_fold.load(Relaxed).saturating_sub(1);
+        self.until_fold.store(left, Relaxed);
+        left == 0
+    }
+
+    pub(crate) fn fold_after(&self, pushes: u32) {
+        self.until_fold.store(pushes.max(1), Relaxed);
     }
 
     /// Replaces the head (the record's writer only), e.g. by the version below it to undo a push.

@@ -510,3 +510,54 @@ impl<'g> TableScan<'g> {
         Some((unsafe { &*pointer.cast::<Record>() }, key))
     }
 }
+
+/// A scan over the rows that are there for some reader.
+pub struct RowScan<'g> {
+    table: &'g Table,
+    index: Option<IndexId>,
+    scan: TableScan<'g>,
+}
+
+impl<'g> RowScan<'g> {
+    /// Opens a scan over a range.
+    ///
+    /// # Errors
+    /// As [`Table::scan`].
+    pub fn open(table: &'g Table, range: &Range<'_, '_>, guard: &'g Guard) -> Result<RowScan<'g>> {
+        Ok(RowScan { table, index: range.index, scan: table.scan(range, guard)? })
+    }
+
+    /// The table.
+    pub fn table(&self) -> &'g Table {
+        self.table
+    }
+
+    /// The next record whose row is there, with the version at which the reader begins; `visible`
+    /// gives that version of a record.
+    ///
+    /// # Safety
+    /// What `visible` gives is null or readable.
+    pub unsafe fn next_row(
+        &mut self,
+        visible: impl Fn(&Record) -> *const crate::Version,
+    ) -> Option<(&'g Record, *const crate::Version)> {
+        loop {
+            let (record, entry) = match self.index {
+                None => (self.scan.next_record()?, None),
+                Some(index) => {
+                    let (record, key) = self.scan.next_entry()?;
+                    (record, Some((index, key)))
+                }
+            };
+            let version = visible(record);
+            // SAFETY: the caller's promise; indexed columns are never stickies.
+            let is_there = unsafe {
+                chain::is_present(version)
+                    && entry.is_none_or(|(index, key)| self.table.entry_is_current(index, &key, version))
+            };
+            if is_there {
+                return Some((record, version));
+            }
+        }
+    }
+}

@@ -106,11 +106,12 @@ impl<'p> Compiler<'p> {
         part: Part,
         phases: Option<&'p Phases>,
     ) -> Compiler<'p> {
+        let results = part == Part::Later { results: true };
         Compiler {
             program,
             catalog,
             part,
-            tape: phases.map(|phases| Tape::new(program, phases)),
+            tape: phases.map(|phases| Tape::new(program, phases, results)),
             builder: Builder::new(program),
             presence: Presence::nothing(program),
             keys: HashMap::new(),

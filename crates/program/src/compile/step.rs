@@ -315,10 +315,11 @@ impl<'p> Compiler<'p> {
         self.builder.label_here()
     }
 
-    /// A loop's body, the way back to its head, and its end.
+    /// A loop's body, the way back to its head, and its end, where no turn may have been taken.
     fn turn(&mut self, body: &'p Block, head: Target, end: Target) -> Result<()> {
-        let line = self.builder.line;
+        let (line, at_head) = (self.builder.line, self.presence.clone());
         self.block(body)?;
+        self.presence = at_head;
         self.builder.line = line;
         self.builder.emit(Instruction::Jump { target: head });
         self.builder.place(end);

@@ -25,17 +25,19 @@ pub(super) enum Captured {
 /// What is captured where, for one program and its phases.
 pub(super) struct Tape<'p> {
     pub phases: &'p Phases,
+    /// Whether the later-phase computes results.
+    results: bool,
     variables: Vec<bool>,
     rows: Vec<bool>,
 }
 
 impl<'p> Tape<'p> {
-    pub fn new(program: &Program, phases: &'p Phases) -> Tape<'p> {
+    pub fn new(program: &Program, phases: &'p Phases, results: bool) -> Tape<'p> {
         let mut variables = vec![false; program.variables.len()];
         let mut rows = vec![false; program.rows.len()];
         phases.captured_variables.iter().for_each(|variable| variables[usize::from(variable.0)] = true);
         phases.captured_rows.iter().for_each(|row| rows[usize::from(row.0)] = true);
-        Tape { phases, variables, rows }
+        Tape { phases, results, variables, rows }
     }
 
     pub fn phase(&self, step: &Step) -> StepPhase {
@@ -73,7 +75,14 @@ impl<'p> Tape<'p> {
     /// Whether the later-phase has anything to do at the step or inside it: compute, or take things
     /// off the tape.
     pub fn concerns_later(&self, step: &Step) -> bool {
-        self.phase(step).later || !self.captures(step).is_empty() || self.inside(step, Tape::concerns_later)
+        self.computes_later(step)
+            || !self.captures(step).is_empty()
+            || self.replays(step)
+            || self.inside(step, Tape::concerns_later)
+    }
+
+    fn computes_later(&self, step: &Step) -> bool {
+        self.phase(step).later && (self.results || !self.phases.results_only[usize::from(step.id.0)])
     }
 
     /// Whether the now-phase has anything to do at the step or inside it.
@@ -81,9 +90,13 @@ impl<'p> Tape<'p> {
         self.phase(step).now || self.inside(step, Tape::concerns_now)
     }
 
-    /// Whether the later-phase replays the scan from rows that the now-phase captured.
+    /// Whether the later-phase replays the scan from rows that the now-phase captured. With or
+    /// without results: the tape is the same.
     pub fn replays(&self, scan: &Step) -> bool {
-        self.concerns_now(scan) && self.concerns_later(scan)
+        match &scan.kind {
+            StepKind::ForScan { row, .. } => self.phase(scan).now && self.rows[usize::from(row.0)],
+            _ => false,
+        }
     }
 
     fn inside(&self, step: &Step, concerns: impl Fn(&Self, &Step) -> bool + Copy) -> bool {

@@ -151,7 +151,7 @@ impl<'p> Revision<'_, '_, 'p> {
                 }
             }
             self.choices.postponed[at].insert(site.column);
-        } else if self.required[at].contains(site.column) {
+        } else if self.required[at].union(self.choices.postponed[at]).contains(site.column) {
             return false;
         } else {
             self.choices.postponed[at].insert(site.column);

@@ -7,14 +7,15 @@
 //! Update r { ytd: cast(v + amount) }
 //! ```
 //!
-//! If `v` is used nowhere else, the old value matters only to the operation itself: the write can be
-//! stored as "+ amount" without reading anything, and folded into a value when someone asks for one.
+//! Whatever the old value is, the write can be stored as "+ amount" and folded into a value when
+//! someone asks for one. If `v` is not used otherwise, the column need not be read at all; if it is
+//! (`require accounts[src].balance >= amount` before `-= amount`), the write is a delta all the same.
 //!
 //! This module finds such updates by their shape. Whether one is stored as a delta is decided by the
-//! slicer: all updates of the column must have the same operator, the operand must be at hand, and
-//! overflow must be ruled out.
+//! slicer: all updates of the column must have the same operator, the operand must be at hand,
+//! overflow must be ruled out, and where all old values are known anyway a plain value is better.
 
-use super::outline::{Outline, WriteSite, mentions, used_variables};
+use super::outline::{Outline, WriteSite, mentions};
 use crate::catalog::Catalog;
 use crate::context::DeltaOperator;
 use crate::ir::{
@@ -36,20 +37,11 @@ pub(super) struct DeltaShape {
 
 /// Every update that has the shape of a delta.
 pub(super) fn delta_shapes(outline: &Outline<'_>, catalog: &Catalog) -> Vec<DeltaShape> {
-    let mut uses = vec![0usize; outline.program.variables.len()];
-    for &step in &outline.order {
-        used_variables(outline.at(step).step).iter().for_each(|used| uses[usize::from(used.0)] += 1);
-    }
     let updates = outline.writes.iter().filter(|site| !site.insert);
-    updates.filter_map(|site| delta_shape(outline, catalog, &uses, *site)).collect()
+    updates.filter_map(|site| delta_shape(outline, catalog, *site)).collect()
 }
 
-fn delta_shape(
-    outline: &Outline<'_>,
-    catalog: &Catalog,
-    uses: &[usize],
-    site: WriteSite,
-) -> Option<DeltaShape> {
+fn delta_shape(outline: &Outline<'_>, catalog: &Catalog, site: WriteSite) -> Option<DeltaShape> {
     let schema = catalog.table(site.table);
     let column = &schema.columns[usize::from(site.column.0)];
     if column.nullable || schema.indexed_mask().contains(site.column) {
@@ -60,8 +52,7 @@ fn delta_shape(
     let mut candidates = Vec::new();
     super::outline::variables(value, &mut |variable| candidates.push(variable));
     candidates.into_iter().find_map(|variable| {
-        let once = uses[usize::from(variable.0)] == 1;
-        if !once || !reads_undisturbed(outline, site, row, variable) {
+        if !reads_undisturbed(outline, site, row, variable) {
             return None;
         }
         let (operator, operand) = operation(value, variable, column.data_type)?;
@@ -70,7 +61,8 @@ fn delta_shape(
 }
 
 /// Whether the variable holds the column's value as the update finds it: it is assigned by one read of
-/// the same row and column, in the same block before the update, with nothing written in between.
+/// the same row and column, before the update in the same turn of the same loops, with nothing written
+/// in between.
 fn reads_undisturbed(outline: &Outline<'_>, site: WriteSite, row: RowId, variable: VariableId) -> bool {
     let [read] = outline.assignments[usize::from(variable.0)][..] else { return false };
     let (read_at, update_at) = (outline.at(read), outline.at(site.step));
@@ -81,8 +73,8 @@ fn reads_undisturbed(outline: &Outline<'_>, site: WriteSite, row: RowId, variabl
     let between = |position: usize| read_at.position < position && position < update_at.position;
     reads_it
         && !outline.is_parameter(variable)
-        && read_at.parent == update_at.parent
-        && read_at.position < update_at.position
+        && outline.dominates(read, site.step)
+        && outline.loops(read) == outline.loops(site.step)
         && !outline.writes.iter().any(|other| {
             (other.table, other.column) == (site.table, site.column)
                 && between(outline.at(other.step).position)

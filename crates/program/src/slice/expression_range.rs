@@ -17,6 +17,7 @@
 
 use super::interval::Interval;
 use super::knowledge::{Knowledge, type_range};
+use super::outline::draws_random;
 use super::proof::Prover;
 use crate::ir::{Aggregate, BinaryOperator, Expression, ExpressionKind, Function, UnaryOperator};
 use fabius_value::data_type::Family;
@@ -210,11 +211,15 @@ impl Prover<'_> {
                 if !from.is_empty() && from.low < 1 {
                     self.fails(|p| format!("the position of {} could be below 1", p.text(expression)));
                 }
-                // The replacement ends inside the text, or at most its own length behind where the
-                // text ends or the position is.
+                // The replacement ends inside the text, or its own length behind where the text ends or
+                // the position is. In bytes, text may also grow by replacing short characters.
                 let reach = a.high.min(from.high.saturating_sub(1)).max(0).saturating_add(by.high);
-                let bytes = byte_length(&arguments[0], *a) + byte_length(&arguments[1], *by);
-                self.fit_length(expression, Interval::new(0, a.high.max(reach)), bytes)
+                let longest = a.high.max(reach);
+                let bytes = match expression.ty.data_type {
+                    DataType::Bytea => longest,
+                    _ => byte_length(&arguments[0], *a) + byte_length(&arguments[1], *by),
+                };
+                self.fit_length(expression, Interval::new(0, longest), bytes)
             }
             (Function::Least, _) => {
                 let flipped: Vec<Interval> = ranges.iter().map(|range| range.negated()).collect();
@@ -384,6 +389,10 @@ impl Prover<'_> {
         match &expression.kind {
             ExpressionKind::Variable(variable) => known.narrow(&self.cells, *variable, to),
             ExpressionKind::Constant(_) => {}
+            ExpressionKind::Aggregate { aggregate: Aggregate::Count, list, .. } => {
+                let length = self.cells.length(*list);
+                known.set(length, known.get(length).meet(to));
+            }
             ExpressionKind::Cast(operand)
                 if operand.ty.data_type.is_exact()
                     && expression.ty.data_type.is_exact()
@@ -392,6 +401,8 @@ impl Prover<'_> {
                 let scales = (operand.ty.data_type.scale(), expression.ty.data_type.scale());
                 self.narrow(known, operand, to.unscaled(scales.0, scales.1));
             }
+            // Another draw is another number.
+            _ if draws_random(expression) => {}
             _ => {
                 known.facts.retain(|(fact, _)| fact != expression);
                 known.facts.push((expression.clone(), to));

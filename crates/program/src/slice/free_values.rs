@@ -13,8 +13,8 @@
 //! the now-phase does not read. This is a greatest fixpoint (assume all, strike out), so that a sum
 //! over an argument's elements is available although it depends on itself.
 
-use super::now_slice::{NowSlice, Why};
-use super::outline::variables;
+use super::now_slice::{AT_HAND, NowSlice, Why};
+use super::outline::{used_variables, variables};
 use crate::ir::{Expression, RowId, StepId, StepKind, VariableId};
 use fabius_value::ColumnId;
 
@@ -85,26 +85,40 @@ impl Available {
             }
     }
 
-    /// Moves into the slice every write that is free; deltas whose operand is not available are
-    /// returned (by shape).
+    /// Moves into the slice every write that is free, and the results if they are. Returns (by shape)
+    /// the deltas that should be ordinary values: their operand is not at hand, or everything that
+    /// the program writes to their column is known anyway.
     pub fn store_now(&self, slice: &mut NowSlice<'_, '_>) -> Vec<usize> {
-        let mut lacking = Vec::new();
-        for site in &slice.outline.writes {
-            let value = slice.outline.written_value(*site);
-            let at = usize::from(site.step.0);
-            if let Some(delta) = slice.delta(*site) {
-                if self.has(&delta.operand) {
-                    slice.need_expression(&delta.operand, &Why::new("operand of a delta, at hand"));
-                } else {
-                    let shape = slice.shapes.iter().position(|shape| shape.site == *site);
-                    lacking.extend(shape);
-                }
-            } else if !slice.choices.postponed[at].contains(site.column) && self.has(value) {
-                slice.need_write(*site, Why::new("depends on what is at hand now"));
+        let outline = slice.outline;
+        let deltas: Vec<usize> = (0..slice.shapes.len()).filter(|at| !slice.choices.ordinary[*at]).collect();
+        let unwanted = |at: &&usize| {
+            let shape = &slice.shapes[**at];
+            let column = (shape.site.table, shape.site.column);
+            let mut of_column = outline.writes.iter().filter(|site| (site.table, site.column) == column);
+            !self.has(&shape.operand) || of_column.all(|site| self.has(outline.written_value(*site)))
+        };
+        let unwanted: Vec<usize> = deltas.iter().filter(unwanted).copied().collect();
+        if !unwanted.is_empty() {
+            return unwanted;
+        }
+        for at in deltas {
+            slice.need_expression(&slice.shapes[at].operand, &Why::new("operand of a delta, at hand"));
+        }
+        for site in &outline.writes {
+            let postponed = slice.choices.postponed[usize::from(site.step.0)].contains(site.column);
+            if !postponed && slice.delta(*site).is_none() && self.has(outline.written_value(*site)) {
+                slice.need_write(*site, Why::new(AT_HAND));
+            }
+        }
+        for &step in &outline.order {
+            let node = outline.at(step).step;
+            let results = matches!(node.kind, StepKind::Return { .. });
+            if results && used_variables(node).into_iter().all(|used| self.has_variable(used)) {
+                slice.need_step(step, Why::new("results at hand"));
             }
         }
         slice.close();
-        lacking
+        Vec::new()
     }
 }
 

@@ -33,12 +33,14 @@ impl Cells {
     /// The cells of a program.
     pub fn of(outline: &Outline<'_>, catalog: &Catalog) -> Cells {
         let mut cells = Cells { variables: Vec::new(), columns: BTreeMap::new(), tops: Vec::new() };
-        for variable in &outline.program.variables {
+        for (at, variable) in outline.program.variables.iter().enumerate() {
             cells.variables.push(cells.tops.len());
+            let argument = outline.is_parameter(VariableId(at as u16));
             match &variable.ty {
                 Type::Scalar(scalar) => cells.tops.push(type_range(scalar.data_type)),
                 Type::List(fields) => {
-                    cells.tops.push(Interval::new(0, MOST_ELEMENTS));
+                    let longest = if argument { MOST_ELEMENTS } else { MOST_ROWS as i128 };
+                    cells.tops.push(Interval::new(0, longest));
                     cells.tops.extend(fields.iter().map(|field| type_range(field.scalar.data_type)));
                 }
             }
@@ -118,9 +120,10 @@ impl Cells {
     }
 }
 
-/// The most elements a list can have: an argument's elements take a byte each, and a program that
-/// makes longer lists runs out of memory first.
+/// The most elements an argument can have: they take a byte each.
 pub(super) const MOST_ELEMENTS: i128 = limit::ARGUMENT_BYTES as i128;
+/// Rows a scan can give at most, and elements that a program can append: more than memory can hold.
+pub(super) const MOST_ROWS: u128 = 1 << 40;
 
 /// The numbers, or lengths, that values of a type can have; everything for types without either.
 pub(super) fn type_range(data_type: DataType) -> Interval {

@@ -59,7 +59,8 @@ impl<'s, 'a, 'p> LaterSlice<'s, 'a, 'p> {
         slice.close();
         slice.for_results = true;
         for &step in &now.outline.order {
-            if let StepKind::Return { .. } = now.outline.at(step).step.kind {
+            let results = matches!(now.outline.at(step).step.kind, StepKind::Return { .. });
+            if results && !slice.is_now(step) {
                 slice.need_step(step, &"result".into());
             }
         }

@@ -42,7 +42,7 @@ mod free_values;
 mod interval;
 mod knowledge;
 mod later_slice;
-mod now_slice;
+pub(crate) mod now_slice;
 pub(crate) mod outline;
 mod proof;
 mod reliance;
@@ -95,7 +95,7 @@ pub struct StepPhase {
     pub now: bool,
     /// It has a part in the later-phase. For a step that sets captured variables or a captured row
     /// and runs now, that part is restoring them. `Clear` and `Append` run in both phases if both
-    /// use their list.
+    /// use their list. A `Return` is in one phase: now if its results are at hand or could fail.
     pub later: bool,
 }
 
@@ -119,6 +119,8 @@ pub struct Phases {
     /// By step number: the columns of an `Insert` or `Update` and how each is stored, in ascending
     /// column order; empty for other steps.
     pub writes: Vec<Vec<(ColumnId, ColumnPhase)>>,
+    /// By step number: the columns stored now for no other reason than that their values are at hand.
+    pub at_hand: Vec<ColumnMask>,
     /// By step number: the columns stored as deltas and their operands, of exactly the columns' types
     /// (for `x -= e`, the operand is `-e`), in ascending column order.
     pub delta_operands: Vec<Vec<(ColumnId, Expression)>>,
@@ -167,16 +169,16 @@ pub fn slice(program: &Program, catalog: &Catalog, assumptions: &dyn Assumptions
     loop {
         let mut now = NowSlice::of(&outline, catalog, &shapes, &proofs, &choices);
         let required = now.writes.clone();
-        let lacking = Available::of(&now).store_now(&mut now);
-        if !lacking.is_empty() {
-            choices = with_ordinary(&shapes, choices.clone(), &lacking);
+        let unwanted = Available::of(&now).store_now(&mut now);
+        if !unwanted.is_empty() {
+            choices = with_ordinary(&shapes, choices.clone(), &unwanted);
             continue;
         }
         let later = LaterSlice::of(&now);
         match conflict::revise(&now, &later, &required) {
             Some(revised) => choices = revised,
             None => {
-                let mut phases = assemble(&now, &later, &proofs);
+                let mut phases = assemble(&now, &later, &proofs, &required);
                 reliance::add(&mut phases, &now, &proofs, assumptions);
                 return phases;
             }
@@ -215,12 +217,18 @@ fn with_ordinary(shapes: &[DeltaShape], mut choices: Choices, which: &[usize]) -
     choices
 }
 
-fn assemble(now: &NowSlice<'_, '_>, later: &LaterSlice<'_, '_, '_>, proofs: &Proofs) -> Phases {
+fn assemble(
+    now: &NowSlice<'_, '_>,
+    later: &LaterSlice<'_, '_, '_>,
+    proofs: &Proofs,
+    required: &[ColumnMask],
+) -> Phases {
     let outline = now.outline;
     let steps = outline.program.step_count;
     let mut phases = Phases {
         steps: (0..steps).map(|at| StepPhase { now: now.steps[at], later: later.steps[at] }).collect(),
         writes: vec![Vec::new(); steps],
+        at_hand: now.writes.iter().zip(required).map(|(all, needed)| all.without(*needed)).collect(),
         delta_operands: vec![Vec::new(); steps],
         reads_now: now.reads.clone(),
         reads_later: later.reads.clone(),
@@ -270,6 +278,9 @@ fn reason(
     let at = usize::from(step.0);
     let mut parts = Vec::new();
     parts.extend(now.reasons[at].as_ref().map(|reason| format!("now: {reason}")));
+    if !phases.at_hand[at].is_empty() {
+        parts.push("now: values at hand".into());
+    }
     for site in now.sites_of(step) {
         let schema = now.catalog.table(site.table);
         let column = format!("{}.{}", schema.name, schema.columns[usize::from(site.column.0)].name);

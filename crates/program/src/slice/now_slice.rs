@@ -21,6 +21,9 @@ use crate::ir::{Expression, RowId, StepId, StepKind, VariableId};
 use fabius_value::{ColumnId, ColumnMask};
 use std::rc::Rc;
 
+/// What is said of steps that need nothing but what the now-phase has anyway.
+pub(crate) const AT_HAND: &str = "depends on what is at hand now";
+
 /// Why something is needed: what is said of it, and of the conditions around it.
 #[derive(Clone, Debug)]
 pub(super) struct Why {
@@ -108,7 +111,7 @@ impl<'a, 'p> NowSlice<'a, 'p> {
             match &self.outline.at(step).step.kind {
                 StepKind::Require { .. } => self.need_step(step, Why::new("decides the outcome (require)")),
                 StepKind::RequireRow { row } => {
-                    let why = format!("decides the outcome ({} must exist)", self.row_name(*row));
+                    let why = format!("{} must exist", self.row_name(*row));
                     self.need_step(step, Why::new(why));
                 }
                 StepKind::Insert { .. } | StepKind::Update { .. } | StepKind::Delete { .. } => {
@@ -331,7 +334,7 @@ impl<'a, 'p> NowSlice<'a, 'p> {
         }
         match &node.kind {
             StepKind::RequireRow { row } => {
-                self.need_row(*row, &Why::new(format!("key of a row of {} that must exist", self.table_name(*row))));
+                self.need_row(*row, &Why::new(format!("key of {}, which must be there", self.table_name(*row))));
             }
             StepKind::Update { row, .. } | StepKind::Delete { row } => {
                 self.need_row(*row, &Why::new(format!("key of a write to {}", self.table_name(*row))));

@@ -19,7 +19,7 @@ use super::Assumptions;
 use super::delta::{DeltaShape, addend};
 use super::expression_text::expression_text;
 use super::interval::Interval;
-use super::knowledge::{Cell, Cells, Knowledge};
+use super::knowledge::{Cell, Cells, Knowledge, MOST_ROWS};
 use super::outline::{Outline, expressions};
 use crate::catalog::Catalog;
 use crate::ir::{
@@ -32,8 +32,6 @@ const PATIENCE: usize = 4;
 /// Nested loops that are repeated until stable; deeper ones give up what they change at once, so that
 /// the work stays proportional to the program.
 const DEPTH: usize = 3;
-/// Rows a scan can give at most: more than a table in memory can have.
-const MOST_ROWS: u128 = 1 << 40;
 
 /// An operation that could fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,13 +218,16 @@ impl<'p> Prover<'p> {
             }
             StepKind::ForList { list, fields, body } => {
                 let turns = known.get(self.cells.length(*list)).high.max(0).cast_unsigned();
-                self.repeat(known, turns, step.id, &mut |prover, known| {
+                let end = self.repeat(known, turns, step.id, &mut |prover, known| {
                     for (at, field) in fields.iter().enumerate() {
                         let values = known.get(prover.cells.field(*list, at as u16));
                         known.assign(&prover.cells, *field, values);
                     }
                     prover.run(known, body);
                 });
+                if let Some(end) = end {
+                    self.narrow_list(known, &end, *list, fields);
+                }
             }
             StepKind::ForRange { variable, from, to, body } => {
                 let (from, to) = (self.range(known, from), self.range(known, to));
@@ -253,6 +254,18 @@ impl<'p> Prover<'p> {
                 expressions(step, &mut |value| {
                     self.range(known, value);
                 });
+            }
+        }
+    }
+
+    /// A loop over a list that has come to its end has seen every element: what its body requires of
+    /// the elements holds for all of them from now on.
+    fn narrow_list(&self, known: &mut Knowledge, end: &Knowledge, list: VariableId, fields: &[VariableId]) {
+        for (at, field) in fields.iter().enumerate() {
+            let only_here = self.outline.assignments[usize::from(field.0)].len() == 1;
+            if only_here && end.reachable {
+                let cell = self.cells.field(list, at as u16);
+                known.set(cell, known.get(cell).meet(end.get(self.cells.variable(*field))));
             }
         }
     }
@@ -406,16 +419,17 @@ impl<'p> Prover<'p> {
         }
     }
 
-    /// Runs a loop's body until what is known at its head holds for every turn.
+    /// Runs a loop's body until what is known at its head holds for every turn; what is known at the
+    /// end of a turn, unless there is none.
     fn repeat(
         &mut self,
         known: &mut Knowledge,
         turns: u128,
         step: StepId,
         body: &mut dyn FnMut(&mut Self, &mut Knowledge),
-    ) {
+    ) -> Option<Knowledge> {
         if turns == 0 {
-            return;
+            return None;
         }
         let entry = known.clone();
         let outer_growth = std::mem::take(&mut self.growth);
@@ -429,7 +443,7 @@ impl<'p> Prover<'p> {
             self.stable_head(&entry, turns, step, body)
         };
         self.recording = recording;
-        self.turn(&head, body);
+        let end = self.turn(&head, body);
         self.depth -= 1;
         self.turns = outer_turns;
         let inner = std::mem::replace(&mut self.growth, outer_growth);
@@ -437,6 +451,7 @@ impl<'p> Prover<'p> {
             *outer = outer.plus(inner.repeated(turns));
         }
         *known = head;
+        Some(end)
     }
 
     /// What is known at the head of every turn.

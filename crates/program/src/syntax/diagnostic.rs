@@ -50,7 +50,8 @@ impl Source {
     /// A text of at most 4 GiB.
     pub fn new(text: impl Into<String>, file: impl Into<String>) -> Source {
         let text = text.into();
-        let after_breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at as u32 + 1);
+        let after_breaks =
+            text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at as u32 + 1);
         let lines = std::iter::once(0).chain(after_breaks).collect();
         Source { file: file.into(), text, lines }
     }
@@ -66,7 +67,8 @@ impl Source {
         let start = self.lines[line as usize - 1] as usize;
         let rest = &self.text[start..];
         let text = rest.split('\n').next().unwrap_or(rest);
-        let column = text.char_indices().take_while(|&(at, _)| start + at < offset as usize).count() as u32 + 1;
+        let column =
+            text.char_indices().take_while(|&(at, _)| start + at < offset as usize).count() as u32 + 1;
         (line, column, text.trim_end_matches('\r'))
     }
 }

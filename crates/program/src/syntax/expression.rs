@@ -256,8 +256,9 @@ impl Parser {
             self.word("then")?;
             let value = self.operators(Precedence::Any)?;
             if !self.at_word("else") {
-                let mut error = self.expected("else");
-                error.hint = Some("an if in an expression says what its value is otherwise: else null".into());
+                let mut error = self.expected("`else`");
+                error.hint =
+                    Some("an if in an expression says what its value is otherwise: else null".into());
                 return Err(error);
             }
             self.advance();
@@ -306,7 +307,7 @@ impl Parser {
             TokenKind::Symbol("[") => {
                 self.advance();
                 if !self.at_symbol("]") {
-                    let mut error = self.expected("]");
+                    let mut error = self.expected("`]`");
                     error.hint = Some("only the empty list [] is written so; elements are appended".into());
                     return Err(error);
                 }
@@ -327,7 +328,7 @@ impl Parser {
                     self.advance();
                     let (row, height) = self.row_reference()?;
                     if row.key.is_none() {
-                        let mut error = self.expected("[");
+                        let mut error = self.expected("`[`");
                         error.hint = Some("name the row by its whole key: exists table[key]".into());
                         return Err(error);
                     }
@@ -351,8 +352,11 @@ impl Parser {
         };
         let Some(literal) = literal else {
             let shown: String = text.chars().take(80).collect();
-            let error =
-                Diagnostic::new(SqlState::INVALID_DATETIME, self.span(), format!("'{shown}' is not a {word}"));
+            let error = Diagnostic::new(
+                SqlState::INVALID_DATETIME,
+                self.span(),
+                format!("'{shown}' is not a {word}"),
+            );
             return Err(Box::new(error.with_hint(match word {
                 "date" => "write date '2026-11-20'",
                 _ => "write timestamp '2026-11-20 08:30:00'",
@@ -405,7 +409,7 @@ impl Parser {
                 Ok((ExpressionKind::Element { list: row.name, index }, height))
             }
             Some(_) => {
-                let mut error = self.expected(".");
+                let mut error = self.expected("`.`");
                 error.hint = Some("a row is not a value; name one of its columns: table[key].column".into());
                 Err(error)
             }

@@ -46,8 +46,8 @@ pub enum TokenKind {
 
 /// Longest first, so that the first match is the longest.
 const SYMBOLS: &[&str] = &[
-    "<..<", "<..", "..<", "..", "?.", "->", "::", "+=", "-=", "*=", "/=", "%=", "<>", "<=", ">=", "||", "(", ")",
-    "[", "]", "{", "}", ",", ":", ".", "=", "<", ">", "+", "-", "*", "/", "%",
+    "<..<", "<..", "..<", "..", "?.", "->", "::", "+=", "-=", "*=", "/=", "%=", "<>", "<=", ">=", "||", "(",
+    ")", "[", "]", "{", "}", ",", ":", ".", "=", "<", ">", "+", "-", "*", "/", "%",
 ];
 
 /// Whether a name reads back as itself without backquotes (if it is not reserved).
@@ -141,7 +141,10 @@ fn unexpected(rest: &str, first: char) -> Diagnostic {
 
 fn checked_name(name: String, length: usize) -> Result<String, Diagnostic> {
     if name.is_empty() || name.len() > limit::NAME_BYTES {
-        return Err(error(length, format!("a name has 1 to {} bytes, this one {}", limit::NAME_BYTES, name.len())));
+        return Err(error(
+            length,
+            format!("a name has 1 to {} bytes, this one {}", limit::NAME_BYTES, name.len()),
+        ));
     }
     Ok(name)
 }

@@ -8,7 +8,8 @@
 //! |---|---|
 //! | [`tree`] | what a text says |
 //! | [`lexer`] | text to tokens |
-//! | [`parser`] | tokens to definitions and statements; the grammar stands there |
+//! | [`parser`] | tokens to definitions; the grammar stands there |
+//! | [`statement`] | tokens to statements |
 //! | [`expression`] | tokens to expressions; the operators' precedence stands there |
 //! | [`printer`] | the canonical text, which is also the form stored in the log |
 //! | [`diagnostic`] | what is wrong with a text, and where |
@@ -20,6 +21,7 @@ pub mod expression;
 pub mod lexer;
 pub mod parser;
 pub mod printer;
+pub mod statement;
 pub mod tree;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Source, Span};

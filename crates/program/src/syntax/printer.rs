@@ -325,7 +325,11 @@ fn expression(node: &Expression, least: Precedence, f: &mut fmt::Formatter<'_>) 
         ExpressionKind::Call { function, distinct, arguments } => {
             write!(f, "{function}({}{})", if *distinct { "distinct " } else { "" }, list(arguments))
         }
-        ExpressionKind::Negate(operand) => write!(f, "-{}", At(operand, Precedence::Cast)),
+        // No form has more parentheses than the text it was read from, which may have been at the bound.
+        ExpressionKind::Negate(operand) => {
+            let blank = if matches!(operand.kind, ExpressionKind::Negate(_)) { " " } else { "" };
+            write!(f, "-{blank}{}", At(operand, Precedence::Negate))
+        }
         ExpressionKind::Not(operand) => write!(f, "not {}", At(operand, Precedence::Not)),
         ExpressionKind::IsNull { operand, negated } => {
             write!(f, "{} is {}null", At(operand, Precedence::Is), not(*negated))
@@ -342,7 +346,7 @@ fn expression(node: &Expression, least: Precedence, f: &mut fmt::Formatter<'_>) 
         }
         ExpressionKind::If { arms, otherwise } => {
             for (condition, value) in arms {
-                write!(f, "if {} then {} else ", At(condition, Precedence::Or), At(value, Precedence::Or))?;
+                write!(f, "if {condition} then {value} else ")?;
             }
             expression(otherwise, Precedence::Or, f)
         }

@@ -5,7 +5,7 @@
 //! their spans point into the [`Source`] they give, so that errors are shown in the user's own text.
 
 use super::diagnostic::{Source, Span};
-use fabius_value::{DataType, Decimal};
+use fabius_value::{ColumnId, DataType, Decimal, TableSchema};
 use std::sync::Arc;
 
 /// A name and where it stands. Names are lower-case unless they were written in backquotes.
@@ -50,6 +50,41 @@ impl PartialEq for TableDefinition {
             && self.primary_key == other.primary_key
             && self.hash == other.hash
             && self.indexes == other.indexes
+    }
+}
+
+impl From<&TableSchema> for TableDefinition {
+    /// The definition of a table that is there.
+    fn from(schema: &TableSchema) -> TableDefinition {
+        let name = |text: &str| Name { text: text.into(), span: Span::default() };
+        let column = |column: &ColumnId| name(&schema.columns[usize::from(column.0)].name);
+        TableDefinition {
+            source: Arc::new(Source::new("", "")),
+            name: name(&schema.name),
+            columns: schema
+                .columns
+                .iter()
+                .map(|column| ColumnDefinition {
+                    name: name(&column.name),
+                    scalar: ScalarName {
+                        data_type: column.data_type,
+                        nullable: column.nullable,
+                        span: Span::default(),
+                    },
+                })
+                .collect(),
+            primary_key: schema.primary_key.iter().map(column).collect(),
+            hash: schema.hash,
+            indexes: schema
+                .indexes
+                .iter()
+                .map(|index| IndexDefinition {
+                    name: name(&index.name),
+                    columns: index.columns.iter().map(column).collect(),
+                    unique: index.unique,
+                })
+                .collect(),
+        }
     }
 }
 

@@ -9,26 +9,27 @@ use fabius_value::{ColumnId, TableId};
 use std::collections::HashMap;
 
 /// Collects the effects of blocks. Names that do not resolve are skipped: lowering refuses them.
-pub(super) struct EffectsOf<'a> {
+pub(super) struct EffectsOf<'a, 'b> {
     catalog: &'a Catalog,
     scope: &'a Scope,
     /// Rows of loops inside the block.
-    rows: HashMap<&'a str, Option<TableId>>,
+    rows: HashMap<&'b str, Option<TableId>>,
     effects: Effects,
 }
 
-impl<'a> EffectsOf<'a> {
+impl<'a, 'b> EffectsOf<'a, 'b> {
     pub(super) fn blocks(
-        blocks: impl IntoIterator<Item = &'a Block>,
+        blocks: impl IntoIterator<Item = &'b Block>,
         catalog: &'a Catalog,
         scope: &'a Scope,
     ) -> Effects {
         let mut of = EffectsOf { catalog, scope, rows: HashMap::new(), effects: Effects::default() };
         blocks.into_iter().for_each(|block| of.block(block));
+        of.effects.simplify();
         of.effects
     }
 
-    fn block(&mut self, block: &'a Block) {
+    fn block(&mut self, block: &'b Block) {
         for statement in block {
             match &statement.kind {
                 StatementKind::Assign { target: Target::Variable(name), .. } => self.assigned(&name.text),
@@ -69,7 +70,8 @@ impl<'a> EffectsOf<'a> {
     }
 
     fn assigned(&mut self, name: &str) {
-        if let Some(Binding::Scalar { variable, .. } | Binding::List { variable, .. }) = self.scope.get(name) {
+        if let Some(Binding::Scalar { variable, .. } | Binding::List { variable, .. }) = self.scope.get(name)
+        {
             self.effects.assigned.push(*variable);
         }
     }

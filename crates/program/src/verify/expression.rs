@@ -3,7 +3,9 @@
 use super::Lowered;
 use super::lowering::{Lowering, type_text};
 use super::scope::Binding;
-use super::typing::{self, Operand, as_numeric, assigned, convert, is_castable, is_number, settled, unified};
+use super::typing::{
+    self, Operand, as_numeric, assigned, convert, is_castable, is_number, narrowed, settled, unified,
+};
 use crate::ir::{BinaryOperator, Expression, ExpressionKind, ScalarType, StepKind, Type, UnaryOperator};
 use crate::syntax::expression::operator_form;
 use crate::syntax::tree::{self, Literal, RowReference};
@@ -28,7 +30,9 @@ impl Lowering<'_> {
             tree::ExpressionKind::Element { list, index } => {
                 if self.scope.get(&list.text).is_none() && self.catalog.find_table(&list.text).is_some() {
                     let error = self.invalid(span, "a row is not a value");
-                    return Err(error.with_hint(format!("name one of its columns: {expression}.column")).into());
+                    return Err(error
+                        .with_hint(format!("name one of its columns: {expression}.column"))
+                        .into());
                 }
                 self.element(list, index, None)?
             }
@@ -50,12 +54,16 @@ impl Lowering<'_> {
             tree::ExpressionKind::Between { operand, low, high, negated } => {
                 self.between(operand, low, high, *negated, span)?
             }
-            tree::ExpressionKind::Binary(operator, left, right) => self.binary(*operator, left, right, span)?,
+            tree::ExpressionKind::Binary(operator, left, right) => {
+                self.binary(*operator, left, right, span)?
+            }
             tree::ExpressionKind::If { arms, otherwise } => self.case(arms, otherwise, expected)?,
             tree::ExpressionKind::Cast { operand, data_type } => self.cast(operand, *data_type, span)?,
             tree::ExpressionKind::EmptyList => {
                 let error = self.invalid(span, "the empty list is not a value");
-                return Err(error.with_hint("it is assigned to a list variable: var x: list of int = []").into());
+                return Err(error
+                    .with_hint("it is assigned to a list variable: var x: list of int = []")
+                    .into());
             }
         };
         Ok(Operand::typed(value, span))
@@ -80,7 +88,10 @@ impl Lowering<'_> {
         let hint = match self.lookup(name, span)? {
             Binding::Scalar { variable, .. } => return Ok(self.variable(*variable)),
             Binding::List { fields, .. } => {
-                format!("it is a {}: take an element, or an aggregate", type_text(&Type::List(fields.clone())))
+                format!(
+                    "it is a {}: take an element, or an aggregate",
+                    type_text(&Type::List(fields.clone()))
+                )
             }
             Binding::Record { .. } => format!("name one of its fields: {name}.field"),
             Binding::Row { .. } => format!("name one of its columns: {name}.column"),
@@ -105,7 +116,9 @@ impl Lowering<'_> {
     ) -> Lowered<Operand> {
         // `-5` is a literal, so that the lowest integers can be written.
         let number = match &operand.kind {
-            tree::ExpressionKind::Literal(Literal::Integer(mantissa)) => Some(Decimal { mantissa: -mantissa, scale: 0 }),
+            tree::ExpressionKind::Literal(Literal::Integer(mantissa)) => {
+                Some(Decimal { mantissa: -mantissa, scale: 0 })
+            }
             tree::ExpressionKind::Literal(Literal::Decimal(decimal)) => {
                 Some(Decimal { mantissa: -decimal.mantissa, ..*decimal })
             }
@@ -130,7 +143,8 @@ impl Lowering<'_> {
         negated: bool,
         span: Span,
     ) -> Lowered<Expression> {
-        let operands = vec![self.operand(operand, None)?, self.operand(low, None)?, self.operand(high, None)?];
+        let operands =
+            vec![self.operand(operand, None)?, self.operand(low, None)?, self.operand(high, None)?];
         let mut values = unified(operands, None)?.into_iter();
         let [Some(operand), Some(low), Some(high)] = [values.next(), values.next(), values.next()] else {
             unreachable!("three operands give three values")
@@ -270,7 +284,9 @@ fn arithmetic(operator: BinaryOperator, left: Operand, right: Operand, span: Spa
     let family = |operand: &Operand| operand.data_type().family();
     let is_date = |operand: &Operand| family(operand) == Family::Date;
     match operator {
-        Subtract if is_date(&left) && (is_date(&right) || right.literal && family(&right) == Family::Text) => {
+        Subtract
+            if is_date(&left) && (is_date(&right) || right.literal && family(&right) == Family::Text) =>
+        {
             let [left, right] = pair(left, right)?;
             return Ok(apply(Subtract, left, right, DataType::Int));
         }
@@ -288,7 +304,9 @@ fn arithmetic(operator: BinaryOperator, left: Operand, right: Operand, span: Spa
     if !is_numeric(&left) || !is_numeric(&right) || left.is_null_literal() && right.is_null_literal() {
         let error = does_not_take(operator, &left, &right, span);
         return Err(match (operator, family(&left), family(&right)) {
-            (Add, Family::Text, _) | (Add, _, Family::Text) => error.with_hint("texts are joined with ||").into(),
+            (Add, Family::Text, _) | (Add, _, Family::Text) => {
+                error.with_hint("texts are joined with ||").into()
+            }
             (Add | Subtract, Family::Timestamp, _) => {
                 error.with_hint("whole days can be added to a date: (...)::date + 1").into()
             }
@@ -304,7 +322,8 @@ fn arithmetic(operator: BinaryOperator, left: Operand, right: Operand, span: Spa
     let [left, right] = pair(left, right)?;
     let data_type = match (left.ty.data_type, operator) {
         (DataType::Double, Modulo) => {
-            let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, span, "% does not take double precision");
+            let error =
+                Diagnostic::new(SqlState::DATATYPE_MISMATCH, span, "% does not take double precision");
             return Err(error.with_hint("convert both to numeric").into());
         }
         (DataType::Numeric { precision, scale }, Add | Subtract) => {
@@ -333,7 +352,10 @@ fn product(operator: BinaryOperator, left: Operand, right: Operand, span: Span) 
     };
     let data_type = match operator {
         BinaryOperator::Multiply if s1 + s2 > limit::NUMERIC_PRECISION => {
-            let message = format!("a product of scales {s1} and {s2} has more than {} digits", limit::NUMERIC_PRECISION);
+            let message = format!(
+                "a product of scales {s1} and {s2} has more than {} digits",
+                limit::NUMERIC_PRECISION
+            );
             let error = Diagnostic::new(SqlState::OUT_OF_RANGE, span, message);
             return Err(error.with_hint("round an operand first: (...)::numeric(38, 6)").into());
         }
@@ -343,18 +365,4 @@ fn product(operator: BinaryOperator, left: Operand, right: Operand, span: Span) 
         _ => DataType::Numeric { precision: limit::NUMERIC_PRECISION, scale: s1.max(s2).max(6) },
     };
     Ok(apply(operator, left, right, data_type))
-}
-
-/// An integer literal has the digits it is written with; everything else those of its type.
-fn narrowed(operand: &Operand) -> DataType {
-    match &operand.value.kind {
-        ExpressionKind::Constant(value) if operand.literal => match value.as_integer() {
-            Some(number) => {
-                let digits = number.unsigned_abs().checked_ilog10().map_or(1, |log| log as u8 + 1);
-                DataType::Numeric { precision: digits, scale: 0 }
-            }
-            None => operand.data_type(),
-        },
-        _ => operand.data_type(),
-    }
 }

@@ -44,8 +44,11 @@ impl Lowering<'_> {
     ) -> Lowered<Expression> {
         let name = function.text.as_str();
         let Some(&(_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
-            let error =
-                Diagnostic::new(SqlState::UNDEFINED_FUNCTION, function.span, format!("unknown function {name}"));
+            let error = Diagnostic::new(
+                SqlState::UNDEFINED_FUNCTION,
+                function.span,
+                format!("unknown function {name}"),
+            );
             return Err(match name {
                 "ceil" | "floor" | "round" | "trunc" => {
                     error.with_hint("rounding is a cast: (...)::int or (...)::numeric(12, 2)").into()
@@ -53,7 +56,11 @@ impl Lowering<'_> {
                 _ => error.did_you_mean(name, FORMS.iter().map(|(known, _)| *known), || None).into(),
             });
         };
-        let wrong = || Diagnostic::new(SqlState::UNDEFINED_FUNCTION, span, format!("it is called {form}"));
+        let wrong = || {
+            let message = format!("wrong number of arguments for {name}");
+            Diagnostic::new(SqlState::UNDEFINED_FUNCTION, span, message)
+                .with_hint(format!("it is called {form}"))
+        };
         let aggregate = match name {
             "count" if distinct => Some(Aggregate::CountDistinct),
             "count" => Some(Aggregate::Count),
@@ -64,7 +71,8 @@ impl Lowering<'_> {
             _ => None,
         };
         if distinct && aggregate != Some(Aggregate::CountDistinct) {
-            return Err(wrong().with_hint("only count knows distinct").into());
+            let error = self.invalid(span, format!("{name} does not take distinct"));
+            return Err(error.with_hint("only count does").into());
         }
         if let Some(aggregate) = aggregate {
             return match arguments {
@@ -126,7 +134,10 @@ impl Lowering<'_> {
         let bigint = ScalarType { data_type: DataType::BigInt, nullable: false };
         if aggregate == Aggregate::Count && field.is_none() {
             let list = self.list_variable(&list)?;
-            return Ok(Expression { kind: ExpressionKind::Aggregate { aggregate, list, field: 0 }, ty: bigint });
+            return Ok(Expression {
+                kind: ExpressionKind::Aggregate { aggregate, list, field: 0 },
+                ty: bigint,
+            });
         }
         if aggregate == Aggregate::Count {
             let error = self.invalid(argument.span, "count counts elements, nulls too");
@@ -142,7 +153,9 @@ impl Lowering<'_> {
             }
             (_, DataType::Double) => DataType::Double,
             (Aggregate::Sum, exact) if exact.family() == Family::Integer => DataType::BigInt,
-            (Aggregate::Sum, exact) => DataType::Numeric { precision: limit::NUMERIC_PRECISION, scale: exact.scale() },
+            (Aggregate::Sum, exact) => {
+                DataType::Numeric { precision: limit::NUMERIC_PRECISION, scale: exact.scale() }
+            }
             (_, exact) => {
                 // An average never has fewer digits after the point than its values.
                 let scale = (exact.scale() + AVERAGE_SCALE).min(16).max(exact.scale());
@@ -222,5 +235,7 @@ fn of_text(
 }
 
 fn wrong_argument(span: Span, found: DataType, form: &str) -> Diagnostic {
-    Diagnostic::new(SqlState::DATATYPE_MISMATCH, span, format!("this is {found}")).with_hint(format!("it is called {form}"))
+    let name = form.split('(').next().unwrap_or(form);
+    let message = format!("{name} does not take {found} here");
+    Diagnostic::new(SqlState::DATATYPE_MISMATCH, span, message).with_hint(format!("it is called {form}"))
 }

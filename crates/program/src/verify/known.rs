@@ -7,6 +7,7 @@
 
 use crate::ir::{Expression, ExpressionKind, RowId, RowVariable, VariableId};
 use fabius_value::{ColumnId, TableId};
+use std::rc::Rc;
 
 /// How many located keys are remembered: bounds the search, so that long programs verify in linear
 /// time. Forgetting one costs a second lookup at run time.
@@ -25,11 +26,26 @@ pub(super) struct Effects {
     pub(super) updated: Vec<(TableId, ColumnId)>,
 }
 
+impl Effects {
+    /// Each effect once.
+    pub(super) fn simplify(&mut self) {
+        fn once<T: Ord>(effects: &mut Vec<T>) {
+            effects.sort_unstable();
+            effects.dedup();
+        }
+        once(&mut self.assigned);
+        once(&mut self.inserted);
+        once(&mut self.deleted);
+        once(&mut self.updated);
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Located {
     row: RowId,
     table: TableId,
-    key: Vec<Expression>,
+    /// Shared by the copies of what is known that every block makes.
+    key: Rc<[Expression]>,
 }
 
 #[derive(Clone, Debug)]
@@ -53,7 +69,11 @@ pub(super) struct Known {
 impl Known {
     /// The handle that this key has.
     pub(super) fn find(&self, table: TableId, key: &[Expression]) -> Option<RowId> {
-        self.located.iter().rev().find(|known| known.table == table && known.key == key).map(|known| known.row)
+        self.located
+            .iter()
+            .rev()
+            .find(|known| known.table == table && *known.key == *key)
+            .map(|known| known.row)
     }
 
     pub(super) fn locate(&mut self, row: RowId, table: TableId, key: Vec<Expression>) {
@@ -64,7 +84,7 @@ impl Known {
         if self.located.len() == LOCATED_MAX {
             self.located.remove(0);
         }
-        self.located.push(Located { row, table, key });
+        self.located.push(Located { row, table, key: key.into() });
     }
 
     pub(super) fn is_present(&self, row: RowId) -> bool {
@@ -106,7 +126,9 @@ impl Known {
     pub(super) fn assigned(&mut self, variable: VariableId) {
         let uses = |kind: &ExpressionKind| match kind {
             ExpressionKind::Variable(used) => *used == variable,
-            ExpressionKind::Aggregate { list, .. } | ExpressionKind::Element { list, .. } => *list == variable,
+            ExpressionKind::Aggregate { list, .. } | ExpressionKind::Element { list, .. } => {
+                *list == variable
+            }
             _ => false,
         };
         self.located.retain(|known| !known.key.iter().any(|value| mentions(value, &uses)));
@@ -148,7 +170,9 @@ fn mentions(expression: &Expression, kind: &impl Fn(&ExpressionKind) -> bool) ->
             ExpressionKind::Binary(_, left, right) => mentions(left, kind) || mentions(right, kind),
             ExpressionKind::Case { arms, otherwise } => {
                 mentions(otherwise, kind)
-                    || arms.iter().any(|(condition, value)| mentions(condition, kind) || mentions(value, kind))
+                    || arms
+                        .iter()
+                        .any(|(condition, value)| mentions(condition, kind) || mentions(value, kind))
             }
             ExpressionKind::Call(_, arguments) => arguments.iter().any(|argument| mentions(argument, kind)),
             ExpressionKind::Constant(_)

@@ -6,8 +6,8 @@ use super::scope::{Binding, Scope};
 use super::{Lowered, Refused};
 use crate::catalog::Catalog;
 use crate::ir::{
-    self, Expression, ExpressionKind, Field, Program, RowId, RowVariable, ScalarType, Step, StepId, StepKind, Type,
-    Variable, VariableId,
+    self, Expression, ExpressionKind, Field, Program, RowId, RowVariable, ScalarType, Step, StepId, StepKind,
+    Type, Variable, VariableId,
 };
 use crate::syntax::diagnostic::DIAGNOSTICS_MAX;
 use crate::syntax::tree::{
@@ -128,7 +128,8 @@ impl Lowering<'_> {
     }
 
     fn too_many(&self, span: Span, what: &str) -> Refused {
-        let message = format!("the procedure has too many {what}, at most {} are allowed", limit::PROGRAM_PARTS);
+        let message =
+            format!("the procedure has too many {what}, at most {} are allowed", limit::PROGRAM_PARTS);
         Diagnostic::new(SqlState::PROGRAM_LIMIT, span, message).into()
     }
 
@@ -171,16 +172,17 @@ impl Lowering<'_> {
         }
     }
 
-    pub(super) fn table_name(&self, table: TableId) -> &str {
-        &self.catalog.table(table).name
-    }
-
     /// Whether an expression of this size may stand in the program once more. Copies of copies could
     /// grow without bound (`x between a and b` stands for two comparisons of `x`).
     pub(super) fn copy(&mut self, expression: &Expression, span: Span) -> Lowered<Expression> {
         self.copied += size(expression);
         if self.copied > limit::PROGRAM_BYTES {
-            return Err(Diagnostic::new(SqlState::PROGRAM_LIMIT, span, "the procedure's expressions are too large").into());
+            return Err(Diagnostic::new(
+                SqlState::PROGRAM_LIMIT,
+                span,
+                "the procedure's expressions are too large",
+            )
+            .into());
         }
         Ok(expression.clone())
     }
@@ -317,7 +319,8 @@ fn size(expression: &Expression) -> usize {
         | ExpressionKind::Element { index: operand, .. } => size(operand),
         ExpressionKind::Binary(_, left, right) => size(left) + size(right),
         ExpressionKind::Case { arms, otherwise } => {
-            size(otherwise) + arms.iter().map(|(condition, value)| size(condition) + size(value)).sum::<usize>()
+            size(otherwise)
+                + arms.iter().map(|(condition, value)| size(condition) + size(value)).sum::<usize>()
         }
         ExpressionKind::Call(_, arguments) => arguments.iter().map(size).sum(),
         ExpressionKind::Constant(_)

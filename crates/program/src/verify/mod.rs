@@ -68,7 +68,8 @@ pub fn procedure(definition: &ProcedureDefinition, catalog: &Catalog) -> Result<
     };
     let text = definition.to_string();
     if text.len() > limit::PROGRAM_BYTES {
-        let message = format!("a procedure of {} bytes, at most {} are allowed", text.len(), limit::PROGRAM_BYTES);
+        let message =
+            format!("a procedure of {} bytes, at most {} are allowed", text.len(), limit::PROGRAM_BYTES);
         return Err(refuse(SqlState::PROGRAM_LIMIT, message));
     }
     let canonical = parse(&text, &definition.name.text)

@@ -18,8 +18,11 @@ impl Lowering<'_> {
         let schema = self.catalog.table(table).clone();
         let values = reference.key.as_deref().unwrap_or_default();
         if values.len() != schema.primary_key.len() {
-            let names: Vec<&str> =
-                schema.primary_key.iter().map(|column| schema.columns[usize::from(column.0)].name.as_str()).collect();
+            let names: Vec<&str> = schema
+                .primary_key
+                .iter()
+                .map(|column| schema.columns[usize::from(column.0)].name.as_str())
+                .collect();
             let message = format!(
                 "table {} has a key of {} columns, this one has {}",
                 schema.name,
@@ -101,8 +104,9 @@ impl Lowering<'_> {
     ) -> Lowered<Operand> {
         let name = format!("{reference}{}.{column}", if optional { "?" } else { "" });
         if optional && reference.key.is_none() {
-            let error = self.invalid(span, format!("{} is there", reference.name));
-            return Err(error.with_hint("?. is for table[key]; write .").into());
+            let error = self
+                .invalid(span, format!("?. is for rows that may be missing, {} is there", reference.name));
+            return Err(error.with_hint("write .").into());
         }
         let value = match (&reference.key, self.scope.get(&reference.name.text)) {
             (Some(key), Some(Binding::List { .. })) => {
@@ -139,7 +143,8 @@ impl Lowering<'_> {
                 }
                 Binding::List { .. } => {
                     let error = self.invalid(span, format!("{} is a list", reference.name));
-                    let hint = format!("go over it with for, or take one element: {}[1].{column}", reference.name);
+                    let hint =
+                        format!("go over it with for, or take one element: {}[1].{column}", reference.name);
                     return Err(error.with_hint(hint).into());
                 }
                 Binding::Scalar { scalar, .. } => {
@@ -206,10 +211,14 @@ impl Lowering<'_> {
             None if plain => 0,
             None => {
                 let error = self.invalid(span, format!("{list} has several fields"));
-                return Err(error.with_hint(format!("name one of {}", names().collect::<Vec<_>>().join(", "))).into());
+                return Err(error
+                    .with_hint(format!("name one of {}", names().collect::<Vec<_>>().join(", ")))
+                    .into());
             }
             Some(field) if plain => {
-                return Err(self.invalid(field.span, format!("{list} has plain values without fields")).into());
+                return Err(self
+                    .invalid(field.span, format!("{list} has plain values without fields"))
+                    .into());
             }
             Some(field) => match names().position(|name| name == field.text) {
                 Some(at) => at,
@@ -221,9 +230,8 @@ impl Lowering<'_> {
 }
 
 fn unknown_field<'a>(of: &Name, field: &Name, names: impl Iterator<Item = &'a str> + Clone) -> Diagnostic {
-    Diagnostic::new(SqlState::UNDEFINED_COLUMN, field.span, format!("{of} has no field {field}")).did_you_mean(
-        &field.text,
-        names.clone(),
-        || Some(format!("its fields are {}", names.collect::<Vec<_>>().join(", "))),
-    )
+    Diagnostic::new(SqlState::UNDEFINED_COLUMN, field.span, format!("{of} has no field {field}"))
+        .did_you_mean(&field.text, names.clone(), || {
+            Some(format!("its fields are {}", names.collect::<Vec<_>>().join(", ")))
+        })
 }

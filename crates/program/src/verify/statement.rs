@@ -6,7 +6,8 @@ use super::scope::Binding;
 use super::typing::{assigned, settled};
 use crate::ir::{Expression, Field, Returned, ScalarType, StepKind, Type, VariableId};
 use crate::syntax::tree::{
-    self, BinaryOperator, Block, ExpressionKind, Name, ProcedureDefinition, Statement, StatementKind, Target, TypeName,
+    self, BinaryOperator, Block, ExpressionKind, Name, ProcedureDefinition, Statement, StatementKind, Target,
+    TypeName,
 };
 use crate::syntax::{Diagnostic, Span};
 use fabius_value::SqlState;
@@ -81,9 +82,10 @@ impl Lowering<'_> {
                 Err(error.with_hint(format!("say it: var {name}: list of int = []")).into())
             }
             Some(Type::Scalar(scalar)) => {
+                let span = value.span;
                 let operand = self.operand(value, Some(scalar.data_type))?;
                 let value = assigned(operand, scalar.data_type, &format!("variable {name}"))?;
-                self.check_null(name, scalar, &value, Some(mutable))?;
+                self.check_null(name, scalar, &value, Some(mutable), span)?;
                 self.new_binding(name, scalar, mutable, value)
             }
             None => {
@@ -113,7 +115,13 @@ impl Lowering<'_> {
         self.emit(StepKind::Clear { list: variable }, name.span)
     }
 
-    fn new_binding(&mut self, name: &Name, scalar: ScalarType, mutable: bool, value: Expression) -> Lowered<()> {
+    fn new_binding(
+        &mut self,
+        name: &Name,
+        scalar: ScalarType,
+        mutable: bool,
+        value: Expression,
+    ) -> Lowered<()> {
         let variable = self.new_scalar(name.text.clone(), scalar, name.span)?;
         self.declare(name, Binding::Scalar { variable, scalar, mutable })?;
         self.emit(StepKind::Assign { variable, value }, name.span)
@@ -127,15 +135,19 @@ impl Lowering<'_> {
         scalar: ScalarType,
         value: &Expression,
         declared: Option<bool>,
+        span: Span,
     ) -> Lowered<()> {
         if scalar.nullable || !value.ty.nullable {
             return Ok(());
         }
         let message = format!("{name} cannot be null, this value can be");
-        let error = Diagnostic::new(SqlState::NOT_NULL_VIOLATION, name.span, message);
+        let error = Diagnostic::new(SqlState::NOT_NULL_VIOLATION, span, message);
         let word = if declared == Some(false) { "let" } else { "var" };
         Err(error
-            .with_hint(format!("declare {word} {name}: {} null, or use coalesce(value, other)", scalar.data_type))
+            .with_hint(format!(
+                "declare {word} {name}: {} null, or use coalesce(value, other)",
+                scalar.data_type
+            ))
             .into())
     }
 
@@ -162,13 +174,15 @@ impl Lowering<'_> {
         let operand = match operator {
             None => self.operand(value, Some(scalar.data_type))?,
             Some(operator) => {
-                let left = tree::Expression { kind: ExpressionKind::Variable(name.text.clone()), span: name.span };
+                let left =
+                    tree::Expression { kind: ExpressionKind::Variable(name.text.clone()), span: name.span };
                 let value = self.binary(operator, &left, value, span)?;
                 super::typing::Operand::typed(value, span)
             }
         };
+        let value_span = operand.span;
         let value = assigned(operand, scalar.data_type, &format!("variable {name}"))?;
-        self.check_null(name, scalar, &value, None)?;
+        self.check_null(name, scalar, &value, None, value_span)?;
         self.known.assigned(variable);
         self.emit(StepKind::Assign { variable, value }, span)
     }
@@ -176,9 +190,14 @@ impl Lowering<'_> {
     fn not_assignable(&self, name: &Name, binding: &Binding) -> Diagnostic {
         let error = self.invalid(name.span, format!("{name} cannot be assigned to"));
         match binding {
-            Binding::Row { .. } => error.with_hint(format!("assign to one of its columns: {name}.column = e")),
-            Binding::Record { .. } => error.with_hint("it is an element of a list, which a for does not change"),
-            _ => error.with_hint("it is a parameter, a loop's variable or declared with let; declare it with var"),
+            Binding::Row { .. } => {
+                error.with_hint(format!("assign to one of its columns: {name}.column = e"))
+            }
+            Binding::Record { .. } => {
+                error.with_hint("it is an element of a list, which a for does not change")
+            }
+            _ => error
+                .with_hint("it is a parameter, a loop's variable or declared with let; declare it with var"),
         }
     }
 
@@ -188,7 +207,8 @@ impl Lowering<'_> {
         let (variable, fields) = match self.lookup(&list.text, list.span)? {
             Binding::List { variable, fields, mutable: true } => (*variable, fields.clone()),
             Binding::List { .. } => {
-                let error = self.invalid(list.span, format!("{list} is a parameter and cannot be appended to"));
+                let error =
+                    self.invalid(list.span, format!("{list} is a parameter and cannot be appended to"));
                 return Err(error.with_hint("declare a list of your own with var").into());
             }
             _ => return Err(self.invalid(list.span, format!("{list} is not a list")).into()),
@@ -312,7 +332,8 @@ impl Lowering<'_> {
 
     /// A procedure with results ends with `return`.
     pub(super) fn check_returns(&mut self, definition: &ProcedureDefinition) {
-        let returns = definition.body.last().is_some_and(|last| matches!(last.kind, StatementKind::Return { .. }));
+        let returns =
+            definition.body.last().is_some_and(|last| matches!(last.kind, StatementKind::Return { .. }));
         if !self.results.is_empty() && !returns {
             let message = format!("procedure {} does not end with return", definition.name);
             let error = self.invalid(definition.name.span, message);
@@ -324,6 +345,7 @@ impl Lowering<'_> {
     pub(super) fn bigint(&mut self, expression: &tree::Expression, place: &str) -> Lowered<Expression> {
         let bigint = fabius_value::DataType::BigInt;
         let operand = self.operand(expression, Some(bigint))?;
-        assigned(operand, bigint, place).and_then(|value| settled(super::typing::Operand::typed(value, expression.span)))
+        assigned(operand, bigint, place)
+            .and_then(|value| settled(super::typing::Operand::typed(value, expression.span)))
     }
 }

@@ -97,6 +97,7 @@ fn columns(names: &[Name], schema: &TableSchema, errors: &mut Vec<Diagnostic>) -
 pub(super) fn unknown_column(name: &Name, schema: &TableSchema) -> Diagnostic {
     let message = format!("table {} has no column {}", schema.name, name.text);
     let names = || schema.columns.iter().map(|column| column.name.as_str());
-    Diagnostic::new(SqlState::UNDEFINED_COLUMN, name.span, message)
-        .did_you_mean(&name.text, names(), || Some(format!("its columns are {}", names().collect::<Vec<_>>().join(", "))))
+    Diagnostic::new(SqlState::UNDEFINED_COLUMN, name.span, message).did_you_mean(&name.text, names(), || {
+        Some(format!("its columns are {}", names().collect::<Vec<_>>().join(", ")))
+    })
 }

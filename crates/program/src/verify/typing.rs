@@ -109,11 +109,16 @@ pub(super) fn common(left: DataType, right: DataType) -> Option<DataType> {
     }
     Some(match (left.family(), right.family()) {
         (Family::Integer, Family::Integer) => {
-            if whole_digits(left) > whole_digits(right) { left } else { right }
+            if whole_digits(left) > whole_digits(right) {
+                left
+            } else {
+                right
+            }
         }
         (Family::Integer | Family::Numeric, Family::Integer | Family::Numeric) => {
             let scale = left.scale().max(right.scale());
-            let precision = (whole_digits(left).max(whole_digits(right)) + scale).min(limit::NUMERIC_PRECISION);
+            let precision =
+                (whole_digits(left).max(whole_digits(right)) + scale).min(limit::NUMERIC_PRECISION);
             DataType::Numeric { precision, scale }
         }
         (Family::Double, _) if is_number(right) => DataType::Double,
@@ -212,10 +217,25 @@ pub(super) fn convert(value: Expression, to: DataType, span: Span) -> Lowered<Ex
 /// The operand with a type of its own.
 pub(super) fn settled(operand: Operand) -> Lowered<Expression> {
     if operand.is_null_literal() {
-        let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, operand.span, "the type of null is not known here");
+        let error =
+            Diagnostic::new(SqlState::DATATYPE_MISMATCH, operand.span, "the type of null is not known here");
         return Err(error.with_hint("say it: null::int").into());
     }
     Ok(operand.value)
+}
+
+/// An integer literal has the digits it is written with; everything else those of its type.
+pub(super) fn narrowed(operand: &Operand) -> DataType {
+    match &operand.value.kind {
+        ExpressionKind::Constant(value) if operand.literal => match value.as_integer() {
+            Some(number) => {
+                let digits = number.unsigned_abs().checked_ilog10().map_or(1, |log| log as u8 + 1);
+                DataType::Numeric { precision: digits, scale: 0 }
+            }
+            None => operand.data_type(),
+        },
+        _ => operand.data_type(),
+    }
 }
 
 /// All operands as one type: what the typed ones have in common, unless a literal needs more.
@@ -233,6 +253,9 @@ pub(super) fn unified(operands: Vec<Operand>, expected: Option<DataType>) -> Low
 fn common_of(operands: &[Operand], expected: Option<DataType>) -> Lowered<DataType> {
     let widened = |to: Option<DataType>, operand: &Operand| match to {
         None => Ok(operand.data_type()),
+        Some(to) if to.family() == Family::Numeric => {
+            common(to, narrowed(operand)).ok_or_else(|| mismatch(to, operand))
+        }
         Some(to) => common(to, operand.data_type()).ok_or_else(|| mismatch(to, operand)),
     };
     let mut typed = None;
@@ -257,7 +280,7 @@ fn common_of(operands: &[Operand], expected: Option<DataType>) -> Lowered<DataTy
 
 fn mismatch(wanted: DataType, operand: &Operand) -> super::Refused {
     let found = operand.data_type();
-    let message = format!("{found} and {wanted} do not fit together");
+    let message = format!("{wanted} and {found} do not fit together");
     let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, operand.span, message);
     match is_castable(found, wanted) {
         true => error.with_hint(format!("convert one of them: (...)::{wanted}")).into(),

@@ -29,7 +29,11 @@ impl Lowering<'_> {
             None => self.operand(value, Some(self.catalog.table(table).data_type(id)))?,
             Some(operator) => {
                 let target = row.span.to(column.span);
-                let kind = tree::ExpressionKind::Column { row: row.clone(), optional: false, column: column.clone() };
+                let kind = tree::ExpressionKind::Column {
+                    row: row.clone(),
+                    optional: false,
+                    column: column.clone(),
+                };
                 let left = tree::Expression { kind, span: target };
                 Operand::typed(self.binary(operator, &left, value, span)?, value.span)
             }
@@ -77,7 +81,8 @@ impl Lowering<'_> {
     ) -> Lowered<()> {
         let (id, values) = self.new_row_values(table, columns)?;
         let primary_key = &self.catalog.table(id).primary_key;
-        let key: Vec<Expression> = primary_key.iter().map(|column| values[usize::from(column.0)].clone()).collect();
+        let key: Vec<Expression> =
+            primary_key.iter().map(|column| values[usize::from(column.0)].clone()).collect();
         let row = self.new_row(format!("insert {table}"), id, span)?;
         self.emit(StepKind::Insert { row, values }, span)?;
         self.known.inserted(id);
@@ -150,7 +155,9 @@ impl Lowering<'_> {
         let schema = self.catalog.table(id).clone();
         if self.loops.iter().any(|open| matches!(open, OpenLoop::Scan(scanned, _) if *scanned == id)) {
             let error = self.invalid(table.span, format!("{table} gets rows inside a for over it"));
-            return Err(error.with_hint("append what is to be inserted to a list, and insert after the loop").into());
+            return Err(error
+                .with_hint("append what is to be inserted to a list, and insert after the loop")
+                .into());
         }
         let sets = self.sets(id, columns)?;
         let mut values: Vec<Expression> =
@@ -169,9 +176,12 @@ impl Lowering<'_> {
             .map(|column| column.name.as_str())
             .collect();
         if !missing.is_empty() {
-            let message = format!("columns of {table} that cannot be null are missing: {}", missing.join(", "));
+            let message =
+                format!("columns of {table} that cannot be null are missing: {}", missing.join(", "));
             let error = Diagnostic::new(SqlState::NOT_NULL_VIOLATION, table.span, message);
-            return Err(error.with_hint("give each a value; only columns declared null may be left out").into());
+            return Err(error
+                .with_hint("give each a value; only columns declared null may be left out")
+                .into());
         }
         Ok((id, values))
     }

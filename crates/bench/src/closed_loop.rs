@@ -1,0 +1,367 @@
+//! Clients that always have work on the way: throughput, and latency without queues.
+//!
+//! Each client thread makes batches of calls, hands them in, and lends itself to the engine until
+//! they are decided:
+//!
+//! ```text
+//! make a batch, submit ... until `in_flight` are on the way
+//! look at the oldest: decided? count it
+//! otherwise: help the engine (now-phases first, then what is urgent)
+//! ```
+//!
+//! When the time is up, the threads wait for what is on the way, work off the backlog together, and
+//! only then the clock stops: a call counts when all of its work is done.
+
+use crate::interrupt::Interrupt;
+use crate::machine;
+use crate::measured::{Measured, difference};
+use crate::recorder::Recorder;
+use crate::settings::Settings;
+use crate::target::Target;
+use crate::workload::{Client, ClientPlace, Mode, Operation, Workload};
+use fabius::{Batch, BatchBuilder, Counts, Database, Durability, Procedure, Result};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// How often progress is shown.
+const TICK: Duration = Duration::from_millis(100);
+/// Pieces of deferred work done between two batches, at most, when the queue is empty.
+const PIECES_MAX: usize = 64;
+/// How long a thread without anything to do sleeps for the outcome it waits for.
+const NAP: Duration = Duration::from_micros(200);
+/// Turns of waiting before the first sleep.
+const SPINS: u32 = 200;
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug)]
+pub enum Limit {
+    /// After this time, plus that for the rest of the work.
+    Time(Duration),
+    /// When each client has made this many calls.
+    Calls(u64),
+}
+
+/// How a run is done.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Client threads; there are no others.
+    pub threads: usize,
+    /// When it ends.
+    pub limit: Limit,
+}
+
+/// A run while it goes on, shown every tick.
+pub struct Progress<'p> {
+    /// Since it began.
+    pub elapsed: Duration,
+    /// What the engine counted since it began.
+    pub counts: Counts,
+    /// Whether calls are still being made, not only finished.
+    pub is_offering: bool,
+    recorders: &'p [Mutex<Recorder>],
+}
+
+impl Progress<'_> {
+    /// What the clients have seen so far.
+    pub fn seen(&self) -> Recorder {
+        merged(self.recorders)
+    }
+}
+
+/// Runs a workload on a target.
+///
+/// # Errors
+/// What stopped the engine; a query that fails for another reason than its own.
+pub fn run(
+    target: &Target,
+    workload: &dyn Workload,
+    settings: &Settings,
+    plan: Plan,
+    interrupt: &Interrupt,
+    observe: &mut dyn FnMut(&Progress<'_>),
+) -> Result<Measured> {
+    target.apply(settings);
+    let operations = workload.operations();
+    let procedures = target.procedures(operations)?;
+    let recorders: Vec<Mutex<Recorder>> =
+        (0..plan.threads).map(|_| Mutex::new(Recorder::new(operations))).collect();
+    let busy = AtomicUsize::new(plan.threads);
+    let run = target.begin_run();
+    let before = target.database.counts();
+    machine::reset_peak();
+    let started = Instant::now();
+    let (done, finished) = channel();
+    let outcome = std::thread::scope(|scope| {
+        for (number, recorder) in recorders.iter().enumerate() {
+            let place = ClientPlace { number, count: plan.threads, run };
+            let batch = settings.integer("batch") as usize;
+            let mut thread = ClientThread {
+                database: &target.database,
+                operations,
+                procedures: &procedures,
+                client: workload.client(place),
+                recorder,
+                batch,
+                depth: depth(settings, target.durability, batch, workload.in_flight_max(plan.threads)),
+                in_flight: VecDeque::new(),
+                arguments: Vec::new(),
+                queries: Vec::new(),
+                spare: Vec::new(),
+                made: 0,
+                batch_bytes: 0,
+            };
+            let (done, busy) = (done.clone(), &busy);
+            scope.spawn(move || {
+                // Counted down also when the thread panics, so that the others do not wait for ever.
+                let leaving = Leaving(busy);
+                let outcome = thread.offer(started, plan.limit, interrupt);
+                drop(leaving);
+                let offered = started.elapsed();
+                if outcome.is_ok() {
+                    target.work_off_when_idle(settings);
+                    while busy.load(SeqCst) > 0 || target.database.help() {
+                        target.database.help();
+                    }
+                }
+                let _ = done.send(outcome.map(|()| offered));
+            });
+        }
+        drop(done);
+        let mut offered = Duration::ZERO;
+        let mut rest = plan.threads;
+        let mut failure = None;
+        while rest > 0 {
+            match finished.recv_timeout(TICK) {
+                Ok(Ok(time)) => offered = offered.max(time),
+                Ok(Err(error)) => failure = Some(error),
+                Err(RecvTimeoutError::Timeout) => {
+                    observe(&Progress {
+                        elapsed: started.elapsed(),
+                        counts: difference(&target.database.counts(), &before),
+                        is_offering: busy.load(SeqCst) > 0,
+                        recorders: &recorders,
+                    });
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            rest -= 1;
+        }
+        failure.map_or(Ok(offered), Err)
+    });
+    let offered = outcome?;
+    target.database.settle();
+    let elapsed = started.elapsed();
+    let seen = merged(&recorders);
+    target.count(operations, &seen.committed);
+    Ok(Measured {
+        counts: difference(&target.database.counts(), &before),
+        seen,
+        offered,
+        elapsed,
+        peak_rss_bytes: machine::peak_rss_bytes(),
+        is_interrupted: interrupt.is_raised(),
+    })
+}
+
+fn merged(recorders: &[Mutex<Recorder>]) -> Recorder {
+    let mut all = recorders[0].lock().clone();
+    recorders[1..].iter().for_each(|recorder| all.merge(&recorder.lock()));
+    all
+}
+
+/// Batches on the way per client: enough to cover the log's flush, and no more than the workload
+/// allows.
+fn depth(settings: &Settings, durability: Durability, batch: usize, calls_max: usize) -> usize {
+    let wanted = settings.auto("in_flight").map_or_else(
+        || match durability {
+            _ if batch == 1 => 1,
+            Durability::Fsync => (16_384 / batch).max(1),
+            Durability::None => 4,
+        },
+        |depth| depth as usize,
+    );
+    wanted.min(calls_max / batch).max(1)
+}
+
+struct Leaving<'b>(&'b AtomicUsize);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+/// A batch on its way.
+pub(crate) struct Sent {
+    pub(crate) batch: Arc<Batch>,
+    pub(crate) sent_ns: u64,
+    /// The operation of each call.
+    pub(crate) operations: Vec<u8>,
+}
+
+impl Sent {
+    /// Counts a decided batch, and waits for the results that its calls want.
+    pub(crate) fn record(&self, database: &Database, operations: &[Operation], recorder: &mut Recorder) -> Result<()> {
+        let mut tickets = Vec::new();
+        {
+            let outcomes = self.batch.outcomes();
+            if let Some(failure) = &outcomes.failure {
+                return Err(failure.clone());
+            }
+            let mut counts = [(0u64, 0u64); 16];
+            self.operations.iter().for_each(|&operation| counts[operation as usize].0 += 1);
+            for (place, error) in &outcomes.aborts {
+                let count = &mut counts[self.operations[*place as usize] as usize];
+                *count = (count.0 - 1, count.1 + 1);
+                // Class 40 is transaction rollback: the engine's own reasons.
+                recorder.conflicts += u64::from(error.state().as_str().starts_with("40"));
+            }
+            let latency = self.batch.completed_ns().saturating_sub(self.sent_ns);
+            for (operation, &(committed, aborted)) in counts.iter().take(operations.len()).enumerate() {
+                if committed + aborted > 0 {
+                    recorder.decided(operation, latency, committed, aborted);
+                }
+            }
+            tickets.extend(outcomes.tickets.iter().cloned());
+        }
+        let clock = &database.engine().foundation().clock;
+        for (place, ticket) in tickets {
+            while ticket.values().is_none() {
+                database.engine().resolve(&ticket);
+            }
+            recorder.returned(self.operations[place as usize] as usize, clock.monotonic_ns() - self.sent_ns);
+        }
+        Ok(())
+    }
+}
+
+/// One client thread.
+struct ClientThread<'r> {
+    database: &'r Database,
+    operations: &'static [Operation],
+    procedures: &'r [Arc<Procedure>],
+    client: Box<dyn Client>,
+    recorder: &'r Mutex<Recorder>,
+    batch: usize,
+    depth: usize,
+    in_flight: VecDeque<Sent>,
+    arguments: Vec<u8>,
+    queries: Vec<(usize, Vec<u8>)>,
+    spare: Vec<Vec<u8>>,
+    made: u64,
+    batch_bytes: usize,
+}
+
+impl ClientThread<'_> {
+    /// Makes calls until the limit, then waits for those on the way.
+    fn offer(&mut self, started: Instant, limit: Limit, interrupt: &Interrupt) -> Result<()> {
+        let mut idle = 0;
+        loop {
+            let is_over = interrupt.is_raised()
+                || match limit {
+                    Limit::Time(time) => started.elapsed() >= time,
+                    Limit::Calls(count) => self.made >= count,
+                };
+            if is_over {
+                break;
+            }
+            while self.in_flight.len() < self.depth {
+                self.send(match limit {
+                    Limit::Calls(count) => (count.saturating_sub(self.made) as usize).min(self.batch),
+                    Limit::Time(_) => self.batch,
+                })?;
+                if matches!(limit, Limit::Calls(count) if self.made >= count) {
+                    break;
+                }
+            }
+            if self.reap()? {
+                idle = 0;
+                let mut pieces = 0;
+                while self.in_flight.is_empty() && pieces < PIECES_MAX && self.database.help() {
+                    pieces += 1;
+                }
+            } else {
+                self.lend(&mut idle);
+            }
+        }
+        while !self.in_flight.is_empty() {
+            if !self.reap()? {
+                self.lend(&mut idle);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one batch and hands it in; runs its queries.
+    fn send(&mut self, count: usize) -> Result<()> {
+        let mut builder = BatchBuilder::with_capacity(self.batch_bytes);
+        let mut operations = self.spare.pop().unwrap_or_default();
+        operations.clear();
+        self.made += count as u64;
+        for _ in 0..count {
+            self.arguments.clear();
+            let operation = self.client.next(&mut self.arguments);
+            match self.operations[operation].mode {
+                Mode::Query => self.queries.push((operation, self.arguments.clone())),
+                mode => {
+                    let wants_result = mode == Mode::CallForResult;
+                    builder.push(self.procedures[operation].id, &self.arguments, None, wants_result)?;
+                    operations.push(operation as u8);
+                }
+            }
+        }
+        if builder.is_empty() {
+            self.spare.push(operations);
+        } else {
+            let batch = builder.build();
+            self.batch_bytes = self.batch_bytes.max(batch.calls().len() + 64);
+            let sent_ns = self.database.engine().foundation().clock.monotonic_ns();
+            self.database.submit(batch.clone());
+            self.in_flight.push_back(Sent { batch, sent_ns, operations });
+        }
+        for (operation, arguments) in std::mem::take(&mut self.queries) {
+            let began = Instant::now();
+            let outcome = self.database.engine().query(&self.procedures[operation], &arguments);
+            note_query(&mut self.recorder.lock(), operation, began.elapsed(), outcome.map(drop))?;
+        }
+        Ok(())
+    }
+
+    /// Counts the oldest batch if it is decided; whether it is.
+    fn reap(&mut self) -> Result<bool> {
+        let Some(sent) = self.in_flight.pop_front_if(|sent| sent.batch.is_complete()) else { return Ok(false) };
+        sent.record(self.database, self.operations, &mut self.recorder.lock())?;
+        self.spare.push(sent.operations);
+        Ok(true)
+    }
+
+    /// Lends the thread to the engine, or sleeps if there is nothing to do.
+    fn lend(&mut self, idle: &mut u32) {
+        if self.database.help() {
+            *idle = 0;
+            return;
+        }
+        *idle += 1;
+        match self.in_flight.front() {
+            Some(sent) if *idle > SPINS => _ = sent.batch.wait(NAP),
+            _ => std::hint::spin_loop(),
+        }
+    }
+}
+
+/// Counts a query's answer.
+pub(crate) fn note_query(recorder: &mut Recorder, operation: usize, took: Duration, outcome: Result<()>) -> Result<()> {
+    match outcome {
+        Ok(()) => recorder.committed[operation] += 1,
+        // Class P0 is raised by programs; anything else is not the query's own fault.
+        Err(error) if error.state().as_str().starts_with("P0") => recorder.aborted[operation] += 1,
+        Err(error) => return Err(error),
+    }
+    recorder.returned(operation, took.as_nanos() as u64);
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! A database under measurement: where it is, what was loaded, what was done to it since.
+
+use crate::loader::Loader;
+use crate::settings::Settings;
+use crate::workload::{Mode, Operation, Workload};
+use fabius::{Database, Durability, EngineKind, Options, Policy, Procedure, Result};
+use fabius_env::RealDisk;
+use fabius_log::Log;
+use fabius_value::{Error, SqlState};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// A loaded database.
+pub struct Target {
+    /// The database; it has no threads of its own.
+    pub database: Database,
+    /// Its engine.
+    pub engine: EngineKind,
+    /// When callers are told.
+    pub durability: Durability,
+    directory: PathBuf,
+    /// Deleted with the target, if we made it up.
+    _temporary: TempDir,
+    committed: Mutex<HashMap<&'static str, u64>>,
+    runs: Mutex<u64>,
+}
+
+/// Which database to make.
+#[derive(Clone, Debug)]
+pub struct TargetOptions {
+    /// The engine.
+    pub engine: EngineKind,
+    /// When callers are told.
+    pub durability: Durability,
+    /// Where to make a directory for it; the system's place for temporary files if `None`.
+    pub parent: Option<PathBuf>,
+}
+
+impl Target {
+    /// Makes a database in a new directory and loads it.
+    ///
+    /// # Errors
+    /// If the directory cannot be made, or a call of the loader aborts.
+    pub fn load(options: &TargetOptions, workload: &dyn Workload, settings: &Settings) -> Result<Target> {
+        let temporary = temporary_directory(options.parent.as_deref())?;
+        let directory = temporary.path().to_path_buf();
+        let database = Database::open(
+            &directory,
+            Options {
+                engine: options.engine,
+                durability: options.durability,
+                workers: 0,
+                policy: policy(settings, options.durability),
+            },
+        )?;
+        database.define(workload.programs())?;
+        let mut loader = Loader::new(&database);
+        workload.load(&mut loader)?;
+        loader.finish()?;
+        let (engine, durability) = (options.engine, options.durability);
+        Ok(Target {
+            database,
+            engine,
+            durability,
+            directory,
+            _temporary: temporary,
+            committed: Mutex::default(),
+            runs: Mutex::default(),
+        })
+    }
+
+    /// The procedures behind operations, in their order.
+    ///
+    /// # Errors
+    /// `42883` if the workload's programs do not define one.
+    pub fn procedures(&self, operations: &[Operation]) -> Result<Vec<Arc<Procedure>>> {
+        operations.iter().map(|operation| self.database.procedure(operation.procedure)).collect()
+    }
+
+    /// Puts the lazy engine's settings in force; nothing for other engines.
+    pub fn apply(&self, settings: &Settings) {
+        if let Some(lazy) = self.database.lazy() {
+            lazy.set_policy(policy(settings, self.durability));
+        }
+    }
+
+    /// Lets waiting threads work off the lazy engine's backlog from now on.
+    pub fn work_off_when_idle(&self, settings: &Settings) {
+        if let Some(lazy) = self.database.lazy() {
+            lazy.set_policy(Policy { idle: true, ..policy(settings, self.durability) });
+        }
+    }
+
+    /// The number of the run that begins now, from 0.
+    pub fn begin_run(&self) -> u64 {
+        let mut runs = self.runs.lock();
+        *runs += 1;
+        *runs - 1
+    }
+
+    /// Remembers calls that committed.
+    pub fn count(&self, operations: &[Operation], committed: &[u64]) {
+        let mut counts = self.committed.lock();
+        for (operation, count) in operations.iter().zip(committed).filter(|(of, _)| of.mode != Mode::Query) {
+            *counts.entry(operation.procedure).or_default() += count;
+        }
+    }
+
+    /// How many calls of a procedure have committed since loading.
+    pub fn committed(&self, procedure: &str) -> u64 {
+        self.committed.lock().get(procedure).copied().unwrap_or_default()
+    }
+
+    /// The log's directory, with everything written that was appended so far.
+    ///
+    /// # Errors
+    /// What ended the log.
+    pub fn written_log(&self) -> Result<RealDisk> {
+        let log: Option<Arc<Log>> = self.database.engine().foundation().log();
+        if let Some(log) = log {
+            log.sync().map_err(|error| fabius_engine::foundation::log_error(&error))?;
+        }
+        let path = self.directory.join("log");
+        RealDisk::open(&path).map_err(|error| {
+            Error::new(SqlState::IO_ERROR, "the log cannot be read").with_detail(format!("{}: {error}", path.display()))
+        })
+    }
+
+    /// The directory.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+}
+
+/// A directory that is deleted when dropped, in `parent` or the system's place for such.
+///
+/// # Errors
+/// If it cannot be made.
+pub fn temporary_directory(parent: Option<&Path>) -> Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("fabius-");
+    let made = match parent {
+        Some(parent) => std::fs::create_dir_all(parent).and_then(|()| builder.tempdir_in(parent)),
+        None => builder.tempdir(),
+    };
+    made.map_err(|error| {
+        let place = parent.map_or_else(std::env::temp_dir, Path::to_path_buf);
+        Error::new(SqlState::IO_ERROR, "no directory for the database")
+            .with_detail(format!("{}: {error}", place.display()))
+            .with_hint("choose a directory in which this user may write with --dir")
+    })
+}
+
+/// The lazy engine's policy by the common settings.
+pub fn policy(settings: &Settings, durability: Durability) -> Policy {
+    let idle = match settings.text("idle") {
+        "auto" => durability == Durability::Fsync,
+        word => word == "on",
+    };
+    Policy {
+        chain_bound: settings.integer("chain_bound") as u32,
+        idle,
+        memory_bytes: (settings.integer("memory_mb") as usize) << 20,
+        backlog_calls: settings.integer("backlog"),
+    }
+}

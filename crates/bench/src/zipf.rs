@@ -1,0 +1,58 @@
+//! Zipfian numbers (Gray et al., "Quickly generating billion-record synthetic databases", 1994), as
+//! YCSB draws them.
+
+use fabius_env::Random;
+
+/// Draws `0..n`, small numbers most often: number `k` with weight `1 / (k + 1)^theta`.
+#[derive(Clone, Debug)]
+pub struct Zipf {
+    n: u64,
+    theta: f64,
+    zeta_n: f64,
+    alpha: f64,
+    eta: f64,
+}
+
+impl Zipf {
+    /// For `theta` in `[0, 1)`; 0 is uniform. Takes time in proportion to `n`.
+    pub fn new(n: u64, theta: f64) -> Zipf {
+        let zeta = |n: u64| (1..=n).map(|k| (k as f64).powf(-theta)).sum::<f64>();
+        let zeta_n = if theta == 0.0 { n as f64 } else { zeta(n) };
+        let alpha = 1.0 / (1.0 - theta);
+        let eta = (1.0 - (2.0 / n as f64).powf(1.0 - theta)) / (1.0 - zeta(2.min(n)) / zeta_n);
+        Zipf { n, theta, zeta_n, alpha, eta }
+    }
+
+    /// The next number.
+    pub fn draw(&self, random: &mut Random) -> u64 {
+        if self.theta == 0.0 {
+            return random.below(self.n);
+        }
+        let u = random.unit_f64();
+        let uz = u * self.zeta_n;
+        if uz < 1.0 {
+            return 0;
+        }
+        if uz < 1.0 + 0.5f64.powf(self.theta) {
+            return 1.min(self.n - 1);
+        }
+        ((self.n as f64 * (self.eta * u - self.eta + 1.0).powf(self.alpha)) as u64).min(self.n - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the most frequent number has its share, and nothing is out of range.
+    #[test]
+    fn the_first_number_has_its_weight() {
+        let (n, theta) = (1000, 0.9);
+        let (zipf, mut random) = (Zipf::new(n, theta), Random::seeded(3));
+        let draws: Vec<u64> = (0..100_000).map(|_| zipf.draw(&mut random)).collect();
+        assert!(draws.iter().all(|&k| k < n));
+        let expected = 1.0 / (1..=n).map(|k| (k as f64).powf(-theta)).sum::<f64>();
+        let share = draws.iter().filter(|&&k| k == 0).count() as f64 / draws.len() as f64;
+        assert!((share / expected - 1.0).abs() < 0.05, "{share} against {expected}");
+    }
+}

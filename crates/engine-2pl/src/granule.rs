@@ -1,0 +1,98 @@
+//! Locks on what is not a record: parts of indexes, unique values, idempotency keys.
+//!
+//! A scan must not be overtaken by rows that come into its range, or leave it, before its call ends
+//! (phantoms). So it locks its *granule*: the part of the index that its equal leading columns name,
+//! whatever bounds the next column has besides.
+//!
+//! ```text
+//! index orders(warehouse, district, order)         for order in orders[w, d, 10 ..]
+//!
+//! granules of depth 0     whole index              scans of depth 2 lock (w, d)     shared
+//! granules of depth 1     (w)                      an insert of (w, d, 17) locks,   intent
+//! granules of depth 2     (w, d)                   at depth 2 only: (w, d)
+//! ```
+//!
+//! Whoever inserts or deletes a row, or changes a column that an index holds, takes an intent lock on the
+//! granules around the entry, of every depth at which some known program scans (see [`crate::plan`]):
+//! intents go together, an intent and a scan do not. A definition that brings a new depth comes into
+//! force while no call runs. While a scan holds its granule, the set of rows in its range is still, and
+//! locking those rows keeps their values still as well.
+//!
+//! A unique value is locked exclusively by whoever inserts, deletes or changes it, so that looking for it
+//! in the index gives an answer that stays true. An idempotency key is locked exclusively by its call.
+//!
+//! The locks are words in one table, found by hash. Two granules that share a word only make calls wait
+//! for each other that need not: a call that wants both `shared` and `intent` of one word is alone.
+
+use std::sync::atomic::AtomicU64;
+
+/// Words, a power of two: 2 MiB, which the system provides as they are touched.
+const WORDS: usize = 1 << 18;
+
+/// The lock words of all granules.
+pub struct Granules {
+    words: Box<[AtomicU64]>,
+}
+
+/// A kind of granule in some table, or of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space(u64);
+
+impl Space {
+    /// The idempotency keys.
+    pub const KEYS: Space = Space(1);
+
+    /// Prefixes of an index; secondary indexes count from 1, the primary key is 0.
+    pub fn prefixes(table: u32, index: u16) -> Space {
+        Space(u64::from(table) << 20 | u64::from(index) << 3 | 2)
+    }
+
+    /// The values of a unique index, likewise.
+    pub fn unique(table: u32, index: u16) -> Space {
+        Space(u64::from(table) << 20 | u64::from(index) << 3 | 3)
+    }
+}
+
+impl Default for Granules {
+    fn default() -> Granules {
+        Granules { words: (0..WORDS).map(|_| AtomicU64::new(0)).collect() }
+    }
+}
+
+impl Granules {
+    /// The lock word of the granule that `bytes` name in a space.
+    pub fn word(&self, space: Space, bytes: &[u8]) -> &AtomicU64 {
+        let mut hash = mix(space.0, bytes.len() as u64);
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            hash = mix(hash, u64::from_be_bytes(word));
+        }
+        &self.words[hash as usize & (WORDS - 1)]
+    }
+}
+
+/// One round of multiply-fold mixing (the core of wyhash).
+fn mix(left: u64, right: u64) -> u64 {
+    let product = u128::from(left ^ 0x9e37_79b9_7f4a_7c15) * u128::from(right ^ 0xd6e8_feb8_6659_fd93);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_spread_over_the_words() {
+        let granules = Granules::default();
+        let word = |space, bytes: &[u8]| std::ptr::from_ref(granules.word(space, bytes));
+        assert_eq!(word(Space::KEYS, b"k"), word(Space::KEYS, b"k"));
+        assert_ne!(word(Space::KEYS, b"k"), word(Space::KEYS, b"k\0"));
+        assert_ne!(word(Space::prefixes(1, 0), b""), word(Space::prefixes(2, 0), b""));
+        let mut seen: Vec<_> =
+            (0..1000u64).map(|n| word(Space::prefixes(1, 1), &n.to_be_bytes())).collect();
+        seen.sort();
+        seen.dedup();
+        assert!(seen.len() > 990, "{} of 1000 differ", seen.len());
+    }
+}

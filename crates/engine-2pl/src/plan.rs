@@ -1,0 +1,198 @@
+//! What the locking engine knows of a program before it runs.
+//!
+//! Read from the IR once, when the program is defined:
+//!
+//! - **Which rows to lock exclusively at once.** A row that is read and then written would be locked
+//!   shared first and raised later; two calls that do so to one row must both give way once. If every row
+//!   that the program looks up (or scans) in a table is one that it may write, it takes the exclusive lock
+//!   right away, as `select ... for update` does.
+//! - **At which depths it scans**, so that writers know which granules to lock ([`crate::granule`]).
+//! - **Whether it draws random numbers.** They come from the call's seq, which a locking engine knows only
+//!   when the call ends. Such calls run alone, with the seq that will be theirs.
+
+use fabius_engine::Definitions;
+use fabius_program::ir::{Block, Expression, ExpressionKind, Program, Returned, RowId, Scan, StepKind};
+use fabius_value::{IndexId, TableId};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// What is known of one program.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Whether it draws random numbers.
+    pub draws_random: bool,
+    /// By table: rows that are looked up are locked exclusively.
+    pub locates_to_write: Vec<bool>,
+    /// By table: rows that are scanned are locked exclusively.
+    pub scans_to_write: Vec<bool>,
+    /// Scans: table, index, equal leading columns.
+    scans: Vec<(TableId, Option<IndexId>, usize)>,
+}
+
+/// The definitions in force, with the plans of their programs.
+#[derive(Default)]
+pub struct Schema {
+    /// Tables and procedures.
+    pub definitions: Arc<Definitions>,
+    /// By procedure number.
+    plans: Vec<Arc<Plan>>,
+    /// By table, then index (the primary key first): a bit for each depth of some scan.
+    depths: Vec<Vec<u64>>,
+}
+
+impl Schema {
+    /// The schema of some definitions, which are those of `before` and more.
+    pub fn of(definitions: Arc<Definitions>, before: &Schema) -> Schema {
+        let mut plans = before.plans.clone();
+        for procedure in &definitions.procedures[plans.len()..] {
+            plans.push(Arc::new(Plan::of(&procedure.program, definitions.tables.len())));
+        }
+        let mut depths: Vec<Vec<u64>> =
+            definitions.tables.iter().map(|table| vec![0; table.index_count() + 1]).collect();
+        for (table, index, depth) in plans.iter().flat_map(|plan| &plan.scans) {
+            depths[table.0 as usize][place(*index)] |= 1 << depth;
+        }
+        Schema { definitions, plans, depths }
+    }
+
+    /// The plan of a procedure, by its number.
+    pub fn plan(&self, procedure: usize) -> &Plan {
+        &self.plans[procedure]
+    }
+
+    /// The depths at which programs scan an index: bit `n` for scans of `n` equal columns.
+    #[inline]
+    pub fn depths(&self, table: TableId, index: Option<IndexId>) -> u64 {
+        self.depths[table.0 as usize][place(index)]
+    }
+}
+
+fn place(index: Option<IndexId>) -> usize {
+    index.map_or(0, |index| index.0 as usize + 1)
+}
+
+impl Plan {
+    /// Reads a program. Tables it does not know of are those defined after it.
+    pub fn of(program: &Program, tables: usize) -> Plan {
+        let mut reading = Reading::default();
+        reading.block(&program.body);
+        let table = |row: &RowId| program.rows[usize::from(row.0)].table;
+        let all_written = |rows: &HashSet<RowId>| {
+            let mut answer = vec![false; tables];
+            rows.iter().for_each(|row| answer[table(row).0 as usize] = true);
+            for row in rows.difference(&reading.written) {
+                answer[table(row).0 as usize] = false;
+            }
+            answer
+        };
+        let scans = reading.scans.iter();
+        Plan {
+            draws_random: reading.draws_random,
+            locates_to_write: all_written(&reading.located),
+            scans_to_write: all_written(&reading.scanned),
+            scans: scans.map(|(row, index, depth)| (table(row), *index, *depth)).collect(),
+        }
+    }
+}
+
+/// What a walk over a program has met.
+#[derive(Default)]
+struct Reading {
+    draws_random: bool,
+    located: HashSet<RowId>,
+    scanned: HashSet<RowId>,
+    written: HashSet<RowId>,
+    scans: Vec<(RowId, Option<IndexId>, usize)>,
+}
+
+impl Reading {
+    fn block(&mut self, block: &Block) {
+        block.iter().for_each(|step| self.step(&step.kind));
+    }
+
+    fn step(&mut self, step: &StepKind) {
+        match step {
+            StepKind::Assign { value, .. } => self.expression(value),
+            StepKind::Append { values, .. } | StepKind::Insert { values, .. } => {
+                values.iter().for_each(|value| self.expression(value));
+            }
+            StepKind::Locate { row, key } => {
+                self.located.insert(*row);
+                key.iter().for_each(|value| self.expression(value));
+            }
+            StepKind::Require { condition, .. } => self.expression(condition),
+            StepKind::If { condition, then, otherwise } => {
+                self.expression(condition);
+                self.block(then);
+                self.block(otherwise);
+            }
+            StepKind::ForList { body, .. } => self.block(body),
+            StepKind::ForRange { from, to, body, .. } => {
+                self.expression(from);
+                self.expression(to);
+                self.block(body);
+            }
+            StepKind::ForScan { row, scan, body } => {
+                self.scan(*row, scan);
+                self.block(body);
+            }
+            StepKind::Update { row, sets } => {
+                self.written.insert(*row);
+                sets.iter().for_each(|(_, value)| self.expression(value));
+            }
+            StepKind::Delete { row } => {
+                self.written.insert(*row);
+            }
+            StepKind::Return { values } => {
+                for value in values {
+                    match value {
+                        Returned::Scalar(value) => self.expression(value),
+                        Returned::List(_) => {}
+                    }
+                }
+            }
+            StepKind::Clear { .. }
+            | StepKind::RequireRow { .. }
+            | StepKind::Exists { .. }
+            | StepKind::Read { .. } => {}
+        }
+    }
+
+    fn scan(&mut self, row: RowId, scan: &Scan) {
+        self.scans.push((row, scan.index, scan.equal.len()));
+        // Rows that a filter drops are only read: a filtered scan locks shared, whatever its body does.
+        if scan.filter.is_none() {
+            self.scanned.insert(row);
+        }
+        let bounds = scan.lower.iter().chain(&scan.upper).map(|bound| &bound.value);
+        bounds.chain(&scan.equal).chain(&scan.limit).for_each(|value| self.expression(value));
+        if let Some(filter) = &scan.filter {
+            self.block(&filter.steps);
+            self.expression(&filter.condition);
+        }
+    }
+
+    fn expression(&mut self, expression: &Expression) {
+        match &expression.kind {
+            ExpressionKind::Random => self.draws_random = true,
+            ExpressionKind::Unary(_, operand) | ExpressionKind::Cast(operand) => self.expression(operand),
+            ExpressionKind::Element { index, .. } => self.expression(index),
+            ExpressionKind::Binary(_, left, right) => {
+                self.expression(left);
+                self.expression(right);
+            }
+            ExpressionKind::Case { arms, otherwise } => {
+                for (condition, value) in arms {
+                    self.expression(condition);
+                    self.expression(value);
+                }
+                self.expression(otherwise);
+            }
+            ExpressionKind::Call(_, arguments) => arguments.iter().for_each(|value| self.expression(value)),
+            ExpressionKind::Constant(_)
+            | ExpressionKind::Variable(_)
+            | ExpressionKind::Aggregate { .. }
+            | ExpressionKind::Now => {}
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Waiting for locks, and wound-wait (Rosenkrantz, Stearns, Lewis; TODS 3(2), 1978).
+//!
+//! Every call has a timestamp, which it keeps when it starts again. A call that is refused a lock joins
+//! the lock's queue, oldest first, and *wounds* every younger holder that is against it:
+//!
+//! ```text
+//! queue of record 17:  [ts 4, exclusive] [ts 9, shared]     holders: ts 2, ts 6 (wounded by ts 4)
+//! ```
+//!
+//! A wounded call goes on for as long as it need not wait. If it would have to, or is waiting already, it
+//! gives its locks back and starts again from the beginning.
+//!
+//! **No deadlock.** A waiting call waits for holders, and for waiters before it. Waiters before it are
+//! older. Holders against it are older or wounded: those it met, it wounded if younger, and after it has
+//! joined the queue only older ones are granted the lock, by this queue's order. So along any chain of
+//! waits timestamps fall, except into a wounded call, which does not wait.
+//!
+//! **Every call ends.** The oldest running call is never wounded, so it ends; timestamps are never given
+//! again, so every call becomes the oldest.
+//!
+//! A wound may come late and hit a call that has given the lock back meanwhile, or that has a slot after
+//! the one that was meant (then its timestamp is another, and nothing happens). The first costs one
+//! needless attempt.
+
+use crate::lock::{self, Attempt, Mode, SLOTS};
+use crossbeam_utils::CachePadded;
+use parking_lot::{Condvar, Mutex};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::{AcqRel, Acquire, Relaxed, Release}};
+
+/// Queues are spread over this many mutexes.
+const SHARDS: usize = 64;
+/// How often a waiting call looks before it sleeps: a lock is held for some microseconds.
+const SPINS: u32 = 200;
+/// How often it lets other threads run in between.
+const YIELDS: u32 = 8;
+
+/// The call has to give its locks back and start again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wounded;
+
+/// A running call as others see it.
+#[derive(Default)]
+struct Slot {
+    /// The call's timestamp, 0 if none runs.
+    timestamp: AtomicU64,
+    /// The timestamp of the call that was last wounded here.
+    wounded: AtomicU64,
+    /// The lock it waits for was granted.
+    granted: AtomicBool,
+    sleep: Mutex<()>,
+    wake: Condvar,
+}
+
+impl Slot {
+    fn is_wounded(&self) -> bool {
+        let wounded = self.wounded.load(Acquire);
+        wounded != 0 && wounded == self.timestamp.load(Relaxed)
+    }
+
+    fn rouse(&self) {
+        // Whoever holds the mutex has looked and is not asleep yet.
+        drop(self.sleep.lock());
+        self.wake.notify_one();
+    }
+}
+
+struct Waiter {
+    slot: usize,
+    timestamp: u64,
+    mode: Mode,
+}
+
+type Queues = HashMap<usize, Vec<Waiter>>;
+
+/// The running calls and who waits for what.
+pub struct Locks {
+    slots: Box<[CachePadded<Slot>]>,
+    used: CachePadded<AtomicU64>,
+    shards: Box<[CachePadded<Mutex<Queues>>]>,
+    next_timestamp: CachePadded<AtomicU64>,
+}
+
+impl Default for Locks {
+    fn default() -> Locks {
+        Locks {
+            slots: (0..SLOTS).map(|_| CachePadded::default()).collect(),
+            used: CachePadded::default(),
+            shards: (0..SHARDS).map(|_| CachePadded::default()).collect(),
+            next_timestamp: CachePadded::new(AtomicU64::new(1)),
+        }
+    }
+}
+
+/// A slot that a thread has for a while; given back when dropped.
+pub struct Claim<'l> {
+    locks: &'l Locks,
+    slot: usize,
+}
+
+impl Claim<'_> {
+    /// Its number.
+    pub fn slot(&self) -> usize {
+        self.slot
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.locks.slots[self.slot].timestamp.store(0, Release);
+        self.locks.used.fetch_and(!(1 << self.slot), AcqRel);
+    }
+}
+
+impl Locks {
+    /// A slot to run calls in; `None` if there are as many running as can.
+    pub fn claim(&self) -> Option<Claim<'_>> {
+        let mut used = self.used.load(Relaxed);
+        loop {
+            let slot = used.trailing_ones() as usize;
+            if slot >= SLOTS {
+                return None;
+            }
+            match self.used.compare_exchange_weak(used, used | 1 << slot, AcqRel, Relaxed) {
+                Ok(_) => return Some(Claim { locks: self, slot }),
+                Err(now) => used = now,
+            }
+        }
+    }
+
+    /// Begins a call in a slot: it is younger than all before.
+    pub fn begin(&self, slot: usize) {
+        let timestamp = self.next_timestamp.fetch_add(1, Relaxed);
+        self.slots[slot].timestamp.store(timestamp, Release);
+    }
+
+    /// Lets a wounded call, which has given all locks back, begin again at its old age.
+    pub fn begin_again(&self, slot: usize) {
+        self.slots[slot].wounded.store(0, Release);
+    }
+
+    /// Takes a lock, waiting if need be; adds it to `held` unless the call had it before.
+    ///
+    /// # Errors
+    /// If the call was wounded and would have to wait.
+    #[inline]
+    pub fn take<'w>(
+        &self,
+        word: &'w AtomicU64,
+        slot: usize,
+        mode: Mode,
+        held: &mut Vec<&'w AtomicU64>,
+    ) -> Result<(), Wounded> {
+        match lock::attempt(word, slot, mode) {
+            Attempt::Held | Attempt::Raised => Ok(()),
+            Attempt::Taken => {
+                held.push(word);
+                Ok(())
+            }
+            Attempt::Refused => {
+                let is_new = !lock::holds(word, slot);
+                self.wait(word, slot, mode)?;
+                if is_new {
+                    held.push(word);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives locks back, and grants them to those who wait.
+    #[inline]
+    pub fn give_back(&self, slot: usize, held: &mut Vec<&AtomicU64>) {
+        for word in held.drain(..) {
+            if lock::give_back(word, slot) {
+                self.pass_on(word);
+            }
+        }
+    }
+
+    fn shard(&self, word: &AtomicU64) -> &Mutex<Queues> {
+        let address = std::ptr::from_ref(word).addr();
+        &self.shards[(address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58]
+    }
+
+    #[cold]
+    fn wait(&self, word: &AtomicU64, slot: usize, mode: Mode) -> Result<(), Wounded> {
+        let me = &self.slots[slot];
+        let timestamp = me.timestamp.load(Relaxed);
+        let address = std::ptr::from_ref(word).addr();
+        {
+            let mut queues = self.shard(word).lock();
+            let queue = queues.entry(address).or_default();
+            let seen = lock::announce_waiter(word);
+            let is_oldest = queue.first().is_none_or(|first| timestamp < first.timestamp);
+            let is_granted = is_oldest && lock::grant(word, slot, mode);
+            if is_granted || me.is_wounded() {
+                if queue.is_empty() {
+                    queues.remove(&address);
+                    lock::no_waiters(word);
+                }
+                return if is_granted { Ok(()) } else { Err(Wounded) };
+            }
+            me.granted.store(false, Relaxed);
+            let place = queue.partition_point(|waiter| waiter.timestamp < timestamp);
+            queue.insert(place, Waiter { slot, timestamp, mode });
+            if lock::is_opposed(seen, slot, mode) {
+                lock::others(seen, slot).slots().for_each(|holder| self.wound(holder, timestamp));
+            }
+        }
+        let mut looks = 0;
+        loop {
+            if me.granted.load(Acquire) {
+                return Ok(());
+            }
+            if me.is_wounded() {
+                return self.leave(word, slot);
+            }
+            looks += 1;
+            if looks < SPINS {
+                std::hint::spin_loop();
+            } else if looks < SPINS + YIELDS {
+                std::thread::yield_now();
+            } else {
+                let mut asleep = me.sleep.lock();
+                if !me.granted.load(Acquire) && !me.is_wounded() {
+                    me.wake.wait(&mut asleep);
+                }
+            }
+        }
+    }
+
+    /// Wounds the call in a slot if it is younger.
+    fn wound(&self, slot: usize, timestamp: u64) {
+        let slot = &self.slots[slot];
+        let holder = slot.timestamp.load(Acquire);
+        if holder > timestamp {
+            slot.wounded.store(holder, Release);
+            slot.rouse();
+        }
+    }
+
+    /// Takes a wounded call out of a queue, unless it has been granted the lock meanwhile.
+    fn leave(&self, word: &AtomicU64, slot: usize) -> Result<(), Wounded> {
+        let address = std::ptr::from_ref(word).addr();
+        let mut queues = self.shard(word).lock();
+        if self.slots[slot].granted.load(Acquire) {
+            return Ok(());
+        }
+        if let Some(queue) = queues.get_mut(&address) {
+            queue.retain(|waiter| waiter.slot != slot);
+        }
+        self.grant_waiters(word, &mut queues);
+        Err(Wounded)
+    }
+
+    #[cold]
+    fn pass_on(&self, word: &AtomicU64) {
+        self.grant_waiters(word, &mut self.shard(word).lock());
+    }
+
+    /// Grants a lock to the oldest waiters, as many as can have it together.
+    fn grant_waiters(&self, word: &AtomicU64, queues: &mut Queues) {
+        let address = std::ptr::from_ref(word).addr();
+        let Some(queue) = queues.get_mut(&address) else { return };
+        let is_served = |waiter: &Waiter| lock::grant(word, waiter.slot, waiter.mode);
+        let served = queue.iter().take_while(|waiter| is_served(waiter)).count();
+        for waiter in queue.drain(..served) {
+            let slot = &self.slots[waiter.slot];
+            slot.granted.store(true, Release);
+            slot.rouse();
+        }
+        if queue.is_empty() {
+            queues.remove(&address);
+            lock::no_waiters(word);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// Threads that take two locks in opposite order, as readers first and then as writers, all end,
+    /// and are alone when they write.
+    #[test]
+    fn opposite_orders_and_raised_locks_end() {
+        let locks = Arc::new(Locks::default());
+        let words = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let sums = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
+        let threads: Vec<_> = (0..4usize)
+            .map(|thread| {
+                let (locks, words, sums) = (locks.clone(), words.clone(), sums.clone());
+                std::thread::spawn(move || {
+                    let claim = locks.claim().unwrap();
+                    for _ in 0..2000 {
+                        locks.begin(claim.slot());
+                        let mut held = Vec::new();
+                        loop {
+                            let mut run = || {
+                                for at in [thread % 2, 1 - thread % 2] {
+                                    locks.take(&words[at], claim.slot(), Mode::Shared, &mut held)?;
+                                    locks.take(&words[at], claim.slot(), Mode::Exclusive, &mut held)?;
+                                }
+                                Ok::<(), Wounded>(())
+                            };
+                            let done = run();
+                            if done.is_ok() {
+                                for sum in &*sums {
+                                    sum.store(sum.load(Relaxed) + 1, Relaxed);
+                                }
+                            }
+                            locks.give_back(claim.slot(), &mut held);
+                            if done.is_ok() {
+                                break;
+                            }
+                            locks.begin_again(claim.slot());
+                        }
+                    }
+                })
+            })
+            .collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(sums.each_ref().map(|sum| sum.load(Relaxed)), [8000, 8000]);
+        assert!(words.iter().all(lock::is_free));
+    }
+}

@@ -1,0 +1,70 @@
+//! Tables: their text, and the text of a program that loads one.
+
+use fabius_env::Random;
+use fabius_value::TableSchema;
+
+const KEY_TYPES: &[&str] = &["int", "bigint", "smallint", "varchar(4)"];
+
+const COLUMN_TYPES: &[&str] = &[
+    "int",
+    "int",
+    "bigint",
+    "smallint",
+    "numeric(6, 2)",
+    "numeric(12, 2)",
+    "numeric(30, 4)",
+    "double precision",
+    "varchar(12)",
+    "text",
+    "char(6)",
+    "boolean",
+    "date",
+];
+
+/// The text of a schema.
+pub(super) fn text(random: &mut Random) -> String {
+    let tables = 2 + random.index(2);
+    (0..tables).map(|at| table(random, at)).collect()
+}
+
+fn table(random: &mut Random, at: usize) -> String {
+    let keys = 1 + usize::from(random.chance(1, 3));
+    let columns = 3 + random.index(4);
+    let mut parts = Vec::new();
+    for key in 0..keys {
+        let data_type = KEY_TYPES[random.index(if key == 0 { KEY_TYPES.len() } else { 2 })];
+        parts.push(format!("k{key}: {data_type}"));
+    }
+    for column in 0..columns {
+        // Every table has something to count with.
+        let data_type = if column == 0 { "int" } else { COLUMN_TYPES[random.index(COLUMN_TYPES.len())] };
+        let null = if column > 0 && random.chance(1, 3) { " null" } else { "" };
+        parts.push(format!("c{column}: {data_type}{null}"));
+    }
+    let names: Vec<String> = (0..keys).map(|key| format!("k{key}")).collect();
+    let hash = if random.chance(1, 4) { " using hash" } else { "" };
+    parts.push(format!("primary key ({}){hash}", names.join(", ")));
+    for index in 0..random.index(3) {
+        let first = random.index(columns);
+        let unique = if random.chance(1, 8) { "unique " } else { "" };
+        let second = random.index(columns);
+        let more =
+            if second != first && random.chance(1, 3) { format!(", c{second}") } else { String::new() };
+        parts.push(format!("{unique}index i{index} (c{first}{more})"));
+    }
+    format!("table t{at} {{\n    {}\n}}\n", parts.join(",\n    "))
+}
+
+/// The text of a program that inserts one row given as arguments.
+pub(super) fn loader(table: &TableSchema) -> String {
+    let parameters: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| {
+            format!("{}: {}{}", column.name, column.data_type, if column.nullable { " null" } else { "" })
+        })
+        .collect();
+    let values: Vec<String> = table.columns.iter().map(|column| format!("{0}: {0}", column.name)).collect();
+    let (name, parameters, values) = (&table.name, parameters.join(", "), values.join(", "));
+    format!("procedure load_{name}({parameters}) {{\n    insert {name} {{ {values} }}\n}}\n")
+}

@@ -1,0 +1,311 @@
+//! Tokens to statements; the grammar stands in [`parser`](super::parser).
+
+use super::diagnostic::Diagnostic;
+use super::lexer::{Token, TokenKind};
+use super::parser::{Parsed, Parser, RESERVED};
+use super::tree::*;
+use fabius_value::SqlState;
+
+impl Parser {
+    pub(super) fn block(&mut self) -> Parsed<Block> {
+        self.symbol("{")?;
+        self.nested(|parser| {
+            let mut block = Vec::new();
+            while !parser.at_symbol("}") {
+                if *parser.peek() == TokenKind::End {
+                    return Err(parser.expected("`}`"));
+                }
+                block.push(parser.statement()?);
+            }
+            parser.at += 1;
+            Ok(block)
+        })
+    }
+
+    fn statement(&mut self) -> Parsed<Statement> {
+        let start = self.span();
+        let kind = match self.peek() {
+            TokenKind::Quoted(_) => self.assignment()?,
+            TokenKind::Word(word) => match word.as_str() {
+                "let" | "var" => self.variable()?,
+                "require" => self.require()?,
+                "insert" | "upsert" => self.insert()?,
+                "update" => {
+                    self.at += 1;
+                    StatementKind::Update { row: self.row()?, columns: self.columns()? }
+                }
+                "delete" => {
+                    self.at += 1;
+                    StatementKind::Delete { row: self.row()? }
+                }
+                "append" => {
+                    self.at += 1;
+                    let list = self.name("a list")?;
+                    self.symbol("(")?;
+                    StatementKind::Append { list, values: self.listed(")", Parser::expression)? }
+                }
+                "if" => self.branch()?,
+                "for" => self.repeat()?,
+                "return" => {
+                    self.at += 1;
+                    let mut values = vec![self.expression()?];
+                    while self.eat_symbol(",") {
+                        values.push(self.expression()?);
+                    }
+                    StatementKind::Return { values }
+                }
+                _ => self.assignment()?,
+            },
+            _ => return Err(self.expected("a statement or `}`")),
+        };
+        Ok(Statement { kind, span: self.span_from(start) })
+    }
+
+    fn variable(&mut self) -> Parsed<StatementKind> {
+        let mutable = self.at_word("var");
+        self.at += 1;
+        let name = self.name("the variable's name")?;
+        let ty = if self.eat_symbol(":") { Some(self.ty()?) } else { None };
+        if !self.eat_symbol("=") {
+            let mut error = self.expected("`=`");
+            error.hint =
+                Some("a variable is given its first value where it is declared; a list: = []".into());
+            return Err(error);
+        }
+        Ok(StatementKind::Let { name, mutable, ty, value: self.expression()? })
+    }
+
+    fn require(&mut self) -> Parsed<StatementKind> {
+        self.at += 1;
+        let condition = self.expression()?;
+        if !self.at_symbol(",") {
+            let mut error = self.expected("`,`");
+            error.hint = Some("say what the caller is told: require e, \"message\"".into());
+            return Err(error);
+        }
+        self.at += 1;
+        match self.peek() {
+            TokenKind::Message(_) => {
+                let TokenKind::Message(message) = self.advance().kind else { unreachable!() };
+                Ok(StatementKind::Require { condition, message })
+            }
+            _ => Err(self.expected("a message in double quotes")),
+        }
+    }
+
+    fn insert(&mut self) -> Parsed<StatementKind> {
+        let upsert = self.at_word("upsert");
+        self.at += 1;
+        Ok(StatementKind::Insert { table: self.name("a table")?, columns: self.columns()?, upsert })
+    }
+
+    fn columns(&mut self) -> Parsed<Vec<(Name, Expression)>> {
+        self.symbol("{")?;
+        self.listed("}", |parser| {
+            let column = parser.any_name("a column")?;
+            parser.symbol(":")?;
+            Ok((column, parser.expression()?))
+        })
+    }
+
+    /// Every `else if` counts as one more level: that is how deep the steps are nested.
+    fn branch(&mut self) -> Parsed<StatementKind> {
+        self.advance();
+        let mut arms = vec![(self.expression()?, self.block()?)];
+        let mut otherwise = None;
+        let depth = self.depth;
+        while otherwise.is_none() && self.eat_word("else") {
+            if self.eat_word("if") {
+                arms.push(self.nested(|parser| Ok((parser.expression()?, parser.block()?)))?);
+                self.depth += 1;
+            } else {
+                otherwise = Some(self.block()?);
+            }
+        }
+        self.depth = depth;
+        Ok(StatementKind::If { arms, otherwise })
+    }
+
+    fn repeat(&mut self) -> Parsed<StatementKind> {
+        self.at += 1;
+        let variable = self.name("the loop's variable")?;
+        self.word("in")?;
+        if self.at_scan() {
+            let scan = self.scan()?;
+            return Ok(StatementKind::ForEach { variable, scan, body: self.block()? });
+        }
+        let from = self.expression()?;
+        if !self.at_word("to") {
+            let mut error = self.expected("`to`");
+            error.hint = Some("a for goes over a list, a table, or integers: for n in 1 to 10".into());
+            return Err(error);
+        }
+        self.at += 1;
+        Ok(StatementKind::ForRange { variable, from, to: self.expression()?, body: self.block()? })
+    }
+
+    /// Whether a list or table stands here, rather than the first integer of a range: what follows
+    /// the name and its brackets tells.
+    fn at_scan(&self) -> bool {
+        match self.peek() {
+            TokenKind::Quoted(_) => {}
+            TokenKind::Word(word) if !RESERVED.contains(&word.as_str()) => {}
+            _ => return false,
+        }
+        let mut after = 1;
+        if *self.peek_after(1) == TokenKind::Symbol("[") {
+            let mut open = 0;
+            loop {
+                match self.peek_after(after) {
+                    TokenKind::Symbol("[") => open += 1,
+                    TokenKind::Symbol("]") => open -= 1,
+                    TokenKind::Symbol(".." | "<.." | "..<" | "<..<") if open == 1 => return true,
+                    TokenKind::End => return true,
+                    _ => {}
+                }
+                after += 1;
+                if open == 0 {
+                    break;
+                }
+            }
+        }
+        match self.peek_after(after) {
+            TokenKind::Symbol(symbol) => *symbol == "{",
+            TokenKind::Word(word) => ["by", "where", "descending", "limit"].contains(&word.as_str()),
+            _ => false,
+        }
+    }
+
+    fn scan(&mut self) -> Parsed<Scan> {
+        let start = self.span();
+        let name = self.name("a list or table")?;
+        let index = if self.eat_word("by") { Some(self.any_name("an index")?) } else { None };
+        let range = if self.eat_symbol("[") { Some(self.nested(Parser::range)?) } else { None };
+        let filter = if self.eat_word("where") { Some(self.expression()?) } else { None };
+        let descending = self.eat_word("descending");
+        let limit = if self.eat_word("limit") { Some(self.expression()?) } else { None };
+        let span = self.span_from(start);
+        Ok(Scan { name, index, range, filter, descending, limit, span })
+    }
+
+    fn range(&mut self) -> Parsed<Range> {
+        let mut range = Range { equal: Vec::new(), lower: None, upper: None };
+        loop {
+            let value = if self.at_range_symbol() { None } else { Some(self.expression()?) };
+            if !self.at_range_symbol() {
+                range.equal.extend(value);
+                if self.eat_symbol("]") {
+                    return Ok(range);
+                }
+                if !self.eat_symbol(",") {
+                    return Err(self.expected("`,`, `..` or `]`"));
+                }
+                continue;
+            }
+            let Token { kind: TokenKind::Symbol(symbol), span } = self.advance() else { unreachable!() };
+            range.lower = value.map(|value| Bound { value, inclusive: !symbol.starts_with('<') });
+            if !self.at_symbol("]") {
+                range.upper = Some(Bound { value: self.expression()?, inclusive: !symbol.ends_with('<') });
+            }
+            if range.lower.is_none() && symbol.starts_with('<')
+                || range.upper.is_none() && symbol.ends_with('<')
+            {
+                let message = format!("{symbol} excludes a bound that is not given");
+                return Err(Box::new(Diagnostic::new(SqlState::SYNTAX_ERROR, span, message)));
+            }
+            if range.lower.is_none() && range.upper.is_none() {
+                let error = Diagnostic::new(SqlState::SYNTAX_ERROR, span, "a range needs a bound");
+                return Err(Box::new(
+                    error.with_hint("leave the whole column out to take every value of it"),
+                ));
+            }
+            if !self.eat_symbol("]") {
+                let mut error = self.expected("`]`");
+                error.hint = Some("only the last column of a key can have a range".into());
+                return Err(error);
+            }
+            return Ok(range);
+        }
+    }
+
+    fn at_range_symbol(&self) -> bool {
+        matches!(self.peek(), TokenKind::Symbol(".." | "<.." | "..<" | "<..<"))
+    }
+
+    /// `name` or `name[key]`, and the height it adds to an expression.
+    pub(super) fn row_reference(&mut self) -> Parsed<(RowReference, usize)> {
+        let name = self.name("a table or row")?;
+        let (mut key, mut tallest) = (None, 0);
+        if self.eat_symbol("[") {
+            key = Some(self.listed("]", |parser| {
+                let (value, height) = parser.tall()?;
+                tallest = tallest.max(height + 1);
+                Ok(value)
+            })?);
+        }
+        let span = self.span_from(name.span);
+        Ok((RowReference { name, key, span }, tallest))
+    }
+
+    fn row(&mut self) -> Parsed<RowReference> {
+        self.row_reference().map(|(row, _)| row)
+    }
+
+    fn assignment(&mut self) -> Parsed<StatementKind> {
+        let row = match self.row() {
+            Ok(row) => row,
+            Err(mut error) if error.hint.is_some() && self.at_reserved() => {
+                error.message = error.message.replace("a table or row", "a statement or `}`");
+                error.hint = None;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        };
+        let target = if self.eat_symbol(".") {
+            Target::Column { row, column: self.any_name("a column")? }
+        } else if row.key.is_none() {
+            Target::Variable(row.name)
+        } else {
+            let mut error = self.expected("`.`");
+            error.hint = Some(match self.at_symbol("?.") {
+                true => "what is written must be there: use . and not ?.".into(),
+                false => "a column is assigned to: table[key].column = e".into(),
+            });
+            return Err(error);
+        };
+        let operator = match self.peek() {
+            TokenKind::Symbol("=") => None,
+            TokenKind::Symbol("+=") => Some(BinaryOperator::Add),
+            TokenKind::Symbol("-=") => Some(BinaryOperator::Subtract),
+            TokenKind::Symbol("*=") => Some(BinaryOperator::Multiply),
+            TokenKind::Symbol("/=") => Some(BinaryOperator::Divide),
+            TokenKind::Symbol("%=") => Some(BinaryOperator::Modulo),
+            _ => return Err(self.not_an_assignment(&target)),
+        };
+        self.at += 1;
+        Ok(StatementKind::Assign { target, operator, value: self.expression()? })
+    }
+
+    fn at_reserved(&self) -> bool {
+        matches!(self.peek(), TokenKind::Word(word) if RESERVED.contains(&word.as_str()))
+    }
+
+    /// A name that begins no statement is often a misspelt word.
+    fn not_an_assignment(&self, target: &Target) -> Box<Diagnostic> {
+        const STATEMENTS: &[&str] = &[
+            "let", "var", "require", "insert", "upsert", "update", "delete", "append", "if", "for", "return",
+        ];
+        let mut error = self.expected("`=`, `+=` or another assignment");
+        if let Target::Variable(name) = target {
+            let found = (*error).clone().did_you_mean(&name.text, STATEMENTS.iter().copied(), || None);
+            if found.hint.is_some() {
+                *error = Diagnostic {
+                    message: format!("unknown statement {}", name.text),
+                    span: name.span,
+                    ..found
+                };
+            }
+        }
+        error
+    }
+}

@@ -1,0 +1,261 @@
+//! Different ways of running a program give the same: the reference interpreter, compiled code, and
+//! the two phases, one call after the other or all now-phases before all later-phases.
+//!
+//! A failure names the seed. `FABIUS_SEED=123 cargo test -p fabius-program --test agreement` runs that
+//! one alone; `FABIUS_SEEDS=100000` runs that many.
+
+mod support;
+
+use bumpalo::Bump;
+use fabius_env::Random;
+use fabius_program::catalog::Catalog;
+use fabius_program::compile::{Code, compile_later, compile_now, compile_whole};
+use fabius_program::context::Stop;
+use fabius_program::execute::{Frame, run};
+use fabius_program::interpret::interpret;
+use fabius_program::ir::Program;
+use fabius_program::slice::{TypesOnly, slice};
+use fabius_program::{arguments, generate};
+use fabius_value::Value;
+use support::memory::{Call, Handle, Memory, Phase, View};
+
+/// Seeds that every test runs.
+fn seeds() -> std::ops::Range<u64> {
+    let number = |name| std::env::var(name).ok().and_then(|text: String| text.parse::<u64>().ok());
+    match number("FABIUS_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("FABIUS_SEEDS").unwrap_or(400),
+    }
+}
+
+/// A schema with rows, programs over it, and calls of them.
+struct Scene {
+    catalog: Catalog,
+    programs: Vec<Program>,
+    memory: Memory,
+    /// Program and encoded arguments.
+    calls: Vec<(usize, Vec<u8>)>,
+}
+
+const CALLS: usize = 12;
+
+impl Scene {
+    fn new(seed: u64) -> Scene {
+        let mut random = Random::seeded(seed);
+        let catalog = generate::schema(random.next_u64());
+        let programs: Vec<Program> = (0..3).map(|_| generate::program(random.next_u64(), &catalog)).collect();
+        let mut memory = Memory::new(&catalog);
+        for (table, row) in generate::rows(random.next_u64(), &catalog) {
+            let loader = generate::loader(&catalog, table);
+            let bytes = arguments::encode(&loader, &row).unwrap();
+            let outcome = run_reference(&loader, &catalog, &mut memory, 1, &bytes);
+            assert_eq!(outcome, Ok(vec![]), "{}", loader.text);
+        }
+        let calls = (0..CALLS)
+            .map(|_| {
+                let program = random.index(programs.len());
+                let values = generate::arguments(random.next_u64(), &programs[program]);
+                (program, arguments::encode(&programs[program], &values).unwrap())
+            })
+            .collect();
+        Scene { catalog, programs, memory, calls }
+    }
+
+    fn describe(&self, call: usize) -> String {
+        let (program, bytes) = &self.calls[call];
+        let program = &self.programs[*program];
+        let values: Vec<String> =
+            arguments::to_values(program, bytes).unwrap().iter().map(Value::to_string).collect();
+        format!("call {call} ({})\n{}", values.join(", "), program.text)
+    }
+}
+
+/// The results, or the error as text.
+type Outcome = Result<Vec<Value>, String>;
+
+fn told(stop: Stop) -> String {
+    match stop {
+        Stop::Abort(error) => format!("{error:?}"),
+        other => panic!("nothing stops a call for good: {other:?}"),
+    }
+}
+
+fn run_reference(
+    program: &Program,
+    catalog: &Catalog,
+    memory: &mut Memory,
+    seq: u64,
+    bytes: &[u8],
+) -> Outcome {
+    let arena = Bump::new();
+    let mut call = Call::new(seq);
+    let mut view = View { memory, call: &mut call, phase: Phase::Whole, arena: &arena };
+    let outcome = interpret(program, catalog, bytes, &mut view, &arena).map_err(told);
+    if outcome.is_err() {
+        memory.undo(seq);
+    }
+    outcome
+}
+
+/// Runs code for one call; undoes what it did if it aborts. `unblock` does what a call waits for.
+fn run_code(
+    code: &Code,
+    memory: &mut Memory,
+    call: &mut Call,
+    phase: Phase,
+    bytes: &[u8],
+    mut unblock: impl FnMut(&mut Memory, u64),
+) -> Result<Option<Vec<Value>>, String> {
+    let arena = Bump::new();
+    let mut frame: Frame<'_, Handle, _> = Frame::new();
+    frame.start(code, bytes, &arena).map_err(|error| format!("{error:?}"))?;
+    loop {
+        let mut view = View { memory, call, phase, arena: &arena };
+        match run(&mut frame, code, &mut view, &arena) {
+            Ok(()) => return Ok(frame.results(code)),
+            Err(Stop::Blocked) => match call.blocked_by {
+                Some(0) => {}
+                Some(seq) => unblock(memory, seq),
+                None => panic!("blocked by nobody"),
+            },
+            Err(stop) => {
+                assert_ne!(phase, Phase::Later, "a later-phase aborts: {stop:?}");
+                memory.undo(call.seq);
+                return Err(told(stop));
+            }
+        }
+    }
+}
+
+fn never(_: &mut Memory, seq: u64) {
+    panic!("blocked by {seq}");
+}
+
+/// Goal: compiled code does what the interpreter does, also when any request blocks now and then.
+#[test]
+fn compiled_code_agrees_with_the_interpreter() {
+    let (mut calls, mut aborts) = (0, 0);
+    for seed in seeds() {
+        let scene = Scene::new(seed);
+        let codes: Vec<Code> =
+            scene.programs.iter().map(|program| compile_whole(program, &scene.catalog).unwrap()).collect();
+        let (mut by_interpreter, mut by_code) = (scene.memory.clone(), scene.memory.clone());
+        for (at, (program, bytes)) in scene.calls.iter().enumerate() {
+            let seq = at as u64 + 2;
+            let reference =
+                run_reference(&scene.programs[*program], &scene.catalog, &mut by_interpreter, seq, bytes);
+            let mut call = Call::new(seq);
+            call.obstacles = Some(Random::seeded(seed + seq));
+            let outcome = run_code(&codes[*program], &mut by_code, &mut call, Phase::Whole, bytes, never);
+            let outcome = outcome.map(|results| results.unwrap_or_default());
+            let told = || format!("seed {seed}, {}\n{}", scene.describe(at), codes[*program]);
+            assert_eq!(reference, outcome, "{}", told());
+            assert_eq!(by_interpreter.dump(), by_code.dump(), "{}", told());
+            calls += 1;
+            aborts += usize::from(outcome.is_err());
+        }
+    }
+    let percent = 100 * aborts / calls;
+    assert!(calls < 1000 || (10..=30).contains(&percent), "{aborts} of {calls} calls abort");
+}
+
+/// A program in its parts.
+struct Parts {
+    whole: Code,
+    now: Code,
+    later: Code,
+    later_with_results: Code,
+}
+
+impl Parts {
+    fn of(program: &Program, catalog: &Catalog) -> Parts {
+        let phases = slice(program, catalog, &TypesOnly);
+        Parts {
+            whole: compile_whole(program, catalog).unwrap(),
+            now: compile_now(program, catalog, &phases).unwrap(),
+            later: compile_later(program, catalog, &phases, false).unwrap(),
+            later_with_results: compile_later(program, catalog, &phases, true).unwrap(),
+        }
+    }
+}
+
+/// A call whose later-phase has not run.
+struct Deferred<'s> {
+    call: Call,
+    parts: &'s Parts,
+    bytes: &'s [u8],
+    results: Option<Vec<Value>>,
+    wants_results: bool,
+    done: bool,
+}
+
+impl Deferred<'_> {
+    fn run_later(&mut self, memory: &mut Memory) {
+        if std::mem::replace(&mut self.done, true) {
+            return;
+        }
+        let code = if self.wants_results { &self.parts.later_with_results } else { &self.parts.later };
+        let results = run_code(code, memory, &mut self.call, Phase::Later, self.bytes, never).unwrap();
+        assert!(self.call.tape_is_used_up(), "the later-phase leaves something on the tape");
+        self.results = self.results.take().or(results);
+    }
+}
+
+/// Runs a scene's calls whole and in phases, with up to `pending` deferred calls at a time.
+fn phases_agree(seed: u64, pending: usize) {
+    let scene = Scene::new(seed);
+    let parts: Vec<Parts> = scene.programs.iter().map(|program| Parts::of(program, &scene.catalog)).collect();
+    let (mut whole, mut phased) = (scene.memory.clone(), scene.memory.clone());
+    let mut deferred: Vec<Deferred<'_>> = Vec::new();
+    let mut expected: Vec<Outcome> = Vec::new();
+    for (at, (program, bytes)) in scene.calls.iter().enumerate() {
+        let seq = at as u64 + 2;
+        let parts = &parts[*program];
+        let told = || {
+            let (now, later) = (&parts.now, &parts.later_with_results);
+            format!("seed {seed}, {}\nnow\n{now}\nlater\n{later}", scene.describe(at))
+        };
+        let reference = run_code(&parts.whole, &mut whole, &mut Call::new(seq), Phase::Whole, bytes, never)
+            .map(|results| results.unwrap_or_default());
+        let mut call = Call::new(seq);
+        let outcome = run_code(&parts.now, &mut phased, &mut call, Phase::Now, bytes, |memory, blocker| {
+            // In order, so that no later-phase meets what another has left.
+            for earlier in deferred.iter_mut().filter(|earlier| earlier.call.seq <= blocker) {
+                earlier.run_later(memory);
+            }
+        });
+        assert_eq!(reference.as_ref().err(), outcome.as_ref().err(), "{}", told());
+        if let Ok(results) = outcome {
+            let wants_results = seed.is_multiple_of(2) || results.is_some();
+            deferred.push(Deferred { call, parts, bytes, results, wants_results, done: false });
+            expected.push(reference);
+        }
+        if deferred.len() >= pending {
+            settle(&mut deferred, &mut expected, &mut phased, &told());
+            assert_eq!(whole.dump(), phased.dump(), "{}", told());
+        }
+    }
+    settle(&mut deferred, &mut expected, &mut phased, "at the end");
+    assert_eq!(whole.dump(), phased.dump(), "seed {seed}");
+}
+
+fn settle(deferred: &mut Vec<Deferred<'_>>, expected: &mut Vec<Outcome>, memory: &mut Memory, told: &str) {
+    for (mut deferred, expected) in deferred.drain(..).zip(expected.drain(..)) {
+        deferred.run_later(memory);
+        if deferred.wants_results {
+            assert_eq!(Ok(deferred.results.unwrap_or_default()), expected, "{told}");
+        }
+    }
+}
+
+/// Goal: the now-phase followed by the later-phase is the whole program.
+#[test]
+fn now_then_later_is_the_whole() {
+    seeds().for_each(|seed| phases_agree(seed, 1));
+}
+
+/// Goal: later-phases may wait while other calls run their now-phases.
+#[test]
+fn deferred_calls_agree_with_whole_ones() {
+    seeds().for_each(|seed| phases_agree(seed, 5));
+}

@@ -1,0 +1,3 @@
+//! What the tests of this crate run programs over.
+
+pub mod memory;

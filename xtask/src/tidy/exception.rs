@@ -1,0 +1,13 @@
+//! Where a rule does not hold, and why. An exception that is not needed any more is a finding.
+
+/// Files that may be longer than the rule allows: path and reason.
+pub const LONG_FILES: &[(&str, &str)] = &[];
+
+/// Dependencies on a crate of the same floor: from, to, and reason.
+pub const SAME_FLOOR: &[(&str, &str, &str)] =
+    &[("cli", "bench", "`fabius bench` and `fabius demo` are faces of the measurements, not another copy")];
+
+/// What documents name in backquotes, with a slash or an extension, and is not a file of the
+/// repository: name and what it is.
+pub const NOT_FILES: &[(&str, &str)] =
+    &[("target", "cargo's output"), ("target/figures", "where `cargo xtask figures` writes")];
