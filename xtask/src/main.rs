@@ -10,6 +10,7 @@ mod tidy;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+use tidy::{Extent, Missing};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The front door for development")]
@@ -53,7 +54,10 @@ enum Command {
 
 fn main() -> ExitCode {
     let succeeded = match CommandLine::parse().command {
-        Command::Tidy { quick } => tidy::run(quick, tidy::Missing::Fails),
+        Command::Tidy { quick } => {
+            let extent = if quick { Extent::Quick } else { Extent::Everything };
+            tidy::run(extent, Missing::Fails)
+        }
         Command::Test { long } => test::run(long),
         Command::Bench { arguments } => measure::bench(&arguments),
         Command::Figures { ids, quick, out } => measure::figures(&ids, quick, &out),

@@ -1,16 +1,24 @@
 //! Everything that has to hold before a change goes in.
 
 use crate::cargo;
-use crate::tidy::{self, Missing};
+use crate::tidy::{self, Extent, Missing};
+
+/// Settings of the long campaigns; tests read them.
+const LONG: &[(&str, &str)] = &[
+    ("FABIUS_LONG", "1"),       // every campaign: its long form
+    ("FABIUS_SEEDS", "100000"), // random programs in `crates/program/tests/agreement.rs`
+];
 
 /// Tidy, then all tests of the workspace; whether everything held. Ends with what cargo prints.
 ///
 /// Tests run also if tidy has findings: one run tells everything. A compiler without rustfmt or
-/// clippy is enough.
+/// clippy is enough. The long campaigns run optimised.
 pub fn run(long: bool) -> bool {
-    let is_tidy = tidy::run(false, Missing::IsSkipped);
-    let environment: &[(&str, &str)] = if long { &[("FABIUS_LONG", "1")] } else { &[] };
-    let passed = cargo::run(&["test", "--workspace"], environment);
+    let is_tidy = tidy::run(Extent::Everything, Missing::IsSkipped);
+    let passed = match long {
+        false => cargo::run(&["test", "--workspace"], &[]),
+        true => cargo::run(&["test", "--workspace", "--release"], LONG),
+    };
     if passed && !is_tidy {
         eprintln!("\nthe tests passed, but tidy has findings: see above, or run cargo xtask tidy");
     }

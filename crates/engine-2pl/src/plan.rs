@@ -80,7 +80,7 @@ impl Plan {
         let all_written = |rows: &HashSet<RowId>| {
             let mut answer = vec![false; tables];
             rows.iter().for_each(|row| answer[table(row).0 as usize] = true);
-            for row in rows.difference(&reading.written) {
+            for row in rows.iter().filter(|row| !reading.written.contains(row) || reading.filtered.contains(row)) {
                 answer[table(row).0 as usize] = false;
             }
             answer
@@ -101,6 +101,8 @@ struct Reading {
     draws_random: bool,
     located: HashSet<RowId>,
     scanned: HashSet<RowId>,
+    /// Of those, the ones a filter may drop: they are read, whatever the body does to the others.
+    filtered: HashSet<RowId>,
     written: HashSet<RowId>,
     scans: Vec<(RowId, Option<IndexId>, usize)>,
 }
@@ -160,13 +162,11 @@ impl Reading {
 
     fn scan(&mut self, row: RowId, scan: &Scan) {
         self.scans.push((row, scan.index, scan.equal.len()));
-        // Rows that a filter drops are only read: a filtered scan locks shared, whatever its body does.
-        if scan.filter.is_none() {
-            self.scanned.insert(row);
-        }
+        self.scanned.insert(row);
         let bounds = scan.lower.iter().chain(&scan.upper).map(|bound| &bound.value);
         bounds.chain(&scan.equal).chain(&scan.limit).for_each(|value| self.expression(value));
         if let Some(filter) = &scan.filter {
+            self.filtered.insert(row);
             self.block(&filter.steps);
             self.expression(&filter.condition);
         }

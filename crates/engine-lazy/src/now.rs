@@ -143,7 +143,7 @@ impl<'a, 't> NowContext<'a, 't> {
                 }
                 Undo::Deleted { table, record } => self.tools.purge.record(self.seq, table, record),
                 Undo::Replaced { table, before, .. } => {
-                    self.tools.retired.version(before, ColumnMask::EMPTY, table.types());
+                    self.tools.retired.version(before, table.types());
                 }
                 _ => {}
             }
@@ -158,13 +158,13 @@ impl<'a, 't> NowContext<'a, 't> {
                     // SAFETY: the version this call pushed is on top; the lane alone changes heads.
                     let top = unsafe { &*record.head() };
                     record.set_head(top.next());
-                    self.tools.retired.version(NonNull::from(top), ColumnMask::EMPTY, table.types());
+                    self.tools.retired.version(NonNull::from(top), table.types());
                 }
                 Undo::Replaced { table, record, before } => {
                     // SAFETY: as above.
                     let top = unsafe { &*record.head() };
                     record.set_head(before.as_ptr());
-                    self.tools.retired.version(NonNull::from(top), ColumnMask::EMPTY, table.types());
+                    self.tools.retired.version(NonNull::from(top), table.types());
                 }
                 Undo::Merged { version, column, slot, seq } => version.restore_delta(seq, column, slot),
                 Undo::Entered { table, record, index, key } => {
@@ -275,6 +275,9 @@ impl<'a, 't> NowContext<'a, 't> {
         }
         // SAFETY: the lane is the records' writer; `collected` is behind all readers and open calls.
         unsafe { fold(record, self.tools.collected, table.types(), self.tools.retired) };
+        if self.tools.retired.is_full() {
+            self.tools.retired.hand_over(self.guard);
+        }
     }
 
     /// Merges deltas into the version on top, if no one can tell the difference: it is of this turn, it

@@ -8,6 +8,7 @@
 //! | [`foundation`] | what every engine stands on: definitions, log, clock, snapshots |
 //! | [`procedure`] | a program with its compiled code |
 //! | [`idempotency`] | repeated calls get their first outcome |
+//! | [`constraint`] | the errors of constraints that engines check |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
 //! | [`counters`] | what an engine has done so far |
@@ -15,6 +16,7 @@
 //! This crate knows nothing of any one strategy for ordering and running calls.
 
 pub mod batch;
+pub mod constraint;
 pub mod contract;
 pub mod counters;
 pub mod entry;

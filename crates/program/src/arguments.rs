@@ -25,6 +25,7 @@
 //! of the parameters' types or an error, and allocates no more than the bytes themselves need.
 
 use crate::ir::{Field, Program, ScalarType, Type};
+use crate::operation::arithmetic::Digits;
 use fabius_value::{DataType, Datum, Error, Result, SqlState, Value, calendar, limit, value::fit_text};
 
 /// A call's arguments are not the encoded form of any (PostgreSQL's `invalid_binary_representation`).
@@ -313,14 +314,12 @@ impl<'a> ArgumentReader<'a> {
                 check_date(data_type, date)?;
                 Ok(date)
             }
-            DataType::Numeric { .. } => {
+            DataType::Numeric { precision, scale } => {
                 let mantissa = self.wide_varint()?;
                 let mantissa = (mantissa >> 1) as i128 ^ -((mantissa & 1) as i128);
-                let (low, high) = data_type.exact_range().unwrap_or_default();
-                if (low..=high).contains(&mantissa) {
-                    Ok(Datum::Numeric(mantissa))
-                } else {
-                    Err(invalid(format!("a number outside {data_type}")))
+                match (Digits { precision, scale }).fit(Some(mantissa)) {
+                    Ok(mantissa) => Ok(Datum::Numeric(mantissa)),
+                    Err(_) => Err(invalid(format!("a number outside {data_type}"))),
                 }
             }
             DataType::Boolean => self.boolean().map(Datum::Boolean),
@@ -411,6 +410,18 @@ impl<'a> ArgumentReader<'a> {
     }
 
     fn wide_varint(&mut self) -> Result<u128> {
+        // Up to eight bytes in 64 bits: the usual case by far.
+        let mut short = 0u64;
+        for (at, byte) in self.rest.iter().take(8).enumerate() {
+            short |= u64::from(byte & 0x7f) << (7 * at);
+            if *byte < 0x80 {
+                if *byte == 0 && at > 0 {
+                    return Err(overlong());
+                }
+                self.rest = &self.rest[at + 1..];
+                return Ok(short.into());
+            }
+        }
         let mut value = 0u128;
         for shift in (0..128).step_by(7) {
             let byte = self.byte()?;

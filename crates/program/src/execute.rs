@@ -28,7 +28,7 @@ use crate::compile::Code;
 use crate::compile::code::{Mention, ParameterPlace, ResultPlan};
 use crate::compile::instruction::{Instruction, Register, Truth};
 use crate::context::{Context, DeltaOperator, ScanRange, Stop, WriteSet};
-use crate::operation::aggregate;
+use crate::operation::{BinaryOperation, aggregate};
 use bumpalo::Bump;
 use fabius_value::{ColumnId, Datum, Error, Result, Value};
 
@@ -164,6 +164,8 @@ fn go<'a, C: Context<'a>>(
     arena: &'a Bump,
     place: &mut usize,
 ) -> Result<(), Stop> {
+    // In a local variable, so that it lives in a machine register.
+    let mut at = *place;
     let Frame { registers, rows, lists, scans, .. } = frame;
     let registers = &mut registers[..code.register_count];
     let instructions = code.instructions.as_slice();
@@ -180,29 +182,78 @@ fn go<'a, C: Context<'a>>(
     }
     macro_rules! jump {
         ($target:expr) => {{
-            *place = $target.0 as usize;
+            at = $target.0 as usize;
             continue;
         }};
     }
 
-    loop {
-        match instructions[*place] {
-            Instruction::Move { to, from } => get!(to) = get!(from),
-            Instruction::Binary { operation, to, left, right } => {
-                get!(to) = operation.apply(get!(left), get!(right), arena)?;
+    macro_rules! attempt {
+        ($result:expr) => {
+            match $result {
+                Ok(value) => value,
+                Err(error) => break Err(Stop::from(error)),
             }
-            Instruction::Unary { operation, to, from } => get!(to) = operation.apply(get!(from))?,
+        };
+    }
+
+    let outcome = loop {
+        match instructions[at] {
+            Instruction::Move { to, from } => copy(get!(from), &mut get!(to)),
+            Instruction::Binary { operation, to, left, right } => {
+                get!(to) = attempt!(binary(operation, &get!(left), &get!(right), arena));
+            }
+            // A result is stored in its parts: a datum made elsewhere and copied here would have to wait
+            // for the stores that made it (it is read back in other widths), five times the addition.
+            Instruction::AddIntegers { width, to, left, right } => match (get!(left), get!(right)) {
+                (Datum::Int(l), Datum::Int(r)) => get!(to) = Datum::Int(attempt!(width.add(l, r))),
+                (l, r) => get!(to) = attempt!(binary(BinaryOperation::AddIntegers(width), &l, &r, arena)),
+            },
+            Instruction::SubtractIntegers { width, to, left, right } => match (get!(left), get!(right)) {
+                (Datum::Int(l), Datum::Int(r)) => get!(to) = Datum::Int(attempt!(width.subtract(l, r))),
+                (l, r) => {
+                    get!(to) = attempt!(binary(BinaryOperation::SubtractIntegers(width), &l, &r, arena))
+                }
+            },
+            Instruction::MultiplyIntegers { width, to, left, right } => match (get!(left), get!(right)) {
+                (Datum::Int(l), Datum::Int(r)) => get!(to) = Datum::Int(attempt!(width.multiply(l, r))),
+                (l, r) => {
+                    get!(to) = attempt!(binary(BinaryOperation::MultiplyIntegers(width), &l, &r, arena))
+                }
+            },
+            Instruction::AddNumerics { digits, to, left, right } => match (get!(left), get!(right)) {
+                (Datum::Numeric(l), Datum::Numeric(r)) => {
+                    get!(to) = Datum::Numeric(attempt!(digits.add(l, r)))
+                }
+                (l, r) => get!(to) = attempt!(binary(BinaryOperation::AddNumerics(digits), &l, &r, arena)),
+            },
+            Instruction::SubtractNumerics { digits, to, left, right } => match (get!(left), get!(right)) {
+                (Datum::Numeric(l), Datum::Numeric(r)) => {
+                    get!(to) = Datum::Numeric(attempt!(digits.subtract(l, r)));
+                }
+                (l, r) => {
+                    get!(to) = attempt!(binary(BinaryOperation::SubtractNumerics(digits), &l, &r, arena))
+                }
+            },
+            Instruction::Unary { operation, to, from } => {
+                get!(to) = attempt!(operation.apply(get!(from)));
+            }
             Instruction::Cast { cast, to, from } => {
-                get!(to) = code.casts[usize::from(cast)].apply(get!(from), arena)?;
+                let cast = &code.casts[usize::from(cast)];
+                if cast.keeps(&get!(from)) {
+                    copy(get!(from), &mut get!(to));
+                } else {
+                    get!(to) = attempt!(cast.apply(get!(from), arena));
+                }
             }
             Instruction::Function { operation, to, first, count } => {
-                get!(to) = operation.apply(&registers[block(first, count.into())], arena)?;
+                get!(to) = attempt!(operation.apply(&registers[block(first, count.into())], arena));
             }
             Instruction::Aggregate { plan, to, list } => {
                 let plan = &code.aggregates[usize::from(plan)];
                 let values = lists[usize::from(list.0)].iter();
                 let values = values.skip(plan.field.into()).step_by(plan.width.into()).copied();
-                get!(to) = aggregate(plan.aggregate, plan.field_type, plan.result_type, values, arena)?;
+                get!(to) =
+                    attempt!(aggregate(plan.aggregate, plan.field_type, plan.result_type, values, arena));
             }
             Instruction::Element { to, list, index, field, width } => {
                 get!(to) = element(&lists[usize::from(list.0)], get!(index), field, width);
@@ -236,10 +287,10 @@ fn go<'a, C: Context<'a>>(
             Instruction::CheckNotNull { value, column } => {
                 if get!(value).is_null() {
                     let (table, column) = &code.columns[usize::from(column)];
-                    return Err(abort::null_in_column(table, column).into());
+                    break Err(abort::null_in_column(table, column).into());
                 }
             }
-            Instruction::Fail { failure } => return Err(failed(code, failure, registers, lists).into()),
+            Instruction::Fail { failure } => break Err(failed(code, failure, registers, lists).into()),
             Instruction::RangeStart { next, last, target } => {
                 if get!(next).is_null() || get!(last).is_null() {
                     jump!(target);
@@ -278,30 +329,30 @@ fn go<'a, C: Context<'a>>(
                 row!(row) = if key.iter().any(|datum| datum.is_null()) {
                     C::Row::default()
                 } else {
-                    context.locate(table, key)?
+                    attempt!(context.locate(table, key))
                 };
             }
             Instruction::RequireRow { row, failure, table } => {
-                if !there(context, table, row!(row))? {
-                    return Err(missing(code, failure, registers).into());
+                if !attempt!(there(context, table, row!(row))) {
+                    break Err(missing(code, failure, registers).into());
                 }
             }
             Instruction::Exists { to, row, table } => {
-                get!(to) = Datum::Boolean(there(context, table, row!(row))?);
+                get!(to) = Datum::Boolean(attempt!(there(context, table, row!(row))));
             }
             Instruction::Read { column, to, row, table } => {
-                get!(to) = context.read(table, row!(row), column)?;
+                get!(to) = attempt!(context.read(table, row!(row), column));
             }
             Instruction::ReadIfThere { column, to, row, table } => {
-                get!(to) = if there(context, table, row!(row))? {
-                    context.read(table, row!(row), column)?
+                get!(to) = if attempt!(there(context, table, row!(row))) {
+                    attempt!(context.read(table, row!(row), column))
                 } else {
                     Datum::Null
                 };
             }
             Instruction::LimitStart { limit } => match get!(limit) {
                 Datum::Null => get!(limit) = Datum::Int(i64::MAX),
-                given if given.int() < 0 => return Err(abort::negative_limit(given.int()).into()),
+                given if given.int() < 0 => break Err(abort::negative_limit(given.int()).into()),
                 _ => {}
             },
             Instruction::LimitCheck { limit, target } => {
@@ -321,7 +372,7 @@ fn go<'a, C: Context<'a>>(
                     jump!(target);
                 }
                 let hint = plan.limit_hint.map(|limit| get!(limit).int()).filter(|limit| *limit != i64::MAX);
-                scans.push(context.scan_open(ScanRange {
+                scans.push(attempt!(context.scan_open(ScanRange {
                     table: plan.table,
                     index: plan.index,
                     equal,
@@ -329,11 +380,11 @@ fn go<'a, C: Context<'a>>(
                     upper,
                     descending: plan.descending,
                     limit_hint: hint.map(i64::unsigned_abs),
-                })?);
+                })));
             }
             Instruction::ScanNext { row, target } => {
                 let scan = scans.last_mut().expect("a scan is open");
-                match context.scan_next(scan)? {
+                match attempt!(context.scan_next(scan)) {
                     Some(found) => row!(row) = found,
                     None => jump!(target),
                 }
@@ -342,15 +393,15 @@ fn go<'a, C: Context<'a>>(
                 scans.pop();
             }
             Instruction::Insert { row, write, table } => {
-                row!(row) = context.insert(table, write_set(code, write, registers, arena))?;
+                row!(row) = attempt!(context.insert(table, write_set(code, write, registers, arena)));
             }
             Instruction::Update { row, write, table } => {
-                context.update(table, row!(row), write_set(code, write, registers, arena))?;
+                attempt!(context.update(table, row!(row), write_set(code, write, registers, arena)));
             }
-            Instruction::Delete { row, table } => context.delete(table, row!(row))?,
+            Instruction::Delete { row, table } => attempt!(context.delete(table, row!(row))),
 
             Instruction::Fill { row, write, table } => {
-                context.fill(table, row!(row), write_set(code, write, registers, arena))?;
+                attempt!(context.fill(table, row!(row), write_set(code, write, registers, arena)));
             }
             Instruction::Capture { value } => context.capture(get!(value)),
             Instruction::CaptureRow { row } => context.capture_row(row!(row)),
@@ -363,9 +414,33 @@ fn go<'a, C: Context<'a>>(
                     jump!(target);
                 }
             }
-            Instruction::Done => return Ok(()),
+            Instruction::Done => break Ok(()),
         }
-        *place += 1;
+        at += 1;
+    };
+    *place = at;
+    outcome
+}
+
+/// The operators without an instruction of their own, and nulls. Not inlined: the common instructions
+/// would have to save machine registers for it.
+#[inline(never)]
+fn binary<'a>(
+    operation: BinaryOperation,
+    left: &Datum<'a>,
+    right: &Datum<'a>,
+    arena: &'a Bump,
+) -> Result<Datum<'a>> {
+    operation.apply(*left, *right, arena)
+}
+
+/// Copies a datum in its parts, for the reason above.
+#[inline(always)]
+fn copy<'a>(from: Datum<'a>, to: &mut Datum<'a>) {
+    match from {
+        Datum::Int(v) => *to = Datum::Int(v),
+        Datum::Numeric(v) => *to = Datum::Numeric(v),
+        other => *to = other,
     }
 }
 

@@ -13,10 +13,12 @@ use fabius_program::compile::{Code, compile_later, compile_now, compile_whole};
 use fabius_program::context::Stop;
 use fabius_program::execute::{Frame, run};
 use fabius_program::interpret::interpret;
-use fabius_program::ir::Program;
-use fabius_program::slice::{TypesOnly, slice};
+use fabius_program::ir::{Program, Type, VariableId};
+use fabius_program::slice::{Assumptions, ColumnPhase, Interval, Phases, TypesOnly, slice};
 use fabius_program::{arguments, generate};
-use fabius_value::Value;
+use fabius_value::{ColumnId, Decimal, TableId, Value};
+use std::collections::HashMap;
+use std::rc::Rc;
 use support::memory::{Call, Handle, Memory, Phase, View};
 
 /// Seeds that every test runs.
@@ -165,16 +167,108 @@ struct Parts {
     now: Code,
     later: Code,
     later_with_results: Code,
+    phases: Phases,
+}
+
+/// What is so at one place of the order: the narrowest assumptions there are.
+struct Facts {
+    columns: HashMap<(TableId, ColumnId), Interval>,
+    parameters: HashMap<(VariableId, u16), Interval>,
+    lengths: HashMap<VariableId, u64>,
+}
+
+fn exact(value: &Value) -> Option<Interval> {
+    let number = match value {
+        Value::Numeric(number) => Some(number.mantissa),
+        other => other.as_integer().map(i128::from),
+    };
+    number.map(Interval::only)
+}
+
+fn hull<'v>(values: impl Iterator<Item = &'v Value>) -> Interval {
+    values.filter_map(exact).fold(Interval::EMPTY, Interval::hull)
+}
+
+impl Facts {
+    fn of(program: &Program, catalog: &Catalog, memory: &Memory, bytes: &[u8]) -> Facts {
+        let mut facts =
+            Facts { columns: columns(catalog, memory), parameters: HashMap::new(), lengths: HashMap::new() };
+        let values = arguments::to_values(program, bytes).unwrap();
+        for (at, (value, variable)) in values.iter().zip(&program.variables).enumerate() {
+            let parameter = VariableId(at as u16);
+            match (value, &variable.ty) {
+                (Value::List(rows), Type::List(fields)) => {
+                    facts.lengths.insert(parameter, rows.len() as u64);
+                    for (field, _) in fields.iter().enumerate().filter(|(_, f)| f.scalar.data_type.is_exact()) {
+                        let interval = hull(rows.iter().map(|row| &row[field]));
+                        facts.parameters.insert((parameter, field as u16), interval);
+                    }
+                }
+                (value, Type::Scalar(scalar)) if scalar.data_type.is_exact() => {
+                    facts.parameters.insert((parameter, 0), hull([value].into_iter()));
+                }
+                _ => {}
+            }
+        }
+        facts
+    }
+}
+
+/// The interval of every exact column.
+fn columns(catalog: &Catalog, memory: &Memory) -> HashMap<(TableId, ColumnId), Interval> {
+    let mut columns = HashMap::new();
+    let dump = memory.dump();
+    for (table, schema) in catalog.tables() {
+        for (at, column) in schema.columns.iter().enumerate().filter(|(_, c)| c.data_type.is_exact()) {
+            let (of, name) = (format!("{}: ", schema.name), format!("{}=", column.name));
+            let rows = dump.iter().filter_map(|line| line.strip_prefix(&of));
+            let texts = rows.filter_map(|row| row.split(' ').find_map(|cell| cell.strip_prefix(&name)));
+            let mantissas = texts.filter_map(Decimal::parse).map(|number| Interval::only(number.mantissa));
+            columns.insert((table, ColumnId(at as u8)), mantissas.fold(Interval::EMPTY, Interval::hull));
+        }
+    }
+    columns
+}
+
+impl Assumptions for Facts {
+    fn column(&self, table: TableId, column: ColumnId) -> Option<Interval> {
+        self.columns.get(&(table, column)).copied()
+    }
+
+    fn parameter(&self, parameter: VariableId, field: u16) -> Option<Interval> {
+        self.parameters.get(&(parameter, field)).copied()
+    }
+
+    fn length(&self, parameter: VariableId) -> Option<u64> {
+        self.lengths.get(&parameter).copied()
+    }
+}
+
+/// Checks that a call has left columns in the intervals that its phases promise.
+fn check_promise(before: &Facts, phases: &Phases, catalog: &Catalog, after: &Memory, program: &Program) {
+    let stored_now = phases.writes.iter().flatten().any(|(_, phase)| *phase == ColumnPhase::Now);
+    if stored_now {
+        return;
+    }
+    for ((table, column), interval) in columns(catalog, after) {
+        let of = |all: &[(TableId, ColumnId, Interval)]| {
+            all.iter().find(|(t, c, _)| (*t, *c) == (table, column)).map(|found| found.2)
+        };
+        let assumed = before.columns[&(table, column)].hull(of(&phases.written).unwrap_or(Interval::EMPTY));
+        let promised = assumed.hull(assumed.plus(of(&phases.added).unwrap_or(Interval::only(0))));
+        assert!(promised.covers(interval), "{table:?} {column:?}: {promised} not {interval}\n{}", program.text);
+    }
 }
 
 impl Parts {
-    fn of(program: &Program, catalog: &Catalog) -> Parts {
-        let phases = slice(program, catalog, &TypesOnly);
+    fn of(program: &Program, catalog: &Catalog, assumptions: &dyn Assumptions) -> Parts {
+        let phases = slice(program, catalog, assumptions);
         Parts {
             whole: compile_whole(program, catalog).unwrap(),
             now: compile_now(program, catalog, &phases).unwrap(),
             later: compile_later(program, catalog, &phases, false).unwrap(),
             later_with_results: compile_later(program, catalog, &phases, true).unwrap(),
+            phases,
         }
     }
 }
@@ -182,7 +276,7 @@ impl Parts {
 /// A call whose later-phase has not run.
 struct Deferred<'s> {
     call: Call,
-    parts: &'s Parts,
+    parts: Rc<Parts>,
     bytes: &'s [u8],
     results: Option<Vec<Value>>,
     wants_results: bool,
@@ -201,16 +295,22 @@ impl Deferred<'_> {
     }
 }
 
-/// Runs a scene's calls whole and in phases, with up to `pending` deferred calls at a time.
-fn phases_agree(seed: u64, pending: usize) {
+/// Runs a scene's calls whole and in phases, with up to `pending` deferred calls at a time. Phases are
+/// sliced with nothing known, or for each call with all the facts.
+fn phases_agree(seed: u64, pending: usize, with_facts: bool) {
     let scene = Scene::new(seed);
-    let parts: Vec<Parts> = scene.programs.iter().map(|program| Parts::of(program, &scene.catalog)).collect();
+    let parts = |program: &Program| Rc::new(Parts::of(program, &scene.catalog, &TypesOnly));
+    let parts: Vec<Rc<Parts>> = scene.programs.iter().map(parts).collect();
     let (mut whole, mut phased) = (scene.memory.clone(), scene.memory.clone());
     let mut deferred: Vec<Deferred<'_>> = Vec::new();
     let mut expected: Vec<Outcome> = Vec::new();
     for (at, (program, bytes)) in scene.calls.iter().enumerate() {
         let seq = at as u64 + 2;
-        let parts = &parts[*program];
+        let mut parts = parts[*program].clone();
+        let facts = Facts::of(&scene.programs[*program], &scene.catalog, &whole, bytes);
+        if with_facts {
+            parts = Rc::new(Parts::of(&scene.programs[*program], &scene.catalog, &facts));
+        }
         let told = || {
             let (now, later) = (&parts.now, &parts.later_with_results);
             format!("seed {seed}, {}\nnow\n{now}\nlater\n{later}", scene.describe(at))
@@ -225,9 +325,12 @@ fn phases_agree(seed: u64, pending: usize) {
             }
         });
         assert_eq!(reference.as_ref().err(), outcome.as_ref().err(), "{}", told());
+        if with_facts {
+            check_promise(&facts, &parts.phases, &scene.catalog, &whole, &scene.programs[*program]);
+        }
         if let Ok(results) = outcome {
             let wants_results = seed.is_multiple_of(2) || results.is_some();
-            deferred.push(Deferred { call, parts, bytes, results, wants_results, done: false });
+            deferred.push(Deferred { call, parts: parts.clone(), bytes, results, wants_results, done: false });
             expected.push(reference);
         }
         if deferred.len() >= pending {
@@ -251,11 +354,18 @@ fn settle(deferred: &mut Vec<Deferred<'_>>, expected: &mut Vec<Outcome>, memory:
 /// Goal: the now-phase followed by the later-phase is the whole program.
 #[test]
 fn now_then_later_is_the_whole() {
-    seeds().for_each(|seed| phases_agree(seed, 1));
+    seeds().for_each(|seed| phases_agree(seed, 1, false));
 }
 
 /// Goal: later-phases may wait while other calls run their now-phases.
 #[test]
 fn deferred_calls_agree_with_whole_ones() {
-    seeds().for_each(|seed| phases_agree(seed, 5));
+    seeds().for_each(|seed| phases_agree(seed, 5, false));
+}
+
+/// Goal: what is proven from facts about data and arguments holds for them: no later-phase aborts,
+/// and columns stay in the intervals that are promised.
+#[test]
+fn proofs_from_facts_hold() {
+    seeds().for_each(|seed| phases_agree(seed, 1 + seed as usize % 5, true));
 }

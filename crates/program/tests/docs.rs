@@ -63,7 +63,8 @@ fn blocks(page: &str) -> Vec<Block> {
     while let Some((at, line)) = lines.next() {
         let Some(kind) = line.strip_prefix("```") else { continue };
         // Any other block is passed over as a whole, so that its end is not taken for a beginning.
-        let body: Vec<&str> = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+        let body: Vec<&str> =
+            lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
         if matches!(kind, "fab" | "fab refused") {
             blocks.push(Block { line: at + 2, is_refused: kind != "fab", text: body.join("\n") });
         }

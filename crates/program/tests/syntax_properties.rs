@@ -413,7 +413,7 @@ fn statement() -> impl Strategy<Value = Statement> {
                 .prop_map(|(variable, from, to, body)| StatementKind::ForRange { variable, from, to, body }),
             (name(), scan(), block()).prop_map(|(variable, scan, body)| StatementKind::ForEach {
                 variable,
-                scan,
+                scan: Box::new(scan),
                 body
             }),
         ]

@@ -22,10 +22,13 @@ use std::sync::Arc;
 /// More versions than this below the pivot are merged into one.
 const BELOW_PIVOT_MAX: usize = 2;
 
+/// Versions handed to the collector at a time: few enough that they are still in the cache.
+const HAND_OVER: usize = 512;
+
 /// Versions that are unlinked and wait for the epochs pinned now to end.
 #[derive(Default)]
 pub struct Retired {
-    versions: Vec<(NonNull<Version>, ColumnMask, *const [DataType])>,
+    versions: Vec<(NonNull<Version>, *const [DataType])>,
     records: Vec<NonNull<Record>>,
     types: Vec<Arc<[DataType]>>,
 }
@@ -34,10 +37,10 @@ pub struct Retired {
 unsafe impl Send for Retired {}
 
 impl Retired {
-    /// Adds an unlinked version; blocks of `kept` columns have another owner now.
+    /// Adds an unlinked version.
     #[inline]
-    pub fn version(&mut self, version: NonNull<Version>, kept: ColumnMask, types: &Arc<[DataType]>) {
-        self.versions.push((version, kept, Arc::as_ptr(types)));
+    pub fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
+        self.versions.push((version, Arc::as_ptr(types)));
         if !self.types.iter().any(|known| Arc::ptr_eq(known, types)) {
             self.types.push(types.clone());
         }
@@ -46,6 +49,12 @@ impl Retired {
     /// Adds a record that is in no index any more, and whose versions were added before.
     pub fn record(&mut self, record: NonNull<Record>) {
         self.records.push(record);
+    }
+
+    /// Whether so many versions wait that they should be handed over.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.versions.len() >= HAND_OVER
     }
 
     /// How many versions wait.
@@ -66,6 +75,8 @@ impl Retired {
         let batch = std::mem::take(self);
         // SAFETY: everything in the batch is unreachable for epochs that begin from now on.
         unsafe { guard.defer_unchecked(move || batch.free()) };
+        // Garbage comes in large pieces and pins are rare, so the collector is told each time.
+        guard.flush();
     }
 
     /// Frees everything at once.
@@ -73,9 +84,9 @@ impl Retired {
     /// # Safety-relevant
     /// Called when no epoch that could see the contents is left.
     fn free(self) {
-        for (version, kept, types) in self.versions {
+        for (version, types) in self.versions {
             // SAFETY: unreachable (see `hand_over`); `self.types` keeps the slice alive.
-            unsafe { Version::free(version, &*types, kept) };
+            unsafe { Version::free(version, &*types) };
         }
         for record in self.records {
             // SAFETY: as above.
@@ -120,11 +131,11 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
         let below = version.next();
         if ended || covered.covers(version.columns()) && !version.is_tombstone() {
             last.set_next(below);
-            retired.version(NonNull::from(version), ColumnMask::EMPTY, types);
+            retired.version(NonNull::from(version), types);
         } else if version.is_tombstone() {
             // A whole row stands above every tombstone, so it was covered; be safe all the same.
             last.set_next(below);
-            retired.version(NonNull::from(version), ColumnMask::EMPTY, types);
+            retired.version(NonNull::from(version), types);
             ended = true;
         } else {
             covered = covered.union(version.columns().without(version.deltas()));
@@ -184,7 +195,7 @@ fn merge_below(pivot: &Version, types: &Arc<[DataType]>, retired: &mut Retired) 
     // SAFETY: as above.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
-        retired.version(NonNull::from(version), ColumnMask::EMPTY, types);
+        retired.version(NonNull::from(version), types);
     }
 }
 
@@ -195,7 +206,7 @@ pub fn retire_record(record: NonNull<Record>, types: &Arc<[DataType]>, retired: 
     // SAFETY: as above.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
-        retired.version(NonNull::from(version), ColumnMask::EMPTY, types);
+        retired.version(NonNull::from(version), types);
     }
     retired.record(record);
 }

@@ -314,15 +314,14 @@ impl Version {
         Version::layout(Version::slot_count(self.columns, self.seq_and_flags.load(Relaxed))).size()
     }
 
-    /// Frees a version, and the blocks of all its columns but those in `kept`.
+    /// Frees a version, and the blocks of its columns.
     ///
     /// # Safety
-    /// No one can reach it any more, `types` are its table's, and blocks of `kept` columns have
-    /// another owner.
-    pub unsafe fn free(version: NonNull<Version>, types: &[DataType], kept: ColumnMask) {
+    /// No one can reach it any more, and `types` are its table's.
+    pub unsafe fn free(version: NonNull<Version>, types: &[DataType]) {
         // SAFETY: the caller's promise.
         let this = unsafe { version.as_ref() };
-        for column in this.columns().without(kept).iter() {
+        for column in this.columns().iter() {
             let data_type = types[column.0 as usize];
             let word = this.slot(column).load(Relaxed);
             if slot::owns_block(word, data_type) {

@@ -7,7 +7,7 @@
 //! | [`named_path`] | documents name only files that exist |
 //! | [`file_length`] | a file is one thing |
 //! | [`file_name`] | a file is named by what it answers for |
-//! | [`marker`] | nothing is left for later in a comment |
+//! | [`marker`] | nothing is left for later in a comment or a macro |
 //! | [`compiler`] | rustfmt and clippy have nothing to say |
 //! | [`exception`] | where a rule does not hold, and why |
 //!
@@ -28,6 +28,15 @@ use crate::cargo;
 use finding::Finding;
 use tree::Tree;
 
+/// Which rules are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Those that compile nothing.
+    Quick,
+    /// All.
+    Everything,
+}
+
 /// What it means that rustfmt or clippy is not installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
@@ -47,9 +56,8 @@ const CHECKS: &[fn(&Tree) -> Vec<Finding>] = &[
     marker::check,
 ];
 
-/// Checks every rule, or with `quick` those that compile nothing; prints what is found; whether
-/// that was nothing.
-pub fn run(quick: bool, missing: Missing) -> bool {
+/// Checks rules and prints what is found; whether that was nothing.
+pub fn run(extent: Extent, missing: Missing) -> bool {
     let tree = match Tree::read(&cargo::root()) {
         Ok(tree) => tree,
         Err(error) => {
@@ -59,7 +67,7 @@ pub fn run(quick: bool, missing: Missing) -> bool {
     };
     let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(&tree)).collect();
     findings.extend(compiler::format(missing));
-    if !quick {
+    if extent == Extent::Everything {
         findings.extend(compiler::lint(missing));
     }
     findings.sort();

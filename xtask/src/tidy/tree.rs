@@ -20,11 +20,6 @@ impl SourceFile {
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text.lines().enumerate().map(|(at, line)| (at + 1, line))
     }
-
-    /// The last part of its path.
-    pub fn name(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or_default()
-    }
 }
 
 /// All files, in the order of their paths.

@@ -1,7 +1,7 @@
 //! `hot`: increments, of which a share goes to one shared counter (LSD, HOTKEY; Doppel, INCR1).
 
 use crate::loader::Loader;
-use crate::settings::{Domain, Setting, Settings};
+use crate::settings::{Domain, Setting};
 use crate::target::Target;
 use crate::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload, WorkloadKind};
 use crate::zipf::Zipf;

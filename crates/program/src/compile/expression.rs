@@ -68,13 +68,13 @@ impl Builder<'_> {
                 match deciding {
                     None => {
                         let right = self.operand(right)?;
-                        self.emit(Instruction::Binary { operation, to, left, right });
+                        self.emit(Instruction::binary(operation, to, left, right));
                     }
                     Some((truth, decided)) => {
                         let (decides, end) = (self.label(), self.label());
                         self.emit(Instruction::JumpTruth { truth, condition: left, target: decides });
                         let right = self.operand(right)?;
-                        self.emit(Instruction::Binary { operation, to, left, right });
+                        self.emit(Instruction::binary(operation, to, left, right));
                         self.emit(Instruction::Jump { target: end });
                         self.place(decides);
                         let from = self.constant(&Value::Boolean(decided));

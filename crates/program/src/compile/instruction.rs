@@ -4,6 +4,7 @@
 //! [`Code`](super::Code) beside it. Each instruction asks at most one thing of its context that can
 //! block, before it changes anything: running it again repeats that request.
 
+use crate::operation::arithmetic::{Digits, Width};
 use crate::operation::{BinaryOperation, Comparison, FunctionOperation, UnaryOperation};
 use fabius_value::{ColumnId, TableId};
 
@@ -44,6 +45,16 @@ pub enum Instruction {
     Move { to: Register, from: Register },
     /// Computes an operator on two operands.
     Binary { operation: BinaryOperation, to: Register, left: Register, right: Register },
+    /// `+` on integers: has an instruction of its own, like the next four, because it is so common.
+    AddIntegers { width: Width, to: Register, left: Register, right: Register },
+    /// `-` on integers.
+    SubtractIntegers { width: Width, to: Register, left: Register, right: Register },
+    /// `*` on integers.
+    MultiplyIntegers { width: Width, to: Register, left: Register, right: Register },
+    /// `+` on numerics.
+    AddNumerics { digits: Digits, to: Register, left: Register, right: Register },
+    /// `-` on numerics.
+    SubtractNumerics { digits: Digits, to: Register, left: Register, right: Register },
     /// Computes an operator on one operand.
     Unary { operation: UnaryOperation, to: Register, from: Register },
     /// Converts; `cast` is a place in [`Code::casts`](super::Code).
@@ -134,6 +145,29 @@ pub enum Instruction {
 }
 
 impl Instruction {
+    /// Computes an operator on two operands.
+    pub(super) fn binary(
+        operation: BinaryOperation,
+        to: Register,
+        left: Register,
+        right: Register,
+    ) -> Instruction {
+        match operation {
+            BinaryOperation::AddIntegers(width) => Instruction::AddIntegers { width, to, left, right },
+            BinaryOperation::SubtractIntegers(width) => {
+                Instruction::SubtractIntegers { width, to, left, right }
+            }
+            BinaryOperation::MultiplyIntegers(width) => {
+                Instruction::MultiplyIntegers { width, to, left, right }
+            }
+            BinaryOperation::AddNumerics(digits) => Instruction::AddNumerics { digits, to, left, right },
+            BinaryOperation::SubtractNumerics(digits) => {
+                Instruction::SubtractNumerics { digits, to, left, right }
+            }
+            operation => Instruction::Binary { operation, to, left, right },
+        }
+    }
+
     /// Where it may go, if it is a jump.
     pub(super) fn target_mut(&mut self) -> Option<&mut Target> {
         match self {

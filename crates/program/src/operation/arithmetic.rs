@@ -37,13 +37,39 @@ impl Width {
         }
     }
 
+    /// `left + right`.
+    #[inline]
+    pub fn add(self, left: i64, right: i64) -> Result<i64> {
+        self.fit(left.checked_add(right))
+    }
+
+    /// `left - right`.
+    #[inline]
+    pub fn subtract(self, left: i64, right: i64) -> Result<i64> {
+        self.fit(left.checked_sub(right))
+    }
+
+    /// `left * right`.
+    #[inline]
+    pub fn multiply(self, left: i64, right: i64) -> Result<i64> {
+        self.fit(left.checked_mul(right))
+    }
+
+    /// Whether the number fits.
+    #[inline]
+    pub fn has(self, number: i64) -> bool {
+        match self {
+            Width::Big => true,
+            Width::Int => i32::try_from(number).is_ok(),
+            Width::Small => i16::try_from(number).is_ok(),
+        }
+    }
+
     /// The number, if it has not overflowed and fits.
     #[inline]
     pub fn fit(self, number: Option<i64>) -> Result<i64> {
-        match (self, number) {
-            (Width::Big, Some(number)) => Ok(number),
-            (Width::Int, Some(number)) if i32::try_from(number).is_ok() => Ok(number),
-            (Width::Small, Some(number)) if i16::try_from(number).is_ok() => Ok(number),
+        match number {
+            Some(number) if self.has(number) => Ok(number),
             _ => Err(out_of_range(self.data_type())),
         }
     }
@@ -67,11 +93,29 @@ impl Digits {
         }
     }
 
+    /// `left + right` on one scale, the result's.
+    #[inline]
+    pub fn add(self, left: i128, right: i128) -> Result<i128> {
+        self.fit(left.checked_add(right))
+    }
+
+    /// `left - right` likewise.
+    #[inline]
+    pub fn subtract(self, left: i128, right: i128) -> Result<i128> {
+        self.fit(left.checked_sub(right))
+    }
+
+    /// Whether the mantissa fits.
+    #[inline]
+    pub fn has(self, mantissa: i128) -> bool {
+        mantissa.unsigned_abs() < POWERS[usize::from(self.precision)]
+    }
+
     /// The mantissa, if it has not overflowed and fits.
     #[inline]
     pub fn fit(self, mantissa: Option<i128>) -> Result<i128> {
         match mantissa {
-            Some(mantissa) if mantissa.unsigned_abs() < POWERS[usize::from(self.precision)] => Ok(mantissa),
+            Some(mantissa) if self.has(mantissa) => Ok(mantissa),
             _ => Err(out_of_range(DataType::Numeric { precision: self.precision, scale: self.scale })),
         }
     }
@@ -95,11 +139,30 @@ pub fn multiply_numerics(left: i128, right: i128, scale: u8, to: Digits) -> Resu
     if scale == to.scale {
         return to.fit(product);
     }
-    to.fit(product.and_then(|product| match scale.checked_sub(to.scale) {
-        // More digits are dropped than a product has.
-        Some(dropped) if dropped > 38 => Some(0),
-        _ => decimal::rescale(product, scale, to.scale),
-    }))
+    to.fit(product.and_then(|product| rescale(product, scale, to.scale)))
+}
+
+/// The mantissa at another scale, rounded half away from zero; `None` if it does not fit 128 bits.
+#[inline]
+pub fn rescale(mantissa: i128, from: u8, to: u8) -> Option<i128> {
+    if from == to {
+        return Some(mantissa);
+    }
+    let factor = POWERS.get(usize::from(from.abs_diff(to)));
+    match (from < to, factor, i64::try_from(mantissa)) {
+        (true, Some(factor), _) => mantissa.checked_mul(*factor as i128),
+        (true, None, _) => (mantissa == 0).then_some(0),
+        // Machine division when it can be: the 128-bit one takes several times as long.
+        (false, Some(factor), Ok(small)) if *factor <= i64::MAX as u128 => {
+            let (factor, magnitude) = (*factor as u64, small.unsigned_abs());
+            let rest = magnitude % factor;
+            let rounded = (magnitude / factor + u64::from(rest >= factor - rest)) as i128;
+            Some(if small < 0 { -rounded } else { rounded })
+        }
+        (false, Some(factor), _) => Some(decimal::divide_rounded(mantissa, *factor as i128)),
+        // More digits are dropped than a mantissa has.
+        (false, None, _) => Some(0),
+    }
 }
 
 /// `left / right` rounded to the result's scale. `shift` is the power of ten that brings the
@@ -236,6 +299,15 @@ mod tests {
     }
 
     proptest! {
+        /// Goal: the short ways of rescaling give what the vocabulary's way gives.
+        #[test]
+        fn rescaling_agrees(mantissa in prop_oneof![-2_000i128..2_000, any::<i64>().prop_map(i128::from),
+                                                    -decimal::MANTISSA_MAX..decimal::MANTISSA_MAX],
+                            from in 0u8..=38, to in 0u8..=38) {
+            let fits = |mantissa: &i128| mantissa.abs() <= decimal::MANTISSA_MAX;
+            prop_assert_eq!(rescale(mantissa, from, to).filter(fits), decimal::rescale(mantissa, from, to));
+        }
+
         /// Goal: the long way and the short way divide alike.
         #[test]
         fn long_division_agrees_with_short(dividend in 0u128..1 << 60, divisor in 1u128..1 << 60, digits in 0u8..18) {

@@ -148,23 +148,23 @@ impl BinaryOperation {
         use BinaryOperation as Op;
         match self {
             Op::AddIntegers(width) => match (left, right) {
-                (Datum::Int(l), Datum::Int(r)) => width.fit(l.checked_add(r)).map(Datum::Int),
+                (Datum::Int(l), Datum::Int(r)) => width.add(l, r).map(Datum::Int),
                 _ => Ok(null_of(&self, &[left, right])),
             },
             Op::SubtractIntegers(width) => match (left, right) {
-                (Datum::Int(l), Datum::Int(r)) => width.fit(l.checked_sub(r)).map(Datum::Int),
+                (Datum::Int(l), Datum::Int(r)) => width.subtract(l, r).map(Datum::Int),
                 _ => Ok(null_of(&self, &[left, right])),
             },
             Op::MultiplyIntegers(width) => match (left, right) {
-                (Datum::Int(l), Datum::Int(r)) => width.fit(l.checked_mul(r)).map(Datum::Int),
+                (Datum::Int(l), Datum::Int(r)) => width.multiply(l, r).map(Datum::Int),
                 _ => Ok(null_of(&self, &[left, right])),
             },
             Op::AddNumerics(to) => match (left, right) {
-                (Datum::Numeric(l), Datum::Numeric(r)) => to.fit(l.checked_add(r)).map(Datum::Numeric),
+                (Datum::Numeric(l), Datum::Numeric(r)) => to.add(l, r).map(Datum::Numeric),
                 _ => Ok(null_of(&self, &[left, right])),
             },
             Op::SubtractNumerics(to) => match (left, right) {
-                (Datum::Numeric(l), Datum::Numeric(r)) => to.fit(l.checked_sub(r)).map(Datum::Numeric),
+                (Datum::Numeric(l), Datum::Numeric(r)) => to.subtract(l, r).map(Datum::Numeric),
                 _ => Ok(null_of(&self, &[left, right])),
             },
             Op::Compare(comparison) => Ok(comparison.holds(left, right).map_or(Datum::Null, Datum::Boolean)),
@@ -175,6 +175,7 @@ impl BinaryOperation {
     }
 
     /// The operators that are rare enough to be called, on operands that are not null.
+    #[inline(never)]
     fn apply_to_values<'a>(self, left: Datum<'a>, right: Datum<'a>, arena: &'a Bump) -> Result<Datum<'a>> {
         use BinaryOperation as Op;
         match (self, left, right) {

@@ -4,11 +4,11 @@
 //! integers and numerics, text to bounded text) are computed here without a detour through owned
 //! values; whatever they cannot do, errors included, is left to it.
 
-use super::arithmetic::{Digits, Width};
+use super::arithmetic::{Digits, Width, rescale};
 use super::binary;
 use bumpalo::Bump;
 use fabius_value::data_type::Family;
-use fabius_value::{DataType, Datum, Result, Value, calendar, decimal, value::fit_text};
+use fabius_value::{DataType, Datum, Result, Value, calendar, value::fit_text};
 
 /// A conversion resolved for its types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,29 +93,36 @@ impl Cast {
         }
     }
 
+    /// Whether a value stays as it is, converted: what most conversions come to.
+    #[inline]
+    pub fn keeps(self, operand: &Datum<'_>) -> bool {
+        match (self.way, operand) {
+            (_, Datum::Null) | (Way::Same, _) => true,
+            (Way::Narrow(width), Datum::Int(v)) => width.has(*v),
+            (Way::Rescale { from, to }, Datum::Numeric(v)) => from == to.scale && to.has(*v),
+            _ => false,
+        }
+    }
+
     /// Converts a value.
     ///
     /// # Errors
     /// Those of [`Value::cast`].
     #[inline]
     pub fn apply<'a>(self, operand: Datum<'a>, arena: &'a Bump) -> Result<Datum<'a>> {
+        if self.keeps(&operand) {
+            return Ok(operand);
+        }
         match (self.way, operand) {
-            (_, Datum::Null) => return Ok(Datum::Null),
-            (Way::Same, operand) => return Ok(operand),
-            (Way::Narrow(width), Datum::Int(v)) => {
-                if let Ok(v) = width.fit(Some(v)) {
-                    return Ok(Datum::Int(v));
-                }
-            }
             (Way::Rescale { from, to }, operand) => {
-                if let Some(mantissa) = decimal::rescale(operand.exact(), from, to.scale)
+                if let Some(mantissa) = rescale(operand.exact(), from, to.scale)
                     && let Ok(mantissa) = to.fit(Some(mantissa))
                 {
                     return Ok(Datum::Numeric(mantissa));
                 }
             }
             (Way::Round { from, to }, Datum::Numeric(v)) => {
-                let whole = decimal::rescale(v, from, 0).and_then(|v| i64::try_from(v).ok());
+                let whole = rescale(v, from, 0).and_then(|v| i64::try_from(v).ok());
                 if let Ok(v) = to.fit(whole) {
                     return Ok(Datum::Int(v));
                 }

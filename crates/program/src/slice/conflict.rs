@@ -16,7 +16,7 @@
 
 use super::later_slice::LaterSlice;
 use super::now_slice::{Choices, NowSlice};
-use super::outline::{Outline, WriteSite};
+use super::outline::WriteSite;
 use crate::ir::{RowId, StepId, StepKind};
 use fabius_value::{ColumnId, ColumnMask, TableId};
 
@@ -59,41 +59,44 @@ struct Revision<'s, 'a, 'p> {
     changed: bool,
 }
 
-impl<'p> Revision<'_, '_, 'p> {
-    fn outline(&self) -> &Outline<'p> {
-        self.now.outline
-    }
-
+impl Revision<'_, '_, '_> {
     fn check_read(&mut self, step: StepId, row: RowId, column: ColumnId) {
-        let table = self.outline().table(row);
         let outline = self.now.outline;
+        let table = outline.table(row);
         for site in &outline.writes {
             let overtakes = (site.table, site.column) == (table, column)
                 && self.now.is_known(*site)
                 && outline.can_follow(step, site.step);
             // A row that this run inserts cannot be one that was found there before.
-            if overtakes && !(site.insert && self.is_there(row)) && !self.postpone(*site) {
+            if overtakes && !(site.insert && self.is_there(row, step)) && !self.postpone(*site) {
                 self.read_now(step, column);
             }
         }
         let vanishes = |(change, of, insert): &(StepId, TableId, bool)| {
-            *of == table && outline.can_follow(step, *change) && !(*insert && self.is_there(row))
+            *of == table && outline.can_follow(step, *change) && !(*insert && self.is_there(row, step))
         };
         if outline.existence_changes.iter().any(vanishes) {
             self.read_now(step, column);
         }
     }
 
-    /// Whether a row handle stands for a row that is there, not for one that was not found.
-    fn is_there(&self, row: RowId) -> bool {
-        let outline = self.outline();
-        let required = outline.order.iter().any(
-            |step| matches!(outline.at(*step).step.kind, StepKind::RequireRow { row: r } if r == row),
-        );
-        let bound = outline.handles[usize::from(row.0)].iter().all(|step| {
-            matches!(outline.at(*step).step.kind, StepKind::ForScan { .. } | StepKind::Insert { .. })
+    /// Whether a row handle surely stands for a row that is there when a step runs, not for one that
+    /// was not found or that this call has deleted.
+    fn is_there(&self, row: RowId, step: StepId) -> bool {
+        let outline = self.now.outline;
+        let table = outline.table(row);
+        let required = outline.order.iter().any(|earlier| {
+            matches!(outline.at(*earlier).step.kind, StepKind::RequireRow { row: r } if r == row)
+                && outline.dominates(*earlier, step)
         });
-        required || bound
+        let bound = outline.handles[usize::from(row.0)].iter().all(|handle| {
+            matches!(outline.at(*handle).step.kind, StepKind::ForScan { .. } | StepKind::Insert { .. })
+        });
+        let deleted = outline
+            .existence_changes
+            .iter()
+            .any(|(change, of, insert)| !insert && *of == table && outline.can_follow(*change, step));
+        (required || bound) && !deleted
     }
 
     fn check_lookup(&mut self, step: StepId, row: RowId) {

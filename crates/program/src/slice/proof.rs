@@ -192,7 +192,7 @@ impl<'p> Prover<'p> {
                 known.facts.retain(|(fact, _)| !super::outline::mentions(fact, *list));
             }
             StepKind::Locate { row, key } => {
-                self.evaluate_key(known, *row, None, key.iter());
+                self.evaluate_key(known, key.iter());
                 known.forget_row(*row);
             }
             StepKind::RequireRow { .. } | StepKind::Delete { .. } => {}
@@ -334,7 +334,7 @@ impl<'p> Prover<'p> {
 
     fn run_scan(&mut self, known: &mut Knowledge, step: &'p Step, row: RowId, scan: &'p Scan, body: &'p [Step]) {
         let bounds = scan.equal.iter().chain(scan.lower.iter().chain(&scan.upper).map(|bound| &bound.value));
-        self.evaluate_key(known, row, Some(scan), bounds);
+        self.evaluate_key(known, bounds);
         let mut turns = self.most_rows(known, row, scan);
         if let Some(limit) = &scan.limit {
             let limit_range = self.range(known, limit);
@@ -389,28 +389,14 @@ impl<'p> Prover<'p> {
     }
 
     /// A key with long text may exceed [`limit::KEY_BYTES`]; texts take up to two bytes per byte.
-    fn evaluate_key(
-        &mut self,
-        known: &Knowledge,
-        row: RowId,
-        scan: Option<&Scan>,
-        values: impl Iterator<Item = &'p Expression>,
-    ) {
-        let schema = self.catalog.table(self.outline.table(row));
-        let columns = match scan.and_then(|scan| scan.index) {
-            Some(index) => &schema.indexes[usize::from(index.0)].columns,
-            None => &schema.primary_key,
-        };
+    fn evaluate_key(&mut self, known: &Knowledge, values: impl Iterator<Item = &'p Expression>) {
+        const MOST: u128 = limit::BLOB_BYTES as u128;
         let mut bytes = 0u128;
-        for (at, value) in values.enumerate() {
-            let length = self.range(known, value);
-            let column = columns.get(at).or(columns.last()).map(|column| schema.data_type(*column));
-            bytes += match column {
-                Some(DataType::Bytea) => 2 * length.high.max(0).cast_unsigned() + 3,
-                Some(DataType::Text { .. } | DataType::Char { .. }) => {
-                    let most = (4 * length.high.max(0)).min(limit::BLOB_BYTES as i128);
-                    2 * most.cast_unsigned() + 3
-                }
+        for value in values {
+            let length = self.range(known, value).high.max(0).cast_unsigned();
+            bytes += match value.ty.data_type {
+                DataType::Bytea => 2 * length.min(MOST) + 3,
+                DataType::Text { .. } | DataType::Char { .. } => 2 * (4 * length.min(MOST)).min(MOST) + 3,
                 _ => 17,
             };
         }

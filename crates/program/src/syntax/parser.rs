@@ -21,7 +21,8 @@
 //!            | "append" name "(" e { "," e } ")"
 //!            | "if" e block { "else" "if" e block } [ "else" block ]
 //!            | "for" name "in" e "to" e block
-//!            | "for" name "in" name [ "by" name ] [ range ] [ "where" e ] [ "descending" ] [ "limit" e ] block
+//!            | "for" name "in" name [ "by" name ] [ range ]
+//!              [ "where" e ] [ "descending" ] [ "limit" e ] block
 //!            | "return" e { "," e }
 //! columns    = "{" name ":" e { "," name ":" e } [ "," ] "}"
 //! row        = name | name "[" e { "," e } "]"

@@ -131,7 +131,7 @@ impl Parser {
         let variable = self.name("the loop's variable")?;
         self.word("in")?;
         if self.at_scan() {
-            let scan = self.scan()?;
+            let scan = Box::new(self.scan()?);
             return Ok(StatementKind::ForEach { variable, scan, body: self.block()? });
         }
         let from = self.expression()?;

@@ -276,7 +276,7 @@ pub enum StatementKind {
         /// The element or row.
         variable: Name,
         /// The list, or the range of a table.
-        scan: Scan,
+        scan: Box<Scan>,
         /// The body.
         body: Block,
     },

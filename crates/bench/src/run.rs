@@ -1,0 +1,222 @@
+//! `fabius bench run`: the same work on each engine in turn.
+
+use crate::closed_loop::{self, Limit, Plan, Progress};
+use crate::interrupt::Interrupt;
+use crate::measured::Measured;
+use crate::open_loop;
+use crate::recorder::Latencies;
+use crate::settings::Settings;
+use crate::table::{Table, bytes, grouped, time};
+use crate::target::{Target, TargetOptions};
+use crate::workload::{Verdict, Workload, WorkloadKind};
+use fabius::{Durability, EngineKind, Result};
+use serde_json::{Map, Value as Json, json};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// The workload.
+    pub workload: &'static str,
+    /// Engines, one after another.
+    pub engines: Vec<EngineKind>,
+    /// Threads in all.
+    pub threads: usize,
+    /// How long calls are made.
+    pub time: Duration,
+    /// When callers are told.
+    pub durability: Durability,
+    /// The workload's settings.
+    pub settings: Settings,
+    /// Where databases are made.
+    pub parent: Option<PathBuf>,
+}
+
+/// What is going on.
+pub enum Stage<'p> {
+    /// An engine's database is being filled.
+    Loading(EngineKind),
+    /// Calls are made.
+    Running(EngineKind, &'p Progress<'p>),
+    /// The rows are compared with the calls.
+    Checking(EngineKind),
+}
+
+/// One engine's run.
+pub struct Report {
+    /// The workload.
+    pub workload: &'static str,
+    /// The engine.
+    pub engine: EngineKind,
+    /// Threads in all.
+    pub threads: usize,
+    /// When callers were told.
+    pub durability: Durability,
+    settings: Settings,
+    /// What was measured.
+    pub measured: Measured,
+    /// How long loading took.
+    pub loading: Duration,
+    /// The workload's own check.
+    pub check: Verdict,
+}
+
+/// Runs the workload on each engine; ends early, with what there is, when interrupted.
+///
+/// # Errors
+/// If a database cannot be made or loaded, or an engine stops.
+pub fn run(options: &RunOptions, interrupt: &Interrupt, observe: &mut dyn FnMut(Stage<'_>)) -> Result<Vec<Report>> {
+    let workload = (WorkloadKind::find(options.workload)?.build)(&options.settings);
+    let mut reports = Vec::new();
+    for &engine in &options.engines {
+        if interrupt.is_raised() {
+            break;
+        }
+        reports.push(run_engine(options, &*workload, engine, interrupt, observe)?);
+    }
+    Ok(reports)
+}
+
+fn run_engine(
+    options: &RunOptions,
+    workload: &dyn Workload,
+    engine: EngineKind,
+    interrupt: &Interrupt,
+    observe: &mut dyn FnMut(Stage<'_>),
+) -> Result<Report> {
+    observe(Stage::Loading(engine));
+    let began = Instant::now();
+    let (durability, settings) = (options.durability, &options.settings);
+    let target_options = TargetOptions { engine, durability, parent: options.parent.clone() };
+    let target = Target::load(&target_options, workload, settings)?;
+    let loading = began.elapsed();
+    let mut watch = |progress: &Progress<'_>| observe(Stage::Running(engine, progress));
+    let measured = match workload.arrivals() {
+        None => {
+            let plan = Plan { threads: options.threads, limit: Limit::Time(options.time) };
+            closed_loop::run(&target, workload, settings, plan, interrupt, &mut watch)?
+        }
+        Some(arrivals) => {
+            let offered = arrivals.over(options.time);
+            open_loop::run(&target, workload, settings, &offered, options.threads, interrupt)?.measured
+        }
+    };
+    observe(Stage::Checking(engine));
+    let check = workload.check(&target)?;
+    target.database.close()?;
+    let settings = settings.clone();
+    Ok(Report { workload: options.workload, engine, threads: options.threads, durability, settings, measured, loading, check })
+}
+
+impl Report {
+    /// The object that `--json` prints: the keys of the design's section 13, no others.
+    pub fn json(&self) -> Json {
+        let Measured { seen, counts, elapsed, peak_rss_bytes, .. } = &self.measured;
+        let settings: Map<String, Json> =
+            self.settings.iter().map(|(name, value)| (name.to_string(), scalar(value))).collect();
+        json!({
+            "workload": self.workload,
+            "engine": self.engine.name(),
+            "settings": settings,
+            "threads": self.threads,
+            "seconds": rounded(elapsed.as_secs_f64(), 1e6),
+            "committed": seen.committed_total(),
+            "aborted_user": seen.aborted_total() - seen.conflicts,
+            "aborted_conflict": seen.conflicts,
+            "retries": counts.retries,
+            "substantiated": counts.substantiated,
+            "skipped": counts.skipped,
+            "throughput_tps": rounded(self.measured.throughput_tps(), 10.0),
+            "latency_us": { "commit": percentiles(&seen.all_commits()), "result": percentiles(&seen.all_results()) },
+            "durability": self.durability.to_string(),
+            "log_bytes": counts.log_bytes,
+            "peak_rss_bytes": peak_rss_bytes,
+            "check": match &self.check {
+                Ok(_) => "pass".to_string(),
+                Err(why) => format!("fail: {why}"),
+            },
+        })
+    }
+
+    /// Whether the check holds and nothing was aborted for the engine's own reasons.
+    pub fn is_sound(&self) -> bool {
+        self.check.is_ok() && self.measured.seen.conflicts == 0
+    }
+}
+
+/// The reports side by side, for people.
+pub fn table(reports: &[Report]) -> String {
+    let mut table = Table::new(std::iter::once("").chain(reports.iter().map(|report| report.engine.name())));
+    let mut line = |name: &str, cell: &dyn Fn(&Report) -> String| {
+        table.row(std::iter::once(name.to_string()).chain(reports.iter().map(cell)));
+    };
+    let count = |number: u64| grouped(number as f64);
+    line("throughput, calls/s", &|of| grouped(of.measured.throughput_tps()));
+    line("promised, calls/s", &|of| grouped(of.measured.promised_tps()));
+    line("committed", &|of| count(of.measured.seen.committed_total()));
+    line("aborted by program", &|of| count(of.measured.seen.aborted_total() - of.measured.seen.conflicts));
+    line("aborted by conflict", &|of| count(of.measured.seen.conflicts));
+    line("retries", &|of| count(of.measured.counts.retries));
+    line("substantiated later", &|of| count(of.measured.counts.substantiated));
+    line("never needed", &|of| count(of.measured.counts.skipped));
+    line("nothing left for later", &|of| count(of.measured.counts.immediate));
+    line("deltas merged", &|of| count(of.measured.counts.merged));
+    line("callers slowed", &|of| count(of.measured.counts.slowed));
+    line("log", &|of| bytes(of.measured.counts.log_bytes));
+    line("peak memory", &|of| bytes(of.measured.peak_rss_bytes));
+    line("loading", &|of| format!("{:.1} s", of.loading.as_secs_f64()));
+    line("calls made for", &|of| format!("{:.2} s", of.measured.offered.as_secs_f64()));
+    line("all work done after", &|of| format!("{:.2} s", of.measured.elapsed.as_secs_f64()));
+    let kinds = reports.first().map(|report| report.measured.seen.kinds.clone()).unwrap_or_default();
+    for kind in kinds {
+        for (what, at) in [("commit", 0), ("result", 1)] {
+            let cell = |of: &Report| {
+                let (commit, result) = of.measured.seen.of_kind(kind);
+                let latencies = [commit, result][at];
+                let quantile = |q| time(latencies.value_at_quantile(q));
+                if latencies.is_empty() { "-".to_string() } else { format!("{} / {}", quantile(0.5), quantile(0.99)) }
+            };
+            if reports.iter().any(|report| cell(report) != "-") {
+                line(&format!("{kind}: {what} p50 / p99"), &cell);
+            }
+        }
+    }
+    let mut text = table.to_string();
+    for report in reports {
+        let (word, why) = match &report.check {
+            Ok(found) => ("pass", found),
+            Err(why) => ("FAIL", why),
+        };
+        text += &format!("check on {}: {word}: {why}\n", report.engine);
+        if report.measured.is_interrupted {
+            text += &format!("{} was interrupted: the figures are those of the calls made until then\n", report.engine);
+        }
+    }
+    text
+}
+
+fn percentiles(latencies: &Latencies) -> Json {
+    let us = |ns: u64| rounded(ns as f64 / 1e3, 1e3);
+    if latencies.is_empty() {
+        return json!({ "p50": null, "p99": null, "p999": null, "max": null });
+    }
+    json!({
+        "p50": us(latencies.value_at_quantile(0.5)),
+        "p99": us(latencies.value_at_quantile(0.99)),
+        "p999": us(latencies.value_at_quantile(0.999)),
+        "max": us(latencies.max()),
+    })
+}
+
+fn rounded(number: f64, parts: f64) -> f64 {
+    (number * parts).round() / parts
+}
+
+/// A setting's value as a number if it is one.
+fn scalar(text: &str) -> Json {
+    text.parse::<u64>()
+        .map(Json::from)
+        .or_else(|_| text.parse::<f64>().map(Json::from))
+        .unwrap_or_else(|_| Json::from(text))
+}

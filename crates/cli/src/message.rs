@@ -1,0 +1,33 @@
+//! How errors are told.
+
+use fabius::Error;
+
+/// Prints an error to the standard error: the fact, and its detail and hint on lines of their own.
+pub fn print(error: &Error) {
+    eprint!("{}", text(error));
+}
+
+fn text(error: &Error) -> String {
+    let mut text = format!("error: {}\n", error.message());
+    if let Some(detail) = error.detail() {
+        // Snippets of source have lines of their own already.
+        text += &if detail.contains('\n') { format!("{detail}\n") } else { format!("  detail: {detail}\n") };
+    }
+    if let Some(hint) = error.hint() {
+        text += &format!("  hint: {hint}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabius::SqlState;
+
+    /// Goal: fact, detail and hint are told apart.
+    #[test]
+    fn detail_and_hint_have_lines_of_their_own() {
+        let error = Error::new(SqlState::IN_USE, "the directory is in use").with_detail("/data").with_hint("stop the other");
+        assert_eq!(text(&error), "error: the directory is in use\n  detail: /data\n  hint: stop the other\n");
+    }
+}

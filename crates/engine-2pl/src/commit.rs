@@ -1,0 +1,89 @@
+//! What a call leaves behind when it ends: versions, and notes about entries and records to purge.
+
+use crate::workspace::{Image, Workspace, Write};
+use fabius_storage::fold::{Retired, fold};
+use fabius_storage::purge::Purge;
+use fabius_storage::{Version, chain, version::Contents};
+use fabius_value::{ColumnMask, Seq};
+use parking_lot::Mutex;
+use std::ptr::NonNull;
+
+/// Puts what a call has written where others see it. The call holds its locks and has its seq.
+pub fn install(
+    workspace: &Workspace<'_>,
+    seq: Seq,
+    collected: Seq,
+    retired: &mut Retired,
+    purge: &Mutex<Purge>,
+) {
+    for write in &workspace.writes {
+        let Some(version) = version_of(write, seq) else { continue };
+        write.record.push(version);
+        // SAFETY: the call holds the record exclusively, so it is its writer; nobody reads, now or later,
+        // below `collected`; an eager engine leaves nothing unsettled.
+        unsafe { fold(write.record, collected, write.table.types(), retired) };
+    }
+    if workspace.left.is_empty() && workspace.touched.is_empty() && !has_deletions(workspace) {
+        return;
+    }
+    let mut purge = purge.lock();
+    for entry in &workspace.left {
+        let head = entry.record.head();
+        // The call may have brought the row back to these values.
+        // SAFETY: the epoch is pinned.
+        let is_right =
+            unsafe { chain::is_present(head) && entry.table.entry_is_current(entry.index, &entry.key, head) };
+        if !is_right {
+            purge.entry(seq, entry.table, entry.record, entry.index, (*entry.key).clone());
+        }
+    }
+    let deleted = workspace.writes.iter().filter(|write| matches!(write.image, Image::Gone));
+    let records = workspace.touched.iter().copied().chain(deleted.map(|write| (write.table, write.record)));
+    for (table, record) in records {
+        // SAFETY: as above.
+        if !unsafe { chain::is_present(record.head()) } {
+            purge.record(seq, table, record);
+        }
+    }
+}
+
+/// Ends a call that has come to nothing: notes what it has made in indexes. The call holds its locks;
+/// `seq` is at or after everything that has been given a seq.
+pub fn abandon(workspace: &Workspace<'_>, seq: Seq, purge: &Mutex<Purge>) {
+    if workspace.entered.is_empty() && workspace.touched.is_empty() {
+        return;
+    }
+    let mut purge = purge.lock();
+    for entry in &workspace.entered {
+        purge.entry(seq, entry.table, entry.record, entry.index, (*entry.key).clone());
+    }
+    for (table, record) in &workspace.touched {
+        purge.record(seq, table, record);
+    }
+}
+
+fn has_deletions(workspace: &Workspace<'_>) -> bool {
+    workspace.writes.iter().any(|write| matches!(write.image, Image::Gone))
+}
+
+/// The version that a write makes; `None` if it changes nothing.
+fn version_of(write: &Write<'_>, seq: Seq) -> Option<NonNull<Version>> {
+    let (values_mask, values) = match write.image {
+        Image::Columns(columns, values) => (columns, values),
+        Image::Row(values) => (ColumnMask::first(values.len()), values),
+        Image::Gone => {
+            // SAFETY: the epoch is pinned.
+            let was_there = unsafe { chain::is_present(write.record.head()) };
+            return was_there.then(|| Version::create_tombstone(seq));
+        }
+    };
+    let contents = Contents {
+        seq,
+        values_mask,
+        values,
+        deltas: &[],
+        sticky: ColumnMask::EMPTY,
+        deferred: std::ptr::null_mut(),
+    };
+    Some(Version::create(&contents, write.table.types()))
+}

@@ -1,0 +1,124 @@
+//! The serialisation point: the order of the log is the order of the calls.
+//!
+//! A call takes its seq, and its place in the log, while it holds all its locks. So if two calls conflict,
+//! the one that had the locks first has the lower seq, and running the log's calls one after the other
+//! gives what running them together gave.
+//!
+//! ```text
+//! seq          41   42   43   44   45
+//! installed     x    x         x              promised = 42: readers must not see 44 without 43
+//! ```
+//!
+//! Calls install their versions after that, side by side, and finish in any order. `promised` moves up as
+//! far as there is no gap: [`Sequencer::installed`] marks a place in a ring and whoever closes the gap moves
+//! it on. Both write before they read, in one sequentially consistent order, so the last to mark sees all.
+
+use crossbeam_utils::{Backoff, CachePadded};
+use fabius_engine::Foundation;
+use fabius_value::{Result, Seq};
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::{Acquire, Release, SeqCst}};
+
+/// Places of the ring, a power of two: calls that can be installed behind one that is not.
+const RING: u64 = 1 << 12;
+
+/// Gives calls their seq, and publishes what they wrote.
+pub struct Sequencer {
+    next: CachePadded<Mutex<Seq>>,
+    /// The last seq that was given.
+    issued: CachePadded<AtomicU64>,
+    ring: Box<[AtomicU64]>,
+}
+
+impl Default for Sequencer {
+    fn default() -> Sequencer {
+        Sequencer {
+            next: CachePadded::new(Mutex::new(Seq(1))),
+            issued: CachePadded::default(),
+            ring: (0..RING).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+}
+
+impl Sequencer {
+    /// Gives the next seq to an entry, and logs it.
+    ///
+    /// # Errors
+    /// What ended the log; then no seq was given.
+    pub fn append(&self, foundation: &Foundation, payload: &[u8]) -> Result<Seq> {
+        let mut next = self.next.lock();
+        foundation.append(*next, 1, payload)?;
+        Ok(self.issue(&mut next))
+    }
+
+    /// Gives the next seq to an entry that is in the log already.
+    pub fn take(&self) -> Seq {
+        self.issue(&mut self.next.lock())
+    }
+
+    fn issue(&self, next: &mut Seq) -> Seq {
+        let seq = *next;
+        *next = seq.next();
+        self.issued.store(seq.0, Release);
+        seq
+    }
+
+    /// The seq that the next entry gets, as long as nobody else takes one.
+    pub fn next(&self) -> Seq {
+        *self.next.lock()
+    }
+
+    /// The last seq that was given: whatever a call has read was written at it or before.
+    pub fn issued(&self) -> Seq {
+        Seq(self.issued.load(Acquire))
+    }
+
+    /// Says that everything the entry at `seq` wrote is in its place.
+    pub fn installed(&self, seq: Seq, foundation: &Foundation) {
+        let backoff = Backoff::new();
+        while seq.0 - foundation.promised().0 >= RING {
+            // A thread between its seq and here has been held up for thousands of calls.
+            backoff.snooze();
+        }
+        self.place(seq.0).store(seq.0, SeqCst);
+        let mut next = foundation.promised().0 + 1;
+        while self.place(next).load(SeqCst) == next {
+            foundation.raise_promised(Seq(next));
+            next += 1;
+        }
+    }
+
+    fn place(&self, seq: u64) -> &AtomicU64 {
+        &self.ring[(seq & (RING - 1)) as usize]
+    }
+
+    /// Waits until readers can see everything up to `seq`: whoever is told of a call's outcome must then
+    /// find what the call wrote.
+    pub fn wait_promised(&self, seq: Seq, foundation: &Foundation) {
+        let backoff = Backoff::new();
+        while foundation.promised() < seq {
+            backoff.snooze();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabius_env::SimulatedClock;
+    use std::sync::Arc;
+
+    #[test]
+    fn promised_stops_at_a_gap() {
+        let foundation = Foundation::new(Arc::new(SimulatedClock::at(0)));
+        let sequencer = Sequencer::default();
+        let seqs: Vec<Seq> = (0..4).map(|_| sequencer.take()).collect();
+        sequencer.installed(seqs[1], &foundation);
+        sequencer.installed(seqs[3], &foundation);
+        assert_eq!(foundation.promised(), Seq::ZERO);
+        sequencer.installed(seqs[0], &foundation);
+        assert_eq!(foundation.promised(), Seq(2));
+        sequencer.installed(seqs[2], &foundation);
+        assert_eq!(foundation.promised(), Seq(4));
+    }
+}

@@ -1,0 +1,392 @@
+//! A call that runs: what it sees, what it locks, and where its writes go.
+//!
+//! | access | locks |
+//! |---|---|
+//! | lookup by key | the record, shared; one is made for a key that is new, so that a miss is locked too |
+//! | scan | its granule, shared; each row found, shared |
+//! | insert | the record, exclusive; granules around its entries, intent; its unique values, exclusive |
+//! | update | the record, exclusive; for each index whose entry changes, as insert, old and new entry |
+//! | delete | the record, exclusive; for each index, as insert |
+//!
+//! Locks are held until the call has ended and its writes can be seen (strict two-phase locking). Rows
+//! of tables where the program writes whatever it looks up are locked exclusively at once
+//! ([`crate::plan`]).
+//!
+//! Records and entries made for a call that then leaves nothing there are noted for purging, entries
+//! before records, because a note about a record may free it.
+
+use crate::lock::Mode;
+use crate::engine::Shared;
+use crate::granule::Space;
+use crate::plan::{Plan, Schema};
+use crate::wait::Wounded;
+use crate::workspace::{Entry, Image, Workspace};
+use bumpalo::Bump;
+use crossbeam_epoch::Guard;
+use fabius_engine::constraint::duplicate;
+use fabius_engine::random::CallRandom;
+use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
+use fabius_storage::{Record, Table, TableScan, chain, table::Range};
+use fabius_value::{ColumnId, ColumnMask, Datum, Error, IndexId, Key, SqlState, TableId, limit};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+/// A row that was looked up, found by a scan, or inserted; `None` if the key was null.
+pub type Row<'a> = Option<&'a Record>;
+
+/// An open scan.
+pub struct Scan<'a> {
+    scan: TableScan<'a>,
+    table: &'a Arc<Table>,
+    index: Option<IndexId>,
+    mode: Mode,
+}
+
+/// The context of the calls that a thread runs in one turn, one after the other.
+pub struct Transaction<'a> {
+    shared: &'a Shared,
+    schema: &'a Schema,
+    guard: &'a Guard,
+    arena: &'a Bump,
+    slot: usize,
+    plan: Option<&'a Plan>,
+    time_us: i64,
+    random: Option<CallRandom>,
+    key: Key,
+    held: Vec<&'a AtomicU64>,
+    /// What the call has written.
+    pub workspace: Workspace<'a>,
+}
+
+impl From<Wounded> for Stop {
+    fn from(_: Wounded) -> Stop {
+        Stop::Restart
+    }
+}
+
+impl<'a> Transaction<'a> {
+    /// A context for a turn at `time_us`, in a slot that the thread has claimed.
+    pub fn new(
+        shared: &'a Shared,
+        schema: &'a Schema,
+        guard: &'a Guard,
+        arena: &'a Bump,
+        slot: usize,
+        time_us: i64,
+    ) -> Transaction<'a> {
+        Transaction {
+            shared,
+            schema,
+            guard,
+            arena,
+            slot,
+            plan: None,
+            time_us,
+            random: None,
+            key: Key::new(),
+            held: Vec::new(),
+            workspace: Workspace::default(),
+        }
+    }
+
+    /// Begins an attempt at a call; `random` only for a call whose seq is known.
+    pub fn begin(&mut self, plan: &'a Plan, random: Option<CallRandom>) {
+        self.plan = Some(plan);
+        self.random = random;
+    }
+
+    /// Locks an idempotency key.
+    ///
+    /// # Errors
+    /// If the call has to start again.
+    pub fn lock_key(&mut self, key: &[u8]) -> Result<(), Wounded> {
+        self.lock(self.shared.granules.word(Space::KEYS, key), Mode::Exclusive)
+    }
+
+    /// Ends the call for others: gives its locks back.
+    pub fn release(&mut self) {
+        self.workspace.clear();
+        self.shared.locks.give_back(self.slot, &mut self.held);
+    }
+
+    #[inline]
+    fn lock(&mut self, word: &'a AtomicU64, mode: Mode) -> Result<(), Wounded> {
+        self.shared.locks.take(word, self.slot, mode, &mut self.held)
+    }
+
+    fn plan(&self) -> &'a Plan {
+        self.plan.expect("a call has begun")
+    }
+
+    /// The record of the key in `self.key`, made if the key is new.
+    #[inline]
+    fn find_or_create(&mut self, table: &'a Arc<Table>) -> &'a Record {
+        match table.find(&self.key, self.guard) {
+            Some(record) => record,
+            None => self.create(table),
+        }
+    }
+
+    #[cold]
+    fn create(&mut self, table: &'a Arc<Table>) -> &'a Record {
+        let (record, is_new) = {
+            let _only_one = self.shared.creation[self.key.hash() as usize % self.shared.creation.len()].lock();
+            table.find_or_create(&self.key, self.guard)
+        };
+        if is_new {
+            self.workspace.touched.push((table, record));
+        }
+        record
+    }
+
+    /// Locks what a change of an entry touches: the granules around it and, if the index is unique, its
+    /// values. Gives the encoded columns of the index.
+    fn lock_entry(
+        &mut self,
+        table: &'a Arc<Table>,
+        index: Option<IndexId>,
+        value: &dyn Fn(&Workspace<'a>, ColumnId) -> Datum<'a>,
+    ) -> Result<Key, Stop> {
+        let columns = match index {
+            None => &table.schema().primary_key[..],
+            Some(index) => table.index_columns(index),
+        };
+        let number = index.map_or(0, |index| index.0 + 1);
+        let space = Space::prefixes(table.id().0, number);
+        let depths = self.schema.depths(table.id(), index);
+        let mut key = Key::new();
+        let mut has_null = false;
+        for (depth, &column) in columns.iter().enumerate() {
+            if depths >> depth & 1 == 1 {
+                self.lock(self.shared.granules.word(space, key.bytes()), Mode::Intent)?;
+            }
+            let value = value(&self.workspace, column);
+            has_null |= value.is_null();
+            let column = usize::from(column.0);
+            let nullable = index.is_some() && table.schema().columns[column].nullable;
+            key.push(value, table.types()[column], nullable)?;
+        }
+        if depths >> columns.len() & 1 == 1 {
+            self.lock(self.shared.granules.word(space, key.bytes()), Mode::Intent)?;
+        }
+        if index.is_some_and(|index| table.is_unique(index)) && !has_null {
+            let space = Space::unique(table.id().0, number);
+            self.lock(self.shared.granules.word(space, key.bytes()), Mode::Exclusive)?;
+        }
+        Ok(key)
+    }
+
+    /// Makes an entry for a row; the values it will have come from `value`.
+    fn enter(
+        &mut self,
+        table: &'a Arc<Table>,
+        record: &'a Record,
+        index: IndexId,
+        value: &dyn Fn(&Workspace<'a>, ColumnId) -> Datum<'a>,
+    ) -> Result<(), Stop> {
+        let mut key = self.lock_entry(table, Some(index), value)?;
+        if table.is_unique(index) {
+            let columns = table.index_columns(index);
+            let values: Vec<Datum<'a>> = columns.iter().map(|&column| value(&self.workspace, column)).collect();
+            self.check_unique(table, index, &values, record)?;
+        }
+        key.extend(record.key());
+        if key.bytes().len() > limit::KEY_BYTES {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "index key too long").into());
+        }
+        if table.add_entry(index, &key, record, self.guard) {
+            self.workspace.entered.push(Entry { table, record, index, key: Box::new(key) });
+        }
+        Ok(())
+    }
+
+    /// Aborts if another row has these values in a unique index; they are locked.
+    fn check_unique(
+        &mut self,
+        table: &'a Arc<Table>,
+        index: IndexId,
+        values: &[Datum<'a>],
+        own: &Record,
+    ) -> Result<(), Stop> {
+        if values.iter().any(|value| value.is_null()) {
+            return Ok(());
+        }
+        let range = Range { index: Some(index), equal: values, lower: None, upper: None, descending: false };
+        let mut scan = table.scan(&range, self.guard)?;
+        while let Some((record, entry)) = scan.next_entry() {
+            if !std::ptr::eq(record, own) && self.is_entry_of(table, index, &entry, record) {
+                let constraint = &table.schema().indexes[usize::from(index.0)].name;
+                return Err(duplicate(table.schema(), table.index_columns(index), values, constraint).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry leads to a row that is there and has the entry's values, for this call.
+    fn is_entry_of(&self, table: &Arc<Table>, index: IndexId, entry: &Key, record: &'a Record) -> bool {
+        let Some(image) = self.workspace.image(record) else {
+            let head = record.head();
+            // SAFETY: the epoch is pinned.
+            return unsafe { chain::is_present(head) && table.entry_is_current(index, entry, head) };
+        };
+        if matches!(image, Image::Gone) {
+            return false;
+        }
+        let mut key = Key::new();
+        for &column in table.index_columns(index) {
+            let value = self.workspace.read(table, record, column);
+            let column = usize::from(column.0);
+            if key.push(value, table.types()[column], table.schema().columns[column].nullable).is_err() {
+                return false;
+            }
+        }
+        entry.bytes().starts_with(key.bytes())
+    }
+
+    /// Notes that the row's entry with these encoded columns will be wrong.
+    fn leave(&mut self, table: &'a Arc<Table>, record: &'a Record, index: IndexId, mut key: Key) {
+        // Before any new entry can be seen: readers look at old versions through new entries.
+        table.mark_stale(index);
+        key.extend(record.key());
+        self.workspace.left.push(Entry { table, record, index, key: Box::new(key) });
+    }
+}
+
+impl<'a> Context<'a> for Transaction<'a> {
+    type Row = Row<'a>;
+    type Scan = Scan<'a>;
+
+    #[inline]
+    fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Row<'a>, Stop> {
+        let rows = self.schema.definitions.table(table);
+        rows.encode_key(key, &mut self.key)?;
+        let record = self.find_or_create(rows);
+        let to_write = self.plan().locates_to_write[table.0 as usize];
+        self.lock(record.lock(), if to_write { Mode::Exclusive } else { Mode::Shared })?;
+        Ok(Some(record))
+    }
+
+    #[inline]
+    fn exists(&mut self, _: TableId, row: Row<'a>) -> Result<bool, Stop> {
+        Ok(row.is_some_and(|record| self.workspace.is_present(record)))
+    }
+
+    #[inline]
+    fn read(&mut self, table: TableId, row: Row<'a>, column: ColumnId) -> Result<Datum<'a>, Stop> {
+        let table = self.schema.definitions.table(table);
+        Ok(row.map_or(Datum::Null, |record| self.workspace.read(table, record, column)))
+    }
+
+    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Scan<'a>, Stop> {
+        let ScanRange { table: id, index, equal, lower, upper, descending, .. } = range;
+        let table = self.schema.definitions.table(id);
+        let columns = match index {
+            None => &table.schema().primary_key[..],
+            Some(index) => table.index_columns(index),
+        };
+        let mut prefix = Key::new();
+        for (&value, &column) in equal.iter().zip(columns) {
+            let column = usize::from(column.0);
+            let nullable = index.is_some() && table.schema().columns[column].nullable;
+            prefix.push(value, table.types()[column], nullable)?;
+        }
+        let space = Space::prefixes(id.0, index.map_or(0, |index| index.0 + 1));
+        self.lock(self.shared.granules.word(space, prefix.bytes()), Mode::Shared)?;
+        let scan = table.scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
+        let to_write = self.plan().scans_to_write[id.0 as usize];
+        Ok(Scan { scan, table, index, mode: if to_write { Mode::Exclusive } else { Mode::Shared } })
+    }
+
+    fn scan_next(&mut self, scan: &mut Scan<'a>) -> Result<Option<Row<'a>>, Stop> {
+        loop {
+            let (record, is_there) = match scan.index {
+                None => match scan.scan.next_record() {
+                    Some(record) => (record, self.workspace.is_present(record)),
+                    None => return Ok(None),
+                },
+                Some(index) => match scan.scan.next_entry() {
+                    Some((record, entry)) => (record, self.is_entry_of(scan.table, index, &entry, record)),
+                    None => return Ok(None),
+                },
+            };
+            // Which rows are there does not change while the granule is locked.
+            if is_there {
+                self.lock(record.lock(), scan.mode)?;
+                return Ok(Some(Some(record)));
+            }
+        }
+    }
+
+    fn insert(&mut self, table: TableId, write: WriteSet<'_, 'a>) -> Result<Row<'a>, Stop> {
+        let table = self.schema.definitions.table(table);
+        table.encode_row_key(write.values, &mut self.key)?;
+        let record = self.find_or_create(table);
+        self.lock(record.lock(), Mode::Exclusive)?;
+        if self.workspace.is_present(record) {
+            let columns = &table.schema().primary_key;
+            let values: Vec<Datum<'a>> = columns.iter().map(|column| write.values[usize::from(column.0)]).collect();
+            return Err(duplicate(table.schema(), columns, &values, "primary key").into());
+        }
+        let row: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
+        let value = |_: &Workspace<'a>, column: ColumnId| row[usize::from(column.0)];
+        self.lock_entry(table, None, &value)?;
+        self.workspace.touched.push((table, record));
+        for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
+            self.enter(table, record, index, &value)?;
+        }
+        self.workspace.set(table, record, Image::Row(row));
+        Ok(Some(record))
+    }
+
+    fn update(&mut self, table: TableId, row: Row<'a>, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
+        debug_assert!(write.deltas.is_empty() && write.sticky == ColumnMask::EMPTY, "whole programs have none");
+        let table = self.schema.definitions.table(table);
+        let record = row.expect("a row that is updated is there");
+        self.lock(record.lock(), Mode::Exclusive)?;
+        if table.index_count() > 0 {
+            let values: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
+            let before = |workspace: &Workspace<'a>, column| workspace.read(table, record, column);
+            let after = |workspace: &Workspace<'a>, column| match write.columns.contains(column) {
+                true => values[write.columns.rank(column)],
+                false => workspace.read(table, record, column),
+            };
+            for index in table.indexes_of(write.columns) {
+                let columns = table.index_columns(index);
+                if columns.iter().all(|&column| before(&self.workspace, column) == after(&self.workspace, column)) {
+                    continue;
+                }
+                let old = self.lock_entry(table, Some(index), &before)?;
+                self.leave(table, record, index, old);
+                self.enter(table, record, index, &after)?;
+            }
+        }
+        self.workspace.update(table, record, write.columns, write.values, self.arena);
+        Ok(())
+    }
+
+    fn delete(&mut self, table: TableId, row: Row<'a>) -> Result<(), Stop> {
+        let table = self.schema.definitions.table(table);
+        let record = row.expect("a row that is deleted is there");
+        self.lock(record.lock(), Mode::Exclusive)?;
+        let value = |workspace: &Workspace<'a>, column| workspace.read(table, record, column);
+        self.lock_entry(table, None, &value)?;
+        for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
+            let key = self.lock_entry(table, Some(index), &value)?;
+            self.leave(table, record, index, key);
+        }
+        self.workspace.set(table, record, Image::Gone);
+        Ok(())
+    }
+
+    fn now(&self) -> i64 {
+        self.time_us
+    }
+
+    fn random(&mut self) -> f64 {
+        self.random.as_mut().expect("a call that draws random numbers knows its seq").next()
+    }
+
+    fn is_missing(&self, row: Row<'a>) -> bool {
+        row.is_none()
+    }
+}

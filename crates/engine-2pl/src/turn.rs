@@ -1,0 +1,258 @@
+//! A turn: one thread runs a chunk of calls, each from beginning to end.
+//!
+//! ```text
+//! attempt --> locks, reads, writes aside --> take a seq, log --> install --> give locks back --> promised
+//!    ^             |                              |
+//!    \-- wounded --/                  aborted calls go this way too, and install nothing
+//! ```
+//!
+//! An aborted call takes a seq and is logged like any other, at the same point, so that its outcome is
+//! that of its place in the order. Calls of programs that only read are logged only if they have an
+//! idempotency key.
+
+use crate::commit::{abandon, install};
+use crate::engine::Shared;
+use crate::intake::Outcomes;
+use crate::plan::Schema;
+use crate::transaction::Transaction;
+use crate::wait::Wounded;
+use bumpalo::Bump;
+use crossbeam_epoch::Guard;
+use fabius_engine::entry::{self, Call};
+use fabius_engine::idempotency::First;
+use fabius_engine::random::CallRandom;
+use fabius_engine::{Procedure, Ticket};
+use fabius_program::context::Stop;
+use fabius_program::execute::{self, FrameFor};
+use fabius_storage::fold::Retired;
+use fabius_value::{Error, Seq};
+use std::sync::Arc;
+
+/// Where a call's place in the order comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The call takes the next place, and goes to the log there, when it ends.
+    Now,
+    /// It is in the log: every call has a place, also one that repeats another.
+    Logged,
+}
+
+/// A turn in progress.
+pub struct Turn<'a> {
+    shared: &'a Shared,
+    schema: &'a Schema,
+    guard: &'a Guard,
+    arena: &'a Bump,
+    slot: usize,
+    order: Order,
+    time_us: i64,
+    collected: Seq,
+    transaction: Transaction<'a>,
+    frame: FrameFor<'a, Transaction<'a>>,
+    retired: Retired,
+    payload: Vec<u8>,
+    outcomes: Outcomes,
+    committed: u64,
+    aborted: u64,
+    retries: u64,
+}
+
+/// How an attempt ended that was not given up.
+struct Outcome {
+    seq: Seq,
+    abort: Option<Error>,
+    ticket: Option<Arc<Ticket>>,
+}
+
+impl<'a> Turn<'a> {
+    /// A turn in a claimed slot, at `time_us`.
+    pub fn new(
+        shared: &'a Shared,
+        schema: &'a Schema,
+        guard: &'a Guard,
+        arena: &'a Bump,
+        slot: usize,
+        order: Order,
+        time_us: i64,
+    ) -> Turn<'a> {
+        Turn {
+            shared,
+            schema,
+            guard,
+            arena,
+            slot,
+            order,
+            time_us,
+            collected: shared.collect(),
+            transaction: Transaction::new(shared, schema, guard, arena, slot, time_us),
+            frame: FrameFor::<Transaction<'a>>::default(),
+            retired: Retired::default(),
+            payload: Vec::new(),
+            outcomes: Outcomes::default(),
+            committed: 0,
+            aborted: 0,
+            retries: 0,
+        }
+    }
+
+    /// Runs encoded calls, of which the first has this place in its batch.
+    pub fn run(&mut self, mut calls: &'a [u8], mut place: u32) {
+        let mut together = Some(self.shared.alone.read());
+        while !calls.is_empty() && self.outcomes.failure.is_none() {
+            let bytes = calls;
+            let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
+            let bytes = &bytes[..bytes.len() - calls.len()];
+            if self.draws_random(&call) {
+                // Nobody else takes a seq while it runs, so its own is known.
+                drop(together.take());
+                let _alone = self.shared.alone.write();
+                self.call(&call, bytes, place, Some(self.shared.sequencer.next()));
+            } else {
+                together.get_or_insert_with(|| self.shared.alone.read());
+                self.call(&call, bytes, place, None);
+            }
+            place += 1;
+        }
+    }
+
+    /// Ends the turn: what became of its calls.
+    pub fn end(mut self) -> Outcomes {
+        let counters = &self.shared.foundation.counters;
+        counters.committed.add(self.committed);
+        counters.immediate.add(self.committed);
+        counters.aborted.add(self.aborted);
+        counters.retries.add(self.retries);
+        self.retired.hand_over(self.guard);
+        self.outcomes
+    }
+
+    fn procedure(&self, call: &Call<'_>) -> Result<&'a Procedure, Error> {
+        self.schema.definitions.procedure(call.procedure).map(|procedure| &**procedure)
+    }
+
+    fn draws_random(&self, call: &Call<'_>) -> bool {
+        self.procedure(call).is_ok_and(|procedure| self.schema.plan(procedure.id.0 as usize).draws_random)
+    }
+
+    fn call(&mut self, call: &Call<'a>, bytes: &[u8], place: u32, known: Option<Seq>) {
+        let shared = self.shared;
+        shared.locks.begin(self.slot);
+        let ended = loop {
+            match self.attempt(call, bytes, known) {
+                Ok(ended) => break ended,
+                Err(Wounded) => {
+                    self.retries += 1;
+                    self.give_up(shared.sequencer.issued());
+                    shared.locks.begin_again(self.slot);
+                }
+            }
+        };
+        match ended {
+            Ok(outcome) => {
+                self.outcomes.last = self.outcomes.last.max(outcome.seq);
+                self.outcomes.aborts.extend(outcome.abort.map(|error| (place, error)));
+                self.outcomes.tickets.extend(outcome.ticket.map(|ticket| (place, ticket)));
+            }
+            Err(failure) => self.outcomes.failure = Some(failure),
+        }
+    }
+
+    /// Takes back what a call has made, and gives its locks back.
+    fn give_up(&mut self, seq: Seq) {
+        abandon(&self.transaction.workspace, seq, &self.shared.purge);
+        self.transaction.release();
+    }
+
+    /// Runs a call from the beginning to its end, or until it has to give way. The inner error says that
+    /// the log has ended, and the outcome is not known.
+    fn attempt(
+        &mut self,
+        call: &Call<'a>,
+        bytes: &[u8],
+        known: Option<Seq>,
+    ) -> Result<Result<Outcome, Error>, Wounded> {
+        let shared = self.shared;
+        if let Some(key) = call.key {
+            self.transaction.lock_key(key)?;
+            let first = shared.keys.lock().get(key).cloned();
+            if let Some(first) = first {
+                self.transaction.release();
+                if self.order == Order::Logged {
+                    shared.sequencer.installed(shared.sequencer.take(), &shared.foundation);
+                }
+                return Ok(Ok(Outcome { seq: first.seq, abort: first.abort, ticket: first.ticket }));
+            }
+        }
+        let procedure = self.procedure(call);
+        let only_reads = procedure.as_ref().is_ok_and(|procedure| procedure.is_read_only);
+        let result = match procedure {
+            Ok(procedure) => self.execute(procedure, call, known)?,
+            Err(error) => Err(error),
+        };
+        let has_place = self.order == Order::Logged || call.key.is_some() || !only_reads;
+        let seq = match (has_place, self.order) {
+            (true, Order::Now) => match self.append(bytes) {
+                Ok(seq) => seq,
+                Err(failure) => {
+                    self.give_up(shared.sequencer.issued());
+                    return Ok(Err(failure));
+                }
+            },
+            (true, Order::Logged) => shared.sequencer.take(),
+            (false, _) => shared.sequencer.issued(),
+        };
+        let workspace = &self.transaction.workspace;
+        let outcome = match result {
+            Ok(ticket) => {
+                install(workspace, seq, self.collected, &mut self.retired, &shared.purge);
+                self.committed += 1;
+                Outcome { seq, abort: None, ticket }
+            }
+            Err(error) => {
+                abandon(workspace, seq, &shared.purge);
+                self.aborted += 1;
+                Outcome { seq, abort: Some(error), ticket: None }
+            }
+        };
+        if let Some(key) = call.key {
+            let first = First { seq, abort: outcome.abort.clone(), ticket: outcome.ticket.clone() };
+            shared.keys.lock().remember(key, first);
+        }
+        self.transaction.release();
+        if has_place {
+            shared.sequencer.installed(seq, &shared.foundation);
+        }
+        Ok(Ok(outcome))
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<Seq, Error> {
+        self.payload.clear();
+        entry::begin_calls(self.time_us, &mut self.payload);
+        self.payload.extend_from_slice(bytes);
+        self.shared.sequencer.append(&self.shared.foundation, &self.payload)
+    }
+
+    /// Runs the program; gives the ticket of a call that commits and wants its result.
+    fn execute(
+        &mut self,
+        procedure: &'a Procedure,
+        call: &Call<'a>,
+        known: Option<Seq>,
+    ) -> Result<Result<Option<Arc<Ticket>>, Error>, Wounded> {
+        let code = &procedure.whole;
+        let plan = self.schema.plan(procedure.id.0 as usize);
+        self.transaction.begin(plan, known.map(CallRandom::new));
+        if let Err(error) = self.frame.start(code, call.arguments, self.arena) {
+            return Ok(Err(error));
+        }
+        match execute::run(&mut self.frame, code, &mut self.transaction, self.arena) {
+            Ok(()) => {
+                let results = || self.frame.results(code).unwrap_or_default();
+                Ok(Ok(call.wants_result.then(|| Arc::new(Ticket::ready(Ok(results()))))))
+            }
+            Err(Stop::Abort(error)) => Ok(Err(error)),
+            Err(Stop::Restart) => Err(Wounded),
+            Err(Stop::Blocked) => unreachable!("an eager engine has every value"),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What a call has written so far, seen by itself alone.
+//!
+//! ```text
+//! accounts[7]   {balance: 12}          on top of the record's newest version
+//! orders[1,5]   whole row              inserted
+//! orders[1,3]   gone                   deleted
+//! ```
+//!
+//! Records change when the call commits, so giving up needs no undo: the workspace is emptied. The
+//! exception are index entries, which are made at once so that the call's own scans find its own rows;
+//! no one else looks at them while the call holds the granules around them. Which entries were made, and
+//! which will be wrong once the call commits, is noted here too.
+
+use bumpalo::Bump;
+use fabius_storage::{Cell, Record, Table, chain};
+use fabius_value::{ColumnId, ColumnMask, Datum, IndexId, Key};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Up to this many written rows, looking through them all is faster than hashing.
+const LINEAR_MAX: usize = 12;
+
+/// A row as the call has left it.
+#[derive(Clone, Copy, Debug)]
+pub enum Image<'a> {
+    /// These columns on top of the record's newest version; values in column order.
+    Columns(ColumnMask, &'a [Datum<'a>]),
+    /// A whole row, inserted.
+    Row(&'a [Datum<'a>]),
+    /// Deleted.
+    Gone,
+}
+
+/// A row that the call has written.
+pub struct Write<'a> {
+    /// Its table.
+    pub table: &'a Arc<Table>,
+    /// Its record.
+    pub record: &'a Record,
+    /// What it is now.
+    pub image: Image<'a>,
+}
+
+/// An index entry of a row.
+pub struct Entry<'a> {
+    /// The table.
+    pub table: &'a Arc<Table>,
+    /// The row.
+    pub record: &'a Record,
+    /// Which index.
+    pub index: IndexId,
+    /// The whole key of the entry.
+    pub key: Box<Key>,
+}
+
+/// A call's writes.
+#[derive(Default)]
+pub struct Workspace<'a> {
+    /// Each row once, in the order of its first write.
+    pub writes: Vec<Write<'a>>,
+    /// By the address of a record, once there are many.
+    places: HashMap<usize, usize>,
+    /// Entries that the call has made; wrong if it gives up.
+    pub entered: Vec<Entry<'a>>,
+    /// Entries that are wrong if it commits, unless a row has come back to one.
+    pub left: Vec<Entry<'a>>,
+    /// Records that the call has made, or inserted into.
+    pub touched: Vec<(&'a Arc<Table>, &'a Record)>,
+}
+
+impl<'a> Workspace<'a> {
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.writes.clear();
+        self.places.clear();
+        self.entered.clear();
+        self.left.clear();
+        self.touched.clear();
+    }
+
+    #[inline]
+    fn place(&self, record: &Record) -> Option<usize> {
+        if self.writes.len() <= LINEAR_MAX {
+            self.writes.iter().rposition(|write| std::ptr::eq(write.record, record))
+        } else {
+            self.places.get(&std::ptr::from_ref(record).addr()).copied()
+        }
+    }
+
+    /// What the call has made of a record, if it has written it.
+    #[inline]
+    pub fn image(&self, record: &Record) -> Option<Image<'a>> {
+        self.place(record).map(|place| self.writes[place].image)
+    }
+
+    /// Whether the row is there for this call.
+    #[inline]
+    pub fn is_present(&self, record: &Record) -> bool {
+        match self.image(record) {
+            Some(Image::Gone) => false,
+            Some(Image::Row(_) | Image::Columns(..)) => true,
+            // SAFETY: the call's epoch is pinned.
+            None => unsafe { chain::is_present(record.head()) },
+        }
+    }
+
+    /// A column as this call sees it; null if the row is not there.
+    #[inline]
+    pub fn read(&self, table: &Table, record: &'a Record, column: ColumnId) -> Datum<'a> {
+        match self.image(record) {
+            Some(Image::Row(values)) => return values[usize::from(column.0)],
+            Some(Image::Columns(columns, values)) if columns.contains(column) => {
+                return values[columns.rank(column)];
+            }
+            Some(Image::Gone) => return Datum::Null,
+            _ => {}
+        }
+        let data_type = table.types()[usize::from(column.0)];
+        // SAFETY: the call's epoch is pinned during 'a.
+        match unsafe { chain::read(record.head(), column, data_type, std::ptr::null_mut()) } {
+            Cell::Value(value) => value,
+            Cell::Absent => Datum::Null,
+            Cell::Pending(_) => unreachable!("an eager engine leaves no stickies"),
+        }
+    }
+
+    /// Sets what a row is.
+    pub fn set(&mut self, table: &'a Arc<Table>, record: &'a Record, image: Image<'a>) {
+        if let Some(place) = self.place(record) {
+            self.writes[place].image = image;
+            return;
+        }
+        self.writes.push(Write { table, record, image });
+        let address = |record: &Record| std::ptr::from_ref(record).addr();
+        if self.writes.len() == LINEAR_MAX + 1 {
+            self.places.extend(self.writes.iter().enumerate().map(|(at, write)| (address(write.record), at)));
+        } else if self.writes.len() > LINEAR_MAX {
+            self.places.insert(address(record), self.writes.len() - 1);
+        }
+    }
+
+    /// Writes columns of a row that is there.
+    pub fn update(
+        &mut self,
+        table: &'a Arc<Table>,
+        record: &'a Record,
+        columns: ColumnMask,
+        values: &[Datum<'a>],
+        arena: &'a Bump,
+    ) {
+        let image = match self.image(record) {
+            Some(Image::Row(before)) => {
+                let row = arena.alloc_slice_copy(before);
+                columns.iter().zip(values).for_each(|(column, value)| row[usize::from(column.0)] = *value);
+                Image::Row(row)
+            }
+            Some(Image::Columns(had, before)) => {
+                let all = had.union(columns);
+                let pick = |column: ColumnId| {
+                    if columns.contains(column) {
+                        values[columns.rank(column)]
+                    } else {
+                        before[had.rank(column)]
+                    }
+                };
+                let merged = arena.alloc_slice_fill_default(all.len());
+                all.iter().zip(merged.iter_mut()).for_each(|(column, to)| *to = pick(column));
+                Image::Columns(all, merged)
+            }
+            Some(Image::Gone) | None => Image::Columns(columns, arena.alloc_slice_copy(values)),
+        };
+        self.set(table, record, image);
+    }
+}
