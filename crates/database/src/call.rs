@@ -140,7 +140,8 @@ impl Database {
                 return false;
             }
             if !self.engine().admit() {
-                let rest = deadline.map_or(NAP, |deadline| deadline.saturating_duration_since(Instant::now()));
+                let rest =
+                    deadline.map_or(NAP, |deadline| deadline.saturating_duration_since(Instant::now()));
                 batch.wait(rest.min(NAP));
             }
         }

@@ -15,7 +15,10 @@ use fabius_program::arguments;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::{Acquire, Release}};
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -61,9 +64,15 @@ impl Database {
     ///
     /// # Errors
     /// As [`Database::open`].
-    pub fn open_on(disk: Arc<dyn Disk>, clock: Arc<dyn Clock>, flusher: Flusher, options: Options) -> Result<Database> {
+    pub fn open_on(
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        flusher: Flusher,
+        options: Options,
+    ) -> Result<Database> {
         let id = identity::of(&*disk)?;
-        let log_disk = disk.subdirectory("log").map_err(|error| io_error("opening the log", &*disk, &error))?;
+        let log_disk =
+            disk.subdirectory("log").map_err(|error| io_error("opening the log", &*disk, &error))?;
         let mut log_options = LogOptions::new(id);
         log_options.flusher = flusher;
         log_options.durability = match options.durability {
@@ -88,7 +97,12 @@ impl Database {
         Ok(database)
     }
 
-    fn start(foundation: Arc<Foundation>, log: Option<Arc<Log>>, recovery: Option<RecoveryReport>, options: Options) -> Database {
+    fn start(
+        foundation: Arc<Foundation>,
+        log: Option<Arc<Log>>,
+        recovery: Option<RecoveryReport>,
+        options: Options,
+    ) -> Database {
         let (engine, lazy): (Arc<dyn Engine>, _) = match options.engine {
             EngineKind::Lazy => {
                 let engine = Arc::new(LazyEngine::new(foundation.clone(), options.policy));
@@ -166,12 +180,13 @@ impl Database {
         let id = definitions.catalog.find_procedure(name).ok_or_else(|| {
             let known: Vec<&str> =
                 definitions.catalog.procedures().map(|(_, program)| program.name.as_str()).take(20).collect();
-            Error::new(SqlState::UNDEFINED_FUNCTION, format!("there is no procedure {name:?}"))
-                .with_hint(if known.is_empty() {
+            Error::new(SqlState::UNDEFINED_FUNCTION, format!("there is no procedure {name:?}")).with_hint(
+                if known.is_empty() {
                     "none are defined yet".to_string()
                 } else {
                     format!("defined are {}", known.join(", "))
-                })
+                },
+            )
         })?;
         definitions.procedure(id).cloned()
     }
@@ -212,9 +227,10 @@ impl Database {
     /// `42P01` if there is no such table.
     pub fn rows(&self, table: &str) -> Result<Vec<Vec<Value>>> {
         let definitions = self.definitions();
-        let id = definitions.catalog.find_table(table).ok_or_else(|| {
-            Error::new(SqlState::UNDEFINED_TABLE, format!("there is no table {table:?}"))
-        })?;
+        let id = definitions
+            .catalog
+            .find_table(table)
+            .ok_or_else(|| Error::new(SqlState::UNDEFINED_TABLE, format!("there is no table {table:?}")))?;
         let mut rows = Vec::new();
         self.engine.rows(id, &mut |row| {
             rows.push(row);
@@ -289,4 +305,3 @@ impl From<LogError> for Opening {
         Opening::Log(error)
     }
 }
-

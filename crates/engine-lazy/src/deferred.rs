@@ -21,11 +21,11 @@ use fabius_engine::Ticket;
 use fabius_storage::Version;
 use fabius_value::{ColumnMask, Datum, Seq, TableId};
 use std::ptr::NonNull;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{
     AtomicU8, AtomicU32,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
+use std::sync::{Arc, OnceLock};
 
 /// Where a deferred call is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,17 +93,13 @@ impl Deferred {
     /// Takes the right to run it; false if someone else has.
     #[inline]
     pub fn claim(&self) -> bool {
-        self.state
-            .compare_exchange(State::Pending as u8, State::Running as u8, AcqRel, Acquire)
-            .is_ok()
+        self.state.compare_exchange(State::Pending as u8, State::Running as u8, AcqRel, Acquire).is_ok()
     }
 
     /// Drops it unless someone has claimed it; whether it was dropped.
     pub fn drop_unrun(&self) -> bool {
-        let dropped = self
-            .state
-            .compare_exchange(State::Pending as u8, State::Dropped as u8, AcqRel, Acquire)
-            .is_ok();
+        let dropped =
+            self.state.compare_exchange(State::Pending as u8, State::Dropped as u8, AcqRel, Acquire).is_ok();
         if dropped {
             self.leave_chunk();
         }

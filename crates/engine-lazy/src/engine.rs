@@ -17,7 +17,10 @@ use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
 use parking_lot::{Mutex, RwLock};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::{Acquire, Relaxed, Release}};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// Calls of one turn of the lane, about: batches are not divided.
 const TURN_CALLS: u32 = 1024;
@@ -344,7 +347,9 @@ impl Engine for LazyEngine {
             Entries::Calls { time_us, bytes } => {
                 let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
                 if found != count {
-                    return Err(damaged(format!("log batch at {first_seq} has {found} calls, expected {count}")));
+                    return Err(damaged(format!(
+                        "log batch at {first_seq} has {found} calls, expected {count}"
+                    )));
                 }
                 let mut run = Some(bytes);
                 lane.promise(&self.surroundings(), time_us, &mut || {

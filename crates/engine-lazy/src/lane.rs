@@ -141,7 +141,11 @@ impl Lane {
         let mut intakes = runs.iter_mut().map(Run::intake_parts);
         self.promise(around, time_us, &mut || {
             let (batch, last) = intakes.next()?;
-            Some((batch.calls(), Box::new(move |place, seq, outcome| record(batch, last, place, seq, outcome)) as OutcomeSink<'_>))
+            Some((
+                batch.calls(),
+                Box::new(move |place, seq, outcome| record(batch, last, place, seq, outcome))
+                    as OutcomeSink<'_>,
+            ))
         });
         drop(intakes);
         for run in &runs {
@@ -392,7 +396,14 @@ impl Turn<'_, '_, '_> {
     }
 
     /// Makes a committed call a deferred one if it has left anything for later.
-    fn defer(&mut self, seq: Seq, call: &Call<'_>, variant: &Variant, pointer: NonNull<Variant>, ticket: Option<&Arc<Ticket>>) {
+    fn defer(
+        &mut self,
+        seq: Seq,
+        call: &Call<'_>,
+        variant: &Variant,
+        pointer: NonNull<Variant>,
+        ticket: Option<&Arc<Ticket>>,
+    ) {
         // SAFETY: the call's own versions.
         let is_sticky = |version: &NonNull<Version>| !unsafe { version.as_ref() }.sticky().is_empty();
         let leaves_stickies = self.context.written.iter().any(|written| is_sticky(&written.version));
@@ -404,7 +415,8 @@ impl Turn<'_, '_, '_> {
         let arena = self.chunk.arena();
         let arguments = arena.alloc_slice_copy(call.arguments);
         let values = arena.alloc_slice_fill_iter(self.context.values.iter().map(|&value| keep(value, arena)));
-        let rows = arena.alloc_slice_fill_iter(self.context.rows.iter().map(|&row| capture(row, seq, variant)));
+        let rows =
+            arena.alloc_slice_fill_iter(self.context.rows.iter().map(|&row| capture(row, seq, variant)));
         let open = self.context.written.iter().map(|written| written.version).filter(is_sticky);
         let versions = arena.alloc_slice_fill_iter(open.collect::<Vec<_>>());
         let deferred = arena.alloc(Deferred::new(
@@ -459,7 +471,8 @@ impl Turn<'_, '_, '_> {
             // SAFETY: the call's own version, and the chain below, under a pinned epoch.
             let own = unsafe { written.version.as_ref() };
             let Some(first) = (unsafe { own.next().as_ref() }) else { continue };
-            let covers = if own.is_tombstone() { ColumnMask(u64::MAX) } else { own.columns().without(own.deltas()) };
+            let covers =
+                if own.is_tombstone() { ColumnMask(u64::MAX) } else { own.columns().without(own.deltas()) };
             let reads = variant.reads.get(table).copied().unwrap_or_default();
             if first.sticky().is_empty() || !own.sticky().is_empty() && reads.intersects(first.columns()) {
                 continue;

@@ -8,7 +8,10 @@ use crate::deferred::{CapturedRow, Deferred};
 use crossbeam_epoch::Guard;
 use fabius_engine::{Definitions, random::CallRandom};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::{Cell, chain, slot, table::{Range, RowScan}};
+use fabius_storage::{
+    Cell, chain, slot,
+    table::{Range, RowScan},
+};
 use fabius_value::{ColumnId, Datum, Error, Key, Result, SqlState, TableId};
 
 /// A row as the later-phase knows it: the newest version it sees, null if the row is missing.

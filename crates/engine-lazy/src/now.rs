@@ -10,9 +10,14 @@ use fabius_engine::{Definitions, random::CallRandom};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_storage::fold::{Retired, fold};
 use fabius_storage::purge::Purge;
-use fabius_storage::{Cell, Record, Table, Version, chain, table::{Range, RowScan}, version::Contents};
+use fabius_storage::{
+    Cell, Record, Table, Version, chain,
+    table::{Range, RowScan},
+    version::Contents,
+};
 use fabius_value::{
-    ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Error, IndexId, Key, Result, Seq, SqlState, TableId, Value,
+    ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Error, IndexId, Key, Result, Seq, SqlState,
+    TableId, Value,
 };
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -181,7 +186,12 @@ impl<'a, 't> NowContext<'a, 't> {
         row.record.map_or(std::ptr::null(), Record::head)
     }
 
-    fn read_column(&mut self, row: NowRow<'a>, column: ColumnId, data_type: DataType) -> Result<Datum<'a>, Stop> {
+    fn read_column(
+        &mut self,
+        row: NowRow<'a>,
+        column: ColumnId,
+        data_type: DataType,
+    ) -> Result<Datum<'a>, Stop> {
         // SAFETY: the epoch is pinned during 'a. No call's own deferred exists yet in the now-phase;
         // slicing makes now everything whose value a now-phase reads back.
         match unsafe { chain::read(self.head(row), column, data_type, std::ptr::null_mut()) } {
@@ -208,7 +218,9 @@ impl<'a, 't> NowContext<'a, 't> {
             let data_type = table.types()[column.0 as usize];
             let value = match changes {
                 Some(write) if write.columns.contains(column) => write.values[write.columns.rank(column)],
-                _ => self.read_column(NowRow { record: Some(record), table: table.id() }, column, data_type)?,
+                _ => {
+                    self.read_column(NowRow { record: Some(record), table: table.id() }, column, data_type)?
+                }
             };
             key.push(value, data_type, table.schema().columns[column.0 as usize].nullable)?;
         }
@@ -216,7 +228,14 @@ impl<'a, 't> NowContext<'a, 't> {
     }
 
     /// Aborts if another present row has the same values in a unique index; `key` has the values only.
-    fn check_unique(&self, table: &'a Arc<Table>, index: IndexId, key: &Key, values: &[Datum<'a>], own: &Record) -> Result<()> {
+    fn check_unique(
+        &self,
+        table: &'a Arc<Table>,
+        index: IndexId,
+        key: &Key,
+        values: &[Datum<'a>],
+        own: &Record,
+    ) -> Result<()> {
         if values.iter().any(|value| value.is_null()) {
             return Ok(());
         }
@@ -228,7 +247,12 @@ impl<'a, 't> NowContext<'a, 't> {
             let taken = !std::ptr::eq(record, own)
                 && unsafe { chain::is_present(head) && table.entry_is_current(index, &entry, head) };
             if taken {
-                return Err(duplicate(table, table.index_columns(index), values, &table.schema().indexes[index.0 as usize].name));
+                return Err(duplicate(
+                    table,
+                    table.index_columns(index),
+                    values,
+                    &table.schema().indexes[index.0 as usize].name,
+                ));
             }
         }
         let _ = key;
@@ -312,14 +336,23 @@ impl<'a, 't> NowContext<'a, 't> {
     }
 
     /// Puts a write of a call that has written the same row before into one version with it.
-    fn rewrite(&mut self, table: &'a Arc<Table>, record: &'a Record, top: &'a Version, write: &WriteSet<'_, 'a>) -> Result<(), Stop> {
+    fn rewrite(
+        &mut self,
+        table: &'a Arc<Table>,
+        record: &'a Record,
+        top: &'a Version,
+        write: &WriteSet<'_, 'a>,
+    ) -> Result<(), Stop> {
         let types = table.types();
         let mut values_mask = ColumnMask::EMPTY;
         let mut values = Vec::new();
         let mut deltas: Vec<(ColumnId, DeltaOperator, Datum<'a>)> = Vec::new();
         let mut sticky = top.sticky().union(write.sticky);
         let delta_of = |column: ColumnId| write.deltas.iter().find(|delta| delta.0 == column).copied();
-        let all = top.columns().union(write.columns).union(write.sticky)
+        let all = top
+            .columns()
+            .union(write.columns)
+            .union(write.sticky)
             .union(write.deltas.iter().map(|delta| delta.0).collect());
         for column in all.iter() {
             let data_type = types[column.0 as usize];
@@ -353,7 +386,14 @@ impl<'a, 't> NowContext<'a, 't> {
                 deltas.push((column, top.operator(column), before(column)));
             }
         }
-        let contents = Contents { seq: self.seq, values_mask, values: &values, deltas: &deltas, sticky, deferred: std::ptr::null_mut() };
+        let contents = Contents {
+            seq: self.seq,
+            values_mask,
+            values: &values,
+            deltas: &deltas,
+            sticky,
+            deferred: std::ptr::null_mut(),
+        };
         let version = Version::create(&contents, types);
         // SAFETY: ours alone until published.
         unsafe { version.as_ref() }.set_next(top.next());
@@ -381,11 +421,9 @@ fn duplicate(table: &Table, columns: &[ColumnId], values: &[Datum<'_>], constrai
         .zip(values)
         .map(|(column, value)| value.to_value(table.types()[column.0 as usize]).to_string())
         .collect();
-    Error::new(SqlState::UNIQUE_VIOLATION, format!("duplicate key in {}", table.schema().name)).with_detail(format!(
-        "({}) = ({}) is there already ({constraint})",
-        names.join(", "),
-        shown.join(", ")
-    ))
+    Error::new(SqlState::UNIQUE_VIOLATION, format!("duplicate key in {}", table.schema().name)).with_detail(
+        format!("({}) = ({}) is there already ({constraint})", names.join(", "), shown.join(", ")),
+    )
 }
 
 impl<'a> Context<'a> for NowContext<'a, '_> {

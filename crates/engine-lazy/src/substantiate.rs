@@ -33,7 +33,11 @@ enum Entry<'a> {
     /// Not claimed yet; rows before this one are known to have no open stickies.
     Wanted { deferred: &'a Deferred, next_row: usize },
     /// Claimed and run up to a sticky.
-    Suspended { deferred: &'a Deferred, frame: Box<FrameFor<'a, LaterContext<'a>>>, context: Box<LaterContext<'a>> },
+    Suspended {
+        deferred: &'a Deferred,
+        frame: Box<FrameFor<'a, LaterContext<'a>>>,
+        context: Box<LaterContext<'a>>,
+    },
 }
 
 /// A worker's tools for one stretch of substantiation under one pinned epoch.

@@ -8,10 +8,10 @@
 use crate::interval::{Intervals, lower_step, upper_step};
 use fabius_engine::{Definitions, Procedure};
 use fabius_program::argument_range::{self, Reliance};
+use fabius_program::catalog::Catalog;
 use fabius_program::compile::{Code, compile_later, compile_now};
 use fabius_program::ir::{Program, Step, StepKind, Type, VariableId};
 use fabius_program::slice::{Assumptions, Interval, Phases, TypesOnly, slice};
-use fabius_program::catalog::Catalog;
 use fabius_value::{ColumnId, ColumnMask, Result, TableId};
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -166,7 +166,9 @@ impl Variants {
     /// Widens what is assumed of a procedure's parameters so that this call fits.
     fn learn(&mut self, at: usize, program: &Program, arguments: &[u8]) -> Result<()> {
         let known = &mut self.parameters[at];
-        for (parameter, (given, length)) in argument_range::ranges(program, arguments)?.into_iter().enumerate() {
+        for (parameter, (given, length)) in
+            argument_range::ranges(program, arguments)?.into_iter().enumerate()
+        {
             if known.len() <= parameter {
                 known.push(Parameter { fields: vec![Interval::EMPTY; given.len()], length: 0 });
             }
@@ -179,7 +181,8 @@ impl Variants {
                 let Some((least, most)) = scalar.data_type.exact_range() else { continue };
                 if !given.is_empty() && !assumed.covers(given) {
                     let both = assumed.hull(given);
-                    *assumed = Interval::new(lower_step(both.low).max(least), upper_step(both.high).min(most));
+                    *assumed =
+                        Interval::new(lower_step(both.low).max(least), upper_step(both.high).min(most));
                 }
             }
             if length > known.length {

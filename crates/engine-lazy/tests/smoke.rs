@@ -47,14 +47,22 @@ fn transfers_commit_abort_and_read_back() {
     call(&engine, "open_account", &[2i64.into(), 0i64.into()]).unwrap();
     let taken = call(&engine, "open_account", &[2i64.into(), 0i64.into()]).unwrap_err();
     assert_eq!(taken.state().as_str(), "23505");
-    assert_eq!(call(&engine, "transfer", &[1i64.into(), 2i64.into(), 30i64.into()]).unwrap(), [Value::BigInt(70)]);
+    assert_eq!(
+        call(&engine, "transfer", &[1i64.into(), 2i64.into(), 30i64.into()]).unwrap(),
+        [Value::BigInt(70)]
+    );
     let refused = call(&engine, "transfer", &[1i64.into(), 2i64.into(), 300i64.into()]).unwrap_err();
     assert_eq!(refused.message(), "insufficient funds");
     let missing = call(&engine, "transfer", &[1i64.into(), 3i64.into(), 1i64.into()]).unwrap_err();
     assert_eq!(missing.state().as_str(), "P0002");
     let mut rows = Vec::new();
     let table = engine.foundation().definitions().catalog.find_table("accounts").unwrap();
-    engine.rows(table, &mut |row| { rows.push(row); Ok(()) }).unwrap();
+    engine
+        .rows(table, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })
+        .unwrap();
     rows.sort_by_key(|row| row[0].as_integer());
     assert_eq!(rows, [[Value::BigInt(1), Value::BigInt(70)], [Value::BigInt(2), Value::BigInt(30)]]);
 }
@@ -64,7 +72,8 @@ fn transfers_commit_abort_and_read_back() {
 #[test]
 fn a_long_chain_substantiates_without_recursion() {
     let calls: i64 = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
-    let engine = engine(Policy { chain_bound: u32::MAX, idle: false, backlog_calls: u64::MAX, ..Policy::default() });
+    let engine =
+        engine(Policy { chain_bound: u32::MAX, idle: false, backlog_calls: u64::MAX, ..Policy::default() });
     for text in [
         "table cells { id: bigint, x: bigint, primary key (id) using hash }",
         "procedure make(id: bigint) { insert cells { id: id, x: 0 } }",
@@ -88,7 +97,12 @@ fn a_long_chain_substantiates_without_recursion() {
     let expected = (0..calls).fold(0i64, |x, _| (x * 31 + 7) % 1_000_003);
     let mut rows = Vec::new();
     let table = definitions.catalog.find_table("cells").unwrap();
-    engine.rows(table, &mut |row| { rows.push(row); Ok(()) }).unwrap();
+    engine
+        .rows(table, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })
+        .unwrap();
     assert_eq!(rows, [[Value::BigInt(1), Value::BigInt(expected)]]);
     assert_eq!(engine.counts().backlog, 0);
 }

@@ -11,7 +11,10 @@ use crate::entry::{self, Call};
 use fabius_program::catalog::ProcedureId;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use parking_lot::{Condvar, Mutex};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::{Acquire, Relaxed, Release}};
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -182,8 +185,10 @@ impl BatchBuilder {
     ) -> Result<u32> {
         use fabius_value::limit::{ARGUMENT_BYTES, IDEMPOTENCY_KEY_BYTES};
         if arguments.len() > ARGUMENT_BYTES {
-            return Err(Error::new(SqlState::PROGRAM_LIMIT, "arguments too large")
-                .with_detail(format!("they have {} bytes, at most {ARGUMENT_BYTES} are allowed", arguments.len())));
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "arguments too large").with_detail(format!(
+                "they have {} bytes, at most {ARGUMENT_BYTES} are allowed",
+                arguments.len()
+            )));
         }
         if key.is_some_and(|key| key.len() > IDEMPOTENCY_KEY_BYTES) {
             return Err(Error::new(SqlState::PROGRAM_LIMIT, "idempotency key too long")

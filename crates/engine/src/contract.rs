@@ -52,7 +52,11 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// The first error of `visit`, which ends the walk.
-    fn rows(&self, table: fabius_value::TableId, visit: &mut dyn FnMut(Vec<Value>) -> Result<()>) -> Result<Seq>;
+    fn rows(
+        &self,
+        table: fabius_value::TableId,
+        visit: &mut dyn FnMut(Vec<Value>) -> Result<()>,
+    ) -> Result<Seq>;
 
     /// Finishes all deferred work of calls promised before this was called.
     fn settle(&self);

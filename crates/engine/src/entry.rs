@@ -62,7 +62,8 @@ pub fn encode_definition(text: &str) -> Vec<u8> {
 
 /// Appends one call.
 pub fn encode_call(call: &Call<'_>, to: &mut Vec<u8>) {
-    let flags = if call.key.is_some() { HAS_KEY } else { 0 } | if call.wants_result { WANTS_RESULT } else { 0 };
+    let flags =
+        if call.key.is_some() { HAS_KEY } else { 0 } | if call.wants_result { WANTS_RESULT } else { 0 };
     to.push(flags);
     push_varint(call.procedure.0.into(), to);
     if let Some(key) = call.key {

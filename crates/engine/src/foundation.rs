@@ -10,7 +10,10 @@ use fabius_value::{Error, Result, Seq, SqlState, TableId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::{Acquire, Release}};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Release},
+};
 
 /// The definitions in force at some point, with what stands behind them. Numbers index the lists;
 /// lists only grow, so a number means the same in every later version.

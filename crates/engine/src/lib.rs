@@ -11,17 +11,23 @@
 //! | [`constraint`] | the errors of constraints that engines check |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
+//! | [`oracle`] | one call after the other, to compare engines with |
+//! | [`conformance`] | what every engine must do, as tests |
+//! | [`differential`] | random programs on an engine and on the oracle, side by side |
 //! | [`counters`] | what an engine has done so far |
 //!
 //! This crate knows nothing of any one strategy for ordering and running calls.
 
 pub mod batch;
+pub mod conformance;
 pub mod constraint;
 pub mod contract;
 pub mod counters;
+pub mod differential;
 pub mod entry;
 pub mod foundation;
 pub mod idempotency;
+pub mod oracle;
 pub mod procedure;
 pub mod random;
 pub mod reader;

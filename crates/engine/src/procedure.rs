@@ -1,9 +1,9 @@
 //! A program with its compiled code.
 
-use fabius_program::slice::{TypesOnly, slice};
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_whole};
 use fabius_program::ir::Program;
+use fabius_program::slice::{TypesOnly, slice};
 use fabius_value::Result;
 use std::sync::Arc;
 

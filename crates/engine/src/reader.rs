@@ -6,7 +6,10 @@
 use crate::{Definitions, random::CallRandom};
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::{Cell, Version, chain, table::{Range, RowScan}};
+use fabius_storage::{
+    Cell, Version, chain,
+    table::{Range, RowScan},
+};
 use fabius_value::{ColumnId, Datum, Key, Seq, TableId};
 
 /// The context of a program that reads at one seq. The caller holds a snapshot at that seq.
@@ -23,7 +26,12 @@ pub struct SnapshotContext<'a> {
 
 impl<'a> SnapshotContext<'a> {
     /// A context at `seq`.
-    pub fn new(definitions: &'a Definitions, guard: &'a Guard, seq: Seq, time_us: i64) -> SnapshotContext<'a> {
+    pub fn new(
+        definitions: &'a Definitions,
+        guard: &'a Guard,
+        seq: Seq,
+        time_us: i64,
+    ) -> SnapshotContext<'a> {
         SnapshotContext {
             definitions,
             guard,

@@ -16,13 +16,19 @@ pub struct Reliance {
 
 /// Whether encoded arguments are within what proofs relied on. Arguments that do not decode are not.
 pub fn holds(reliance: &Reliance, program: &Program, bytes: &[u8]) -> bool {
-    let named = reliance.intervals.iter().map(|relied| relied.0).chain(reliance.lengths.iter().map(|relied| relied.0));
+    let named = reliance
+        .intervals
+        .iter()
+        .map(|relied| relied.0)
+        .chain(reliance.lengths.iter().map(|relied| relied.0));
     let Some(last) = named.max() else { return true };
     let mut reader = ArgumentReader::new(bytes);
     program.variables[..=usize::from(last.0)].iter().enumerate().all(|(at, parameter)| {
         let parameter_id = VariableId(at as u16);
         let within = |field: usize, datum: Datum<'_>| {
-            let relied = |relied: &&(VariableId, u16, Interval)| relied.0 == parameter_id && usize::from(relied.1) == field;
+            let relied = |relied: &&(VariableId, u16, Interval)| {
+                relied.0 == parameter_id && usize::from(relied.1) == field
+            };
             let interval = reliance.intervals.iter().find(relied).map(|relied| relied.2);
             interval.is_none_or(|interval| exact(datum).is_none_or(|value| interval.has(value)))
         };
@@ -30,7 +36,8 @@ pub fn holds(reliance: &Reliance, program: &Program, bytes: &[u8]) -> bool {
             Type::Scalar(scalar) => reader.scalar(*scalar).is_ok_and(|datum| within(0, datum)),
             Type::List(fields) => {
                 let Ok(length) = reader.length() else { return false };
-                let most = reliance.lengths.iter().find(|relied| relied.0 == parameter_id).map(|relied| relied.1);
+                let most =
+                    reliance.lengths.iter().find(|relied| relied.0 == parameter_id).map(|relied| relied.1);
                 most.is_none_or(|most| length as u64 <= most)
                     && (0..length).all(|_| {
                         fields.iter().enumerate().all(|(field, declared)| {

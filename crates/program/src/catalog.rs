@@ -64,7 +64,10 @@ impl Catalog {
     pub fn with_table(&self, schema: TableSchema) -> Result<(Catalog, TableId)> {
         schema.validate()?;
         if self.find_table(&schema.name).is_some() {
-            return Err(Error::new(SqlState::DUPLICATE_OBJECT, format!("table {} exists already", schema.name)));
+            return Err(Error::new(
+                SqlState::DUPLICATE_OBJECT,
+                format!("table {} exists already", schema.name),
+            ));
         }
         let mut next = self.clone();
         next.version += 1;

@@ -111,9 +111,10 @@ unsafe fn read_delta<'a>(first: &Version, column: ColumnId, data_type: DataType,
     if base.is_null() {
         return Cell::Value(Datum::Null);
     }
-    let value = others.into_iter().rev().fold(base, |value, (operator, operand)| {
-        operator.apply(value, operand, data_type)
-    });
+    let value = others
+        .into_iter()
+        .rev()
+        .fold(base, |value, (operator, operand)| operator.apply(value, operand, data_type));
     Cell::Value(operator.apply(value, sum, data_type))
 }
 

@@ -120,8 +120,7 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
         return;
     }
     let all = ColumnMask::first(types.len());
-    let mut covered =
-        if pivot.is_tombstone() { all } else { pivot.columns().without(pivot.deltas()) };
+    let mut covered = if pivot.is_tombstone() { all } else { pivot.columns().without(pivot.deltas()) };
     let mut last = pivot;
     let mut kept = 0;
     let mut ended = pivot.is_tombstone();

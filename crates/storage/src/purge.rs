@@ -41,7 +41,12 @@ impl Purge {
     /// Notes that the row of `record` was deleted, or its insert undone, at `seq`.
     pub fn record(&mut self, seq: Seq, table: &Arc<Table>, record: &Record) {
         record.count_notes(1);
-        self.notes.push_back(Note { seq, table: table.clone(), record: NonNull::from(record), subject: Subject::Record });
+        self.notes.push_back(Note {
+            seq,
+            table: table.clone(),
+            record: NonNull::from(record),
+            subject: Subject::Record,
+        });
     }
 
     /// Notes that an entry stopped being right at `seq`.

@@ -68,9 +68,7 @@ impl Record {
     #[inline]
     pub fn key(&self) -> &[u8] {
         // SAFETY: `create` wrote the key right behind the record.
-        unsafe {
-            std::slice::from_raw_parts(std::ptr::from_ref(self).add(1).cast(), self.key_bytes as usize)
-        }
+        unsafe { std::slice::from_raw_parts(std::ptr::from_ref(self).add(1).cast(), self.key_bytes as usize) }
     }
 
     /// The newest version, null if there is none.

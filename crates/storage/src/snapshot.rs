@@ -15,7 +15,10 @@
 
 use crossbeam_utils::CachePadded;
 use fabius_value::Seq;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::{Relaxed, SeqCst}};
+use std::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
 
 /// Readers at one time; more wait for a slot.
 pub const READERS_MAX: usize = 256;

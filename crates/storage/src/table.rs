@@ -33,11 +33,26 @@ enum Ordered {
 macro_rules! with_index {
     ($self:expr, $key:expr, |$index:ident, $words:ident| $body:expr) => {
         match $self {
-            Ordered::One($index) => { let $words = &$key.words::<1>(); $body }
-            Ordered::Two($index) => { let $words = &$key.words::<2>(); $body }
-            Ordered::Three($index) => { let $words = &$key.words::<3>(); $body }
-            Ordered::Four($index) => { let $words = &$key.words::<4>(); $body }
-            Ordered::Long($index) => { let $words = &LongKey::new($key.bytes()); $body }
+            Ordered::One($index) => {
+                let $words = &$key.words::<1>();
+                $body
+            }
+            Ordered::Two($index) => {
+                let $words = &$key.words::<2>();
+                $body
+            }
+            Ordered::Three($index) => {
+                let $words = &$key.words::<3>();
+                $body
+            }
+            Ordered::Four($index) => {
+                let $words = &$key.words::<4>();
+                $body
+            }
+            Ordered::Long($index) => {
+                let $words = &LongKey::new($key.bytes());
+                $body
+            }
         }
     };
 }
@@ -317,7 +332,12 @@ impl Table {
     ///
     /// # Safety
     /// `version` is readable; indexed columns are never stickies.
-    pub unsafe fn entry_is_current(&self, index: IndexId, entry: &Key, version: *const crate::Version) -> bool {
+    pub unsafe fn entry_is_current(
+        &self,
+        index: IndexId,
+        entry: &Key,
+        version: *const crate::Version,
+    ) -> bool {
         let index = &self.secondary[index.0 as usize];
         if !index.stale.load(Relaxed) {
             return true;
@@ -446,7 +466,12 @@ impl<'g> TableScan<'g> {
                     Some(upper) => Bound::Excluded(upper.words::<$w>()),
                     None => Bound::Unbounded,
                 };
-                AnyCursor::$variant($index.scan(Bound::Included(bounds.0.words::<$w>()), upper, direction, guard))
+                AnyCursor::$variant($index.scan(
+                    Bound::Included(bounds.0.words::<$w>()),
+                    upper,
+                    direction,
+                    guard,
+                ))
             }};
         }
         let cursor = match ordered {

@@ -97,8 +97,12 @@ impl Version {
             let bit = ColumnMask::of(column).0;
             match operator {
                 DeltaOperator::Add => {}
-                DeltaOperator::Max => this.extreme_word(0).store(this.extreme_word(0).load(Relaxed) | bit, Relaxed),
-                DeltaOperator::Min => this.extreme_word(1).store(this.extreme_word(1).load(Relaxed) | bit, Relaxed),
+                DeltaOperator::Max => {
+                    this.extreme_word(0).store(this.extreme_word(0).load(Relaxed) | bit, Relaxed)
+                }
+                DeltaOperator::Min => {
+                    this.extreme_word(1).store(this.extreme_word(1).load(Relaxed) | bit, Relaxed)
+                }
             }
         }
         this.nulls.store(nulls, Relaxed);

@@ -99,10 +99,14 @@ impl Decimal {
     pub fn from_f64(value: f64, scale: u8) -> Option<Decimal> {
         // Through the shortest decimal form, so that 0.1 is 0.1 and not its binary neighbour.
         let text = format!("{value}");
-        Decimal::parse(&text).or_else(|| {
-            value.is_finite().then(|| format!("{value:.*}", usize::from(scale))).and_then(|text| Decimal::parse(&text))
-        })?
-        .rescale(scale)
+        Decimal::parse(&text)
+            .or_else(|| {
+                value
+                    .is_finite()
+                    .then(|| format!("{value:.*}", usize::from(scale)))
+                    .and_then(|text| Decimal::parse(&text))
+            })?
+            .rescale(scale)
     }
 }
 

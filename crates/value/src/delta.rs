@@ -34,8 +34,20 @@ impl DeltaOperator {
                 }
                 Datum::Numeric(sum)
             }
-            (DeltaOperator::Max, a, b) => if b.exact() > a.exact() { b } else { a },
-            (DeltaOperator::Min, a, b) => if b.exact() < a.exact() { b } else { a },
+            (DeltaOperator::Max, a, b) => {
+                if b.exact() > a.exact() {
+                    b
+                } else {
+                    a
+                }
+            }
+            (DeltaOperator::Min, a, b) => {
+                if b.exact() < a.exact() {
+                    b
+                } else {
+                    a
+                }
+            }
         }
     }
 

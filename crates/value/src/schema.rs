@@ -216,7 +216,11 @@ impl TableSchema {
         if self.columns.len() > limit::COLUMNS {
             return Err(Error::new(
                 SqlState::PROGRAM_LIMIT,
-                format!("table {table} has {} columns, at most {} are allowed", self.columns.len(), limit::COLUMNS),
+                format!(
+                    "table {table} has {} columns, at most {} are allowed",
+                    self.columns.len(),
+                    limit::COLUMNS
+                ),
             ));
         }
         let names = self.columns.iter().map(|c| &c.name).chain(self.indexes.iter().map(|i| &i.name));

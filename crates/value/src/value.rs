@@ -100,9 +100,7 @@ impl Value {
             (_, Value::Null) => Ok(Value::Null),
             (_, Value::List(_)) => Err(self.no_cast(data_type)),
             (Family::Boolean, Value::Boolean(v)) => Ok(Value::Boolean(*v)),
-            (Family::Integer, Value::Numeric(v)) => {
-                integer(v.rescale(0).ok_or_else(out_of_range)?.mantissa)
-            }
+            (Family::Integer, Value::Numeric(v)) => integer(v.rescale(0).ok_or_else(out_of_range)?.mantissa),
             (Family::Integer, Value::Double(v)) => {
                 let rounded = v.round_ties_even();
                 if !rounded.is_finite() || rounded.abs() > 1e19 {
@@ -168,9 +166,7 @@ impl Value {
                 let decimal = Decimal::parse(trimmed).ok_or_else(|| invalid(SqlState::INVALID_TEXT))?;
                 Value::Numeric(decimal).cast(data_type)
             }
-            Family::Double => {
-                trimmed.parse().map(Value::Double).map_err(|_| invalid(SqlState::INVALID_TEXT))
-            }
+            Family::Double => trimmed.parse().map(Value::Double).map_err(|_| invalid(SqlState::INVALID_TEXT)),
             Family::Text => fit_text(text, data_type).map(|v| Value::Text(v.into())),
             Family::Bytea => {
                 let digits = trimmed.strip_prefix("\\x").ok_or_else(|| invalid(SqlState::INVALID_TEXT))?;
@@ -186,7 +182,10 @@ impl Value {
     }
 
     fn no_cast(&self, data_type: DataType) -> Error {
-        Error::new(SqlState::DATATYPE_MISMATCH, format!("{} does not convert to {data_type}", self.type_name()))
+        Error::new(
+            SqlState::DATATYPE_MISMATCH,
+            format!("{} does not convert to {data_type}", self.type_name()),
+        )
     }
 }
 

@@ -22,7 +22,7 @@ use crate::ir::{
     BinaryOperator, Expression, ExpressionKind, Function, RowId, ScalarType, StepKind, UnaryOperator,
     VariableId,
 };
-use fabius_value::{ColumnId, DataType};
+use fabius_value::DataType;
 
 /// An update that has the shape of a delta.
 #[derive(Clone, Debug)]
@@ -193,11 +193,14 @@ fn without_widening(expression: &Expression) -> &Expression {
     }
 }
 
-/// Whether a column's updates all have the shape of a delta with one operator: only then can the
-/// column's versions be folded in any grouping.
+/// Whether a column's versions can be folded in any grouping: all its updates have the shape of a
+/// delta with one operator, and none can meet a value that this call itself has inserted.
 pub(super) fn uniform(outline: &Outline<'_>, shapes: &[DeltaShape], shape: &DeltaShape) -> bool {
-    let column: (_, ColumnId) = (shape.site.table, shape.site.column);
-    outline.writes.iter().filter(|site| !site.insert && (site.table, site.column) == column).all(|site| {
+    let column = (shape.site.table, shape.site.column);
+    outline.writes.iter().filter(|site| (site.table, site.column) == column).all(|site| {
+        if site.insert {
+            return !outline.can_follow(site.step, shape.site.step);
+        }
         shapes.iter().any(|other| other.site == *site && other.operator == shape.operator)
     })
 }
