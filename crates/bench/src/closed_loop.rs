@@ -35,14 +35,27 @@ const PIECES_MAX: usize = 64;
 const NAP: Duration = Duration::from_micros(200);
 /// Turns of waiting before the first sleep.
 const SPINS: u32 = 200;
+/// A batch that took longer than this has been waiting in a queue, not for the disk.
+const QUEUED: Duration = Duration::from_millis(100);
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
     /// After this time, plus that for the rest of the work.
     Time(Duration),
-    /// When each client has made this many calls.
-    Calls(u64),
+    /// When each client has made this many calls, or this time is over.
+    Calls(u64, Duration),
+}
+
+impl Limit {
+    /// How many more calls a client may make that has made this many; none when the time is over.
+    fn rest(self, made: u64, elapsed: Duration) -> u64 {
+        match self {
+            Limit::Time(time) if elapsed < time => u64::MAX,
+            Limit::Calls(count, time) if elapsed < time => count.saturating_sub(made),
+            _ => 0,
+        }
+    }
 }
 
 /// How a run is done.
@@ -106,7 +119,7 @@ pub fn run(
                 client: workload.client(place),
                 recorder,
                 batch,
-                depth: depth(settings, target.durability, batch, workload.in_flight_max(plan.threads)),
+                depth: Depth::new(settings, target.durability, batch, workload.in_flight_max(plan.threads)),
                 in_flight: VecDeque::new(),
                 arguments: Vec::new(),
                 queries: Vec::new(),
@@ -174,18 +187,33 @@ fn merged(recorders: &[Mutex<Recorder>]) -> Recorder {
     all
 }
 
-/// Batches on the way per client: enough to cover the log's flush, and no more than the workload
-/// allows.
-fn depth(settings: &Settings, durability: Durability, batch: usize, calls_max: usize) -> usize {
-    let wanted = settings.auto("in_flight").map_or_else(
-        || match durability {
-            _ if batch == 1 => 1,
-            Durability::Fsync => (16_384 / batch).max(1),
-            Durability::None => 4,
-        },
-        |depth| depth as usize,
-    );
-    wanted.min(calls_max / batch).max(1)
+/// Batches on the way per client. With fsync as many as it takes to keep busy during a flush, found
+/// out as the run goes on; never more than the workload allows.
+struct Depth {
+    now: usize,
+    min: usize,
+    max: usize,
+}
+
+impl Depth {
+    fn new(settings: &Settings, durability: Durability, batch: usize, calls_max: usize) -> Depth {
+        let (min, max) = match (settings.auto("in_flight"), durability) {
+            (Some(depth), _) => (depth as usize, depth as usize),
+            (None, _) if batch == 1 => (1, 1),
+            (None, Durability::Fsync) => (4, (65_536 / batch).max(4)),
+            (None, Durability::None) => (4, 4),
+        };
+        let most = (calls_max / batch).max(1);
+        Depth { now: min.min(most), min: min.min(most), max: max.min(most) }
+    }
+
+    fn grow(&mut self) {
+        self.now = (self.now + 1).min(self.max);
+    }
+
+    fn shrink(&mut self) {
+        self.now = (self.now - 1).max(self.min);
+    }
 }
 
 struct Leaving<'b>(&'b AtomicUsize);
@@ -248,7 +276,7 @@ struct ClientThread<'r> {
     client: Box<dyn Client>,
     recorder: &'r Mutex<Recorder>,
     batch: usize,
-    depth: usize,
+    depth: Depth,
     in_flight: VecDeque<Sent>,
     arguments: Vec<u8>,
     queries: Vec<(usize, Vec<u8>)>,
@@ -262,22 +290,14 @@ impl ClientThread<'_> {
     fn offer(&mut self, started: Instant, limit: Limit, interrupt: &Interrupt) -> Result<()> {
         let mut idle = 0;
         loop {
-            let is_over = interrupt.is_raised()
-                || match limit {
-                    Limit::Time(time) => started.elapsed() >= time,
-                    Limit::Calls(count) => self.made >= count,
-                };
-            if is_over {
+            let mut rest = limit.rest(self.made, started.elapsed());
+            if rest == 0 || interrupt.is_raised() {
                 break;
             }
-            while self.in_flight.len() < self.depth {
-                self.send(match limit {
-                    Limit::Calls(count) => (count.saturating_sub(self.made) as usize).min(self.batch),
-                    Limit::Time(_) => self.batch,
-                })?;
-                if matches!(limit, Limit::Calls(count) if self.made >= count) {
-                    break;
-                }
+            while self.in_flight.len() < self.depth.now && rest > 0 {
+                let count = rest.min(self.batch as u64);
+                self.send(count as usize)?;
+                rest -= count;
             }
             if self.reap()? {
                 idle = 0;
@@ -336,6 +356,9 @@ impl ClientThread<'_> {
     fn reap(&mut self) -> Result<bool> {
         let Some(sent) = self.in_flight.pop_front_if(|sent| sent.batch.is_complete()) else { return Ok(false) };
         sent.record(self.database, self.operations, &mut self.recorder.lock())?;
+        if sent.batch.completed_ns().saturating_sub(sent.sent_ns) > QUEUED.as_nanos() as u64 {
+            self.depth.shrink();
+        }
         self.spare.push(sent.operations);
         Ok(true)
     }
@@ -348,7 +371,11 @@ impl ClientThread<'_> {
         }
         *idle += 1;
         match self.in_flight.front() {
-            Some(sent) if *idle > SPINS => _ = sent.batch.wait(NAP),
+            Some(sent) if *idle > SPINS => {
+                // Everything handed in waits for the log, and there is nothing else to do.
+                self.depth.grow();
+                sent.batch.wait(NAP);
+            }
             _ => std::hint::spin_loop(),
         }
     }

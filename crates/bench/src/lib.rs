@@ -15,7 +15,11 @@
 //! deferred work share them. This crate is *not* responsible for the command line, which is the
 //! `fabius` program's, nor for what engines do inside.
 
+pub mod chart;
+pub mod claim;
 pub mod closed_loop;
+pub mod figure;
+pub mod figures;
 pub mod history;
 pub mod interrupt;
 pub mod loader;

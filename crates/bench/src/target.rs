@@ -47,15 +47,7 @@ impl Target {
     pub fn load(options: &TargetOptions, workload: &dyn Workload, settings: &Settings) -> Result<Target> {
         let temporary = temporary_directory(options.parent.as_deref())?;
         let directory = temporary.path().to_path_buf();
-        let database = Database::open(
-            &directory,
-            Options {
-                engine: options.engine,
-                durability: options.durability,
-                workers: 0,
-                policy: policy(settings, options.durability),
-            },
-        )?;
+        let database = Database::open(&directory, database_options(options.engine, options.durability, settings))?;
         database.define(workload.programs())?;
         let mut loader = Loader::new(&database);
         workload.load(&mut loader)?;
@@ -70,6 +62,17 @@ impl Target {
             committed: Mutex::default(),
             runs: Mutex::default(),
         })
+    }
+
+    /// Closes the database and opens it again, as after a restart.
+    ///
+    /// # Errors
+    /// As [`Database::close`] and [`Database::open`].
+    pub fn reopen(self, settings: &Settings) -> Result<Target> {
+        let Target { database, engine, durability, directory, .. } = self;
+        database.close()?;
+        let database = Database::open(&directory, database_options(engine, durability, settings))?;
+        Ok(Target { database, engine, durability, directory, ..self })
     }
 
     /// The procedures behind operations, in their order.
@@ -133,6 +136,11 @@ impl Target {
     pub fn directory(&self) -> &Path {
         &self.directory
     }
+}
+
+/// A database without threads of its own: only clients work.
+fn database_options(engine: EngineKind, durability: Durability, settings: &Settings) -> Options {
+    Options { engine, durability, workers: 0, policy: policy(settings, durability) }
 }
 
 /// A directory that is deleted when dropped, in `parent` or the system's place for such.

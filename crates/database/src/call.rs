@@ -107,6 +107,12 @@ pub struct Promise<'d> {
     ticket: Option<Arc<Ticket>>,
 }
 
+impl std::fmt::Debug for Promise<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Promise").field("seq", &self.seq.0).finish_non_exhaustive()
+    }
+}
+
 impl Promise<'_> {
     /// Its place in the order.
     pub fn seq(&self) -> Seq {

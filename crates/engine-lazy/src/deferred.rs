@@ -18,7 +18,7 @@ use crate::variant::Variant;
 use bumpalo::Bump;
 use crossbeam_utils::CachePadded;
 use fabius_engine::Ticket;
-use fabius_storage::Version;
+use fabius_storage::{Version, memory};
 use fabius_value::{ColumnMask, Datum, Seq, TableId};
 use std::ptr::NonNull;
 use std::sync::atomic::{
@@ -161,6 +161,11 @@ impl Chunk {
     pub fn close(&self, calls: Vec<NonNull<Deferred>>) {
         let closed = self.calls.set(calls.into());
         assert!(closed.is_ok(), "a chunk is closed once");
+        memory::add(self.bytes() as isize);
+    }
+
+    fn bytes(&self) -> usize {
+        self.arena.allocated_bytes() + size_of_val(self.calls()) + size_of::<Chunk>()
     }
 
     /// The calls of a closed chunk, oldest first.
@@ -187,6 +192,9 @@ impl Chunk {
 
 impl Drop for Chunk {
     fn drop(&mut self) {
+        if self.calls.get().is_some() {
+            memory::add(-(self.bytes() as isize));
+        }
         for call in self.calls() {
             // SAFETY: allocated in the arena, dropped once; the arena itself drops nothing.
             unsafe { call.drop_in_place() };

@@ -11,6 +11,7 @@
 //! | [`constraint`] | the errors of constraints that engines check |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
+//! | [`rig`] | an engine set up for a test |
 //! | [`oracle`] | one call after the other, to compare engines with |
 //! | [`conformance`] | what every engine must do, as tests |
 //! | [`differential`] | random programs on an engine and on the oracle, side by side |
@@ -31,6 +32,7 @@ pub mod oracle;
 pub mod procedure;
 pub mod random;
 pub mod reader;
+pub mod rig;
 
 pub use batch::{Batch, BatchBuilder, Ticket};
 pub use contract::Engine;

@@ -312,13 +312,11 @@ impl<'a> Context<'a> for Run<'_, 'a> {
             .zip(columns)
             .map(|(&value, &column)| encoded(&schema, column, value))
             .collect::<Result<_>>()?;
-        let bound = |bound: Option<(Datum<'a>, bool)>| {
-            bound
-                .map(|(value, inclusive)| Ok((encoded(&schema, columns[equal.len()], value)?, inclusive)))
-                .transpose()
+        let bound = |bound: Option<(Datum<'a>, bool)>| -> Result<Option<(Vec<u8>, bool)>> {
+            let Some((value, inclusive)) = bound else { return Ok(None) };
+            Ok(Some((encoded(&schema, columns[equal.len()], value)?, inclusive)))
         };
-        let (lower, upper): (Option<(Vec<u8>, bool)>, Option<(Vec<u8>, bool)>) =
-            (bound(range.lower)?, bound(range.upper)?);
+        let (lower, upper) = (bound(range.lower)?, bound(range.upper)?);
         let mut found = Vec::new();
         for (key, row) in &self.tables[range.table.0 as usize] {
             let parts = encoded_columns(&schema, range.index, row)?;

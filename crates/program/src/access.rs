@@ -180,9 +180,9 @@ fn scan_text(outline: &Outline<'_>, catalog: &Catalog, row: RowId, scan: &Scan) 
     } else {
         key.push("..".into());
     }
-    let index = scan.index.map_or(String::new(), |index| {
-        format!(" by {}", schema.indexes[usize::from(index.0)].name)
-    });
+    let index = scan
+        .index
+        .map_or(String::new(), |index| format!(" by {}", schema.indexes[usize::from(index.0)].name));
     format!("{}{index}[{}]", schema.name, key.join(", "))
 }
 

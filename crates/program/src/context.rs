@@ -65,7 +65,8 @@ pub struct WriteSet<'r, 'a> {
 /// `'a` is how long text and bytes that the context hands out stay valid: until the run's frame is
 /// dropped.
 pub trait Context<'a> {
-    /// A located row, or the knowledge that it is missing. Cheap to copy.
+    /// A located row, or the knowledge that it is missing. Cheap to copy. The default is a row that is
+    /// missing, whoever asks.
     type Row: Copy + Default;
     /// An open scan.
     type Scan;
@@ -128,7 +129,8 @@ pub trait Context<'a> {
         unreachable!("only phase code fills")
     }
 
-    /// Later-phase: whether a captured row handle marks the end of a replayed scan.
+    /// Whether a row handle is the default one: known to be missing. Code sets it for a null key and
+    /// asks nothing of it; on a capture tape it marks the end of a replayed scan.
     fn is_missing(&self, row: Self::Row) -> bool;
 }
 

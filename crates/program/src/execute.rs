@@ -509,3 +509,19 @@ fn missing(code: &Code, failure: u16, registers: &[Datum<'_>]) -> Error {
     });
     abort::no_such_row(&missing.table, key)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: recycling a frame allocates nothing; suspended frames are small.
+    #[test]
+    fn buffers_survive_recycling() {
+        let mut datums: Vec<Datum<'_>> = Vec::with_capacity(100);
+        datums.push(Datum::Int(1));
+        let place = datums.as_ptr() as usize;
+        let emptied: Vec<Datum<'static>> = emptied(datums);
+        assert_eq!((emptied.len(), emptied.capacity(), emptied.as_ptr() as usize), (0, 100, place));
+        assert!(size_of::<Frame<'_, u64, u64>>() <= 112);
+    }
+}

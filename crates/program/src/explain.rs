@@ -129,8 +129,13 @@ impl Explanation<'_, '_> {
 
     /// When the work of a line is done, and why.
     fn of_line(&self, line: u32) -> (Option<Tag>, String) {
-        let steps: Vec<StepId> =
-            self.outline.order.iter().copied().filter(|step| self.outline.at(*step).step.line == line).collect();
+        let steps: Vec<StepId> = self
+            .outline
+            .order
+            .iter()
+            .copied()
+            .filter(|step| self.outline.at(*step).step.line == line)
+            .collect();
         // Finding a row is part of what is done with it, unless nothing else is.
         let finds = |step: &StepId| {
             matches!(
@@ -164,7 +169,7 @@ impl Explanation<'_, '_> {
     fn notes(&self, step: StepId, line: Option<Tag>) -> Vec<(usize, String)> {
         let restores = matches!(tag(self.outline, self.phases, step), Some(Tag::Now | Tag::Free));
         let parts = self.phases.reasons[usize::from(step.0)].split("; ");
-        let parts = parts.filter(|part| !part.is_empty() && !(restores && part.starts_with("later: ")));
+        let parts = parts.filter(|part| !(part.is_empty() || restores && part.starts_with("later: ")));
         parts
             .map(|part| {
                 let (weight, note) = match part.split_once(": ") {
@@ -213,7 +218,8 @@ impl Explanation<'_, '_> {
                 self.columns("writes", access.table, access.writes)
             };
             let reads = self.columns("reads", access.table, access.reads);
-            let uses = [reads, writes].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+            let uses =
+                [reads, writes].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
             rows.push(vec![access.text.clone(), when.into(), source, what.into(), uses]);
         }
         rows
@@ -239,7 +245,8 @@ impl Explanation<'_, '_> {
             for (column, operand) in operands {
                 let at = self.outline.at(StepId(step as u16)).step;
                 let StepKind::Update { row, .. } = &at.kind else { continue };
-                let operator = self.phases.writes[step].iter().find(|(of, _)| of == column).map(|write| write.1);
+                let operator =
+                    self.phases.writes[step].iter().find(|(of, _)| of == column).map(|write| write.1);
                 let operator = match operator {
                     Some(ColumnPhase::Delta(DeltaOperator::Add)) => "+=",
                     Some(ColumnPhase::Delta(DeltaOperator::Max)) => "max=",
@@ -263,11 +270,8 @@ impl Explanation<'_, '_> {
 
     fn captured(&self) -> Vec<Vec<String>> {
         let row = |name: &String, kind: &str| vec![name.clone(), kind.to_string()];
-        let rows = self
-            .phases
-            .captured_rows
-            .iter()
-            .map(|id| row(&self.program.rows[usize::from(id.0)].name, "row"));
+        let rows =
+            self.phases.captured_rows.iter().map(|id| row(&self.program.rows[usize::from(id.0)].name, "row"));
         let values = self
             .phases
             .captured_variables
@@ -288,7 +292,10 @@ impl Explanation<'_, '_> {
         }
         for (table, column, interval) in &self.phases.relied_on_columns {
             let data_type = self.catalog.table(*table).data_type(*column);
-            rows.push(vec![self.column_name(*table, *column), format!("in {}", range_text(*interval, data_type))]);
+            rows.push(vec![
+                self.column_name(*table, *column),
+                format!("in {}", range_text(*interval, data_type)),
+            ]);
         }
         rows
     }
@@ -328,7 +335,8 @@ impl Explanation<'_, '_> {
             uses.push(self.columns("writes", action.table, action.writes));
         }
         uses.retain(|part| !part.is_empty());
-        let record = if action.loops.is_empty() { action.record.clone() } else { format!("{} *", action.record) };
+        let record =
+            if action.loops.is_empty() { action.record.clone() } else { format!("{} *", action.record) };
         let mut rest = Vec::new();
         rest.extend(action.previous.map(|previous| format!("after {} (same record)", previous + 1)));
         for kind in [DependencyKind::Data, DependencyKind::Key, DependencyKind::Condition] {
@@ -357,7 +365,8 @@ pub(crate) fn tag(outline: &Outline<'_>, phases: &Phases, step: StepId) -> Optio
     let phase = phases.steps[at];
     match &outline.at(step).step.kind {
         StepKind::Insert { .. } | StepKind::Update { .. } => {
-            let has = |wanted: fn(ColumnPhase) -> bool| phases.writes[at].iter().any(|(_, phase)| wanted(*phase));
+            let has =
+                |wanted: fn(ColumnPhase) -> bool| phases.writes[at].iter().any(|(_, phase)| wanted(*phase));
             let later = has(|phase| phase == ColumnPhase::Later);
             let delta = has(|phase| matches!(phase, ColumnPhase::Delta(_)));
             let all: ColumnMask = phases.writes[at].iter().map(|(column, _)| *column).collect();

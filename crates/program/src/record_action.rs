@@ -82,13 +82,20 @@ impl RecordAction {
     }
 }
 
-/// The record actions of a program. Dependencies point to earlier actions of the list, or, in a loop,
-/// to actions of earlier turns.
+/// The record actions of a program, in the order in which the text first visits their records.
+/// Dependencies are free of cycles but may point either way in the list: an action that the text
+/// begins early may end with a value that is read later.
 pub fn record_actions(program: &Program, catalog: &Catalog) -> Vec<RecordAction> {
     let outline = Outline::of(program);
     let origins = Origins::of(&outline);
-    let mut grouping =
-        Grouping { outline: &outline, catalog, origins, actions: Vec::new(), of_step: BTreeMap::new(), required: BTreeSet::new() };
+    let mut grouping = Grouping {
+        outline: &outline,
+        catalog,
+        origins,
+        actions: Vec::new(),
+        of_step: BTreeMap::new(),
+        required: BTreeSet::new(),
+    };
     for &step in &outline.order {
         grouping.add(step);
     }
@@ -143,11 +150,15 @@ impl Grouping<'_, '_> {
         let scan = matches!(outline.at(source).step.kind, StepKind::ForScan { .. });
         let dependencies = self.dependencies(step, source);
         let same = |action: &RecordAction| {
-            action.record == record && action.loops == loops && (!scan || action.steps.first() == Some(&source))
+            action.record == record
+                && action.loops == loops
+                && (!scan || action.steps.first() == Some(&source))
         };
         let last = self.actions.iter().rposition(same);
         let joins = last.filter(|last| {
-            dependencies.iter().all(|dependency| dependency.on == *last || !self.reaches(dependency.on, *last))
+            dependencies
+                .iter()
+                .all(|dependency| dependency.on == *last || !self.reaches(dependency.on, *last))
         });
         let at = joins.unwrap_or(self.actions.len());
         if joins.is_none() {
@@ -233,9 +244,12 @@ impl Grouping<'_, '_> {
         let all = self.catalog.table(action.table).all_mask();
         match &outline.at(step).step.kind {
             StepKind::RequireRow { .. } => action.decides = true,
-            StepKind::Read { columns, .. } => columns.iter().for_each(|(column, _)| action.reads.insert(*column)),
+            StepKind::Read { columns, .. } => {
+                columns.iter().for_each(|(column, _)| action.reads.insert(*column))
+            }
             StepKind::Update { sets, .. } => {
-                action.writes = action.writes.union(sets.iter().map(|(column, _): &(ColumnId, _)| *column).collect());
+                action.writes =
+                    action.writes.union(sets.iter().map(|(column, _): &(ColumnId, _)| *column).collect());
             }
             StepKind::Insert { .. } => {
                 action.inserts = true;

@@ -199,7 +199,8 @@ impl Facts {
             match (value, &variable.ty) {
                 (Value::List(rows), Type::List(fields)) => {
                     facts.lengths.insert(parameter, rows.len() as u64);
-                    for (field, _) in fields.iter().enumerate().filter(|(_, f)| f.scalar.data_type.is_exact()) {
+                    for (field, _) in fields.iter().enumerate().filter(|(_, f)| f.scalar.data_type.is_exact())
+                    {
                         let interval = hull(rows.iter().map(|row| &row[field]));
                         facts.parameters.insert((parameter, field as u16), interval);
                     }
@@ -256,7 +257,11 @@ fn check_promise(before: &Facts, phases: &Phases, catalog: &Catalog, after: &Mem
         };
         let assumed = before.columns[&(table, column)].hull(of(&phases.written).unwrap_or(Interval::EMPTY));
         let promised = assumed.hull(assumed.plus(of(&phases.added).unwrap_or(Interval::only(0))));
-        assert!(promised.covers(interval), "{table:?} {column:?}: {promised} not {interval}\n{}", program.text);
+        assert!(
+            promised.covers(interval),
+            "{table:?} {column:?}: {promised} not {interval}\n{}",
+            program.text
+        );
     }
 }
 
@@ -330,7 +335,14 @@ fn phases_agree(seed: u64, pending: usize, with_facts: bool) {
         }
         if let Ok(results) = outcome {
             let wants_results = seed.is_multiple_of(2) || results.is_some();
-            deferred.push(Deferred { call, parts: parts.clone(), bytes, results, wants_results, done: false });
+            deferred.push(Deferred {
+                call,
+                parts: parts.clone(),
+                bytes,
+                results,
+                wants_results,
+                done: false,
+            });
             expected.push(reference);
         }
         if deferred.len() >= pending {

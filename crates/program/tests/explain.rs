@@ -12,7 +12,7 @@
 //! transfer: ...
 //! ```
 //!
-//! `UPDATE_GOLDEN=1` rewrites what follows the line of dashes.
+//! Lines that start with `| ` are a program in place. `UPDATE_GOLDEN=1` rewrites what follows the line of dashes.
 
 use fabius_program::catalog::Catalog;
 use fabius_program::explain::explain;
@@ -91,7 +91,11 @@ fn run(header: &str, directory: &Path) -> String {
     let mut output = String::new();
     let mut procedure: Option<Program> = None;
     let mut assumed = Assumed::default();
-    for line in header.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
+    let inline: Vec<&str> = header.lines().filter_map(|line| line.strip_prefix("| ")).collect();
+    if !inline.is_empty() {
+        catalog = load(&inline.join("\n"), "inline", &catalog).unwrap_or_else(|errors| panic!("{errors}"));
+    }
+    for line in header.lines().filter(|line| !line.starts_with(['#', '|']) && !line.is_empty()) {
         let (word, rest) = line.split_once(' ').expect("a word and more");
         match word {
             "program" => {

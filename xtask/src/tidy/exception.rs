@@ -6,8 +6,3 @@ pub const LONG_FILES: &[(&str, &str)] = &[];
 /// Dependencies on a crate of the same floor: from, to, and reason.
 pub const SAME_FLOOR: &[(&str, &str, &str)] =
     &[("cli", "bench", "`fabius bench` and `fabius demo` are faces of the measurements, not another copy")];
-
-/// What documents name in backquotes, with a slash or an extension, and is not a file of the
-/// repository: name and what it is.
-pub const NOT_FILES: &[(&str, &str)] =
-    &[("target", "cargo's output"), ("target/figures", "where `cargo xtask figures` writes")];

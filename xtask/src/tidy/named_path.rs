@@ -7,7 +7,6 @@
 //! folder, or the end of the path of one: `slice/delta.rs` and `delta.rs` are as good as
 //! `crates/program/src/slice/delta.rs`. A `*` stands for one part: `crates/*/src`.
 
-use super::exception::NOT_FILES;
 use super::tree::SourceFile;
 use super::{Finding, Tree};
 
@@ -68,20 +67,17 @@ fn links(line: &str) -> impl Iterator<Item = &str> {
     own.map(|target| target.split('#').next().unwrap_or_default())
 }
 
-/// Whether a word in backquotes means a file or folder.
+/// Whether a word in backquotes means a file or folder. A part of one letter is of none: `calls/s`.
 fn is_path(word: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./*".contains(c);
     let begins = word.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '.' || c == '*');
-    let named =
-        word.contains('/') || EXTENSIONS.iter().any(|end| word.ends_with(end) && word.len() > end.len());
-    begins && named && word.chars().all(plain)
+    let has_parts = word.contains('/') && word.split('/').all(|part| part.len() != 1 || part == "*");
+    let is_named = EXTENSIONS.iter().any(|end| word.ends_with(end) && word.len() > end.len());
+    begins && (has_parts || is_named) && word.chars().all(plain)
 }
 
 fn exists(tree: &Tree, from: &str, name: &str) -> bool {
     let name = name.trim_end_matches('/');
-    if NOT_FILES.iter().any(|(known, _)| *known == name) {
-        return true;
-    }
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     if tree.has(name) || tree.has(&joined(folder, name)) {
         return true;
@@ -142,7 +138,7 @@ mod tests {
     #[test]
     fn other_words_are_left_alone() {
         assert_eq!(
-            found("`x / y` `1.5` `count(list)` `numeric(12, 2)` `--out DIR` `/=` `.rs` `a.b`"),
+            found("`x / y` `1.5` `count(list)` `numeric(12, 2)` `--out DIR` `/=` `.rs` `a.b` `calls/s`"),
             [""; 0]
         );
         assert_eq!(found("```text\n`gone.rs`\n```\n"), [""; 0]);

@@ -123,6 +123,11 @@ impl Writer<'_> {
     }
 
     fn literal(&mut self, kind: Kind) -> Term {
+        match kind {
+            Kind::Double if self.random.chance(1, 12) => return solid("random()"),
+            Kind::Date if self.random.chance(1, 12) => return solid("now()::date"),
+            _ => {}
+        }
         let number = self.random.below(10);
         solid(match kind {
             Kind::Boolean => ["true", "false"][self.random.index(2)].into(),

@@ -11,12 +11,13 @@
 //! | looks up or scans a table later, then inserts or deletes there | a phantom of its own | the lookup moves to now |
 //! | reads a row later, then deletes rows of the table | reading a tombstone | the read moves to now |
 //! | writes a value later, then deletes rows of the table | filling a tombstone | the value moves to now |
+//! | draws random numbers for a branch, range or list of both phases | drawing them twice | all moves to now |
 //!
 //! Each rule moves something in one direction only, so trying again ends.
 
 use super::later_slice::LaterSlice;
 use super::now_slice::{Choices, NowSlice};
-use super::outline::WriteSite;
+use super::outline::{Outline, WriteSite, draws_random, expressions};
 use crate::ir::{RowId, StepId, StepKind};
 use fabius_value::{ColumnId, ColumnMask, TableId};
 
@@ -45,11 +46,30 @@ pub(super) fn revise(
             }
             _ => {}
         }
+        // A scan is replayed, an assignment restored; other steps of both phases are evaluated twice.
+        let once = matches!(
+            now.outline.at(step).step.kind,
+            StepKind::ForScan { .. }
+                | StepKind::Assign { .. }
+                | StepKind::Insert { .. }
+                | StepKind::Update { .. }
+        );
+        if later.steps[at] && !once && draws(now.outline, step) {
+            revision.changed |= !revision.choices.everything;
+            revision.choices.everything = true;
+        }
     }
     for site in &now.outline.writes {
         revision.check_write(*site);
     }
     revision.changed.then_some(revision.choices)
+}
+
+/// Whether a step itself draws random numbers.
+fn draws(outline: &Outline<'_>, step: StepId) -> bool {
+    let mut draws = false;
+    expressions(outline.at(step).step, &mut |value| draws |= draws_random(value));
+    draws
 }
 
 struct Revision<'s, 'a, 'p> {

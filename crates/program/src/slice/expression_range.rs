@@ -39,9 +39,7 @@ impl Prover<'_> {
             ExpressionKind::Unary(operator, operand) => {
                 let interval = self.range(known, operand);
                 match operator {
-                    UnaryOperator::Negate if data_type.is_exact() => {
-                        self.fit(expression, interval.negated())
-                    }
+                    UnaryOperator::Negate if data_type.is_exact() => self.fit(expression, interval.negated()),
                     UnaryOperator::Negate | UnaryOperator::Not | UnaryOperator::IsNull => Interval::EVERY,
                 }
             }
@@ -192,9 +190,7 @@ impl Prover<'_> {
         ranges: &[Interval],
     ) -> Interval {
         match (function, ranges) {
-            (Function::Abs, [a]) if expression.ty.data_type.is_exact() => {
-                self.fit(expression, a.magnitude())
-            }
+            (Function::Abs, [a]) if expression.ty.data_type.is_exact() => self.fit(expression, a.magnitude()),
             (Function::Length, [a]) => *a,
             (Function::Lower | Function::Upper, [a]) => {
                 // Some characters become three, or three bytes longer ('ffi' ligature, dotted I).
@@ -457,9 +453,8 @@ fn opposite(operator: BinaryOperator) -> Option<BinaryOperator> {
 /// At least what every argument that cannot be null has; at most what any has.
 fn greatest(arguments: &[Expression], ranges: &[Interval]) -> Interval {
     let all = ranges.iter().fold(Interval::EMPTY, |all, range| all.hull(*range));
-    let certain = arguments.iter().zip(ranges).filter(|(argument, range)| {
-        !argument.ty.nullable && !range.is_empty()
-    });
+    let certain =
+        arguments.iter().zip(ranges).filter(|(argument, range)| !argument.ty.nullable && !range.is_empty());
     let low = certain.map(|(_, range)| range.low).fold(all.low, i128::max);
     if all.is_empty() { all } else { Interval::new(low, all.high) }
 }

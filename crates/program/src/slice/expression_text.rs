@@ -16,9 +16,8 @@ pub(crate) fn expression_text(program: &Program, expression: &Expression) -> Str
 
 fn text(program: &Program, expression: &Expression, around: u8) -> String {
     let name = |variable: VariableId| program.variables[usize::from(variable.0)].name.clone();
-    let list = |all: &[Expression]| {
-        all.iter().map(|one| text(program, one, 0)).collect::<Vec<_>>().join(", ")
-    };
+    let list =
+        |all: &[Expression]| all.iter().map(|one| text(program, one, 0)).collect::<Vec<_>>().join(", ");
     match &expression.kind {
         ExpressionKind::Constant(Value::Text(value)) => format!("'{}'", value.replace('\'', "''")),
         ExpressionKind::Constant(value) => value.to_string(),
@@ -41,7 +40,8 @@ fn text(program: &Program, expression: &Expression, around: u8) -> String {
         ExpressionKind::Case { arms, otherwise } => {
             let mut inside = String::new();
             for (condition, value) in arms {
-                inside += &format!("if {} then {} else ", text(program, condition, 0), text(program, value, 0));
+                inside +=
+                    &format!("if {} then {} else ", text(program, condition, 0), text(program, value, 0));
             }
             inside += &text(program, otherwise, 0);
             if around > 0 { format!("({inside})") } else { inside }

@@ -195,6 +195,7 @@ fn first_choices(outline: &Outline<'_>, shapes: &[DeltaShape], proofs: &Proofs) 
         writes: vec![ColumnMask::EMPTY; steps],
         steps: vec![false; steps],
         postponed: vec![ColumnMask::EMPTY; steps],
+        everything: false,
     };
     let unfit = shapes.iter().enumerate().filter(|(at, shape)| {
         proofs.operands[*at].1
@@ -269,12 +270,7 @@ fn column_phase(now: &NowSlice<'_, '_>, site: WriteSite) -> ColumnPhase {
 }
 
 /// The parts of a step's reason, joined by `; `.
-fn reason(
-    now: &NowSlice<'_, '_>,
-    later: &LaterSlice<'_, '_, '_>,
-    phases: &Phases,
-    step: StepId,
-) -> String {
+fn reason(now: &NowSlice<'_, '_>, later: &LaterSlice<'_, '_, '_>, phases: &Phases, step: StepId) -> String {
     let at = usize::from(step.0);
     let mut parts = Vec::new();
     parts.extend(now.reasons[at].as_ref().map(|reason| format!("now: {reason}")));

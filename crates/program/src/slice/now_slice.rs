@@ -14,7 +14,9 @@
 //! program may have written to it before, unless they are deltas, which reading folds.
 
 use super::delta::DeltaShape;
-use super::outline::{Outline, WriteSite, draws_random, expressions, scan_expressions, used_variables, variables};
+use super::outline::{
+    Outline, WriteSite, draws_random, expressions, scan_expressions, used_variables, variables,
+};
 use super::proof::Proofs;
 use crate::catalog::Catalog;
 use crate::ir::{Expression, RowId, StepId, StepKind, VariableId};
@@ -56,6 +58,8 @@ pub(super) struct Choices {
     pub steps: Vec<bool>,
     /// By step: columns that are not stored now although they could be.
     pub postponed: Vec<ColumnMask>,
+    /// Nothing is left for later.
+    pub everything: bool,
 }
 
 /// The slice under construction, and when it is done.
@@ -192,9 +196,14 @@ impl<'a, 'p> NowSlice<'a, 'p> {
                 self.need_read(step, column, Why::new("read before this call writes the column"));
             }
             for site in self.sites_of(step) {
-                if choices.writes[at].contains(site.column) {
+                if choices.everything && self.delta(site).is_none() {
+                    self.need_write(site, Why::new("a branch or list depends on random numbers"));
+                } else if choices.writes[at].contains(site.column) {
                     self.need_write(site, Why::new("the column is also written now"));
                 }
+            }
+            if choices.everything && matches!(self.outline.at(step).step.kind, StepKind::Return { .. }) {
+                self.need_step(step, Why::new("a branch or list depends on random numbers"));
             }
             if choices.steps[at] {
                 self.need_step(step, Why::new("looked up before this call adds or deletes rows"));
@@ -213,9 +222,8 @@ impl<'a, 'p> NowSlice<'a, 'p> {
     /// The columns a step writes.
     pub fn sites_of(&self, step: StepId) -> Vec<WriteSite> {
         let outline = self.outline;
-        let start = outline.writes.partition_point(|site| {
-            outline.at(site.step).position < outline.at(step).position
-        });
+        let start =
+            outline.writes.partition_point(|site| outline.at(site.step).position < outline.at(step).position);
         outline.writes[start..].iter().take_while(|site| site.step == step).copied().collect()
     }
 
@@ -334,7 +342,10 @@ impl<'a, 'p> NowSlice<'a, 'p> {
         }
         match &node.kind {
             StepKind::RequireRow { row } => {
-                self.need_row(*row, &Why::new(format!("key of {}, which must be there", self.table_name(*row))));
+                self.need_row(
+                    *row,
+                    &Why::new(format!("key of {}, which must be there", self.table_name(*row))),
+                );
             }
             StepKind::Update { row, .. } | StepKind::Delete { row } => {
                 self.need_row(*row, &Why::new(format!("key of a write to {}", self.table_name(*row))));

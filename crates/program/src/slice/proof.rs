@@ -22,9 +22,7 @@ use super::interval::Interval;
 use super::knowledge::{Cell, Cells, Knowledge, MOST_ROWS};
 use super::outline::{Outline, expressions};
 use crate::catalog::Catalog;
-use crate::ir::{
-    Expression, ExpressionKind, RowId, Scan, Step, StepId, StepKind, Type, VariableId,
-};
+use crate::ir::{Expression, ExpressionKind, RowId, Scan, Step, StepId, StepKind, Type, VariableId};
 use fabius_value::{ColumnId, DataType, TableId, limit};
 
 /// Rounds of a loop before a cell that keeps changing is given up.
@@ -332,7 +330,14 @@ impl<'p> Prover<'p> {
         self.proofs.operands[shape] = (interval, fails);
     }
 
-    fn run_scan(&mut self, known: &mut Knowledge, step: &'p Step, row: RowId, scan: &'p Scan, body: &'p [Step]) {
+    fn run_scan(
+        &mut self,
+        known: &mut Knowledge,
+        step: &'p Step,
+        row: RowId,
+        scan: &'p Scan,
+        body: &'p [Step],
+    ) {
         let bounds = scan.equal.iter().chain(scan.lower.iter().chain(&scan.upper).map(|bound| &bound.value));
         self.evaluate_key(known, bounds);
         let mut turns = self.most_rows(known, row, scan);
@@ -579,7 +584,12 @@ impl<'p> Prover<'p> {
 }
 
 /// The variable in a value that holds the very column the value is stored to.
-fn column_source(outline: &Outline<'_>, step: StepId, column: ColumnId, value: &Expression) -> Option<VariableId> {
+fn column_source(
+    outline: &Outline<'_>,
+    step: StepId,
+    column: ColumnId,
+    value: &Expression,
+) -> Option<VariableId> {
     let StepKind::Update { row, .. } = outline.at(step).step.kind else { return None };
     let mut source = None;
     super::outline::variables(value, &mut |variable| {

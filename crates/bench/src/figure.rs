@@ -1,0 +1,207 @@
+//! The papers' figures: what one is, and what making one needs.
+
+use crate::chart::{self, Chart};
+use crate::claim::Claim;
+use crate::closed_loop::{self, Limit, Plan};
+use crate::figures::{lazy_3, lazy_4, lazy_5, lazy_6, lazy_7, lazy_8};
+use crate::interrupt::Interrupt;
+use crate::machine;
+use crate::measured::Measured;
+use crate::open_loop::{self, Offered, Open};
+use crate::settings::Settings;
+use crate::table::Table;
+use crate::target::{Target, TargetOptions};
+use crate::workload::WorkloadKind;
+use fabius::{Durability, EngineKind, Result};
+use fabius_value::{Error, SqlState};
+use serde_json::{Value as Json, json};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Every figure; a new one is one file and one line here.
+pub const FIGURES: &[FigureKind] =
+    &[lazy_3::KIND, lazy_4::KIND, lazy_5::KIND, lazy_6::KIND, lazy_7::KIND, lazy_8::KIND];
+
+/// A figure as `fabius bench list` shows it.
+#[derive(Clone, Copy)]
+pub struct FigureKind {
+    /// Its name, by paper and number.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Makes it.
+    pub make: fn(&mut Laboratory<'_>) -> Result<Figure>,
+}
+
+impl FigureKind {
+    /// The figure of a name.
+    ///
+    /// # Errors
+    /// `22023` if there is none; the hint names those there are.
+    pub fn find(id: &str) -> Result<&'static FigureKind> {
+        FIGURES.iter().find(|kind| kind.id == id).ok_or_else(|| {
+            let ids: Vec<&str> = FIGURES.iter().map(|kind| kind.id).collect();
+            Error::new(SqlState::INVALID_PARAMETER, format!("there is no figure {id:?}"))
+                .with_hint(format!("figures are {}", ids.join(", ")))
+        })
+    }
+}
+
+/// A figure that was made.
+#[derive(Default)]
+pub struct Figure {
+    /// Numbers, each table under a line that says what they are.
+    pub tables: Vec<(String, Table)>,
+    /// Drawings.
+    pub charts: Vec<Chart>,
+    /// What the paper says.
+    pub claims: Vec<Claim>,
+    /// What differs from the paper's setting, and points that could not be run.
+    pub notes: Vec<String>,
+}
+
+/// Where figures are made: threads, time, a place for databases.
+pub struct Laboratory<'l> {
+    /// Whether everything is to be done within a minute.
+    pub is_quick: bool,
+    /// Threads of every run.
+    pub threads: usize,
+    /// Where databases are made.
+    pub parent: Option<PathBuf>,
+    /// Raised if the user wants to stop.
+    pub interrupt: Interrupt,
+    /// Told what is going on.
+    pub say: &'l mut dyn FnMut(String),
+}
+
+impl Laboratory<'_> {
+    /// One thing in a hurry, another in full.
+    pub fn choose<T>(&self, quick: T, full: T) -> T {
+        if self.is_quick { quick } else { full }
+    }
+
+    /// A database with the workload's rows. Figures compare engines, not disks: the log is written
+    /// but not synced, as in the papers.
+    ///
+    /// # Errors
+    /// As [`Target::load`]; `57014` if the user wants to stop.
+    pub fn target(&mut self, engine: EngineKind, kind: &WorkloadKind, settings: &Settings) -> Result<Target> {
+        self.go_on()?;
+        (self.say)(format!("{} on {engine}: loading", kind.name));
+        let options = TargetOptions { engine, durability: Durability::None, parent: self.parent.clone() };
+        Target::load(&options, &*(kind.build)(settings), settings)
+    }
+
+    /// Runs the workload on a target for some time.
+    ///
+    /// # Errors
+    /// As [`closed_loop::run`]; `57014` if the user wants to stop.
+    pub fn measure(
+        &mut self,
+        target: &Target,
+        kind: &WorkloadKind,
+        settings: &Settings,
+        seconds: f64,
+        what: &str,
+    ) -> Result<Measured> {
+        self.go_on()?;
+        (self.say)(format!("{what} on {}", target.engine));
+        let plan = Plan { threads: self.threads, limit: Limit::Time(Duration::from_secs_f64(seconds)) };
+        let workload = (kind.build)(settings);
+        let measured = closed_loop::run(target, &*workload, settings, plan, &self.interrupt, &mut |_| {})?;
+        self.go_on()?;
+        Ok(measured)
+    }
+
+    /// Runs the workload on a target at a given load.
+    ///
+    /// # Errors
+    /// As [`open_loop::run`]; `57014` if the user wants to stop.
+    pub fn offer(
+        &mut self,
+        target: &Target,
+        kind: &WorkloadKind,
+        settings: &Settings,
+        offered: &Offered,
+        what: &str,
+    ) -> Result<Open> {
+        self.go_on()?;
+        (self.say)(format!("{what} on {}", target.engine));
+        let workload = (kind.build)(settings);
+        let open = open_loop::run(target, &*workload, settings, offered, self.threads, &self.interrupt)?;
+        self.go_on()?;
+        Ok(open)
+    }
+
+    /// Checks a target's rows and lets go of it.
+    ///
+    /// # Errors
+    /// `XX000` if the check fails: then the figure means nothing.
+    pub fn finish(&mut self, target: Target, kind: &WorkloadKind, settings: &Settings) -> Result<()> {
+        (self.say)(format!("{} on {}: checking", kind.name, target.engine));
+        let verdict = (kind.build)(settings).check(&target)?;
+        let engine = target.engine;
+        target.database.close()?;
+        verdict.map(drop).map_err(|why| {
+            Error::new(SqlState(*b"XX000"), format!("{} on {engine}: the check failed", kind.name)).with_detail(why)
+        })
+    }
+
+    fn go_on(&self) -> Result<()> {
+        if self.interrupt.is_raised() {
+            return Err(Error::new(SqlState::CANCELED, "interrupted")
+                .with_detail("a figure with points missing is not written"));
+        }
+        Ok(())
+    }
+}
+
+/// Makes a figure; writes `ID.svg` and `ID.json` into `out` if given. Gives the text for people.
+///
+/// # Errors
+/// What stopped a run; if `out` cannot be written.
+pub fn make(kind: &FigureKind, laboratory: &mut Laboratory<'_>, out: Option<&Path>) -> Result<String> {
+    let began = Instant::now();
+    let mut figure = (kind.make)(laboratory)?;
+    figure.notes.insert(0, format!("{} threads in all; {}", laboratory.threads, machine::summary()));
+    if laboratory.is_quick {
+        figure.notes.push("--quick: fewer and shorter points; run it without for numbers to quote".to_string());
+    }
+    let mut text = format!("{}  {}\n", kind.id, kind.title);
+    for (title, table) in &figure.tables {
+        text += &format!("\n{title}\n{table}");
+    }
+    text += "\nclaims of the paper\n";
+    figure.claims.iter().for_each(|claim| text += &claim.text());
+    text += "\nnotes\n";
+    figure.notes.iter().for_each(|note| text += &format!("  {note}\n"));
+    if let Some(out) = out {
+        let svg = chart::svg(&figure.charts)?;
+        write(out, &format!("{}.svg", kind.id), &svg)?;
+        write(out, &format!("{}.json", kind.id), &format!("{:#}\n", json_of(kind, &figure, laboratory)))?;
+        text += &format!("  drawn in {}, data in {}\n", out.join(format!("{}.svg", kind.id)).display(), out.join(format!("{}.json", kind.id)).display());
+    }
+    text += &format!("  made in {:.0} s\n", began.elapsed().as_secs_f64());
+    Ok(text)
+}
+
+fn json_of(kind: &FigureKind, figure: &Figure, laboratory: &Laboratory<'_>) -> Json {
+    json!({
+        "id": kind.id,
+        "title": kind.title,
+        "quick": laboratory.is_quick,
+        "threads": laboratory.threads,
+        "machine": machine::summary(),
+        "claims": figure.claims.iter().map(Claim::json).collect::<Vec<_>>(),
+        "charts": figure.charts.iter().map(Chart::json).collect::<Vec<_>>(),
+        "notes": figure.notes,
+    })
+}
+
+fn write(out: &Path, name: &str, text: &str) -> Result<()> {
+    std::fs::create_dir_all(out).and_then(|()| std::fs::write(out.join(name), text)).map_err(|error| {
+        Error::new(SqlState::IO_ERROR, format!("{name} cannot be written"))
+            .with_detail(format!("{}: {error}", out.display()))
+            .with_hint("name a directory in which this user may write with --out")
+    })
+}

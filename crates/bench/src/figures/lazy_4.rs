@@ -1,0 +1,102 @@
+//! `lazy-4`: how long an external read takes (lazy evaluation, figure 4).
+
+use crate::chart::{Axis, Chart, cumulative};
+use crate::claim::Claim;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::recorder::Latencies;
+use crate::table::{Table, time};
+use crate::workloads::rmw10::KIND as WORKLOAD;
+use fabius::{EngineKind, Result};
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind =
+    FigureKind { id: "lazy-4", title: "latency of external reads, 1 in 1000, by chain bound", make };
+
+const BOUNDS: [u64; 3] = [10, 100, 1000];
+const DISTRIBUTIONS: [&str; 2] = ["normal", "uniform"];
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let records = laboratory.choose(200_000u64, 1_000_000);
+    let seconds = laboratory.choose(3.0, 20.0);
+    let base = WORKLOAD.defaults().with(&[
+        ("records", &records),
+        ("reads", &0.001),
+        ("batch", &64),
+        ("memory_mb", &4096),
+    ]);
+    let mut lines: Vec<(String, Latencies)> = Vec::new();
+    let mut read = |laboratory: &mut Laboratory<'_>, engine, bounds: &[u64]| -> Result<()> {
+        let target = laboratory.target(engine, &WORKLOAD, &base)?;
+        for distribution in DISTRIBUTIONS {
+            for bound in bounds {
+                let settings = base.with(&[("distribution", &distribution), ("chain_bound", bound)]);
+                let name = match engine {
+                    EngineKind::Lazy => format!("lazy {bound}, {distribution}"),
+                    EngineKind::TwoPhaseLocking => format!("eager, {distribution}"),
+                };
+                let measured = laboratory.measure(&target, &WORKLOAD, &settings, seconds, &name)?;
+                lines.push((name, measured.seen.of_kind("read_one").1.clone()));
+            }
+        }
+        laboratory.finish(target, &WORKLOAD, &base)
+    };
+    read(laboratory, EngineKind::TwoPhaseLocking, &[1])?;
+    read(laboratory, EngineKind::Lazy, &BOUNDS)?;
+
+    let mut table = Table::new(["series", "reads", "p10", "p50", "p90", "p99", "mean"]);
+    for (name, latencies) in &lines {
+        let quantile = |q| time(latencies.value_at_quantile(q));
+        let mean = time(latencies.mean() as u64);
+        let cells = [quantile(0.1), quantile(0.5), quantile(0.9), quantile(0.99), mean];
+        table.row([name.clone(), latencies.len().to_string()].into_iter().chain(cells));
+    }
+    let chart = |distribution: &str| Chart {
+        title: format!("external reads, {distribution}"),
+        x: Axis::log("latency, µs"),
+        y: Axis::linear("share of reads"),
+        series: lines
+            .iter()
+            .filter(|(name, _)| name.ends_with(distribution))
+            .map(|(name, latencies)| cumulative(name.clone(), latencies))
+            .collect(),
+    };
+    Ok(Figure {
+        tables: vec![("latency of reads, from the start of their execution".to_string(), table)],
+        charts: DISTRIBUTIONS.map(chart).to_vec(),
+        claims: claims(&lines),
+        notes: vec![format!("{records} records of 1024 bytes; reads run on the client threads")],
+    })
+}
+
+fn claims(lines: &[(String, Latencies)]) -> Vec<Claim> {
+    let mean = |name: &str| {
+        lines.iter().find(|(of, _)| of == name).map_or(0.0, |(_, latencies)| latencies.mean())
+    };
+    let lazy = |bound: u64, distribution: &str| mean(&format!("lazy {bound}, {distribution}"));
+    let shown = |values: &[f64]| values.iter().map(|&ns| time(ns as u64)).collect::<Vec<_>>().join(", ");
+    let mut claims = Vec::new();
+    for distribution in DISTRIBUTIONS {
+        let eager = mean(&format!("eager, {distribution}"));
+        let means = BOUNDS.map(|bound| lazy(bound, distribution));
+        claims.push(Claim::new(
+            &format!("{distribution}: eager is always fastest"),
+            means.iter().all(|&mean| eager < mean),
+            format!("mean: eager {}, lazy at bounds 10, 100, 1000: {}", time(eager as u64), shown(&means)),
+            "a read under 2PL waits for locks of calls in progress, which costs more here than the chain does",
+        ));
+        claims.push(Claim::new(
+            &format!("{distribution}: lower bounds are better"),
+            means.windows(2).all(|pair| pair[0] < pair[1] * 1.1),
+            format!("mean at bounds 10, 100, 1000: {}", shown(&means)),
+            "the reads themselves end chains before the higher bound is reached",
+        ));
+    }
+    let pairs = BOUNDS.map(|bound| (lazy(bound, "normal"), lazy(bound, "uniform")));
+    claims.push(Claim::new(
+        "normal is better than uniform",
+        pairs.iter().all(|(normal, uniform)| normal < uniform),
+        pairs.map(|(normal, uniform)| format!("{} and {}", time(normal as u64), time(uniform as u64))).join("; "),
+        "chains of clustered calls are longer, and on two cores their length counts for more than their locality",
+    ));
+    claims
+}

@@ -1,0 +1,150 @@
+//! `lazy-6`: blind writes make earlier work pointless (lazy evaluation, figure 6).
+
+use crate::chart::{Axis, Chart, Series, cumulative};
+use crate::claim::Claim;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::measured::Measured;
+use crate::recorder::Latencies;
+use crate::settings::Settings;
+use crate::table::{Table, grouped, time};
+use crate::workloads::cart::KIND as WORKLOAD;
+use fabius::{EngineKind, Result};
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind =
+    FigureKind { id: "lazy-6", title: "throughput against share of blind writes; check-out latency", make };
+
+const SHARES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
+
+/// One engine's part of the figure.
+struct Half {
+    throughput: Vec<f64>,
+    skipped: Vec<u64>,
+    /// By share of blind writes: latencies of purchases and of clearings.
+    check_outs: Vec<(f64, Latencies, Latencies)>,
+}
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let base = WORKLOAD.defaults();
+    let eager = half(laboratory, EngineKind::TwoPhaseLocking, &base, &[0.5])?;
+    let lazy = half(laboratory, EngineKind::Lazy, &base, &[0.25, 0.5])?;
+
+    let mut table = Table::new(["blind share", "lazy", "never needed", "eager"]);
+    for (at, share) in SHARES.iter().enumerate() {
+        table.row([
+            format!("{:.0} %", share * 100.0),
+            grouped(lazy.throughput[at]),
+            grouped(lazy.skipped[at] as f64),
+            grouped(eager.throughput[at]),
+        ]);
+    }
+    let mut latencies = Table::new(["check-outs", "buy p50", "buy p99", "clear p50", "clear p99"]);
+    let mut series = Vec::new();
+    for (engine, half) in [("lazy", &lazy), ("eager", &eager)] {
+        for (share, buy, clear) in &half.check_outs {
+            let name = format!("{engine}, {:.0} % blind", share * 100.0);
+            let cells = [(buy, 0.5), (buy, 0.99), (clear, 0.5), (clear, 0.99)];
+            let cells = cells.map(|(of, quantile)| time(of.value_at_quantile(quantile)));
+            latencies.row(std::iter::once(name.clone()).chain(cells));
+            series.push(cumulative(name, &both(buy, clear)));
+        }
+    }
+    let line = |name: &str, values: &[f64]| Series {
+        name: name.to_string(),
+        points: SHARES.iter().map(|share| share * 100.0).zip(values.iter().copied()).collect(),
+    };
+    Ok(Figure {
+        tables: vec![
+            ("throughput, calls/s".to_string(), table),
+            ("latency of check-outs, evaluated at once, calls made one at a time".to_string(), latencies),
+        ],
+        charts: vec![
+            Chart {
+                title: "throughput".to_string(),
+                x: Axis::linear("% of check-outs that are blind writes"),
+                y: Axis::linear("calls/s"),
+                series: vec![line("lazy", &lazy.throughput), line("eager 2PL", &eager.throughput)],
+            },
+            Chart {
+                title: "check-out latency".to_string(),
+                x: Axis::log("latency, µs"),
+                y: Axis::linear("share of check-outs"),
+                series,
+            },
+        ],
+        claims: claims(&lazy, &eager),
+        notes: vec!["20,000 carts in turn, 100,000 items; a purchase waits for its price".to_string()],
+    })
+}
+
+fn half(laboratory: &mut Laboratory<'_>, engine: EngineKind, base: &Settings, shares: &[f64]) -> Result<Half> {
+    let seconds = laboratory.choose(1.5, 10.0);
+    let mut half = Half { throughput: Vec::new(), skipped: Vec::new(), check_outs: Vec::new() };
+    // Sessions begin anew with every run, with empty carts: each run has a database of its own.
+    let run = |laboratory: &mut Laboratory<'_>, settings: &Settings, what: &str| -> Result<Measured> {
+        let target = laboratory.target(engine, &WORKLOAD, settings)?;
+        let measured = laboratory.measure(&target, &WORKLOAD, settings, seconds, what)?;
+        laboratory.finish(target, &WORKLOAD, settings)?;
+        Ok(measured)
+    };
+    for share in SHARES {
+        let settings = base.with(&[("blind", &share)]);
+        let measured = run(laboratory, &settings, &format!("{:.0} % blind", share * 100.0))?;
+        half.throughput.push(measured.throughput_tps());
+        half.skipped.push(measured.counts.skipped);
+    }
+    for &share in shares {
+        // Fewer carts, so that many of them come to their check-out in the time there is.
+        let settings = base.with(&[("blind", &share), ("batch", &1), ("clients", &200)]);
+        let measured = run(laboratory, &settings, &format!("check-outs, {:.0} % blind", share * 100.0))?;
+        let (buy, clear) = (measured.seen.of_kind("buy").1.clone(), measured.seen.of_kind("clear").0.clone());
+        half.check_outs.push((share, buy, clear));
+    }
+    Ok(half)
+}
+
+fn both(buy: &Latencies, clear: &Latencies) -> Latencies {
+    let mut all = buy.clone();
+    all.add(clear).expect("histograms of equal bounds");
+    all
+}
+
+fn claims(lazy: &Half, eager: &Half) -> Vec<Claim> {
+    let ends = |values: &[f64]| values[values.len() - 1] / values[0];
+    let spread = eager.throughput.iter().copied().fold(f64::MIN, f64::max)
+        / eager.throughput.iter().copied().fold(f64::MAX, f64::min);
+    let mut claims = vec![
+        Claim::new(
+            "lazy throughput grows with the share of blind writes",
+            ends(&lazy.throughput) >= 1.5 && lazy.throughput.windows(2).all(|pair| pair[1] > pair[0] * 0.95),
+            format!("at 100 % blind writes {:.2} times that at 0 %", ends(&lazy.throughput)),
+            "the now-phase, which every call needs, takes most of the time; what is skipped is too little",
+        ),
+        Claim::new(
+            "eager throughput is flat",
+            spread <= 1.3,
+            format!("the highest is {spread:.2} times the lowest"),
+            "a purchase updates 20 inventory records and a clearing none, which eager notices too",
+        ),
+    ];
+    for (share, buy, clear) in &lazy.check_outs {
+        // Halfway (on a logarithmic axis) between the two modes.
+        let (fast, slow) = (clear.value_at_quantile(0.5), buy.value_at_quantile(0.5));
+        let border = ((fast as f64) * (slow as f64)).sqrt() as u64;
+        let all = both(buy, clear);
+        let below = all.count_between(0, border) as f64 / all.len().max(1) as f64;
+        claims.push(Claim::new(
+            &format!("lazy check-outs are bimodal; the fast share is the blind share, {:.0} %", share * 100.0),
+            slow > fast * 3 && (below - share).abs() < 0.05,
+            format!(
+                "clearing {} and buying {} at p50; {:.1} % are faster than {}",
+                time(fast),
+                time(slow),
+                below * 100.0,
+                time(border)
+            ),
+            "the two kinds of check-outs overlap",
+        ));
+    }
+    claims
+}

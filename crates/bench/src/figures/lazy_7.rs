@@ -1,0 +1,123 @@
+//! `lazy-7`: latency of New-Order and Stock-Level (lazy evaluation, figure 7).
+
+use crate::chart::{Axis, Chart, cumulative};
+use crate::claim::Claim;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::open_loop::Arrivals;
+use crate::recorder::Latencies;
+use crate::table::{Table, grouped, time};
+use crate::workloads::tpcc::KIND as WORKLOAD;
+use fabius::{EngineKind, Result};
+use std::time::Duration;
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind =
+    FigureKind { id: "lazy-7", title: "latency of New-Order and Stock-Level, lazy and eager", make };
+
+/// The load, as a part of what eager can do at most: busy, but not beyond it.
+const LOAD: f64 = 0.9;
+
+/// One line of the figure.
+struct Line {
+    name: String,
+    engine: EngineKind,
+    warehouses: u64,
+    load_tps: f64,
+    new_order: Latencies,
+    stock_level: Latencies,
+}
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let warehouses = [1, laboratory.choose(4u64, 20)];
+    let seconds = laboratory.choose(4, 30);
+    let mut lines = Vec::new();
+    for count in warehouses {
+        let settings = WORKLOAD.defaults().with(&[("warehouses", &count)]);
+        let mut load_tps = 0.0;
+        for engine in [EngineKind::TwoPhaseLocking, EngineKind::Lazy] {
+            let target = laboratory.target(engine, &WORKLOAD, &settings)?;
+            if engine == EngineKind::TwoPhaseLocking {
+                let probe = laboratory.choose(1.5, 5.0);
+                let what = format!("what eager can do with {count} warehouses");
+                load_tps = LOAD * laboratory.measure(&target, &WORKLOAD, &settings, probe, &what)?.throughput_tps();
+            }
+            let offered = Arrivals::steady(load_tps).over(Duration::from_secs(seconds));
+            let what = format!("{count} warehouses at {} calls/s", grouped(load_tps));
+            let seen = laboratory.offer(&target, &WORKLOAD, &settings, &offered, &what)?.measured.seen;
+            laboratory.finish(target, &WORKLOAD, &settings)?;
+            let word = if engine == EngineKind::Lazy { "lazy" } else { "eager" };
+            lines.push(Line {
+                name: format!("{word}, {count} warehouse{}", if count == 1 { "" } else { "s" }),
+                engine,
+                warehouses: count,
+                load_tps,
+                new_order: seen.of_kind("new-order").0.clone(),
+                stock_level: seen.of_kind("stock-level").1.clone(),
+            });
+        }
+    }
+
+    let mut table = Table::new(["", "load, calls/s", "New-Order p50", "p90", "p99", "Stock-Level p50", "p90", "p99"]);
+    for line in &lines {
+        let cells = [&line.new_order, &line.stock_level]
+            .into_iter()
+            .flat_map(|of| [0.5, 0.9, 0.99].map(|quantile| time(of.value_at_quantile(quantile))));
+        table.row([line.name.clone(), grouped(line.load_tps)].into_iter().chain(cells));
+    }
+    let chart = |title: &str, of: &dyn Fn(&Line) -> &Latencies| Chart {
+        title: title.to_string(),
+        x: Axis::log("latency, µs"),
+        y: Axis::linear("share of calls"),
+        series: lines.iter().map(|line| cumulative(line.name.clone(), of(line))).collect(),
+    };
+    Ok(Figure {
+        charts: vec![
+            chart("New-Order: until the outcome is known", &|line| &line.new_order),
+            chart("Stock-Level: until the answer is there", &|line| &line.stock_level),
+        ],
+        tables: vec![("latency from when a call was due".to_string(), table)],
+        claims: claims(&lines),
+        notes: vec![
+            format!(
+                "full mix; calls come at random times, at {:.0} % of what eager does at most with as many warehouses",
+                LOAD * 100.0
+            ),
+            "one thread makes the calls and runs lazy's now-phases, the others do the rest".to_string(),
+            format!("the paper has 1 and 20 warehouses, here {} and {}", warehouses[0], warehouses[1]),
+        ],
+    })
+}
+
+fn claims(lines: &[Line]) -> Vec<Claim> {
+    let find = |engine, one: bool| {
+        lines.iter().find(|line| line.engine == engine && (line.warehouses == 1) == one).expect("all four lines")
+    };
+    let (lazy_one, lazy_many) = (find(EngineKind::Lazy, true), find(EngineKind::Lazy, false));
+    let (eager_one, eager_many) = (find(EngineKind::TwoPhaseLocking, true), find(EngineKind::TwoPhaseLocking, false));
+    let median = |latencies: &Latencies| latencies.value_at_quantile(0.5).max(1) as f64;
+    let times = |eager: &Line, lazy: &Line| median(&eager.new_order) / median(&lazy.new_order);
+    let (one, many) = (times(eager_one, lazy_one), times(eager_many, lazy_many));
+    let apart = median(&lazy_many.new_order) / median(&lazy_one.new_order);
+    let stock = median(&lazy_one.stock_level) / median(&eager_one.stock_level);
+    let stock_many = median(&lazy_many.stock_level) / median(&eager_many.stock_level);
+    vec![
+        Claim::new(
+            "New-Order: lazy is at least 10 times lower than eager",
+            one >= 10.0 && many >= 10.0,
+            format!("at p50 {one:.1} times lower with 1 warehouse, {many:.1} times with {}", lazy_many.warehouses),
+            "with two threads few calls wait in lock queues; what is left is the difference in work before the outcome",
+        ),
+        Claim::new(
+            "New-Order: lazy does not depend on the number of warehouses",
+            (0.5..=2.0).contains(&apart),
+            format!("p50 with {} warehouses is {apart:.2} times that with 1", lazy_many.warehouses),
+            "more warehouses are more rows, of which fewer are in the cache when a now-phase looks them up",
+        ),
+        Claim::new(
+            "Stock-Level: lazy and eager are comparable",
+            (0.33..=3.0).contains(&stock) && (0.33..=3.0).contains(&stock_many),
+            format!("lazy's p50 is {stock:.2} times eager's with 1 warehouse, {stock_many:.2} times with {}", lazy_many.warehouses),
+            "an answer waits for what it needs to be substantiated (lazy), or in the queue behind other calls (eager)",
+        ),
+    ]
+}
