@@ -1,4 +1,4 @@
-//! The front door for development: `cargo xtask tidy | test | bench | figures`.
+//! The front door for development: `cargo xtask tidy | test | sim | bench | figures`.
 //!
 //! Every command is a sequence of ordinary cargo commands, printed before they run, so that each can
 //! be repeated alone. This crate uses none of the crates it checks: a broken crate cannot break it.
@@ -33,6 +33,12 @@ enum Command {
         #[arg(long)]
         long: bool,
     },
+    /// Run one seed of the differential simulation: random programs on every engine and on the oracle
+    Sim {
+        /// The seed that a failure has named
+        #[arg(long, value_name = "N")]
+        seed: u64,
+    },
     /// Run `fabius bench` from a release build
     Bench {
         /// Passed on; `list` shows what there is
@@ -60,6 +66,7 @@ fn main() -> ExitCode {
             tidy::run(extent, Missing::Fails)
         }
         Command::Test { long } => test::run(long),
+        Command::Sim { seed } => test::simulate(seed),
         Command::Bench { arguments } => measure::bench(&arguments),
         Command::Figures { ids, quick, out } => measure::figures(&ids, quick, &out),
     };

@@ -3,10 +3,11 @@
 use crate::cargo;
 use crate::tidy::{self, Extent, Missing};
 
-/// Settings of the long campaigns; tests read them.
+/// Settings of the long campaigns, which their tests read; without them, tests take their short form.
 const LONG: &[(&str, &str)] = &[
-    ("FABIUS_LONG", "1"),       // every campaign: its long form
-    ("FABIUS_SEEDS", "100000"), // random programs in `crates/program/tests/agreement.rs`
+    ("FABIUS_SEEDS", "100000"),   // random programs: crates/program/tests/agreement.rs
+    ("FABIUS_KILLS", "2000"),     // killed processes: crates/database/tests/crash.rs
+    ("FABIUS_CALLS", "10000000"), // promised calls: crates/engine-lazy/tests/memory.rs
 ];
 
 /// Tidy, then all tests of the workspace; whether everything held. Ends with what cargo prints.
@@ -16,11 +17,23 @@ const LONG: &[(&str, &str)] = &[
 pub fn run(long: bool) -> bool {
     let is_tidy = tidy::run(Extent::Everything, Missing::IsSkipped);
     let passed = match long {
-        false => cargo::run(&["test", "--workspace"], &[]),
-        true => cargo::run(&["test", "--workspace", "--release"], LONG),
+        false => cargo::run(&["test", "--workspace", "--no-fail-fast"], &[]),
+        true => cargo::run(&["test", "--workspace", "--no-fail-fast", "--release"], LONG),
     };
     if passed && !is_tidy {
         eprintln!("\nthe tests passed, but tidy has findings: see above, or run cargo xtask tidy");
     }
     passed && is_tidy
+}
+
+/// Engines with a differential test.
+const SIMULATED: &[&str] = &["fabius-engine-lazy", "fabius-engine-2pl"];
+
+/// Runs one seed of `crates/engine/src/differential.rs` on every engine; whether all agreed with the
+/// oracle.
+pub fn simulate(seed: u64) -> bool {
+    let mut arguments = vec!["test", "--release", "--no-fail-fast", "--test", "differential"];
+    arguments.extend(SIMULATED.iter().flat_map(|package| ["--package", package]));
+    arguments.extend(["--", "--nocapture"]);
+    cargo::run(&arguments, &[("FABIUS_SEED", &seed.to_string())])
 }

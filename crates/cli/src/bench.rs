@@ -1,8 +1,10 @@
 //! `fabius bench list | run | figure`.
 
+use crate::message::out;
 use crate::progress::Line;
 use clap::{Args, Subcommand};
 use fabius::{Durability, EngineKind, Error, Result, SqlState};
+use fabius_bench::figure::{self, FIGURES, FigureKind, Laboratory};
 use fabius_bench::interrupt::Interrupt;
 use fabius_bench::run::{self, RunOptions, Stage};
 use fabius_bench::table::grouped;
@@ -19,6 +21,31 @@ pub enum Command {
     List,
     /// Run a workload on one engine after another
     Run(Run),
+    /// Reproduce a figure of a paper: a table, the paper's claims and what was measured
+    Figure(Figure),
+}
+
+/// `fabius bench figure ...`
+#[derive(Args)]
+#[command(after_help = "Examples:
+  fabius bench figure lazy-6 --quick
+  fabius bench figure lazy-8 --out figures      writes figures/lazy-8.svg and figures/lazy-8.json
+")]
+pub struct Figure {
+    /// The figure; see `fabius bench list`
+    id: String,
+    /// Fewer and shorter points: done within a minute
+    #[arg(long)]
+    quick: bool,
+    /// Where to write ID.svg and ID.json
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Threads in all [default: the cores there are]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Where to make the databases [default: the system's place for temporary files]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
 }
 
 /// `fabius bench run ...`
@@ -65,24 +92,45 @@ pub fn run(command: Command, interrupt: &Interrupt) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Run(arguments) => run_workload(&arguments, interrupt),
+        Command::Figure(arguments) => make_figure(&arguments, interrupt),
     }
+}
+
+fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
+    let kind = FigureKind::find(&arguments.id)?;
+    let line = Line::new();
+    let mut laboratory = Laboratory {
+        is_quick: arguments.quick,
+        threads: threads(arguments.threads)?,
+        parent: arguments.dir.clone(),
+        interrupt: interrupt.clone(),
+        say: &mut |text| line.say(format!("{}: {text}", kind.id)),
+    };
+    let text = figure::make(kind, &mut laboratory, arguments.out.as_deref());
+    line.clear();
+    out(&text?);
+    Ok(ExitCode::SUCCESS)
 }
 
 fn list() {
-    println!("workloads (fabius bench run WORKLOAD --set key=value):");
+    let mut text = "workloads (fabius bench run WORKLOAD --set key=value):\n".to_string();
     for kind in WORKLOADS {
-        println!("\n  {}  {}", kind.name, kind.summary);
-        settings_lines(kind.settings);
+        text += &format!("\n  {}  {}\n{}", kind.name, kind.summary, settings_lines(kind.settings));
     }
-    println!("\n  every workload");
-    settings_lines(settings::COMMON);
+    text += &format!("\n  every workload\n{}", settings_lines(settings::COMMON));
+    text += "\nfigures (fabius bench figure ID):\n\n";
+    for kind in FIGURES {
+        text += &format!("  {}  {}\n", kind.id, kind.title);
+    }
+    out(&text);
 }
 
-fn settings_lines(list: &[settings::Setting]) {
-    for setting in list {
+fn settings_lines(list: &[settings::Setting]) -> String {
+    let line = |setting: &settings::Setting| {
         let assignment = format!("{}={}", setting.name, setting.default);
-        println!("    {assignment:<24} {} ({})", setting.help, setting.domain.allowed());
-    }
+        format!("    {assignment:<24} {} ({})\n", setting.help, setting.domain.allowed())
+    };
+    list.iter().map(line).collect()
 }
 
 /// A number of threads from the command line.
@@ -117,16 +165,13 @@ fn run_workload(arguments: &Run, interrupt: &Interrupt) -> Result<ExitCode> {
     let reports = run::run(&options, interrupt, &mut |stage| line.say(describe(&stage)))?;
     line.clear();
     if arguments.json {
-        reports.iter().for_each(|report| println!("{}", report.json()));
+        reports.iter().for_each(|report| out(&format!("{}\n", report.json())));
     } else {
-        println!(
-            "{} on {} threads, {} for each engine, durability {}\n",
-            kind.name,
-            options.threads,
-            format_args!("{} s", arguments.seconds),
-            durability
+        let head = format!(
+            "{} on {} threads, calls made for {} s on each engine, durability {durability}",
+            kind.name, options.threads, arguments.seconds
         );
-        print!("{}", run::table(&reports));
+        out(&format!("{head}\n\n{}", run::table(&reports)));
     }
     let is_sound = reports.iter().all(run::Report::is_sound);
     Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })

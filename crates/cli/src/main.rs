@@ -4,10 +4,15 @@
 //! `fabius_bench`'s. Exit codes: 0 fine, 1 error, 2 wrong usage.
 
 mod bench;
+mod demo;
+mod explain;
+mod flash_sale;
+mod log;
 mod message;
 mod progress;
 
 use clap::{Parser, Subcommand};
+use fabius::SqlState;
 use fabius_bench::interrupt::Interrupt;
 use std::process::ExitCode;
 
@@ -21,6 +26,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
   fabius demo                                      see what it does, in half a minute
   fabius bench run tpcc --engine lazy,2pl          measure TPC-C on two engines
   fabius bench figure lazy-6 --quick --out out     reproduce a figure of a paper
+  fabius explain crates/bench/programs/bank.fab    what of a procedure is done now, and what later
+  fabius log verify DIR                            check a database's log
 ")]
 struct Arguments {
     #[command(subcommand)]
@@ -29,9 +36,16 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// A flash sale on a durable database: what laziness buys, and proof that nothing is lost
+    Demo(demo::Demo),
     /// Measure: list workloads, run one, reproduce a figure
     #[command(subcommand)]
     Bench(bench::Command),
+    /// Explain procedures: what is done now, what later, and why
+    Explain(explain::Explain),
+    /// Look at a database's log: dump it, verify it
+    #[command(subcommand)]
+    Log(log::Command),
 }
 
 fn main() -> ExitCode {
@@ -42,13 +56,18 @@ fn main() -> ExitCode {
         eprintln!("warning: Ctrl-C ends the program at once: {error}");
     }
     let outcome = match arguments.command {
+        Command::Demo(command) => demo::run(&command, &interrupt),
         Command::Bench(command) => bench::run(command, &interrupt),
+        Command::Explain(command) => explain::run(&command),
+        Command::Log(command) => log::run(&command),
     };
     match outcome {
         Ok(code) => code,
         Err(error) => {
             message::print(&error);
-            ExitCode::FAILURE
+            // Arguments are checked before anything begins: a wrong one is wrong usage.
+            let is_usage = error.state() == SqlState::INVALID_PARAMETER;
+            ExitCode::from(if is_usage { 2 } else { 1 })
         }
     }
 }

@@ -1,6 +1,16 @@
-//! How errors are told.
+//! How things are told: output, and errors.
 
 use fabius::Error;
+use std::io::Write;
+
+/// Prints to the standard output. Ends the program quietly when nobody reads it any more
+/// (`fabius bench list | head`).
+pub fn out(text: &str) {
+    let mut stdout = std::io::stdout().lock();
+    if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+        std::process::exit(0);
+    }
+}
 
 /// Prints an error to the standard error: the fact, and its detail and hint on lines of their own.
 pub fn print(error: &Error) {

@@ -21,6 +21,11 @@ impl Line {
         Line { bar }
     }
 
+    /// Whether there is a terminal to show it on.
+    pub fn is_shown(&self) -> bool {
+        self.bar.is_some()
+    }
+
     /// Says something else.
     pub fn say(&self, text: impl Into<String>) {
         if let Some(bar) = &self.bar {

@@ -66,13 +66,31 @@ impl Rig {
 
     /// An engine with an empty log; with `waits`, calls are complete only when it is flushed.
     pub fn with_log(make: Make<'_>, waits: bool) -> Rig {
+        Rig::open(make, SimulatedDisk::new(1), waits)
+    }
+
+    /// A second engine that has run this one's log and goes on from there, apart from this one.
+    ///
+    /// # Panics
+    /// If it refuses any of the log.
+    pub fn replayed(&self, make: Make<'_>) -> Rig {
+        Rig::open(make, self.copy_of_disk(), false)
+    }
+
+    fn open(make: Make<'_>, disk: SimulatedDisk, waits: bool) -> Rig {
         let clock = Arc::new(SimulatedClock::at(1_700_000_000_000_000));
         let foundation = Arc::new(Foundation::new(clock.clone()));
-        let disk = Arc::new(SimulatedDisk::new(1));
-        let opened = Log::open(disk.clone(), log_options(), |_| Ok::<(), LogError>(()));
-        let log = Arc::new(opened.expect("an empty log opens").0);
+        let engine = make(foundation.clone());
+        let disk = Arc::new(disk);
+        let opened = Log::open(disk.clone(), log_options(), |frame| {
+            let seq = Seq(frame.first_seq);
+            let done = engine.replay(seq, frame.entry_count, frame.payload);
+            done.unwrap_or_else(|error| panic!("replay at {seq}: {error}"));
+            Ok::<(), LogError>(())
+        });
+        let log = Arc::new(opened.expect("what was written is read").0);
         foundation.attach_log(log.clone(), waits);
-        Rig { engine: make(foundation.clone()), foundation, clock, log, disk }
+        Rig { engine, foundation, clock, log, disk }
     }
 
     /// Adds definitions, one by one, as a database does.
@@ -191,11 +209,8 @@ impl Rig {
 
     /// Everything that was logged so far.
     pub fn logged(&self) -> Vec<Logged> {
-        self.log.flush_now().expect("a simulated disk takes it");
-        let copy = Arc::new(self.disk.copy());
-        copy.release_locks();
         let mut list = Vec::new();
-        Log::open(copy, log_options(), |frame| {
+        Log::open(Arc::new(self.copy_of_disk()), log_options(), |frame| {
             let payload = frame.payload.to_vec();
             list.push(Logged { first_seq: Seq(frame.first_seq), count: frame.entry_count, payload });
             Ok::<(), LogError>(())
@@ -204,17 +219,11 @@ impl Rig {
         list
     }
 
-    /// A second engine that has run this one's log.
-    ///
-    /// # Panics
-    /// If it refuses any of it.
-    pub fn replayed(&self, make: Make<'_>) -> Rig {
-        let rig = Rig::new(make);
-        for batch in self.logged() {
-            let done = rig.engine.replay(batch.first_seq, batch.count, &batch.payload);
-            done.unwrap_or_else(|error| panic!("replay at {}: {error}", batch.first_seq));
-        }
-        rig
+    fn copy_of_disk(&self) -> SimulatedDisk {
+        self.log.flush_now().expect("a simulated disk takes it");
+        let copy = self.disk.copy();
+        copy.release_locks();
+        copy
     }
 
     /// Runs `work` while `count` threads help the engine.

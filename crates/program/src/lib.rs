@@ -15,7 +15,7 @@
 //! | [`syntax`] | the text form: tree, lexer, parser, printer, diagnostics |
 //! | [`verify`] | names and types looked up: syntax to [`ir`] |
 //! | [`ir`] | the typed intermediate representation |
-//! | [`slice`] | which phase each part of a program runs in, and why |
+//! | [`slice`](mod@slice) | which phase each part of a program runs in, and why |
 //! | [`access`] | read and write sets as functions of arguments |
 //! | [`record_action`] | a program as record actions with their dependencies |
 //! | [`explain`] | a program's phases and record actions for a reader |

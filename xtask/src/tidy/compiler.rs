@@ -53,8 +53,10 @@ fn unformatted(output: &str, root: &Path) -> Vec<Finding> {
 /// Warnings and errors of clippy in the whole workspace, tests and examples included.
 pub fn lint(missing: Missing) -> Vec<Finding> {
     let Some(found) = version(&["clippy", "--version"]) else { return missing_tool("clippy", missing) };
-    // Not `-D warnings`: that would end at the first crate that has one.
-    let arguments = ["clippy", "--workspace", "--all-targets", "--keep-going", "--message-format", "short"];
+    // Everything is a warning, and every warning a finding: an error would keep crates that use this
+    // one from being looked at.
+    let flags = ["--keep-going", "--message-format", "short", "--", "-W", "clippy::correctness"];
+    let arguments = [&["clippy", "--workspace", "--all-targets"], flags.as_slice()].concat();
     eprintln!("== cargo {}", arguments.join(" "));
     let spawned = cargo::command(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let (mut child, stderr) = match spawned {

@@ -12,19 +12,19 @@
 //!
 //! Three products of one program: all of it at once ([`compile_whole`]), what runs before the outcome
 //! is promised ([`compile_now`]), and the rest ([`compile_later`]). The phases share their control
-//! structure where both have something to do; the [`tape`] says what one hands to the other.
+//! structure where both have something to do; the tape says what one hands to the other.
 //!
 //! | module | concept |
 //! |---|---|
-//! | [`instruction`] | the instructions |
-//! | [`code`] | instructions and the tables beside them |
-//! | [`builder`] | instructions so far, labels, and who has which register |
-//! | [`expression`] | expressions to instructions |
-//! | [`condition`] | conditions to jumps |
-//! | [`step`] | steps to instructions, by phase |
-//! | [`write`] | inserts, updates and fills |
-//! | [`presence`] | which rows are known to be there |
-//! | [`tape`] | what the now-phase hands to the later-phase |
+//! | `instruction.rs` | the instructions |
+//! | `code.rs` | instructions and the tables beside them |
+//! | `builder.rs` | instructions so far, labels, and who has which register |
+//! | `expression.rs` | expressions to instructions |
+//! | `condition.rs` | conditions to jumps |
+//! | `step.rs`, `repeat.rs` | steps and loops to instructions, by phase |
+//! | `write.rs` | inserts, updates and fills |
+//! | `presence.rs` | which rows are known to be there |
+//! | `tape.rs` | what the now-phase hands to the later-phase |
 
 mod builder;
 pub(crate) mod code;
@@ -32,6 +32,7 @@ mod condition;
 mod expression;
 pub(crate) mod instruction;
 mod presence;
+mod repeat;
 mod step;
 mod tape;
 mod write;

@@ -15,11 +15,11 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | [`mod@schema`] | tables |
-//! | [`values`] | rows and arguments |
-//! | [`scope`] | what a generated text can mention at some point |
-//! | [`expression`] | expressions of a kind |
-//! | [`statement`] | statements and whole procedures |
+//! | `schema.rs` | tables |
+//! | `values.rs` | rows and arguments |
+//! | `scope.rs` | what a generated text can mention at some point |
+//! | `expression.rs` | expressions of a kind |
+//! | `statement.rs` | statements and whole procedures |
 //!
 //! The same seed gives the same answer on every machine, but not across versions of this module: a
 //! failure worth keeping is kept as text.

@@ -13,7 +13,8 @@
 //! let total = DataType::Numeric { precision: 7, scale: 2 };
 //! let multiply = BinaryOperation::of(BinaryOperator::Multiply, price, price, total)?;
 //! // 1.50 * 0.35 = 0.525, rounded to 0.53: half away from zero, as PostgreSQL rounds.
-//! let product = multiply.apply(Datum::Numeric(150), Datum::Numeric(35), &Bump::new())?;
+//! let arena = Bump::new();
+//! let product = multiply.apply(Datum::Numeric(150), Datum::Numeric(35), &arena)?;
 //! assert_eq!(product, Datum::Numeric(53));
 //! # Ok::<(), fabius_value::Error>(())
 //! ```

@@ -1,0 +1,190 @@
+//! `fabius log dump | verify DIR`: what a database's log holds, and whether it is sound.
+
+use crate::message::out;
+use clap::{Args, Subcommand};
+use fabius::{Error, Result, SqlState};
+use fabius_bench::table::{Table, bytes, grouped};
+use fabius_engine::Definitions;
+use fabius_engine::entry::{self, Call, Entries};
+use fabius_engine::foundation::log_error;
+use fabius_env::RealDisk;
+use fabius_log::{Frame, Inspection, LogError, LogItem};
+use fabius_program::arguments;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// `fabius log ...`
+#[derive(Subcommand)]
+pub enum Command {
+    /// Print every definition and call, in order
+    Dump(Dump),
+    /// Read the whole log, and report segments, torn tail and damage; exit code 1 if it is damaged
+    Verify(Verify),
+}
+
+/// `fabius log dump ...`
+#[derive(Args)]
+pub struct Dump {
+    /// The database's directory
+    dir: PathBuf,
+    /// Begin with this sequence number
+    #[arg(long, default_value_t = 1, value_name = "SEQ")]
+    from: u64,
+    /// Print at most this many entries
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+}
+
+/// `fabius log verify ...`
+#[derive(Args)]
+pub struct Verify {
+    /// The database's directory
+    dir: PathBuf,
+}
+
+/// Runs a log command. Nothing is changed or locked.
+///
+/// # Errors
+/// If the log cannot be read at all.
+pub fn run(command: &Command) -> Result<ExitCode> {
+    match command {
+        Command::Dump(arguments) => {
+            let mut dumper = Dumper {
+                definitions: Definitions::default(),
+                from: arguments.from,
+                rest: arguments.limit.unwrap_or(u64::MAX),
+            };
+            let inspection = fabius_log::dump(&disk(&arguments.dir)?, |item| dumper.show(item));
+            match inspection {
+                Ok(inspection) => Ok(report_damage(&inspection)),
+                Err(Ended::Enough) => Ok(ExitCode::SUCCESS),
+                Err(Ended::Error(error)) => Err(error),
+            }
+        }
+        Command::Verify(arguments) => {
+            let inspection = fabius_log::verify(&disk(&arguments.dir)?).map_err(|error| log_error(&error))?;
+            out(&summary(&inspection));
+            Ok(report_damage(&inspection))
+        }
+    }
+}
+
+fn disk(dir: &Path) -> Result<RealDisk> {
+    let inside = dir.join("log");
+    let path = if inside.is_dir() { inside } else { dir.to_path_buf() };
+    let disk = RealDisk::open(&path).map_err(|error| {
+        Error::new(SqlState::IO_ERROR, "the log cannot be read")
+            .with_detail(format!("{}: {error}", path.display()))
+            .with_hint("name the directory of a database")
+    })?;
+    Ok(disk)
+}
+
+fn summary(inspection: &Inspection) -> String {
+    let Some((first, next)) = inspection.first_seq.zip(inspection.next_seq) else {
+        return "there is no log here\n".to_string();
+    };
+    let mut table = Table::new(["segment", "first seq", "batches", "entries", "size"]);
+    for segment in &inspection.segments {
+        table.row([
+            segment.name.clone(),
+            segment.header.first_seq.to_string(),
+            grouped(segment.batches as f64),
+            grouped(segment.entries as f64),
+            bytes(segment.bytes),
+        ]);
+    }
+    let mut text = format!("{table}\nentries {first} to {}; ", next.saturating_sub(1));
+    text += if inspection.closed_cleanly { "closed cleanly\n" } else { "not closed, or still being written\n" };
+    if let Some(torn) = &inspection.torn_tail {
+        text += &format!(
+            "torn tail in {} at offset {}: {}; {} never acknowledged as synced, cut when the database is opened; \
+             good up to {}\n",
+            torn.segment, torn.offset, torn.why, bytes(torn.bytes_cut), torn.last_good_seq
+        );
+    }
+    if inspection.is_sound() {
+        text += "sound: every checksum is right\n";
+    }
+    text
+}
+
+fn report_damage(inspection: &Inspection) -> ExitCode {
+    match &inspection.damage {
+        None => ExitCode::SUCCESS,
+        Some(damage) => {
+            crate::message::print(&log_error(damage));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+enum Ended {
+    Enough,
+    Error(Error),
+}
+
+impl From<LogError> for Ended {
+    fn from(error: LogError) -> Ended {
+        Ended::Error(log_error(&error))
+    }
+}
+
+struct Dumper {
+    definitions: Definitions,
+    from: u64,
+    rest: u64,
+}
+
+impl Dumper {
+    fn show(&mut self, item: LogItem<'_>) -> std::result::Result<(), Ended> {
+        let LogItem::Frame(frame) = item else { return Ok(()) };
+        match entry::decode(frame.payload).map_err(Ended::Error)? {
+            Entries::Definition(text) => {
+                // Also before `from`: later calls are printed by what it says.
+                self.definitions = self.definitions.with(text).map_err(Ended::Error)?;
+                self.line(frame.first_seq, text)
+            }
+            Entries::Calls { time_us, bytes } => self.calls(&frame, time_us, bytes),
+        }
+    }
+
+    fn calls(&mut self, frame: &Frame<'_>, time_us: i64, bytes: &[u8]) -> std::result::Result<(), Ended> {
+        if frame.last_seq() < self.from {
+            return Ok(());
+        }
+        let time = fabius_value::calendar::format_timestamp(time_us);
+        for (seq, call) in (frame.first_seq..).zip(entry::calls(bytes)) {
+            let text = self.describe(&call.map_err(Ended::Error)?);
+            self.line(seq, &format!("{time}  {text}"))?;
+        }
+        Ok(())
+    }
+
+    fn describe(&self, call: &Call<'_>) -> String {
+        let key = call.key.map_or(String::new(), |key| format!("  key {:?}", String::from_utf8_lossy(key)));
+        let Ok(procedure) = self.definitions.procedure(call.procedure) else {
+            return format!("procedure {} that is not defined{key}", call.procedure.0);
+        };
+        let name = &procedure.program.name;
+        match arguments::to_values(&procedure.program, call.arguments) {
+            Ok(values) => {
+                let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+                format!("{name}({}){key}", values.join(", "))
+            }
+            Err(error) => format!("{name}({} bytes that are no arguments of it: {error}){key}", call.arguments.len()),
+        }
+    }
+
+    fn line(&mut self, seq: u64, text: &str) -> std::result::Result<(), Ended> {
+        if seq < self.from {
+            return Ok(());
+        }
+        if self.rest == 0 {
+            return Err(Ended::Enough);
+        }
+        self.rest -= 1;
+        out(&format!("{seq}  {text}\n"));
+        Ok(())
+    }
+}

@@ -1,0 +1,178 @@
+//! Reading encoded arguments, whatever the bytes are.
+
+use super::{INVALID_ENCODING, check_date};
+use crate::ir::ScalarType;
+use crate::operation::arithmetic::Digits;
+use fabius_value::value::{check_blob, fit_text};
+use fabius_value::{DataType, Datum, Error, Result};
+
+/// Reads encoded arguments one parameter at a time.
+pub(crate) struct ArgumentReader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> ArgumentReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> ArgumentReader<'a> {
+        ArgumentReader { rest: bytes }
+    }
+
+    /// One scalar argument or field.
+    #[inline]
+    pub(crate) fn scalar(&mut self, scalar: ScalarType) -> Result<Datum<'a>> {
+        if scalar.nullable && !self.boolean()? {
+            return Ok(Datum::Null);
+        }
+        let data_type = scalar.data_type;
+        match data_type {
+            DataType::BigInt | DataType::Timestamp => self.integer().map(Datum::Int),
+            DataType::Int => self.integer().and_then(|v| fitting(v, i32::try_from(v).is_ok(), data_type)),
+            DataType::SmallInt => {
+                self.integer().and_then(|v| fitting(v, i16::try_from(v).is_ok(), data_type))
+            }
+            DataType::Date => {
+                let date = Datum::Int(self.integer()?);
+                check_date(data_type, date)?;
+                Ok(date)
+            }
+            DataType::Numeric { precision, scale } => {
+                let mantissa = self.wide_varint()?;
+                let mantissa = (mantissa >> 1) as i128 ^ -((mantissa & 1) as i128);
+                match (Digits { precision, scale }).fit(Some(mantissa)) {
+                    Ok(mantissa) => Ok(Datum::Numeric(mantissa)),
+                    Err(_) => Err(invalid(format!("a number outside {data_type}"))),
+                }
+            }
+            DataType::Boolean => self.boolean().map(Datum::Boolean),
+            DataType::Double => {
+                let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(cut_short)?;
+                self.rest = rest;
+                Ok(Datum::Double(f64::from_le_bytes(*bytes)))
+            }
+            DataType::Text { .. } | DataType::Char { .. } => {
+                let text =
+                    std::str::from_utf8(self.blob()?).map_err(|_| invalid("text that is not UTF-8"))?;
+                match fit_text(text, data_type) {
+                    Ok(fitted) if fitted.len() == text.len() => Ok(Datum::Text(text)),
+                    _ => Err(invalid(format!("text that is not a {data_type}"))),
+                }
+            }
+            DataType::Bytea => self.blob().map(Datum::Bytes),
+        }
+    }
+
+    /// A list argument: appends its values, row by row.
+    pub(crate) fn list(&mut self, fields: &[ScalarType], values: &mut Vec<Datum<'a>>) -> Result<()> {
+        let rows = self.length()?;
+        // Every field takes a byte at least, so a false count allocates no more than the bytes did.
+        let total =
+            rows.checked_mul(fields.len()).filter(|total| *total <= self.rest.len() && !fields.is_empty());
+        match total {
+            Some(total) => values.reserve(total),
+            None if rows == 0 => {}
+            None => return Err(cut_short()),
+        }
+        for _ in 0..rows {
+            for field in fields {
+                values.push(self.scalar(*field)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that nothing is left.
+    pub(crate) fn finish(self) -> Result<()> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(invalid(format!("{} bytes too many", self.rest.len())))
+        }
+    }
+
+    fn byte(&mut self) -> Result<u8> {
+        let (byte, rest) = self.rest.split_first().ok_or_else(cut_short)?;
+        self.rest = rest;
+        Ok(*byte)
+    }
+
+    fn boolean(&mut self) -> Result<bool> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(invalid(format!("a boolean that is {other}"))),
+        }
+    }
+
+    fn integer(&mut self) -> Result<i64> {
+        self.varint().map(|v| (v >> 1) as i64 ^ -((v & 1) as i64))
+    }
+
+    pub(crate) fn length(&mut self) -> Result<usize> {
+        self.varint().and_then(|v| usize::try_from(v).map_err(|_| cut_short()))
+    }
+
+    fn blob(&mut self) -> Result<&'a [u8]> {
+        let length = self.length()?;
+        let (blob, rest) = self.rest.split_at_checked(length).ok_or_else(cut_short)?;
+        check_blob(length)?;
+        self.rest = rest;
+        Ok(blob)
+    }
+
+    #[inline]
+    fn varint(&mut self) -> Result<u64> {
+        match self.rest {
+            [byte, rest @ ..] if *byte < 0x80 => {
+                self.rest = rest;
+                Ok((*byte).into())
+            }
+            _ => self.wide_varint().and_then(|v| u64::try_from(v).map_err(|_| overlong())),
+        }
+    }
+
+    fn wide_varint(&mut self) -> Result<u128> {
+        // Up to eight bytes in 64 bits: the usual case by far.
+        let mut short = 0u64;
+        for (at, byte) in self.rest.iter().take(8).enumerate() {
+            short |= u64::from(byte & 0x7f) << (7 * at);
+            if *byte < 0x80 {
+                if *byte == 0 && at > 0 {
+                    return Err(overlong());
+                }
+                self.rest = &self.rest[at + 1..];
+                return Ok(short.into());
+            }
+        }
+        let mut value = 0u128;
+        for shift in (0..128).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u128::from(byte & 0x7f);
+            if bits << shift >> shift != bits || (byte == 0 && shift > 0) {
+                return Err(overlong());
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(overlong())
+    }
+}
+
+fn fitting<'a>(value: i64, fits: bool, data_type: DataType) -> Result<Datum<'a>> {
+    if fits { Ok(Datum::Int(value)) } else { Err(invalid(format!("a number outside {data_type}"))) }
+}
+
+#[cold]
+fn invalid(what: impl Into<String>) -> Error {
+    Error::new(INVALID_ENCODING, "malformed arguments").with_detail(what)
+}
+
+#[cold]
+fn cut_short() -> Error {
+    invalid("the bytes end early")
+}
+
+#[cold]
+fn overlong() -> Error {
+    invalid("a number that is not in its shortest form, or too large")
+}

@@ -1,0 +1,158 @@
+//! Loops to instructions.
+//!
+//! ```text
+//! for x in list      head: ListNext x, or go to end       for n in a to b   RangeStart, or go to end
+//!                          body                                       head: RangeNext n, or go to end
+//!                          go to head                                       body, go to head
+//!                    end:                                             end:
+//!
+//! for r in t where c limit n       LimitStart, ScanOpen (or go to end)
+//!                            head: LimitCheck, ScanNext r (or go to close)
+//!                                  filter: unless c go to head
+//!                                  LimitTake, body, go to head
+//!                           close: ScanClose
+//!                             end:
+//! ```
+
+use super::code::ScanPlan;
+use super::instruction::{Instruction, Register, Target, Truth};
+use super::{Compiler, Part};
+use crate::ir::{Block, Expression, RowId, Scan, ScanBound, Step, VariableId};
+use fabius_value::{Result, Value};
+
+impl<'p> Compiler<'p> {
+    pub(super) fn for_list(
+        &mut self,
+        step: &Step,
+        list: VariableId,
+        fields: &[VariableId],
+        body: &'p Block,
+    ) -> Result<()> {
+        let cursor = self.builder.temporaries(1);
+        let zero = self.builder.constant(&Value::BigInt(0));
+        self.builder.emit(Instruction::Move { to: cursor, from: zero });
+        let places = fields.iter().map(|field| self.builder.variable(*field)).collect();
+        let fields = self.builder.number(self.builder.code.list_fields.len());
+        self.builder.code.list_fields.push(places);
+        let (list, head, end) = (self.builder.list(list), self.head(step), self.builder.label());
+        self.builder.emit(Instruction::ListNext { list, cursor, fields, target: end });
+        self.turn(body, head, end)
+    }
+
+    pub(super) fn for_range(
+        &mut self,
+        step: &Step,
+        variable: VariableId,
+        (from, to): (&Expression, &Expression),
+        body: &'p Block,
+    ) -> Result<()> {
+        let (next, last) = (self.builder.temporaries(1), self.builder.temporaries(1));
+        self.builder.compute(from, next)?;
+        self.builder.compute(to, last)?;
+        let (end, to) = (self.builder.label(), self.builder.variable(variable));
+        self.builder.emit(Instruction::RangeStart { next, last, target: end });
+        let head = self.head(step);
+        self.builder.emit(Instruction::RangeNext { to, next, last, target: end });
+        self.turn(body, head, end)
+    }
+
+    /// A loop's head: known is only what was known before and no turn changes.
+    fn head(&mut self, step: &Step) -> Target {
+        self.presence.forget_changed_in(self.program, std::slice::from_ref(step));
+        self.builder.label_here()
+    }
+
+    /// A loop's body, the way back to its head, and its end, where no turn may have been taken.
+    fn turn(&mut self, body: &'p Block, head: Target, end: Target) -> Result<()> {
+        let (line, at_head) = (self.builder.line, self.presence.clone());
+        self.block(body)?;
+        self.presence = at_head;
+        self.builder.line = line;
+        self.builder.emit(Instruction::Jump { target: head });
+        self.builder.place(end);
+        Ok(())
+    }
+
+    pub(super) fn for_scan(
+        &mut self,
+        step: &'p Step,
+        row: RowId,
+        scan: &'p Scan,
+        body: &'p Block,
+    ) -> Result<()> {
+        let replays = self.tape.as_ref().is_some_and(|tape| tape.replays(step));
+        let (slot, table) = self.row(row);
+        if replays && self.part != Part::Now {
+            let (head, end) = (self.head(step), self.builder.label());
+            self.builder.emit(Instruction::ReplayNext { row: slot, target: end });
+            self.presence.set(row, true);
+            if let Some(filter) = &scan.filter {
+                self.block(&filter.steps)?;
+            }
+            return self.turn(body, head, end);
+        }
+        let equal = self.builder.temporaries(scan.equal.len());
+        for (at, value) in scan.equal.iter().enumerate() {
+            self.builder.compute(value, Register(equal.0.saturating_add(at as u16)))?;
+        }
+        let lower = self.bound(&scan.lower)?;
+        let upper = self.bound(&scan.upper)?;
+        let limit = match &scan.limit {
+            Some(limit) => {
+                let register = self.builder.temporaries(1);
+                self.builder.compute(limit, register)?;
+                self.builder.emit(Instruction::LimitStart { limit: register });
+                Some(register)
+            }
+            None => None,
+        };
+        let plan = ScanPlan {
+            table,
+            index: scan.index,
+            equal,
+            equal_count: self.builder.number(scan.equal.len()),
+            lower,
+            upper,
+            descending: scan.descending,
+            limit_hint: limit.filter(|_| scan.filter.is_none()),
+        };
+        let at = self.builder.number(self.builder.code.scans.len());
+        self.builder.code.scans.push(plan);
+        let (close, end) = (self.builder.label(), self.builder.label());
+        self.builder.emit(Instruction::ScanOpen { scan: at, target: end });
+        let head = self.head(step);
+        if let Some(limit) = limit {
+            self.builder.emit(Instruction::LimitCheck { limit, target: close });
+        }
+        self.builder.emit(Instruction::ScanNext { row: slot, target: close });
+        self.presence.set(row, true);
+        let mut captures = Vec::new();
+        if let Some(filter) = &scan.filter {
+            let outer = if replays { self.waiting.replace(Vec::new()) } else { None };
+            self.block(&filter.steps)?;
+            if replays {
+                captures = std::mem::replace(&mut self.waiting, outer).unwrap_or_default();
+            }
+            self.builder.line = step.line;
+            self.builder.jump(&filter.condition, Truth::NotTrue, head)?;
+        }
+        if let Some(limit) = limit {
+            self.builder.emit(Instruction::LimitTake { limit });
+        }
+        if replays {
+            self.builder.emit(Instruction::CaptureRow { row: slot });
+            captures.into_iter().for_each(|captured| self.capture_one(captured));
+        }
+        self.turn(body, head, close)?;
+        self.builder.emit(Instruction::ScanClose);
+        self.builder.place(end);
+        if replays {
+            self.builder.emit(Instruction::CaptureEnd);
+        }
+        Ok(())
+    }
+
+    fn bound(&mut self, bound: &Option<ScanBound>) -> Result<Option<(Register, bool)>> {
+        bound.as_ref().map(|bound| Ok((self.builder.operand(&bound.value)?, bound.inclusive))).transpose()
+    }
+}

@@ -1,0 +1,129 @@
+//! The state of one run.
+
+use crate::arguments::{ArgumentReader, check_size, in_parameter, list_value};
+use crate::compile::Code;
+use crate::compile::code::{ParameterPlace, ResultPlan};
+use crate::context::Context;
+use bumpalo::Bump;
+use fabius_value::{Datum, Result, Value};
+
+/// The state of one run over a context with rows `R` and scans `S`.
+#[derive(Debug)]
+pub struct Frame<'a, R, S> {
+    pub(super) registers: Vec<Datum<'a>>,
+    pub(super) rows: Vec<R>,
+    pub(super) lists: Vec<Vec<Datum<'a>>>,
+    pub(super) scans: Vec<S>,
+    /// The next instruction.
+    pub(super) at: u32,
+}
+
+/// The frame for runs over a context.
+pub type FrameFor<'a, C> = Frame<'a, <C as Context<'a>>::Row, <C as Context<'a>>::Scan>;
+
+impl<R, S> Default for Frame<'_, R, S> {
+    fn default() -> Self {
+        Frame { registers: Vec::new(), rows: Vec::new(), lists: Vec::new(), scans: Vec::new(), at: 0 }
+    }
+}
+
+impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
+    /// A frame without buffers.
+    pub fn new() -> Self {
+        Frame::default()
+    }
+
+    /// Begins a run of `code` with a call's encoded arguments.
+    ///
+    /// # Errors
+    /// Those of [`arguments::decode`](crate::arguments::decode).
+    pub fn start(&mut self, code: &Code, arguments: &'a [u8], arena: &'a Bump) -> Result<()> {
+        self.at = 0;
+        self.scans.clear();
+        // What an earlier run left in the registers does no harm: code writes before it reads.
+        if self.registers.len() < code.register_count {
+            self.registers.resize(code.register_count, Datum::Null);
+        }
+        if self.rows.len() < code.row_count {
+            self.rows.resize(code.row_count, R::default());
+        }
+        if self.lists.len() < code.list_count {
+            self.lists.resize_with(code.list_count, Vec::new);
+        }
+        self.lists[..code.list_count].iter_mut().for_each(Vec::clear);
+        for (register, datum) in &code.constants.scalars {
+            self.registers[usize::from(register.0)] = *datum;
+        }
+        for (register, text) in &code.constants.texts {
+            self.registers[usize::from(register.0)] = Datum::Text(arena.alloc_str(text));
+        }
+        for (register, bytes) in &code.constants.bytes {
+            self.registers[usize::from(register.0)] = Datum::Bytes(arena.alloc_slice_copy(bytes));
+        }
+        check_size(arguments)?;
+        let mut reader = ArgumentReader::new(arguments);
+        for parameter in &code.parameters {
+            match &parameter.place {
+                ParameterPlace::Scalar(scalar, place) => match (reader.scalar(*scalar), place) {
+                    (Ok(datum), Some(register)) => self.registers[usize::from(register.0)] = datum,
+                    (Ok(_), None) => {}
+                    (Err(error), _) => return Err(in_parameter(error, &parameter.name)),
+                },
+                ParameterPlace::List(fields, place) => {
+                    let mut unused = Vec::new();
+                    let values = match place {
+                        Some(list) => &mut self.lists[usize::from(list.0)],
+                        None => &mut unused,
+                    };
+                    reader.list(fields, values).map_err(|error| in_parameter(error, &parameter.name))?;
+                }
+            }
+        }
+        reader.finish()
+    }
+
+    /// The program's results after a run that ended well; `None` if the code does not compute them.
+    pub fn results(&self, code: &Code) -> Option<Vec<Value>> {
+        let value = |plan: &ResultPlan| match plan {
+            ResultPlan::Scalar(register, data_type) => {
+                self.registers[usize::from(register.0)].to_value(*data_type)
+            }
+            ResultPlan::List(list, fields) => list_value(fields, &self.lists[usize::from(list.0)]),
+        };
+        code.results.as_ref().map(|plans| plans.iter().map(value).collect())
+    }
+
+    /// An empty frame with this one's buffers, for runs over another arena.
+    pub fn recycle<'b, Q, T>(self) -> Frame<'b, Q, T> {
+        Frame {
+            registers: emptied(self.registers),
+            rows: emptied(self.rows),
+            lists: self.lists.into_iter().map(emptied).collect(),
+            scans: emptied(self.scans),
+            at: 0,
+        }
+    }
+}
+
+/// The vector's buffer as one of another type (the standard library collects in place if the layouts
+/// are alike).
+fn emptied<T, U>(mut vector: Vec<T>) -> Vec<U> {
+    vector.clear();
+    vector.into_iter().map(|_| unreachable!("the vector is empty")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: recycling a frame allocates nothing; suspended frames are small.
+    #[test]
+    fn buffers_survive_recycling() {
+        let mut datums: Vec<Datum<'_>> = Vec::with_capacity(100);
+        datums.push(Datum::Int(1));
+        let place = datums.as_ptr() as usize;
+        let emptied: Vec<Datum<'static>> = emptied(datums);
+        assert_eq!((emptied.len(), emptied.capacity(), emptied.as_ptr() as usize), (0, 100, place));
+        assert!(size_of::<Frame<'_, u64, u64>>() <= 112);
+    }
+}
