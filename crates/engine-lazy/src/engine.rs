@@ -135,12 +135,8 @@ impl LazyEngine {
 
     fn run_oldest(&self) -> bool {
         let Some((_chunk, calls)) = self.backlog.take_oldest() else { return false };
-        self.work(|tools| {
-            for call in calls {
-                // SAFETY: as above.
-                unsafe { tools.substantiate(call.as_ptr().cast()) };
-            }
-        });
+        // SAFETY: the chunk is alive.
+        self.work(|tools| unsafe { tools.substantiate_all(&calls) });
         true
     }
 
@@ -322,12 +318,8 @@ impl Engine for LazyEngine {
         drop(self.lane.lock());
         let limit = self.foundation.promised();
         while let Some(chunk) = self.backlog.oldest_open(limit) {
-            self.work(|tools| {
-                for call in chunk.calls() {
-                    // SAFETY: the chunk is alive.
-                    unsafe { tools.substantiate(call.as_ptr().cast()) };
-                }
-            });
+            // SAFETY: the chunk is alive.
+            self.work(|tools| unsafe { tools.substantiate_all(chunk.calls()) });
             std::hint::spin_loop();
         }
         self.lane.lock().tidy(&self.surroundings());

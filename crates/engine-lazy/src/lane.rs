@@ -12,6 +12,7 @@
 //! Readers take their seq from `promised`, so they never see part of a turn, and what a turn writes may
 //! be rewritten or merged until it is published.
 
+use crate::ahead::Ahead;
 use crate::backlog::Backlog;
 use crate::deferred::{CapturedRow, Chunk, Deferred, State};
 use crate::interval::Intervals;
@@ -198,7 +199,10 @@ impl Lane {
         };
         while let Some((mut calls, mut sink)) = next_run() {
             let mut place = 0;
+            let mut rest = calls;
+            let mut ahead = Ahead::new(&definitions, &guard);
             while !calls.is_empty() {
+                ahead.advance(&mut rest, turn.variants);
                 let Some(call) = entry::take_call(&mut calls) else {
                     unreachable!("batches are encoded by their builder, and replayed ones are checked before")
                 };

@@ -26,7 +26,8 @@ use crossbeam_utils::Backoff;
 use fabius_engine::Definitions;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
-use fabius_storage::chain;
+use fabius_storage::{Version, chain, index::prefetch};
+use std::ptr::NonNull;
 
 /// One entry of the stack.
 enum Entry<'a> {
@@ -38,6 +39,19 @@ enum Entry<'a> {
         frame: Box<FrameFor<'a, LaterContext<'a>>>,
         context: Box<LaterContext<'a>>,
     },
+}
+
+/// How near a call's memory is brought.
+#[derive(Clone, Copy)]
+enum Stage {
+    /// The call itself.
+    Call,
+    /// The versions it begins at.
+    Versions,
+    /// What is below them.
+    Below,
+    /// Long values there.
+    Values,
 }
 
 /// A worker's tools for one stretch of substantiation under one pinned epoch.
@@ -72,6 +86,54 @@ impl<'a> Substantiation<'a> {
         self.stack.push(Entry::Wanted { deferred, next_row: 0 });
         while self.stack.len() > bottom {
             self.step();
+        }
+    }
+
+    /// Substantiates calls that are known together, bringing near what each will read while those
+    /// before it run.
+    ///
+    /// # Safety
+    /// The calls' chunks are alive.
+    pub unsafe fn substantiate_all(&mut self, calls: &[NonNull<Deferred>]) {
+        for (at, call) in calls.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                for (stage, distance) in [(Stage::Call, 6), (Stage::Versions, 4), (Stage::Below, 2), (Stage::Values, 1)] {
+                    if let Some(later) = calls.get(at + distance) {
+                        self.bring_near(later.as_ref(), stage);
+                    }
+                }
+                self.substantiate(call.as_ptr().cast());
+            }
+        }
+    }
+
+    /// Asks for the memory that a call's run will read, one step of indirection at a time.
+    ///
+    /// # Safety
+    /// The call's chunk is alive.
+    unsafe fn bring_near(&self, deferred: &Deferred, stage: Stage) {
+        if let Stage::Call = stage {
+            prefetch(deferred);
+            return;
+        }
+        if deferred.state() != State::Pending {
+            return;
+        }
+        // SAFETY: captured versions outlive their pending call, and the epoch is pinned.
+        for row in unsafe { deferred.rows.as_ref() } {
+            let Some(version) = (unsafe { row.version.as_ref() }) else { continue };
+            match stage {
+                Stage::Call | Stage::Versions => version.prefetch(),
+                // SAFETY: as above.
+                Stage::Below => unsafe { version.next().as_ref() }.into_iter().for_each(Version::prefetch),
+                Stage::Values => {
+                    // SAFETY: as above.
+                    if let Some(below) = unsafe { version.next().as_ref() } {
+                        below.prefetch_values(row.reads, self.definitions.table(row.table).types());
+                    }
+                }
+            }
         }
     }
 

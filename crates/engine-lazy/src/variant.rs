@@ -8,8 +8,9 @@
 use crate::interval::{Intervals, lower_step, upper_step};
 use fabius_engine::{Definitions, Procedure};
 use fabius_program::argument_range::{self, Reliance};
-use fabius_program::catalog::Catalog;
+use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_later, compile_now};
+use fabius_program::key_plan::KeyPlan;
 use fabius_program::ir::{Program, Step, StepKind, Type, VariableId};
 use fabius_program::slice::{Assumptions, Interval, Phases, TypesOnly, slice};
 use fabius_value::{ColumnId, ColumnMask, Result, TableId};
@@ -73,6 +74,8 @@ struct Parameter {
 pub struct Variants {
     current: Vec<Option<NonNull<Variant>>>,
     parameters: Vec<Vec<Parameter>>,
+    /// By procedure: the keys that its arguments give.
+    plans: Vec<Option<KeyPlan>>,
     /// By procedure: how often it was sliced.
     sliced: Vec<u32>,
     #[allow(clippy::vec_box, reason = "addresses must not move")]
@@ -140,6 +143,11 @@ impl Variants {
         }
     }
 
+    /// The keys that a procedure's arguments give; `None` if it was never called.
+    pub fn key_plan(&self, procedure: ProcedureId) -> Option<&KeyPlan> {
+        self.plans.get(procedure.0 as usize)?.as_ref().filter(|plan| !plan.is_empty())
+    }
+
     #[cold]
     fn slice_again(
         &mut self,
@@ -153,7 +161,9 @@ impl Variants {
             self.current.resize(at + 1, None);
             self.parameters.resize(at + 1, Vec::new());
             self.sliced.resize(at + 1, 0);
+            self.plans.resize_with(at + 1, || None);
         }
+        self.plans[at].get_or_insert_with(|| KeyPlan::of(&procedure.program));
         self.learn(at, &procedure.program, arguments)?;
         self.sliced[at] += 1;
         let gives_up = self.sliced[at] > SLICES_MAX;

@@ -42,6 +42,7 @@ pub mod explain_svg;
 pub mod generate;
 pub mod interpret;
 pub mod ir;
+pub mod key_plan;
 pub mod operation;
 pub mod record_action;
 pub mod slice;

@@ -13,7 +13,7 @@
 //! Nothing is changed in place: a reader that is half way down goes on over the old versions, which
 //! are freed after its epoch has ended.
 
-use crate::{Record, Version, chain, version::Contents};
+use crate::{Record, Version, chain, index::prefetch, version::Contents};
 use crossbeam_epoch::Guard;
 use fabius_value::{ColumnMask, DataType, Seq};
 use std::ptr::NonNull;
@@ -84,7 +84,15 @@ impl Retired {
     /// # Safety-relevant
     /// Called when no epoch that could see the contents is left.
     fn free(self) {
-        for (version, types) in self.versions {
+        for at in 0..self.versions.len() {
+            if let Some((later, _)) = self.versions.get(at + 8) {
+                prefetch(later.as_ptr());
+            }
+            if let Some((later, types)) = self.versions.get(at + 3) {
+                // SAFETY: as below.
+                unsafe { later.as_ref().prefetch_values(ColumnMask(u64::MAX), &**types) };
+            }
+            let (version, types) = self.versions[at];
             // SAFETY: unreachable (see `hand_over`); `self.types` keeps the slice alive.
             unsafe { Version::free(version, &*types) };
         }

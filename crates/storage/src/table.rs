@@ -207,11 +207,26 @@ impl Table {
         pointer.map(|pointer| unsafe { &*pointer.cast::<Record>() })
     }
 
-    /// Asks for the memory that [`Table::find`] will read first.
+    /// Asks for the memory that looking up a key of this hash will read first; false if the table has
+    /// no hash index.
     #[inline]
-    pub fn prefetch(&self, key: &Key, guard: &Guard) {
-        if let Primary::Hash(index) = &self.primary {
-            index.prefetch(key.hash(), guard);
+    pub fn prefetch(&self, hash: u64, guard: &Guard) -> bool {
+        match &self.primary {
+            Primary::Hash(index) => {
+                index.prefetch(hash, guard);
+                true
+            }
+            Primary::Ordered(_) => false,
+        }
+    }
+
+    /// The record that a key of this hash most likely leads to, without looking at the record.
+    #[inline]
+    pub fn likely_record<'g>(&self, hash: u64, guard: &'g Guard) -> Option<&'g Record> {
+        match &self.primary {
+            // SAFETY: what the index holds is readable while the epoch is pinned.
+            Primary::Hash(index) => index.get(hash, |_| true, guard).map(|pointer| unsafe { &*pointer.cast() }),
+            Primary::Ordered(_) => None,
         }
     }
 

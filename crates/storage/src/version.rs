@@ -20,7 +20,7 @@
 //! Maximum and minimum deltas are rare; a version that has any carries two more words behind its
 //! slots that say which.
 
-use crate::{memory, slot};
+use crate::{index::prefetch, memory, slot};
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Seq};
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -311,6 +311,25 @@ impl Version {
         self.slot(column).store(slot, Relaxed);
         let flags = self.seq_and_flags.load(Relaxed) & !((1 << SEQ_BITS) - 1);
         self.seq_and_flags.store(flags | seq.0, Relaxed);
+    }
+
+    /// Asks for the version's memory.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch(self);
+        // SAFETY: an address within or at the end of the allocation; prefetching reads nothing.
+        prefetch(unsafe { std::ptr::from_ref(self).add(1) });
+    }
+
+    /// Asks for the memory of long values among `columns`.
+    #[inline]
+    pub fn prefetch_values(&self, columns: ColumnMask, types: &[DataType]) {
+        for column in self.columns().intersection(columns).iter() {
+            let word = self.slot(column).load(Relaxed);
+            if slot::owns_block(word, types[column.0 as usize]) {
+                prefetch(word as *const u64);
+            }
+        }
     }
 
     /// The bytes it takes, without blocks on the heap.

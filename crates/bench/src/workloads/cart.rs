@@ -154,7 +154,7 @@ impl Client for CartClient {
         writer.int(cart.id);
         if cart.items.len() < ADDED {
             let item = self.random.below(self.items) as i64;
-            writer.int(item).int(cart.items.len() as i64);
+            writer.int(item);
             cart.items.push(item);
             return ADD;
         }

@@ -2,7 +2,7 @@
 
 use fabius_value::Datum;
 
-/// Writes arguments whose types the caller knows, without going through [`Value`]s.
+/// Writes arguments whose types the caller knows, without going through [`Value`](fabius_value::Value)s.
 ///
 /// The caller writes each parameter in order, in the representation of its type: nothing is checked
 /// here, and what does not fit is refused when the call is decoded.

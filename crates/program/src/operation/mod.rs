@@ -2,7 +2,7 @@
 //!
 //! The reference interpreter and the executor both compute through this module, so they can differ
 //! only in control. An operation is resolved once from static types and applied to any number of
-//! [`Datum`](fabius_value::Datum)s, which do not carry their types:
+//! [`Datum`]s, which do not carry their types:
 //!
 //! ```
 //! use bumpalo::Bump;
@@ -21,13 +21,13 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | [`compare`] | the one order of the values of a type, and comparisons under three-valued logic |
+//! | [`mod@compare`] | the one order of the values of a type, and comparisons under three-valued logic |
 //! | [`arithmetic`] | exact and floating arithmetic with its errors |
 //! | [`binary`] | operators on two operands |
 //! | [`unary`] | operators on one operand |
 //! | [`cast`] | conversions between types |
 //! | [`function`] | built-in functions |
-//! | [`aggregate`] | aggregates over a field of a list |
+//! | [`mod@aggregate`] | aggregates over a field of a list |
 //!
 //! Null operands give null except where SQL says otherwise (`and`, `or`, `is null`, `coalesce`,
 //! `least`, `greatest`, aggregates). Text that an operation makes lives in the arena passed to it.

@@ -1,0 +1,159 @@
+//! Small runs of every workload on every engine: the checks hold, and reports have the shape that
+//! scripts rely on.
+
+use fabius::{Durability, EngineKind, Result};
+use fabius_bench::closed_loop::{self, Limit, Plan};
+use fabius_bench::interrupt::Interrupt;
+use fabius_bench::open_loop::{self, Arrivals};
+use fabius_bench::recorder::Recorder;
+use fabius_bench::run::{self, RunOptions};
+use fabius_bench::settings::Settings;
+use fabius_bench::target::{Target, TargetOptions};
+use fabius_bench::workload::{Client, ClientPlace, WORKLOADS, WorkloadKind};
+use std::time::Duration;
+
+/// A workload's settings, small enough for a test.
+fn small(kind: &WorkloadKind) -> Settings {
+    let mut settings = kind.defaults();
+    let list: &[&str] = match kind.name {
+        "rmw10" => &["records=2000", "record_bytes=64", "distribution=normal", "reads=0.01"],
+        "burst" => &["records=2000", "record_bytes=64", "base=3000", "queue=500"],
+        "cart" => &["items=100", "clients=200"],
+        "tpcc" => &["warehouses=2", "items=200", "customers=60"],
+        "hot" => &["keys=100", "theta=0.9"],
+        other => panic!("{other} needs small settings here"),
+    };
+    list.iter().chain(&["batch=16"]).for_each(|assignment| settings.set(assignment).unwrap());
+    settings
+}
+
+fn target(kind: &WorkloadKind, settings: &Settings, engine: EngineKind) -> Result<Target> {
+    let options = TargetOptions { engine, durability: Durability::None, parent: None };
+    Target::load(&options, &*(kind.build)(settings), settings)
+}
+
+/// Goal: whatever the engine, threads and chain bound, the rows are what the calls make of them, and
+/// no call is lost or aborted for the engine's own reasons; also in a second run on the same rows, and
+/// after reopening.
+#[test]
+fn checks_hold_on_every_engine() {
+    for kind in WORKLOADS {
+        for engine in EngineKind::ALL {
+            let settings = small(kind);
+            let workload = (kind.build)(&settings);
+            let mut target = target(kind, &settings, engine).unwrap();
+            for (threads, bound) in [(1, 1), (3, 10)] {
+                let settings = settings.with(&[("chain_bound", &bound)]);
+                let plan = Plan { threads, limit: Limit::Calls(1050, Duration::from_secs(600)) };
+                let measured =
+                    closed_loop::run(&target, &*workload, &settings, plan, &Interrupt::default(), &mut |_| {})
+                        .unwrap();
+                let seen: &Recorder = &measured.seen;
+                assert_eq!(seen.committed_total() + seen.aborted_total(), 1050 * threads as u64);
+                assert_eq!((seen.conflicts, measured.counts.backlog), (0, 0), "{} on {engine}", kind.name);
+                let verdict = workload.check(&target).unwrap();
+                assert!(verdict.is_ok(), "{} on {engine}: {verdict:?}", kind.name);
+                // The next run's clients begin with empty carts.
+                if kind.name == "cart" {
+                    break;
+                }
+            }
+            target = target.reopen(&settings).unwrap();
+            assert!(workload.check(&target).unwrap().is_ok(), "{} on {engine}, reopened", kind.name);
+        }
+    }
+}
+
+/// Goal: a check that should fail does.
+#[test]
+fn checks_notice_calls_they_do_not_know_of() {
+    let kind = WorkloadKind::find("hot").unwrap();
+    let settings = small(kind);
+    let target = target(kind, &settings, EngineKind::Lazy).unwrap();
+    target.database.call("increment", &[7i64.into()]).unwrap();
+    let why = (kind.build)(&settings).check(&target).unwrap().unwrap_err();
+    assert_eq!(why, "the counters add up to 1, but 0 increments committed");
+}
+
+/// Goal: the same seed gives the same calls; another client, run or seed gives others.
+#[test]
+fn calls_follow_from_the_seed() {
+    for kind in WORKLOADS {
+        let calls = |seed: u64, number: usize, run: u64| {
+            let settings = small(kind).with(&[("seed", &seed)]);
+            let mut client = (kind.build)(&settings).client(ClientPlace { number, count: 2, run });
+            let mut bytes = Vec::new();
+            let operations: Vec<usize> = (0..100).map(|_| client.next(&mut bytes)).collect();
+            (operations, bytes)
+        };
+        assert_eq!(calls(1, 0, 0), calls(1, 0, 0), "{}", kind.name);
+        assert!(calls(1, 0, 0) != calls(2, 0, 0) && calls(1, 0, 0) != calls(1, 1, 0), "{}", kind.name);
+        assert_ne!(calls(1, 0, 0), calls(1, 0, 1), "{}", kind.name);
+    }
+}
+
+/// Goal: the JSON object has the keys of the design's section 13, in its order, and no others.
+#[test]
+fn json_has_the_keys_that_scripts_rely_on() {
+    let kind = WorkloadKind::find("tpcc").unwrap();
+    let options = RunOptions {
+        workload: kind.name,
+        engines: EngineKind::ALL.to_vec(),
+        threads: 2,
+        time: Duration::from_millis(30),
+        durability: Durability::None,
+        settings: small(kind),
+        parent: None,
+    };
+    let reports = run::run(&options, &Interrupt::default(), &mut |_| {}).unwrap();
+    assert_eq!(reports.len(), 2);
+    for report in &reports {
+        let json = report.json();
+        let keys = |json: &serde_json::Value| json.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            keys(&json),
+            "workload engine settings threads seconds committed aborted_user aborted_conflict retries substantiated \
+             skipped throughput_tps latency_us durability log_bytes peak_rss_bytes check"
+        );
+        assert_eq!(keys(&json["latency_us"]), "commit result");
+        assert_eq!(keys(&json["latency_us"]["commit"]), "p50 p99 p999 max");
+        assert_eq!((json["check"].as_str(), json["aborted_conflict"].as_u64()), (Some("pass"), Some(0)));
+        assert_eq!((&json["settings"]["warehouses"], &json["settings"]["mix"]), (&2.into(), &"full".into()));
+        assert!(json["committed"].as_u64().unwrap() > 0);
+    }
+    assert!(run::table(&reports).contains("new-order: commit p50 / p99"));
+}
+
+/// Goal: what arrives is decided or refused, and every sample's numbers add up to the whole.
+#[test]
+fn samples_add_up() {
+    let kind = WorkloadKind::find("burst").unwrap();
+    let settings = small(kind);
+    for engine in EngineKind::ALL {
+        let target = target(kind, &settings, engine).unwrap();
+        let arrivals = Arrivals {
+            base_tps: 2000.0,
+            spike: 3.0,
+            spike_between: (0.2, 0.4),
+            queue_calls: 100_000,
+            is_random: true,
+        };
+        let workload = (kind.build)(&settings);
+        let offered = arrivals.over(Duration::from_millis(500));
+        let open = open_loop::run(&target, &*workload, &settings, &offered, 2, &Interrupt::default()).unwrap();
+        assert_eq!(open.refused, 0);
+        assert_eq!(open.samples.iter().map(|sample| sample.offered).sum::<u64>(), open.offered);
+        assert_eq!(open.measured.seen.committed_total(), open.offered, "{engine}");
+        assert_eq!(open.samples.iter().map(|sample| sample.done).sum::<u64>(), open.offered, "{engine}");
+        assert!(workload.check(&target).unwrap().is_ok());
+    }
+}
+
+/// Goal: unknown names are answered with those there are.
+#[test]
+fn errors_name_what_there_is() {
+    let error = WorkloadKind::find("tpch").err().unwrap();
+    assert_eq!(error.to_string(), "there is no workload \"tpch\"; hint: workloads are rmw10, cart, burst, tpcc, hot");
+    let error = fabius_bench::figure::FigureKind::find("lazy-9").err().unwrap();
+    assert!(error.hint().unwrap().starts_with("figures are lazy-3, lazy-4"));
+}

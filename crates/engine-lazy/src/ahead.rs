@@ -1,0 +1,82 @@
+//! Looking ahead: bringing rows near before their calls run.
+//!
+//! A lookup is three cache misses in a row: the hash bucket, the record, its newest version. The keys
+//! of calls that are still to come in a turn are known from their arguments, so the misses of several
+//! calls are made to overlap:
+//!
+//! ```text
+//! call            n + 3      n + 2       n + 1       n
+//! what is done    bucket     record      version     run
+//! ```
+
+use crate::variant::Variants;
+use crossbeam_epoch::Guard;
+use fabius_engine::{Definitions, entry};
+use fabius_storage::Record;
+use fabius_value::{Key, TableId};
+use std::collections::VecDeque;
+
+/// Calls between one stage and the next.
+const STRIDE: usize = 3;
+/// Rows that are followed per call.
+const ROWS_MAX: usize = 64;
+
+struct Row<'a> {
+    table: TableId,
+    hash: u64,
+    record: Option<&'a Record>,
+}
+
+/// The calls of a run that have been looked at but not run.
+pub struct Ahead<'a> {
+    definitions: &'a Definitions,
+    guard: &'a Guard,
+    calls: VecDeque<Vec<Row<'a>>>,
+    spare: Vec<Vec<Row<'a>>>,
+    key: Key,
+}
+
+impl<'a> Ahead<'a> {
+    /// Nothing looked at yet.
+    pub fn new(definitions: &'a Definitions, guard: &'a Guard) -> Ahead<'a> {
+        Ahead { definitions, guard, calls: VecDeque::new(), spare: Vec::new(), key: Key::new() }
+    }
+
+    /// Looks at calls from `rest`, which it advances, and moves those looked at before one stage on;
+    /// to be called before each call is run.
+    pub fn advance(&mut self, rest: &mut &[u8], variants: &Variants) {
+        while self.calls.len() < 3 * STRIDE {
+            let Some(call) = entry::take_call(rest) else { break };
+            let mut rows = self.spare.pop().unwrap_or_default();
+            if let Some(plan) = variants.key_plan(call.procedure) {
+                plan.for_each(call.arguments, |table, values| {
+                    let schema = self.definitions.table(table);
+                    if rows.len() < ROWS_MAX && schema.encode_key(values, &mut self.key).is_ok() {
+                        let hash = self.key.hash();
+                        if schema.prefetch(hash, self.guard) {
+                            rows.push(Row { table, hash, record: None });
+                        }
+                    }
+                });
+            }
+            self.calls.push_back(rows);
+        }
+        if let Some(rows) = self.calls.get_mut(2 * STRIDE - 1) {
+            for row in rows {
+                row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
+                if let Some(record) = row.record {
+                    fabius_storage::index::prefetch(record);
+                }
+            }
+        }
+        if let Some(rows) = self.calls.get(STRIDE - 1) {
+            for record in rows.iter().filter_map(|row| row.record) {
+                fabius_storage::index::prefetch(record.head());
+            }
+        }
+        if let Some(mut rows) = self.calls.pop_front() {
+            rows.clear();
+            self.spare.push(rows);
+        }
+    }
+}
