@@ -89,7 +89,7 @@ fn measure(records: u64, hot: u64, threads: usize) {
 #[test]
 #[ignore = "a measurement"]
 fn ten_updates_a_call() {
-    for threads in [1, 2] {
+    for threads in std::env::var("THREADS").map_or(vec![1, 2], |threads| vec![threads.parse().unwrap()]) {
         measure(1_000_000, 0, threads);
         measure(100_000, 0, threads);
         measure(100_000, 10, threads);

@@ -80,14 +80,10 @@ pub struct Surroundings<'e> {
     pub policy: Policy,
 }
 
-/// A run of encoded calls with their logged time, and where the outcomes go.
-pub struct Intake<'b> {
-    /// Encoded calls.
-    pub calls: &'b [u8],
-    /// Microseconds since 1970.
-    pub time_us: i64,
-    /// Told the outcome of each call in order, with its place in the run.
-    pub outcome: &'b mut dyn FnMut(u32, Seq, Outcome),
+impl Default for Lane {
+    fn default() -> Lane {
+        Lane::new()
+    }
 }
 
 impl Lane {

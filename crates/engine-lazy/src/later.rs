@@ -6,29 +6,20 @@
 
 use crate::deferred::{CapturedRow, Deferred};
 use crossbeam_epoch::Guard;
-use fabius_engine::{Definitions, random::CallRandom};
+use fabius_engine::Definitions;
+use fabius_engine::reader::SnapshotContext;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::{
-    Cell, chain, slot,
-    table::{Range, RowScan},
-};
-use fabius_value::{ColumnId, Datum, Error, Key, Result, SqlState, TableId};
-
-/// A row as the later-phase knows it: the newest version it sees, null if the row is missing.
-pub type LaterRow = *const fabius_storage::Version;
+use fabius_storage::{chain::Visible, slot, table::RowScan};
+use fabius_value::{ColumnId, Datum, Error, Result, SqlState, TableId};
 
 /// The context of one deferred call while it runs.
 pub struct LaterContext<'a> {
+    view: SnapshotContext<'a>,
     definitions: &'a Definitions,
-    guard: &'a Guard,
     deferred: &'a Deferred,
     values: std::slice::Iter<'a, Datum<'static>>,
     rows: std::slice::Iter<'a, CapturedRow>,
-    random: CallRandom,
     replaced: Vec<u64>,
-    key: Key,
-    /// The call whose sticky ended the last step.
-    pub blocked_on: *mut (),
 }
 
 impl<'a> LaterContext<'a> {
@@ -36,21 +27,20 @@ impl<'a> LaterContext<'a> {
     pub fn new(definitions: &'a Definitions, guard: &'a Guard, deferred: &'a Deferred) -> LaterContext<'a> {
         // SAFETY: the captured lists live in the chunk, which outlives the pinned epoch.
         let (values, rows) = unsafe { (deferred.values.as_ref(), deferred.rows.as_ref()) };
+        let own = std::ptr::from_ref(deferred).cast_mut().cast();
         LaterContext {
+            view: SnapshotContext::new(definitions, guard, deferred.seq, deferred.time_us).on_behalf_of(own),
             definitions,
-            guard,
             deferred,
             values: values.iter(),
             rows: rows.iter(),
-            random: CallRandom::new(deferred.seq),
             replaced: Vec::new(),
-            key: Key::new(),
-            blocked_on: std::ptr::null_mut(),
         }
     }
 
-    fn own(&self) -> *mut () {
-        std::ptr::from_ref(self.deferred).cast_mut().cast()
+    /// The call whose sticky ended the last step.
+    pub fn blocked_on(&self) -> *mut () {
+        self.view.blocked_on
     }
 }
 
@@ -64,65 +54,48 @@ impl Drop for LaterContext<'_> {
 }
 
 impl<'a> Context<'a> for LaterContext<'a> {
-    type Row = LaterRow;
+    type Row = Visible;
     type Scan = RowScan<'a>;
 
-    fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<LaterRow, Stop> {
-        let table = self.definitions.table(table);
-        table.encode_key(key, &mut self.key)?;
-        let record = table.find(&self.key, self.guard);
-        // SAFETY: the epoch is pinned during 'a.
-        Ok(record.map_or(std::ptr::null(), |record| unsafe { record.visible(self.deferred.seq) }))
+    fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Visible, Stop> {
+        self.view.locate(table, key)
     }
 
-    fn exists(&mut self, _: TableId, row: LaterRow) -> Result<bool, Stop> {
-        // SAFETY: as above.
-        Ok(unsafe { chain::is_present(row) })
+    fn exists(&mut self, table: TableId, row: Visible) -> Result<bool, Stop> {
+        self.view.exists(table, row)
     }
 
     #[inline]
-    fn read(&mut self, table: TableId, row: LaterRow, column: ColumnId) -> Result<Datum<'a>, Stop> {
-        let data_type = self.definitions.table(table).types()[column.0 as usize];
-        // SAFETY: as above; captured versions outlive their call.
-        match unsafe { chain::read(row, column, data_type, self.own()) } {
-            Cell::Value(value) => Ok(value),
-            Cell::Pending(deferred) => {
-                self.blocked_on = deferred;
-                Err(Stop::Blocked)
-            }
-            Cell::Absent => Ok(Datum::Null),
-        }
+    fn read(&mut self, table: TableId, row: Visible, column: ColumnId) -> Result<Datum<'a>, Stop> {
+        self.view.read(table, row, column)
     }
 
     fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<RowScan<'a>, Stop> {
-        let ScanRange { table, index, equal, lower, upper, descending, .. } = range;
-        let range = Range { index, equal, lower, upper, descending };
-        Ok(RowScan::open(self.definitions.table(table), &range, self.guard)?)
+        self.view.scan_open(range)
     }
 
-    fn scan_next(&mut self, scan: &mut RowScan<'a>) -> Result<Option<LaterRow>, Stop> {
-        // SAFETY: the epoch is pinned during 'a.
-        Ok(unsafe { scan.next_row(|record| record.visible(self.deferred.seq)) }.map(|(_, version)| version))
+    fn scan_next(&mut self, scan: &mut RowScan<'a>) -> Result<Option<Visible>, Stop> {
+        self.view.scan_next(scan)
     }
 
-    fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<LaterRow, Stop> {
+    fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<Visible, Stop> {
         unreachable!("keys are placed in the now-phase")
     }
 
-    fn update(&mut self, _: TableId, _: LaterRow, _: WriteSet<'_, 'a>) -> Result<(), Stop> {
+    fn update(&mut self, _: TableId, _: Visible, _: WriteSet<'_, 'a>) -> Result<(), Stop> {
         unreachable!("the later-phase fills what the now-phase has placed")
     }
 
-    fn delete(&mut self, _: TableId, _: LaterRow) -> Result<(), Stop> {
+    fn delete(&mut self, _: TableId, _: Visible) -> Result<(), Stop> {
         unreachable!("rows are deleted in the now-phase")
     }
 
     fn now(&self) -> i64 {
-        self.deferred.time_us
+        self.view.now()
     }
 
     fn random(&mut self) -> f64 {
-        self.random.next()
+        self.view.random()
     }
 
     #[inline]
@@ -131,14 +104,14 @@ impl<'a> Context<'a> for LaterContext<'a> {
     }
 
     #[inline]
-    fn restore_row(&mut self) -> LaterRow {
-        self.rows.next().expect("what is restored was captured").version
+    fn restore_row(&mut self) -> Visible {
+        Visible(self.rows.next().expect("what is restored was captured").version)
     }
 
-    fn fill(&mut self, table: TableId, row: LaterRow, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
+    fn fill(&mut self, table: TableId, row: Visible, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
         let types = self.definitions.table(table).types();
         // SAFETY: a row that is filled was written by this call, so it has a version.
-        let version = unsafe { row.as_ref() }.expect("the now-phase wrote this row");
+        let version = unsafe { row.0.as_ref() }.expect("the now-phase wrote this row");
         if version.seq() != self.deferred.seq || version.is_tombstone() {
             // The same call deleted the row afterwards: nobody will read the values.
             return Ok(());
@@ -151,8 +124,8 @@ impl<'a> Context<'a> for LaterContext<'a> {
         Ok(())
     }
 
-    fn is_missing(&self, row: LaterRow) -> bool {
-        row.is_null()
+    fn is_missing(&self, row: Visible) -> bool {
+        row.0.is_null()
     }
 }
 

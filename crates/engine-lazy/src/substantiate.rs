@@ -204,7 +204,7 @@ impl<'a> Substantiation<'a> {
             }
             Err(Stop::Blocked) => {
                 // SAFETY: read from an open sticky under this epoch.
-                let wanted = unsafe { deferred_at(context.blocked_on) };
+                let wanted = unsafe { deferred_at(context.blocked_on()) };
                 self.stack.push(Entry::Suspended { deferred, frame, context });
                 self.stack.push(Entry::Wanted { deferred: wanted, next_row: 0 });
             }

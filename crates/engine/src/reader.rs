@@ -1,13 +1,15 @@
-//! A view of the rows at one seq, for programs that write nothing.
+//! A view of the rows at one seq.
 //!
 //! Every multiversion engine reads the same way; what differs is what to do about a sticky: the
 //! engine that left it there computes it (see [`SnapshotContext::blocked_on`]), others never meet one.
+//! A deferred call reads through the same view at its own seq, where it sees what it has filled so far.
 
 use crate::{Definitions, random::CallRandom};
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_storage::{
-    Cell, Version, chain,
+    Cell,
+    chain::{self, Visible},
     table::{Range, RowScan},
 };
 use fabius_value::{ColumnId, Datum, Key, Seq, TableId};
@@ -20,6 +22,7 @@ pub struct SnapshotContext<'a> {
     time_us: i64,
     random: CallRandom,
     key: Key,
+    own: *mut (),
     /// What the sticky that ended the last step belongs to.
     pub blocked_on: *mut (),
 }
@@ -39,33 +42,41 @@ impl<'a> SnapshotContext<'a> {
             time_us,
             random: CallRandom::new(seq),
             key: Key::new(),
+            own: std::ptr::null_mut(),
             blocked_on: std::ptr::null_mut(),
         }
+    }
+
+    /// The same view for the deferred call at this address, which fills versions at the view's seq.
+    #[must_use]
+    pub fn on_behalf_of(mut self, own: *mut ()) -> SnapshotContext<'a> {
+        self.own = own;
+        self
     }
 }
 
 impl<'a> Context<'a> for SnapshotContext<'a> {
-    type Row = *const Version;
+    type Row = Visible;
     type Scan = RowScan<'a>;
 
-    fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<*const Version, Stop> {
+    fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Visible, Stop> {
         let table = self.definitions.table(table);
         table.encode_key(key, &mut self.key)?;
         let record = table.find(&self.key, self.guard);
         // SAFETY: the epoch is pinned during 'a.
-        Ok(record.map_or(std::ptr::null(), |record| unsafe { record.visible(self.seq) }))
+        Ok(record.map_or_else(Visible::default, |record| Visible(unsafe { record.visible(self.seq) })))
     }
 
-    fn exists(&mut self, _: TableId, row: *const Version) -> Result<bool, Stop> {
+    fn exists(&mut self, _: TableId, row: Visible) -> Result<bool, Stop> {
         // SAFETY: as above.
-        Ok(unsafe { chain::is_present(row) })
+        Ok(unsafe { chain::is_present(row.0) })
     }
 
     #[inline]
-    fn read(&mut self, table: TableId, row: *const Version, column: ColumnId) -> Result<Datum<'a>, Stop> {
+    fn read(&mut self, table: TableId, row: Visible, column: ColumnId) -> Result<Datum<'a>, Stop> {
         let data_type = self.definitions.table(table).types()[column.0 as usize];
         // SAFETY: as above; the snapshot keeps what is visible at its seq.
-        match unsafe { chain::read(row, column, data_type, std::ptr::null_mut()) } {
+        match unsafe { chain::read(row.0, column, data_type, self.own) } {
             Cell::Value(value) => Ok(value),
             Cell::Pending(source) => {
                 self.blocked_on = source;
@@ -81,20 +92,20 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
         Ok(RowScan::open(self.definitions.table(table), &range, self.guard)?)
     }
 
-    fn scan_next(&mut self, scan: &mut RowScan<'a>) -> Result<Option<*const Version>, Stop> {
+    fn scan_next(&mut self, scan: &mut RowScan<'a>) -> Result<Option<Visible>, Stop> {
         // SAFETY: the epoch is pinned during 'a.
-        Ok(unsafe { scan.next_row(|record| record.visible(self.seq)) }.map(|(_, version)| version))
+        Ok(unsafe { scan.next_row(|record| record.visible(self.seq)) }.map(|(_, version)| Visible(version)))
     }
 
-    fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<*const Version, Stop> {
+    fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<Visible, Stop> {
         unreachable!("a program that writes nothing")
     }
 
-    fn update(&mut self, _: TableId, _: *const Version, _: WriteSet<'_, 'a>) -> Result<(), Stop> {
+    fn update(&mut self, _: TableId, _: Visible, _: WriteSet<'_, 'a>) -> Result<(), Stop> {
         unreachable!("a program that writes nothing")
     }
 
-    fn delete(&mut self, _: TableId, _: *const Version) -> Result<(), Stop> {
+    fn delete(&mut self, _: TableId, _: Visible) -> Result<(), Stop> {
         unreachable!("a program that writes nothing")
     }
 
@@ -106,7 +117,7 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
         self.random.next()
     }
 
-    fn is_missing(&self, row: *const Version) -> bool {
-        row.is_null()
+    fn is_missing(&self, row: Visible) -> bool {
+        row.0.is_null()
     }
 }

@@ -119,6 +119,7 @@ pub struct Step {
 
 /// What a step does.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "programs are small, and built once")]
 pub enum StepKind {
     /// Computes a scalar variable. A variable may be assigned more than once.
     Assign {

@@ -7,6 +7,17 @@
 use crate::Version;
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Seq};
 
+/// The newest version of a row that a reader sees; null if the row is missing. Readable as long as the
+/// reader's epoch is pinned.
+#[derive(Clone, Copy, Debug)]
+pub struct Visible(pub *const Version);
+
+impl Default for Visible {
+    fn default() -> Visible {
+        Visible(std::ptr::null())
+    }
+}
+
 /// What a walk found.
 #[derive(Clone, Copy, Debug)]
 pub enum Cell<'a> {

@@ -73,7 +73,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
             },
         ],
         claims: claims(&lazy, &eager),
-        notes: vec!["20,000 carts in turn, 100,000 items; a purchase waits for its price".to_string()],
+        notes: vec!["8,000 carts in turn, 100,000 items; a purchase waits for its price".to_string()],
     })
 }
 

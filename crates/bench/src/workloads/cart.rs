@@ -25,7 +25,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
             help: "share of check-outs that clear the cart without looking (a blind write)",
         },
         Setting { name: "items", default: "100000", domain: Domain::Integer(20, 1 << 32), help: "items in the inventory" },
-        Setting { name: "clients", default: "20000", domain: Domain::Integer(1, 1 << 24), help: "carts, taken in turn" },
+        Setting { name: "clients", default: "8000", domain: Domain::Integer(1, 1 << 24), help: "carts, taken in turn" },
     ],
     build: |settings| {
         Box::new(Cart {

@@ -81,7 +81,11 @@ impl Effects {
             let shape = now.shapes.iter().position(|shape| shape.site == *site);
             match (column_phase(now, *site), shape) {
                 (ColumnPhase::Now, _) => {}
-                (ColumnPhase::Delta(DeltaOperator::Add), Some(shape)) => {
+                // A sum that is computed later moves the column by its operand, like a delta: said as
+                // an interval of values, it would seem to grow with every call.
+                (ColumnPhase::Delta(_) | ColumnPhase::Later, Some(shape))
+                    if now.shapes[shape].operator == DeltaOperator::Add && !proofs.operands[shape].1 =>
+                {
                     let per_call = proofs.operands[shape].0.repeated(proofs.turns[at]);
                     let so_far = added.entry(key).or_insert(Interval::only(0));
                     *so_far = so_far.plus(per_call).meet(type_range(data_type));
