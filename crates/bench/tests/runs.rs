@@ -9,7 +9,7 @@ use fabius_bench::recorder::Recorder;
 use fabius_bench::run::{self, RunOptions};
 use fabius_bench::settings::Settings;
 use fabius_bench::target::{Target, TargetOptions};
-use fabius_bench::workload::{Client, ClientPlace, WORKLOADS, WorkloadKind};
+use fabius_bench::workload::{ClientPlace, WORKLOADS, WorkloadKind};
 use std::time::Duration;
 
 /// A workload's settings, small enough for a test.

@@ -24,8 +24,14 @@ const ITEMS: [(&str, i64); 6] = [
 
 /// Settings of the demo: those of every workload, with defaults that suit it.
 pub fn settings() -> Settings {
-    const OWN: &[Setting] =
-        &[Setting { name: "batch", default: "256", domain: Domain::Integer(1, 65_536), help: "calls handed in together" }];
+    // Deferred work is not done for its own sake while shoppers keep coming: what is never asked for
+    // then need not be done at all.
+    const OWN: &[Setting] = &[Setting {
+        name: "idle",
+        default: "off",
+        domain: Domain::Choice(&["auto", "on", "off"]),
+        help: "work off the backlog while waiting",
+    }];
     Settings::new("flash sale", OWN)
 }
 
@@ -68,10 +74,11 @@ impl FlashSale {
     pub fn books(&self, target: &Target) -> Result<Books> {
         let cents = |mantissa| Decimal { mantissa, scale: 2 };
         let (mut left, mut in_carts, mut sold, mut worth, mut spent, mut takings) = (0, 0, 0, 0, 0, 0);
-        for row in target.database.rows("items")? {
-            left += integer(&row[3]);
-            sold += integer(&row[4]);
-            worth += integer(&row[4]) * integer(&row[2]);
+        for row in target.database.rows("stock")? {
+            let Value::BigInt(item) = row[0] else { unreachable!("the table's own type") };
+            left += integer(&row[1]);
+            sold += integer(&row[2]);
+            worth += integer(&row[2]) * i128::from(ITEMS[item as usize].1);
         }
         for row in target.database.rows("shoppers")? {
             in_carts += integer(&row[1]);
@@ -172,7 +179,7 @@ impl Client for Crowd {
         writer.int(shopper as i64);
         match self.random.below(100) {
             0..60 => {
-                writer.int(self.random.below(ITEMS.len() as u64) as i64);
+                (0..3).for_each(|_| _ = writer.int(self.random.below(ITEMS.len() as u64) as i64));
                 LOOK
             }
             60..90 => {

@@ -8,6 +8,10 @@ use fabius_value::{ColumnMask, Seq};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
 
+/// A record's chain is folded at every second write: each time, the whole row at its end has to be
+/// fetched from memory, only to find that it stays.
+const FOLD_AFTER: u32 = 2;
+
 /// Puts what a call has written where others see it. The call holds its locks and has its seq.
 pub fn install(
     workspace: &Workspace<'_>,
@@ -19,6 +23,10 @@ pub fn install(
     for write in &workspace.writes {
         let Some(version) = version_of(write, seq) else { continue };
         write.record.push(version);
+        if write.record.count_pending() < FOLD_AFTER {
+            continue;
+        }
+        write.record.reset_pending();
         // SAFETY: the call holds the record exclusively, so it is its writer; nobody reads, now or later,
         // below `collected`; an eager engine leaves nothing unsettled.
         unsafe { fold(write.record, collected, write.table.types(), retired) };

@@ -27,7 +27,10 @@ use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
 use parking_lot::{Mutex, RwLock};
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::{Acquire, Release}};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Release},
+};
 
 /// Mutexes for making records, by key.
 const CREATION_MUTEXES: usize = 64;
@@ -93,7 +96,11 @@ impl LockingEngine {
     /// An engine with the foundation's definitions.
     pub fn new(foundation: Arc<Foundation>) -> LockingEngine {
         let schema = Schema::of(foundation.definitions(), &Schema::default());
-        LockingEngine { shared: Shared::new(foundation), gate: RwLock::new(schema), intake: Intake::default() }
+        LockingEngine {
+            shared: Shared::new(foundation),
+            gate: RwLock::new(schema),
+            intake: Intake::default(),
+        }
     }
 
     fn now_ns(&self) -> u64 {
@@ -286,7 +293,9 @@ impl Engine for LockingEngine {
             Entries::Calls { time_us, bytes } => {
                 let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
                 if found != count {
-                    return Err(damaged(format!("log batch at {first_seq} has {found} calls, expected {count}")));
+                    return Err(damaged(format!(
+                        "log batch at {first_seq} has {found} calls, expected {count}"
+                    )));
                 }
                 let claim = self.shared.locks.claim().expect("no call runs");
                 let guard = crossbeam_epoch::pin();

@@ -89,8 +89,7 @@ mod tests {
         assert_eq!(word(Space::KEYS, b"k"), word(Space::KEYS, b"k"));
         assert_ne!(word(Space::KEYS, b"k"), word(Space::KEYS, b"k\0"));
         assert_ne!(word(Space::prefixes(1, 0), b""), word(Space::prefixes(2, 0), b""));
-        let mut seen: Vec<_> =
-            (0..1000u64).map(|n| word(Space::prefixes(1, 1), &n.to_be_bytes())).collect();
+        let mut seen: Vec<_> = (0..1000u64).map(|n| word(Space::prefixes(1, 1), &n.to_be_bytes())).collect();
         seen.sort();
         seen.dedup();
         assert!(seen.len() > 990, "{} of 1000 differ", seen.len());

@@ -13,7 +13,10 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::{AcqRel, Acquire, Relaxed, Release}};
+use std::sync::atomic::{
+    AtomicU32, AtomicU64, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
 
 /// Calls that a thread takes at a time, at most.
 pub const CHUNK_CALLS: u32 = 64;
@@ -63,8 +66,10 @@ impl Chunk {
         let work = &self.work;
         work.last.fetch_max(outcomes.last.0, AcqRel);
         let batch = &work.batch;
-        let is_interesting =
-            batch.count() == 1 || !outcomes.aborts.is_empty() || !outcomes.tickets.is_empty() || outcomes.failure.is_some();
+        let is_interesting = batch.count() == 1
+            || !outcomes.aborts.is_empty()
+            || !outcomes.tickets.is_empty()
+            || outcomes.failure.is_some();
         if is_interesting {
             let mut all = batch.outcomes();
             if batch.count() == 1 {

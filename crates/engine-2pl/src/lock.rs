@@ -21,7 +21,10 @@
 //! wait is there anything beside the word: a queue in [`crate::wait`], announced by the waiters bit.
 //! While that bit is set, a lock is granted by whoever holds the queue's mutex, and by no one else.
 
-use std::sync::atomic::{AtomicU64, Ordering::{AcqRel, Acquire, Relaxed}};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed},
+};
 
 /// Calls that can run at one time.
 pub const SLOTS: usize = 60;

@@ -80,7 +80,9 @@ impl Plan {
         let all_written = |rows: &HashSet<RowId>| {
             let mut answer = vec![false; tables];
             rows.iter().for_each(|row| answer[table(row).0 as usize] = true);
-            for row in rows.iter().filter(|row| !reading.written.contains(row) || reading.filtered.contains(row)) {
+            for row in
+                rows.iter().filter(|row| !reading.written.contains(row) || reading.filtered.contains(row))
+            {
                 answer[table(row).0 as usize] = false;
             }
             answer

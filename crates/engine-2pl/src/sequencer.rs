@@ -17,7 +17,10 @@ use crossbeam_utils::{Backoff, CachePadded};
 use fabius_engine::Foundation;
 use fabius_value::{Result, Seq};
 use parking_lot::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::{Acquire, Release, SeqCst}};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Release, SeqCst},
+};
 
 /// Places of the ring, a power of two: calls that can be installed behind one that is not.
 const RING: u64 = 1 << 12;

@@ -15,9 +15,9 @@
 //! Records and entries made for a call that then leaves nothing there are noted for purging, entries
 //! before records, because a note about a record may free it.
 
-use crate::lock::Mode;
 use crate::engine::Shared;
 use crate::granule::Space;
+use crate::lock::Mode;
 use crate::plan::{Plan, Schema};
 use crate::wait::Wounded;
 use crate::workspace::{Entry, Image, Workspace};
@@ -130,7 +130,8 @@ impl<'a> Transaction<'a> {
     #[cold]
     fn create(&mut self, table: &'a Arc<Table>) -> &'a Record {
         let (record, is_new) = {
-            let _only_one = self.shared.creation[self.key.hash() as usize % self.shared.creation.len()].lock();
+            let _only_one =
+                self.shared.creation[self.key.hash() as usize % self.shared.creation.len()].lock();
             table.find_or_create(&self.key, self.guard)
         };
         if is_new {
@@ -187,7 +188,8 @@ impl<'a> Transaction<'a> {
         let mut key = self.lock_entry(table, Some(index), value)?;
         if table.is_unique(index) {
             let columns = table.index_columns(index);
-            let values: Vec<Datum<'a>> = columns.iter().map(|&column| value(&self.workspace, column)).collect();
+            let values: Vec<Datum<'a>> =
+                columns.iter().map(|&column| value(&self.workspace, column)).collect();
             self.check_unique(table, index, &values, record)?;
         }
         key.extend(record.key());
@@ -324,7 +326,8 @@ impl<'a> Context<'a> for Transaction<'a> {
         self.lock(record.lock(), Mode::Exclusive)?;
         if self.workspace.is_present(record) {
             let columns = &table.schema().primary_key;
-            let values: Vec<Datum<'a>> = columns.iter().map(|column| write.values[usize::from(column.0)]).collect();
+            let values: Vec<Datum<'a>> =
+                columns.iter().map(|column| write.values[usize::from(column.0)]).collect();
             return Err(duplicate(table.schema(), columns, &values, "primary key").into());
         }
         let row: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
@@ -339,7 +342,10 @@ impl<'a> Context<'a> for Transaction<'a> {
     }
 
     fn update(&mut self, table: TableId, row: Row<'a>, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
-        debug_assert!(write.deltas.is_empty() && write.sticky == ColumnMask::EMPTY, "whole programs have none");
+        debug_assert!(
+            write.deltas.is_empty() && write.sticky == ColumnMask::EMPTY,
+            "whole programs have none"
+        );
         let table = self.schema.definitions.table(table);
         let record = row.expect("a row that is updated is there");
         self.lock(record.lock(), Mode::Exclusive)?;
@@ -352,7 +358,10 @@ impl<'a> Context<'a> for Transaction<'a> {
             };
             for index in table.indexes_of(write.columns) {
                 let columns = table.index_columns(index);
-                if columns.iter().all(|&column| before(&self.workspace, column) == after(&self.workspace, column)) {
+                if columns
+                    .iter()
+                    .all(|&column| before(&self.workspace, column) == after(&self.workspace, column))
+                {
                     continue;
                 }
                 let old = self.lock_entry(table, Some(index), &before)?;

@@ -26,7 +26,10 @@ use crate::lock::{self, Attempt, Mode, SLOTS};
 use crossbeam_utils::CachePadded;
 use parking_lot::{Condvar, Mutex};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::{AcqRel, Acquire, Relaxed, Release}};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
 
 /// Queues are spread over this many mutexes.
 const SHARDS: usize = 64;

@@ -33,7 +33,9 @@ fn batches(engine: &dyn Engine, records: u64, count: usize, hot: u64) -> Vec<Arc
                 let mut writer = ArgumentWriter::new(&mut bytes);
                 writer.list(10);
                 for at in 0..10 {
-                    writer.int(if at == 5 && hot > 0 { random.below(hot) } else { random.below(records) } as i64);
+                    writer.int(
+                        if at == 5 && hot > 0 { random.below(hot) } else { random.below(records) } as i64
+                    );
                 }
                 batch.push(rmw, &bytes, None, false).unwrap();
             }

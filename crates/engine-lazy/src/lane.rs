@@ -45,7 +45,7 @@ pub struct Lane {
     intervals: Intervals,
     purge: Purge,
     retired: Retired,
-    later_reader: Vec<Seq>,
+    later_reader: Vec<Box<[Seq]>>,
     later_searcher: Vec<Seq>,
     doomed: VecDeque<Doomed>,
     payload: Vec<u8>,
@@ -113,7 +113,9 @@ impl Lane {
     pub fn follow(&mut self, definitions: &Definitions) -> Seq {
         let tables = definitions.tables.len();
         self.intervals.follow(&definitions.catalog);
-        self.later_reader.resize(tables, Seq::ZERO);
+        for table in &definitions.tables[self.later_reader.len()..] {
+            self.later_reader.push(vec![Seq::ZERO; table.types().len()].into());
+        }
         self.later_searcher.resize(tables, Seq::ZERO);
         let seq = self.next_seq;
         self.next_seq = seq.next();
@@ -440,7 +442,10 @@ impl Turn<'_, '_, '_> {
         self.chunk.expect_one();
         self.left.calls.push(NonNull::from(deferred));
         for table in &variant.tables_read {
-            self.context.tools().later_reader[table.0 as usize] = seq;
+            let readers = &mut self.context.tools().later_reader[table.0 as usize];
+            for column in variant.reads[table.0 as usize].iter() {
+                readers[column.0 as usize] = seq;
+            }
         }
         for table in &variant.tables_searched {
             self.later_searcher[table.0 as usize] = seq;
@@ -490,6 +495,8 @@ impl Turn<'_, '_, '_> {
                 }
                 // SAFETY: read from an open sticky under this epoch.
                 let deferred = unsafe { deferred_at(version.deferred()) };
+                // Counted once: a later overwriting call walks down to here and no further.
+                version.mark_read_elsewhere();
                 let live = deferred.live.load(std::sync::atomic::Ordering::Relaxed) - 1;
                 deferred.live.store(live, std::sync::atomic::Ordering::Relaxed);
                 if live > 0 || deferred.ticket.is_some() || deferred.state() != State::Pending {

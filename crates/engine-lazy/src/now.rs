@@ -72,8 +72,8 @@ pub struct Tools<'t> {
     pub retired: &'t mut Retired,
     /// Keys to take out of indexes later.
     pub purge: &'t mut Purge,
-    /// By table: the newest call whose later-phase may read it.
-    pub later_reader: &'t mut Vec<Seq>,
+    /// By table and column: the newest call whose later-phase may read it.
+    pub later_reader: &'t mut Vec<Box<[Seq]>>,
     /// The column intervals that promises rely on.
     pub intervals: &'t mut crate::interval::Intervals,
     /// Behind this, chains may be folded.
@@ -180,6 +180,10 @@ impl<'a, 't> NowContext<'a, 't> {
             }
         }
         self.written.clear();
+    }
+
+    fn later_reader(&self, table: &Table, column: ColumnId) -> Seq {
+        self.tools.later_reader[table.id().0 as usize][column.0 as usize]
     }
 
     fn head(&self, row: NowRow<'a>) -> *const Version {
@@ -305,7 +309,7 @@ impl<'a, 't> NowContext<'a, 't> {
     }
 
     /// Merges deltas into the version on top, if no one can tell the difference: it is of this turn, it
-    /// has just these deltas, and no later-phase of a call in between may read the table.
+    /// has just these deltas, and no later-phase of a call in between may read the columns.
     fn merge(&mut self, table: &'a Arc<Table>, record: &'a Record, write: &WriteSet<'_, 'a>) -> bool {
         // SAFETY: the epoch is pinned.
         let Some(top) = (unsafe { record.head().as_ref() }) else { return false };
@@ -314,7 +318,7 @@ impl<'a, 't> NowContext<'a, 't> {
         if at < self.tools.turn
             || top.columns() != mask
             || top.deltas() != mask
-            || self.tools.later_reader[table.id().0 as usize] >= at
+            || mask.iter().any(|column| self.later_reader(table, column) >= at)
             || write.deltas.iter().any(|delta| top.operator(delta.0) != delta.1)
         {
             return false;
@@ -396,7 +400,7 @@ impl<'a, 't> NowContext<'a, 't> {
         };
         let version = Version::create(&contents, types);
         // SAFETY: ours alone until published.
-        unsafe { version.as_ref() }.set_next(top.next());
+        unsafe { version.as_ref() }.place_above(top.next());
         record.set_head(version.as_ptr());
         let before = NonNull::from(top);
         self.undo.push(Undo::Replaced { table, record, before });
@@ -547,7 +551,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
         let tombstone = Version::create_tombstone(self.seq);
         if top.seq() == self.seq {
             // SAFETY: ours alone until published.
-            unsafe { tombstone.as_ref() }.set_next(top.next());
+            unsafe { tombstone.as_ref() }.place_above(top.next());
             record.set_head(tombstone.as_ptr());
             let before = NonNull::from(top);
             self.undo.push(Undo::Replaced { table, record, before });

@@ -5,7 +5,11 @@ use fabius_engine_lazy::{LazyEngine, Policy};
 use std::sync::Arc;
 
 fn run(policy: Policy) {
-    differential::run(&move |foundation| Arc::new(LazyEngine::new(foundation, policy)), 0..200, Size::default());
+    differential::run(
+        &move |foundation| Arc::new(LazyEngine::new(foundation, policy)),
+        0..200,
+        Size::default(),
+    );
 }
 
 #[test]

@@ -63,7 +63,8 @@ pub fn run(make: Make<'_>, seeds: std::ops::Range<u64>, size: Size) {
     let only = std::env::var("FABIUS_SEED").ok().map(|seed| seed.parse().expect("FABIUS_SEED is a number"));
     for seed in seeds.filter(|seed| only.is_none_or(|only: u64| only == *seed)) {
         let mut story = format!("seed {seed}\n");
-        let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run_seed(make, seed, size, &mut story)));
+        let done =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run_seed(make, seed, size, &mut story)));
         if let Err(panic) = done {
             eprintln!("{story}");
             std::panic::resume_unwind(panic);
@@ -96,7 +97,8 @@ fn define(rig: &Rig, random: &mut Random, size: Size, story: &mut String) -> Vec
         let program = generate::program(random.next_u64(), &catalog);
         writeln!(story, "{}", program.text).expect("writing to a string");
         // Every program has the same name, and a name of its own here.
-        let text = program.text.replacen(&format!("procedure {}", program.name), &format!("procedure p{number}"), 1);
+        let text =
+            program.text.replacen(&format!("procedure {}", program.name), &format!("procedure p{number}"), 1);
         rig.define(&text);
         names.push(format!("p{number}"));
     }
@@ -123,7 +125,13 @@ fn submit(rig: &Rig, random: &mut Random, size: Size, names: &[String]) -> Vec<S
                     let mut mine = Vec::new();
                     for number in 0..size.batches {
                         rig.clock.advance(Duration::from_millis(1));
-                        mine.extend(submit_batch(rig, &mut random, size, names, &format!("{thread} {number}")));
+                        mine.extend(submit_batch(
+                            rig,
+                            &mut random,
+                            size,
+                            names,
+                            &format!("{thread} {number}"),
+                        ));
                     }
                     mine.iter().for_each(|call: &Submitted| rig.wait(&call.batch));
                     all.lock().extend(mine);
@@ -222,9 +230,18 @@ fn table_text(schema: &TableSchema) -> String {
     };
     let mut parts: Vec<String> = Vec::new();
     for column in &schema.columns {
-        parts.push(format!("{}: {}{}", column.name, column.data_type, if column.nullable { " null" } else { "" }));
+        parts.push(format!(
+            "{}: {}{}",
+            column.name,
+            column.data_type,
+            if column.nullable { " null" } else { "" }
+        ));
     }
-    parts.push(format!("primary key ({}){}", names(&schema.primary_key), if schema.hash { " using hash" } else { "" }));
+    parts.push(format!(
+        "primary key ({}){}",
+        names(&schema.primary_key),
+        if schema.hash { " using hash" } else { "" }
+    ));
     for index in &schema.indexes {
         let unique = if index.unique { "unique " } else { "" };
         parts.push(format!("{unique}index {} ({})", index.name, names(&index.columns)));

@@ -195,7 +195,9 @@ impl Rig {
             rows.push(row);
             Ok(())
         };
-        self.engine.rows(id.unwrap_or_else(|| panic!("no table {table}")), &mut visit).expect("rows are read");
+        self.engine
+            .rows(id.unwrap_or_else(|| panic!("no table {table}")), &mut visit)
+            .expect("rows are read");
         rows.sort_by_cached_key(|row| format!("{row:?}"));
         rows
     }
@@ -204,7 +206,9 @@ impl Rig {
     pub fn dump(&self) -> Vec<String> {
         let definitions = self.foundation.definitions();
         let tables = definitions.catalog.tables().map(|(_, schema)| schema.name.clone());
-        tables.flat_map(|name| self.rows(&name).into_iter().map(move |row| format!("{name}: {row:?}"))).collect()
+        tables
+            .flat_map(|name| self.rows(&name).into_iter().map(move |row| format!("{name}: {row:?}")))
+            .collect()
     }
 
     /// Everything that was logged so far.

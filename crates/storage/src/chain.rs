@@ -55,7 +55,10 @@ pub unsafe fn read<'a>(
 ) -> Cell<'a> {
     let mut at = version;
     // SAFETY: as above, for every version on the way.
-    while let Some(version) = unsafe { at.as_ref() } {
+    while let Some(mut version) = unsafe { at.as_ref() } {
+        if let Some(base) = version.shortcut(ColumnMask::of(column)) {
+            version = base;
+        }
         if version.columns().contains(column) {
             if version.sticky().contains(column) {
                 if version.deferred() != own {
@@ -93,7 +96,10 @@ unsafe fn read_delta<'a>(first: &Version, column: ColumnId, data_type: DataType,
     let mut at = first.next();
     let base = loop {
         // SAFETY: as the caller's.
-        let Some(version) = (unsafe { at.as_ref() }) else { return Cell::Absent };
+        let Some(mut version) = (unsafe { at.as_ref() }) else { return Cell::Absent };
+        if let Some(base) = version.shortcut(ColumnMask::of(column)) {
+            version = base;
+        }
         at = version.next();
         if version.is_tombstone() {
             return Cell::Absent;
@@ -140,13 +146,19 @@ pub unsafe fn first_pending(version: *const Version, columns: ColumnMask, own: *
     let mut at = version;
     while !open.is_empty() {
         // SAFETY: as above.
-        let version = unsafe { at.as_ref() }?;
+        let mut version = unsafe { at.as_ref() }?;
+        if let Some(base) = version.shortcut(open) {
+            version = base;
+        }
         let here = version.columns().intersection(open);
         if version.deferred() != own {
             if here.intersects(version.sticky()) {
                 return Some(version.deferred());
             }
             open = open.without(here.without(version.deltas()));
+        }
+        if version.is_whole() && version.deferred() != own {
+            return None;
         }
         at = version.next();
     }

@@ -152,12 +152,12 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
         at = below;
     }
     if kept > BELOW_PIVOT_MAX {
-        merge_below(pivot, types, retired);
+        merge_below(record, pivot, types, retired);
     }
 }
 
 /// Replaces everything below the pivot by one version of the same meaning.
-fn merge_below(pivot: &Version, types: &Arc<[DataType]>, retired: &mut Retired) {
+fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retired: &mut Retired) {
     let first = pivot.next();
     let mut columns = ColumnMask::EMPTY;
     let mut has_base = false;
@@ -197,7 +197,30 @@ fn merge_below(pivot: &Version, types: &Arc<[DataType]>, retired: &mut Retired) 
         },
         types,
     );
-    pivot.set_next(merged.as_ptr());
+    // SAFETY: ours alone until it is linked below.
+    let merged = unsafe { merged.as_ref() };
+    merged.place_above(std::ptr::null());
+    pivot.set_next(merged);
+    // Whoever stood on the old base stands on the new one, and reaches no further than the pivot.
+    let mut above = Vec::new();
+    let mut at = record.head();
+    // SAFETY: the writer reads its own chain.
+    while let Some(version) = unsafe { at.as_ref() } {
+        if version.is_whole() {
+            above.clear();
+        } else {
+            above.push(version);
+        }
+        if std::ptr::eq(version, pivot) {
+            break;
+        }
+        at = version.next();
+    }
+    let mut reach = ColumnMask::EMPTY;
+    for version in above.into_iter().rev() {
+        reach = reach.union(version.columns());
+        version.set_base(merged, reach);
+    }
     let mut at = first;
     // SAFETY: as above.
     while let Some(version) = unsafe { at.as_ref() } {

@@ -97,12 +97,12 @@ impl Purge {
     }
 }
 
-/// Whether a version after `seq` gave the record the entry's key again.
+/// Whether a version at `seq` (its call's last word) or after it has the entry's key again.
 fn came_back(table: &Table, index: IndexId, key: &Key, record: &Record, seq: Seq) -> bool {
     let mut at = record.head();
     // SAFETY: the writer reads its own chain.
     while let Some(version) = unsafe { at.as_ref() } {
-        if version.seq() <= seq {
+        if version.seq() < seq {
             break;
         }
         // SAFETY: as above; indexed columns are never stickies.

@@ -81,7 +81,7 @@ impl Record {
     #[inline]
     pub fn push(&self, version: NonNull<Version>) {
         // SAFETY: the version is the caller's until it is published by the store below.
-        unsafe { version.as_ref() }.set_next(self.head.load(Relaxed));
+        unsafe { version.as_ref() }.place_above(self.head.load(Relaxed));
         self.head.store(version.as_ptr(), Release);
     }
 

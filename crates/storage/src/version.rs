@@ -1,17 +1,21 @@
 //! What one call wrote to a row.
 //!
 //! ```text
-//!           0         8        16        24        32        40        48        56        64
-//!           +---------+---------+---------+---------+---------+---------+---------+---------+------
-//!           | next    | seq and | columns | deltas  | sticky  | filled  | nulls   | deferred| slots...
-//!           | (older) | flags   |  mask   |  mask   |  mask   |  mask   |  mask   |         |
-//!           +---------+---------+---------+---------+---------+---------+---------+---------+------
+//!   0       8       16      24      32      40      48      56      64      72      80
+//!   +-------+-------+-------+-------+-------+-------+-------+-------+-------+-------+-----
+//!   | next  |seq and|columns|deltas |sticky |filled | nulls | defer-| base  | reach | slots
+//!   |(older)| flags | mask  | mask  | mask  | mask  | mask  | red   |       | mask  |
+//!   +-------+-------+-------+-------+-------+-------+-------+-------+-------+-------+-----
 //! ```
 //!
 //! A version has a slot for each column of its mask, in column order. A column is a *delta* (the slot
 //! holds an operand to apply to what is below), or a *sticky* (the slot is empty until the deferred
-//! call has run), or a plain value. A version of every column is a whole row: nothing below it is
+//! call has run), or a plain value. A version of every column is a *whole row*: nothing below it is
 //! ever read through it. A *tombstone* says that the row is gone.
+//!
+//! `base` is the nearest whole row (or tombstone) at or below the version, and `reach` the columns that
+//! versions above the base say anything about. A reader of another column goes straight to the base,
+//! however many versions a popular column has left in between.
 //!
 //! Filling a sticky: the worker that claimed the deferred call stores slots and sets bits in `filled`
 //! as its program goes (its own reads look there), then [`Version::settle`] clears `sticky` with
@@ -33,6 +37,7 @@ const SEQ_BITS: u32 = 56;
 const TOMBSTONE: u64 = 1 << 63;
 const EXTREMES: u64 = 1 << 62;
 const READ_ELSEWHERE: u64 = 1 << 61;
+const WHOLE: u64 = 1 << 60;
 
 /// A version in a record's chain; see the module's picture.
 #[repr(C)]
@@ -45,6 +50,8 @@ pub struct Version {
     filled: AtomicU64,
     nulls: AtomicU64,
     deferred: AtomicPtr<()>,
+    base: AtomicPtr<Version>,
+    reach: AtomicU64,
 }
 
 /// The contents of a version to be made.
@@ -81,7 +88,8 @@ impl Version {
         let columns = contents.values_mask.union(deltas).union(contents.sticky);
         debug_assert_eq!(columns.len(), contents.values_mask.len() + deltas.len() + contents.sticky.len());
         let extremes = contents.deltas.iter().any(|delta| delta.1 != DeltaOperator::Add);
-        let flags = if extremes { EXTREMES } else { 0 };
+        let is_whole = columns.len() == types.len();
+        let flags = if extremes { EXTREMES } else { 0 } | if is_whole { WHOLE } else { 0 };
         let version = Version::allocate(contents.seq, flags, columns.0, deltas.0);
         // SAFETY: just allocated, and ours alone.
         let this = unsafe { version.as_ref() };
@@ -113,7 +121,7 @@ impl Version {
 
     /// Allocates a tombstone.
     pub fn create_tombstone(seq: Seq) -> NonNull<Version> {
-        Version::allocate(seq, TOMBSTONE, 0, 0)
+        Version::allocate(seq, TOMBSTONE | WHOLE, 0, 0)
     }
 
     fn allocate(seq: Seq, flags: u64, columns: u64, deltas: u64) -> NonNull<Version> {
@@ -135,6 +143,8 @@ impl Version {
                 filled: AtomicU64::new(0),
                 nulls: AtomicU64::new(0),
                 deferred: AtomicPtr::new(std::ptr::null_mut()),
+                base: AtomicPtr::new(std::ptr::null_mut()),
+                reach: AtomicU64::new(columns),
             });
             version.add(1).cast::<u64>().write_bytes(0, slots);
             version
@@ -150,6 +160,57 @@ impl Version {
     /// Sets the version below (the record's writer only).
     pub fn set_next(&self, next: *const Version) {
         self.next.store(next.cast_mut(), Release);
+    }
+
+    /// Puts the version above another one (or none), before anyone can see it.
+    #[inline]
+    pub fn place_above(&self, below: *const Version) {
+        self.next.store(below.cast_mut(), Relaxed);
+        // SAFETY: the caller is the record's writer, and what is below is linked.
+        let below = unsafe { below.as_ref() };
+        if self.seq_and_flags.load(Relaxed) & WHOLE != 0 {
+            self.set_base(self, ColumnMask(u64::MAX));
+        } else if let Some(below) = below {
+            let under = if below.is_whole() { ColumnMask::EMPTY } else { below.reach() };
+            self.set_base(below.base(), under.union(self.columns()));
+        }
+    }
+
+    /// Whether it is a whole row or a tombstone.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
+        self.seq_and_flags.load(Relaxed) & WHOLE != 0
+    }
+
+    /// The nearest whole row or tombstone at or below; null if there is none.
+    #[inline]
+    pub fn base(&self) -> *const Version {
+        self.base.load(Acquire)
+    }
+
+    /// Every column that versions from this one down to above the base say something about, and
+    /// perhaps others.
+    #[inline]
+    pub fn reach(&self) -> ColumnMask {
+        ColumnMask(self.reach.load(Relaxed))
+    }
+
+    /// Sets the base and the reach (the record's writer only). A reader may see one of them old: an
+    /// old reach is wider, and an old base stays readable for its epoch and means the same.
+    pub fn set_base(&self, base: *const Version, reach: ColumnMask) {
+        self.base.store(base.cast_mut(), Release);
+        self.reach.store(reach.0, Release);
+    }
+
+    /// Where a reader of `columns` goes on from here without missing any of them.
+    #[inline]
+    pub fn shortcut(&self, columns: ColumnMask) -> Option<&Version> {
+        // The reach is loaded first: narrow together with its base, or wide.
+        if ColumnMask(self.reach.load(Acquire)).intersects(columns) {
+            return None;
+        }
+        // SAFETY: a base is linked, or was when this reader's epoch was pinned.
+        unsafe { self.base().as_ref() }
     }
 
     /// Its place in the order.

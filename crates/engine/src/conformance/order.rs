@@ -1,0 +1,130 @@
+//! The place of calls and definitions in the order: time, keys, log, closing.
+
+use super::programs::BANK;
+use super::{aborts, bank, big, int};
+use crate::BatchBuilder;
+use crate::rig::{Make, Rig};
+use fabius_env::Random;
+use fabius_value::{SqlState, Value};
+use std::time::Duration;
+
+pub(super) fn a_key_is_used_once(make: Make<'_>) {
+    let rig = bank(make, 2, 100);
+    let transfer = |amount, key: &[u8]| rig.call_with("transfer", &[int(0), int(1), big(amount)], Some(key));
+    assert_eq!(transfer(10, b"one"), Ok(vec![big(90)]));
+    assert_eq!(transfer(10, b"one"), Ok(vec![big(90)]));
+    let refused = transfer(1000, b"two").unwrap_err();
+    rig.call("add", &[int(0), big(5000)]).unwrap();
+    assert_eq!(transfer(1000, b"two"), Err(refused.clone()));
+    assert_eq!(transfer(1000, b"three"), Ok(vec![big(4090)]));
+    // Also after the log has been read again.
+    let again = rig.replayed(make);
+    let transfer =
+        |amount, key: &[u8]| again.call_with("transfer", &[int(0), int(1), big(amount)], Some(key));
+    assert_eq!(transfer(10, b"one"), Ok(vec![big(90)]));
+    assert_eq!(transfer(1000, b"two"), Err(refused));
+    assert_eq!(again.query("see", &[int(0)]), Ok(vec![big(4090), big(100)]));
+}
+
+pub(super) fn now_is_the_logged_time(make: Make<'_>) {
+    let rig = bank(make, 2, 10);
+    for id in [0, 1, 0] {
+        rig.clock.advance(Duration::from_secs(100));
+        rig.call("stamp", &[int(id)]).unwrap();
+    }
+    let rows = rig.rows("accounts");
+    assert_ne!(rows[0][1], rows[1][1]);
+    assert_ne!(rows[0][3], rows[1][3]);
+    // Another time has come, and the same is said again.
+    assert_eq!(rig.replayed(make).rows("accounts"), rows);
+}
+
+pub(super) fn definitions_take_their_place(make: Make<'_>) {
+    let rig = bank(make, 1, 10);
+    let refused = rig.engine.define("procedure bad() { nothing[1].here += 1 }").unwrap_err();
+    assert_eq!(refused.state(), SqlState::UNDEFINED_TABLE);
+    rig.engine.define("table accounts { id: int, primary key (id) }").unwrap_err();
+    let old = rig.procedure("add");
+    rig.define("procedure add(id: int, amount: bigint) { accounts[id].balance += amount * 2 }");
+    rig.define(
+        "table marks { id: int, primary key (id) } procedure mark(id: int) { insert marks { id: id } }",
+    );
+    rig.call("mark", &[int(1)]).unwrap();
+    rig.call("add", &[int(0), big(1)]).unwrap();
+    // Calls name a definition, not whatever has the name by now.
+    let mut batch = BatchBuilder::new();
+    let arguments = fabius_program::arguments::encode(&old.program, &[int(0), big(1)]).unwrap();
+    batch.push(old.id, &arguments, None, false).unwrap();
+    let batch = batch.build();
+    rig.run(&batch);
+    batch.outcome(0).unwrap();
+    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(13), big(10)]));
+    assert_eq!(rig.replayed(make).dump(), rig.dump());
+    // Definitions while calls go on.
+    rig.helped(2, || {
+        let mut batches = Vec::new();
+        for round in 0..20 {
+            let mut batch = BatchBuilder::new();
+            for _ in 0..50 {
+                rig.push(&mut batch, "add", &[int(0), big(1)], None);
+            }
+            let batch = batch.build();
+            rig.engine.submit(batch.clone());
+            batches.push(batch);
+            rig.define(&format!("procedure p{round}() -> int {{ return {round} }}"));
+        }
+        batches.iter().for_each(|batch| rig.wait(batch));
+    });
+    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(2013), big(10)]));
+    assert_eq!(rig.query("p19", &[]), Ok(vec![int(19)]));
+}
+
+pub(super) fn calls_wait_for_the_log(make: Make<'_>) {
+    let rig = Rig::with_log(make, true);
+    rig.define(BANK);
+    let mut batch = BatchBuilder::new();
+    rig.push(&mut batch, "open", &[int(1), big(1)], None);
+    let batch = batch.build();
+    rig.engine.submit(batch.clone());
+    for _ in 0..100 {
+        rig.engine.admit();
+        rig.engine.help();
+    }
+    assert!(!batch.is_complete(), "it is not in the log yet");
+    rig.log.flush_now().unwrap();
+    assert!(batch.is_complete());
+    batch.outcome(0).unwrap();
+}
+
+pub(super) fn a_closed_engine_refuses(make: Make<'_>) {
+    let rig = bank(make, 1, 5);
+    let mut pending = BatchBuilder::new();
+    rig.push(&mut pending, "add", &[int(0), big(1)], None);
+    let pending = pending.build();
+    rig.engine.submit(pending.clone());
+    rig.close();
+    rig.wait(&pending);
+    let _either = pending.outcome(0);
+    aborts(rig.call("add", &[int(0), big(1)]), SqlState::SHUTDOWN);
+    rig.engine.define("procedure late() { }").unwrap_err();
+    // What was promised can still be read.
+    assert_eq!(rig.rows("accounts").len(), 1);
+}
+
+pub(super) fn settling_leaves_nothing_open(make: Make<'_>) {
+    let rig = bank(make, 50, 100);
+    let mut random = Random::seeded(4);
+    let mut batch = BatchBuilder::new();
+    for _ in 0..500 {
+        let (src, dst) = (random.below(50) as i32, random.below(50) as i32);
+        rig.push(&mut batch, "transfer", &[int(src), int(dst), big(random.below(20) as i64)], None);
+    }
+    let batch = batch.build();
+    rig.engine.submit(batch.clone());
+    rig.engine.settle();
+    assert!(batch.is_complete());
+    let counts = rig.engine.counts();
+    assert_eq!((counts.backlog, counts.committed + counts.aborted), (0, 550));
+    let committed = (0..500).filter(|call| batch.outcome(*call).is_ok()).count();
+    assert_eq!(counts.committed, 50 + committed as u64);
+}

@@ -1,0 +1,128 @@
+//! The programs that the cases run.
+
+/// Accounts: deltas, extremes, plain values, and what only the call's place decides.
+pub(super) const BANK: &str = "
+table accounts { id: int, owner: varchar(20) null, balance: bigint, best: bigint, primary key (id) using hash }
+procedure open(id: int, balance: bigint) { insert accounts { id: id, balance: balance, best: balance } }
+procedure transfer(src: int, dst: int, amount: bigint) -> bigint {
+    require accounts[src].balance >= amount, \"insufficient funds\"
+    accounts[src].balance -= amount
+    accounts[dst].balance += amount
+    return accounts[src].balance
+}
+procedure add(id: int, amount: bigint) { accounts[id].balance += amount }
+procedure raise(id: int, level: bigint) { accounts[id].best = greatest(accounts[id].best, level) }
+procedure put(id: int, balance: bigint) { accounts[id].balance = balance }
+procedure rename(id: int, owner: varchar(20) null) { accounts[id].owner = owner }
+procedure see(id: int) -> (balance: bigint null, best: bigint null) {
+    return accounts[id]?.balance, accounts[id]?.best
+}
+procedure sum_of(ids: list of int) -> bigint {
+    var sum: bigint = 0
+    for id in ids { sum += accounts[id].balance }
+    return sum
+}
+procedure stamp(id: int) {
+    accounts[id].best = (random() * 1000000)::bigint
+    accounts[id].owner = now()::text
+}
+";
+
+/// Orders and items: ordered keys, secondary and unique indexes, scans.
+pub(super) const SHOP: &str = "
+table orders {
+    shop: int, number: int, customer: int null, state: varchar(10), total: numeric(10, 2),
+    primary key (shop, number), index by_customer (customer, number), index by_state (state),
+}
+table items { id: int, code: varchar(8) null, quantity: int, primary key (id), unique index by_code (code) }
+procedure order(shop: int, number: int, customer: int null, state: varchar(10)) {
+    insert orders { shop: shop, number: number, customer: customer, state: state, total: 1.50 }
+}
+procedure move(shop: int, number: int, state: varchar(10)) { orders[shop, number].state = state }
+procedure there_and_back(shop: int, number: int, state: varchar(10)) {
+    let before = orders[shop, number].state
+    orders[shop, number].state = state
+    orders[shop, number].state = before
+}
+procedure replace(shop: int, number: int) {
+    let state = orders[shop, number].state
+    let customer = orders[shop, number].customer
+    delete orders[shop, number]
+    insert orders { shop: shop, number: number, customer: customer, state: state, total: 2 }
+}
+procedure cancel(shop: int, number: int) { delete orders[shop, number] }
+procedure numbers(shop: int, low: int null, high: int null, most: bigint null) -> list of int {
+    var found: list of int = []
+    for order in orders[shop, coalesce(low, -1000) .. coalesce(high, 1000)] limit most { append found (order.number) }
+    return found
+}
+procedure down(shop: int) -> list of int {
+    var found: list of int = []
+    for order in orders[shop] descending { append found (order.number) }
+    return found
+}
+procedure of_customer(customer: int, above: int) -> list of (shop: int, number: int) {
+    var found: list of (shop: int, number: int) = []
+    for order in orders by by_customer[customer, above <..] { append found (order.shop, order.number) }
+    return found
+}
+procedure in_state(state: varchar(10)) -> list of int {
+    var found: list of int = []
+    for order in orders by by_state[state] { append found (order.number) }
+    return found
+}
+procedure next_number(shop: int, most: int) -> int {
+    var last: int = 0
+    for order in orders[shop] descending limit 1 { last = order.number }
+    require last < most, \"the book is full\"
+    insert orders { shop: shop, number: last + 1, state: 'new', total: 0 }
+    return last + 1
+}
+procedure number_in_state(state: varchar(10), shop: int) -> bigint {
+    var found: list of int = []
+    for order in orders by by_state[state] { append found (order.number) }
+    insert orders { shop: shop, number: count(found)::int, state: state, total: 0 }
+    return count(found)
+}
+procedure take_first(shop: int) -> int {
+    var taken: int = 0
+    for order in orders[shop] limit 1 {
+        taken = order.number
+        delete order
+    }
+    return taken
+}
+procedure insert_and_count(shop: int, count: int) -> (before: bigint, after: bigint, in_state: bigint) {
+    var found: list of int = []
+    for order in orders[shop] { append found (order.number) }
+    let before = count(found)
+    for number in 1 to count { insert orders { shop: shop, number: number::int, state: 'mine', total: 0 } }
+    delete orders[shop, 1]
+    orders[shop, 2].state = 'yours'
+    found = []
+    for order in orders[shop] { append found (order.number) }
+    let after = count(found)
+    found = []
+    for order in orders by by_state['mine'] { append found (order.number) }
+    return before, after, count(found)
+}
+procedure item(id: int, code: varchar(8) null, quantity: int) {
+    insert items { id: id, code: code, quantity: quantity }
+}
+procedure recode(id: int, code: varchar(8) null) { items[id].code = code }
+procedure drop_item(id: int) { delete items[id] }
+procedure swap_codes(a: int, b: int) {
+    let first = items[a].code
+    let second = items[b].code
+    items[a].code = null
+    items[b].code = first
+    items[a].code = second
+}
+procedure half_done(id: int) {
+    insert items { id: id, code: 'half', quantity: 1 }
+    items[1].quantity += 5
+    delete items[2]
+    items[3].code = 'moved'
+    require id < 0, \"never\"
+}
+";

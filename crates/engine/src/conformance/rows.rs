@@ -1,0 +1,219 @@
+//! One call after the other: what calls do to rows, and what they see.
+
+use super::{aborts, bank, big, int, ints, settle, shop, text};
+use crate::BatchBuilder;
+use crate::rig::{Make, Rig};
+use fabius_program::catalog::ProcedureId;
+use fabius_value::{SqlState, Value};
+
+pub(super) fn committed_effects_are_read_back(make: Make<'_>) {
+    let rig = bank(make, 3, 100);
+    assert_eq!(rig.call("transfer", &[int(0), int(1), big(30)]), Ok(vec![big(70)]));
+    assert_eq!(rig.call("see", &[int(1)]), Ok(vec![big(130), big(100)]));
+    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(70), big(100)]));
+    assert_eq!(rig.query("see", &[int(9)]), Ok(vec![Value::Null, Value::Null]));
+    aborts(rig.call("add", &[int(9), big(1)]), SqlState::NO_SUCH_ROW);
+    rig.call("rename", &[int(2), text("somebody")]).unwrap();
+    assert_eq!(rig.rows("accounts")[2], [int(2), text("somebody"), big(100), big(100)]);
+    rig.call("rename", &[int(2), Value::Null]).unwrap();
+    assert_eq!(rig.rows("accounts")[2][1], Value::Null);
+    // To oneself.
+    assert_eq!(rig.call("transfer", &[int(0), int(0), big(70)]), Ok(vec![big(70)]));
+    let counts = rig.engine.counts();
+    assert_eq!((counts.committed, counts.aborted), (3 + 7, 1));
+}
+
+pub(super) fn an_abort_undoes_everything(make: Make<'_>) {
+    let rig = shop(make);
+    for id in 1..=3 {
+        rig.call("item", &[int(id), text(&format!("c{id}")), int(10)]).unwrap();
+    }
+    let before = rig.dump();
+    let error = rig.call("half_done", &[int(7)]).unwrap_err();
+    assert_eq!((error.state(), error.message()), (SqlState::RAISED, "never"));
+    assert_eq!(rig.dump(), before);
+    // Nothing is left in the way, neither keys nor values.
+    rig.call("item", &[int(7), text("half"), int(1)]).unwrap();
+    rig.call("item", &[int(8), text("moved"), int(1)]).unwrap();
+    aborts(rig.call("item", &[int(9), text("c3"), int(1)]), SqlState::UNIQUE_VIOLATION);
+    // The abort shows the values it looked at.
+    let bank = bank(make, 1, 5);
+    let error = bank.call("transfer", &[int(0), int(1), big(9)]).unwrap_err();
+    assert!(error.to_string().contains('9') && error.line().is_some(), "{error}");
+    aborts(bank.call("transfer", &[int(0), int(1), big(1)]), SqlState::NO_SUCH_ROW);
+    assert_eq!(bank.query("see", &[int(0)]), Ok(vec![big(5), big(5)]));
+}
+
+pub(super) fn bad_calls_abort(make: Make<'_>) {
+    let rig = bank(make, 1, 5);
+    let mut batch = BatchBuilder::new();
+    batch.push(ProcedureId(999), &[], None, true).unwrap();
+    batch.push(rig.procedure("add").id, &[0xff; 3], None, true).unwrap();
+    batch.push(rig.procedure("add").id, &[], None, false).unwrap();
+    rig.push(&mut batch, "add", &[int(0), big(1)], None);
+    let batch = batch.build();
+    rig.run(&batch);
+    aborts(batch.outcome(0), SqlState::UNDEFINED_FUNCTION);
+    batch.outcome(1).unwrap_err();
+    batch.outcome(2).unwrap_err();
+    batch.outcome(3).unwrap();
+    assert!(batch.ticket(0).is_none() && batch.ticket(3).is_some());
+    aborts(rig.call("add", &[int(0), big(i64::MAX)]), SqlState::OUT_OF_RANGE);
+    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(6), big(5)]));
+    let empty = BatchBuilder::new().build();
+    rig.run(&empty);
+}
+
+pub(super) fn taken_values_are_refused(make: Make<'_>) {
+    let rig = shop(make);
+    rig.call("item", &[int(1), text("a"), int(1)]).unwrap();
+    rig.call("item", &[int(2), Value::Null, int(1)]).unwrap();
+    rig.call("item", &[int(3), Value::Null, int(1)]).unwrap();
+    let error = rig.call("item", &[int(1), text("z"), int(1)]).unwrap_err();
+    assert_eq!((error.state(), error.message()), (SqlState::UNIQUE_VIOLATION, "duplicate key in items"));
+    aborts(rig.call("item", &[int(4), text("a"), int(1)]), SqlState::UNIQUE_VIOLATION);
+    aborts(rig.call("recode", &[int(2), text("a")]), SqlState::UNIQUE_VIOLATION);
+    rig.call("recode", &[int(1), text("a")]).unwrap();
+    rig.call("recode", &[int(1), text("b")]).unwrap();
+    rig.call("recode", &[int(2), text("a")]).unwrap();
+    rig.call("swap_codes", &[int(1), int(2)]).unwrap();
+    rig.call("drop_item", &[int(1)]).unwrap();
+    aborts(rig.call("recode", &[int(3), text("b")]), SqlState::UNIQUE_VIOLATION);
+    rig.call("recode", &[int(3), text("a")]).unwrap();
+    let codes: Vec<Value> = rig.rows("items").iter().map(|row| row[1].clone()).collect();
+    assert_eq!(codes, [text("b"), text("a")]);
+}
+
+pub(super) fn increments_and_extremes_add_up(make: Make<'_>) {
+    let rig = bank(make, 1, 0);
+    let mut batch = BatchBuilder::new();
+    for n in 0..100 {
+        rig.push(&mut batch, "add", &[int(0), big(n)], None);
+        rig.push(&mut batch, "raise", &[int(0), big(n * 7 % 100)], None);
+        if n == 50 {
+            rig.push(&mut batch, "put", &[int(0), big(1000)], None);
+        }
+    }
+    let batch = batch.build();
+    rig.run(&batch);
+    // One thread: in the order handed in.
+    assert_eq!(rig.call("see", &[int(0)]), Ok(vec![big(1000 + (51..100).sum::<i64>()), big(99)]));
+}
+
+pub(super) fn scans_follow_their_index(make: Make<'_>) {
+    let rig = shop(make);
+    for number in [5, 1, 3, 9, 7] {
+        rig.call("order", &[int(1), int(number), int(number % 2), text("new")]).unwrap();
+    }
+    rig.call("order", &[int(2), int(4), Value::Null, text("new")]).unwrap();
+    let null = Value::Null;
+    let numbers =
+        |low: Value, high: Value, most: Value| rig.query("numbers", &[int(1), low, high, most]).unwrap();
+    assert_eq!(numbers(null.clone(), null.clone(), null.clone()), ints(&[1, 3, 5, 7, 9]));
+    assert_eq!(numbers(int(3), int(7), null.clone()), ints(&[3, 5, 7]));
+    assert_eq!(numbers(int(2), null.clone(), big(2)), ints(&[3, 5]));
+    assert_eq!(numbers(int(8), int(2), null.clone()), ints(&[]));
+    aborts(rig.query("numbers", &[int(1), null.clone(), null, big(-1)]), SqlState::INVALID_PARAMETER);
+    assert_eq!(rig.call("down", &[int(1)]).unwrap(), ints(&[9, 7, 5, 3, 1]));
+    rig.call("move", &[int(1), int(3), text("sent")]).unwrap();
+    rig.call("cancel", &[int(1), int(7)]).unwrap();
+    assert_eq!(rig.call("in_state", &[text("new")]).unwrap(), ints(&[1, 5, 9, 4]));
+    assert_eq!(rig.query("in_state", &[text("sent")]).unwrap(), ints(&[3]));
+    let pairs =
+        |list: &[(i32, i32)]| Value::List(list.iter().map(|pair| vec![int(pair.0), int(pair.1)]).collect());
+    assert_eq!(rig.query("of_customer", &[int(1), int(1)]).unwrap(), [pairs(&[(1, 3), (1, 5), (1, 9)])]);
+    assert_eq!(rig.call("of_customer", &[int(0), int(0)]).unwrap(), [pairs(&[])]);
+    rig.engine.settle();
+    assert_eq!(rig.query("in_state", &[text("new")]).unwrap(), ints(&[1, 5, 9, 4]));
+}
+
+pub(super) fn a_call_scans_its_own_writes(make: Make<'_>) {
+    let rig = shop(make);
+    rig.call("order", &[int(1), int(100), Value::Null, text("mine")]).unwrap();
+    let counted = rig.call("insert_and_count", &[int(1), int(40)]).unwrap();
+    assert_eq!(counted, [big(1), big(40), big(39)]);
+    assert_eq!(rig.rows("orders").len(), 40);
+    // A second time, the keys are taken: all of it is undone.
+    aborts(rig.call("insert_and_count", &[int(1), int(40)]), SqlState::UNIQUE_VIOLATION);
+    assert_eq!(rig.rows("orders").len(), 40);
+    assert_eq!(rig.query("in_state", &[text("yours")]).unwrap(), ints(&[2]));
+}
+
+pub(super) fn a_row_leaves_an_index_and_comes_back(make: Make<'_>) {
+    let rig = shop(make);
+    rig.call("order", &[int(1), int(1), int(7), text("new")]).unwrap();
+    for state in ["sent", "new", "sent", "new"] {
+        rig.call("move", &[int(1), int(1), text(state)]).unwrap();
+    }
+    rig.call("there_and_back", &[int(1), int(1), text("sent")]).unwrap();
+    rig.call("replace", &[int(1), int(1)]).unwrap();
+    // Old entries are taken out by now, the right one is not.
+    settle(&rig);
+    rig.call("order", &[int(1), int(2), int(7), text("other")]).unwrap();
+    settle(&rig);
+    assert_eq!(rig.query("in_state", &[text("new")]).unwrap(), ints(&[1]));
+    assert_eq!(rig.call("in_state", &[text("new")]).unwrap(), ints(&[1]));
+    assert_eq!(rig.call("in_state", &[text("sent")]).unwrap(), ints(&[]));
+}
+
+pub(super) fn deleted_keys_come_back(make: Make<'_>) {
+    let rig = shop(make);
+    for round in 0..5 {
+        rig.call("item", &[int(1), text("a"), int(round)]).unwrap();
+        rig.call("drop_item", &[int(1)]).unwrap();
+        aborts(rig.call("drop_item", &[int(1)]), SqlState::NO_SUCH_ROW);
+        if round == 2 {
+            settle(&rig);
+        }
+    }
+    assert!(rig.rows("items").is_empty());
+    rig.call("item", &[int(1), text("a"), int(9)]).unwrap();
+    settle(&rig);
+    assert_eq!(rig.rows("items"), [[int(1), text("a"), int(9)]]);
+    aborts(rig.call("item", &[int(2), text("a"), int(9)]), SqlState::UNIQUE_VIOLATION);
+}
+
+pub(super) fn calls_that_only_read_give_results(make: Make<'_>) {
+    let rig = bank(make, 3, 10);
+    let mut batch = BatchBuilder::new();
+    rig.push(&mut batch, "see", &[int(0)], None);
+    rig.push(&mut batch, "see", &[int(77)], None);
+    rig.push(&mut batch, "sum_of", &[Value::List(vec![vec![int(0)], vec![int(2)]])], Some(b"sum"));
+    rig.push(&mut batch, "sum_of", &[Value::List(vec![vec![int(5)]])], None);
+    let batch = batch.build();
+    rig.run(&batch);
+    assert_eq!(rig.result(&batch, 0), Ok(vec![big(10), big(10)]));
+    assert_eq!(rig.result(&batch, 1), Ok(vec![Value::Null, Value::Null]));
+    assert_eq!(rig.result(&batch, 2), Ok(vec![big(20)]));
+    aborts(rig.result(&batch, 3), SqlState::NO_SUCH_ROW);
+    // The key that was looked up in vain is not there, and can be inserted.
+    assert_eq!(rig.rows("accounts").len(), 3);
+    rig.call("open", &[int(77), big(1)]).unwrap();
+    assert_eq!(rig.call_with("sum_of", &[Value::List(vec![])], Some(b"sum")), Ok(vec![big(20)]));
+}
+
+pub(super) fn many_rows_in_one_call(make: Make<'_>) {
+    let rig = Rig::new(make);
+    rig.define(
+        "table t { a: int, b: int, c: text, primary key (a), index by_b (b) }
+         procedure fill(n: int) { for a in 1 to n { insert t { a: a::int, b: (a % 10)::int, c: 'x' } } }
+         procedure shift(n: int) { for a in 1 to n { t[a::int].b = t[a::int].b + 1 t[a::int].c = t[a::int].c || 'y' } }
+         procedure clear(n: int) { for a in 1 to n { delete t[a::int] } }
+         procedure having(b: int) -> bigint {
+             var found: list of int = []
+             for row in t by by_b[b] { append found (row.a) }
+             return count(found)
+         }",
+    );
+    rig.call("fill", &[int(2000)]).unwrap();
+    rig.call("shift", &[int(2000)]).unwrap();
+    assert_eq!(rig.query("having", &[int(0)]), Ok(vec![big(0)]));
+    assert_eq!(rig.call("having", &[int(10)]), Ok(vec![big(200)]));
+    assert_eq!(rig.rows("t")[0][2], text("xy"));
+    aborts(rig.call("clear", &[int(2001)]), SqlState::NO_SUCH_ROW);
+    rig.call("clear", &[int(1999)]).unwrap();
+    settle(&rig);
+    assert_eq!(rig.rows("t"), [[int(2000), int(1), text("xy")]]);
+    rig.call("fill", &[int(1999)]).unwrap();
+    assert_eq!(rig.query("having", &[int(1)]), Ok(vec![big(201)]));
+}

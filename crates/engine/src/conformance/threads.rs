@@ -1,0 +1,193 @@
+//! Calls from several threads at once: what must hold in every interleaving.
+
+use super::programs::SHOP;
+use super::{aborts, bank, big, int, ints, on_threads, settle, shop, text};
+use crate::BatchBuilder;
+use crate::rig::Make;
+use fabius_env::Random;
+use fabius_value::{SqlState, Value};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+pub(super) fn transfers_keep_the_sum(make: Make<'_>) {
+    let rig = bank(make, 10, 100);
+    let all: Vec<Vec<Value>> = (0..10).map(|id| vec![int(id)]).collect();
+    on_threads(&rig, |random, _| {
+        for _ in 0..20 {
+            let mut batch = BatchBuilder::new();
+            for _ in 0..20 {
+                let (src, dst) = (random.below(10) as i32, random.below(10) as i32);
+                rig.push(&mut batch, "transfer", &[int(src), int(dst), big(random.below(60) as i64)], None);
+            }
+            let sum = rig.push(&mut batch, "sum_of", &[Value::List(all.clone())], None);
+            let batch = batch.build();
+            rig.run(&batch);
+            assert_eq!(rig.result(&batch, sum), Ok(vec![big(1000)]));
+            assert_eq!(rig.query("sum_of", &[Value::List(all.clone())]), Ok(vec![big(1000)]));
+        }
+    });
+    assert!(rig.rows("accounts").iter().all(|row| matches!(row[2], Value::BigInt(balance) if balance >= 0)));
+}
+
+pub(super) fn hot_increments_count_exactly(make: Make<'_>) {
+    let rig = bank(make, 2, 0);
+    on_threads(&rig, |_, _| {
+        for round in 0..30 {
+            let mut batch = BatchBuilder::new();
+            for n in 0..50 {
+                let name = if n % 2 == 0 { "add" } else { "raise" };
+                rig.push(&mut batch, name, &[int(0), big(if n % 2 == 0 { 1 } else { round })], None);
+            }
+            let batch = batch.build();
+            rig.run(&batch);
+            assert!((0..50).all(|call| batch.outcome(call).is_ok()));
+        }
+    });
+    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(3 * 30 * 25), big(29)]));
+}
+
+pub(super) fn scans_meet_no_phantoms(make: Make<'_>) {
+    let rig = shop(make);
+    // Each call scans, and inserts where its scan says: two that saw the same would collide.
+    on_threads(&rig, |_, thread| {
+        let mut batch = BatchBuilder::new();
+        for _ in 0..100 {
+            rig.push(&mut batch, "next_number", &[int(1), int(250)], None);
+            rig.push(&mut batch, "number_in_state", &[text("open"), int(2)], None);
+            rig.push(&mut batch, "number_in_state", &[text("shut"), int(10 + thread as i32)], None);
+        }
+        let batch = batch.build();
+        rig.run(&batch);
+        for call in 0..300 {
+            if let Err(error) = batch.outcome(call) {
+                assert_eq!(error.state(), SqlState::RAISED, "{error}");
+            }
+        }
+    });
+    let numbers = |shop: i32| rig.query("down", &[int(shop)]).unwrap();
+    assert_eq!(numbers(1), ints(&(1..=250).rev().collect::<Vec<_>>()));
+    assert_eq!(numbers(2), ints(&(0..300).rev().collect::<Vec<_>>()));
+}
+
+pub(super) fn one_of_many_gets_a_unique_value(make: Make<'_>) {
+    let rig = shop(make);
+    for id in 0..3 {
+        rig.call("item", &[int(id), Value::Null, int(0)]).unwrap();
+    }
+    on_threads(&rig, |random, thread| {
+        for round in 0..200 {
+            let code = text(&format!("c{}", random.below(2)));
+            let code = if round % 3 == 0 { Value::Null } else { code };
+            let _either = rig.call("recode", &[int(thread as i32), code]);
+            let rows = rig.rows("items");
+            let codes: Vec<&Value> = rows.iter().map(|row| &row[1]).filter(|code| !code.is_null()).collect();
+            assert!(codes.len() < 2 || codes[0] != codes[1], "{codes:?}");
+            assert!(codes.len() < 3, "{codes:?}");
+        }
+    });
+}
+
+pub(super) fn queues_give_each_entry_once(make: Make<'_>) {
+    let rig = shop(make);
+    let taken = parking_lot::Mutex::new(Vec::new());
+    on_threads(&rig, |_, thread| {
+        for round in 0..60 {
+            let number = thread as i32 * 1000 + round + 1;
+            rig.call("order", &[int(1), int(number), Value::Null, text("queued")]).unwrap();
+            if round % 2 == 1 {
+                for _ in 0..2 {
+                    let found = rig.call("take_first", &[int(1)]).unwrap();
+                    taken.lock().extend(found);
+                }
+            }
+        }
+    });
+    let mut taken = taken.into_inner();
+    assert!(!taken.contains(&int(0)), "each thread puts in before it takes out");
+    taken.sort_by_key(|value| format!("{value:?}"));
+    taken.dedup();
+    assert_eq!(taken.len(), 180);
+    settle(&rig);
+    assert!(rig.rows("orders").is_empty());
+    assert_eq!(rig.query("in_state", &[text("queued")]).unwrap(), ints(&[]));
+}
+
+pub(super) fn snapshots_stand_still(make: Make<'_>) {
+    let rig = bank(make, 20, 100);
+    let all: Vec<Vec<Value>> = (0..20).flat_map(|id| [vec![int(id)], vec![int(id)]]).collect();
+    let done = AtomicBool::new(false);
+    rig.helped(1, || {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut random = Random::seeded(9);
+                for _ in 0..60 {
+                    let mut batch = BatchBuilder::new();
+                    for _ in 0..30 {
+                        let (src, dst) = (random.below(20) as i32, random.below(20) as i32);
+                        rig.push(&mut batch, "transfer", &[int(src), int(dst), big(7)], None);
+                    }
+                    rig.run(&batch.build());
+                }
+                done.store(true, Relaxed);
+            });
+            // Every balance is read twice, so a snapshot that moves would show.
+            while !done.load(Relaxed) {
+                assert_eq!(rig.query("sum_of", &[Value::List(all.clone())]), Ok(vec![big(4000)]));
+                let sum: i64 = rig
+                    .rows("accounts")
+                    .iter()
+                    .map(|row| match row[2] {
+                        Value::BigInt(balance) => balance,
+                        _ => unreachable!("a balance"),
+                    })
+                    .sum();
+                assert_eq!(sum, 2000);
+            }
+        });
+    });
+}
+
+pub(super) fn one_key_from_many_threads(make: Make<'_>) {
+    let rig = bank(make, 2, 0);
+    on_threads(&rig, |_, _| {
+        for round in 0u32..100 {
+            rig.call_with("add", &[int(0), big(1)], Some(&(round / 2).to_le_bytes())).unwrap();
+        }
+    });
+    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(50), big(0)]));
+}
+
+pub(super) fn replay_gives_the_same(make: Make<'_>) {
+    let rig = bank(make, 8, 100);
+    rig.define(SHOP);
+    on_threads(&rig, |random, thread| {
+        for round in 0..15 {
+            let mut batch = BatchBuilder::new();
+            for n in 0..10 {
+                let (src, dst) = (random.below(8) as i32, random.below(8) as i32);
+                let key = format!("{thread} {round} {n}");
+                let key = (n % 3 == 0).then_some(key.as_bytes());
+                match random.below(6) {
+                    0 => rig.push(&mut batch, "stamp", &[int(src)], key),
+                    1 => rig.push(&mut batch, "order", &[int(src), int(dst), int(1), text("new")], key),
+                    2 => rig.push(&mut batch, "cancel", &[int(src), int(dst)], key),
+                    3 => rig.push(&mut batch, "replace", &[int(src), int(dst)], key),
+                    4 => rig.push(&mut batch, "next_number", &[int(src), int(30)], key),
+                    _ => rig.push(&mut batch, "transfer", &[int(src), int(dst), big(40)], key),
+                };
+            }
+            rig.run(&batch.build());
+        }
+    });
+    let again = rig.replayed(make);
+    assert_eq!(again.dump(), rig.dump());
+    for shop in 0..8 {
+        assert_eq!(again.query("down", &[int(shop)]), rig.query("down", &[int(shop)]));
+    }
+    assert_eq!(again.query("in_state", &[text("new")]), rig.query("in_state", &[text("new")]));
+    // A log that does not go on where the engine stands is refused.
+    let logged = rig.logged();
+    aborts(
+        again.engine.replay(logged[0].first_seq, logged[0].count, &logged[0].payload),
+        SqlState::DATA_CORRUPTED,
+    );
+}
