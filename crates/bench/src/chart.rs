@@ -41,7 +41,9 @@ impl Axis {
     fn mark(&self, place: f64) -> String {
         let value = if self.is_log { 10f64.powf(place) } else { place };
         match value.abs() {
-            v if v >= 1e6 => format!("{:.3}", value / 1e6).trim_end_matches('0').trim_end_matches('.').to_string() + "M",
+            v if v >= 1e6 => {
+                format!("{:.3}", value / 1e6).trim_end_matches('0').trim_end_matches('.').to_string() + "M"
+            }
             v if v >= 1e4 => format!("{:.0}k", value / 1e3),
             v if v >= 10.0 || v == 0.0 => format!("{value:.0}"),
             v if v >= 1.0 => format!("{value:.1}"),
@@ -69,13 +71,17 @@ const SIZE: (u32, u32) = (760, 400);
 impl Chart {
     /// The data, as in `DIR/ID.json`.
     pub fn json(&self) -> Json {
-        let lines: Vec<Json> =
-            self.series.iter().map(|series| json!({ "name": series.name, "points": series.points })).collect();
+        let lines: Vec<Json> = self
+            .series
+            .iter()
+            .map(|series| json!({ "name": series.name, "points": series.points }))
+            .collect();
         json!({ "title": self.title, "x": self.x.label, "y": self.y.label, "series": lines })
     }
 
     fn range(&self, of: impl Fn(&(f64, f64)) -> f64, axis: &Axis) -> (f64, f64) {
-        let values = self.series.iter().flat_map(|series| &series.points).map(of).map(|value| axis.place(value));
+        let values =
+            self.series.iter().flat_map(|series| &series.points).map(of).map(|value| axis.place(value));
         let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
         match (low > high, axis.is_log) {
             (true, _) => (0.0, 1.0),
@@ -92,25 +98,32 @@ impl Chart {
 pub fn svg(charts: &[Chart]) -> Result<String> {
     let mut text = String::new();
     {
-        let root = SVGBackend::with_string(&mut text, (SIZE.0, SIZE.1 * charts.len().max(1) as u32)).into_drawing_area();
+        let root = SVGBackend::with_string(&mut text, (SIZE.0, SIZE.1 * charts.len().max(1) as u32))
+            .into_drawing_area();
         let drawn = root
             .fill(&WHITE)
             .map_err(|error| error.to_string())
             .and_then(|()| {
                 let areas = root.split_evenly((charts.len().max(1), 1));
-                charts.iter().zip(&areas).try_for_each(|(chart, area)| {
-                    draw(chart, area).map_err(|error| error.to_string())
-                })
+                charts
+                    .iter()
+                    .zip(&areas)
+                    .try_for_each(|(chart, area)| draw(chart, area).map_err(|error| error.to_string()))
             })
             .and_then(|()| root.present().map_err(|error| error.to_string()));
-        drawn.map_err(|error| Error::new(SqlState::IO_ERROR, "the figure cannot be drawn").with_detail(error))?;
+        drawn.map_err(|error| {
+            Error::new(SqlState::IO_ERROR, "the figure cannot be drawn").with_detail(error)
+        })?;
     }
     Ok(text)
 }
 
 type Area<'s> = DrawingArea<SVGBackend<'s>, plotters::coord::Shift>;
 
-fn draw<'s>(chart: &Chart, area: &Area<'s>) -> std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'s> as DrawingBackend>::ErrorType>> {
+fn draw<'s>(
+    chart: &Chart,
+    area: &Area<'s>,
+) -> std::result::Result<(), DrawingAreaErrorKind<<SVGBackend<'s> as DrawingBackend>::ErrorType>> {
     let (x_range, y_range) = (chart.range(|point| point.0, &chart.x), chart.range(|point| point.1, &chart.y));
     let mut context = ChartBuilder::on(area)
         .caption(&chart.title, ("sans-serif", 17))
@@ -159,7 +172,8 @@ mod tests {
     /// Goal: a chart is drawn without fonts of the system, with its title and every line's name.
     #[test]
     fn charts_become_svg() {
-        let series = |name: &str| Series { name: name.into(), points: vec![(1.0, 10.0), (10_000.0, 250_000.0)] };
+        let series =
+            |name: &str| Series { name: name.into(), points: vec![(1.0, 10.0), (10_000.0, 250_000.0)] };
         let chart = Chart {
             title: "Throughput".into(),
             x: Axis::log("bound"),

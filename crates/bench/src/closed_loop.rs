@@ -35,8 +35,8 @@ const PIECES_MAX: usize = 64;
 const NAP: Duration = Duration::from_micros(200);
 /// Turns of waiting before the first sleep.
 const SPINS: u32 = 200;
-/// A batch that took longer than this has been waiting in a queue, not for the disk.
-const QUEUED: Duration = Duration::from_millis(100);
+/// A batch that took longer than this has been waiting in a queue, not only for the disk.
+const QUEUED_NS: u64 = 40_000_000;
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
@@ -193,6 +193,7 @@ struct Depth {
     now: usize,
     min: usize,
     max: usize,
+    may_grow: bool,
 }
 
 impl Depth {
@@ -204,15 +205,22 @@ impl Depth {
             (None, Durability::None) => (4, 4),
         };
         let most = (calls_max / batch).max(1);
-        Depth { now: min.min(most), min: min.min(most), max: max.min(most) }
+        Depth { now: min.min(most), min: min.min(most), max: max.min(most), may_grow: true }
     }
 
-    fn grow(&mut self) {
-        self.now = (self.now + 1).min(self.max);
+    /// A batch took so long.
+    fn heard(&mut self, latency_ns: u64) {
+        if latency_ns > QUEUED_NS {
+            self.now = (self.now - 1).max(self.min);
+        }
+        self.may_grow = latency_ns < QUEUED_NS / 2;
     }
 
-    fn shrink(&mut self) {
-        self.now = (self.now - 1).max(self.min);
+    /// Everything handed in waits for the log, and there is nothing else to do.
+    fn starved(&mut self) {
+        if std::mem::take(&mut self.may_grow) {
+            self.now = (self.now + 1).min(self.max);
+        }
     }
 }
 
@@ -234,7 +242,12 @@ pub(crate) struct Sent {
 
 impl Sent {
     /// Counts a decided batch, and waits for the results that its calls want.
-    pub(crate) fn record(&self, database: &Database, operations: &[Operation], recorder: &mut Recorder) -> Result<()> {
+    pub(crate) fn record(
+        &self,
+        database: &Database,
+        operations: &[Operation],
+        recorder: &mut Recorder,
+    ) -> Result<()> {
         let mut tickets = Vec::new();
         {
             let outcomes = self.batch.outcomes();
@@ -354,11 +367,11 @@ impl ClientThread<'_> {
 
     /// Counts the oldest batch if it is decided; whether it is.
     fn reap(&mut self) -> Result<bool> {
-        let Some(sent) = self.in_flight.pop_front_if(|sent| sent.batch.is_complete()) else { return Ok(false) };
+        let Some(sent) = self.in_flight.pop_front_if(|sent| sent.batch.is_complete()) else {
+            return Ok(false);
+        };
         sent.record(self.database, self.operations, &mut self.recorder.lock())?;
-        if sent.batch.completed_ns().saturating_sub(sent.sent_ns) > QUEUED.as_nanos() as u64 {
-            self.depth.shrink();
-        }
+        self.depth.heard(sent.batch.completed_ns().saturating_sub(sent.sent_ns));
         self.spare.push(sent.operations);
         Ok(true)
     }
@@ -372,8 +385,7 @@ impl ClientThread<'_> {
         *idle += 1;
         match self.in_flight.front() {
             Some(sent) if *idle > SPINS => {
-                // Everything handed in waits for the log, and there is nothing else to do.
-                self.depth.grow();
+                self.depth.starved();
                 sent.batch.wait(NAP);
             }
             _ => std::hint::spin_loop(),
@@ -382,7 +394,12 @@ impl ClientThread<'_> {
 }
 
 /// Counts a query's answer.
-pub(crate) fn note_query(recorder: &mut Recorder, operation: usize, took: Duration, outcome: Result<()>) -> Result<()> {
+pub(crate) fn note_query(
+    recorder: &mut Recorder,
+    operation: usize,
+    took: Duration,
+    outcome: Result<()>,
+) -> Result<()> {
     match outcome {
         Ok(()) => recorder.committed[operation] += 1,
         // Class P0 is raised by programs; anything else is not the query's own fault.

@@ -143,7 +143,8 @@ impl Laboratory<'_> {
         let engine = target.engine;
         target.database.close()?;
         verdict.map(drop).map_err(|why| {
-            Error::new(SqlState(*b"XX000"), format!("{} on {engine}: the check failed", kind.name)).with_detail(why)
+            Error::new(SqlState(*b"XX000"), format!("{} on {engine}: the check failed", kind.name))
+                .with_detail(why)
         })
     }
 
@@ -165,7 +166,9 @@ pub fn make(kind: &FigureKind, laboratory: &mut Laboratory<'_>, out: Option<&Pat
     let mut figure = (kind.make)(laboratory)?;
     figure.notes.insert(0, format!("{} threads in all; {}", laboratory.threads, machine::summary()));
     if laboratory.is_quick {
-        figure.notes.push("--quick: fewer and shorter points; run it without for numbers to quote".to_string());
+        figure
+            .notes
+            .push("--quick: fewer and shorter points; run it without for numbers to quote".to_string());
     }
     let mut text = format!("{}  {}\n", kind.id, kind.title);
     for (title, table) in &figure.tables {
@@ -179,7 +182,11 @@ pub fn make(kind: &FigureKind, laboratory: &mut Laboratory<'_>, out: Option<&Pat
         let svg = chart::svg(&figure.charts)?;
         write(out, &format!("{}.svg", kind.id), &svg)?;
         write(out, &format!("{}.json", kind.id), &format!("{:#}\n", json_of(kind, &figure, laboratory)))?;
-        text += &format!("  drawn in {}, data in {}\n", out.join(format!("{}.svg", kind.id)).display(), out.join(format!("{}.json", kind.id)).display());
+        text += &format!(
+            "  drawn in {}, data in {}\n",
+            out.join(format!("{}.svg", kind.id)).display(),
+            out.join(format!("{}.json", kind.id)).display()
+        );
     }
     text += &format!("  made in {:.0} s\n", began.elapsed().as_secs_f64());
     Ok(text)

@@ -39,7 +39,11 @@ impl<'d> Loader<'d> {
     ///
     /// # Errors
     /// `42883` for an unknown procedure; why this or an earlier call aborted.
-    pub fn call(&mut self, procedure: &'static str, write: impl FnOnce(&mut ArgumentWriter<'_>)) -> Result<()> {
+    pub fn call(
+        &mut self,
+        procedure: &'static str,
+        write: impl FnOnce(&mut ArgumentWriter<'_>),
+    ) -> Result<()> {
         let id = match self.procedures.get(procedure) {
             Some(id) => *id,
             None => {

@@ -17,13 +17,15 @@ pub fn reset_peak() {
 pub fn peak_rss_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok()).map_or(0, |kb| kb * 1024)
+    line.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok())
+        .map_or(0, |kb| kb * 1024)
 }
 
 /// The machine in a line, for figures: cores and processor.
 pub fn summary() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")).and_then(|line| line.split_once(": "));
+    let model =
+        info.lines().find_map(|line| line.strip_prefix("model name")).and_then(|line| line.split_once(": "));
     let model = model.map_or("unknown processor", |(_, model)| model);
     format!("{} cores, {model}", cores())
 }

@@ -51,7 +51,13 @@ pub struct Arrivals {
 impl Arrivals {
     /// The same load at all times.
     pub fn steady(tps: f64) -> Arrivals {
-        Arrivals { base_tps: tps, spike: 1.0, spike_between: (0.0, 0.0), queue_calls: usize::MAX, is_random: true }
+        Arrivals {
+            base_tps: tps,
+            spike: 1.0,
+            spike_between: (0.0, 0.0),
+            queue_calls: usize::MAX,
+            is_random: true,
+        }
     }
 
     /// This load for a time.
@@ -72,7 +78,11 @@ impl Offered {
     pub fn rate(&self, elapsed: Duration) -> f64 {
         let part = elapsed.as_secs_f64() / self.time.as_secs_f64();
         let (begin, end) = self.arrivals.spike_between;
-        if part >= begin && part < end { self.arrivals.base_tps * self.arrivals.spike } else { self.arrivals.base_tps }
+        if part >= begin && part < end {
+            self.arrivals.base_tps * self.arrivals.spike
+        } else {
+            self.arrivals.base_tps
+        }
     }
 }
 
@@ -264,7 +274,8 @@ impl Front<'_> {
 
     fn gap(&mut self, at: Duration) -> Duration {
         let mean = 1.0 / self.offered.rate(at);
-        let gap = if self.offered.arrivals.is_random { -mean * (1.0 - self.random.unit_f64()).ln() } else { mean };
+        let gap =
+            if self.offered.arrivals.is_random { -mean * (1.0 - self.random.unit_f64()).ln() } else { mean };
         Duration::from_secs_f64(gap)
     }
 

@@ -66,7 +66,11 @@ pub struct Report {
 ///
 /// # Errors
 /// If a database cannot be made or loaded, or an engine stops.
-pub fn run(options: &RunOptions, interrupt: &Interrupt, observe: &mut dyn FnMut(Stage<'_>)) -> Result<Vec<Report>> {
+pub fn run(
+    options: &RunOptions,
+    interrupt: &Interrupt,
+    observe: &mut dyn FnMut(Stage<'_>),
+) -> Result<Vec<Report>> {
     let workload = (WorkloadKind::find(options.workload)?.build)(&options.settings);
     let mut reports = Vec::new();
     for &engine in &options.engines {
@@ -106,7 +110,16 @@ fn run_engine(
     let check = workload.check(&target)?;
     target.database.close()?;
     let settings = settings.clone();
-    Ok(Report { workload: options.workload, engine, threads: options.threads, durability, settings, measured, loading, check })
+    Ok(Report {
+        workload: options.workload,
+        engine,
+        threads: options.threads,
+        durability,
+        settings,
+        measured,
+        loading,
+        check,
+    })
 }
 
 impl Report {
@@ -175,7 +188,11 @@ pub fn table(reports: &[Report]) -> String {
                 let (commit, result) = of.measured.seen.of_kind(kind);
                 let latencies = [commit, result][at];
                 let quantile = |q| time(latencies.value_at_quantile(q));
-                if latencies.is_empty() { "-".to_string() } else { format!("{} / {}", quantile(0.5), quantile(0.99)) }
+                if latencies.is_empty() {
+                    "-".to_string()
+                } else {
+                    format!("{} / {}", quantile(0.5), quantile(0.99))
+                }
             };
             if reports.iter().any(|report| cell(report) != "-") {
                 line(&format!("{kind}: {what} p50 / p99"), &cell);
@@ -190,7 +207,10 @@ pub fn table(reports: &[Report]) -> String {
         };
         text += &format!("check on {}: {word}: {why}\n", report.engine);
         if report.measured.is_interrupted {
-            text += &format!("{} was interrupted: the figures are those of the calls made until then\n", report.engine);
+            text += &format!(
+                "{} was interrupted: the figures are those of the calls made until then\n",
+                report.engine
+            );
         }
     }
     text

@@ -33,7 +33,12 @@ pub struct Setting {
 
 /// Settings that every workload has.
 pub const COMMON: &[Setting] = &[
-    Setting { name: "seed", default: "1", domain: Domain::Integer(0, u64::MAX), help: "what all random choices follow from" },
+    Setting {
+        name: "seed",
+        default: "1",
+        domain: Domain::Integer(0, u64::MAX),
+        help: "what all random choices follow from",
+    },
     Setting {
         name: "batch",
         default: "256",
@@ -89,7 +94,9 @@ impl Domain {
         let end = |high: u64| if high == u64::MAX { "any".to_string() } else { high.to_string() };
         match self {
             Domain::Integer(low, high) => format!("a whole number from {low} to {}", end(high)),
-            Domain::IntegerOrAuto(low, high) => format!("auto, or a whole number from {low} to {}", end(high)),
+            Domain::IntegerOrAuto(low, high) => {
+                format!("auto, or a whole number from {low} to {}", end(high))
+            }
             Domain::Number(low, high) => format!("a number from {low} to {high}"),
             Domain::NumberOr(word, low, high) => format!("{word}, or a number from {low} to {high}"),
             Domain::Choice(words) => words.join(" or "),
@@ -200,7 +207,10 @@ mod tests {
     fn errors_name_what_is_allowed() {
         let mut settings = Settings::new("demo", OWN);
         let told = |settings: &mut Settings, text| settings.set(text).unwrap_err().to_string();
-        assert_eq!(told(&mut settings, "share=2"), "share=2 is not allowed; hint: share is a number from 0 to 1");
+        assert_eq!(
+            told(&mut settings, "share=2"),
+            "share=2 is not allowed; hint: share is a number from 0 to 1"
+        );
         assert_eq!(told(&mut settings, "share"), "\"share\" is not a setting; hint: write --set key=value");
         assert_eq!(
             told(&mut settings, "shore=1"),

@@ -87,7 +87,10 @@ mod tests {
         let mut table = Table::new(["engine", "calls/s", "p50"]);
         table.row(["lazy".to_string(), grouped(1_234_567.0), time(12_340)]);
         table.row(["2pl".to_string(), grouped(999.6), time(850)]);
-        assert_eq!(table.to_string(), "engine    calls/s      p50\nlazy    1,234,567  12.3 µs\n2pl         1,000   850 ns\n");
+        assert_eq!(
+            table.to_string(),
+            "engine    calls/s      p50\nlazy    1,234,567  12.3 µs\n2pl         1,000   850 ns\n"
+        );
         assert_eq!((grouped(-1234.0), bytes(2_500_000)), ("-1,234".into(), "2.5 MB".into()));
     }
 }

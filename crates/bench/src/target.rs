@@ -47,7 +47,8 @@ impl Target {
     pub fn load(options: &TargetOptions, workload: &dyn Workload, settings: &Settings) -> Result<Target> {
         let temporary = temporary_directory(options.parent.as_deref())?;
         let directory = temporary.path().to_path_buf();
-        let database = Database::open(&directory, database_options(options.engine, options.durability, settings))?;
+        let database =
+            Database::open(&directory, database_options(options.engine, options.durability, settings))?;
         database.define(workload.programs())?;
         let mut loader = Loader::new(&database);
         workload.load(&mut loader)?;
@@ -128,7 +129,8 @@ impl Target {
         }
         let path = self.directory.join("log");
         RealDisk::open(&path).map_err(|error| {
-            Error::new(SqlState::IO_ERROR, "the log cannot be read").with_detail(format!("{}: {error}", path.display()))
+            Error::new(SqlState::IO_ERROR, "the log cannot be read")
+                .with_detail(format!("{}: {error}", path.display()))
         })
     }
 

@@ -22,7 +22,10 @@ pub(crate) fn random_for(seed: u64, place: ClientPlace) -> Random {
 
 /// The number of a table.
 pub(crate) fn table(target: &Target, name: &str) -> Result<TableId> {
-    target.database.definitions().catalog.find_table(name).ok_or_else(|| {
-        Error::new(SqlState::UNDEFINED_TABLE, format!("there is no table {name:?}"))
-    })
+    target
+        .database
+        .definitions()
+        .catalog
+        .find_table(name)
+        .ok_or_else(|| Error::new(SqlState::UNDEFINED_TABLE, format!("there is no table {name:?}")))
 }

@@ -45,9 +45,15 @@ fn checks_hold_on_every_engine() {
             for (threads, bound) in [(1, 1), (3, 10)] {
                 let settings = settings.with(&[("chain_bound", &bound)]);
                 let plan = Plan { threads, limit: Limit::Calls(1050, Duration::from_secs(600)) };
-                let measured =
-                    closed_loop::run(&target, &*workload, &settings, plan, &Interrupt::default(), &mut |_| {})
-                        .unwrap();
+                let measured = closed_loop::run(
+                    &target,
+                    &*workload,
+                    &settings,
+                    plan,
+                    &Interrupt::default(),
+                    &mut |_| {},
+                )
+                .unwrap();
                 let seen: &Recorder = &measured.seen;
                 assert_eq!(seen.committed_total() + seen.aborted_total(), 1050 * threads as u64);
                 assert_eq!((seen.conflicts, measured.counts.backlog), (0, 0), "{} on {engine}", kind.name);
@@ -109,7 +115,9 @@ fn json_has_the_keys_that_scripts_rely_on() {
     assert_eq!(reports.len(), 2);
     for report in &reports {
         let json = report.json();
-        let keys = |json: &serde_json::Value| json.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ");
+        let keys = |json: &serde_json::Value| {
+            json.as_object().unwrap().keys().cloned().collect::<Vec<_>>().join(" ")
+        };
         assert_eq!(
             keys(&json),
             "workload engine settings threads seconds committed aborted_user aborted_conflict retries substantiated \
@@ -140,7 +148,8 @@ fn samples_add_up() {
         };
         let workload = (kind.build)(&settings);
         let offered = arrivals.over(Duration::from_millis(500));
-        let open = open_loop::run(&target, &*workload, &settings, &offered, 2, &Interrupt::default()).unwrap();
+        let open =
+            open_loop::run(&target, &*workload, &settings, &offered, 2, &Interrupt::default()).unwrap();
         assert_eq!(open.refused, 0);
         assert_eq!(open.samples.iter().map(|sample| sample.offered).sum::<u64>(), open.offered);
         assert_eq!(open.measured.seen.committed_total(), open.offered, "{engine}");
@@ -153,7 +162,10 @@ fn samples_add_up() {
 #[test]
 fn errors_name_what_there_is() {
     let error = WorkloadKind::find("tpch").err().unwrap();
-    assert_eq!(error.to_string(), "there is no workload \"tpch\"; hint: workloads are rmw10, cart, burst, tpcc, hot");
+    assert_eq!(
+        error.to_string(),
+        "there is no workload \"tpch\"; hint: workloads are rmw10, cart, burst, tpcc, hot"
+    );
     let error = fabius_bench::figure::FigureKind::find("lazy-9").err().unwrap();
     assert!(error.hint().unwrap().starts_with("figures are lazy-3, lazy-4"));
 }

@@ -146,11 +146,15 @@ fn run_workload(arguments: &Run, interrupt: &Interrupt) -> Result<ExitCode> {
     let kind = WorkloadKind::find(&arguments.workload)?;
     let mut settings = kind.defaults();
     arguments.settings.iter().try_for_each(|assignment| settings.set(assignment))?;
-    let engines = arguments.engine.iter().map(|name| name.trim().parse()).collect::<Result<Vec<EngineKind>>>()?;
+    let engines =
+        arguments.engine.iter().map(|name| name.trim().parse()).collect::<Result<Vec<EngineKind>>>()?;
     let durability: Durability = arguments.durability.parse()?;
     if !(0.01..=86_400.0).contains(&arguments.seconds) {
-        return Err(Error::new(SqlState::INVALID_PARAMETER, format!("{} seconds are not possible", arguments.seconds))
-            .with_hint("seconds are 0.01 to 86400"));
+        return Err(Error::new(
+            SqlState::INVALID_PARAMETER,
+            format!("{} seconds are not possible", arguments.seconds),
+        )
+        .with_hint("seconds are 0.01 to 86400"));
     }
     let options = RunOptions {
         workload: kind.name,

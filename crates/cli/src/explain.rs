@@ -15,14 +15,16 @@ use std::process::ExitCode;
 
 /// `fabius explain ...`
 #[derive(Args)]
-#[command(after_help = "What cannot fail may be done later; whether a sum can overflow depends on the data. An engine
+#[command(
+    after_help = "What cannot fail may be done later; whether a sum can overflow depends on the data. An engine
 knows the range of each column; here numbers are assumed to use at most half the digits of their
 type, or any value of it with --types-only.
 
 Examples:
   fabius explain crates/bench/programs/tpcc.fab new_order
   fabius explain crates/bench/programs/tpcc.fab payment --svg payment.svg
-")]
+"
+)]
 pub struct Explain {
     /// A file with tables and procedures in the text form
     file: PathBuf,
@@ -80,13 +82,20 @@ fn chosen<'c>(catalog: &'c Catalog, arguments: &Explain) -> Result<Vec<&'c Progr
     let found = catalog.find_procedure(name).and_then(|id| catalog.procedure(id));
     found.map(|program| vec![&**program]).ok_or_else(|| {
         let names: Vec<&str> = all.map(|program| program.name.as_str()).collect();
-        Error::new(SqlState::UNDEFINED_FUNCTION, format!("{} has no procedure {name:?}", arguments.file.display()))
-            .with_hint(format!("it has {}", names.join(", ")))
+        Error::new(
+            SqlState::UNDEFINED_FUNCTION,
+            format!("{} has no procedure {name:?}", arguments.file.display()),
+        )
+        .with_hint(format!("it has {}", names.join(", ")))
     })
 }
 
 fn phases(program: &Program, catalog: &Catalog, types_only: bool) -> Phases {
-    if types_only { slice(program, catalog, &TypesOnly) } else { slice(program, catalog, &Ordinary { program, catalog }) }
+    if types_only {
+        slice(program, catalog, &TypesOnly)
+    } else {
+        slice(program, catalog, &Ordinary { program, catalog })
+    }
 }
 
 /// Numbers with at most half the digits of their type, and lists of at most a hundred elements.

@@ -214,7 +214,8 @@ mod tests {
             let target = Target::load(&options, &sale, &settings).unwrap();
             let plan = Plan { threads: 2, limit: Limit::Calls(3000, Duration::from_secs(600)) };
             let measured =
-                closed_loop::run(&target, &sale, &settings, plan, &Interrupt::default(), &mut |_| {}).unwrap();
+                closed_loop::run(&target, &sale, &settings, plan, &Interrupt::default(), &mut |_| {})
+                    .unwrap();
             assert_eq!(measured.seen.committed_total() + measured.seen.aborted_total(), 6000, "{engine}");
             assert!(measured.seen.aborted[PUT] > 0, "{engine}: nothing sold out");
             sale.check(&target).unwrap().unwrap();

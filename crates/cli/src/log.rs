@@ -95,12 +95,17 @@ fn summary(inspection: &Inspection) -> String {
         ]);
     }
     let mut text = format!("{table}\nentries {first} to {}; ", next.saturating_sub(1));
-    text += if inspection.closed_cleanly { "closed cleanly\n" } else { "not closed, or still being written\n" };
+    text +=
+        if inspection.closed_cleanly { "closed cleanly\n" } else { "not closed, or still being written\n" };
     if let Some(torn) = &inspection.torn_tail {
         text += &format!(
             "torn tail in {} at offset {}: {}; {} never acknowledged as synced, cut when the database is opened; \
              good up to {}\n",
-            torn.segment, torn.offset, torn.why, bytes(torn.bytes_cut), torn.last_good_seq
+            torn.segment,
+            torn.offset,
+            torn.why,
+            bytes(torn.bytes_cut),
+            torn.last_good_seq
         );
     }
     if inspection.is_sound() {
@@ -172,7 +177,9 @@ impl Dumper {
                 let values: Vec<String> = values.iter().map(ToString::to_string).collect();
                 format!("{name}({}){key}", values.join(", "))
             }
-            Err(error) => format!("{name}({} bytes that are no arguments of it: {error}){key}", call.arguments.len()),
+            Err(error) => {
+                format!("{name}({} bytes that are no arguments of it: {error}){key}", call.arguments.len())
+            }
         }
     }
 

@@ -37,7 +37,9 @@ mod tests {
     /// Goal: fact, detail and hint are told apart.
     #[test]
     fn detail_and_hint_have_lines_of_their_own() {
-        let error = Error::new(SqlState::IN_USE, "the directory is in use").with_detail("/data").with_hint("stop the other");
+        let error = Error::new(SqlState::IN_USE, "the directory is in use")
+            .with_detail("/data")
+            .with_hint("stop the other");
         assert_eq!(text(&error), "error: the directory is in use\n  detail: /data\n  hint: stop the other\n");
     }
 }

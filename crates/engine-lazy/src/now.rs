@@ -400,7 +400,7 @@ impl<'a, 't> NowContext<'a, 't> {
         };
         let version = Version::create(&contents, types);
         // SAFETY: ours alone until published.
-        unsafe { version.as_ref() }.place_above(top.next());
+        unsafe { version.as_ref().place_above(top.next()) };
         record.set_head(version.as_ptr());
         let before = NonNull::from(top);
         self.undo.push(Undo::Replaced { table, record, before });
@@ -551,7 +551,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
         let tombstone = Version::create_tombstone(self.seq);
         if top.seq() == self.seq {
             // SAFETY: ours alone until published.
-            unsafe { tombstone.as_ref() }.place_above(top.next());
+            unsafe { tombstone.as_ref().place_above(top.next()) };
             record.set_head(tombstone.as_ptr());
             let before = NonNull::from(top);
             self.undo.push(Undo::Replaced { table, record, before });

@@ -98,7 +98,9 @@ impl<'a> Substantiation<'a> {
         for (at, call) in calls.iter().enumerate() {
             // SAFETY: the caller's promise.
             unsafe {
-                for (stage, distance) in [(Stage::Call, 6), (Stage::Versions, 4), (Stage::Below, 2), (Stage::Values, 1)] {
+                for (stage, distance) in
+                    [(Stage::Call, 6), (Stage::Versions, 4), (Stage::Below, 2), (Stage::Values, 1)]
+                {
                     if let Some(later) = calls.get(at + distance) {
                         self.bring_near(later.as_ref(), stage);
                     }

@@ -16,8 +16,7 @@ const BOUND: usize = 128 << 20;
 fn promises_stay_inside_the_memory_bound() {
     let calls: i64 = std::env::var("FABIUS_CALLS").map_or(1_000_000, |text| text.parse().expect("a number"));
     let foundation = Arc::new(Foundation::new(Arc::new(fabius_env::RealClock::new())));
-    let policy =
-        Policy { chain_bound: u32::MAX, idle: false, memory_bytes: BOUND, backlog_calls: u64::MAX };
+    let policy = Policy { chain_bound: u32::MAX, idle: false, memory_bytes: BOUND, backlog_calls: u64::MAX };
     let engine = LazyEngine::new(foundation, policy);
     for text in [
         "table cells { id: bigint, x: bigint, calls: bigint, primary key (id) using hash }",

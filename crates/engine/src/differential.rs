@@ -61,18 +61,24 @@ struct Submitted {
 /// At the first difference, after printing the seed and the programs.
 pub fn run(make: Make<'_>, seeds: std::ops::Range<u64>, size: Size) {
     let only = std::env::var("FABIUS_SEED").ok().map(|seed| seed.parse().expect("FABIUS_SEED is a number"));
+    let mut tally = (0, 0);
     for seed in seeds.filter(|seed| only.is_none_or(|only: u64| only == *seed)) {
         let mut story = format!("seed {seed}\n");
         let done =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run_seed(make, seed, size, &mut story)));
-        if let Err(panic) = done {
-            eprintln!("{story}");
-            std::panic::resume_unwind(panic);
+        match done {
+            Ok((committed, aborted)) => tally = (tally.0 + committed, tally.1 + aborted),
+            Err(panic) => {
+                eprintln!("{story}");
+                std::panic::resume_unwind(panic);
+            }
         }
     }
+    println!("{} calls committed, {} aborted, as on the oracle", tally.0, tally.1);
 }
 
-fn run_seed(make: Make<'_>, seed: u64, size: Size, story: &mut String) {
+/// Runs a seed; gives how many calls committed and aborted.
+fn run_seed(make: Make<'_>, seed: u64, size: Size, story: &mut String) -> (usize, usize) {
     let mut random = Random::seeded(seed);
     let rig = Rig::new(make);
     let names = define(&rig, &mut random, size, story);
@@ -82,6 +88,8 @@ fn run_seed(make: Make<'_>, seed: u64, size: Size, story: &mut String) {
     rig.engine.settle();
     compare_rows(&rig, &oracle, "the settled engine's");
     compare_rows(&rig.replayed(make), &oracle, "the replaying engine's");
+    let committed = submitted.iter().filter(|call| call.batch.outcome(call.place).is_ok()).count();
+    (committed, submitted.len() - committed)
 }
 
 /// Defines tables and programs, and loads rows; gives the names of the programs.

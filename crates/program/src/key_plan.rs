@@ -44,10 +44,11 @@ impl KeyPlan {
     pub fn of(program: &Program) -> KeyPlan {
         let mut found = Search { program, fields: HashMap::new(), keys: Vec::new() };
         found.block(&program.body);
-        let parameters = program.variables[..program.parameter_count].iter().map(|parameter| match &parameter.ty {
-            Type::Scalar(scalar) => Declared::Scalar(*scalar),
-            Type::List(fields) => Declared::List(fields.iter().map(|field| field.scalar).collect()),
-        });
+        let parameters =
+            program.variables[..program.parameter_count].iter().map(|parameter| match &parameter.ty {
+                Type::Scalar(scalar) => Declared::Scalar(*scalar),
+                Type::List(fields) => Declared::List(fields.iter().map(|field| field.scalar).collect()),
+            });
         KeyPlan { parameters: parameters.collect(), keys: found.keys }
     }
 

@@ -199,7 +199,8 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
     );
     // SAFETY: ours alone until it is linked below.
     let merged = unsafe { merged.as_ref() };
-    merged.place_above(std::ptr::null());
+    // SAFETY: above nothing.
+    unsafe { merged.place_above(std::ptr::null()) };
     pivot.set_next(merged);
     // Whoever stood on the old base stands on the new one, and reaches no further than the pivot.
     let mut above = Vec::new();

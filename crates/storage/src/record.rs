@@ -80,8 +80,8 @@ impl Record {
     /// Puts a version on top (the record's writer only).
     #[inline]
     pub fn push(&self, version: NonNull<Version>) {
-        // SAFETY: the version is the caller's until it is published by the store below.
-        unsafe { version.as_ref() }.place_above(self.head.load(Relaxed));
+        // SAFETY: the version is the caller's until it is published by the store below; the head is linked.
+        unsafe { version.as_ref().place_above(self.head.load(Relaxed)) };
         self.head.store(version.as_ptr(), Release);
     }
 

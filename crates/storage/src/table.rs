@@ -9,7 +9,7 @@
 //! compare a visible row with the entry that led to it ([`Table::entry_is_current`]), unless nothing in
 //! the index has ever become stale.
 
-use crate::index::{Cursor, Direction, HashIndex, LongKey, OrderedIndex, Pointer};
+use crate::index::{Cursor, Direction, HashIndex, LongKey, OrderedIndex, Pointer, prefetch};
 use crate::{Record, chain};
 use crossbeam_epoch::Guard;
 use fabius_value::{
@@ -225,7 +225,9 @@ impl Table {
     pub fn likely_record<'g>(&self, hash: u64, guard: &'g Guard) -> Option<&'g Record> {
         match &self.primary {
             // SAFETY: what the index holds is readable while the epoch is pinned.
-            Primary::Hash(index) => index.get(hash, |_| true, guard).map(|pointer| unsafe { &*pointer.cast() }),
+            Primary::Hash(index) => {
+                index.get(hash, |_| true, guard).map(|pointer| unsafe { &*pointer.cast() })
+            }
             Primary::Ordered(_) => None,
         }
     }
@@ -459,9 +461,18 @@ enum AnyCursor<'g> {
     Empty,
 }
 
+/// Records of a scan whose memory is asked for together.
+const NEAR_MAX: usize = 16;
+
 /// A scan in progress over the records of a range, visible or not.
 pub struct TableScan<'g> {
     cursor: Box<AnyCursor<'g>>,
+    /// Records taken from the cursor and asked for, but not given out: newest last.
+    near: [Option<&'g Record>; NEAR_MAX],
+    taken: usize,
+    filled: usize,
+    /// How many to take next time: few at first, for scans that stop early.
+    take: usize,
     /// Keeps the bounds alive that a long-key cursor refers to; dropped after it.
     _bounds: Box<(Key, Option<Key>)>,
 }
@@ -506,22 +517,47 @@ impl<'g> TableScan<'g> {
                 AnyCursor::Long(index.scan(lower, upper, direction, guard))
             }
         };
-        TableScan { cursor: Box::new(cursor), _bounds: bounds }
+        let near = [None; NEAR_MAX];
+        TableScan { cursor: Box::new(cursor), near, taken: 0, filled: 0, take: 1, _bounds: bounds }
     }
 
     /// The next record of the range.
     #[inline]
     pub fn next_record(&mut self) -> Option<&'g Record> {
-        let pointer = match &mut *self.cursor {
+        if self.taken == self.filled {
+            self.bring_near();
+        }
+        let record = self.near[..self.filled].get(self.taken).copied().flatten();
+        self.taken += 1;
+        record
+    }
+
+    /// Takes some records from the cursor, and asks for all of them and their newest versions at once.
+    fn bring_near(&mut self) {
+        self.taken = 0;
+        self.filled = 0;
+        while self.filled < self.take {
+            let Some(pointer) = self.next_pointer() else { break };
+            pointer.prefetch();
+            // SAFETY: what the index holds is readable while the epoch is pinned.
+            self.near[self.filled] = Some(unsafe { &*pointer.cast::<Record>() });
+            self.filled += 1;
+        }
+        if self.take > 1 {
+            self.near[..self.filled].iter().flatten().for_each(|record| prefetch(record.head()));
+        }
+        self.take = (self.take * 4).min(NEAR_MAX);
+    }
+
+    fn next_pointer(&mut self) -> Option<Pointer> {
+        Some(match &mut *self.cursor {
             AnyCursor::One(cursor) => cursor.next()?.1,
             AnyCursor::Two(cursor) => cursor.next()?.1,
             AnyCursor::Three(cursor) => cursor.next()?.1,
             AnyCursor::Four(cursor) => cursor.next()?.1,
             AnyCursor::Long(cursor) => cursor.next()?.1,
             AnyCursor::Empty => return None,
-        };
-        // SAFETY: what the index holds is readable while the epoch is pinned.
-        Some(unsafe { &*pointer.cast::<Record>() })
+        })
     }
 
     /// The next record and the key of the entry that led to it.

@@ -163,10 +163,13 @@ impl Version {
     }
 
     /// Puts the version above another one (or none), before anyone can see it.
+    ///
+    /// # Safety
+    /// `below` is null or linked, and the caller is the record's writer.
     #[inline]
-    pub fn place_above(&self, below: *const Version) {
+    pub unsafe fn place_above(&self, below: *const Version) {
         self.next.store(below.cast_mut(), Relaxed);
-        // SAFETY: the caller is the record's writer, and what is below is linked.
+        // SAFETY: the caller's promise.
         let below = unsafe { below.as_ref() };
         if self.seq_and_flags.load(Relaxed) & WHOLE != 0 {
             self.set_base(self, ColumnMask(u64::MAX));

@@ -24,7 +24,8 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let mut eager = Vec::new();
     for distribution in DISTRIBUTIONS {
         let settings = base.with(&[("distribution", &distribution)]);
-        eager.push(laboratory.measure(&target, &WORKLOAD, &settings, seconds, distribution)?.throughput_tps());
+        eager
+            .push(laboratory.measure(&target, &WORKLOAD, &settings, seconds, distribution)?.throughput_tps());
     }
     laboratory.finish(target, &WORKLOAD, &base)?;
 
@@ -39,7 +40,8 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     }
     laboratory.finish(target, &WORKLOAD, &base)?;
 
-    let mut table = Table::new(["chain bound", "lazy normal", "eager normal", "lazy uniform", "eager uniform"]);
+    let mut table =
+        Table::new(["chain bound", "lazy normal", "eager normal", "lazy uniform", "eager uniform"]);
     for (at, bound) in bounds.iter().enumerate() {
         let numbers = [lazy[0][at], eager[0], lazy[1][at], eager[1]];
         table.row(std::iter::once(bound.to_string()).chain(numbers.map(grouped)));
@@ -58,7 +60,9 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         tables: vec![("throughput, calls/s".to_string(), table)],
         charts: vec![chart(0), chart(1)],
         claims: claims(&lazy, &eager),
-        notes: vec![format!("{records} records of 1024 bytes; eager does not depend on the bound and is run once")],
+        notes: vec![format!(
+            "{records} records of 1024 bytes; eager does not depend on the bound and is run once"
+        )],
     })
 }
 
@@ -67,7 +71,8 @@ fn claims(lazy: &[Vec<f64>], eager: &[f64]) -> Vec<Claim> {
     let ratios: Vec<f64> = normal.iter().map(|tps| tps / eager[0]).collect();
     let (first, last) = (ratios[0], ratios[ratios.len() - 1]);
     let ends = format!("{first:.2} times eager at the lowest bound, {last:.2} times at the highest");
-    let spread = uniform.iter().copied().fold(f64::MIN, f64::max) / uniform.iter().copied().fold(f64::MAX, f64::min);
+    let spread =
+        uniform.iter().copied().fold(f64::MIN, f64::max) / uniform.iter().copied().fold(f64::MAX, f64::min);
     let mean = uniform.iter().sum::<f64>() / uniform.len() as f64 / eager[1];
     vec![
         Claim::new(

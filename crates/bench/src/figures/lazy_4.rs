@@ -69,9 +69,8 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
 }
 
 fn claims(lines: &[(String, Latencies)]) -> Vec<Claim> {
-    let mean = |name: &str| {
-        lines.iter().find(|(of, _)| of == name).map_or(0.0, |(_, latencies)| latencies.mean())
-    };
+    let mean =
+        |name: &str| lines.iter().find(|(of, _)| of == name).map_or(0.0, |(_, latencies)| latencies.mean());
     let lazy = |bound: u64, distribution: &str| mean(&format!("lazy {bound}, {distribution}"));
     let shown = |values: &[f64]| values.iter().map(|&ns| time(ns as u64)).collect::<Vec<_>>().join(", ");
     let mut claims = Vec::new();

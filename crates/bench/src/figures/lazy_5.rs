@@ -10,8 +10,11 @@ use fabius::{EngineKind, Result};
 use std::time::Duration;
 
 /// As `fabius bench list` shows it.
-pub const KIND: FigureKind =
-    FigureKind { id: "lazy-5", title: "a spike of 6.6 times the load: promised, substantiated, accepted", make };
+pub const KIND: FigureKind = FigureKind {
+    id: "lazy-5",
+    title: "a spike of 6.6 times the load: promised, substantiated, accepted",
+    make,
+};
 
 /// The base load as a part of what eager can do; the paper's is 100,000 of about 300,000.
 const BASE: f64 = 1.0 / 3.0;
@@ -47,7 +50,12 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let spike = (seconds as f64 * 0.2, seconds as f64 * 0.4);
     Ok(Figure {
         tables: vec![(
-            format!("calls/s by time; base {}/s, spike from {} s to {} s", grouped(base_tps), spike.0, spike.1),
+            format!(
+                "calls/s by time; base {}/s, spike from {} s to {} s",
+                grouped(base_tps),
+                spike.0,
+                spike.1
+            ),
             table(&lazy, &eager, seconds),
         )],
         charts: charts(&lazy, &eager),
@@ -67,12 +75,27 @@ fn rates(open: &Open, from: f64, until: f64) -> [f64; 4] {
         .iter()
         .filter(|sample| sample.at.as_secs_f64() > from && sample.at.as_secs_f64() <= until)
         .collect();
-    let rate = |of: &dyn Fn(&Sample) -> u64| within.iter().map(|sample| of(sample)).sum::<u64>() as f64 / (until - from);
-    [rate(&|sample| sample.offered), rate(&|sample| sample.refused), rate(&|sample| sample.promised), rate(&|sample| sample.done)]
+    let rate = |of: &dyn Fn(&Sample) -> u64| {
+        within.iter().map(|sample| of(sample)).sum::<u64>() as f64 / (until - from)
+    };
+    [
+        rate(&|sample| sample.offered),
+        rate(&|sample| sample.refused),
+        rate(&|sample| sample.promised),
+        rate(&|sample| sample.done),
+    ]
 }
 
 fn table(lazy: &Open, eager: &Open, seconds: u64) -> Table {
-    let mut table = Table::new(["seconds", "offered", "lazy promised", "lazy done", "backlog", "eager done", "eager accepted"]);
+    let mut table = Table::new([
+        "seconds",
+        "offered",
+        "lazy promised",
+        "lazy done",
+        "backlog",
+        "eager done",
+        "eager accepted",
+    ]);
     let step = seconds as f64 / 10.0;
     let last = lazy.measured.elapsed.as_secs_f64();
     let mut from = 0.0;
@@ -114,10 +137,18 @@ fn charts(lazy: &Open, eager: &Open) -> Vec<Chart> {
         series,
     };
     let accepted = |sample: &Sample, _: f64| {
-        if sample.offered == 0 { 100.0 } else { 100.0 * (1.0 - sample.refused as f64 / sample.offered as f64) }
+        if sample.offered == 0 {
+            100.0
+        } else {
+            100.0 * (1.0 - sample.refused as f64 / sample.offered as f64)
+        }
     };
     vec![
-        chart("offered", "calls/s", vec![line("offered", lazy, &|sample, seconds| sample.offered as f64 / seconds)]),
+        chart(
+            "offered",
+            "calls/s",
+            vec![line("offered", lazy, &|sample, seconds| sample.offered as f64 / seconds)],
+        ),
         chart(
             "throughput",
             "calls/s",
@@ -127,7 +158,11 @@ fn charts(lazy: &Open, eager: &Open) -> Vec<Chart> {
                 line("eager 2PL", eager, &|sample, seconds| sample.done as f64 / seconds),
             ],
         ),
-        chart("accepted", "% of calls", vec![line("lazy", lazy, &accepted), line("eager 2PL", eager, &accepted)]),
+        chart(
+            "accepted",
+            "% of calls",
+            vec![line("lazy", lazy, &accepted), line("eager 2PL", eager, &accepted)],
+        ),
     ]
 }
 

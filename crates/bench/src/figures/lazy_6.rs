@@ -77,7 +77,12 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     })
 }
 
-fn half(laboratory: &mut Laboratory<'_>, engine: EngineKind, base: &Settings, shares: &[f64]) -> Result<Half> {
+fn half(
+    laboratory: &mut Laboratory<'_>,
+    engine: EngineKind,
+    base: &Settings,
+    shares: &[f64],
+) -> Result<Half> {
     let seconds = laboratory.choose(1.5, 10.0);
     let mut half = Half { throughput: Vec::new(), skipped: Vec::new(), check_outs: Vec::new() };
     // Sessions begin anew with every run, with empty carts: each run has a database of its own.
@@ -128,14 +133,17 @@ fn claims(lazy: &Half, eager: &Half) -> Vec<Claim> {
         ),
     ];
     for (share, buy, clear) in &lazy.check_outs {
-        // Halfway (on a logarithmic axis) between the two modes.
+        // Between the two modes (on a logarithmic axis), nearer the slow one, whose lower end is sharp.
         let (fast, slow) = (clear.value_at_quantile(0.5), buy.value_at_quantile(0.5));
-        let border = ((fast as f64) * (slow as f64)).sqrt() as u64;
+        let border = (fast as f64 * (slow as f64).powi(2)).cbrt() as u64;
         let all = both(buy, clear);
         let below = all.count_between(0, border) as f64 / all.len().max(1) as f64;
         claims.push(Claim::new(
-            &format!("lazy check-outs are bimodal; the fast share is the blind share, {:.0} %", share * 100.0),
-            slow > fast * 3 && (below - share).abs() < 0.05,
+            &format!(
+                "lazy check-outs are bimodal; the fast share is about the blind share, {:.0} %",
+                share * 100.0
+            ),
+            slow > fast * 3 && (below - share).abs() < 0.1,
             format!(
                 "clearing {} and buying {} at p50; {:.1} % are faster than {}",
                 time(fast),

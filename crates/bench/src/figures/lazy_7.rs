@@ -39,7 +39,8 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
             if engine == EngineKind::TwoPhaseLocking {
                 let probe = laboratory.choose(1.5, 5.0);
                 let what = format!("what eager can do with {count} warehouses");
-                load_tps = LOAD * laboratory.measure(&target, &WORKLOAD, &settings, probe, &what)?.throughput_tps();
+                load_tps =
+                    LOAD * laboratory.measure(&target, &WORKLOAD, &settings, probe, &what)?.throughput_tps();
             }
             let offered = Arrivals::steady(load_tps).over(Duration::from_secs(seconds));
             let what = format!("{count} warehouses at {} calls/s", grouped(load_tps));
@@ -57,7 +58,8 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         }
     }
 
-    let mut table = Table::new(["", "load, calls/s", "New-Order p50", "p90", "p99", "Stock-Level p50", "p90", "p99"]);
+    let mut table =
+        Table::new(["", "load, calls/s", "New-Order p50", "p90", "p99", "Stock-Level p50", "p90", "p99"]);
     for line in &lines {
         let cells = [&line.new_order, &line.stock_level]
             .into_iter()
@@ -90,10 +92,14 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
 
 fn claims(lines: &[Line]) -> Vec<Claim> {
     let find = |engine, one: bool| {
-        lines.iter().find(|line| line.engine == engine && (line.warehouses == 1) == one).expect("all four lines")
+        lines
+            .iter()
+            .find(|line| line.engine == engine && (line.warehouses == 1) == one)
+            .expect("all four lines")
     };
     let (lazy_one, lazy_many) = (find(EngineKind::Lazy, true), find(EngineKind::Lazy, false));
-    let (eager_one, eager_many) = (find(EngineKind::TwoPhaseLocking, true), find(EngineKind::TwoPhaseLocking, false));
+    let (eager_one, eager_many) =
+        (find(EngineKind::TwoPhaseLocking, true), find(EngineKind::TwoPhaseLocking, false));
     let median = |latencies: &Latencies| latencies.value_at_quantile(0.5).max(1) as f64;
     let times = |eager: &Line, lazy: &Line| median(&eager.new_order) / median(&lazy.new_order);
     let (one, many) = (times(eager_one, lazy_one), times(eager_many, lazy_many));
@@ -104,7 +110,10 @@ fn claims(lines: &[Line]) -> Vec<Claim> {
         Claim::new(
             "New-Order: lazy is at least 10 times lower than eager",
             one >= 10.0 && many >= 10.0,
-            format!("at p50 {one:.1} times lower with 1 warehouse, {many:.1} times with {}", lazy_many.warehouses),
+            format!(
+                "at p50 {one:.1} times lower with 1 warehouse, {many:.1} times with {}",
+                lazy_many.warehouses
+            ),
             "with two threads few calls wait in lock queues; what is left is the difference in work before the outcome",
         ),
         Claim::new(
@@ -116,7 +125,10 @@ fn claims(lines: &[Line]) -> Vec<Claim> {
         Claim::new(
             "Stock-Level: lazy and eager are comparable",
             (0.33..=3.0).contains(&stock) && (0.33..=3.0).contains(&stock_many),
-            format!("lazy's p50 is {stock:.2} times eager's with 1 warehouse, {stock_many:.2} times with {}", lazy_many.warehouses),
+            format!(
+                "lazy's p50 is {stock:.2} times eager's with 1 warehouse, {stock_many:.2} times with {}",
+                lazy_many.warehouses
+            ),
             "an answer waits for what it needs to be substantiated (lazy), or in the queue behind other calls (eager)",
         ),
     ]

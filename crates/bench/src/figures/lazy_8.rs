@@ -61,12 +61,17 @@ fn claims(throughput: &[Vec<f64>], warehouses: &[u64]) -> Vec<Claim> {
     let rise = eager.iter().copied().fold(f64::MIN, f64::max) / eager[0];
     let at_twelve = warehouses.iter().position(|&count| count >= 12);
     let level = at_twelve.map(|at| eager[eager.len() - 1] / eager[at]);
-    let two_cores = "two threads wait for each other at most once at a time, so that one warehouse costs eager little";
+    let two_cores =
+        "two threads wait for each other at most once at a time, so that one warehouse costs eager little";
     vec![
         Claim::new(
             "with 1 warehouse both lazies are substantially ahead of eager",
             one[0] >= eager[0] * 1.3 && hundred[0] >= eager[0] * 1.3,
-            format!("lazy-1 {:.2} times eager, lazy-100 {:.2} times", one[0] / eager[0], hundred[0] / eager[0]),
+            format!(
+                "lazy-1 {:.2} times eager, lazy-100 {:.2} times",
+                one[0] / eager[0],
+                hundred[0] / eager[0]
+            ),
             "the paper's eager threads wait for each other; with two threads contention is a small part of the cost",
         ),
         Claim::new(
@@ -79,8 +84,14 @@ fn claims(throughput: &[Vec<f64>], warehouses: &[u64]) -> Vec<Claim> {
             "eager rises to about 12 warehouses and levels off",
             rise >= 1.2 && level.is_some_and(|level| (0.8..=1.2).contains(&level)),
             match level {
-                Some(level) => format!("eager rises {rise:.2} times; from 12 to {} warehouses {level:.2} times", warehouses[warehouses.len() - 1]),
-                None => format!("eager rises {rise:.2} times up to {} warehouses; more were not run", warehouses[warehouses.len() - 1]),
+                Some(level) => format!(
+                    "eager rises {rise:.2} times; from 12 to {} warehouses {level:.2} times",
+                    warehouses[warehouses.len() - 1]
+                ),
+                None => format!(
+                    "eager rises {rise:.2} times up to {} warehouses; more were not run",
+                    warehouses[warehouses.len() - 1]
+                ),
             },
             if level.is_none() { "points from 12 warehouses on are left out in a hurry" } else { two_cores },
         ),

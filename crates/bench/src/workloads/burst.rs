@@ -14,7 +14,12 @@ const SETTINGS: &[Setting] = &[
     rmw10::SETTINGS[1],
     rmw10::SETTINGS[2],
     rmw10::SETTINGS[3],
-    Setting { name: "base", default: "20000", domain: Domain::Integer(1, 1 << 32), help: "calls per second outside the spike" },
+    Setting {
+        name: "base",
+        default: "20000",
+        domain: Domain::Integer(1, 1 << 32),
+        help: "calls per second outside the spike",
+    },
     Setting {
         name: "spike",
         default: "6.6",

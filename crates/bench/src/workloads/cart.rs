@@ -24,8 +24,18 @@ pub const KIND: WorkloadKind = WorkloadKind {
             domain: Domain::Number(0.0, 1.0),
             help: "share of check-outs that clear the cart without looking (a blind write)",
         },
-        Setting { name: "items", default: "100000", domain: Domain::Integer(20, 1 << 32), help: "items in the inventory" },
-        Setting { name: "clients", default: "8000", domain: Domain::Integer(1, 1 << 24), help: "carts, taken in turn" },
+        Setting {
+            name: "items",
+            default: "100000",
+            domain: Domain::Integer(20, 1 << 32),
+            help: "items in the inventory",
+        },
+        Setting {
+            name: "clients",
+            default: "8000",
+            domain: Domain::Integer(1, 1 << 24),
+            help: "carts, taken in turn",
+        },
     ],
     build: |settings| {
         Box::new(Cart {

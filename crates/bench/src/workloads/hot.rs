@@ -28,14 +28,24 @@ pub const KIND: WorkloadKind = WorkloadKind {
             domain: Domain::Number(0.0, 1.0),
             help: "probability that an increment goes to the shared counter",
         },
-        Setting { name: "keys", default: "1000000", domain: Domain::Integer(1, 1 << 32), help: "other counters" },
+        Setting {
+            name: "keys",
+            default: "1000000",
+            domain: Domain::Integer(1, 1 << 32),
+            help: "other counters",
+        },
         Setting {
             name: "theta",
             default: "0",
             domain: Domain::Number(0.0, 0.999),
             help: "Zipfian skew among the other counters; 0 is uniform",
         },
-        Setting { name: "batch", default: "512", domain: Domain::Integer(1, 65_536), help: "calls handed in together" },
+        Setting {
+            name: "batch",
+            default: "512",
+            domain: Domain::Integer(1, 65_536),
+            help: "calls handed in together",
+        },
     ],
     build: |settings| {
         let keys = settings.integer("keys");
@@ -44,7 +54,10 @@ pub const KIND: WorkloadKind = WorkloadKind {
             seed: settings.integer("seed"),
             hot_share: if is_only_hot { 1.0 } else { settings.number("hot_share").unwrap_or(0.5) },
             keys: if is_only_hot { 1 } else { keys },
-            zipf: Arc::new(Zipf::new(keys, if is_only_hot { 0.0 } else { settings.number("theta").unwrap_or(0.0) })),
+            zipf: Arc::new(Zipf::new(
+                keys,
+                if is_only_hot { 0.0 } else { settings.number("theta").unwrap_or(0.0) },
+            )),
         })
     },
 };
@@ -74,7 +87,11 @@ impl Workload for Hot {
 
     fn client(&self, place: ClientPlace) -> Box<dyn Client> {
         let hot_below = (self.hot_share * u64::MAX as f64) as u64;
-        Box::new(HotClient { random: super::random_for(self.seed, place), hot_below, zipf: self.zipf.clone() })
+        Box::new(HotClient {
+            random: super::random_for(self.seed, place),
+            hot_below,
+            zipf: self.zipf.clone(),
+        })
     }
 
     fn check(&self, target: &Target) -> Result<Verdict> {

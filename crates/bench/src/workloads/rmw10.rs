@@ -112,7 +112,8 @@ impl Workload for Rmw10 {
             }
             logged += 1;
             let decoded = arguments::decode(&procedure.program, call.arguments)?;
-            let [Argument::List { values: keys, .. }, Argument::Scalar(Datum::Bytes(patch))] = &decoded[..] else {
+            let [Argument::List { values: keys, .. }, Argument::Scalar(Datum::Bytes(patch))] = &decoded[..]
+            else {
                 unreachable!("decoded by the procedure's own types")
             };
             for key in keys {
@@ -130,20 +131,24 @@ impl Workload for Rmw10 {
         let initial = self.payload();
         let mut wrong = None;
         target.database.engine().rows(super::table(target, "records")?, &mut |row| {
-            let (Value::BigInt(key), Value::BigInt(counter), Value::Bytea(payload)) = (&row[0], &row[1], &row[2])
+            let (Value::BigInt(key), Value::BigInt(counter), Value::Bytea(payload)) =
+                (&row[0], &row[1], &row[2])
             else {
                 unreachable!("the table's own types")
             };
             let at = *key as usize;
             let front: &[u8] = patches[at].as_ref().map_or(&initial[..PATCH], |patch| &patch[..]);
-            if *counter != counters[at] || payload[..PATCH] != *front || payload[PATCH..] != initial[PATCH..] {
+            if *counter != counters[at] || payload[..PATCH] != *front || payload[PATCH..] != initial[PATCH..]
+            {
                 wrong = Some(*key);
             }
             Ok(())
         })?;
         Ok(match wrong {
             Some(key) => Err(format!("record {key} is not what the log's calls make of it")),
-            None => Ok(format!("all {} records are what the log's {committed} calls make of them", self.records)),
+            None => {
+                Ok(format!("all {} records are what the log's {committed} calls make of them", self.records))
+            }
         })
     }
 }

@@ -54,7 +54,14 @@ pub const KIND: WorkloadKind = WorkloadKind {
             help: "customers, and orders to begin with, of each district; the standard has 3,000",
         },
     ],
-    build: |settings| Box::new(TpcC { scale: Scale::new(settings), is_full: settings.text("mix") == "full", cross: settings.number("cross"), seed: settings.integer("seed") }),
+    build: |settings| {
+        Box::new(TpcC {
+            scale: Scale::new(settings),
+            is_full: settings.text("mix") == "full",
+            cross: settings.number("cross"),
+            seed: settings.integer("seed"),
+        })
+    },
 };
 
 /// Districts of a warehouse.
@@ -117,7 +124,13 @@ impl Workload for TpcC {
     }
 
     fn client(&self, place: ClientPlace) -> Box<dyn Client> {
-        Box::new(Terminal::new(self.scale, self.is_full, self.cross, place, super::random_for(self.seed, place)))
+        Box::new(Terminal::new(
+            self.scale,
+            self.is_full,
+            self.cross,
+            place,
+            super::random_for(self.seed, place),
+        ))
     }
 
     fn check(&self, target: &Target) -> Result<Verdict> {

@@ -5,7 +5,7 @@ use super::{aborts, bank, big, int};
 use crate::BatchBuilder;
 use crate::rig::{Make, Rig};
 use fabius_env::Random;
-use fabius_value::{SqlState, Value};
+use fabius_value::SqlState;
 use std::time::Duration;
 
 pub(super) fn a_key_is_used_once(make: Make<'_>) {

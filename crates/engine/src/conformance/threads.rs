@@ -14,7 +14,7 @@ pub(super) fn transfers_keep_the_sum(make: Make<'_>) {
     on_threads(&rig, |random, _| {
         for _ in 0..20 {
             let mut batch = BatchBuilder::new();
-            for _ in 0..20 {
+            for _ in 0..200 {
                 let (src, dst) = (random.below(10) as i32, random.below(10) as i32);
                 rig.push(&mut batch, "transfer", &[int(src), int(dst), big(random.below(60) as i64)], None);
             }
@@ -33,16 +33,16 @@ pub(super) fn hot_increments_count_exactly(make: Make<'_>) {
     on_threads(&rig, |_, _| {
         for round in 0..30 {
             let mut batch = BatchBuilder::new();
-            for n in 0..50 {
+            for n in 0..500 {
                 let name = if n % 2 == 0 { "add" } else { "raise" };
                 rig.push(&mut batch, name, &[int(0), big(if n % 2 == 0 { 1 } else { round })], None);
             }
             let batch = batch.build();
             rig.run(&batch);
-            assert!((0..50).all(|call| batch.outcome(call).is_ok()));
+            assert!((0..500).all(|call| batch.outcome(call).is_ok()));
         }
     });
-    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(3 * 30 * 25), big(29)]));
+    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(3 * 30 * 250), big(29)]));
 }
 
 pub(super) fn scans_meet_no_phantoms(make: Make<'_>) {
@@ -121,7 +121,7 @@ pub(super) fn snapshots_stand_still(make: Make<'_>) {
                 let mut random = Random::seeded(9);
                 for _ in 0..60 {
                     let mut batch = BatchBuilder::new();
-                    for _ in 0..30 {
+                    for _ in 0..200 {
                         let (src, dst) = (random.below(20) as i32, random.below(20) as i32);
                         rig.push(&mut batch, "transfer", &[int(src), int(dst), big(7)], None);
                     }

@@ -31,7 +31,9 @@ pub fn check(target: &Target, scale: Scale) -> Result<Verdict> {
 
 /// What is wrong with a district, by the results of `check_district`.
 fn violation(row: &[Value]) -> Option<String> {
-    let [last, max, max_new, undelivered, span, said, lines] = row else { return Some("too few results".into()) };
+    let [last, max, max_new, undelivered, span, said, lines] = row else {
+        return Some("too few results".into());
+    };
     let has_undelivered = *undelivered != Value::BigInt(0);
     let as_integer = |value: &Value| match value {
         Value::Int(v) => Some(i64::from(*v)),
@@ -40,7 +42,9 @@ fn violation(row: &[Value]) -> Option<String> {
     };
     let differ = |left: &Value, right: &Value| as_integer(left) != as_integer(right);
     if differ(last, max) || has_undelivered && differ(last, max_new) {
-        return Some(format!("condition 2: next order after {last}, orders to {max}, new orders to {max_new}"));
+        return Some(format!(
+            "condition 2: next order after {last}, orders to {max}, new orders to {max_new}"
+        ));
     }
     if has_undelivered && differ(undelivered, span) {
         return Some(format!("condition 3: {undelivered} new orders span {span} numbers"));

@@ -138,7 +138,10 @@ fn orders(scale: Scale, w_id: i64, d_id: i64, random: &mut Random, loader: &mut 
             for order in orders {
                 for number in 1..=order.lines {
                     let amount = if order.is_delivered { 0 } else { between(random, 1, 999_999) };
-                    writer.int(order.id as i64).int(number as i64).int(between(random, 1, scale.items) as i64);
+                    writer
+                        .int(order.id as i64)
+                        .int(number as i64)
+                        .int(between(random, 1, scale.items) as i64);
                     writer.boolean(order.is_delivered).numeric(amount.into()).text(&text(random, 24, 24));
                 }
             }

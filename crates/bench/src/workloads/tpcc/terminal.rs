@@ -27,7 +27,13 @@ pub struct Terminal {
 impl Terminal {
     /// A terminal; `cross` is the share of New-Orders and Payments that touch another warehouse, or
     /// the standard's rule.
-    pub fn new(scale: Scale, is_full: bool, cross: Option<f64>, place: ClientPlace, random: Random) -> Terminal {
+    pub fn new(
+        scale: Scale,
+        is_full: bool,
+        cross: Option<f64>,
+        place: ClientPlace,
+        random: Random,
+    ) -> Terminal {
         // History rows have no key in the standard; here each gets a number of its own.
         let next_history = (place.run as i64 + 1) << 48 | (place.number as i64) << 40;
         Terminal { scale, is_full, cross, random, next_history }
@@ -61,7 +67,11 @@ impl Terminal {
         writer.int(w_id as i64).int(d_id as i64).int(c_id as i64).list(lines);
         for line in 0..lines {
             let is_unused = is_rolled_back && line == lines - 1;
-            let item = if is_unused { self.scale.items + 1 } else { input::item(&mut self.random, self.scale.items) };
+            let item = if is_unused {
+                self.scale.items + 1
+            } else {
+                input::item(&mut self.random, self.scale.items)
+            };
             let is_remote = match self.cross {
                 Some(_) => remote_line == Some(line),
                 None => has_remotes && self.random.chance(1, 100),
