@@ -12,14 +12,16 @@
 //! When the time is up, the threads wait for what is on the way, work off the backlog together, and
 //! only then the clock stops: a call counts when all of its work is done.
 
+use crate::depth::Depth;
 use crate::interrupt::Interrupt;
 use crate::machine;
 use crate::measured::{Measured, difference};
 use crate::recorder::Recorder;
+use crate::sent::{Sent, note_query};
 use crate::settings::Settings;
 use crate::target::Target;
 use crate::workload::{Client, ClientPlace, Mode, Operation, Workload};
-use fabius::{Batch, BatchBuilder, Counts, Database, Durability, Procedure, Result};
+use fabius::{BatchBuilder, Counts, Database, Procedure, Result};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,8 +37,6 @@ const PIECES_MAX: usize = 64;
 const NAP: Duration = Duration::from_micros(200);
 /// Turns of waiting before the first sleep.
 const SPINS: u32 = 200;
-/// A batch that took longer than this has been waiting in a queue, not only for the disk.
-const QUEUED_NS: u64 = 40_000_000;
 
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
@@ -187,97 +187,11 @@ fn merged(recorders: &[Mutex<Recorder>]) -> Recorder {
     all
 }
 
-/// Batches on the way per client. With fsync as many as it takes to keep busy during a flush, found
-/// out as the run goes on; never more than the workload allows.
-struct Depth {
-    now: usize,
-    min: usize,
-    max: usize,
-    may_grow: bool,
-}
-
-impl Depth {
-    fn new(settings: &Settings, durability: Durability, batch: usize, calls_max: usize) -> Depth {
-        let (min, max) = match (settings.auto("in_flight"), durability) {
-            (Some(depth), _) => (depth as usize, depth as usize),
-            (None, _) if batch == 1 => (1, 1),
-            (None, Durability::Fsync) => (4, (65_536 / batch).max(4)),
-            (None, Durability::None) => (4, 4),
-        };
-        let most = (calls_max / batch).max(1);
-        Depth { now: min.min(most), min: min.min(most), max: max.min(most), may_grow: true }
-    }
-
-    /// A batch took so long.
-    fn heard(&mut self, latency_ns: u64) {
-        if latency_ns > QUEUED_NS {
-            self.now = (self.now - 1).max(self.min);
-        }
-        self.may_grow = latency_ns < QUEUED_NS / 2;
-    }
-
-    /// Everything handed in waits for the log, and there is nothing else to do.
-    fn starved(&mut self) {
-        if std::mem::take(&mut self.may_grow) {
-            self.now = (self.now + 1).min(self.max);
-        }
-    }
-}
-
 struct Leaving<'b>(&'b AtomicUsize);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, SeqCst);
-    }
-}
-
-/// A batch on its way.
-pub(crate) struct Sent {
-    pub(crate) batch: Arc<Batch>,
-    pub(crate) sent_ns: u64,
-    /// The operation of each call.
-    pub(crate) operations: Vec<u8>,
-}
-
-impl Sent {
-    /// Counts a decided batch, and waits for the results that its calls want.
-    pub(crate) fn record(
-        &self,
-        database: &Database,
-        operations: &[Operation],
-        recorder: &mut Recorder,
-    ) -> Result<()> {
-        let mut tickets = Vec::new();
-        {
-            let outcomes = self.batch.outcomes();
-            if let Some(failure) = &outcomes.failure {
-                return Err(failure.clone());
-            }
-            let mut counts = [(0u64, 0u64); 16];
-            self.operations.iter().for_each(|&operation| counts[operation as usize].0 += 1);
-            for (place, error) in &outcomes.aborts {
-                let count = &mut counts[self.operations[*place as usize] as usize];
-                *count = (count.0 - 1, count.1 + 1);
-                // Class 40 is transaction rollback: the engine's own reasons.
-                recorder.conflicts += u64::from(error.state().as_str().starts_with("40"));
-            }
-            let latency = self.batch.completed_ns().saturating_sub(self.sent_ns);
-            for (operation, &(committed, aborted)) in counts.iter().take(operations.len()).enumerate() {
-                if committed + aborted > 0 {
-                    recorder.decided(operation, latency, committed, aborted);
-                }
-            }
-            tickets.extend(outcomes.tickets.iter().cloned());
-        }
-        let clock = &database.engine().foundation().clock;
-        for (place, ticket) in tickets {
-            while ticket.values().is_none() {
-                database.engine().resolve(&ticket);
-            }
-            recorder.returned(self.operations[place as usize] as usize, clock.monotonic_ns() - self.sent_ns);
-        }
-        Ok(())
     }
 }
 
@@ -391,21 +305,4 @@ impl ClientThread<'_> {
             _ => std::hint::spin_loop(),
         }
     }
-}
-
-/// Counts a query's answer.
-pub(crate) fn note_query(
-    recorder: &mut Recorder,
-    operation: usize,
-    took: Duration,
-    outcome: Result<()>,
-) -> Result<()> {
-    match outcome {
-        Ok(()) => recorder.committed[operation] += 1,
-        // Class P0 is raised by programs; anything else is not the query's own fault.
-        Err(error) if error.state().as_str().starts_with("P0") => recorder.aborted[operation] += 1,
-        Err(error) => return Err(error),
-    }
-    recorder.returned(operation, took.as_nanos() as u64);
-    Ok(())
 }

@@ -18,6 +18,7 @@
 pub mod chart;
 pub mod claim;
 pub mod closed_loop;
+pub mod depth;
 pub mod figure;
 pub mod figures;
 pub mod history;
@@ -28,6 +29,7 @@ pub mod measured;
 pub mod open_loop;
 pub mod recorder;
 pub mod run;
+pub mod sent;
 pub mod settings;
 pub mod table;
 pub mod target;

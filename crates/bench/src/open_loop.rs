@@ -12,11 +12,11 @@
 //!
 //! A call that is due while `queue_calls` others wait for their outcome is refused and counted.
 
-use crate::closed_loop::{Sent, note_query};
 use crate::interrupt::Interrupt;
 use crate::machine;
 use crate::measured::{Measured, difference};
 use crate::recorder::Recorder;
+use crate::sent::{Sent, note_query};
 use crate::settings::Settings;
 use crate::target::Target;
 use crate::workload::{Client, ClientPlace, Mode, Operation, Workload};
@@ -238,13 +238,14 @@ impl Front<'_> {
         let is_eager = self.target.engine != EngineKind::Lazy;
         while due < self.offered.time && !interrupt.is_raised() {
             let now = self.started.elapsed();
-            let first = due;
-            let mut count = 0;
-            while due <= now && count < BATCH_MAX && due < self.offered.time {
-                due += self.gap(due);
-                count += 1;
-            }
-            if count > 0 {
+            // All that is due, however far behind the front is: load does not wait for the engine.
+            while due <= now && due < self.offered.time {
+                let first = due;
+                let mut count = 0;
+                while due <= now && count < BATCH_MAX && due < self.offered.time {
+                    due += self.gap(due);
+                    count += 1;
+                }
                 self.hand_in(first, count)?;
             }
             self.reap()?;

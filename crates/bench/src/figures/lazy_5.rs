@@ -24,7 +24,7 @@ const QUEUE_SECONDS: f64 = 0.2;
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let records = laboratory.choose(200_000u64, 1_000_000);
-    let seconds = laboratory.choose(12, 100);
+    let seconds = laboratory.choose(15, 100);
     let settings = WORKLOAD.defaults().with(&[("records", &records), ("memory_mb", &12_288)]);
 
     let target = laboratory.target(EngineKind::TwoPhaseLocking, &WORKLOAD, &settings)?;

@@ -14,8 +14,9 @@ use std::time::Duration;
 pub const KIND: FigureKind =
     FigureKind { id: "lazy-7", title: "latency of New-Order and Stock-Level, lazy and eager", make };
 
-/// The load, as a part of what eager can do at most: busy, but not beyond it.
-const LOAD: f64 = 0.9;
+/// The load, as a part of what eager can do at most with batches: busy, but not beyond what it can do
+/// with single calls.
+const LOAD: f64 = 0.7;
 
 /// One line of the figure.
 struct Line {
