@@ -3,7 +3,7 @@
 //! A deleted row keeps its record and index entries for readers of the past. The writer that deletes
 //! it (or changes an indexed column, or undoes an insert) leaves a note here, with its seq; when
 //! `collected` has reached that seq, the note is looked at again and, unless the key has come back
-//! meanwhile, the entry or record goes.
+//! meanwhile, the entry or record goes. Each record counts the notes about it and outlives them all.
 
 use crate::fold::{Retired, retire_record};
 use crate::{Record, Table, chain};
@@ -51,6 +51,7 @@ impl Purge {
 
     /// Notes that an entry stopped being right at `seq`.
     pub fn entry(&mut self, seq: Seq, table: &Arc<Table>, record: &Record, index: IndexId, key: Key) {
+        record.count_notes(1);
         table.mark_stale(index);
         let subject = Subject::Entry(index, Box::new(key));
         self.notes.push_back(Note { seq, table: table.clone(), record: NonNull::from(record), subject });
@@ -71,27 +72,22 @@ impl Purge {
     pub fn run(&mut self, collected: Seq, most: usize, retired: &mut Retired, guard: &Guard) {
         for _ in 0..most {
             let Some(note) = self.notes.pop_front_if(|note| note.seq <= collected) else { return };
-            // SAFETY: a record stays until its own note unlinks it, and notes about its entries come
-            // before that one (deleting notes entries first).
+            // SAFETY: a record stays as long as notes about it wait.
             let record = unsafe { note.record.as_ref() };
-            match note.subject {
-                Subject::Entry(index, key) => {
-                    if !came_back(&note.table, index, &key, record, note.seq) {
-                        note.table.remove_entry(index, &key, guard);
-                    }
-                }
-                Subject::Record => {
-                    // SAFETY: the writer reads its own chain.
-                    let head = unsafe { record.head().as_ref() };
-                    // The last note decides, so that no note is left about a record that is gone.
-                    if record.count_notes(-1) > 0 {
-                        continue;
-                    }
-                    if head.is_none_or(|head| head.is_tombstone() && head.seq() <= note.seq) {
-                        note.table.unlink(record, guard);
-                        retire_record(note.record, note.table.types(), retired);
-                    }
-                }
+            if let Subject::Entry(index, key) = note.subject
+                && !came_back(&note.table, index, &key, record, note.seq)
+            {
+                note.table.remove_entry(index, &key, guard);
+            }
+            // The last note decides about the record, so that none is left about one that is gone.
+            if record.count_notes(-1) > 0 {
+                continue;
+            }
+            // SAFETY: the writer reads its own chain.
+            let head = unsafe { record.head().as_ref() };
+            if head.is_none_or(|head| head.is_tombstone() && head.seq() <= note.seq) {
+                note.table.unlink(record, guard);
+                retire_record(note.record, note.table.types(), retired);
             }
         }
     }
