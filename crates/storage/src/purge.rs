@@ -75,7 +75,7 @@ impl Purge {
             // SAFETY: a record stays as long as notes about it wait.
             let record = unsafe { note.record.as_ref() };
             if let Subject::Entry(index, key) = note.subject
-                && !came_back(&note.table, index, &key, record, note.seq)
+                && !came_back(&note.table, index, &key, record, collected)
             {
                 note.table.remove_entry(index, &key, guard);
             }
@@ -93,17 +93,19 @@ impl Purge {
     }
 }
 
-/// Whether a version at `seq` (its call's last word) or after it has the entry's key again.
-fn came_back(table: &Table, index: IndexId, key: &Key, record: &Record, seq: Seq) -> bool {
+/// Whether some reader, now or later, finds the record's row with the entry's key: one who begins at the
+/// newest version at or below `collected`, or above it. (Below that, versions no longer say what the row
+/// was: what a newer one shadows may be gone.)
+fn came_back(table: &Table, index: IndexId, key: &Key, record: &Record, collected: Seq) -> bool {
     let mut at = record.head();
     // SAFETY: the writer reads its own chain.
     while let Some(version) = unsafe { at.as_ref() } {
-        if version.seq() < seq {
-            break;
-        }
         // SAFETY: as above; indexed columns are never stickies.
         if unsafe { chain::is_present(at) && table.entry_is_current(index, key, at) } {
             return true;
+        }
+        if version.seq() <= collected {
+            break;
         }
         at = version.next();
     }
