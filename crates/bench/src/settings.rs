@@ -59,9 +59,9 @@ pub const COMMON: &[Setting] = &[
     },
     Setting {
         name: "idle",
-        default: "auto",
-        domain: Domain::Choice(&["auto", "on", "off"]),
-        help: "lazy: work off the backlog while waiting; auto is on with fsync",
+        default: "on",
+        domain: Domain::Choice(&["on", "off"]),
+        help: "lazy: work off the backlog when there is nothing else to do",
     },
     Setting {
         name: "backlog",
@@ -217,10 +217,7 @@ mod tests {
             "workload demo has no setting \"shore\"; hint: its settings are share, batch, seed, in_flight, \
              chain_bound, idle, backlog, memory_mb"
         );
-        assert_eq!(
-            told(&mut settings, "idle=maybe"),
-            "idle=maybe is not allowed; hint: idle is auto or on or off"
-        );
+        assert_eq!(told(&mut settings, "idle=maybe"), "idle=maybe is not allowed; hint: idle is on or off");
     }
 
     /// Goal: a workload's own default wins over the common one; a setting wins over both.

@@ -87,14 +87,14 @@ impl Target {
     /// Puts the lazy engine's settings in force; nothing for other engines.
     pub fn apply(&self, settings: &Settings) {
         if let Some(lazy) = self.database.lazy() {
-            lazy.set_policy(policy(settings, self.durability));
+            lazy.set_policy(policy(settings));
         }
     }
 
     /// Lets waiting threads work off the lazy engine's backlog from now on.
     pub fn work_off_when_idle(&self, settings: &Settings) {
         if let Some(lazy) = self.database.lazy() {
-            lazy.set_policy(Policy { idle: true, ..policy(settings, self.durability) });
+            lazy.set_policy(Policy { idle: true, ..policy(settings) });
         }
     }
 
@@ -142,7 +142,7 @@ impl Target {
 
 /// A database without threads of its own: only clients work.
 fn database_options(engine: EngineKind, durability: Durability, settings: &Settings) -> Options {
-    Options { engine, durability, workers: 0, policy: policy(settings, durability) }
+    Options { engine, durability, workers: 0, policy: policy(settings) }
 }
 
 /// A directory that is deleted when dropped, in `parent` or the system's place for such.
@@ -165,14 +165,10 @@ pub fn temporary_directory(parent: Option<&Path>) -> Result<TempDir> {
 }
 
 /// The lazy engine's policy by the common settings.
-pub fn policy(settings: &Settings, durability: Durability) -> Policy {
-    let idle = match settings.text("idle") {
-        "auto" => durability == Durability::Fsync,
-        word => word == "on",
-    };
+pub fn policy(settings: &Settings) -> Policy {
     Policy {
         chain_bound: settings.integer("chain_bound") as u32,
-        idle,
+        idle: settings.text("idle") == "on",
         memory_bytes: (settings.integer("memory_mb") as usize) << 20,
         backlog_calls: settings.integer("backlog"),
     }

@@ -46,7 +46,9 @@ fn live(database: &Database, life: u64, acknowledged: &mut HashSet<i64>) -> Resu
 }
 
 fn check(database: &Database, acknowledged: &HashSet<i64>, again: &str) {
-    if database.definitions().catalog.find_table("totals").is_none() || database.rows("totals").unwrap().is_empty() {
+    if database.definitions().catalog.find_table("totals").is_none()
+        || database.rows("totals").unwrap().is_empty()
+    {
         assert!(acknowledged.is_empty(), "acknowledged calls are gone with their tables: {again}");
         return;
     }
@@ -57,7 +59,11 @@ fn check(database: &Database, acknowledged: &HashSet<i64>, again: &str) {
     assert_eq!(lost, 0, "{lost} of {} acknowledged calls are gone: {again}", acknowledged.len());
     let sum: i64 = ledger.iter().map(|row| integer(&row[1])).sum();
     let totals = database.rows("totals").unwrap();
-    assert_eq!((integer(&totals[0][1]), integer(&totals[0][2])), (ids.len() as i64, sum), "half a call: {again}");
+    assert_eq!(
+        (integer(&totals[0][1]), integer(&totals[0][2])),
+        (ids.len() as i64, sum),
+        "half a call: {again}"
+    );
 }
 
 fn lives(seed: u64) {

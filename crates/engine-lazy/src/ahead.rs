@@ -1,23 +1,23 @@
 //! Looking ahead: bringing rows near before their calls run.
 //!
-//! A lookup is three cache misses in a row: the hash bucket, the record, its newest version. The keys
-//! of calls that are still to come in a turn are known from their arguments, so the misses of several
-//! calls are made to overlap:
+//! A lookup is some cache misses in a row: the hash bucket, the record, its newest version, and what is
+//! below it (which is folded when a version is put on top). The keys of calls that are still to come in
+//! a turn are known from their arguments, so the misses of several calls are made to overlap:
 //!
 //! ```text
-//! call            n + 3      n + 2       n + 1       n
-//! what is done    bucket     record      version     run
+//! call            n + 4      n + 3       n + 2       n + 1      n
+//! what is done    bucket     record      version     below      run
 //! ```
 
 use crate::variant::Variants;
 use crossbeam_epoch::Guard;
 use fabius_engine::{Definitions, entry};
-use fabius_storage::Record;
+use fabius_storage::{Record, index::prefetch};
 use fabius_value::{Key, TableId};
 use std::collections::VecDeque;
 
 /// Calls between one stage and the next.
-const STRIDE: usize = 3;
+const STRIDE: usize = 2;
 /// Rows that are followed per call.
 const ROWS_MAX: usize = 64;
 
@@ -45,7 +45,7 @@ impl<'a> Ahead<'a> {
     /// Looks at calls from `rest`, which it advances, and moves those looked at before one stage on;
     /// to be called before each call is run.
     pub fn advance(&mut self, rest: &mut &[u8], variants: &Variants) {
-        while self.calls.len() < 3 * STRIDE {
+        while self.calls.len() < 4 * STRIDE {
             let Some(call) = entry::take_call(rest) else { break };
             let mut rows = self.spare.pop().unwrap_or_default();
             if let Some(plan) = variants.key_plan(call.procedure) {
@@ -61,17 +61,26 @@ impl<'a> Ahead<'a> {
             }
             self.calls.push_back(rows);
         }
-        if let Some(rows) = self.calls.get_mut(2 * STRIDE - 1) {
+        if let Some(rows) = self.calls.get_mut(3 * STRIDE - 1) {
             for row in rows {
                 row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
                 if let Some(record) = row.record {
-                    fabius_storage::index::prefetch(record);
+                    prefetch(record);
                 }
+            }
+        }
+        if let Some(rows) = self.calls.get(2 * STRIDE - 1) {
+            for record in rows.iter().filter_map(|row| row.record) {
+                prefetch(record.head());
             }
         }
         if let Some(rows) = self.calls.get(STRIDE - 1) {
             for record in rows.iter().filter_map(|row| row.record) {
-                fabius_storage::index::prefetch(record.head());
+                // SAFETY: linked versions stay readable while the epoch is pinned.
+                if let Some(head) = unsafe { record.head().as_ref() } {
+                    prefetch(head.next());
+                    prefetch(head.base());
+                }
             }
         }
         if let Some(mut rows) = self.calls.pop_front() {

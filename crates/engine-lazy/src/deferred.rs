@@ -185,6 +185,7 @@ impl Chunk {
         if self.next.load(Relaxed) >= count {
             return &[];
         }
+        let most = most.min(count);
         let from = self.next.fetch_add(most, Relaxed).min(count);
         &calls[from as usize..(from + most).min(count) as usize]
     }

@@ -1,6 +1,7 @@
 //! The lazy engine behind the contract: lane, workers, queries.
 
 use crate::backlog::Backlog;
+use crate::deferred::Chunk;
 use crate::lane::{Lane, Outcome, Surroundings, closed, is_memory_short};
 use crate::policy::Policy;
 use crate::substantiate::Substantiation;
@@ -24,6 +25,9 @@ use std::sync::atomic::{
 
 /// Calls of one turn of the lane, about: batches are not divided.
 const TURN_CALLS: u32 = 1024;
+
+/// Deferred calls above which a thread that took a turn works off what it left itself.
+const KEEP_UP_CALLS: u64 = 2048;
 
 /// The lazy engine.
 pub struct LazyEngine {
@@ -89,10 +93,15 @@ impl LazyEngine {
 
     /// A turn of the lane, if there are calls and nobody else is at it; whether it was taken.
     fn take_turn(&self) -> bool {
+        self.turn().is_some()
+    }
+
+    /// A turn of the lane, if there are calls and nobody else is at it: what it leaves for later.
+    fn turn(&self) -> Option<Option<Arc<Chunk>>> {
         if self.queue.is_empty() {
-            return false;
+            return None;
         }
-        let Some(mut lane) = self.lane.try_lock() else { return false };
+        let mut lane = self.lane.try_lock()?;
         let mut batches = Vec::new();
         let mut count = 0;
         while count < TURN_CALLS {
@@ -101,10 +110,19 @@ impl LazyEngine {
             batches.push(batch);
         }
         if batches.is_empty() {
-            return false;
+            return None;
         }
-        lane.turn(&self.surroundings(), &batches);
-        true
+        Some(lane.turn(&self.surroundings(), &batches))
+    }
+
+    /// Works off what a turn of this very thread has left, while it is in this core's cache: when
+    /// callers hand in more than idle threads keep up with, waiting only makes the work dearer.
+    fn keep_up(&self, chunk: &Chunk) {
+        if self.backlog_calls() > KEEP_UP_CALLS {
+            let calls = chunk.take(u32::MAX);
+            // SAFETY: the chunk is alive.
+            self.work(|tools| unsafe { tools.substantiate_all(calls) });
+        }
     }
 
     /// Runs `work` with the tools of a worker, and counts what was run.
@@ -208,7 +226,13 @@ impl Engine for LazyEngine {
             // Substantiation first: callers wait, promises are not dropped.
             return self.run_urgent() || self.run_oldest() || self.take_turn();
         }
-        if self.take_turn() || self.run_urgent() {
+        if let Some(left) = self.turn() {
+            if let Some(chunk) = left.filter(|_| policy.idle) {
+                self.keep_up(&chunk);
+            }
+            return true;
+        }
+        if self.run_urgent() {
             return true;
         }
         self.sweep_if_short(&policy);

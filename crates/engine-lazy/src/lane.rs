@@ -122,8 +122,8 @@ impl Lane {
         seq
     }
 
-    /// Runs a turn over batches that callers have handed in.
-    pub fn turn(&mut self, around: &Surroundings<'_>, batches: &[Arc<Batch>]) {
+    /// Runs a turn over batches that callers have handed in; gives the deferred calls it leaves.
+    pub fn turn(&mut self, around: &Surroundings<'_>, batches: &[Arc<Batch>]) -> Option<Arc<Chunk>> {
         let foundation = around.foundation;
         let time_us = foundation.clock.now_us();
         let count: u32 = batches.iter().map(|batch| batch.count()).sum();
@@ -134,11 +134,11 @@ impl Lane {
         if let Err(error) = appended {
             let now = foundation.clock.monotonic_ns();
             batches.iter().for_each(|batch| batch.fail(error.clone(), now));
-            return;
+            return None;
         }
         let mut runs: Vec<Run> = batches.iter().map(|batch| Run { batch, last: Seq::ZERO }).collect();
         let mut intakes = runs.iter_mut().map(Run::intake_parts);
-        self.promise(around, time_us, &mut || {
+        let chunk = self.promise(around, time_us, &mut || {
             let (batch, last) = intakes.next()?;
             Some((
                 batch.calls(),
@@ -150,15 +150,17 @@ impl Lane {
         for run in &runs {
             foundation.decided(run.last, run.batch.clone());
         }
+        chunk
     }
 
-    /// Runs the now-phases of runs of calls, and publishes what they promise.
+    /// Runs the now-phases of runs of calls, and publishes what they promise; gives the deferred calls
+    /// that are left.
     pub fn promise<'b>(
         &mut self,
         around: &Surroundings<'_>,
         time_us: i64,
         next_run: &mut dyn FnMut() -> Option<(&'b [u8], OutcomeSink<'b>)>,
-    ) {
+    ) -> Option<Arc<Chunk>> {
         let foundation = around.foundation;
         let definitions = foundation.definitions();
         let guard = crossbeam_epoch::pin();
@@ -219,13 +221,15 @@ impl Lane {
         counters.substantiated.add(left.substantiated);
         drop(context);
         self.next_seq = left.seq;
-        if !left.calls.is_empty() {
+        let chunk = (!left.calls.is_empty()).then(|| {
             chunk.close(left.calls);
-            around.backlog.push(chunk, &left.urgent);
-        }
+            around.backlog.push(chunk.clone(), &left.urgent);
+            chunk
+        });
         foundation.set_promised(left.seq.before());
         self.retired.hand_over(&guard);
         self.arena = arena;
+        chunk
     }
 
     /// Drops doomed calls that no reader can miss, and moves `collected`; gives how far chains may be

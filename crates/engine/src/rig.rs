@@ -1,8 +1,8 @@
 //! An engine set up for a test: a log on a simulated disk, calls by name, helping threads.
 //!
 //! ```
-//! # use fabius_engine::{Engine, Foundation, rig::Rig};
-//! # fn example(make: &dyn Fn(std::sync::Arc<Foundation>) -> std::sync::Arc<dyn Engine>) {
+//! # use fabius_engine::rig::{Make, Rig};
+//! # fn example(make: Make<'_>) {
 //! let rig = Rig::new(make);
 //! rig.define("table t { a: int, primary key (a) } procedure add(a: int) { insert t { a: a } }");
 //! rig.call("add", &[1.into()]).unwrap();

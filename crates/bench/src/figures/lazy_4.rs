@@ -19,6 +19,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let records = laboratory.choose(200_000u64, 1_000_000);
     let seconds = laboratory.choose(4.5, 20.0);
     let base = WORKLOAD.defaults().with(&[
+        ("idle", &"off"),
         ("records", &records),
         ("reads", &0.001),
         ("batch", &64),

@@ -93,14 +93,14 @@ fn half(
         Ok(measured)
     };
     for share in SHARES {
-        let settings = base.with(&[("blind", &share)]);
+        let settings = base.with(&[("blind", &share), ("idle", &"off")]);
         let measured = run(laboratory, &settings, &format!("{:.0} % blind", share * 100.0))?;
         half.throughput.push(measured.throughput_tps());
         half.skipped.push(measured.counts.skipped);
     }
     for &share in shares {
         // Fewer carts, so that many of them come to their check-out in the time there is.
-        let settings = base.with(&[("blind", &share), ("batch", &1), ("clients", &200)]);
+        let settings = base.with(&[("blind", &share), ("idle", &"off"), ("batch", &1), ("clients", &200)]);
         let measured = run(laboratory, &settings, &format!("check-outs, {:.0} % blind", share * 100.0))?;
         let (buy, clear) = (measured.seen.of_kind("buy").1.clone(), measured.seen.of_kind("clear").0.clone());
         half.check_outs.push((share, buy, clear));

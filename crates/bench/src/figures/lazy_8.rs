@@ -27,7 +27,8 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     for count in warehouses {
         for (line, (name, engine, bound)) in throughput.iter_mut().zip(SERIES) {
             // A database of its own for each, since orders pile up.
-            let settings = WORKLOAD.defaults().with(&[("warehouses", count), ("chain_bound", &bound)]);
+            let settings =
+                WORKLOAD.defaults().with(&[("warehouses", count), ("chain_bound", &bound), ("idle", &"off")]);
             let target = laboratory.target(engine, &WORKLOAD, &settings)?;
             let what = format!("{count} warehouses, {name}");
             line.push(laboratory.measure(&target, &WORKLOAD, &settings, seconds, &what)?.throughput_tps());
