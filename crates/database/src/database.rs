@@ -57,7 +57,7 @@ impl Database {
     /// A database that is nowhere but in memory, without a log.
     pub fn in_memory(options: Options) -> Database {
         let foundation = Arc::new(Foundation::new(Arc::new(RealClock::new())));
-        Database::start(foundation, None, None, options)
+        Database::start(foundation, options)
     }
 
     /// Opens a database on any disk and clock: how simulations run it.
@@ -80,7 +80,7 @@ impl Database {
             Durability::None => fabius_log::Durability::None,
         };
         let foundation = Arc::new(Foundation::new(clock));
-        let mut database = Database::start(foundation.clone(), None, None, Options { workers: 0, ..options });
+        let mut database = Database::start(foundation.clone(), Options { workers: 0, ..options });
         let engine = database.engine.clone();
         let (log, report) = Log::open(log_disk, log_options, |frame| {
             engine.replay(Seq(frame.first_seq), frame.entry_count, frame.payload).map_err(Opening::Replay)
@@ -97,12 +97,7 @@ impl Database {
         Ok(database)
     }
 
-    fn start(
-        foundation: Arc<Foundation>,
-        log: Option<Arc<Log>>,
-        recovery: Option<RecoveryReport>,
-        options: Options,
-    ) -> Database {
+    fn start(foundation: Arc<Foundation>, options: Options) -> Database {
         let (engine, lazy): (Arc<dyn Engine>, _) = match options.engine {
             EngineKind::Lazy => {
                 let engine = Arc::new(LazyEngine::new(foundation.clone(), options.policy));
@@ -117,8 +112,8 @@ impl Database {
             signal: Arc::default(),
             stop: Arc::default(),
             workers: Vec::new(),
-            log,
-            recovery,
+            log: None,
+            recovery: None,
         };
         database.start_workers(options.workers);
         database

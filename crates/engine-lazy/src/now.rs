@@ -6,7 +6,7 @@
 
 use crate::deferred::Deferred;
 use crossbeam_epoch::Guard;
-use fabius_engine::{Definitions, random::CallRandom};
+use fabius_engine::{Definitions, constraint::duplicate, random::CallRandom};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_storage::fold::{Retired, fold};
 use fabius_storage::purge::Purge;
@@ -16,8 +16,7 @@ use fabius_storage::{
     version::Contents,
 };
 use fabius_value::{
-    ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Error, IndexId, Key, Result, Seq, SqlState,
-    TableId, Value,
+    ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Error, IndexId, Key, Result, Seq, SqlState, TableId,
 };
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -231,12 +230,11 @@ impl<'a, 't> NowContext<'a, 't> {
         Ok(key)
     }
 
-    /// Aborts if another present row has the same values in a unique index; `key` has the values only.
+    /// Aborts if another present row has the same values in a unique index.
     fn check_unique(
         &self,
         table: &'a Arc<Table>,
         index: IndexId,
-        key: &Key,
         values: &[Datum<'a>],
         own: &Record,
     ) -> Result<()> {
@@ -252,14 +250,13 @@ impl<'a, 't> NowContext<'a, 't> {
                 && unsafe { chain::is_present(head) && table.entry_is_current(index, &entry, head) };
             if taken {
                 return Err(duplicate(
-                    table,
+                    table.schema(),
                     table.index_columns(index),
                     values,
                     &table.schema().indexes[index.0 as usize].name,
                 ));
             }
         }
-        let _ = key;
         Ok(())
     }
 
@@ -282,7 +279,7 @@ impl<'a, 't> NowContext<'a, 't> {
                     self.read_column(NowRow { record: Some(record), table: table.id() }, column, data_type)?
                 });
             }
-            self.check_unique(table, index, &key, &values, record)?;
+            self.check_unique(table, index, &values, record)?;
         }
         key.extend(record.key());
         if key.bytes().len() > fabius_value::limit::KEY_BYTES {
@@ -416,20 +413,6 @@ impl<'a, 't> NowContext<'a, 't> {
     }
 }
 
-/// The error for a key that is taken.
-fn duplicate(table: &Table, columns: &[ColumnId], values: &[Datum<'_>], constraint: &str) -> Error {
-    let names: Vec<&str> =
-        columns.iter().map(|column| table.schema().columns[column.0 as usize].name.as_str()).collect();
-    let shown: Vec<String> = columns
-        .iter()
-        .zip(values)
-        .map(|(column, value)| value.to_value(table.types()[column.0 as usize]).to_string())
-        .collect();
-    Error::new(SqlState::UNIQUE_VIOLATION, format!("duplicate key in {}", table.schema().name)).with_detail(
-        format!("({}) = ({}) is there already ({constraint})", names.join(", "), shown.join(", ")),
-    )
-}
-
 impl<'a> Context<'a> for NowContext<'a, '_> {
     type Row = NowRow<'a>;
     type Scan = RowScan<'a>;
@@ -481,7 +464,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             let columns = &table.schema().primary_key;
             let values: Vec<Datum<'a>> =
                 columns.iter().map(|&column| write.values[write.columns.rank(column)]).collect();
-            return Err(duplicate(table, columns, &values, "primary key").into());
+            return Err(duplicate(table.schema(), columns, &values, "primary key").into());
         }
         self.undo.push(Undo::Inserted { table, record });
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
@@ -584,11 +567,6 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
     fn is_missing(&self, row: NowRow<'a>) -> bool {
         row.record.is_none()
     }
-}
-
-/// Values of a whole row as a reader at the newest state sees them; for messages and checks.
-pub fn to_values(row: &[Datum<'_>], types: &[DataType]) -> Vec<Value> {
-    row.iter().zip(types).map(|(datum, &data_type)| datum.to_value(data_type)).collect()
 }
 
 /// The deferred call at an address that a version names.

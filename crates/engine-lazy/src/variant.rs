@@ -28,8 +28,6 @@ pub struct Variant {
     pub later: Code,
     /// What runs after it if the caller wants the returned values.
     pub later_with_results: Code,
-    /// Whether there is anything to do later but computing results.
-    pub has_later_writes: bool,
     /// By table: columns that the later-phase may read.
     pub reads: Vec<ColumnMask>,
     /// Tables that the later-phase may read.
@@ -260,7 +258,6 @@ fn compile(procedure: &Arc<Procedure>, catalog: &Catalog, phases: Phases) -> Res
         now: compile_now(program, catalog, &phases)?,
         later: compile_later(program, catalog, &phases, false)?,
         later_with_results: compile_later(program, catalog, &phases, true)?,
-        has_later_writes: phases.has_later_writes,
         reads,
         tables_read,
         tables_searched,

@@ -5,7 +5,7 @@
 //! the way ends the walk: whoever asks has to have it filled first.
 
 use crate::Version;
-use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Seq};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator};
 
 /// The newest version of a row that a reader sees; null if the row is missing. Readable as long as the
 /// reader's epoch is pinned.
@@ -163,20 +163,4 @@ pub unsafe fn first_pending(version: *const Version, columns: ColumnMask, own: *
         at = version.next();
     }
     None
-}
-
-/// The newest version at or below `seq`, from `version` downwards.
-///
-/// # Safety
-/// As [`read`].
-#[inline]
-pub unsafe fn visible_from(mut version: *const Version, seq: Seq) -> *const Version {
-    // SAFETY: as above.
-    while let Some(at) = unsafe { version.as_ref() } {
-        if at.seq() <= seq {
-            break;
-        }
-        version = at.next();
-    }
-    version
 }

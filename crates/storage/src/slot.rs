@@ -135,15 +135,6 @@ pub unsafe fn free(word: u64) {
     }
 }
 
-/// The bytes that a slot's heap block takes, 0 if it has none.
-///
-/// # Safety
-/// As [`free`], but the block stays.
-pub unsafe fn block_bytes(word: u64, data_type: DataType) -> usize {
-    // SAFETY: the caller's promise.
-    if owns_block(word, data_type) { 8 + unsafe { heap_bytes(word) }.len() } else { 0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -396,11 +396,6 @@ impl Version {
         }
     }
 
-    /// The bytes it takes, without blocks on the heap.
-    pub fn bytes(&self) -> usize {
-        Version::layout(Version::slot_count(self.columns, self.seq_and_flags.load(Relaxed))).size()
-    }
-
     /// Frees a version, and the blocks of its columns.
     ///
     /// # Safety
