@@ -159,7 +159,8 @@ impl LockingEngine {
         let before = purge.len();
         let guard = crossbeam_epoch::pin();
         let mut retired = Retired::default();
-        purge.run(self.shared.collect(), PURGE_AT, &mut retired, &guard);
+        let collected = self.shared.collect();
+        purge.run(|_| collected, collected, PURGE_AT, &mut retired, &guard);
         retired.hand_over(&guard);
         purge.len() != before
     }

@@ -1,6 +1,6 @@
 //! The backlog: deferred calls that wait, oldest first, and those that should not wait any longer.
 
-use crate::deferred::{Chunk, Deferred};
+use crate::deferred::{Arenas, Chunk, Deferred};
 use crossbeam_queue::SegQueue;
 use fabius_value::Seq;
 use parking_lot::Mutex;
@@ -18,9 +18,15 @@ pub struct Backlog {
     chunks: Mutex<VecDeque<Arc<Chunk>>>,
     urgent: SegQueue<(Arc<Chunk>, u32)>,
     pushed: AtomicU64,
+    arenas: Arc<Arenas>,
 }
 
 impl Backlog {
+    /// Where chunks come from.
+    pub fn arenas(&self) -> &Arc<Arenas> {
+        &self.arenas
+    }
+
     /// Adds a closed chunk; `urgent` calls of it are to be run soon.
     pub fn push(&self, chunk: Arc<Chunk>, urgent: &[u32]) {
         self.pushed.fetch_add(chunk.calls().len() as u64, Relaxed);

@@ -11,7 +11,7 @@
 //!     +--- all its versions overwritten and unreadable ---> Dropped
 //! ```
 //!
-//! Deferred calls of one turn of the lane live together in a [`Chunk`], an arena that is freed as a
+//! Deferred calls of one turn of the lane live together in a [`Chunk`], an arena that is recycled as a
 //! whole once all of them are done and no pinned epoch can hold an address into it.
 
 use crate::variant::Variant;
@@ -20,6 +20,7 @@ use crossbeam_utils::CachePadded;
 use fabius_engine::Ticket;
 use fabius_storage::{Version, memory};
 use fabius_value::{ColumnMask, Datum, Seq, TableId};
+use parking_lot::Mutex;
 use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicU8, AtomicU32,
@@ -122,12 +123,43 @@ impl Deferred {
     }
 }
 
+/// Arenas that chunks have left, for those to come: warm, and known to the system.
+#[derive(Default)]
+pub struct Arenas {
+    spare: Mutex<Vec<Bump>>,
+}
+
+/// Arenas kept for chunks to come; more are freed.
+const SPARE_MAX: usize = 64;
+
+impl Arenas {
+    /// A chunk without calls.
+    pub fn chunk(self: &Arc<Arenas>) -> Arc<Chunk> {
+        Arc::new(Chunk {
+            calls: OnceLock::new(),
+            remaining: CachePadded::new(AtomicU32::new(0)),
+            next: CachePadded::new(AtomicU32::new(0)),
+            arena: self.spare.lock().pop().unwrap_or_default(),
+            home: self.clone(),
+        })
+    }
+
+    fn take_back(&self, mut arena: Bump) {
+        arena.reset();
+        let mut spare = self.spare.lock();
+        if spare.len() < SPARE_MAX {
+            spare.push(arena);
+        }
+    }
+}
+
 /// The deferred calls of one turn of the lane.
 pub struct Chunk {
     calls: OnceLock<Box<[NonNull<Deferred>]>>,
     remaining: CachePadded<AtomicU32>,
     next: CachePadded<AtomicU32>,
     arena: Bump,
+    home: Arc<Arenas>,
 }
 
 // SAFETY: the arena is used by the lane alone; the calls in it are shared through atomics and the
@@ -137,16 +169,6 @@ unsafe impl Send for Chunk {}
 unsafe impl Sync for Chunk {}
 
 impl Chunk {
-    /// A chunk without calls.
-    pub fn new() -> Arc<Chunk> {
-        Arc::new(Chunk {
-            calls: OnceLock::new(),
-            remaining: CachePadded::new(AtomicU32::new(0)),
-            next: CachePadded::new(AtomicU32::new(0)),
-            arena: Bump::new(),
-        })
-    }
-
     /// Where its calls keep what they need; for the lane, until the chunk is closed.
     pub fn arena(&self) -> &Bump {
         &self.arena
@@ -200,6 +222,7 @@ impl Drop for Chunk {
             // SAFETY: allocated in the arena, dropped once; the arena itself drops nothing.
             unsafe { call.drop_in_place() };
         }
+        self.home.take_back(std::mem::take(&mut self.arena));
     }
 }
 

@@ -23,11 +23,12 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// Calls of one turn of the lane, about: batches are not divided.
-const TURN_CALLS: u32 = 1024;
+/// Calls of one turn of the lane, about: batches are not divided. So few that what a turn has written is
+/// still in the cache when its deferred calls run, and when it is taken again.
+const TURN_CALLS: u32 = 256;
 
 /// Deferred calls above which a thread that took a turn works off what it left itself.
-const KEEP_UP_CALLS: u64 = 2048;
+const KEEP_UP_CALLS: u64 = 512;
 
 /// The lazy engine.
 pub struct LazyEngine {

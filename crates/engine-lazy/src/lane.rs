@@ -21,6 +21,7 @@ use crate::policy::Policy;
 use crate::substantiate::Substantiation;
 use crate::variant::{Variant, Variants};
 use bumpalo::Bump;
+use crossbeam_epoch::Guard;
 use fabius_engine::entry::{self, Call};
 use fabius_engine::idempotency::{First, Keys};
 use fabius_engine::{Batch, Definitions, Foundation, Ticket};
@@ -29,7 +30,7 @@ use fabius_program::execute::{FrameFor, run};
 use fabius_storage::fold::Retired;
 use fabius_storage::purge::Purge;
 use fabius_storage::{Version, memory};
-use fabius_value::{ColumnMask, Datum, Error, Result, Seq, SqlState};
+use fabius_value::{ColumnMask, Datum, Error, Result, Seq, SqlState, TableId};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -164,11 +165,10 @@ impl Lane {
         let foundation = around.foundation;
         let definitions = foundation.definitions();
         let guard = crossbeam_epoch::pin();
-        let collected = self.collect(around);
-        self.purge.run(collected, PURGES_MAX, &mut self.retired, &guard);
+        let collected = self.collect(around, &guard);
         let mut arena = std::mem::take(&mut self.arena);
         arena.reset();
-        let chunk = Chunk::new();
+        let chunk = around.backlog.arenas().chunk();
         let mut context = NowContext::new(
             &definitions,
             &guard,
@@ -232,9 +232,9 @@ impl Lane {
         chunk
     }
 
-    /// Drops doomed calls that no reader can miss, and moves `collected`; gives how far chains may be
-    /// folded.
-    fn collect(&mut self, around: &Surroundings<'_>) -> Seq {
+    /// Drops doomed calls that no reader can miss, purges keys that nobody searches for any more, and
+    /// moves `collected`; gives how far chains may be folded.
+    fn collect(&mut self, around: &Surroundings<'_>, guard: &Guard) -> Seq {
         let foundation = around.foundation;
         let promised = foundation.promised();
         let readers = foundation.snapshots.collect(promised);
@@ -249,10 +249,15 @@ impl Lane {
             }
         }
         foundation.counters.skipped.add(skipped);
-        match around.backlog.oldest_pending() {
-            Some(pending) => readers.min(pending.before()),
-            None => readers,
-        }
+        let pending = around.backlog.oldest_pending();
+        let collected = pending.map_or(readers, |pending| readers.min(pending.before()));
+        let later_searcher = &self.later_searcher;
+        let searched = |table: TableId| match pending {
+            Some(pending) if later_searcher[table.0 as usize] >= pending => collected,
+            _ => readers,
+        };
+        self.purge.run(searched, collected, PURGES_MAX, &mut self.retired, guard);
+        collected
     }
 
     /// Work without calls: purging, folding behind readers. Whether there was any.
@@ -262,8 +267,7 @@ impl Lane {
         }
         let before = (self.purge.len(), self.doomed.len());
         let guard = crossbeam_epoch::pin();
-        let collected = self.collect(around);
-        self.purge.run(collected, PURGES_MAX, &mut self.retired, &guard);
+        self.collect(around, &guard);
         self.retired.hand_over(&guard);
         before != (self.purge.len(), self.doomed.len())
     }
@@ -271,7 +275,7 @@ impl Lane {
     /// Folds every chain of every table, to give memory back; for when it is short.
     pub fn sweep(&mut self, around: &Surroundings<'_>) {
         let guard = crossbeam_epoch::pin();
-        let collected = self.collect(around);
+        let collected = self.collect(around, &guard);
         for table in &around.foundation.definitions().tables {
             table.for_each_record(&guard, |record| {
                 // SAFETY: the lane is the records' writer.

@@ -17,6 +17,7 @@
 //! | [`table`] | a table's indexes, and scans over them |
 //! | [`snapshot`] | who reads at which seq, and the `collected` watermark |
 //! | [`purge`] | taking keys out of indexes once no reader can need them |
+//! | [`block`] | blocks of memory, recycled while they are warm |
 //! | [`memory`] | the memory account |
 //!
 //! This crate knows nothing of programs or of the order of calls: engines say which seq a version
@@ -31,6 +32,7 @@
 //!   the sticky mask; and deltas merged by the writer into a version that no snapshot can see yet.
 //! - A version that is unlinked stays readable until every epoch pinned at the time has ended.
 
+pub mod block;
 pub mod chain;
 pub mod fold;
 pub mod index;

@@ -1,14 +1,23 @@
 //! Taking keys out of indexes once no reader can need them.
 //!
 //! A deleted row keeps its record and index entries for readers of the past. The writer that deletes
-//! it (or changes an indexed column, or undoes an insert) leaves a note here, with its seq; when
-//! `collected` has reached that seq, the note is looked at again and, unless the key has come back
-//! meanwhile, the entry or record goes. Each record counts the notes about it and outlives them all.
+//! it (or changes an indexed column, or undoes an insert) leaves a note here, with its seq. A note is
+//! acted on in two steps:
+//!
+//! ```text
+//! deleted at seq ---> nobody searches the table below seq ---> nobody reads below seq
+//!            note     out of the indexes                       freed
+//! ```
+//!
+//! The first step may come much earlier: a deferred call that has captured a row goes to its versions
+//! directly, so a backlog of such calls does not make scans walk over what was deleted long ago. When a
+//! note is looked at, the key may have come back; each record counts the notes about it, and leaves its
+//! index with the last one.
 
 use crate::fold::{Retired, retire_record};
 use crate::{Record, Table, chain};
 use crossbeam_epoch::Guard;
-use fabius_value::{IndexId, Key, Seq};
+use fabius_value::{IndexId, Key, Seq, TableId};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -23,80 +32,121 @@ enum Subject {
 
 struct Note {
     seq: Seq,
-    table: Arc<Table>,
     record: NonNull<Record>,
     subject: Subject,
 }
 
-/// Notes in order of seq.
-#[derive(Default)]
-pub struct Purge {
-    notes: VecDeque<Note>,
+/// The notes about one table, in order of seq.
+struct Notes {
+    table: Arc<Table>,
+    /// In some index.
+    entered: VecDeque<Note>,
+    /// In no index any more; deleted at that seq.
+    unlinked: VecDeque<(Seq, NonNull<Record>)>,
 }
 
-// SAFETY: records named by notes are owned by their table's index until the note itself is acted on.
+/// All notes, by table.
+#[derive(Default)]
+pub struct Purge {
+    tables: Vec<Option<Notes>>,
+    waiting: usize,
+}
+
+// SAFETY: records named by notes are owned by their table's index, or by the note once they are out.
 unsafe impl Send for Purge {}
 
 impl Purge {
     /// Notes that the row of `record` was deleted, or its insert undone, at `seq`.
     pub fn record(&mut self, seq: Seq, table: &Arc<Table>, record: &Record) {
-        record.count_notes(1);
-        self.notes.push_back(Note {
-            seq,
-            table: table.clone(),
-            record: NonNull::from(record),
-            subject: Subject::Record,
-        });
+        self.note(seq, table, record, Subject::Record);
     }
 
     /// Notes that an entry stopped being right at `seq`.
     pub fn entry(&mut self, seq: Seq, table: &Arc<Table>, record: &Record, index: IndexId, key: Key) {
-        record.count_notes(1);
         table.mark_stale(index);
-        let subject = Subject::Entry(index, Box::new(key));
-        self.notes.push_back(Note { seq, table: table.clone(), record: NonNull::from(record), subject });
+        self.note(seq, table, record, Subject::Entry(index, Box::new(key)));
+    }
+
+    fn note(&mut self, seq: Seq, table: &Arc<Table>, record: &Record, subject: Subject) {
+        record.count_notes(1);
+        self.waiting += 1;
+        let at = table.id().0 as usize;
+        if self.tables.len() <= at {
+            self.tables.resize_with(at + 1, || None);
+        }
+        let new = || Notes { table: table.clone(), entered: VecDeque::new(), unlinked: VecDeque::new() };
+        let notes = self.tables[at].get_or_insert_with(new);
+        notes.entered.push_back(Note { seq, record: NonNull::from(record), subject });
     }
 
     /// How many notes wait.
     pub fn len(&self) -> usize {
-        self.notes.len()
+        self.waiting
     }
 
     /// Whether none wait.
     pub fn is_empty(&self) -> bool {
-        self.notes.is_empty()
+        self.waiting == 0
     }
 
-    /// Acts on the notes that `collected` has reached, at most `most` of them; called by the writer
-    /// of all records named.
-    pub fn run(&mut self, collected: Seq, most: usize, retired: &mut Retired, guard: &Guard) {
-        for _ in 0..most {
-            let Some(note) = self.notes.pop_front_if(|note| note.seq <= collected) else { return };
-            // SAFETY: a record stays as long as notes about it wait.
-            let record = unsafe { note.record.as_ref() };
-            if let Subject::Entry(index, key) = note.subject
-                && !came_back(&note.table, index, &key, record, collected)
-            {
-                note.table.remove_entry(index, &key, guard);
+    /// Acts on the notes of each table, at most `most` of them; called by the writer of all records
+    /// named. Nobody searches a table below the seq that `searched` gives, now or later, and nobody
+    /// reads below `collected`.
+    pub fn run(
+        &mut self,
+        searched: impl Fn(TableId) -> Seq,
+        collected: Seq,
+        most: usize,
+        retired: &mut Retired,
+        guard: &Guard,
+    ) {
+        for notes in self.tables.iter_mut().flatten() {
+            let searched = searched(notes.table.id());
+            for _ in 0..most {
+                let Some(note) = notes.entered.pop_front_if(|note| note.seq <= searched) else { break };
+                if !notes.unlink(note, searched, guard) {
+                    self.waiting -= 1;
+                }
             }
-            // The last note decides about the record, so that none is left about one that is gone.
-            if record.count_notes(-1) > 0 {
-                continue;
-            }
-            // SAFETY: the writer reads its own chain.
-            let head = unsafe { record.head().as_ref() };
-            if head.is_none_or(|head| head.is_tombstone() && head.seq() <= note.seq) {
-                note.table.unlink(record, guard);
-                retire_record(note.record, note.table.types(), retired);
+            for _ in 0..most {
+                let freed = notes.unlinked.pop_front_if(|(seq, _)| *seq <= collected);
+                let Some((_, record)) = freed else { break };
+                retire_record(record, notes.table.types(), retired);
+                self.waiting -= 1;
             }
         }
     }
 }
 
+impl Notes {
+    /// The first step; whether the record has left its index, and waits to be freed.
+    fn unlink(&mut self, note: Note, searched: Seq, guard: &Guard) -> bool {
+        // SAFETY: a record stays as long as notes about it wait.
+        let record = unsafe { note.record.as_ref() };
+        if let Subject::Entry(index, key) = note.subject
+            && !came_back(&self.table, index, &key, record, searched)
+        {
+            self.table.remove_entry(index, &key, guard);
+        }
+        // The last note decides about the record, so that none is left about one that is gone.
+        if record.count_notes(-1) > 0 {
+            return false;
+        }
+        // SAFETY: the writer reads its own chain.
+        let head = unsafe { record.head().as_ref() };
+        if head.is_some_and(|head| !head.is_tombstone() || head.seq() > note.seq) {
+            return false;
+        }
+        self.table.unlink(record, guard);
+        self.unlinked.push_back((note.seq, note.record));
+        true
+    }
+}
+
 /// Whether some reader, now or later, finds the record's row with the entry's key: one who begins at the
-/// newest version at or below `collected`, or above it. (Below that, versions no longer say what the row
+/// newest version at or below `searched`, or above it. (Below that, versions no longer say what the row
 /// was: what a newer one shadows may be gone.)
-fn came_back(table: &Table, index: IndexId, key: &Key, record: &Record, collected: Seq) -> bool {
+fn came_back(table: &Table, index: IndexId, key: &Key, record: &Record, searched: Seq) -> bool {
     let mut at = record.head();
     // SAFETY: the writer reads its own chain.
     while let Some(version) = unsafe { at.as_ref() } {
@@ -104,7 +154,7 @@ fn came_back(table: &Table, index: IndexId, key: &Key, record: &Record, collecte
         if unsafe { chain::is_present(at) && table.entry_is_current(index, key, at) } {
             return true;
         }
-        if version.seq() <= collected {
+        if version.seq() <= searched {
             break;
         }
         at = version.next();

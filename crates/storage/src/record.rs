@@ -3,9 +3,8 @@
 //! A record is made when its key is first inserted and lives until the key has been purged from the
 //! primary index; deleting a row only puts a tombstone on its chain.
 
-use crate::{Version, memory};
+use crate::{Version, block};
 use fabius_value::Seq;
-use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicPtr, AtomicU16, AtomicU32, AtomicU64,
@@ -24,20 +23,15 @@ pub struct Record {
 }
 
 impl Record {
-    fn layout(key_bytes: usize) -> Layout {
-        Layout::from_size_align((size_of::<Record>() + key_bytes).next_multiple_of(8), 8)
-            .expect("a key's size is bounded")
+    fn bytes(key_bytes: usize) -> usize {
+        size_of::<Record>() + key_bytes
     }
 
     /// Allocates a record without versions.
     pub fn create(key: &[u8]) -> NonNull<Record> {
-        let layout = Record::layout(key.len());
-        memory::add(layout.size() as isize);
-        // SAFETY: the layout is not empty; all of it that is ever read is written here.
+        let record = block::take(Record::bytes(key.len())).cast::<Record>();
+        // SAFETY: the block is that long, and ours alone; all of it that is ever read is written here.
         unsafe {
-            let Some(record) = NonNull::new(std::alloc::alloc(layout).cast::<Record>()) else {
-                std::alloc::handle_alloc_error(layout)
-            };
             record.write(Record {
                 head: AtomicPtr::new(std::ptr::null_mut()),
                 lock: AtomicU64::new(0),
@@ -47,8 +41,8 @@ impl Record {
                 key_bytes: u16::try_from(key.len()).expect("a key's size is bounded"),
             });
             record.add(1).cast::<u8>().copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
-            record
         }
+        record
     }
 
     /// Frees a record; its versions must be gone already.
@@ -56,12 +50,8 @@ impl Record {
     /// # Safety
     /// No one can reach it any more.
     pub unsafe fn free(record: NonNull<Record>) {
-        // SAFETY: the caller's promise; allocated with this layout.
-        unsafe {
-            let layout = Record::layout(record.as_ref().key_bytes as usize);
-            memory::add(-(layout.size() as isize));
-            std::alloc::dealloc(record.as_ptr().cast(), layout);
-        }
+        // SAFETY: the caller's promise; taken with this size.
+        unsafe { block::give(record.cast(), Record::bytes(record.as_ref().key_bytes as usize)) };
     }
 
     /// The encoded primary key.

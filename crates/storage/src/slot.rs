@@ -8,9 +8,9 @@
 //!
 //! Null is not a slot: versions keep a mask of null columns, and their slots are 0.
 
-use crate::memory;
+use crate::block;
 use fabius_value::{DataType, Datum, data_type::Family};
-use std::alloc::Layout;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const INLINE_BYTES: usize = 7;
@@ -102,23 +102,14 @@ pub fn owns_block(word: u64, data_type: DataType) -> bool {
     word != 0 && word & 1 == 0 && may_allocate(data_type)
 }
 
-fn layout(len: usize) -> Layout {
-    Layout::from_size_align(8 + len, 8).expect("a value's size is bounded")
-}
-
 fn allocate(bytes: &[u8]) -> u64 {
-    let layout = layout(bytes.len());
-    // SAFETY: the layout is not empty; the block is written before anyone reads it.
+    let base = block::take(8 + bytes.len());
+    // SAFETY: the block is that long, and ours alone; it is written before anyone reads it.
     unsafe {
-        let base = std::alloc::alloc(layout);
-        if base.is_null() {
-            std::alloc::handle_alloc_error(layout);
-        }
         base.cast::<u64>().write(bytes.len() as u64);
-        base.add(8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-        memory::add(layout.size() as isize);
-        base as u64
+        base.add(8).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
     }
+    base.as_ptr() as u64
 }
 
 /// Frees the heap block of a slot that [`owns_block`].
@@ -126,13 +117,9 @@ fn allocate(bytes: &[u8]) -> u64 {
 /// # Safety
 /// No one reads the block any more, and it is freed once.
 pub unsafe fn free(word: u64) {
-    let base = word as *mut u8;
-    // SAFETY: allocated above with this layout.
-    unsafe {
-        let layout = layout(base.cast::<u64>().read() as usize);
-        memory::add(-(layout.size() as isize));
-        std::alloc::dealloc(base, layout);
-    }
+    let Some(base) = NonNull::new(word as *mut u8) else { return };
+    // SAFETY: taken above with this size.
+    unsafe { block::give(base, 8 + base.cast::<u64>().read() as usize) };
 }
 
 #[cfg(test)]

@@ -24,9 +24,8 @@
 //! Maximum and minimum deltas are rare; a version that has any carries two more words behind its
 //! slots that say which.
 
-use crate::{index::prefetch, memory, slot};
+use crate::{block, index::prefetch, slot};
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Seq};
-use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicPtr, AtomicU64,
@@ -72,8 +71,8 @@ pub struct Contents<'r, 'a> {
 }
 
 impl Version {
-    fn layout(slots: usize) -> Layout {
-        Layout::from_size_align(size_of::<Version>() + 8 * slots, 8).expect("a version's size is bounded")
+    fn bytes(slots: usize) -> usize {
+        size_of::<Version>() + 8 * slots
     }
 
     fn slot_count(columns: u64, flags: u64) -> usize {
@@ -127,13 +126,9 @@ impl Version {
     fn allocate(seq: Seq, flags: u64, columns: u64, deltas: u64) -> NonNull<Version> {
         assert!(seq.0 >> SEQ_BITS == 0, "sequence numbers have {SEQ_BITS} bits");
         let slots = Version::slot_count(columns, flags);
-        let layout = Version::layout(slots);
-        memory::add(layout.size() as isize);
-        // SAFETY: the layout is not empty; header and slots are all written here.
+        let version = block::take(Version::bytes(slots)).cast::<Version>();
+        // SAFETY: the block is that long, and ours alone; header and slots are all written here.
         unsafe {
-            let Some(version) = NonNull::new(std::alloc::alloc(layout).cast::<Version>()) else {
-                std::alloc::handle_alloc_error(layout)
-            };
             version.write(Version {
                 next: AtomicPtr::new(std::ptr::null_mut()),
                 seq_and_flags: AtomicU64::new(seq.0 | flags),
@@ -147,8 +142,8 @@ impl Version {
                 reach: AtomicU64::new(columns),
             });
             version.add(1).cast::<u64>().write_bytes(0, slots);
-            version
         }
+        version
     }
 
     /// The version below, null at the end of the chain.
@@ -411,9 +406,8 @@ impl Version {
                 unsafe { slot::free(word) };
             }
         }
-        let layout = Version::layout(Version::slot_count(this.columns, this.seq_and_flags.load(Relaxed)));
-        memory::add(-(layout.size() as isize));
-        // SAFETY: allocated with this layout.
-        unsafe { std::alloc::dealloc(version.as_ptr().cast(), layout) };
+        let slots = Version::slot_count(this.columns, this.seq_and_flags.load(Relaxed));
+        // SAFETY: taken with this size.
+        unsafe { block::give(version.cast(), Version::bytes(slots)) };
     }
 }

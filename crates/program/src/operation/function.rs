@@ -129,6 +129,10 @@ fn byte_of(text: &str, at: usize) -> usize {
     if at >= text.len() {
         return text.len();
     }
+    // Where all characters before it are single bytes, it is where it would be in bytes.
+    if text.as_bytes()[..at].is_ascii() {
+        return at;
+    }
     text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte)
 }
 

@@ -1,0 +1,260 @@
+//! Blocks of memory for records, versions and long values, recycled while they are warm.
+//!
+//! Every write takes a block or two, and gives back those of the version that it shadows. What was
+//! given back last is in the cache, so it is taken again first:
+//!
+//! ```text
+//! take   this thread's loaded list --> its spare list --> depot --> allocator
+//! give   this thread's loaded list --> its spare list --> depot --> allocator
+//!        (at most BATCH blocks)       (BATCH blocks)      (whole lists, at most DEPOT_BYTES)
+//! ```
+//!
+//! The lists are the magazines of Bonwick and Adams ("Magazines and Vmem", section 3): blocks may be
+//! given back by another thread than took them, and the depot evens that out, a batch at a time. Each
+//! size class has lists of its own. Bytes in use are counted here for the [memory account](crate::memory),
+//! thread by thread and handed on in lumps.
+
+use crate::memory;
+use parking_lot::Mutex;
+use std::alloc::Layout;
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+
+/// Sizes are rounded up to this.
+const GRAIN: usize = 16;
+/// Larger blocks come straight from the allocator.
+const CLASS_BYTES_MAX: usize = 1024;
+const CLASSES: usize = CLASS_BYTES_MAX / GRAIN;
+/// Blocks of a full list.
+const BATCH: u32 = 64;
+/// Bytes that the depot keeps per size class.
+const DEPOT_BYTES: usize = 8 << 20;
+/// The account is told when a thread has taken or given back this much.
+const LUMP_BYTES: isize = 16 << 10;
+
+/// A block that is not in use.
+struct Free {
+    next: *mut Free,
+}
+
+/// A list of free blocks of one class.
+struct Magazine {
+    first: *mut Free,
+    count: u32,
+}
+
+// SAFETY: the blocks belong to the list, and no one else has their addresses.
+unsafe impl Send for Magazine {}
+
+impl Magazine {
+    const EMPTY: Magazine = Magazine { first: std::ptr::null_mut(), count: 0 };
+
+    #[inline]
+    fn pop(&mut self) -> Option<NonNull<u8>> {
+        let first = NonNull::new(self.first)?;
+        // SAFETY: blocks of the list are the list's, and begin with the link.
+        self.first = unsafe { first.as_ref() }.next;
+        self.count -= 1;
+        Some(first.cast())
+    }
+
+    /// # Safety
+    /// The block is of this list's class, and the caller's to give.
+    #[inline]
+    unsafe fn push(&mut self, block: NonNull<u8>) {
+        let free = block.cast::<Free>();
+        // SAFETY: the caller's promise; every class has room for a link.
+        unsafe { free.write(Free { next: self.first }) };
+        self.first = free.as_ptr();
+        self.count += 1;
+    }
+}
+
+/// A thread's lists, and the bytes it has not told the account of.
+struct Thread {
+    loaded: [Magazine; CLASSES],
+    spare: [Magazine; CLASSES],
+    untold: isize,
+}
+
+static DEPOT: [Mutex<Vec<Magazine>>; CLASSES] = [const { Mutex::new(Vec::new()) }; CLASSES];
+
+thread_local! {
+    static THREAD: UnsafeCell<Thread> = const {
+        UnsafeCell::new(Thread {
+            loaded: [const { Magazine::EMPTY }; CLASSES],
+            spare: [const { Magazine::EMPTY }; CLASSES],
+            untold: 0,
+        })
+    };
+}
+
+impl Thread {
+    #[inline]
+    fn tell(&mut self, bytes: isize) {
+        self.untold += bytes;
+        if self.untold.abs() >= LUMP_BYTES {
+            memory::add(std::mem::take(&mut self.untold));
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, class: usize) -> Option<NonNull<u8>> {
+        self.loaded[class].pop().or_else(|| self.reload(class))
+    }
+
+    #[cold]
+    fn reload(&mut self, class: usize) -> Option<NonNull<u8>> {
+        let full = std::mem::replace(&mut self.spare[class], Magazine::EMPTY);
+        self.loaded[class] = if full.count > 0 { full } else { DEPOT[class].lock().pop()? };
+        self.loaded[class].pop()
+    }
+
+    /// # Safety
+    /// As [`Magazine::push`].
+    #[inline]
+    unsafe fn give(&mut self, block: NonNull<u8>, class: usize) {
+        if self.loaded[class].count == BATCH {
+            self.unload(class);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.loaded[class].push(block) };
+    }
+
+    #[cold]
+    fn unload(&mut self, class: usize) {
+        let loaded = std::mem::replace(&mut self.loaded[class], Magazine::EMPTY);
+        let full = std::mem::replace(&mut self.spare[class], loaded);
+        put_away(full, class);
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        for class in 0..CLASSES {
+            put_away(std::mem::replace(&mut self.loaded[class], Magazine::EMPTY), class);
+            put_away(std::mem::replace(&mut self.spare[class], Magazine::EMPTY), class);
+        }
+        memory::add(self.untold);
+    }
+}
+
+/// Leaves a list in the depot, or with the allocator if the depot has enough.
+fn put_away(mut list: Magazine, class: usize) {
+    if list.count == 0 {
+        return;
+    }
+    let mut depot = DEPOT[class].lock();
+    if depot.len() < DEPOT_BYTES / (class_bytes(class) * BATCH as usize) {
+        depot.push(list);
+        return;
+    }
+    drop(depot);
+    while let Some(block) = list.pop() {
+        // SAFETY: taken from the allocator with this layout.
+        unsafe { std::alloc::dealloc(block.as_ptr(), layout(class_bytes(class))) };
+    }
+}
+
+const fn class_bytes(class: usize) -> usize {
+    (class + 1) * GRAIN
+}
+
+fn layout(bytes: usize) -> Layout {
+    Layout::from_size_align(bytes, 8).expect("a block's size is bounded")
+}
+
+fn allocate(bytes: usize) -> NonNull<u8> {
+    let layout = layout(bytes);
+    // SAFETY: the layout is not empty.
+    NonNull::new(unsafe { std::alloc::alloc(layout) })
+        .unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
+}
+
+/// A block of at least `bytes` (more than none), aligned to words; its content is arbitrary.
+#[inline]
+pub fn take(bytes: usize) -> NonNull<u8> {
+    debug_assert!(bytes > 0);
+    let class = (bytes - 1) / GRAIN;
+    THREAD
+        .try_with(|thread| {
+            // SAFETY: this thread's own, and nothing below calls back here.
+            let thread = unsafe { &mut *thread.get() };
+            thread.tell(bytes as isize);
+            if class < CLASSES { thread.take(class) } else { None }
+        })
+        .unwrap_or_else(|_| {
+            memory::add(bytes as isize);
+            None
+        })
+        .unwrap_or_else(|| allocate(if class < CLASSES { class_bytes(class) } else { bytes }))
+}
+
+/// Gives back a block that was taken with this size.
+///
+/// # Safety
+/// It came from [`take`] with the same `bytes`, and no one uses it any more.
+#[inline]
+pub unsafe fn give(block: NonNull<u8>, bytes: usize) {
+    let class = (bytes - 1) / GRAIN;
+    let kept = THREAD.try_with(|thread| {
+        // SAFETY: as in `take`.
+        let thread = unsafe { &mut *thread.get() };
+        thread.tell(-(bytes as isize));
+        if class < CLASSES {
+            // SAFETY: the caller's promise.
+            unsafe { thread.give(block, class) };
+        }
+        class < CLASSES
+    });
+    if kept.is_err() {
+        memory::add(-(bytes as isize));
+    }
+    if kept != Ok(true) {
+        let bytes = if class < CLASSES { class_bytes(class) } else { bytes };
+        // SAFETY: taken from the allocator with this layout.
+        unsafe { std::alloc::dealloc(block.as_ptr(), layout(bytes)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_back_last_is_taken_first() {
+        let blocks: Vec<_> = (0..200).map(|_| take(40)).collect();
+        // SAFETY: taken above with this size.
+        blocks.iter().for_each(|&block| unsafe { give(block, 40) });
+        let again: Vec<_> = (0..200).map(|_| take(33)).collect();
+        assert_eq!(again[0], blocks[199]);
+        let mut sorted = (blocks, again.clone());
+        sorted.0.sort();
+        sorted.1.sort();
+        assert_eq!(sorted.0, sorted.1, "all of them are taken again");
+        // SAFETY: as above.
+        again.into_iter().for_each(|block| unsafe { give(block, 33) });
+    }
+
+    #[test]
+    fn blocks_may_be_given_back_by_another_thread() {
+        let (sender, receiver) = std::sync::mpsc::channel::<(usize, usize)>();
+        let giver = std::thread::spawn(move || {
+            for (address, bytes) in receiver {
+                let block =
+                    NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(address)).expect("an address");
+                // SAFETY: taken by the other thread with this size, which has forgotten it.
+                unsafe { give(block, bytes) };
+            }
+        });
+        for round in 0..if cfg!(miri) { 300 } else { 10_000 } {
+            let bytes = 1 + round * 7 % 1500;
+            let block = take(bytes);
+            // SAFETY: the block is at least that long.
+            unsafe { block.as_ptr().write_bytes(0xa5, bytes) };
+            sender.send((block.as_ptr().expose_provenance(), bytes)).expect("the other thread listens");
+        }
+        drop(sender);
+        giver.join().expect("no panic");
+    }
+}
