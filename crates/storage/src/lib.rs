@@ -18,6 +18,7 @@
 //! | [`snapshot`] | who reads at which seq, and the `collected` watermark |
 //! | [`purge`] | taking keys out of indexes once no reader can need them |
 //! | [`memory`] | the memory account |
+//! | [`checkpoint`] | the file that holds the state at one seq; rows on their way there and back |
 //!
 //! This crate knows nothing of programs or of the order of calls: engines say which seq a version
 //! has, and what a sticky stands for is an address that only they understand.
@@ -32,6 +33,7 @@
 //! - A version that is unlinked stays readable until every epoch pinned at the time has ended.
 
 pub mod chain;
+pub mod checkpoint;
 pub mod fold;
 pub mod index;
 pub mod memory;
