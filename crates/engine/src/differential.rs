@@ -182,6 +182,7 @@ fn compare_calls(rig: &Rig, submitted: &[Submitted], story: &mut String) -> Orac
         assert_eq!(batch.first_seq, oracle.last().next(), "the log has a gap");
         match entry::decode(&batch.payload).expect("the engine's own entries") {
             Entries::Definition(text) => oracle.define(text).expect("the engine took it"),
+            Entries::KeyWindow(calls) => oracle.set_key_window(calls),
             Entries::Calls { time_us, bytes } => {
                 for call in entry::calls(bytes) {
                     let call = call.expect("the engine's own entries");
