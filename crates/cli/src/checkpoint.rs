@@ -110,8 +110,9 @@ pub fn verify(dir: &Path) -> Result<ExitCode> {
                 "whole".to_string(),
             ]),
             Err(error) => {
-                let nothing = String::new;
-                table.row([found.name.clone(), seq, nothing(), nothing(), nothing(), "damaged".to_string()]);
+                let is_damage = error.state() == SqlState::DATA_CORRUPTED;
+                let what = if is_damage { "damaged" } else { "not readable" };
+                table.row([&found.name, &seq, "", "", "", what]);
                 faults.push(error);
             }
         }

@@ -88,6 +88,8 @@ fn run_seed(make: Make<'_>, seed: u64, size: Size, story: &mut String) -> (usize
     rig.engine.settle();
     compare_rows(&rig, &oracle, "the settled engine's");
     compare_rows(&rig.replayed(make), &oracle, "the replaying engine's");
+    let checkpoint = rig.checkpoint();
+    compare_rows(&rig.at_checkpoint(make, &checkpoint), &oracle, "those of an engine with a checkpoint");
     let committed = submitted.iter().filter(|call| call.batch.outcome(call.place).is_ok()).count();
     (committed, submitted.len() - committed)
 }

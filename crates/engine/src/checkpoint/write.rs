@@ -10,7 +10,7 @@ use fabius_log::DatabaseId;
 use fabius_program::arguments::ArgumentWriter;
 use fabius_program::ir::ScalarType;
 use fabius_storage::checkpoint::{BlockKind, CheckpointWriter, Counts, Header, file_name};
-use fabius_value::{Result, Seq, TableId, TableSchema, Value};
+use fabius_value::{DataType, Result, Seq, TableId, TableSchema, Value};
 
 /// Keys copied at a time, while calls with keys wait: some microseconds.
 const KEYS_AT_A_TIME: usize = 512;
@@ -159,11 +159,18 @@ fn write_rows(
     })
 }
 
-/// The types of a table's columns, as rows are encoded with them.
+/// The types of a table's columns, as rows are encoded with them. Arguments are held to more than values
+/// that were computed: a date may lie outside the calendar, having been a timestamp.
 pub(super) fn scalars(schema: &TableSchema) -> Vec<ScalarType> {
-    let scalar =
-        |column: &fabius_value::Column| ScalarType { data_type: column.data_type, nullable: column.nullable };
-    schema.columns.iter().map(scalar).collect()
+    let stored = |data_type| match data_type {
+        DataType::Date => DataType::Int,
+        DataType::Text { .. } | DataType::Char { .. } => DataType::Text { limit: None },
+        other => other,
+    };
+    let columns = schema.columns.iter();
+    columns
+        .map(|column| ScalarType { data_type: stored(column.data_type), nullable: column.nullable })
+        .collect()
 }
 
 fn progress(part: &str, items: u64, writer: &CheckpointWriter<'_>) -> Progress {

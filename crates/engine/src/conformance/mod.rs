@@ -50,6 +50,7 @@ const CASES: &[Case] = &[
     ("keys_are_forgotten_by_seq", order::keys_are_forgotten_by_seq),
     ("a_checkpoint_is_the_state_at_its_seq", checkpoints::a_checkpoint_is_the_state_at_its_seq),
     ("a_checkpoint_keeps_keys_and_results", checkpoints::a_checkpoint_keeps_keys_and_results),
+    ("every_type_comes_back_from_a_checkpoint", checkpoints::every_type_comes_back),
     ("constraints_hold_after_a_checkpoint", checkpoints::constraints_hold_after_a_checkpoint),
 ];
 
