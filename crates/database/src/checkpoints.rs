@@ -20,7 +20,7 @@ use fabius_storage::checkpoint::{self as files, Counts, Found};
 use fabius_value::{Error, Result, Seq, SqlState};
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -68,6 +68,8 @@ pub(crate) struct Checkpoints {
     /// Seqs of checkpoints that are known to be whole, newest first. Locked while one is taken.
     pub(crate) whole: Mutex<Vec<Seq>>,
     pub(crate) status: Mutex<CheckpointStatus>,
+    /// The size of the newest one.
+    pub(crate) newest_bytes: AtomicU64,
     /// What [`Checkpoints::log_bytes`] was when the last checkpoint was begun; below zero by what opening had
     /// to replay.
     pub(crate) counted_from: AtomicI64,
@@ -91,6 +93,7 @@ impl Checkpoints {
             return self.there(newest);
         }
         let written = checkpoint::write(&*self.engine, at, &*self.disk, self.database, watch)?;
+        self.newest_bytes.store(written.bytes, Relaxed);
         whole.insert(0, written.seq);
         whole.truncate(KEPT);
         self.status.lock().newest = Some(written.seq);
@@ -146,7 +149,8 @@ impl Checkpoints {
     }
 }
 
-/// A thread that takes a checkpoint whenever the log has grown by so much.
+/// A thread that takes a checkpoint whenever the log has grown by so much, and by as much as the last one
+/// takes.
 pub(crate) struct Automatic {
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
@@ -159,7 +163,8 @@ impl Automatic {
         let stopping = stop.clone();
         let work = move || {
             while !is_stopped_within(&stopping, LOOK) {
-                if checkpoints.bytes_since() < every_bytes {
+                // Writing checkpoints takes at most about as much of the disk's time as writing the log.
+                if checkpoints.bytes_since() < every_bytes.max(checkpoints.newest_bytes.load(Relaxed)) {
                     continue;
                 }
                 let taken = checkpoints.take(&mut |_| match *stopping.0.lock() {

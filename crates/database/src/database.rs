@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicI64,
+    AtomicBool, AtomicI64, AtomicU64,
     Ordering::{Acquire, Release},
 };
 use std::thread::JoinHandle;
@@ -125,6 +125,7 @@ impl Database {
             log,
             whole: Mutex::new(newest.into_iter().collect()),
             status: Mutex::new(status),
+            newest_bytes: AtomicU64::new(begin.bytes),
             counted_from: AtomicI64::new(-bytes_replayed),
             _held: held,
         }));

@@ -14,6 +14,8 @@ use std::io;
 pub(crate) struct Begin {
     /// What to begin with; nothing without a checkpoint.
     pub(crate) state: Option<State>,
+    /// The size of its file.
+    pub(crate) bytes: u64,
     /// Why newer ones were passed over, newest first.
     pub(crate) passed_over: Vec<Error>,
 }
@@ -50,6 +52,7 @@ pub(crate) fn begin(checkpoints: &dyn Disk, log: &dyn Disk, database: DatabaseId
         match checkpoint::read(checkpoints, &found, database) {
             Ok(state) => {
                 begin.state = Some(state);
+                begin.bytes = checkpoints.open_read(&found.name).and_then(|file| file.len()).unwrap_or(0);
                 break;
             }
             Err(error) if [SqlState::DATA_CORRUPTED, SqlState::IO_ERROR].contains(&error.state()) => {
