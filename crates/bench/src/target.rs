@@ -142,7 +142,7 @@ impl Target {
 
 /// A database without threads of its own: only clients work.
 fn database_options(engine: EngineKind, durability: Durability, settings: &Settings) -> Options {
-    Options { engine, durability, workers: 0, policy: policy(settings) }
+    Options { engine, durability, workers: 0, policy: policy(settings), ..Options::default() }
 }
 
 /// A directory that is deleted when dropped, in `parent` or the system's place for such.

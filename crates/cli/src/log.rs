@@ -1,8 +1,9 @@
-//! `fabius log dump | verify DIR`: what a database's log holds, and whether it is sound.
+//! `fabius log dump | verify DIR`: what a database's log and checkpoints hold, and whether they are sound.
 
+use crate::checkpoint;
 use crate::message::out;
 use clap::{Args, Subcommand};
-use fabius::{Error, Result, SqlState};
+use fabius::{Error, Result, Seq, SqlState};
 use fabius_bench::table::{Table, bytes, grouped};
 use fabius_engine::Definitions;
 use fabius_engine::entry::{self, Call, Entries};
@@ -12,13 +13,15 @@ use fabius_log::{Frame, Inspection, LogError, LogItem};
 use fabius_program::arguments;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// `fabius log ...`
 #[derive(Subcommand)]
 pub enum Command {
-    /// Print every definition and call, in order
+    /// Print every definition and call that the log still has, in order
     Dump(Dump),
-    /// Read the whole log, and report segments, torn tail and damage; exit code 1 if it is damaged
+    /// Read the whole log and all checkpoints, and report segments, torn tail and damage; exit code 1 if
+    /// anything is damaged
     Verify(Verify),
 }
 
@@ -51,6 +54,7 @@ pub fn run(command: &Command) -> Result<ExitCode> {
         Command::Dump(arguments) => {
             let mut dumper = Dumper {
                 definitions: Definitions::default(),
+                earlier: checkpoint::definitions(&arguments.dir)?,
                 from: arguments.from,
                 rest: arguments.limit.unwrap_or(u64::MAX),
             };
@@ -64,7 +68,9 @@ pub fn run(command: &Command) -> Result<ExitCode> {
         Command::Verify(arguments) => {
             let inspection = fabius_log::verify(&disk(&arguments.dir)?).map_err(|error| log_error(&error))?;
             out(&summary(&inspection));
-            Ok(report_damage(&inspection))
+            let log = report_damage(&inspection);
+            let checkpoints = checkpoint::verify(&arguments.dir)?;
+            Ok(if log == ExitCode::SUCCESS { checkpoints } else { log })
         }
     }
 }
@@ -137,6 +143,8 @@ impl From<LogError> for Ended {
 
 struct Dumper {
     definitions: Definitions,
+    /// What a checkpoint has of definitions that the log may have no longer.
+    earlier: Vec<(Seq, Arc<[u8]>)>,
     from: u64,
     rest: u64,
 }
@@ -144,11 +152,18 @@ struct Dumper {
 impl Dumper {
     fn show(&mut self, item: LogItem<'_>) -> std::result::Result<(), Ended> {
         let LogItem::Frame(frame) = item else { return Ok(()) };
+        let seq = Seq(frame.first_seq);
+        for (at, entry) in std::mem::take(&mut self.earlier).iter().filter(|(at, _)| *at < seq) {
+            self.definitions = self.definitions.with(*at, entry).map_err(Ended::Error)?;
+        }
         match entry::decode(frame.payload).map_err(Ended::Error)? {
             Entries::Definition(text) => {
                 // Also before `from`: later calls are printed by what it says.
-                self.definitions = self.definitions.with(text).map_err(Ended::Error)?;
+                self.definitions = self.definitions.with(seq, frame.payload).map_err(Ended::Error)?;
                 self.line(frame.first_seq, text)
+            }
+            Entries::KeyWindow(calls) => {
+                self.line(frame.first_seq, &format!("idempotency keys are remembered {calls} calls back"))
             }
             Entries::Calls { time_us, bytes } => self.calls(&frame, time_us, bytes),
         }

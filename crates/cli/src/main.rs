@@ -4,6 +4,7 @@
 //! `fabius_bench`'s. Exit codes: 0 fine, 1 error, 2 wrong usage.
 
 mod bench;
+mod checkpoint;
 mod demo;
 mod explain;
 mod flash_sale;
@@ -27,7 +28,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
   fabius bench run tpcc --engine lazy,2pl          measure TPC-C on two engines
   fabius bench figure lazy-6 --quick --out out     reproduce a figure of a paper
   fabius explain crates/bench/programs/bank.fab    what of a procedure is done now, and what later
-  fabius log verify DIR                            check a database's log
+  fabius log verify DIR                            check a database's log and checkpoints
+  fabius checkpoint DIR                            make the next opening short
 ")]
 struct Arguments {
     #[command(subcommand)]
@@ -46,6 +48,8 @@ enum Command {
     /// Look at a database's log: dump it, verify it
     #[command(subcommand)]
     Log(log::Command),
+    /// Take a checkpoint: what opening replays, and the log to keep, begins there
+    Checkpoint(checkpoint::Checkpoint),
 }
 
 fn main() -> ExitCode {
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(command, &interrupt),
         Command::Explain(command) => explain::run(&command),
         Command::Log(command) => log::run(&command),
+        Command::Checkpoint(command) => checkpoint::run(&command, &interrupt),
     };
     match outcome {
         Ok(code) => code,

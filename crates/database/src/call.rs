@@ -28,8 +28,9 @@ impl<'d> Prepared<'d> {
         &self.procedure
     }
 
-    /// Gives the call an idempotency key: a second call with the same key, also after a restart, does
-    /// nothing and gets the first one's outcome.
+    /// Gives the call an idempotency key: a second call with the same key does nothing and gets the first
+    /// one's outcome, also after a restart, for as many calls as
+    /// [`key_window_calls`](crate::Options::key_window_calls) says. After that the key is as good as new.
     #[must_use]
     pub fn with_key(mut self, key: impl Into<Vec<u8>>) -> Prepared<'d> {
         self.key = Some(key.into());

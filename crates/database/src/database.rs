@@ -1,10 +1,14 @@
 //! The database: a directory, an engine, some threads.
 
 use crate::call::{Prepared, Promise};
+use crate::checkpoints::{Automatic, Checkpoint, CheckpointStatus, Checkpoints};
 use crate::identity::{self, io_error};
+use crate::opening;
 use crate::options::{Durability, EngineKind, Options};
 use crate::signal::Signal;
+use fabius_engine::checkpoint::Progress as CheckpointProgress;
 use fabius_engine::counters::Counts;
+use fabius_engine::entry;
 use fabius_engine::foundation::log_error;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure};
 use fabius_engine_2pl::LockingEngine;
@@ -13,10 +17,11 @@ use fabius_env::{Clock, Disk, RealClock, RealDisk};
 use fabius_log::{Flusher, Log, LogError, LogOptions, RecoveryReport};
 use fabius_program::arguments;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
+use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool,
+    AtomicBool, AtomicI64, AtomicU64,
     Ordering::{Acquire, Release},
 };
 use std::thread::JoinHandle;
@@ -35,15 +40,19 @@ pub struct Database {
     workers: Vec<JoinHandle<()>>,
     log: Option<Arc<Log>>,
     recovery: Option<RecoveryReport>,
+    checkpoints: Option<Arc<Checkpoints>>,
+    automatic: Option<Automatic>,
 }
 
 impl Database {
-    /// Opens the database in a directory, or begins one there. Every call whose outcome was ever
-    /// acknowledged is there; values follow lazily.
+    /// Opens the database in a directory, or begins one there: loads the newest whole checkpoint and promises
+    /// again what the log has behind it. Every call whose outcome was ever acknowledged is there; values
+    /// follow lazily.
     ///
     /// # Errors
     /// A directory that cannot be read or written or is in use, damage in the log (named with segment
-    /// and offset), files of a newer version.
+    /// and offset), checkpoints that are all damaged without a log that reaches back, files of a newer
+    /// version.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Database> {
         let path = path.as_ref();
         let disk = RealDisk::create(path).map_err(|error| {
@@ -71,8 +80,10 @@ impl Database {
         options: Options,
     ) -> Result<Database> {
         let id = identity::of(&*disk)?;
-        let log_disk =
-            disk.subdirectory("log").map_err(|error| io_error("opening the log", &*disk, &error))?;
+        let inside = |name| disk.subdirectory(name).map_err(|error| io_error("opening", &*disk, &error));
+        let (log_disk, disk) = (inside("log")?, inside("checkpoints")?);
+        let held = opening::hold(&*disk)?;
+        let begin = opening::begin(&*disk, &*log_disk, id)?;
         let mut log_options = LogOptions::new(id);
         log_options.flusher = flusher;
         log_options.durability = match options.durability {
@@ -82,19 +93,59 @@ impl Database {
         let foundation = Arc::new(Foundation::new(clock));
         let mut database = Database::start(foundation.clone(), Options { workers: 0, ..options });
         let engine = database.engine.clone();
+        let newest = begin.state.as_ref().map(|state| state.seq);
+        begin.state.into_iter().for_each(|state| engine.restore(state));
+        let last = newest.unwrap_or_default();
+        log_options.first_seq = last.next().0;
+        let mut bytes_replayed = 0;
+        let mut begins_late = None;
         let (log, report) = Log::open(log_disk, log_options, |frame| {
+            // What begins too late cannot be replayed; the log refuses it once it has all been judged.
+            if *begins_late.get_or_insert(frame.first_seq > last.next().0) || frame.last_seq() <= last.0 {
+                return Ok(());
+            }
+            bytes_replayed += frame.payload.len() as i64;
             engine.replay(Seq(frame.first_seq), frame.entry_count, frame.payload).map_err(Opening::Replay)
         })
         .map_err(|error| match error {
-            Opening::Log(error) => log_error(&error),
+            Opening::Log(error) => opening::explain(&error, &begin.passed_over),
             Opening::Replay(error) => error,
         })?;
+        fabius_storage::checkpoint::delete_unfinished(&*disk)?;
         let log = Arc::new(log);
         foundation.attach_log(log.clone(), options.durability == Durability::Fsync);
-        database.log = Some(log);
+        database.log = Some(log.clone());
         database.recovery = Some(report);
-        database.start_workers(options.workers);
+        let status = CheckpointStatus { newest, passed_over: begin.passed_over, failed: None };
+        database.checkpoints = Some(Arc::new(Checkpoints {
+            disk,
+            database: id,
+            engine,
+            foundation,
+            log,
+            whole: Mutex::new(newest.into_iter().collect()),
+            status: Mutex::new(status),
+            newest_bytes: AtomicU64::new(begin.bytes),
+            counted_from: AtomicI64::new(-bytes_replayed),
+            _held: held,
+        }));
+        database.begin_work(options)?;
         Ok(database)
+    }
+
+    /// Settings and threads, once everything that was there is there again.
+    fn begin_work(&mut self, options: Options) -> Result<()> {
+        let window = self.definitions().key_window.calls;
+        if let Some(calls) = options.key_window_calls.filter(|calls| *calls != window) {
+            self.engine.amend(&entry::encode_key_window(calls))?;
+        }
+        self.start_workers(options.workers);
+        if let (Some(checkpoints), Some(bytes), 1..) =
+            (&self.checkpoints, options.checkpoint_log_bytes, options.workers)
+        {
+            self.automatic = Some(Automatic::start(checkpoints.clone(), bytes));
+        }
+        Ok(())
     }
 
     fn start(foundation: Arc<Foundation>, options: Options) -> Database {
@@ -114,6 +165,8 @@ impl Database {
             workers: Vec::new(),
             log: None,
             recovery: None,
+            checkpoints: None,
+            automatic: None,
         };
         database.start_workers(options.workers);
         database
@@ -250,6 +303,39 @@ impl Database {
         self.engine.settle();
     }
 
+    /// Takes a checkpoint while calls go on; returns when it is durable. From then on opening replays only
+    /// what came after it. The two newest are kept, and the log from the older one on.
+    ///
+    /// It is a snapshot: what is overwritten meanwhile stays in memory until it is done.
+    ///
+    /// # Errors
+    /// `53100`, `58030` as the disk fails: the database goes on with the checkpoints it had. What ended the
+    /// log, if it has failed. `0A000` for a database that is nowhere but in memory.
+    pub fn checkpoint(&self) -> Result<Checkpoint> {
+        self.checkpoint_watched(&mut |_| Ok(()))
+    }
+
+    /// The same; `watch` is told how far it is, and gives it up with an error.
+    ///
+    /// # Errors
+    /// As [`Database::checkpoint`], and the error of `watch`.
+    pub fn checkpoint_watched(
+        &self,
+        watch: &mut dyn FnMut(&CheckpointProgress) -> Result<()>,
+    ) -> Result<Checkpoint> {
+        let Some(checkpoints) = &self.checkpoints else {
+            return Err(Error::new(SqlState::NOT_SUPPORTED, "a database in memory has no checkpoints")
+                .with_hint("open it in a directory"));
+        };
+        checkpoints.take(watch)
+    }
+
+    /// How it stands with the checkpoints: also which were passed over when this was opened.
+    pub fn checkpoint_status(&self) -> CheckpointStatus {
+        let checkpoints = self.checkpoints.as_ref();
+        checkpoints.map_or_else(CheckpointStatus::default, |checkpoints| checkpoints.status.lock().clone())
+    }
+
     /// What the engine has done so far.
     pub fn counts(&self) -> Counts {
         self.engine.counts()
@@ -270,6 +356,7 @@ impl Database {
         }
         self.engine.close(Error::new(SqlState::SHUTDOWN, "the database is closing"));
         self.signal.ring();
+        self.automatic = None;
         for worker in self.workers.drain(..) {
             if worker.join().is_err() {
                 return Err(Error::new(SqlState(*b"XX000"), "a worker thread failed"));

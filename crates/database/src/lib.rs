@@ -38,13 +38,17 @@
 //! This crate knows nothing of wire formats, SQL or sessions.
 
 mod call;
+mod checkpoints;
 mod database;
 mod identity;
+mod opening;
 mod options;
 mod signal;
 
 pub use call::{Pending, Prepared, Promise};
+pub use checkpoints::{Checkpoint, CheckpointStatus};
 pub use database::Database;
+pub use fabius_engine::checkpoint::Progress as CheckpointProgress;
 pub use fabius_engine::counters::Counts;
 pub use fabius_engine::{Batch, BatchBuilder, Engine, Procedure, Ticket};
 pub use fabius_engine_lazy::Policy;

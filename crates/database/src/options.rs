@@ -90,6 +90,14 @@ pub struct Options {
     pub workers: usize,
     /// When the lazy engine does deferred work.
     pub policy: Policy,
+    /// A checkpoint is taken whenever the log has grown by this many bytes (1 GiB), or by as much as the
+    /// last one takes, if that is more: so much has opening to replay, and about twice as much of the log is
+    /// kept. `None` leaves it to [`crate::Database::checkpoint`], and so does a database without workers.
+    pub checkpoint_log_bytes: Option<u64>,
+    /// How many calls back an idempotency key is remembered, from now on. The log says so to whoever
+    /// replays it, so `None` leaves it as it was the last time; a new database remembers 10,000,000 calls.
+    /// A key takes about 150 bytes, and its call's result.
+    pub key_window_calls: Option<u64>,
 }
 
 impl Default for Options {
@@ -99,6 +107,8 @@ impl Default for Options {
             durability: Durability::default(),
             workers: std::thread::available_parallelism().map_or(1, |count| count.get()).clamp(1, 16),
             policy: Policy::default(),
+            checkpoint_log_bytes: Some(1 << 30),
+            key_window_calls: None,
         }
     }
 }

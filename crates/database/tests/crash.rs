@@ -53,6 +53,18 @@ fn call_for_ever(directory: &Path, round: u64) {
         database.call("set_up", &[ACCOUNTS.into(), OPENING_BALANCE.into()]).expect("set up");
     }
     std::thread::scope(|scope| {
+        // In every third life checkpoints are taken, so that some are killed with one half written, and the
+        // next life begins with whatever they left.
+        let checkpoints = if round.is_multiple_of(3) { 1 + round % 20 } else { 0 };
+        scope.spawn({
+            let database = &database;
+            move || {
+                if let Some(error) = (0..checkpoints).find_map(|_| database.checkpoint().err()) {
+                    eprintln!("{error:?}");
+                    std::process::exit(1);
+                }
+            }
+        });
         for thread in 0..4u64 {
             let database = &database;
             scope.spawn(move || {
@@ -105,7 +117,8 @@ fn killed_at_any_moment() {
         }
         child.kill().expect("the child is ours");
         acknowledged.extend(heard);
-        child.wait().expect("it ends");
+        let status = child.wait().expect("it ends");
+        assert_eq!(status.code(), None, "the child of round {round} ended by itself: FABIUS_SEED={seed}");
         if round % 10 == 9 || round + 1 == kills {
             check(directory.path(), round, &acknowledged, seed);
         }

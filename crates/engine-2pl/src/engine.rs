@@ -13,19 +13,17 @@ use crate::sequencer::Sequencer;
 use crate::turn::{Order, Turn};
 use crate::wait::{Claim, Locks};
 use bumpalo::Bump;
+use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
-use fabius_engine::idempotency::Keys;
 use fabius_engine::reader::SnapshotContext;
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Ticket};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
 use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
 use fabius_storage::purge::Purge;
-use fabius_storage::{Cell, chain};
-use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
+use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
 use parking_lot::{Mutex, RwLock};
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU64,
@@ -49,8 +47,6 @@ pub struct Shared {
     pub creation: [Mutex<()>; CREATION_MUTEXES],
     /// The order.
     pub sequencer: Sequencer,
-    /// First outcomes by idempotency key.
-    pub keys: Mutex<Keys>,
     /// Keys to take out of indexes.
     pub purge: Mutex<Purge>,
     /// Held exclusively by a call that has to run alone.
@@ -67,7 +63,6 @@ impl Shared {
             granules: Granules::default(),
             creation: std::array::from_fn(|_| Mutex::new(())),
             sequencer: Sequencer::default(),
-            keys: Mutex::default(),
             purge: Mutex::default(),
             alone: RwLock::default(),
             collector: Mutex::default(),
@@ -205,14 +200,15 @@ impl Engine for LockingEngine {
         notes > 0 && self.gate.try_write().is_some_and(|mut gate| self.tidy(&mut gate))
     }
 
-    fn define(&self, text: &str) -> Result<()> {
+    fn amend(&self, entry: &[u8]) -> Result<()> {
         self.drain();
         let mut gate = self.gate.write();
         if let Some(reason) = self.intake.closed() {
             return Err(reason);
         }
-        let definitions = gate.definitions.with(text)?;
-        let seq = self.shared.sequencer.append(&self.shared.foundation, &entry::encode_definition(text))?;
+        // No call runs, so nobody else takes the next seq.
+        let definitions = gate.definitions.with(self.shared.sequencer.next(), entry)?;
+        let seq = self.shared.sequencer.append(&self.shared.foundation, entry)?;
         self.take_in(&mut gate, definitions, seq);
         drop(gate);
         self.shared.foundation.wait_durable(seq)
@@ -245,37 +241,32 @@ impl Engine for LockingEngine {
 
     fn resolve(&self, _: &Ticket) {}
 
-    fn rows(&self, table: TableId, visit: &mut dyn FnMut(Vec<Value>) -> Result<()>) -> Result<Seq> {
-        let foundation = &self.shared.foundation;
-        let snapshot = foundation.snapshots.begin(|| foundation.promised());
-        let definitions = foundation.definitions();
-        let guard = crossbeam_epoch::pin();
-        let rows = definitions.table(table);
-        let mut records = Vec::new();
-        rows.for_each_record(&guard, |record| records.push(NonNull::from(record)));
-        for record in records {
-            // SAFETY: the epoch is pinned.
-            let version = unsafe { record.as_ref().visible(snapshot.seq()) };
-            // SAFETY: as above.
-            if !unsafe { chain::is_present(version) } {
-                continue;
-            }
-            let value = |column: fabius_value::ColumnId| {
-                let data_type = rows.types()[usize::from(column.0)];
-                // SAFETY: as above; the snapshot keeps what is visible at its seq.
-                match unsafe { chain::read(version, column, data_type, std::ptr::null_mut()) } {
-                    Cell::Value(value) => value.to_value(data_type),
-                    _ => unreachable!("a present row has every column, and no stickies"),
-                }
-            };
-            visit(rows.schema().all_mask().iter().map(value).collect())?;
-        }
-        Ok(snapshot.seq())
+    fn stand(&self) -> Standpoint<'_> {
+        // Calls go on; definitions wait.
+        let _gate = self.gate.read();
+        Standpoint::whole(&self.shared.foundation)
+    }
+
+    fn rows_at(
+        &self,
+        at: &Standpoint<'_>,
+        table: TableId,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        at.visit_rows(table, &mut |_| unreachable!("an eager engine leaves no stickies"), visit)
     }
 
     fn settle(&self) {
         self.drain();
         self.tidy(&mut self.gate.write());
+    }
+
+    fn restore(&self, state: State) {
+        let mut gate = self.gate.write();
+        assert_eq!(self.shared.sequencer.next(), Seq(1), "an engine begins with a checkpoint or not at all");
+        self.shared.sequencer.go_on_after(state.seq);
+        self.shared.foundation.restore(state);
+        *gate = Schema::of(self.shared.foundation.definitions(), &gate);
     }
 
     fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
@@ -286,8 +277,8 @@ impl Engine for LockingEngine {
             return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
         }
         match entry::decode(payload)? {
-            Entries::Definition(text) => {
-                let definitions = gate.definitions.with(text)?;
+            Entries::Definition(_) | Entries::KeyWindow(_) => {
+                let definitions = gate.definitions.with(first_seq, payload)?;
                 let seq = self.shared.sequencer.take();
                 self.take_in(&mut gate, definitions, seq);
             }

@@ -66,6 +66,13 @@ impl Sequencer {
         seq
     }
 
+    /// Goes on after a seq, which a checkpoint has; before any was given.
+    pub fn go_on_after(&self, seq: Seq) {
+        let mut next = self.next.lock();
+        *next = seq;
+        self.issue(&mut next);
+    }
+
     /// The seq that the next entry gets, as long as nobody else takes one.
     pub fn next(&self) -> Seq {
         *self.next.lock()

@@ -174,7 +174,9 @@ impl<'a> Turn<'a> {
         let shared = self.shared;
         if let Some(key) = call.key {
             self.transaction.lock_key(key)?;
-            let first = shared.keys.lock().get(key).cloned();
+            // Its own seq is this or a later one: what is too old now will be too old when the log is replayed.
+            let oldest = self.schema.definitions.key_window.oldest(shared.sequencer.next());
+            let first = shared.foundation.keys.lock().get(key, oldest).cloned();
             if let Some(first) = first {
                 self.transaction.release();
                 if self.order == Order::Logged {
@@ -216,7 +218,8 @@ impl<'a> Turn<'a> {
         };
         if let Some(key) = call.key {
             let first = First { seq, abort: outcome.abort.clone(), ticket: outcome.ticket.clone() };
-            shared.keys.lock().remember(key, first);
+            let oldest = self.schema.definitions.key_window.oldest(seq);
+            shared.foundation.keys.lock().remember(key, first, oldest);
         }
         self.transaction.release();
         if has_place {

@@ -7,16 +7,15 @@ use crate::policy::Policy;
 use crate::substantiate::Substantiation;
 use bumpalo::Bump;
 use crossbeam_queue::SegQueue;
+use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Ticket};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
-use fabius_storage::{Cell, chain};
-use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
+use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
 use parking_lot::{Mutex, RwLock};
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
@@ -243,7 +242,7 @@ impl Engine for LazyEngine {
         self.lane.try_lock().is_some_and(|mut lane| lane.tidy(&self.surroundings()))
     }
 
-    fn define(&self, text: &str) -> Result<()> {
+    fn amend(&self, entry: &[u8]) -> Result<()> {
         while !self.queue.is_empty() && !self.closed.load(Acquire) {
             if !self.take_turn() {
                 self.help();
@@ -253,9 +252,9 @@ impl Engine for LazyEngine {
         if self.closed.load(Acquire) {
             return Err(closed());
         }
-        let definitions = self.foundation.definitions().with(text)?;
         let seq = lane.next_seq();
-        self.foundation.append(seq, 1, &entry::encode_definition(text))?;
+        let definitions = self.foundation.definitions().with(seq, entry)?;
+        self.foundation.append(seq, 1, entry)?;
         self.take_in(&mut lane, definitions);
         drop(lane);
         self.foundation.wait_durable(seq)
@@ -298,40 +297,20 @@ impl Engine for LazyEngine {
         });
     }
 
-    fn rows(&self, table: TableId, visit: &mut dyn FnMut(Vec<Value>) -> Result<()>) -> Result<Seq> {
-        let snapshot = self.foundation.snapshots.begin(|| self.foundation.promised());
-        let definitions = self.foundation.definitions();
-        let guard = crossbeam_epoch::pin();
-        let arena = Bump::new();
-        let mut tools = Substantiation::new(&definitions, &guard, &arena);
-        let rows = definitions.table(table);
-        let types = rows.types();
-        let mut records = Vec::new();
-        rows.for_each_record(&guard, |record| records.push(NonNull::from(record)));
-        for record in records {
-            // SAFETY: the epoch is pinned.
-            let version = unsafe { record.as_ref().visible(snapshot.seq()) };
-            // SAFETY: as above.
-            if !unsafe { chain::is_present(version) } {
-                continue;
-            }
-            let mut row = Vec::with_capacity(types.len());
-            for column in rows.schema().all_mask().iter() {
-                let data_type = types[column.0 as usize];
-                loop {
-                    // SAFETY: as above.
-                    match unsafe { chain::read(version, column, data_type, std::ptr::null_mut()) } {
-                        Cell::Value(value) => break row.push(value.to_value(data_type)),
-                        // SAFETY: read from an open sticky under this epoch.
-                        Cell::Pending(source) => unsafe { tools.substantiate(source) },
-                        Cell::Absent => unreachable!("a present row has every column"),
-                    }
-                }
-            }
-            visit(row)?;
-        }
-        self.foundation.counters.substantiated.add(tools.run);
-        Ok(snapshot.seq())
+    fn stand(&self) -> Standpoint<'_> {
+        let _lane = self.lane.lock();
+        Standpoint::whole(&self.foundation)
+    }
+
+    fn rows_at(
+        &self,
+        at: &Standpoint<'_>,
+        table: TableId,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        // SAFETY: read from an open sticky under an epoch that is still pinned.
+        let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
+        at.visit_rows(table, &mut substantiate, visit)
     }
 
     fn settle(&self) {
@@ -350,6 +329,13 @@ impl Engine for LazyEngine {
         self.lane.lock().tidy(&self.surroundings());
     }
 
+    fn restore(&self, state: State) {
+        let mut lane = self.lane.lock();
+        assert_eq!(lane.next_seq(), Seq(1), "an engine begins with a checkpoint or not at all");
+        lane.restore(&state);
+        self.foundation.restore(state);
+    }
+
     fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
         let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
         let mut lane = self.lane.lock();
@@ -357,8 +343,8 @@ impl Engine for LazyEngine {
             return Err(damaged(format!("log goes on at {first_seq}, expected {}", lane.next_seq())));
         }
         match entry::decode(payload)? {
-            Entries::Definition(text) => {
-                let definitions = self.foundation.definitions().with(text)?;
+            Entries::Definition(_) | Entries::KeyWindow(_) => {
+                let definitions = self.foundation.definitions().with(first_seq, payload)?;
                 self.take_in(&mut lane, definitions);
             }
             Entries::Calls { time_us, bytes } => {

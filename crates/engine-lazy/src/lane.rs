@@ -22,15 +22,17 @@ use crate::substantiate::Substantiation;
 use crate::variant::{Variant, Variants};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
+use fabius_engine::checkpoint;
 use fabius_engine::entry::{self, Call};
-use fabius_engine::idempotency::{First, Keys};
+use fabius_engine::idempotency::{First, KeyWindow, Keys};
 use fabius_engine::{Batch, Definitions, Foundation, Ticket};
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
+use fabius_program::slice::Interval;
 use fabius_storage::fold::Retired;
 use fabius_storage::purge::Purge;
 use fabius_storage::{Version, memory};
-use fabius_value::{ColumnMask, Datum, Error, Result, Seq, SqlState, TableId};
+use fabius_value::{ColumnId, ColumnMask, Datum, Error, Result, Seq, SqlState, TableId};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -41,7 +43,6 @@ const PURGES_MAX: usize = 4096;
 /// The lane's state; whoever holds it is the writer of all chains.
 pub struct Lane {
     next_seq: Seq,
-    keys: Keys,
     variants: Variants,
     intervals: Intervals,
     purge: Purge,
@@ -92,7 +93,6 @@ impl Lane {
     pub fn new() -> Lane {
         Lane {
             next_seq: Seq(1),
-            keys: Keys::default(),
             variants: Variants::default(),
             intervals: Intervals::default(),
             purge: Purge::default(),
@@ -121,6 +121,21 @@ impl Lane {
         let seq = self.next_seq;
         self.next_seq = seq.next();
         seq
+    }
+
+    /// Goes on behind a checkpoint. Every value that a call can meet from now on is in a row of it, or
+    /// written by such a call, so the rows' ranges are all that proofs need.
+    pub fn restore(&mut self, state: &checkpoint::State) {
+        self.next_seq = state.seq;
+        self.follow(&state.definitions);
+        for (table, columns) in state.ranges.iter().enumerate() {
+            for (column, range) in columns.iter().enumerate() {
+                if let Some((low, high)) = *range {
+                    let (table, column) = (TableId(table as u32), ColumnId(column as u8));
+                    self.intervals.include(table, column, Interval { low, high });
+                }
+            }
+        }
     }
 
     /// Runs a turn over batches that callers have handed in; gives the deferred calls it leaves.
@@ -169,6 +184,7 @@ impl Lane {
         let mut arena = std::mem::take(&mut self.arena);
         arena.reset();
         let chunk = around.backlog.arenas().chunk();
+        let mut keys = foundation.keys.lock();
         let mut context = NowContext::new(
             &definitions,
             &guard,
@@ -188,7 +204,8 @@ impl Lane {
             arena: &arena,
             chunk: &chunk,
             variants: &mut self.variants,
-            keys: &mut self.keys,
+            keys: &mut keys,
+            key_window: definitions.key_window,
             later_searcher: &mut self.later_searcher,
             doomed: &mut self.doomed,
             context: &mut context,
@@ -220,6 +237,7 @@ impl Lane {
         counters.merged.add(context.tools().merged);
         counters.substantiated.add(left.substantiated);
         drop(context);
+        drop(keys);
         self.next_seq = left.seq;
         let chunk = (!left.calls.is_empty()).then(|| {
             chunk.close(left.calls);
@@ -332,6 +350,7 @@ struct Turn<'a, 'l, 't> {
     chunk: &'l Arc<Chunk>,
     variants: &'l mut Variants,
     keys: &'l mut Keys,
+    key_window: KeyWindow,
     later_searcher: &'l mut Vec<Seq>,
     doomed: &'l mut VecDeque<Doomed>,
     context: &'l mut NowContext<'a, 't>,
@@ -351,7 +370,8 @@ impl Turn<'_, '_, '_> {
     fn run(&mut self, call: &Call<'_>) -> Outcome {
         let seq = self.left.seq;
         self.left.seq = seq.next();
-        if let Some(first) = call.key.and_then(|key| self.keys.get(key)) {
+        let oldest = self.key_window.oldest(seq);
+        if let Some(first) = call.key.and_then(|key| self.keys.get(key, oldest)) {
             return Outcome { abort: first.abort.clone(), ticket: first.ticket.clone() };
         }
         let ticket = call.wants_result.then(|| Arc::new(Ticket::default()));
@@ -362,7 +382,8 @@ impl Turn<'_, '_, '_> {
         }
         let ticket = ticket.filter(|_| abort.is_none());
         if let Some(key) = call.key {
-            self.keys.remember(key, First { seq, abort: abort.clone(), ticket: ticket.clone() });
+            let first = First { seq, abort: abort.clone(), ticket: ticket.clone() };
+            self.keys.remember(key, first, oldest);
         }
         Outcome { abort, ticket }
     }

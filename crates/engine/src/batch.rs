@@ -9,6 +9,7 @@
 
 use crate::entry::{self, Call};
 use fabius_program::catalog::ProcedureId;
+use fabius_storage::memory;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{
@@ -64,7 +65,10 @@ impl Ticket {
 
     /// Stores the values (the first time).
     pub fn fulfil(&self, values: Result<Vec<Value>>) {
-        let _ = self.values.set(values);
+        let bytes = result_bytes(&values);
+        if self.values.set(values).is_ok() {
+            memory::add(bytes);
+        }
         self.source.store(std::ptr::null_mut(), Release);
     }
 
@@ -77,6 +81,28 @@ impl Ticket {
     pub fn set_source(&self, source: *mut ()) {
         self.source.store(source, Release);
     }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(values) = self.values.get() {
+            memory::add(-result_bytes(values));
+        }
+    }
+}
+
+/// What a ticket takes: a result stays for as long as its idempotency key is remembered.
+fn result_bytes(values: &Result<Vec<Value>>) -> isize {
+    fn of(values: &[Value]) -> usize {
+        let heap = |value: &Value| match value {
+            Value::Text(text) => text.len(),
+            Value::Bytea(bytes) => bytes.len(),
+            Value::List(rows) => rows.iter().map(|row| size_of::<Vec<Value>>() + of(row)).sum(),
+            _ => 0,
+        };
+        size_of_val(values) + values.iter().map(heap).sum::<usize>()
+    }
+    (size_of::<Ticket>() + values.as_ref().map_or(0, |values| of(values))) as isize
 }
 
 impl Batch {

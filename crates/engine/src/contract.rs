@@ -8,9 +8,10 @@
 //! Engines own no threads. Whoever has a thread to spare (a background worker of the database, a
 //! caller who waits) lends it through [`Engine::help`].
 
+use crate::checkpoint::State;
 use crate::counters::Counts;
-use crate::{Batch, Foundation, Procedure, Ticket};
-use fabius_value::{Error, Result, Seq, Value};
+use crate::{Batch, Foundation, Procedure, Standpoint, Ticket, entry};
+use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use std::sync::Arc;
 
 /// A strategy for running ordered calls.
@@ -37,7 +38,15 @@ pub trait Engine: Send + Sync {
     ///
     /// # Errors
     /// What the definition itself has wrong, or why the log does not take it.
-    fn define(&self, text: &str) -> Result<()>;
+    fn define(&self, text: &str) -> Result<()> {
+        self.amend(&entry::encode_definition(text))
+    }
+
+    /// Adds an entry other than calls ([`entry`]), likewise.
+    ///
+    /// # Errors
+    /// As [`Engine::define`].
+    fn amend(&self, entry: &[u8]) -> Result<()>;
 
     /// Runs a procedure that writes nothing on the newest promised state.
     ///
@@ -48,18 +57,40 @@ pub trait Engine: Send + Sync {
     /// Computes what a ticket waits for.
     fn resolve(&self, ticket: &Ticket);
 
+    /// Stands at the newest promised seq, where exactly the definitions of that seq are in force: what a
+    /// checkpoint is taken from. Waits for a turn that is under way, not for its later-phases.
+    fn stand(&self) -> Standpoint<'_>;
+
+    /// Every row of a table at a standpoint, in key order for ordered tables. Computes what it needs, and
+    /// holds no epoch for long.
+    ///
+    /// # Errors
+    /// The first error of `visit`, which ends the walk.
+    fn rows_at(
+        &self,
+        at: &Standpoint<'_>,
+        table: TableId,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+    ) -> Result<()>;
+
     /// Every row of a table on the newest promised state, in key order for ordered tables.
     ///
     /// # Errors
     /// The first error of `visit`, which ends the walk.
-    fn rows(
-        &self,
-        table: fabius_value::TableId,
-        visit: &mut dyn FnMut(Vec<Value>) -> Result<()>,
-    ) -> Result<Seq>;
+    fn rows(&self, table: TableId, visit: &mut dyn FnMut(Vec<Value>) -> Result<()>) -> Result<Seq> {
+        let at = Standpoint::newest(self.foundation());
+        let types = at.definitions().table(table).types().clone();
+        self.rows_at(&at, table, &mut |row| {
+            visit(row.iter().zip(&*types).map(|(value, data_type)| value.to_value(*data_type)).collect())
+        })?;
+        Ok(at.seq())
+    }
 
     /// Finishes all deferred work of calls promised before this was called.
     fn settle(&self);
+
+    /// Begins with the state of a checkpoint instead of an empty one. Called before anything else.
+    fn restore(&self, state: State);
 
     /// Runs calls that were logged before, in log order, without logging them again.
     ///

@@ -88,6 +88,8 @@ fn run_seed(make: Make<'_>, seed: u64, size: Size, story: &mut String) -> (usize
     rig.engine.settle();
     compare_rows(&rig, &oracle, "the settled engine's");
     compare_rows(&rig.replayed(make), &oracle, "the replaying engine's");
+    let checkpoint = rig.checkpoint();
+    compare_rows(&rig.at_checkpoint(make, &checkpoint), &oracle, "those of an engine with a checkpoint");
     let committed = submitted.iter().filter(|call| call.batch.outcome(call.place).is_ok()).count();
     (committed, submitted.len() - committed)
 }
@@ -182,6 +184,7 @@ fn compare_calls(rig: &Rig, submitted: &[Submitted], story: &mut String) -> Orac
         assert_eq!(batch.first_seq, oracle.last().next(), "the log has a gap");
         match entry::decode(&batch.payload).expect("the engine's own entries") {
             Entries::Definition(text) => oracle.define(text).expect("the engine took it"),
+            Entries::KeyWindow(calls) => oracle.set_key_window(calls),
             Entries::Calls { time_us, bytes } => {
                 for call in entry::calls(bytes) {
                     let call = call.expect("the engine's own entries");

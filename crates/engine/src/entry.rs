@@ -3,6 +3,8 @@
 //! ```text
 //! batch of calls    01  time: i64 LE (microseconds since 1970)  call call ...
 //! definition        02  the definition's canonical text (one entry)
+//! key window        03  calls: u64 LE (one entry): from here on, idempotency keys are remembered so many
+//!                       calls back; a log that says nothing means 10,000,000
 //!
 //! call              flags: u8   procedure: varint   [key length: varint, key]
 //!                   argument length: varint   arguments
@@ -17,6 +19,7 @@ use fabius_value::{Error, Result, SqlState};
 
 const CALLS: u8 = 1;
 const DEFINITION: u8 = 2;
+const KEY_WINDOW: u8 = 3;
 const HAS_KEY: u8 = 1;
 const WANTS_RESULT: u8 = 2;
 
@@ -45,6 +48,8 @@ pub enum Entries<'e> {
     },
     /// A table or procedure in canonical text.
     Definition(&'e str),
+    /// How many calls back idempotency keys are remembered from here on.
+    KeyWindow(u64),
 }
 
 /// Starts a batch of calls; the encoded calls follow.
@@ -57,6 +62,13 @@ pub fn begin_calls(time_us: i64, to: &mut Vec<u8>) {
 pub fn encode_definition(text: &str) -> Vec<u8> {
     let mut bytes = vec![DEFINITION];
     bytes.extend_from_slice(text.as_bytes());
+    bytes
+}
+
+/// A change of the key window as a batch of one entry.
+pub fn encode_key_window(calls: u64) -> Vec<u8> {
+    let mut bytes = vec![KEY_WINDOW];
+    bytes.extend_from_slice(&calls.to_le_bytes());
     bytes
 }
 
@@ -86,6 +98,10 @@ pub fn decode(payload: &[u8]) -> Result<Entries<'_>> {
         }
         Some((&DEFINITION, text)) => {
             std::str::from_utf8(text).map(Entries::Definition).map_err(|_| malformed())
+        }
+        Some((&KEY_WINDOW, calls)) => {
+            let calls = calls.try_into().map_err(|_| malformed())?;
+            Ok(Entries::KeyWindow(u64::from_le_bytes(calls)))
         }
         _ => Err(malformed().with_hint("it may have been written by a newer version of Fabius")),
     }
@@ -123,14 +139,14 @@ pub fn take_call<'e>(bytes: &mut &'e [u8]) -> Option<Call<'e>> {
     Some(Call { procedure, arguments, key, wants_result: flags & WANTS_RESULT != 0 })
 }
 
-fn take_bytes<'e>(bytes: &mut &'e [u8]) -> Option<&'e [u8]> {
+pub(crate) fn take_bytes<'e>(bytes: &mut &'e [u8]) -> Option<&'e [u8]> {
     let len = usize::try_from(take_varint(bytes)?).ok()?;
     let (taken, rest) = bytes.split_at_checked(len)?;
     *bytes = rest;
     Some(taken)
 }
 
-fn push_varint(mut value: u64, to: &mut Vec<u8>) {
+pub(crate) fn push_varint(mut value: u64, to: &mut Vec<u8>) {
     while value >= 0x80 {
         to.push(value as u8 | 0x80);
         value >>= 7;
@@ -138,7 +154,7 @@ fn push_varint(mut value: u64, to: &mut Vec<u8>) {
     to.push(value as u8);
 }
 
-fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

@@ -1,5 +1,8 @@
 //! What every engine stands on: definitions, log, clock, snapshots, and completion of batches.
 
+use crate::checkpoint::State;
+use crate::entry::{self, Entries};
+use crate::idempotency::{KeyWindow, Keys};
 use crate::{Batch, Counters, Procedure};
 use fabius_env::Clock;
 use fabius_log::Log;
@@ -25,6 +28,10 @@ pub struct Definitions {
     pub tables: Vec<Arc<Table>>,
     /// By procedure number.
     pub procedures: Vec<Arc<Procedure>>,
+    /// How far back idempotency keys are remembered.
+    pub key_window: KeyWindow,
+    /// The log's entries that have made all of this, in order, with their seqs.
+    pub entries: Vec<(Seq, Arc<[u8]>)>,
 }
 
 impl Definitions {
@@ -44,30 +51,42 @@ impl Definitions {
         &self.tables[table.0 as usize]
     }
 
-    /// These definitions and the one that `text` gives.
+    /// These definitions and what the log's entry at `seq` adds, which is not one of calls.
     ///
     /// # Errors
-    /// What the parser and the verifier find wrong.
-    pub fn with(&self, text: &str) -> Result<Definitions> {
+    /// What the parser and the verifier find wrong; `XX001` if it is no such entry.
+    pub fn with(&self, seq: Seq, entry: &[u8]) -> Result<Definitions> {
         let mut next = self.clone();
+        match entry::decode(entry)? {
+            Entries::Definition(text) => next.define(text)?,
+            Entries::KeyWindow(calls) => next.key_window = self.key_window.changed(seq, calls),
+            Entries::Calls { .. } => {
+                return Err(Error::new(SqlState::DATA_CORRUPTED, "calls where a definition should be"));
+            }
+        }
+        next.entries.push((seq, entry.into()));
+        Ok(next)
+    }
+
+    fn define(&mut self, text: &str) -> Result<()> {
         for definition in syntax::parse(text, "definition")? {
             match definition {
                 syntax::Definition::Table(table) => {
-                    let schema = verify::table(&table, &next.catalog)?;
-                    let (catalog, id) = next.catalog.with_table(schema)?;
-                    next.tables.push(Arc::new(Table::new(id, catalog.table(id).clone())));
-                    next.catalog = Arc::new(catalog);
+                    let schema = verify::table(&table, &self.catalog)?;
+                    let (catalog, id) = self.catalog.with_table(schema)?;
+                    self.tables.push(Arc::new(Table::new(id, catalog.table(id).clone())));
+                    self.catalog = Arc::new(catalog);
                 }
                 syntax::Definition::Procedure(procedure) => {
-                    let program = verify::procedure(&procedure, &next.catalog)?;
-                    let (catalog, id) = next.catalog.with_procedure(program);
+                    let program = verify::procedure(&procedure, &self.catalog)?;
+                    let (catalog, id) = self.catalog.with_procedure(program);
                     let program = catalog.procedure(id).expect("just defined").clone();
-                    next.procedures.push(Arc::new(Procedure::new(id, program, &catalog)?));
-                    next.catalog = Arc::new(catalog);
+                    self.procedures.push(Arc::new(Procedure::new(id, program, &catalog)?));
+                    self.catalog = Arc::new(catalog);
                 }
             }
         }
-        Ok(next)
+        Ok(())
     }
 }
 
@@ -83,6 +102,8 @@ pub struct Foundation {
     pub snapshots: Snapshots,
     /// What has been done so far.
     pub counters: Counters,
+    /// First outcomes by idempotency key.
+    pub keys: Mutex<Keys>,
     definitions: RwLock<Arc<Definitions>>,
     promised: AtomicU64,
     unlogged: Mutex<VecDeque<(Seq, Arc<Batch>)>>,
@@ -97,6 +118,7 @@ impl Foundation {
             waits_for_log: false.into(),
             snapshots: Snapshots::default(),
             counters: Counters::default(),
+            keys: Mutex::default(),
             definitions: RwLock::default(),
             promised: AtomicU64::new(0),
             unlogged: Mutex::default(),
@@ -111,6 +133,13 @@ impl Foundation {
     /// Puts new definitions in force; the engine calls this at their place in the order.
     pub fn set_definitions(&self, definitions: Arc<Definitions>) {
         *self.definitions.write() = definitions;
+    }
+
+    /// Begins with the state of a checkpoint; the engine calls this before anything else.
+    pub fn restore(&self, state: State) {
+        *self.keys.lock() = state.keys;
+        self.set_definitions(Arc::new(state.definitions));
+        self.set_promised(state.seq);
     }
 
     /// Starts to log. With `waits`, batches are complete only once the log says they are durable.

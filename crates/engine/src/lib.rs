@@ -11,6 +11,8 @@
 //! | [`constraint`] | the errors of constraints that engines check |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
+//! | [`standpoint`] | rows, definitions and keys of one seq, for as long as somebody looks |
+//! | [`checkpoint`] | the state at one seq, to a file and back |
 //! | [`rig`] | an engine set up for a test |
 //! | [`oracle`] | one call after the other, to compare engines with |
 //! | [`conformance`] | what every engine must do, as tests |
@@ -20,6 +22,7 @@
 //! This crate knows nothing of any one strategy for ordering and running calls.
 
 pub mod batch;
+pub mod checkpoint;
 pub mod conformance;
 pub mod constraint;
 pub mod contract;
@@ -33,9 +36,11 @@ pub mod procedure;
 pub mod random;
 pub mod reader;
 pub mod rig;
+pub mod standpoint;
 
 pub use batch::{Batch, BatchBuilder, Ticket};
 pub use contract::Engine;
 pub use counters::{Counter, Counters};
 pub use foundation::{Definitions, Foundation};
 pub use procedure::Procedure;
+pub use standpoint::Standpoint;

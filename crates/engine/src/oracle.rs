@@ -15,6 +15,7 @@
 //! idempotency key of another and does nothing.
 
 use crate::constraint::duplicate;
+use crate::idempotency::KeyWindow;
 use crate::random::CallRandom;
 use bumpalo::Bump;
 use fabius_program::catalog::{Catalog, ProcedureId};
@@ -42,7 +43,8 @@ pub struct Outcome {
 pub struct Oracle {
     catalog: Catalog,
     tables: Vec<BTreeMap<Key, Row>>,
-    keys: HashMap<Vec<u8>, Result<Vec<Value>>>,
+    keys: HashMap<Vec<u8>, Outcome>,
+    key_window: KeyWindow,
     last: Seq,
 }
 
@@ -83,6 +85,12 @@ impl Oracle {
         Ok(())
     }
 
+    /// Changes how many calls back keys are remembered, as one entry.
+    pub fn set_key_window(&mut self, calls: u64) {
+        self.last = self.last.next();
+        self.key_window = self.key_window.changed(self.last, calls);
+    }
+
     /// Runs a call at the next place in the order.
     pub fn call(
         &mut self,
@@ -93,12 +101,14 @@ impl Oracle {
     ) -> Outcome {
         let seq = self.last.next();
         self.last = seq;
-        if let Some(first) = key.and_then(|key| self.keys.get(key)) {
-            return Outcome { seq, result: first.clone() };
+        let oldest = self.key_window.oldest(seq);
+        let first = key.and_then(|key| self.keys.get(key)).filter(|first| first.seq >= oldest);
+        if let Some(first) = first {
+            return Outcome { seq, result: first.result.clone() };
         }
         let result = self.run(procedure, arguments, seq, time_us);
         if let Some(key) = key {
-            self.keys.insert(key.into(), result.clone());
+            self.keys.insert(key.into(), Outcome { seq, result: result.clone() });
         }
         Outcome { seq, result }
     }

@@ -12,10 +12,12 @@
 //! # }
 //! ```
 
+use crate::checkpoint::{self, State, Written};
 use crate::{Batch, BatchBuilder, Engine, Foundation, Procedure};
-use fabius_env::{SimulatedClock, SimulatedDisk};
+use fabius_env::{Disk, SimulatedClock, SimulatedDisk};
 use fabius_log::{DatabaseId, Durability, Flusher, Log, LogError, LogOptions};
 use fabius_program::{arguments, syntax};
+use fabius_storage::checkpoint::Found;
 use fabius_value::{Error, Result, Seq, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -26,6 +28,9 @@ pub type Make<'m> = &'m (dyn Fn(Arc<Foundation>) -> Arc<dyn Engine> + Sync + std
 
 /// How long anything in a test may take before it counts as stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The database that rigs are.
+const DATABASE: DatabaseId = DatabaseId([1; 16]);
 
 /// A batch as it stands in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +57,7 @@ pub struct Rig {
 }
 
 fn log_options() -> LogOptions {
-    let mut options = LogOptions::new(DatabaseId([1; 16]));
+    let mut options = LogOptions::new(DATABASE);
     options.flusher = Flusher::Manual;
     options.durability = Durability::None;
     options
@@ -66,7 +71,7 @@ impl Rig {
 
     /// An engine with an empty log; with `waits`, calls are complete only when it is flushed.
     pub fn with_log(make: Make<'_>, waits: bool) -> Rig {
-        Rig::open(make, SimulatedDisk::new(1), waits)
+        Rig::open(make, SimulatedDisk::new(1), None, waits)
     }
 
     /// A second engine that has run this one's log and goes on from there, apart from this one.
@@ -74,19 +79,58 @@ impl Rig {
     /// # Panics
     /// If it refuses any of the log.
     pub fn replayed(&self, make: Make<'_>) -> Rig {
-        Rig::open(make, self.copy_of_disk(), false)
+        Rig::open(make, self.copy_of_disk(), None, false)
     }
 
-    fn open(make: Make<'_>, disk: SimulatedDisk, waits: bool) -> Rig {
+    /// Takes a checkpoint, whatever else is going on.
+    ///
+    /// # Panics
+    /// If that fails, which it has no reason to.
+    pub fn checkpoint(&self) -> Written {
+        let disk = self.checkpoints();
+        checkpoint::write(&*self.engine, self.engine.stand(), &*disk, DATABASE, &mut |_| Ok(()))
+            .unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// A second engine that has this state alone, with an empty log behind it.
+    pub fn at_checkpoint(&self, make: Make<'_>, written: &Written) -> Rig {
+        Rig::open(make, SimulatedDisk::new(2), Some(self.state(written)), false)
+    }
+
+    /// A second engine that began with this state and has run the rest of the log.
+    pub fn after_checkpoint(&self, make: Make<'_>, written: &Written) -> Rig {
+        Rig::open(make, self.copy_of_disk(), Some(self.state(written)), false)
+    }
+
+    fn checkpoints(&self) -> Arc<dyn Disk> {
+        self.disk.subdirectory("checkpoints").expect("a simulated disk makes it")
+    }
+
+    fn state(&self, written: &Written) -> State {
+        let found = Found { name: written.name.clone(), seq: written.seq };
+        let state = checkpoint::read(&*self.checkpoints(), &found, DATABASE);
+        state.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn open(make: Make<'_>, disk: SimulatedDisk, state: Option<State>, waits: bool) -> Rig {
         let clock = Arc::new(SimulatedClock::at(1_700_000_000_000_000));
         let foundation = Arc::new(Foundation::new(clock.clone()));
         let engine = make(foundation.clone());
         let disk = Arc::new(disk);
-        let opened = Log::open(disk.clone(), log_options(), |frame| {
+        let mut options = log_options();
+        if let Some(state) = state {
+            options.first_seq = state.seq.0 + 1;
+            engine.restore(state);
+        }
+        let needed = options.first_seq;
+        let opened = Log::open(disk.clone(), options, |frame| {
+            if frame.last_seq() < needed {
+                return Ok::<(), LogError>(());
+            }
             let seq = Seq(frame.first_seq);
             let done = engine.replay(seq, frame.entry_count, frame.payload);
             done.unwrap_or_else(|error| panic!("replay at {seq}: {error}"));
-            Ok::<(), LogError>(())
+            Ok(())
         });
         let log = Arc::new(opened.expect("what was written is read").0);
         foundation.attach_log(log.clone(), waits);

@@ -44,7 +44,8 @@ pub struct Log {
 
 impl Log {
     /// Opens the log in the directory `disk`, or begins one, and shows `visit` every batch in
-    /// order. A torn tail is cut off and reported. What `visit` has been shown counts for nothing
+    /// order; segments that hold only entries before the first one needed are left out. A torn tail is
+    /// cut off and reported. What `visit` has been shown counts for nothing
     /// if an error is returned.
     ///
     /// # Errors

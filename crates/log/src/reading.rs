@@ -95,6 +95,8 @@ pub(crate) struct SegmentRead {
 /// What was found, up to the end or the first bad place.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
+    /// Segments before the first one read, which hold only entries that were not needed.
+    pub(crate) skipped: Vec<SegmentHeader>,
     pub(crate) segments: Vec<SegmentRead>,
     /// The sequence number after the last good entry; nothing if there is no segment.
     pub(crate) next_seq: Option<u64>,
@@ -127,18 +129,20 @@ struct Fault {
     why: &'static str,
 }
 
-/// Reads the whole log, showing `visit` every item on the way. `reading` is filled as far as
-/// reading came, also when an error is returned.
+/// Reads the log, showing `visit` every item on the way. Segments that hold only entries before
+/// `needed` are left out, all but their headers: they have been synced, or nobody could do without
+/// them. `reading` is filled as far as reading came, also when an error is returned.
 pub(crate) fn read_log<E: From<LogError>>(
     disk: &dyn Disk,
     database_id: Option<DatabaseId>,
+    needed: u64,
     reading: &mut Reading,
     visit: &mut dyn FnMut(LogItem<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let names = disk.list().map_err(|error| LogError::io("listing the log", disk.directory(), error))?;
     let numbers = names.iter().filter_map(|name| number_of(name)).collect();
     let mut reader = Reader { disk, numbers, reading: Reading::default() };
-    let result = reader.read(database_id, visit);
+    let result = reader.read(database_id, needed, visit);
     *reading = reader.reading;
     result
 }
@@ -147,6 +151,7 @@ impl Reader<'_> {
     fn read<E: From<LogError>>(
         &mut self,
         database_id: Option<DatabaseId>,
+        needed: u64,
         visit: &mut dyn FnMut(LogItem<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.reading.closed = ClosingMark::read(self.disk)?;
@@ -155,6 +160,7 @@ impl Reader<'_> {
             check_database(&mut database_id, mark.database_id, CLOSING_MARK)?;
         }
         self.check_numbers()?;
+        self.skip_needless(database_id, needed);
         for index in 0..self.numbers.len() {
             let file = self.read_file(index)?;
             match self.read_header(index, &file, &mut database_id)? {
@@ -176,6 +182,45 @@ impl Reader<'_> {
         self.disk
             .read(&name)
             .map_err(|error| LogError::io("reading the log", self.disk.directory(), error).in_file(name))
+    }
+
+    /// Leaves out segments from the front as long as the next one begins at `needed` or before. A header
+    /// that is not as it should be ends that: the segment is read, and judged, like any other.
+    fn skip_needless(&mut self, database_id: Option<DatabaseId>, needed: u64) {
+        let mut skipped = Vec::new();
+        let mut current = self.numbers.first().and_then(|number| self.peek(*number, database_id));
+        for number in self.numbers.iter().skip(1) {
+            let next = self.peek(*number, database_id);
+            match (current, next) {
+                (Some(header), Some(next))
+                    if header.first_seq <= next.first_seq && next.first_seq <= needed =>
+                {
+                    self.reading.generation = self.reading.generation.max(header.generation);
+                    self.reading.marked_seq = self.reading.marked_seq.max(header.synced_seq);
+                    skipped.push(header);
+                    current = Some(next);
+                }
+                _ => break,
+            }
+        }
+        self.numbers.drain(..skipped.len());
+        self.reading.skipped = skipped;
+    }
+
+    /// The header of a segment, if it is sound and belongs here.
+    fn peek(&self, number: u64, database_id: Option<DatabaseId>) -> Option<SegmentHeader> {
+        let mut bytes = [0; HEADER_BYTES];
+        let file = self.disk.open_read(&file_name(number)).ok()?;
+        let mut filled = 0;
+        while filled < HEADER_BYTES {
+            match file.read_at(&mut bytes[filled..], filled as u64) {
+                Ok(count) if count > 0 => filled += count,
+                _ => return None,
+            }
+        }
+        let (header, _) = SegmentHeader::decode(&bytes).ok()?;
+        let belongs = header.number == number && database_id.is_none_or(|id| id == header.database_id);
+        belongs.then_some(header)
     }
 
     /// Names are synced before they are used, so no crash makes a gap.
@@ -358,7 +403,8 @@ impl Reader<'_> {
         let Some(mark) = &self.reading.closed else {
             return Ok(());
         };
-        let first = self.numbers.first().copied();
+        let first = self.reading.skipped.first().map(|header| header.number);
+        let first = first.or(self.numbers.first().copied());
         let last = self.numbers.last().copied();
         let fault = if first.is_none_or(|first| first > mark.first_segment) {
             Some((mark.first_segment, "a segment is missing"))

@@ -24,7 +24,7 @@ pub struct RecoveryReport {
     pub next_seq: u64,
     /// How many segments there are.
     pub segments: u64,
-    /// How many batches were read.
+    /// How many batches were read; what is not needed is not read.
     pub batches: u64,
     /// How many entries were read.
     pub entries: u64,
@@ -43,7 +43,8 @@ pub(crate) fn recover<E: From<LogError>>(
     mut visit: impl FnMut(Frame<'_>) -> Result<(), E>,
 ) -> Result<(SegmentWriter, RecoveryReport), E> {
     let mut reading = Reading::default();
-    read_log(&*disk, Some(options.database_id), &mut reading, &mut |item| match item {
+    let needed = options.first_seq;
+    read_log(&*disk, Some(options.database_id), needed, &mut reading, &mut |item| match item {
         LogItem::Frame(frame) => visit(frame),
         LogItem::Segment(_) | LogItem::Mark { .. } => Ok(()),
     })?;
@@ -54,9 +55,9 @@ pub(crate) fn recover<E: From<LogError>>(
         make_durable(&*disk, &reading)?;
     }
     let report = RecoveryReport {
-        first_seq: reading.segments.first().map_or(next_seq, |segment| segment.header.first_seq),
+        first_seq: headers(&reading).next().map_or(next_seq, |header| header.first_seq),
         next_seq,
-        segments: reading.segments.len() as u64,
+        segments: headers(&reading).count() as u64,
         batches: reading.segments.iter().map(|segment| segment.frames).sum(),
         entries: reading.segments.iter().map(|segment| segment.entries).sum(),
         bytes: reading.segments.iter().map(|segment| segment.bytes).sum(),
@@ -83,6 +84,11 @@ fn check_range(reading: &Reading, options: &LogOptions) -> Result<(), LogError> 
     Err(LogError::new(LogErrorKind::MissingEntries, fact)
         .in_file(file_name(first.header.number))
         .hint_is("restore the missing segments, or open with the checkpoint that fits the log"))
+}
+
+/// The headers of all segments, oldest first.
+fn headers(reading: &Reading) -> impl Iterator<Item = &SegmentHeader> {
+    reading.skipped.iter().chain(reading.segments.iter().map(|segment| &segment.header))
 }
 
 /// Removes a torn tail from the disk.
@@ -161,10 +167,8 @@ fn continue_writing(
     next_seq: u64,
 ) -> Result<SegmentWriter, LogError> {
     let synced_seq = next_seq - 1;
-    let mut segments: Vec<KnownSegment> = reading
-        .segments
-        .iter()
-        .map(|segment| KnownSegment { number: segment.header.number, first_seq: segment.header.first_seq })
+    let mut segments: Vec<KnownSegment> = headers(reading)
+        .map(|header| KnownSegment { number: header.number, first_seq: header.first_seq })
         .collect();
     let mut generation = reading.generation;
     let continued = reading

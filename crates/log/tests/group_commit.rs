@@ -242,6 +242,35 @@ fn discarding_old_segments() {
     assert_eq!(open(&disk, later(10)).expect("enough").next_seq(), 10);
 }
 
+/// Goal: segments that hold nothing needed are not read, whatever is in them, and can be discarded.
+#[test]
+fn needless_segments_are_left_out() {
+    let disk = SimulatedDisk::new(0);
+    let options = LogOptions { segment_bytes: 64 + 2 * (32 + 10), ..options(Flusher::Manual) };
+    let log = open(&disk, options.clone()).expect("new log");
+    for seq in 1..=9 {
+        log.append(seq, 1, &[0; 10]).expect("room");
+    }
+    log.close().expect("a good disk");
+    drop(log);
+    disk.damage("000000000002.log", |bytes| bytes[100] ^= 1).expect("it is there");
+    assert_eq!(open(&disk, options.clone()).expect_err("damage").kind(), LogErrorKind::Damaged);
+
+    let mut seen = Vec::new();
+    let needed = LogOptions { first_seq: 6, ..options };
+    let (log, report) = Log::open(Arc::new(disk.clone()), needed, |batch| {
+        seen.push(batch.first_seq);
+        Ok::<(), LogError>(())
+    })
+    .expect("the damage is where nothing is needed");
+    assert_eq!(seen, [5, 6, 7, 8, 9]);
+    assert_eq!((report.first_seq, report.segments, report.batches), (1, 5, 5));
+    assert_eq!(log.discard_before(6).expect("a good disk"), 2);
+    log.append(10, 1, &[0; 10]).expect("room");
+    log.close().expect("a good disk");
+    assert!(verify(&disk).expect("readable").is_sound());
+}
+
 /// Goal: a visitor's error ends opening, and leaves the directory free.
 #[test]
 fn a_visitors_error_is_returned() {

@@ -29,7 +29,7 @@ mod reader;
 mod tests;
 mod writer;
 
-pub(crate) use reader::ArgumentReader;
+pub use reader::ArgumentReader;
 pub use writer::ArgumentWriter;
 
 use crate::ir::{Field, Program, ScalarType, Type};

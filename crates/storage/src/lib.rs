@@ -19,6 +19,7 @@
 //! | [`purge`] | taking keys out of indexes once no reader can need them |
 //! | [`block`] | blocks of memory, recycled while they are warm |
 //! | [`memory`] | the memory account |
+//! | [`checkpoint`] | the file that holds the state at one seq; rows on their way there and back |
 //!
 //! This crate knows nothing of programs or of the order of calls: engines say which seq a version
 //! has, and what a sticky stands for is an address that only they understand.
@@ -34,6 +35,7 @@
 
 pub mod block;
 pub mod chain;
+pub mod checkpoint;
 pub mod fold;
 pub mod index;
 pub mod memory;

@@ -308,10 +308,10 @@ impl Table {
     ///
     /// # Errors
     /// `54000` if it is too long.
-    pub fn encode_entry(
+    pub fn encode_entry<'v>(
         &self,
         index: IndexId,
-        mut value: impl FnMut(ColumnId) -> Datum<'static>,
+        mut value: impl FnMut(ColumnId) -> Datum<'v>,
         primary: &[u8],
         key: &mut Key,
     ) -> Result<()> {

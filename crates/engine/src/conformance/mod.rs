@@ -4,6 +4,7 @@
 //! use threads say what must hold in every interleaving, and leave the interleaving to chance;
 //! [`crate::differential`] compares whole histories with the oracle.
 
+mod checkpoints;
 mod order;
 mod programs;
 mod rows;
@@ -46,6 +47,11 @@ const CASES: &[Case] = &[
     ("snapshots_stand_still", threads::snapshots_stand_still),
     ("one_key_from_many_threads", threads::one_key_from_many_threads),
     ("replay_gives_the_same", threads::replay_gives_the_same),
+    ("keys_are_forgotten_by_seq", order::keys_are_forgotten_by_seq),
+    ("a_checkpoint_is_the_state_at_its_seq", checkpoints::a_checkpoint_is_the_state_at_its_seq),
+    ("a_checkpoint_keeps_keys_and_results", checkpoints::a_checkpoint_keeps_keys_and_results),
+    ("every_type_comes_back_from_a_checkpoint", checkpoints::every_type_comes_back),
+    ("constraints_hold_after_a_checkpoint", checkpoints::constraints_hold_after_a_checkpoint),
 ];
 
 /// Runs every case.

@@ -26,6 +26,32 @@ pub(super) fn a_key_is_used_once(make: Make<'_>) {
     assert_eq!(again.query("see", &[int(0)]), Ok(vec![big(4090), big(100)]));
 }
 
+pub(super) fn keys_are_forgotten_by_seq(make: Make<'_>) {
+    let rig = bank(make, 2, 100);
+    rig.engine.amend(&crate::entry::encode_key_window(10)).unwrap();
+    let balance = |rig: &Rig| rig.query("see", &[int(0)]).unwrap()[0].clone();
+    rig.call_with("add", &[int(0), big(1)], Some(b"key")).unwrap();
+    for _ in 0..9 {
+        rig.call("add", &[int(1), big(1)]).unwrap();
+    }
+    // The tenth call behind the first one still gets its outcome, the eleventh is a call of its own.
+    rig.call_with("add", &[int(0), big(1)], Some(b"key")).unwrap();
+    assert_eq!(balance(&rig), big(101));
+    rig.call("add", &[int(1), big(1)]).unwrap();
+    let written = rig.checkpoint();
+    rig.call_with("add", &[int(0), big(1)], Some(b"key")).unwrap();
+    assert_eq!(balance(&rig), big(102));
+    rig.call_with("add", &[int(0), big(1)], Some(b"key")).unwrap();
+    assert_eq!(balance(&rig), big(102));
+    // Also when the log is read again, and whatever is wanted from then on.
+    for again in [rig.replayed(make), rig.after_checkpoint(make, &written)] {
+        assert_eq!(balance(&again), big(102));
+        again.engine.amend(&crate::entry::encode_key_window(1000)).unwrap();
+        again.call_with("add", &[int(0), big(1)], Some(b"key")).unwrap();
+        assert_eq!(balance(&again), big(102));
+    }
+}
+
 pub(super) fn now_is_the_logged_time(make: Make<'_>) {
     let rig = bank(make, 2, 10);
     for id in [0, 1, 0] {

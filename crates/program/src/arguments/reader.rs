@@ -6,19 +6,23 @@ use crate::operation::arithmetic::Digits;
 use fabius_value::value::{check_blob, fit_text};
 use fabius_value::{DataType, Datum, Error, Result};
 
-/// Reads encoded arguments one parameter at a time.
-pub(crate) struct ArgumentReader<'a> {
+/// Reads encoded arguments one parameter at a time; also rows, whose columns are written the same way.
+pub struct ArgumentReader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> ArgumentReader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> ArgumentReader<'a> {
+    /// Reads from the beginning of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> ArgumentReader<'a> {
         ArgumentReader { rest: bytes }
     }
 
     /// One scalar argument or field.
+    ///
+    /// # Errors
+    /// [`INVALID_ENCODING`] if the bytes that follow are not a value of the type.
     #[inline]
-    pub(crate) fn scalar(&mut self, scalar: ScalarType) -> Result<Datum<'a>> {
+    pub fn scalar(&mut self, scalar: ScalarType) -> Result<Datum<'a>> {
         if scalar.nullable && !self.boolean()? {
             return Ok(Datum::Null);
         }
@@ -80,7 +84,10 @@ impl<'a> ArgumentReader<'a> {
     }
 
     /// Checks that nothing is left.
-    pub(crate) fn finish(self) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`INVALID_ENCODING`] if there is.
+    pub fn finish(self) -> Result<()> {
         if self.rest.is_empty() {
             Ok(())
         } else {

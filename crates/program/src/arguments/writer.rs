@@ -1,5 +1,6 @@
 //! Writing encoded arguments.
 
+use crate::ir::ScalarType;
 use fabius_value::Datum;
 
 /// Writes arguments whose types the caller knows, without going through [`Value`](fabius_value::Value)s.
@@ -89,6 +90,15 @@ impl<'b> ArgumentWriter<'b> {
     /// Starts a list of this many rows; their values follow, row by row.
     pub fn list(&mut self, rows: usize) -> &mut Self {
         self.varint(rows as u64)
+    }
+
+    /// A value of a type, null if that is allowed.
+    pub fn scalar(&mut self, scalar: ScalarType, datum: Datum<'_>) -> &mut Self {
+        match (scalar.nullable, datum.is_null()) {
+            (true, true) => self.null(),
+            (true, false) => self.present().datum(datum),
+            (false, _) => self.datum(datum),
+        }
     }
 
     /// A value that is not null, in its representation.

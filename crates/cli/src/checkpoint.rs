@@ -1,0 +1,150 @@
+//! `fabius checkpoint DIR`: takes a checkpoint; and what `fabius log` tells of those that are there.
+
+use crate::message::{out, print};
+use crate::progress::Line;
+use clap::Args;
+use fabius::{Database, EngineKind, Error, Options, Result, Seq, SqlState};
+use fabius_bench::interrupt::Interrupt;
+use fabius_bench::table::{Table, bytes, grouped};
+use fabius_env::RealDisk;
+use fabius_storage::checkpoint::{self, Found};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// `fabius checkpoint ...`
+#[derive(Args)]
+#[command(
+    after_help = "Opens the database, as a program that embeds it does, so nobody else may have it open; a program that
+has it open takes checkpoints by itself as the log grows, or when it calls Database::checkpoint. The two
+newest checkpoints are kept, and the log from the older one on; what is before that is deleted.
+
+Examples:
+  fabius checkpoint bank
+  fabius log verify bank        are log and checkpoints sound?
+"
+)]
+pub struct Checkpoint {
+    /// The database's directory
+    dir: PathBuf,
+    /// The engine that replays the log behind the newest checkpoint: lazy, 2pl
+    #[arg(long, default_value = "lazy")]
+    engine: String,
+}
+
+/// Takes a checkpoint.
+///
+/// # Errors
+/// A directory that is no database, is in use or is damaged; or as the disk fails.
+pub fn run(arguments: &Checkpoint, interrupt: &Interrupt) -> Result<ExitCode> {
+    let engine: EngineKind = arguments.engine.parse()?;
+    if !arguments.dir.join("log").is_dir() {
+        return Err(Error::new(SqlState::IO_ERROR, "there is no database here")
+            .with_detail(arguments.dir.display().to_string())
+            .with_hint("name the directory of a database"));
+    }
+    let line = Line::new();
+    line.say("opening");
+    let began = Instant::now();
+    let options = Options { engine, checkpoint_log_bytes: None, ..Options::default() };
+    let database = Database::open(&arguments.dir, options)?;
+    let opened = began.elapsed();
+    line.clear();
+    database.checkpoint_status().passed_over.iter().for_each(|error| {
+        eprintln!("warning: a checkpoint was passed over for an older one and the log: {error}");
+    });
+    let line = Line::new();
+    let began = Instant::now();
+    let taken = database.checkpoint_watched(&mut |progress| {
+        line.say(format!(
+            "{}: {}, {} written",
+            progress.part,
+            grouped(progress.items as f64),
+            bytes(progress.bytes)
+        ));
+        if interrupt.is_raised() {
+            return Err(Error::new(SqlState::CANCELED, "given up; the database is as it was"));
+        }
+        Ok(())
+    });
+    line.clear();
+    let taken = taken?;
+    let name = &taken.name;
+    out(&if taken.is_new {
+        format!(
+            "checkpoint at {} in {:.1} s (opened in {:.1} s): {} rows, {} keys, {} in checkpoints/{name}; \
+             {} segments of the log deleted\n",
+            taken.seq,
+            began.elapsed().as_secs_f64(),
+            opened.as_secs_f64(),
+            grouped(taken.counts.rows as f64),
+            grouped(taken.counts.keys as f64),
+            bytes(taken.bytes),
+            taken.segments_deleted
+        )
+    } else {
+        format!("nothing has happened since the checkpoint at {}: checkpoints/{name}\n", taken.seq)
+    });
+    database.close()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Reads all checkpoints of a database, and reports what they hold and what is damaged.
+///
+/// # Errors
+/// If they cannot be listed.
+pub fn verify(dir: &Path) -> Result<ExitCode> {
+    let Some((disk, found)) = list(dir)? else { return Ok(ExitCode::SUCCESS) };
+    let mut table = Table::new(["checkpoint", "seq", "rows", "keys", "size", ""]);
+    let mut faults = Vec::new();
+    for found in &found {
+        let seq = found.seq.to_string();
+        match checkpoint::inspect(&disk, found) {
+            Ok(inspection) => table.row([
+                found.name.clone(),
+                seq,
+                grouped(inspection.counts.rows as f64),
+                grouped(inspection.counts.keys as f64),
+                bytes(inspection.bytes),
+                "whole".to_string(),
+            ]),
+            Err(error) => {
+                let is_damage = error.state() == SqlState::DATA_CORRUPTED;
+                let what = if is_damage { "damaged" } else { "not readable" };
+                table.row([&found.name, &seq, "", "", "", what]);
+                faults.push(error);
+            }
+        }
+    }
+    if !found.is_empty() {
+        out(&format!("\n{table}"));
+    }
+    faults.iter().for_each(print);
+    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The entries behind the definitions of the oldest checkpoint that can be read: the log begins there, or
+/// before.
+///
+/// # Errors
+/// If checkpoints cannot be listed.
+pub fn definitions(dir: &Path) -> Result<Vec<(Seq, Arc<[u8]>)>> {
+    let Some((disk, found)) = list(dir)? else { return Ok(Vec::new()) };
+    let read = |found: &Found| fabius_engine::checkpoint::read_definitions(&disk, found).ok();
+    Ok(found.iter().rev().find_map(read).map_or_else(Vec::new, |definitions| definitions.entries))
+}
+
+/// The checkpoints of a database, newest first; `None` if it has no place for them.
+fn list(dir: &Path) -> Result<Option<(RealDisk, Vec<Found>)>> {
+    let path = dir.join("checkpoints");
+    if !path.is_dir() {
+        return Ok(None);
+    }
+    let disk = RealDisk::open(&path).map_err(|error| {
+        Error::new(SqlState::IO_ERROR, "the checkpoints cannot be read")
+            .with_detail(format!("{}: {error}", path.display()))
+    })?;
+    let found = checkpoint::list(&disk)?;
+    Ok(Some((disk, found)))
+}

@@ -1,0 +1,39 @@
+//! The state at one seq, to a file and back.
+//!
+//! What a checkpoint has to hold is everything that replaying the log up to its seq would give:
+//!
+//! | block | item |
+//! |---|---|
+//! | definitions | seq: varint, length: varint, the log's entry ([`crate::entry`]) |
+//! | keys | seq: varint, length: varint, key, outcome (`outcome.rs`) |
+//! | rows of a table | one value per column, as arguments are encoded ([`fabius_program::arguments`]) |
+//!
+//! What is *not* kept: results of calls without a key, and what engines know beyond rows. Intervals that
+//! proofs rest upon (`interval.rs` of the lazy engine) are found again from the rows, as [`State::ranges`]:
+//! they have to contain every value that a call can meet, and those are the rows' and what calls write
+//! from then on.
+//!
+//! File, blocks and checksums: [`fabius_storage::checkpoint`].
+
+mod outcome;
+mod read;
+mod write;
+
+pub use read::{read, read_definitions};
+pub use write::{Progress, Written, write};
+
+use crate::Definitions;
+use crate::idempotency::Keys;
+use fabius_value::Seq;
+
+/// What an engine begins with instead of nothing.
+pub struct State {
+    /// The entries up to here have been run.
+    pub seq: Seq,
+    /// Definitions, with all rows in their tables.
+    pub definitions: Definitions,
+    /// First outcomes by idempotency key.
+    pub keys: Keys,
+    /// By table, then column: the least and the greatest value, if it is an exact number.
+    pub ranges: Vec<Vec<Option<(i128, i128)>>>,
+}

@@ -1,0 +1,178 @@
+//! Taking a checkpoint while calls go on.
+
+use super::outcome;
+use crate::entry::push_varint;
+use crate::foundation::log_error;
+use crate::idempotency::Remembered;
+use crate::{Engine, Standpoint};
+use fabius_env::Disk;
+use fabius_log::DatabaseId;
+use fabius_program::arguments::ArgumentWriter;
+use fabius_program::ir::ScalarType;
+use fabius_storage::checkpoint::{BlockKind, CheckpointWriter, Counts, Header, file_name};
+use fabius_value::{DataType, Result, Seq, TableId, TableSchema, Value};
+
+/// Keys copied at a time, while calls with keys wait: some microseconds.
+const KEYS_AT_A_TIME: usize = 512;
+
+/// Rows between two reports of progress.
+const ROWS_PER_REPORT: u64 = 1024;
+
+/// How far a checkpoint has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being written: a table's name, `keys` or `definitions`.
+    pub part: String,
+    /// Items of that part so far.
+    pub items: u64,
+    /// Bytes written so far.
+    pub bytes: u64,
+}
+
+/// A checkpoint that is whole and durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The state is that after the entry with this seq.
+    pub seq: Seq,
+    /// The name of the file.
+    pub name: String,
+    /// What it holds.
+    pub counts: Counts,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// Writes what `engine` says from the standpoint `at` into a checkpoint in `disk`; `watch` is told how far
+/// it is, and ends it with an error.
+///
+/// Definitions and keys come first: keys cannot be forgotten before they are written.
+///
+/// # Errors
+/// As the disk fails, what ended the log, or the error of `watch`; then there is no checkpoint.
+pub fn write(
+    engine: &dyn Engine,
+    mut at: Standpoint<'_>,
+    disk: &dyn Disk,
+    database: DatabaseId,
+    watch: &mut dyn FnMut(&Progress) -> Result<()>,
+) -> Result<Written> {
+    let foundation = engine.foundation();
+    let seq = at.seq();
+    let header = Header { database_id: database.0, seq, begun_us: foundation.clock.now_us() };
+    let mut writer = CheckpointWriter::create(disk, header)?;
+    write_definitions(&at, &mut writer, watch)?;
+    write_keys(engine, &mut at, &mut writer, watch)?;
+    for (table, schema) in at.definitions().catalog.tables() {
+        write_rows(engine, &at, table, schema, &mut writer, watch)?;
+    }
+    // What the state rests upon has to be as durable as the state.
+    let sync_log = || match foundation.log() {
+        Some(log) => log.sync().map_err(|error| log_error(&error)),
+        None => Ok(()),
+    };
+    let (counts, bytes) = writer.finish(sync_log)?;
+    Ok(Written { seq, name: file_name(seq), counts, bytes })
+}
+
+fn write_definitions(
+    at: &Standpoint<'_>,
+    writer: &mut CheckpointWriter<'_>,
+    watch: &mut dyn FnMut(&Progress) -> Result<()>,
+) -> Result<()> {
+    let entries = &at.definitions().entries;
+    watch(&progress("definitions", entries.len() as u64, writer))?;
+    for (seq, entry) in entries {
+        writer.add(BlockKind::Definitions, |to| {
+            push_varint(seq.0, to);
+            push_varint(entry.len() as u64, to);
+            to.extend_from_slice(entry);
+        })?;
+    }
+    Ok(())
+}
+
+fn write_keys(
+    engine: &dyn Engine,
+    at: &mut Standpoint<'_>,
+    writer: &mut CheckpointWriter<'_>,
+    watch: &mut dyn FnMut(&Progress) -> Result<()>,
+) -> Result<()> {
+    let Some(mut walk) = at.take_keys() else { return Ok(()) };
+    let last = at.seq();
+    let oldest = at.definitions().key_window.oldest(last.next());
+    let mut written = 0;
+    loop {
+        let part = walk.part(KEYS_AT_A_TIME);
+        if part.is_empty() {
+            return Ok(());
+        }
+        watch(&progress("keys", written, writer))?;
+        for remembered in part.iter().filter(|(_, first)| (oldest..=last).contains(&first.seq)) {
+            write_key(engine, remembered, writer)?;
+            written += 1;
+        }
+    }
+}
+
+/// Writes a key with its outcome; a result that nobody has computed yet is computed.
+fn write_key(
+    engine: &dyn Engine,
+    (key, first): &Remembered,
+    writer: &mut CheckpointWriter<'_>,
+) -> Result<()> {
+    let results: Option<Vec<Value>> = match &first.ticket {
+        None => None,
+        Some(ticket) => loop {
+            match ticket.values() {
+                Some(values) => break Some(values.clone()?),
+                None => engine.resolve(ticket),
+            }
+        },
+    };
+    writer.add(BlockKind::Keys, |to| {
+        push_varint(first.seq.0, to);
+        push_varint(key.len() as u64, to);
+        to.extend_from_slice(key);
+        outcome::encode(first, results.as_deref(), to);
+    })
+}
+
+fn write_rows(
+    engine: &dyn Engine,
+    at: &Standpoint<'_>,
+    table: TableId,
+    schema: &TableSchema,
+    writer: &mut CheckpointWriter<'_>,
+    watch: &mut dyn FnMut(&Progress) -> Result<()>,
+) -> Result<()> {
+    let columns = scalars(schema);
+    let mut written = 0u64;
+    engine.rows_at(at, table, &mut |row| {
+        if written.is_multiple_of(ROWS_PER_REPORT) {
+            watch(&progress(&schema.name, written, writer))?;
+        }
+        written += 1;
+        writer.add(BlockKind::Rows(table), |to| {
+            let mut values = ArgumentWriter::new(to);
+            columns.iter().zip(row).for_each(|(column, value)| _ = values.scalar(*column, *value));
+        })
+    })
+}
+
+/// The types of a table's columns, as rows are encoded with them. Arguments are held to more than values
+/// that were computed: a date may lie outside the calendar, having been a timestamp.
+pub(super) fn scalars(schema: &TableSchema) -> Vec<ScalarType> {
+    let stored = |data_type| match data_type {
+        DataType::Date => DataType::Int,
+        DataType::Text { .. } | DataType::Char { .. } => DataType::Text { limit: None },
+        other => other,
+    };
+    let columns = schema.columns.iter();
+    columns
+        .map(|column| ScalarType { data_type: stored(column.data_type), nullable: column.nullable })
+        .collect()
+}
+
+fn progress(part: &str, items: u64, writer: &CheckpointWriter<'_>) -> Progress {
+    Progress { part: part.to_string(), items, bytes: writer.bytes() }
+}

@@ -1,0 +1,150 @@
+//! Writing a checkpoint.
+
+use super::block::{BLOCK_HEADER_BYTES, BlockKind, Counts, Header, seal};
+use super::directory::{file_name, unfinished_name};
+use super::fault::io_error;
+use fabius_env::{Disk, DiskFile};
+use fabius_value::{Error, Result};
+use std::io;
+
+/// A block with this much in it is written.
+const BLOCK_BYTES: usize = 256 << 10;
+
+/// So much is synced at a time: one sync of everything at the end would hold up those of the log.
+const SYNCED_BYTES: u64 = 32 << 20;
+
+/// A checkpoint in the making. Dropped before it is finished, it leaves nothing.
+pub struct CheckpointWriter<'d> {
+    disk: &'d dyn Disk,
+    file: Box<dyn DiskFile>,
+    header: Header,
+    seed: u32,
+    /// The block that is being filled, behind room for its header.
+    block: Vec<u8>,
+    kind: BlockKind,
+    items: u32,
+    counts: Counts,
+    bytes: u64,
+    synced: u64,
+    finished: bool,
+}
+
+impl<'d> CheckpointWriter<'d> {
+    /// Begins a checkpoint.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn create(disk: &'d dyn Disk, header: Header) -> Result<CheckpointWriter<'d>> {
+        let name = unfinished_name(header.seq);
+        let (bytes, seed) = header.encode();
+        let created = (|| {
+            match disk.delete(&name) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            disk.create(&name)
+        })();
+        let file = created.map_err(|error| io_error("beginning a checkpoint", disk, &name, &error))?;
+        let mut writer = CheckpointWriter {
+            disk,
+            file,
+            header,
+            seed,
+            block: vec![0; BLOCK_HEADER_BYTES],
+            kind: BlockKind::Definitions,
+            items: 0,
+            counts: Counts::default(),
+            bytes: 0,
+            synced: 0,
+            finished: false,
+        };
+        writer.write(&bytes)?;
+        Ok(writer)
+    }
+
+    /// Adds an item, which `encode` appends to the bytes it is given.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn add(&mut self, kind: BlockKind, encode: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        if kind != self.kind || self.block.len() >= BLOCK_BYTES {
+            self.end_block()?;
+            self.kind = kind;
+        }
+        encode(&mut self.block);
+        self.items += 1;
+        Ok(())
+    }
+
+    /// How much has been added; the block that is being filled is not counted.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// How many bytes have been written.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Writes the end, syncs, and gives the file its name if `may_count` agrees: from then on the database
+    /// relies on it. Gives its size.
+    ///
+    /// # Errors
+    /// As the disk fails, or why `may_count` refuses.
+    pub fn finish(mut self, may_count: impl FnOnce() -> Result<()>) -> Result<(Counts, u64)> {
+        self.end_block()?;
+        let counts = self.counts;
+        self.block.extend_from_slice(&counts.encode());
+        self.kind = BlockKind::End;
+        self.items = 1;
+        self.end_block()?;
+        self.sync()?;
+        may_count()?;
+        let (from, to) = (unfinished_name(self.header.seq), file_name(self.header.seq));
+        let named = self.disk.rename(&from, &to).and_then(|()| {
+            self.finished = true;
+            self.disk.sync()
+        });
+        named.map_err(|error| io_error("naming a checkpoint", self.disk, &to, &error))?;
+        Ok((counts, self.bytes))
+    }
+
+    fn end_block(&mut self) -> Result<()> {
+        if self.items == 0 {
+            return Ok(());
+        }
+        let mut block = std::mem::take(&mut self.block);
+        seal(&mut block, self.kind, self.items, self.seed, self.bytes);
+        self.counts.add(self.kind, self.items);
+        self.items = 0;
+        self.write(&block)?;
+        block.truncate(BLOCK_HEADER_BYTES);
+        self.block = block;
+        if self.bytes - self.synced >= SYNCED_BYTES { self.sync() } else { Ok(()) }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.append_all(bytes).map_err(|error| self.failed("writing a checkpoint", &error))?;
+        self.bytes += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        self.file.sync().map_err(|error| self.failed("syncing a checkpoint", &error))?;
+        self.synced = self.bytes;
+        Ok(())
+    }
+
+    fn failed(&self, doing: &str, error: &io::Error) -> Error {
+        io_error(doing, self.disk, &unfinished_name(self.header.seq), error)
+    }
+}
+
+impl Drop for CheckpointWriter<'_> {
+    fn drop(&mut self) {
+        if !self.finished {
+            // What cannot be deleted now is deleted when the database is opened next.
+            let _ = self.disk.delete(&unfinished_name(self.header.seq));
+        }
+    }
+}
