@@ -22,6 +22,7 @@ use fabius_engine::entry::{self, Call};
 use fabius_engine::idempotency::First;
 use fabius_engine::random::CallRandom;
 use fabius_engine::{Procedure, Ticket};
+use fabius_env::schedule;
 use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
@@ -201,6 +202,7 @@ impl<'a> Turn<'a> {
             (true, Order::Logged) => shared.sequencer.take(),
             (false, _) => shared.sequencer.issued(),
         };
+        schedule::point("logged");
         let workspace = &self.transaction.workspace;
         let outcome = match result {
             Ok(ticket) => {
@@ -218,6 +220,7 @@ impl<'a> Turn<'a> {
             let first = First { seq, abort: outcome.abort.clone(), ticket: outcome.ticket.clone() };
             shared.keys.lock().remember(key, first);
         }
+        schedule::point("release");
         self.transaction.release();
         if has_place {
             shared.sequencer.installed(seq, &shared.foundation);

@@ -11,11 +11,13 @@ use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Ticket};
+use fabius_env::schedule;
+use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_storage::{Cell, chain};
 use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -102,6 +104,7 @@ impl LazyEngine {
             return None;
         }
         let mut lane = self.lane.try_lock()?;
+        schedule::point("lane");
         let mut batches = Vec::new();
         let mut count = 0;
         while count < TURN_CALLS {
@@ -209,6 +212,7 @@ impl Engine for LazyEngine {
             batch.complete(self.foundation.clock.monotonic_ns());
             return;
         }
+        schedule::point("submit");
         self.queue.push(batch);
     }
 
@@ -244,8 +248,8 @@ impl Engine for LazyEngine {
 
     fn define(&self, text: &str) -> Result<()> {
         while !self.queue.is_empty() && !self.closed.load(Acquire) {
-            if !self.take_turn() {
-                self.help();
+            if !self.take_turn() && !self.help() {
+                schedule::give_way("definition");
             }
         }
         let mut lane = self.lane.lock();
@@ -261,7 +265,7 @@ impl Engine for LazyEngine {
     }
 
     fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
-        let snapshot = self.foundation.snapshots.begin(|| self.foundation.promised());
+        let snapshot = self.foundation.begin_snapshot();
         let definitions = self.foundation.definitions();
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
@@ -298,7 +302,7 @@ impl Engine for LazyEngine {
     }
 
     fn rows(&self, table: TableId, visit: &mut dyn FnMut(Vec<Value>) -> Result<()>) -> Result<Seq> {
-        let snapshot = self.foundation.snapshots.begin(|| self.foundation.promised());
+        let snapshot = self.foundation.begin_snapshot();
         let definitions = self.foundation.definitions();
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
@@ -335,8 +339,8 @@ impl Engine for LazyEngine {
 
     fn settle(&self) {
         while !self.queue.is_empty() {
-            if !self.take_turn() {
-                self.help();
+            if !self.take_turn() && !self.help() {
+                schedule::give_way("settle");
             }
         }
         drop(self.lane.lock());
@@ -344,7 +348,7 @@ impl Engine for LazyEngine {
         while let Some(chunk) = self.backlog.oldest_open(limit) {
             // SAFETY: the chunk is alive.
             self.work(|tools| unsafe { tools.substantiate_all(chunk.calls()) });
-            std::hint::spin_loop();
+            schedule::point("settle");
         }
         self.lane.lock().tidy(&self.surroundings());
     }

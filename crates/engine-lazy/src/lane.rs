@@ -24,6 +24,7 @@ use bumpalo::Bump;
 use fabius_engine::entry::{self, Call};
 use fabius_engine::idempotency::{First, Keys};
 use fabius_engine::{Batch, Definitions, Foundation, Ticket};
+use fabius_env::schedule;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_storage::fold::Retired;
@@ -165,6 +166,7 @@ impl Lane {
         let definitions = foundation.definitions();
         let guard = crossbeam_epoch::pin();
         let collected = self.collect(around);
+        schedule::point("collected");
         self.purge.run(collected, PURGES_MAX, &mut self.retired, &guard);
         let mut arena = std::mem::take(&mut self.arena);
         arena.reset();
@@ -207,6 +209,7 @@ impl Lane {
                     unreachable!("batches are encoded by their builder, and replayed ones are checked before")
                 };
                 let seq = turn.left.seq;
+                schedule::point("now-phase");
                 let outcome = turn.run(&call);
                 sink(place, seq, outcome);
                 place += 1;
@@ -226,7 +229,9 @@ impl Lane {
             around.backlog.push(chunk.clone(), &left.urgent);
             chunk
         });
+        schedule::point("promise");
         foundation.set_promised(left.seq.before());
+        schedule::point("promised");
         self.retired.hand_over(&guard);
         self.arena = arena;
         chunk
@@ -240,6 +245,7 @@ impl Lane {
         let readers = foundation.snapshots.collect(promised);
         let mut skipped = 0;
         while let Some(doomed) = self.doomed.pop_front_if(|doomed| doomed.overwritten_at <= readers) {
+            schedule::point("doomed");
             for (call, _chunk) in &doomed.calls {
                 // SAFETY: the chunk is kept alive beside the address.
                 if !unsafe { call.as_ref() }.drop_unrun() {

@@ -1,11 +1,11 @@
 //! What every engine stands on: definitions, log, clock, snapshots, and completion of batches.
 
 use crate::{Batch, Counters, Procedure};
-use fabius_env::Clock;
+use fabius_env::{Clock, schedule};
 use fabius_log::Log;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::{syntax, verify};
-use fabius_storage::{Table, snapshot::Snapshots};
+use fabius_storage::{Table, snapshot::Snapshot, snapshot::Snapshots};
 use fabius_value::{Error, Result, Seq, SqlState, TableId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::VecDeque;
@@ -152,6 +152,15 @@ impl Foundation {
         Seq(self.promised.load(Acquire))
     }
 
+    /// Begins to read at the newest promised seq.
+    pub fn begin_snapshot(&self) -> Snapshot<'_> {
+        self.snapshots.begin(|| {
+            let promised = self.promised();
+            schedule::point("snapshot");
+            promised
+        })
+    }
+
     /// Moves `promised` up.
     pub fn set_promised(&self, seq: Seq) {
         self.promised.store(seq.0, Release);
@@ -168,6 +177,7 @@ impl Foundation {
             batch.complete(self.clock.monotonic_ns());
             return;
         }
+        schedule::point("decided");
         self.unlogged.lock().push_back((last, batch));
         // The log may have become durable before the batch was in the queue, or failed.
         if let Some(log) = self.log() {

@@ -13,7 +13,7 @@
 //! ```
 
 use crate::{Batch, BatchBuilder, Engine, Foundation, Procedure};
-use fabius_env::{SimulatedClock, SimulatedDisk};
+use fabius_env::{SimulatedClock, SimulatedDisk, schedule};
 use fabius_log::{DatabaseId, Durability, Flusher, Log, LogError, LogOptions};
 use fabius_program::{arguments, syntax};
 use fabius_value::{Error, Result, Seq, Value};
@@ -46,17 +46,21 @@ pub struct Rig {
     pub foundation: Arc<Foundation>,
     /// The time, which stands still unless a test moves it.
     pub clock: Arc<SimulatedClock>,
-    /// Its log, flushed by hand.
+    /// Its log, flushed by hand, or by a thread if it is durable.
     pub log: Arc<Log>,
     disk: Arc<SimulatedDisk>,
 }
 
 fn log_options() -> LogOptions {
-    let mut options = LogOptions::new(DatabaseId([1; 16]));
-    options.flusher = Flusher::Manual;
-    options.durability = Durability::None;
-    options
+    LogOptions {
+        flusher: Flusher::Manual,
+        durability: Durability::None,
+        ..LogOptions::new(DatabaseId([1; 16]))
+    }
 }
+
+/// Segments of a simulated log: so small that calls come to their ends.
+const SEGMENT_BYTES: u64 = 16 << 10;
 
 impl Rig {
     /// An engine with an empty log, for which nobody waits.
@@ -66,7 +70,17 @@ impl Rig {
 
     /// An engine with an empty log; with `waits`, calls are complete only when it is flushed.
     pub fn with_log(make: Make<'_>, waits: bool) -> Rig {
-        Rig::open(make, SimulatedDisk::new(1), waits)
+        Rig::open(make, SimulatedDisk::new(1), log_options(), waits)
+    }
+
+    /// An engine that has run the log on `disk`, with a thread that flushes and syncs; calls are complete
+    /// when they are durable.
+    ///
+    /// # Panics
+    /// If it refuses any of the log.
+    pub fn durable(make: Make<'_>, disk: SimulatedDisk) -> Rig {
+        let options = LogOptions { segment_bytes: SEGMENT_BYTES, ..LogOptions::new(DatabaseId([1; 16])) };
+        Rig::open(make, disk, options, true)
     }
 
     /// A second engine that has run this one's log and goes on from there, apart from this one.
@@ -74,15 +88,15 @@ impl Rig {
     /// # Panics
     /// If it refuses any of the log.
     pub fn replayed(&self, make: Make<'_>) -> Rig {
-        Rig::open(make, self.copy_of_disk(), false)
+        Rig::open(make, self.copy_of_disk(), log_options(), false)
     }
 
-    fn open(make: Make<'_>, disk: SimulatedDisk, waits: bool) -> Rig {
+    fn open(make: Make<'_>, disk: SimulatedDisk, options: LogOptions, waits: bool) -> Rig {
         let clock = Arc::new(SimulatedClock::at(1_700_000_000_000_000));
         let foundation = Arc::new(Foundation::new(clock.clone()));
         let engine = make(foundation.clone());
         let disk = Arc::new(disk);
-        let opened = Log::open(disk.clone(), log_options(), |frame| {
+        let opened = Log::open(disk.clone(), options, |frame| {
             let seq = Seq(frame.first_seq);
             let done = engine.replay(seq, frame.entry_count, frame.payload);
             done.unwrap_or_else(|error| panic!("replay at {seq}: {error}"));
@@ -133,9 +147,8 @@ impl Rig {
         let begun = Instant::now();
         while !batch.is_complete() {
             assert!(begun.elapsed() < PATIENCE, "a batch of {} does not end", batch.count());
-            if !self.engine.admit() {
-                self.engine.help();
-                std::thread::yield_now();
+            if !self.engine.admit() && !self.engine.help() {
+                schedule::give_way("batch");
             }
         }
     }
@@ -238,7 +251,7 @@ impl Rig {
                 scope.spawn(|| {
                     while !stop.0.load(Relaxed) {
                         if !self.engine.help() {
-                            std::thread::yield_now();
+                            schedule::give_way("help");
                         }
                     }
                 });
