@@ -48,8 +48,8 @@ impl History {
         for batch in log {
             assert_eq!(batch.first_seq, self.oracle.last().next(), "the log has a gap");
             self.log.push(batch.clone());
-            run(&mut self.oracle, batch, &mut |oracle, call, outcome| {
-                if let Some((call, Outcome { seq, result })) = call.zip(outcome) {
+            run(&mut self.oracle, batch, &mut |oracle, called| {
+                if let Some((call, Outcome { seq, result })) = called {
                     if let Some(key) = call.key {
                         self.by_key.entry(key.to_vec()).or_insert_with(|| result.clone());
                     }
@@ -122,8 +122,8 @@ impl History {
         let mut tale = String::new();
         let mut oracle = Oracle::new();
         for batch in &self.log {
-            run(&mut oracle, batch, &mut |oracle, call, outcome| {
-                let Some((call, outcome)) = call.zip(outcome) else { return };
+            run(&mut oracle, batch, &mut |oracle, called| {
+                let Some((call, outcome)) = called else { return };
                 let (seq, result) = (outcome.seq, outcome.result);
                 writeln!(tale, "{seq}: {} -> {result:?}", shown(oracle, &call)).expect("writing to a string");
             });
@@ -132,22 +132,21 @@ impl History {
     }
 }
 
+/// Follows each entry of a log, and what became of it if it was a call.
+type Then<'t> = dyn FnMut(&Oracle, Option<(Call<'_>, Outcome)>) + 't;
+
 /// Runs a batch of the log; `then` follows each entry.
-fn run(
-    oracle: &mut Oracle,
-    batch: &Logged,
-    then: &mut dyn FnMut(&Oracle, Option<Call<'_>>, Option<Outcome>),
-) {
+fn run(oracle: &mut Oracle, batch: &Logged, then: &mut Then<'_>) {
     match entry::decode(&batch.payload).expect("the engine's own entries") {
         Entries::Definition(text) => {
             oracle.define(text).expect("the engine took it");
-            then(oracle, None, None);
+            then(oracle, None);
         }
         Entries::Calls { time_us, bytes } => {
             for call in entry::calls(bytes) {
                 let call = call.expect("the engine's own entries");
                 let outcome = oracle.call(call.procedure, call.arguments, call.key, time_us);
-                then(oracle, Some(call), Some(outcome));
+                then(oracle, Some((call, outcome)));
             }
         }
     }

@@ -123,7 +123,7 @@ fn submit(rig: &Rig, work: &Work, mut random: Random, size: Size) -> Vec<Submitt
                     for number in 0..size.batches {
                         rig.clock.advance(Duration::from_millis(1));
                         let id = format!("{thread} {number}");
-                        let submitted = work.batch(rig, &mut random, size.calls, &id);
+                        let submitted = work.batch(rig, &mut random, size.calls, &id, None);
                         rig.engine.submit(submitted.batch.clone());
                         if random.chance(1, 2) {
                             rig.wait(&submitted.batch);

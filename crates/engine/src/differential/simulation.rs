@@ -29,7 +29,7 @@
 use crate::differential::history::{History, Seen, texts};
 use crate::differential::work::{Submitted, Work};
 use crate::differential::{Size, Tally};
-use crate::rig::Rig;
+use crate::rig::{Logged, Rig};
 use crate::{Engine, Foundation};
 use fabius_env::schedule::{self, Trace};
 use fabius_env::{Random, SimulatedDisk};
@@ -41,8 +41,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Crashes of one run, at most.
+/// Crashes of one run that are recovered from, at most.
 const CRASHES_MAX: usize = 2;
+/// At about one point in so many the power goes.
+const POINTS_PER_CRASH: u64 = 300;
 
 /// An engine to simulate, and how it is set.
 #[derive(Clone)]
@@ -204,15 +206,21 @@ impl Simulation {
         let crashes = Arc::new(Mutex::new(Vec::new()));
         let (disk, done, list) = (disk.clone(), done.clone(), crashes.clone());
         let mut random = self.random.split();
-        // Some crashes come early, some late.
-        let one_in = [100, 1000, 5000][random.index(3)];
-        schedule::interrupt(one_in, move || {
+        let mut count = 0;
+        schedule::interrupt(POINTS_PER_CRASH, move || {
+            // Every crash of the run is as likely as any other to be one that stays.
+            count += 1;
             let mut list = list.lock();
-            if list.len() < CRASHES_MAX {
-                let submitted = done.submitted.lock().clone();
-                let (answered, open) =
-                    submitted.into_iter().partition(|submitted| submitted.batch.is_complete());
-                list.push(Crash { disk: disk.crash(random.next_u64()), answered, open });
+            let place = if list.len() < CRASHES_MAX { list.len() } else { random.index(count) };
+            if place >= CRASHES_MAX {
+                return;
+            }
+            let submitted = done.submitted.lock().clone();
+            let (answered, open) = submitted.into_iter().partition(|submitted| submitted.batch.is_complete());
+            let crash = Crash { disk: disk.crash(random.next_u64()), answered, open };
+            match list.get_mut(place) {
+                Some(earlier) => *earlier = crash,
+                None => list.push(crash),
             }
         });
         crashes
@@ -233,6 +241,8 @@ impl Simulation {
                 done: done.clone(),
                 random: self.random.split(),
                 id: format!("{id} {number}"),
+                number,
+                spare: None,
             };
             schedule::spawn(&format!("client {number}"), move || client.run(size))
         };
@@ -265,7 +275,7 @@ impl Simulation {
     }
 
     /// Opens what a crash has left, compares it, and goes on with it.
-    fn recover(&mut self, crash: Crash, log_of_all: &[crate::rig::Logged], id: &str) {
+    fn recover(&mut self, crash: Crash, log_of_all: &[Logged], id: &str) {
         let rig = Arc::new(Rig::durable(&*self.subject.make, crash.disk));
         let left = rig.logged();
         assert!(
@@ -279,11 +289,9 @@ impl Simulation {
         }
         history.compare_rows(&rig, "the reopened engine's");
         self.report.crashes += 1;
-        let is_defined = self.work.is_defined(&rig);
-        if is_defined {
+        if self.work.is_defined(&rig) {
             let done = Arc::new(Done::default());
-            for open in crash.open.into_iter().filter(|open| open.calls.iter().all(|call| call.key.is_some()))
-            {
+            for open in crash.open.into_iter().filter(|open| open.can_be_repeated(&rig)) {
                 let again = Submitted::of(&rig, open.calls);
                 done.submitted.lock().push(again.clone());
                 rig.engine.submit(again.batch);
@@ -303,6 +311,9 @@ struct Client {
     done: Arc<Done>,
     random: Random,
     id: String,
+    number: usize,
+    /// A program that it has defined.
+    spare: Option<String>,
 }
 
 impl Client {
@@ -311,12 +322,14 @@ impl Client {
         for number in 0..size.batches {
             self.rig.clock.advance(Duration::from_millis(1));
             let id = format!("{} {number}", self.id);
-            let submitted = self.work.batch(&self.rig, &mut self.random, size.calls, &id);
+            let Client { rig, work, random, spare, .. } = self;
+            let submitted = work.batch(rig, random, size.calls, &id, spare.as_deref());
             self.done.submitted.lock().push(submitted.clone());
             self.rig.engine.submit(submitted.batch.clone());
-            match self.random.below(8) {
-                0..3 => self.rig.wait(&submitted.batch),
-                3 => self.look(),
+            match self.random.below(32) {
+                0..12 => self.rig.wait(&submitted.batch),
+                12..16 => self.look(),
+                16 => self.spare = Some(self.work.define_spare(&self.rig, self.number)),
                 _ => {}
             }
             mine.push(submitted);

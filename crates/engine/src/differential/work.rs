@@ -9,11 +9,15 @@ use fabius_value::{TableId, TableSchema, Value};
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
+/// Programs that come in later, between calls.
+const SPARE: usize = 3;
+
 /// The definitions and rows of one seed.
 pub struct Work {
     catalog: Catalog,
     tables: Vec<String>,
     programs: Vec<String>,
+    spare: Vec<String>,
     rows: Vec<(TableId, Vec<Value>)>,
 }
 
@@ -45,14 +49,15 @@ impl Work {
     pub fn generate(random: &mut Random, programs: usize) -> Work {
         let catalog = generate::schema(random.next_u64());
         let tables = catalog.tables().map(|(_, schema)| table_text(schema)).collect();
-        let program = |number| {
+        let mut program = |name: String| {
             let program = generate::program(random.next_u64(), &catalog);
             // Every program has the same name, and a name of its own here.
-            program.text.replacen(&format!("procedure {}", program.name), &format!("procedure p{number}"), 1)
+            program.text.replacen(&format!("procedure {}", program.name), &format!("procedure {name}"), 1)
         };
-        let programs = (0..programs).map(program).collect();
+        let programs = (0..programs).map(|number| program(format!("p{number}"))).collect();
+        let spare = (0..SPARE).map(|number| program(format!("spare{number}"))).collect();
         let rows = generate::rows(random.next_u64(), &catalog);
-        Work { catalog, tables, programs, rows }
+        Work { catalog, tables, programs, spare, rows }
     }
 
     /// Defines everything, and loads the rows.
@@ -68,7 +73,13 @@ impl Work {
         rig.run(&batch.build());
     }
 
-    /// Whether all of it is defined, after a crash.
+    /// Defines one program more, between calls; gives its name.
+    pub fn define_spare(&self, rig: &Rig, number: usize) -> String {
+        rig.define(&self.spare[number % SPARE]);
+        format!("spare{}", number % SPARE)
+    }
+
+    /// Whether all of it, but for spare programs, is defined, after a crash.
     pub fn is_defined(&self, rig: &Rig) -> bool {
         let catalog = rig.foundation.definitions().catalog.clone();
         self.tables().all(|name| catalog.find_table(name).is_some())
@@ -80,12 +91,23 @@ impl Work {
         self.catalog.tables().map(|(_, schema)| schema.name.as_str())
     }
 
-    /// A batch of up to so many random calls, not yet handed in; `id` makes its keys unique.
-    pub fn batch(&self, rig: &Rig, random: &mut Random, calls: usize, id: &str) -> Submitted {
+    /// A batch of up to so many random calls, not yet handed in, of the programs and perhaps a spare one;
+    /// `id` makes its keys unique.
+    pub fn batch(
+        &self,
+        rig: &Rig,
+        random: &mut Random,
+        calls: usize,
+        id: &str,
+        spare: Option<&str>,
+    ) -> Submitted {
         let is_alone = random.chance(1, 3);
         let count = if is_alone { 1 } else { 1 + random.index(calls) };
         let call = |place| {
-            let name = format!("p{}", random.index(self.programs.len()));
+            let name = match spare {
+                Some(spare) if random.chance(1, 4) => spare.to_string(),
+                _ => format!("p{}", random.index(self.programs.len())),
+            };
             let procedure = rig.procedure(&name);
             let arguments = generate::arguments(random.next_u64(), &procedure.program);
             let has_key = !is_alone || procedure.is_read_only;
@@ -96,6 +118,12 @@ impl Work {
 }
 
 impl Submitted {
+    /// Whether another engine, which may lack the newest definitions, can take its calls again.
+    pub fn can_be_repeated(&self, rig: &Rig) -> bool {
+        let catalog = rig.foundation.definitions().catalog.clone();
+        self.calls.iter().all(|call| call.key.is_some() && catalog.find_procedure(&call.name).is_some())
+    }
+
     /// A batch of these calls, not yet handed in.
     pub fn of(rig: &Rig, calls: Vec<Planned>) -> Submitted {
         let mut builder = BatchBuilder::new();
@@ -108,7 +136,11 @@ impl Submitted {
 
 impl Display for Work {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.tables.iter().chain(&self.programs).try_for_each(|text| writeln!(formatter, "{text}"))
+        self.tables
+            .iter()
+            .chain(&self.programs)
+            .chain(&self.spare)
+            .try_for_each(|text| writeln!(formatter, "{text}"))
     }
 }
 
