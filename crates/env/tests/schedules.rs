@@ -164,6 +164,26 @@ fn panics_come_through() {
     assert_eq!(message(ended), "this one");
 }
 
+/// Goal: a panic ends the simulation also if what is dropped on the way out waits for another thread.
+#[test]
+fn unwinding_threads_wait_for_nobody() {
+    struct Joins(Option<schedule::JoinHandle>);
+    impl Drop for Joins {
+        fn drop(&mut self) {
+            let _ = self.0.take().expect("dropped once").join();
+        }
+    }
+    let ended = catch_unwind(|| {
+        schedule::simulate(1, || {
+            let other = schedule::spawn("other", || schedule::wait_until("never", || false));
+            let _joins = Joins(other.ok());
+            schedule::point("started");
+            panic!("with something to drop");
+        })
+    });
+    assert_eq!(message(ended.map(|((), _)| ())), "a thread of the simulation panicked");
+}
+
 /// Goal: an interruption sees threads between two points, and is no part of the schedule.
 #[test]
 fn interruptions_change_nothing() {

@@ -333,7 +333,7 @@ fn mix(hash: u64, value: u64) -> u64 {
 }
 
 /// For a thread of a simulation that is over.
-fn stand_still() -> ! {
+pub(super) fn stand_still() -> ! {
     loop {
         std::thread::park();
     }

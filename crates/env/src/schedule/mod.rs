@@ -53,11 +53,16 @@ struct Role {
 }
 
 fn role() -> Option<Role> {
-    // A thread that unwinds has left the simulation: it must not wait for the baton on its way out.
-    if SIMULATIONS.load(Relaxed) == 0 || std::thread::panicking() {
+    if SIMULATIONS.load(Relaxed) == 0 {
         return None;
     }
-    ROLE.try_with(|role| role.borrow().clone()).ok().flatten()
+    let role = ROLE.try_with(|role| role.borrow().clone()).ok().flatten()?;
+    if std::thread::panicking() {
+        // What it drops on its way out may wait for threads that will not run any more.
+        role.baton.fail(Box::new("a thread of the simulation panicked"));
+        baton::stand_still();
+    }
+    Some(role)
 }
 
 /// Whether the calling thread is part of a simulation.
