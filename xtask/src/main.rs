@@ -5,6 +5,7 @@
 
 mod cargo;
 mod measure;
+mod sim;
 mod test;
 mod tidy;
 
@@ -33,12 +34,8 @@ enum Command {
         #[arg(long)]
         long: bool,
     },
-    /// Run one seed of the differential simulation: random programs on every engine and on the oracle
-    Sim {
-        /// The seed that a failure has named
-        #[arg(long, value_name = "N")]
-        seed: u64,
-    },
+    /// Simulate: random programs, calls, schedules of threads and crashes, on every engine and on the oracle
+    Sim(sim::Options),
     /// Run `fabius bench` from a release build
     Bench {
         /// Passed on; `list` shows what there is
@@ -66,7 +63,7 @@ fn main() -> ExitCode {
             tidy::run(extent, Missing::Fails)
         }
         Command::Test { long } => test::run(long),
-        Command::Sim { seed } => test::simulate(seed),
+        Command::Sim(options) => sim::run(&options),
         Command::Bench { arguments } => measure::bench(&arguments),
         Command::Figures { ids, quick, out } => measure::figures(&ids, quick, &out),
     };

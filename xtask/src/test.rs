@@ -25,15 +25,3 @@ pub fn run(long: bool) -> bool {
     }
     passed && is_tidy
 }
-
-/// Engines with a differential test.
-const SIMULATED: &[&str] = &["fabius-engine-lazy", "fabius-engine-2pl"];
-
-/// Runs one seed of `crates/engine/src/differential.rs` on every engine; whether all agreed with the
-/// oracle.
-pub fn simulate(seed: u64) -> bool {
-    let mut arguments = vec!["test", "--release", "--no-fail-fast", "--test", "differential"];
-    arguments.extend(SIMULATED.iter().flat_map(|package| ["--package", package]));
-    arguments.extend(["--", "--nocapture"]);
-    cargo::run(&arguments, &[("FABIUS_SEED", &seed.to_string())])
-}

@@ -18,12 +18,14 @@ use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
+use fabius_env::schedule;
+use fabius_env::sync::RwLock;
 use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
 use fabius_storage::purge::Purge;
 use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU64,
@@ -115,6 +117,7 @@ impl LockingEngine {
         let gate = self.gate.read();
         // Only now, so that whoever holds the gate exclusively knows that what was taken has ended.
         let Some(chunk) = self.intake.take() else { return false };
+        schedule::point("turn");
         let foundation = &self.shared.foundation;
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
@@ -123,6 +126,7 @@ impl LockingEngine {
         turn.run(chunk.calls(), chunk.first);
         let ended = chunk.end(turn.end());
         drop(gate);
+        schedule::point("turn ended");
         if let Some(last) = ended {
             let batch = &chunk.work.batch;
             let failure = batch.outcomes().failure.clone();
@@ -142,7 +146,7 @@ impl LockingEngine {
         let count = self.intake.count();
         while !self.intake.has_begun(count) {
             if !self.take_turn() {
-                std::thread::yield_now();
+                schedule::give_way("definition");
             }
         }
         drop(self.gate.write());
@@ -216,7 +220,7 @@ impl Engine for LockingEngine {
 
     fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
         let foundation = &self.shared.foundation;
-        let snapshot = foundation.snapshots.begin(|| foundation.promised());
+        let snapshot = foundation.begin_snapshot();
         let definitions = foundation.definitions();
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();

@@ -13,10 +13,11 @@
 //! far as there is no gap: [`Sequencer::installed`] marks a place in a ring and whoever closes the gap moves
 //! it on. Both write before they read, in one sequentially consistent order, so the last to mark sees all.
 
-use crossbeam_utils::{Backoff, CachePadded};
+use crossbeam_utils::CachePadded;
 use fabius_engine::Foundation;
+use fabius_env::schedule;
+use fabius_env::sync::Mutex;
 use fabius_value::{Result, Seq};
-use parking_lot::Mutex;
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Release, SeqCst},
@@ -85,12 +86,13 @@ impl Sequencer {
 
     /// Says that everything the entry at `seq` wrote is in its place.
     pub fn installed(&self, seq: Seq, foundation: &Foundation) {
-        let backoff = Backoff::new();
-        while seq.0 - foundation.promised().0 >= RING {
+        let has_room = || seq.0 - foundation.promised().0 < RING;
+        if !has_room() {
             // A thread between its seq and here has been held up for thousands of calls.
-            backoff.snooze();
+            schedule::wait_until("ring", has_room);
         }
         self.place(seq.0).store(seq.0, SeqCst);
+        schedule::point("installed");
         let mut next = foundation.promised().0 + 1;
         while self.place(next).load(SeqCst) == next {
             foundation.raise_promised(Seq(next));
@@ -105,9 +107,8 @@ impl Sequencer {
     /// Waits until readers can see everything up to `seq`: whoever is told of a call's outcome must then
     /// find what the call wrote.
     pub fn wait_promised(&self, seq: Seq, foundation: &Foundation) {
-        let backoff = Backoff::new();
-        while foundation.promised() < seq {
-            backoff.snooze();
+        if foundation.promised() < seq {
+            schedule::wait_until("promised", || foundation.promised() >= seq);
         }
     }
 }

@@ -22,6 +22,7 @@ use fabius_engine::entry::{self, Call};
 use fabius_engine::idempotency::First;
 use fabius_engine::random::CallRandom;
 use fabius_engine::{Procedure, Ticket};
+use fabius_env::schedule;
 use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
@@ -203,6 +204,7 @@ impl<'a> Turn<'a> {
             (true, Order::Logged) => shared.sequencer.take(),
             (false, _) => shared.sequencer.issued(),
         };
+        schedule::point("logged");
         let workspace = &self.transaction.workspace;
         let outcome = match result {
             Ok(ticket) => {
@@ -221,6 +223,7 @@ impl<'a> Turn<'a> {
             let oldest = self.schema.definitions.key_window.oldest(seq);
             shared.foundation.keys.lock().remember(key, first, oldest);
         }
+        schedule::point("release");
         self.transaction.release();
         if has_place {
             shared.sequencer.installed(seq, &shared.foundation);

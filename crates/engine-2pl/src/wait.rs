@@ -24,7 +24,8 @@
 
 use crate::lock::{self, Attempt, Mode, SLOTS};
 use crossbeam_utils::CachePadded;
-use parking_lot::{Condvar, Mutex};
+use fabius_env::schedule;
+use fabius_env::sync::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
@@ -154,6 +155,7 @@ impl Locks {
         mode: Mode,
         held: &mut Vec<&'w AtomicU64>,
     ) -> Result<(), Wounded> {
+        schedule::point("lock");
         match lock::attempt(word, slot, mode) {
             Attempt::Held | Attempt::Raised => Ok(()),
             Attempt::Taken => {
@@ -211,7 +213,8 @@ impl Locks {
                 lock::others(seen, slot).slots().for_each(|holder| self.wound(holder, timestamp));
             }
         }
-        let mut looks = 0;
+        // In a simulation nobody comes while this thread looks.
+        let mut looks = if schedule::is_simulated() { SPINS + YIELDS } else { 0 };
         loop {
             if me.granted.load(Acquire) {
                 return Ok(());

@@ -6,5 +6,5 @@ use std::sync::Arc;
 
 #[test]
 fn the_locking_engine_agrees_with_the_oracle() {
-    differential::run(&|foundation| Arc::new(LockingEngine::new(foundation)), 0..200, Size::default());
+    differential::run(&|foundation| Arc::new(LockingEngine::new(foundation)), 0..60, Size::default());
 }

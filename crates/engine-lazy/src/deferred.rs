@@ -18,6 +18,7 @@ use crate::variant::Variant;
 use bumpalo::Bump;
 use crossbeam_utils::CachePadded;
 use fabius_engine::Ticket;
+use fabius_env::schedule;
 use fabius_storage::{Version, memory};
 use fabius_value::{ColumnMask, Datum, Seq, TableId};
 use parking_lot::Mutex;
@@ -97,6 +98,12 @@ impl Deferred {
         self.state.compare_exchange(State::Pending as u8, State::Running as u8, AcqRel, Acquire).is_ok()
     }
 
+    /// Waits until whoever has claimed it is done.
+    pub fn wait(&self) {
+        let state = &self.state;
+        schedule::wait_until("deferred call", || state.load(Acquire) != State::Running as u8);
+    }
+
     /// Drops it unless someone has claimed it; whether it was dropped.
     pub fn drop_unrun(&self) -> bool {
         let dropped =
@@ -113,6 +120,7 @@ impl Deferred {
         // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
         // the call is done.
         unsafe { self.versions.as_ref() }.iter().for_each(|version| unsafe { version.as_ref() }.settle());
+        schedule::point("settled");
         self.state.store(State::Done as u8, Release);
         self.leave_chunk();
     }

@@ -12,10 +12,12 @@ use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
+use fabius_env::schedule;
+use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
@@ -102,6 +104,7 @@ impl LazyEngine {
             return None;
         }
         let mut lane = self.lane.try_lock()?;
+        schedule::point("lane");
         let mut batches = Vec::new();
         let mut count = 0;
         while count < TURN_CALLS {
@@ -209,6 +212,7 @@ impl Engine for LazyEngine {
             batch.complete(self.foundation.clock.monotonic_ns());
             return;
         }
+        schedule::point("submit");
         self.queue.push(batch);
     }
 
@@ -244,8 +248,8 @@ impl Engine for LazyEngine {
 
     fn amend(&self, entry: &[u8]) -> Result<()> {
         while !self.queue.is_empty() && !self.closed.load(Acquire) {
-            if !self.take_turn() {
-                self.help();
+            if !self.take_turn() && !self.help() {
+                schedule::give_way("definition");
             }
         }
         let mut lane = self.lane.lock();
@@ -261,7 +265,7 @@ impl Engine for LazyEngine {
     }
 
     fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
-        let snapshot = self.foundation.snapshots.begin(|| self.foundation.promised());
+        let snapshot = self.foundation.begin_snapshot();
         let definitions = self.foundation.definitions();
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
@@ -315,8 +319,8 @@ impl Engine for LazyEngine {
 
     fn settle(&self) {
         while !self.queue.is_empty() {
-            if !self.take_turn() {
-                self.help();
+            if !self.take_turn() && !self.help() {
+                schedule::give_way("settle");
             }
         }
         drop(self.lane.lock());
@@ -324,7 +328,7 @@ impl Engine for LazyEngine {
         while let Some(chunk) = self.backlog.oldest_open(limit) {
             // SAFETY: the chunk is alive.
             self.work(|tools| unsafe { tools.substantiate_all(chunk.calls()) });
-            std::hint::spin_loop();
+            schedule::point("settle");
         }
         self.lane.lock().tidy(&self.surroundings());
     }

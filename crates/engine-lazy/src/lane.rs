@@ -26,6 +26,7 @@ use fabius_engine::checkpoint;
 use fabius_engine::entry::{self, Call};
 use fabius_engine::idempotency::{First, KeyWindow, Keys};
 use fabius_engine::{Batch, Definitions, Foundation, Ticket};
+use fabius_env::schedule;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_program::slice::Interval;
@@ -224,6 +225,7 @@ impl Lane {
                     unreachable!("batches are encoded by their builder, and replayed ones are checked before")
                 };
                 let seq = turn.left.seq;
+                schedule::point("now-phase");
                 let outcome = turn.run(&call);
                 sink(place, seq, outcome);
                 place += 1;
@@ -244,7 +246,9 @@ impl Lane {
             around.backlog.push(chunk.clone(), &left.urgent);
             chunk
         });
+        schedule::point("promise");
         foundation.set_promised(left.seq.before());
+        schedule::point("promised");
         self.retired.hand_over(&guard);
         self.arena = arena;
         chunk
@@ -258,6 +262,7 @@ impl Lane {
         let readers = foundation.snapshots.collect(promised);
         let mut skipped = 0;
         while let Some(doomed) = self.doomed.pop_front_if(|doomed| doomed.overwritten_at <= readers) {
+            schedule::point("doomed");
             for (call, _chunk) in &doomed.calls {
                 // SAFETY: the chunk is kept alive beside the address.
                 if !unsafe { call.as_ref() }.drop_unrun() {

@@ -22,8 +22,8 @@ use crate::later::{LaterContext, broken_promise};
 use crate::now::deferred_at;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
-use crossbeam_utils::Backoff;
 use fabius_engine::Definitions;
+use fabius_env::schedule;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_storage::{Version, chain, index::prefetch};
@@ -151,7 +151,7 @@ impl<'a> Substantiation<'a> {
                 }
                 State::Running => {
                     self.stack.pop();
-                    wait_for(deferred);
+                    deferred.wait();
                     return;
                 }
                 State::Pending => {}
@@ -171,6 +171,7 @@ impl<'a> Substantiation<'a> {
                     None => *next_row += 1,
                 }
             }
+            schedule::point("claim");
             if !deferred.claim() {
                 return;
             }
@@ -197,6 +198,7 @@ impl<'a> Substantiation<'a> {
         let code = unsafe { code_of(deferred) };
         match run(&mut frame, code, &mut *context, self.arena) {
             Ok(()) => {
+                schedule::point("fulfil");
                 if let Some(ticket) = &deferred.ticket {
                     ticket.fulfil(Ok(frame.results(code).unwrap_or_default()));
                 }
@@ -228,12 +230,4 @@ unsafe fn code_of<'a>(deferred: &Deferred) -> &'a fabius_program::compile::Code 
     // SAFETY: the caller's promise.
     let variant = unsafe { &*deferred.variant.as_ptr() };
     if deferred.ticket.is_some() { &variant.later_with_results } else { &variant.later }
-}
-
-/// Waits until a call that another worker runs is done.
-fn wait_for(deferred: &Deferred) {
-    let backoff = Backoff::new();
-    while deferred.state() == State::Running {
-        backoff.snooze();
-    }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 fn run(policy: Policy) {
     differential::run(
         &move |foundation| Arc::new(LazyEngine::new(foundation, policy)),
-        0..200,
+        0..60,
         Size::default(),
     );
 }

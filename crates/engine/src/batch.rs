@@ -8,10 +8,10 @@
 //! have been computed; asking for them makes the engine compute them.
 
 use crate::entry::{self, Call};
+use fabius_env::sync::{Condvar, Mutex};
 use fabius_program::catalog::ProcedureId;
 use fabius_storage::memory;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
-use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -175,7 +175,7 @@ impl Batch {
             return true;
         }
         let mut outcomes = self.outcomes.lock();
-        self.completion.wait_while_for(&mut outcomes, |_| !self.is_complete(), timeout);
+        while !self.is_complete() && !self.completion.wait_for(&mut outcomes, timeout) {}
         self.is_complete()
     }
 }

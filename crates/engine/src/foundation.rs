@@ -4,13 +4,14 @@ use crate::checkpoint::State;
 use crate::entry::{self, Entries};
 use crate::idempotency::{KeyWindow, Keys};
 use crate::{Batch, Counters, Procedure};
-use fabius_env::Clock;
+use fabius_env::sync::Mutex;
+use fabius_env::{Clock, schedule};
 use fabius_log::Log;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::{syntax, verify};
-use fabius_storage::{Table, snapshot::Snapshots};
+use fabius_storage::{Table, snapshot::Snapshot, snapshot::Snapshots};
 use fabius_value::{Error, Result, Seq, SqlState, TableId};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -106,7 +107,7 @@ pub struct Foundation {
     pub keys: Mutex<Keys>,
     definitions: RwLock<Arc<Definitions>>,
     promised: AtomicU64,
-    unlogged: Mutex<VecDeque<(Seq, Arc<Batch>)>>,
+    unlogged: parking_lot::Mutex<VecDeque<(Seq, Arc<Batch>)>>,
 }
 
 impl Foundation {
@@ -121,7 +122,7 @@ impl Foundation {
             keys: Mutex::default(),
             definitions: RwLock::default(),
             promised: AtomicU64::new(0),
-            unlogged: Mutex::default(),
+            unlogged: parking_lot::Mutex::default(),
         }
     }
 
@@ -181,6 +182,15 @@ impl Foundation {
         Seq(self.promised.load(Acquire))
     }
 
+    /// Begins to read at the newest promised seq.
+    pub fn begin_snapshot(&self) -> Snapshot<'_> {
+        self.snapshots.begin(|| {
+            let promised = self.promised();
+            schedule::point("snapshot");
+            promised
+        })
+    }
+
     /// Moves `promised` up.
     pub fn set_promised(&self, seq: Seq) {
         self.promised.store(seq.0, Release);
@@ -197,6 +207,7 @@ impl Foundation {
             batch.complete(self.clock.monotonic_ns());
             return;
         }
+        schedule::point("decided");
         self.unlogged.lock().push_back((last, batch));
         // The log may have become durable before the batch was in the queue, or failed.
         if let Some(log) = self.log() {

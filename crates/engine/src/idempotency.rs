@@ -16,9 +16,9 @@
 //! can be forgotten, and a checkpoint can walk over them, without looking at the others.
 
 use crate::Ticket;
+use fabius_env::sync::Mutex;
 use fabius_storage::memory;
 use fabius_value::{Error, Seq};
-use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 

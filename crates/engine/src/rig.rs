@@ -14,7 +14,7 @@
 
 use crate::checkpoint::{self, State, Written};
 use crate::{Batch, BatchBuilder, Engine, Foundation, Procedure};
-use fabius_env::{Disk, SimulatedClock, SimulatedDisk};
+use fabius_env::{Disk, SimulatedClock, SimulatedDisk, schedule};
 use fabius_log::{DatabaseId, Durability, Flusher, Log, LogError, LogOptions};
 use fabius_program::{arguments, syntax};
 use fabius_storage::checkpoint::Found;
@@ -51,17 +51,17 @@ pub struct Rig {
     pub foundation: Arc<Foundation>,
     /// The time, which stands still unless a test moves it.
     pub clock: Arc<SimulatedClock>,
-    /// Its log, flushed by hand.
+    /// Its log, flushed by hand, or by a thread if it is durable.
     pub log: Arc<Log>,
     disk: Arc<SimulatedDisk>,
 }
 
 fn log_options() -> LogOptions {
-    let mut options = LogOptions::new(DATABASE);
-    options.flusher = Flusher::Manual;
-    options.durability = Durability::None;
-    options
+    LogOptions { flusher: Flusher::Manual, durability: Durability::None, ..LogOptions::new(DATABASE) }
 }
+
+/// Segments of a simulated log: so small that calls come to their ends.
+const SEGMENT_BYTES: u64 = 16 << 10;
 
 impl Rig {
     /// An engine with an empty log, for which nobody waits.
@@ -71,7 +71,17 @@ impl Rig {
 
     /// An engine with an empty log; with `waits`, calls are complete only when it is flushed.
     pub fn with_log(make: Make<'_>, waits: bool) -> Rig {
-        Rig::open(make, SimulatedDisk::new(1), None, waits)
+        Rig::open(make, SimulatedDisk::new(1), log_options(), None, waits)
+    }
+
+    /// An engine that has run the log on `disk`, with a thread that flushes and syncs; calls are complete
+    /// when they are durable.
+    ///
+    /// # Panics
+    /// If it refuses any of the log.
+    pub fn durable(make: Make<'_>, disk: SimulatedDisk) -> Rig {
+        let options = LogOptions { segment_bytes: SEGMENT_BYTES, ..LogOptions::new(DATABASE) };
+        Rig::open(make, disk, options, None, true)
     }
 
     /// A second engine that has run this one's log and goes on from there, apart from this one.
@@ -79,7 +89,7 @@ impl Rig {
     /// # Panics
     /// If it refuses any of the log.
     pub fn replayed(&self, make: Make<'_>) -> Rig {
-        Rig::open(make, self.copy_of_disk(), None, false)
+        Rig::open(make, self.copy_of_disk(), log_options(), None, false)
     }
 
     /// Takes a checkpoint, whatever else is going on.
@@ -94,12 +104,12 @@ impl Rig {
 
     /// A second engine that has this state alone, with an empty log behind it.
     pub fn at_checkpoint(&self, make: Make<'_>, written: &Written) -> Rig {
-        Rig::open(make, SimulatedDisk::new(2), Some(self.state(written)), false)
+        Rig::open(make, SimulatedDisk::new(2), log_options(), Some(self.state(written)), false)
     }
 
     /// A second engine that began with this state and has run the rest of the log.
     pub fn after_checkpoint(&self, make: Make<'_>, written: &Written) -> Rig {
-        Rig::open(make, self.copy_of_disk(), Some(self.state(written)), false)
+        Rig::open(make, self.copy_of_disk(), log_options(), Some(self.state(written)), false)
     }
 
     fn checkpoints(&self) -> Arc<dyn Disk> {
@@ -112,12 +122,17 @@ impl Rig {
         state.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn open(make: Make<'_>, disk: SimulatedDisk, state: Option<State>, waits: bool) -> Rig {
+    fn open(
+        make: Make<'_>,
+        disk: SimulatedDisk,
+        mut options: LogOptions,
+        state: Option<State>,
+        waits: bool,
+    ) -> Rig {
         let clock = Arc::new(SimulatedClock::at(1_700_000_000_000_000));
         let foundation = Arc::new(Foundation::new(clock.clone()));
         let engine = make(foundation.clone());
         let disk = Arc::new(disk);
-        let mut options = log_options();
         if let Some(state) = state {
             options.first_seq = state.seq.0 + 1;
             engine.restore(state);
@@ -177,9 +192,8 @@ impl Rig {
         let begun = Instant::now();
         while !batch.is_complete() {
             assert!(begun.elapsed() < PATIENCE, "a batch of {} does not end", batch.count());
-            if !self.engine.admit() {
-                self.engine.help();
-                std::thread::yield_now();
+            if !self.engine.admit() && !self.engine.help() {
+                schedule::give_way("batch");
             }
         }
     }
@@ -282,7 +296,7 @@ impl Rig {
                 scope.spawn(|| {
                     while !stop.0.load(Relaxed) {
                         if !self.engine.help() {
-                            std::thread::yield_now();
+                            schedule::give_way("help");
                         }
                     }
                 });

@@ -23,7 +23,7 @@ pub struct Standpoint<'f> {
 impl<'f> Standpoint<'f> {
     /// The newest promised seq. There may be newer definitions than those of that seq.
     pub fn newest(foundation: &'f Foundation) -> Standpoint<'f> {
-        let snapshot = foundation.snapshots.begin(|| foundation.promised());
+        let snapshot = foundation.begin_snapshot();
         Standpoint { snapshot, definitions: foundation.definitions(), keys: None }
     }
 

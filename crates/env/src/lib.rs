@@ -1,4 +1,4 @@
-//! Clock, random, disk: the real ones and their seeded simulated twins.
+//! Clock, random, disk, threads: the real ones and their seeded simulated twins.
 //!
 //! Everything nondeterministic that Fabius depends upon is passed in as one of these, so that a
 //! simulation can replay any schedule, crash or failing disk from a seed.
@@ -9,17 +9,21 @@
 //! - [`Clock`]: [`RealClock`] and [`SimulatedClock`].
 //! - [`Random`]: one seeded generator whose sequence is fixed for ever, so a seed stays a
 //!   reproduction.
+//! - [`schedule`] and [`sync`]: threads that wait for each other; in a simulation one runs at a time, and
+//!   a seed decides which.
 //!
-//! This crate does not know what the disk, the clock or the numbers are used for.
+//! This crate does not know what the disk, the clock, the numbers or the threads are used for.
 
 mod clock;
 mod disk;
 mod random;
 mod real_disk;
+pub mod schedule;
 mod simulated_clock;
 mod simulated_directory;
 mod simulated_disk;
 mod simulated_file;
+pub mod sync;
 
 pub use clock::{Clock, RealClock};
 pub use disk::{DirectoryLock, Disk, DiskFile};

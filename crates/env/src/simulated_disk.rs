@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{check_inside, directory_in_use};
+use crate::schedule::point;
 use crate::simulated_directory::{Directory, FileId, NameChange};
 use crate::simulated_file::FileContent;
 use crate::{DirectoryLock, Disk, DiskFile, Random};
@@ -294,6 +295,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        point("disk create");
         let mut platter = self.platter();
         platter.begin_change()?;
         let id = FileId(platter.file_next);
@@ -343,6 +345,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn sync(&self) -> io::Result<()> {
+        point("disk sync of names");
         let mut platter = self.platter();
         platter.begin_change()?;
         platter.directory(&self.directory)?.sync();
@@ -389,11 +392,13 @@ impl SimulatedFile {
 impl DiskFile for SimulatedFile {
     fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.check_writable()?;
+        point("disk append");
         self.disk.platter().append(self.id, bytes)
     }
 
     fn overwrite(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.check_writable()?;
+        point("disk overwrite");
         let mut platter = self.disk.platter();
         platter.begin_change()?;
         let content = platter.content(self.id)?;
@@ -427,6 +432,7 @@ impl DiskFile for SimulatedFile {
     }
 
     fn sync(&mut self) -> io::Result<()> {
+        point("disk sync");
         self.disk.platter().sync_file(self.id)
     }
 }

@@ -30,7 +30,9 @@
 use std::sync::Arc;
 use std::thread;
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use fabius_env::schedule::{self, JoinHandle};
+use fabius_env::sync::{Condvar, Mutex};
+use parking_lot::MutexGuard;
 
 use crate::batch_buffer::BatchBuffer;
 use crate::segment_writer::SegmentWriter;
@@ -277,8 +279,8 @@ impl GroupCommit {
         while intake.buffer.is_empty() && !intake.closing {
             intake.flusher = FlusherState::Idle;
             if mark_is_due {
-                let waited = self.work.wait_for(&mut intake, self.options.idle_mark);
-                if waited.timed_out() && intake.buffer.is_empty() {
+                let is_late = self.work.wait_for(&mut intake, self.options.idle_mark);
+                if is_late && intake.buffer.is_empty() {
                     mark_is_due =
                         MutexGuard::unlocked(&mut intake, || self.outlet.lock().writer.mark_is_due());
                     if mark_is_due {
@@ -300,18 +302,16 @@ impl GroupCommit {
 }
 
 /// Starts the flusher thread.
-pub(crate) fn start_flusher(commit: &Arc<GroupCommit>) -> Result<thread::JoinHandle<()>, LogError> {
+pub(crate) fn start_flusher(commit: &Arc<GroupCommit>) -> Result<JoinHandle, LogError> {
     let commit = Arc::clone(commit);
-    thread::Builder::new()
-        .name("fabius-log".to_owned())
-        .spawn(move || {
-            let stopped = StopNotice(&commit);
-            commit.run();
-            drop(stopped);
-        })
-        .map_err(|error| {
-            LogError::new(LogErrorKind::Io, format!("cannot start the log's flusher thread: {error}"))
-        })
+    let flusher = schedule::spawn("fabius-log", move || {
+        let stopped = StopNotice(&commit);
+        commit.run();
+        drop(stopped);
+    });
+    flusher.map_err(|error| {
+        LogError::new(LogErrorKind::Io, format!("cannot start the log's flusher thread: {error}"))
+    })
 }
 
 /// Whatever ends the flusher, nobody waits for it afterwards.

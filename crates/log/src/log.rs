@@ -1,8 +1,8 @@
 //! The log that a caller holds.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
+use fabius_env::schedule::JoinHandle;
 use fabius_env::{DirectoryLock, Disk};
 use parking_lot::Mutex;
 
@@ -38,7 +38,7 @@ use crate::{Flusher, LogError, LogErrorKind, LogOptions};
 #[derive(Debug)]
 pub struct Log {
     commit: Arc<GroupCommit>,
-    flusher: Mutex<Option<JoinHandle<()>>>,
+    flusher: Mutex<Option<JoinHandle>>,
     lock: Mutex<Option<DirectoryLock>>,
 }
 
@@ -157,7 +157,8 @@ impl Log {
         if !self.commit.begin_closing() {
             return Ok(());
         }
-        if let Some(flusher) = self.flusher.lock().take() {
+        let flusher = self.flusher.lock().take();
+        if let Some(flusher) = flusher {
             // A panic of the flusher has been recorded as the log's failure.
             let _ = flusher.join();
         }

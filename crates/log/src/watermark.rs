@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Condvar, Mutex};
+use fabius_env::sync::{Condvar, Mutex};
 
 use crate::LogError;
 

@@ -1,0 +1,176 @@
+//! What the oracle makes of a log, and whether an engine agrees.
+
+use crate::differential::work::Submitted;
+use crate::entry::{self, Call, Entries};
+use crate::oracle::{Oracle, Outcome};
+use crate::rig::{Logged, Rig};
+use fabius_program::arguments;
+use fabius_value::{Result, Seq, Value};
+use std::collections::HashMap;
+use std::fmt::Write;
+
+type Returned = Result<Vec<Value>>;
+
+/// A log as the oracle has run it.
+#[derive(Default)]
+pub struct History {
+    oracle: Oracle,
+    by_key: HashMap<Vec<u8>, Returned>,
+    by_seq: HashMap<Seq, Returned>,
+    log: Vec<Logged>,
+}
+
+/// Rows that a snapshot has shown.
+pub struct Seen {
+    /// The snapshot's seq.
+    pub seq: Seq,
+    /// The table's name.
+    pub table: String,
+    /// Its rows, as text, sorted.
+    pub rows: Vec<String>,
+}
+
+impl History {
+    /// Runs the next batches of the log, and compares what snapshots have shown on the way.
+    ///
+    /// # Panics
+    /// If a snapshot has shown other rows.
+    pub fn follow(&mut self, log: &[Logged], seen: &mut [Seen]) {
+        seen.sort_by_key(|seen| seen.seq);
+        let mut seen = seen.iter().peekable();
+        let mut compare = |oracle: &Oracle| {
+            while let Some(seen) = seen.next_if(|seen| seen.seq == oracle.last()) {
+                let expected = rows_of(oracle, &seen.table);
+                assert_eq!(seen.rows, expected, "rows of {} at {}: engine, oracle", seen.table, seen.seq);
+            }
+        };
+        compare(&self.oracle);
+        for batch in log {
+            assert_eq!(batch.first_seq, self.oracle.last().next(), "the log has a gap");
+            self.log.push(batch.clone());
+            run(&mut self.oracle, batch, &mut |oracle, called| {
+                if let Some((call, Outcome { seq, result })) = called {
+                    if let Some(key) = call.key {
+                        self.by_key.entry(key.to_vec()).or_insert_with(|| result.clone());
+                    }
+                    self.by_seq.insert(seq, result);
+                }
+                compare(oracle);
+            });
+        }
+        assert!(seen.peek().is_none(), "a snapshot is ahead of the log");
+    }
+
+    /// Batches of the log that were run.
+    pub fn batches(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Whether the outcome of every call of a batch is in the log.
+    pub fn has(&self, submitted: &Submitted) -> bool {
+        (0..submitted.calls.len()).all(|place| self.outcome(submitted, place).is_some())
+    }
+
+    fn outcome(&self, submitted: &Submitted, place: usize) -> Option<&Returned> {
+        match &submitted.calls[place].key {
+            Some(key) => self.by_key.get(key),
+            None => self.by_seq.get(&submitted.batch.outcomes().first_seq?),
+        }
+    }
+
+    /// Compares what became of each call.
+    ///
+    /// # Panics
+    /// At the first difference, with all calls up to there.
+    pub fn compare_calls(&self, rig: &Rig, submitted: &[Submitted]) {
+        for submitted in submitted {
+            for (place, call) in submitted.calls.iter().enumerate() {
+                let expected = self.outcome(submitted, place).expect("a call of a complete batch is logged");
+                let actual = rig.result(&submitted.batch, place as u32);
+                // Not every value equals itself, but what it looks like does.
+                if actual != *expected && format!("{actual:?}") != format!("{expected:?}") {
+                    let key = call.key.as_deref().map(String::from_utf8_lossy);
+                    let tale = self.tale();
+                    let call = format!("{} {:?} key {key:?}", call.name, call.arguments);
+                    panic!("{tale}outcome of call {call}:\nengine {actual:?}\noracle {expected:?}");
+                }
+            }
+        }
+    }
+
+    /// Compares every row.
+    ///
+    /// # Panics
+    /// If a table differs.
+    pub fn compare_rows(&self, rig: &Rig, whose: &str) {
+        for (_, schema) in self.oracle.catalog().tables() {
+            let (actual, expected) = (texts(rig.rows(&schema.name)), rows_of(&self.oracle, &schema.name));
+            if actual != expected {
+                let (tale, name) = (self.tale(), &schema.name);
+                panic!("{tale}rows of {name}: {whose} {actual:#?}\nthe oracle's {expected:#?}");
+            }
+        }
+    }
+
+    /// Every row of every table, as text.
+    pub fn rows(&self) -> impl Iterator<Item = String> {
+        self.oracle.catalog().tables().flat_map(|(_, schema)| rows_of(&self.oracle, &schema.name))
+    }
+
+    /// The log, a line for each call.
+    fn tale(&self) -> String {
+        let mut tale = String::new();
+        let mut oracle = Oracle::new();
+        for batch in &self.log {
+            run(&mut oracle, batch, &mut |oracle, called| {
+                let Some((call, outcome)) = called else { return };
+                let (seq, result) = (outcome.seq, outcome.result);
+                writeln!(tale, "{seq}: {} -> {result:?}", shown(oracle, &call)).expect("writing to a string");
+            });
+        }
+        tale
+    }
+}
+
+/// Follows each entry of a log, and what became of it if it was a call.
+type Then<'t> = dyn FnMut(&Oracle, Option<(Call<'_>, Outcome)>) + 't;
+
+/// Runs a batch of the log; `then` follows each entry.
+fn run(oracle: &mut Oracle, batch: &Logged, then: &mut Then<'_>) {
+    match entry::decode(&batch.payload).expect("the engine's own entries") {
+        Entries::Definition(text) => {
+            oracle.define(text).expect("the engine took it");
+            then(oracle, None);
+        }
+        Entries::KeyWindow(calls) => {
+            oracle.set_key_window(calls);
+            then(oracle, None);
+        }
+        Entries::Calls { time_us, bytes } => {
+            for call in entry::calls(bytes) {
+                let call = call.expect("the engine's own entries");
+                let outcome = oracle.call(call.procedure, call.arguments, call.key, time_us);
+                then(oracle, Some((call, outcome)));
+            }
+        }
+    }
+}
+
+fn shown(oracle: &Oracle, call: &Call<'_>) -> String {
+    let Some(program) = oracle.catalog().procedure(call.procedure) else { return "?".into() };
+    let values = arguments::decode(program, call.arguments);
+    let key = call.key.map(String::from_utf8_lossy);
+    format!("{} {values:?} key {key:?}", program.name)
+}
+
+/// Rows as sorted lines.
+pub fn texts(rows: Vec<Vec<Value>>) -> Vec<String> {
+    let mut lines: Vec<String> = rows.into_iter().map(|row| format!("{row:?}")).collect();
+    lines.sort();
+    lines
+}
+
+fn rows_of(oracle: &Oracle, table: &str) -> Vec<String> {
+    let id = oracle.catalog().find_table(table).expect("the engine knew it");
+    texts(oracle.rows(id))
+}

@@ -1,0 +1,173 @@
+//! What is handed in: tables, rows, programs, and batches of calls.
+
+use crate::rig::Rig;
+use crate::{Batch, BatchBuilder};
+use fabius_env::Random;
+use fabius_program::catalog::Catalog;
+use fabius_program::generate;
+use fabius_value::{TableId, TableSchema, Value};
+use std::fmt::{self, Display};
+use std::sync::Arc;
+
+/// Programs that come in later, between calls.
+const SPARE: usize = 3;
+
+/// The definitions and rows of one seed.
+pub struct Work {
+    catalog: Catalog,
+    tables: Vec<String>,
+    programs: Vec<String>,
+    spare: Vec<String>,
+    rows: Vec<(TableId, Vec<Value>)>,
+}
+
+/// A batch, with what it takes to find its calls in the log and to hand them in again.
+///
+/// A call of a batch is found by its idempotency key, and a call without one by its seq; such calls are
+/// handed in alone, and must write, because an engine need not log what only reads.
+#[derive(Clone)]
+pub struct Submitted {
+    /// The batch.
+    pub batch: Arc<Batch>,
+    /// Its calls.
+    pub calls: Vec<Planned>,
+}
+
+/// One call of a batch.
+#[derive(Clone)]
+pub struct Planned {
+    /// The procedure's name.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Vec<Value>,
+    /// Its idempotency key.
+    pub key: Option<Vec<u8>>,
+}
+
+impl Work {
+    /// Tables, so many programs, and rows.
+    pub fn generate(random: &mut Random, programs: usize) -> Work {
+        let catalog = generate::schema(random.next_u64());
+        let tables = catalog.tables().map(|(_, schema)| table_text(schema)).collect();
+        let mut program = |name: String| {
+            let program = generate::program(random.next_u64(), &catalog);
+            // Every program has the same name, and a name of its own here.
+            program.text.replacen(&format!("procedure {}", program.name), &format!("procedure {name}"), 1)
+        };
+        let programs = (0..programs).map(|number| program(format!("p{number}"))).collect();
+        let spare = (0..SPARE).map(|number| program(format!("spare{number}"))).collect();
+        let rows = generate::rows(random.next_u64(), &catalog);
+        Work { catalog, tables, programs, spare, rows }
+    }
+
+    /// Defines everything, and loads the rows.
+    pub fn define(&self, rig: &Rig) {
+        self.tables.iter().chain(&self.programs).for_each(|text| rig.define(text));
+        for (table, _) in self.catalog.tables() {
+            rig.define(&generate::loader(&self.catalog, table).text);
+        }
+        let mut batch = BatchBuilder::new();
+        for (table, row) in &self.rows {
+            rig.push(&mut batch, &format!("load_{}", self.catalog.table(*table).name), row, None);
+        }
+        rig.run(&batch.build());
+    }
+
+    /// Defines one program more, between calls; gives its name.
+    pub fn define_spare(&self, rig: &Rig, number: usize) -> String {
+        rig.define(&self.spare[number % SPARE]);
+        format!("spare{}", number % SPARE)
+    }
+
+    /// Whether all of it, but for spare programs, is defined, after a crash.
+    pub fn is_defined(&self, rig: &Rig) -> bool {
+        let catalog = rig.foundation.definitions().catalog.clone();
+        self.tables().all(|name| catalog.find_table(name).is_some())
+            && (0..self.programs.len()).all(|number| catalog.find_procedure(&format!("p{number}")).is_some())
+    }
+
+    /// The names of its tables.
+    pub fn tables(&self) -> impl Iterator<Item = &str> {
+        self.catalog.tables().map(|(_, schema)| schema.name.as_str())
+    }
+
+    /// A batch of up to so many random calls, not yet handed in, of the programs and perhaps a spare one;
+    /// `id` makes its keys unique.
+    pub fn batch(
+        &self,
+        rig: &Rig,
+        random: &mut Random,
+        calls: usize,
+        id: &str,
+        spare: Option<&str>,
+    ) -> Submitted {
+        let is_alone = random.chance(1, 3);
+        let count = if is_alone { 1 } else { 1 + random.index(calls) };
+        let call = |place| {
+            let name = match spare {
+                Some(spare) if random.chance(1, 4) => spare.to_string(),
+                _ => format!("p{}", random.index(self.programs.len())),
+            };
+            let procedure = rig.procedure(&name);
+            let arguments = generate::arguments(random.next_u64(), &procedure.program);
+            let has_key = !is_alone || procedure.is_read_only;
+            Planned { name, arguments, key: has_key.then(|| format!("{id} {place}").into_bytes()) }
+        };
+        Submitted::of(rig, (0..count).map(call).collect())
+    }
+}
+
+impl Submitted {
+    /// Whether another engine, which may lack the newest definitions, can take its calls again.
+    pub fn can_be_repeated(&self, rig: &Rig) -> bool {
+        let catalog = rig.foundation.definitions().catalog.clone();
+        self.calls.iter().all(|call| call.key.is_some() && catalog.find_procedure(&call.name).is_some())
+    }
+
+    /// A batch of these calls, not yet handed in.
+    pub fn of(rig: &Rig, calls: Vec<Planned>) -> Submitted {
+        let mut builder = BatchBuilder::new();
+        for Planned { name, arguments, key } in &calls {
+            rig.push(&mut builder, name, arguments, key.as_deref());
+        }
+        Submitted { batch: builder.build(), calls }
+    }
+}
+
+impl Display for Work {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tables
+            .iter()
+            .chain(&self.programs)
+            .chain(&self.spare)
+            .try_for_each(|text| writeln!(formatter, "{text}"))
+    }
+}
+
+/// A table's definition as text.
+fn table_text(schema: &TableSchema) -> String {
+    let names = |columns: &[fabius_value::ColumnId]| {
+        let names: Vec<&str> =
+            columns.iter().map(|column| schema.columns[usize::from(column.0)].name.as_str()).collect();
+        names.join(", ")
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for column in &schema.columns {
+        parts.push(format!(
+            "{}: {}{}",
+            column.name,
+            column.data_type,
+            if column.nullable { " null" } else { "" }
+        ));
+    }
+    parts.push(format!(
+        "primary key ({}){}",
+        names(&schema.primary_key),
+        if schema.hash { " using hash" } else { "" }
+    ));
+    for index in &schema.indexes {
+        let unique = if index.unique { "unique " } else { "" };
+        parts.push(format!("{unique}index {} ({})", index.name, names(&index.columns)));
+    }
+    format!("table {} {{ {} }}", schema.name, parts.join(", "))
+}
