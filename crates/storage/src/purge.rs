@@ -44,7 +44,7 @@ impl Purge {
         self.notes.push_back(Note {
             seq,
             table: table.clone(),
-            record: NonNull::from(record),
+            record: record.owner(),
             subject: Subject::Record,
         });
     }
@@ -54,7 +54,7 @@ impl Purge {
         record.count_notes(1);
         table.mark_stale(index);
         let subject = Subject::Entry(index, Box::new(key));
-        self.notes.push_back(Note { seq, table: table.clone(), record: NonNull::from(record), subject });
+        self.notes.push_back(Note { seq, table: table.clone(), record: record.owner(), subject });
     }
 
     /// How many notes wait.

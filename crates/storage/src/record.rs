@@ -47,6 +47,7 @@ impl Record {
                 key_bytes: u16::try_from(key.len()).expect("a key's size is bounded"),
             });
             record.add(1).cast::<u8>().copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
+            record.as_ptr().expose_provenance();
             record
         }
     }
@@ -62,6 +63,13 @@ impl Record {
             memory::add(-(layout.size() as isize));
             std::alloc::dealloc(record.as_ptr().cast(), layout);
         }
+    }
+
+    /// The pointer that the record is freed through: as it was made. (A reference gives no right to free
+    /// what it refers to.)
+    pub fn owner(&self) -> NonNull<Record> {
+        let address = std::ptr::from_ref(self).addr();
+        NonNull::new(std::ptr::with_exposed_provenance_mut(address)).expect("a reference is not null")
     }
 
     /// The encoded primary key.
