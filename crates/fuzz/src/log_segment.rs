@@ -133,7 +133,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
             let opened = Log::open(Arc::new(disk.clone()), options, |_| Ok::<(), LogError>(()));
             let (log, _) = opened.expect("a new log");
             for batch in 0..6 {
-                log.append(log.next_seq(), batch % 3 + 1, &vec![batch as u8; 20]).expect("room");
+                log.append(log.next_seq(), batch % 3 + 1, &[batch as u8; 20]).expect("room");
                 log.flush_now().expect("a good disk");
             }
             if closed {
