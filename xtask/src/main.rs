@@ -1,10 +1,12 @@
-//! The front door for development: `cargo xtask tidy | test | sim | bench | figures`.
+//! The front door for development: `cargo xtask tidy | test | sim | fuzz | miri | bench | figures`.
 //!
 //! Every command is a sequence of ordinary cargo commands, printed before they run, so that each can
 //! be repeated alone. This crate uses none of the crates it checks: a broken crate cannot break it.
 
 mod cargo;
+mod fuzz;
 mod measure;
+mod miri;
 mod sim;
 mod test;
 mod tidy;
@@ -36,6 +38,21 @@ enum Command {
     },
     /// Simulate: random programs, calls, schedules of threads and crashes, on every engine and on the oracle
     Sim(sim::Options),
+    /// Run one fuzz target of crates/fuzz; needs nightly Rust and cargo-fuzz, and says so
+    Fuzz {
+        /// Its name; a wrong one is answered with all there are
+        #[arg(value_name = "TARGET")]
+        target: String,
+        /// How long
+        #[arg(long, value_name = "N", default_value_t = 60)]
+        seconds: u64,
+    },
+    /// Run the tests of unsafe and lock-free code under Miri; needs it installed, and says so
+    Miri {
+        /// Schedules to try for tests that depend on them
+        #[arg(long, value_name = "N", default_value_t = 16)]
+        schedules: u32,
+    },
     /// Run `fabius bench` from a release build
     Bench {
         /// Passed on; `list` shows what there is
@@ -64,6 +81,8 @@ fn main() -> ExitCode {
         }
         Command::Test { long } => test::run(long),
         Command::Sim(options) => sim::run(&options),
+        Command::Fuzz { target, seconds } => fuzz::fuzz(&target, seconds),
+        Command::Miri { schedules } => miri::miri(schedules),
         Command::Bench { arguments } => measure::bench(&arguments),
         Command::Figures { ids, quick, out } => measure::figures(&ids, quick, &out),
     };

@@ -162,13 +162,13 @@ impl<'a, 't> NowContext<'a, 't> {
                     // SAFETY: the version this call pushed is on top; the lane alone changes heads.
                     let top = unsafe { &*record.head() };
                     record.set_head(top.next());
-                    self.tools.retired.version(NonNull::from(top), table.types());
+                    self.tools.retired.version(top.owner(), table.types());
                 }
                 Undo::Replaced { table, record, before } => {
                     // SAFETY: as above.
                     let top = unsafe { &*record.head() };
                     record.set_head(before.as_ptr());
-                    self.tools.retired.version(NonNull::from(top), table.types());
+                    self.tools.retired.version(top.owner(), table.types());
                 }
                 Undo::Merged { version, column, slot, seq } => version.restore_delta(seq, column, slot),
                 Undo::Entered { table, record, index, key } => {
@@ -399,7 +399,7 @@ impl<'a, 't> NowContext<'a, 't> {
         // SAFETY: ours alone until published.
         unsafe { version.as_ref().place_above(top.next()) };
         record.set_head(version.as_ptr());
-        let before = NonNull::from(top);
+        let before = top.owner();
         self.undo.push(Undo::Replaced { table, record, before });
         match self.written.iter_mut().find(|written| written.version == before) {
             Some(written) => written.version = version,
@@ -536,7 +536,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             // SAFETY: ours alone until published.
             unsafe { tombstone.as_ref().place_above(top.next()) };
             record.set_head(tombstone.as_ptr());
-            let before = NonNull::from(top);
+            let before = top.owner();
             self.undo.push(Undo::Replaced { table, record, before });
             self.written.retain(|written| written.version != before);
             self.written.push(Written { table, record, version: tombstone });

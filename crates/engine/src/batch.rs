@@ -247,3 +247,80 @@ impl BatchBuilder {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Goal: whoever waits for a batch is woken, and then sees all that was said of it before; whether
+    /// waiting begins before, while, or after it is completed. Under Miri each seed is another schedule.
+    #[test]
+    fn completion_wakes_everyone_and_shows_everything() {
+        for turn in 0..if cfg!(miri) { 3 } else { 2_000u32 } {
+            let mut builder = BatchBuilder::new();
+            builder.push(ProcedureId(1), &[turn as u8], None, true).unwrap();
+            let batch = builder.build();
+            let said = AtomicU32::new(0);
+            std::thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        assert!(batch.wait(LONG));
+                        assert_eq!(said.load(Relaxed), turn + 1);
+                        assert_eq!((batch.completed_ns(), batch.outcomes().first_seq), (7, Some(Seq(9))));
+                        let ticket = batch.ticket(0).expect("a ticket");
+                        assert!(ticket.values().is_some() && ticket.source().is_null());
+                    });
+                }
+                if turn % 2 == 0 {
+                    std::thread::yield_now();
+                }
+                said.store(turn + 1, Relaxed);
+                let mut outcomes = batch.outcomes();
+                outcomes.first_seq = Some(Seq(9));
+                outcomes.tickets.push((0, Arc::new(Ticket::ready(Ok(vec![])))));
+                drop(outcomes);
+                batch.complete(7);
+            });
+            assert_eq!(batch.outcome(0), Ok(()));
+        }
+    }
+
+    /// Goal: a ticket is fulfilled once; who sees its source gone sees its values.
+    #[test]
+    fn a_ticket_without_source_has_values() {
+        for _ in 0..if cfg!(miri) { 3 } else { 2_000 } {
+            let (ticket, mut deferred) = (Ticket::default(), 1u8);
+            ticket.set_source((&raw mut deferred).cast());
+            std::thread::scope(|scope| {
+                for value in [1, 2] {
+                    let ticket = &ticket;
+                    scope.spawn(move || ticket.fulfil(Ok(vec![Value::Int(value)])));
+                }
+                scope.spawn(|| {
+                    while !ticket.source().is_null() {
+                        std::thread::yield_now();
+                    }
+                    let first = ticket.values().expect("fulfilled before").clone();
+                    assert_eq!(ticket.values(), Some(&first));
+                });
+            });
+        }
+    }
+
+    /// Goal: a failed batch knows no outcome, and nobody waits for it in vain.
+    #[test]
+    fn a_failed_batch_says_why() {
+        let mut builder = BatchBuilder::new();
+        builder.push(ProcedureId(0), &[], None, false).unwrap();
+        let batch = builder.build();
+        assert!(!batch.wait(Duration::ZERO));
+        std::thread::scope(|scope| {
+            scope.spawn(|| assert!(batch.wait(LONG)));
+            batch.fail(Error::new(SqlState::SHUTDOWN, "closed"), 1);
+        });
+        assert_eq!(batch.outcome(0).unwrap_err().state(), SqlState::SHUTDOWN);
+    }
+}

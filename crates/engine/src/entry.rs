@@ -177,6 +177,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+
         #[test]
         fn calls_round_trip(list in proptest::collection::vec(
             (any::<u32>(), proptest::collection::vec(any::<u8>(), 0..200),

@@ -30,6 +30,11 @@ use crate::{DatabaseId, Durability, LogError, LogErrorKind};
 pub(crate) const HEADER_BYTES: usize = 64;
 const MAGIC: [u8; 8] = *b"FABIUSLG";
 pub(crate) const FORMAT_VERSION: u32 = 1;
+/// Sequence numbers have 56 bits; no segment begins within the last frame's reach of that.
+const SEQ_END: u64 = (1 << 56) - (1 << 32);
+
+/// Names have twelve digits.
+const NUMBER_END: u64 = 10u64.pow(12);
 
 /// The name of a segment's file.
 pub(crate) fn file_name(number: u64) -> String {
@@ -40,7 +45,7 @@ pub(crate) fn file_name(number: u64) -> String {
 pub(crate) fn number_of(name: &str) -> Option<u64> {
     let number: u64 = name.strip_suffix(".log")?.parse().ok()?;
     // Only the one spelling: "1.log" or "+00000000001.log" are none of ours.
-    (number > 0 && file_name(number) == name).then_some(number)
+    (0 < number && number < NUMBER_END && file_name(number) == name).then_some(number)
 }
 
 /// What the header of a segment says.
@@ -127,6 +132,10 @@ impl SegmentHeader {
         if header.first_seq <= header.synced_seq {
             return Err(HeaderFault::Bad("the segment header is of entries synced before it"));
         }
+        // No log comes this far, and what is counted from here on does not overflow.
+        if header.first_seq >= SEQ_END || header.generation == u32::MAX {
+            return Err(HeaderFault::Bad("the segment header's numbers are beyond any log"));
+        }
         Ok((header, FrameSeed(checksum)))
     }
 }
@@ -180,6 +189,21 @@ mod tests {
         }
     }
 
+    /// Goal: numbers that no log reaches are refused, so that counting on from them cannot overflow.
+    #[test]
+    fn numbers_beyond_any_log_are_refused() {
+        let beyond = [
+            SegmentHeader { generation: u32::MAX, ..header() },
+            SegmentHeader { first_seq: SEQ_END, ..header() },
+            SegmentHeader { first_seq: u64::MAX, ..header() },
+            SegmentHeader { first_seq: 0, synced_seq: 0, ..header() },
+        ];
+        for header in beyond {
+            let (bytes, _) = header.encode();
+            assert!(matches!(SegmentHeader::decode(&bytes), Err(HeaderFault::Bad(_))), "{header:?}");
+        }
+    }
+
     /// Goal: only the canonical spelling of a number is a segment's name.
     #[test]
     fn names() {
@@ -188,6 +212,7 @@ mod tests {
         let others = [
             "12.log",
             "000000000000.log",
+            "18446744073709551615.log",
             "+00000000012.log",
             "000000000012.log.old",
             "CLOSED",

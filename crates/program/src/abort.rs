@@ -5,21 +5,31 @@
 //! [P0002] no such row (line 2); accounts[7]
 //! [23502] null value in column owner of table accounts (line 4)
 //! [22023] limit must not be negative (line 5); limit is -1
+//! [54000] loops of one call may take 10000000 turns (line 6); here are 20000000, after 10 before; ...
 //! ```
 //!
 //! The reference interpreter and the executor both make them here, and add the line.
 
-use fabius_value::{Error, SqlState, Value};
+use fabius_value::{Error, SqlState, Value, limit};
 
 /// Characters of one value that a message shows.
 const SHOWN: usize = 80;
 
-/// A `require` that was not met: its message, and the values of the variables it mentions.
-pub(crate) fn require<'n>(message: &str, mentioned: impl Iterator<Item = (&'n str, Value)>) -> Error {
+/// A `require` that was not met: its state and message, and the values of the variables it mentions;
+/// without these if it kept null out of a column, which says it all.
+pub(crate) fn require<'n>(
+    state: SqlState,
+    message: &str,
+    mentioned: impl Iterator<Item = (&'n str, Value)>,
+) -> Error {
+    let error = Error::new(state, message);
     let mentioned: Vec<String> =
         mentioned.map(|(name, value)| format!("{name} = {}", shown(&value))).collect();
-    let error = Error::new(SqlState::RAISED, message);
-    if mentioned.is_empty() { error } else { error.with_detail(mentioned.join(", ")) }
+    if mentioned.is_empty() || state == SqlState::NOT_NULL_VIOLATION {
+        error
+    } else {
+        error.with_detail(mentioned.join(", "))
+    }
 }
 
 /// A row that had to be there: its table, and its key if it was looked up by one.
@@ -36,13 +46,26 @@ pub(crate) fn no_such_row(table: &str, key: Option<Vec<Value>>) -> Error {
 
 /// Null for a column that must have a value.
 pub(crate) fn null_in_column(table: &str, column: &str) -> Error {
-    Error::new(SqlState::NOT_NULL_VIOLATION, format!("null value in column {column} of table {table}"))
+    Error::new(SqlState::NOT_NULL_VIOLATION, null_in_column_message(table, column))
+}
+
+/// The message of [`null_in_column`].
+pub(crate) fn null_in_column_message(table: &str, column: &str) -> String {
+    format!("null value in column {column} of table {table}")
 }
 
 /// A scan's limit below zero.
 pub(crate) fn negative_limit(limit: i64) -> Error {
     Error::new(SqlState::INVALID_PARAMETER, "limit must not be negative")
         .with_detail(format!("limit is {limit}"))
+}
+
+/// A loop that does not fit what is left of the call's turns.
+pub(crate) fn too_many_turns(taken: u64, turns: u128) -> Error {
+    let message = format!("loops of one call may take {} turns", limit::LOOP_TURNS);
+    Error::new(SqlState::PROGRAM_LIMIT, message)
+        .with_detail(format!("here are {turns}, after {taken} before"))
+        .with_hint("divide the work among several calls")
 }
 
 /// The error with the line it arose on, unless it has one.

@@ -65,7 +65,7 @@ fn go<'a, C: Context<'a>>(
 ) -> Result<(), Stop> {
     // In a local variable, so that it lives in a machine register.
     let mut at = *place;
-    let Frame { registers, rows, lists, scans, .. } = frame;
+    let Frame { registers, rows, lists, scans, turns, .. } = frame;
     let registers = &mut registers[..code.register_count];
     let instructions = code.instructions.as_slice();
 
@@ -194,6 +194,12 @@ fn go<'a, C: Context<'a>>(
                 if get!(next).is_null() || get!(last).is_null() {
                     jump!(target);
                 }
+            }
+            Instruction::EnterRange { next, last } => {
+                attempt!(turns.enter_range(get!(next).int(), get!(last).int()));
+            }
+            Instruction::EnterList { list, width } => {
+                attempt!(turns.enter_list(lists[usize::from(list.0)].len() / usize::from(width)));
             }
             Instruction::RangeNext { to, next, last, target } => {
                 let (now, end) = (get!(next).int(), get!(last).int());
@@ -396,7 +402,7 @@ fn failed(code: &Code, failure: u16, registers: &[Datum<'_>], lists: &[Vec<Datum
             (name.as_str(), list_value(fields, &lists[usize::from(list.0)]))
         }
     });
-    abort::require(&failure.message, mentioned)
+    abort::require(failure.state, &failure.message, mentioned)
 }
 
 #[cold]

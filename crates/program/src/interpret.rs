@@ -20,6 +20,7 @@ use crate::ir::{
     ScanBound, Step, StepKind, Type, VariableId,
 };
 use crate::operation::{BinaryOperation, Cast, FunctionOperation, UnaryOperation, aggregate};
+use crate::turns::Turns;
 use bumpalo::Bump;
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, TableId, Value};
 
@@ -44,6 +45,7 @@ pub fn interpret<'a, C: Context<'a>>(
         rows: vec![C::Row::default(); program.rows.len()],
         keys: vec![None; program.rows.len()],
         results: Vec::new(),
+        turns: Turns::default(),
     };
     for (at, argument) in decode(program, arguments)?.into_iter().enumerate() {
         match argument {
@@ -68,6 +70,7 @@ struct Interpreter<'p, 'c, 'a, C: Context<'a>> {
     /// By row handle: the key it was last located by.
     keys: Vec<Option<Vec<Datum<'a>>>>,
     results: Vec<Value>,
+    turns: Turns,
 }
 
 impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
@@ -121,13 +124,13 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
                     self.assign(*variable, value);
                 }
             }
-            StepKind::Require { condition, message } => {
+            StepKind::Require { condition, state, message } => {
                 if !self.evaluate(condition)?.is_true() {
                     let mentioned = mentioned(condition);
                     let mentioned = mentioned.iter().map(|variable| {
                         (self.program.variables[usize::from(variable.0)].name.as_str(), self.value(*variable))
                     });
-                    return Err(abort::require(message, mentioned).into());
+                    return Err(abort::require(*state, message, mentioned).into());
                 }
             }
             StepKind::If { condition, then, otherwise } => {
@@ -136,6 +139,7 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
             }
             StepKind::ForList { list, fields, body } => {
                 let elements = self.lists[usize::from(list.0)].clone();
+                self.turns.enter_list(elements.len() / fields.len())?;
                 for values in elements.chunks(fields.len()) {
                     fields.iter().zip(values).for_each(|(field, value)| self.assign(*field, *value));
                     self.block(body)?;
@@ -144,6 +148,7 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
             StepKind::ForRange { variable, from, to, body } => {
                 let (from, to) = (self.evaluate(from)?, self.evaluate(to)?);
                 if let (Datum::Int(from), Datum::Int(to)) = (from, to) {
+                    self.turns.enter_range(from, to)?;
                     for number in from..=to {
                         self.assign(*variable, Datum::Int(number));
                         self.block(body)?;

@@ -22,7 +22,7 @@
 //! - a loop over a table does not insert into that table or update columns of the index it scans;
 //! - `Return` is the last step of the body, or absent.
 
-use fabius_value::{ColumnId, DataType, IndexId, TableId, Value};
+use fabius_value::{ColumnId, DataType, IndexId, SqlState, TableId, Value};
 use std::sync::Arc;
 
 /// A variable of a program: parameters come first, then locals.
@@ -166,10 +166,12 @@ pub enum StepKind {
         /// Which columns, and where to.
         columns: Vec<(ColumnId, VariableId)>,
     },
-    /// Aborts the call (P0001) unless the condition is true (false and null abort).
+    /// Aborts the call unless the condition is true (false and null abort).
     Require {
         /// The condition.
         condition: Expression,
+        /// P0001 for a `require` of the text, 23502 for one that keeps null out of a column.
+        state: SqlState,
         /// The message for the caller.
         message: String,
     },

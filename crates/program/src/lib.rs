@@ -24,6 +24,7 @@
 //! | [`operation`] | what every operator, function, cast and aggregate computes |
 //! | [`execute`] | runs compiled code over a context |
 //! | [`interpret`] | the reference interpreter |
+//! | `turns` | the bound on the turns that a call's loops take |
 //! | [`generate`] | random schemas, programs and arguments from a seed, for tests and simulation |
 //! | [`context`] | what a running program asks of its engine |
 //!
@@ -47,4 +48,5 @@ pub mod operation;
 pub mod record_action;
 pub mod slice;
 pub mod syntax;
+pub(crate) mod turns;
 pub mod verify;

@@ -12,7 +12,7 @@ use fabius_program::execute::{Frame, run};
 use fabius_program::interpret::interpret;
 use fabius_program::slice::{TypesOnly, slice};
 use fabius_program::verify;
-use fabius_value::Value;
+use fabius_value::{Value, limit};
 use support::memory::{Call, Handle, Memory, Phase, View};
 
 const TABLES: &str = "
@@ -161,6 +161,27 @@ fn operations_abort_with_their_line() {
     );
 }
 
+/// Goal: null for a column that cannot have it names table, column and line, however it gets there.
+#[test]
+fn null_is_kept_out_of_columns() {
+    let balance = "[23502] null value in column balance of table accounts (line 2)";
+    let update = "procedure p(b: numeric(8, 2) null) { accounts[1].balance = b }";
+    assert_eq!(call(update, &[Value::Null]), balance);
+    let computed = "procedure p(b: int null) { update accounts[1] { owner: 'x', balance: b + 1 } }";
+    assert_eq!(call(computed, &[Value::Null]), balance);
+    let added = "procedure p(b: int null) { accounts[1].balance += b }";
+    assert_eq!(call(added, &[Value::Null]), balance);
+    let insert = "procedure p(b: int null) { insert accounts { id: 9, balance: b } }";
+    assert_eq!(call(insert, &[Value::Null]), balance);
+    let upsert = "procedure p(b: int null) { upsert accounts { id: 1, balance: b } }";
+    assert_eq!(call(upsert, &[Value::Null]), balance);
+    let key = "procedure p(i: varchar(4) null) {
+        let count = 7
+        insert stock { warehouse: 1, item: i, count: count }
+    }";
+    assert_eq!(call(key, &[Value::Null]), "[23502] null value in column item of table stock (line 3)");
+}
+
 /// Goal: what need not be evaluated is not; what must be is, even if a null has decided already.
 #[test]
 fn evaluation_is_as_lazy_as_sql_says() {
@@ -208,6 +229,61 @@ fn loops_are_finite() {
         return pairs
     }";
     assert_eq!(call(nested, &[]), "[(2, bob), (1, ann)]");
+}
+
+/// Goal: loops whose turns come to too many abort before they take them, nested ones and those over
+/// lists too.
+#[test]
+fn loops_have_a_bound() {
+    let range = "procedure p(last: bigint) -> bigint {
+        var turns: bigint = 0
+        for n in 1 to 3 { turns += 1 }
+        for n in 1 to last { }
+        return turns
+    }";
+    let most = limit::LOOP_TURNS as i64;
+    assert_eq!(call(range, &[(most - 3).into()]), "3");
+    let too_many = "[54000] loops of one call may take 10000000 turns (line 5); here are 9999998, after 3 \
+                    before; hint: divide the work among several calls";
+    assert_eq!(call(range, &[(most - 2).into()]), too_many.replace("line 5", "line 6"));
+    assert!(call(range, &[i64::MAX.into()]).contains("here are 9223372036854775807"));
+    let nested = "procedure p(l: list of int, times: bigint) -> bigint {
+        var turns: bigint = 0
+        for n in 1 to times {
+            for x in l { turns += x }
+        }
+        return turns
+    }";
+    let l = Value::List(vec![vec![Value::Int(1)]; 1000]);
+    assert_eq!(call(nested, &[l.clone(), 9i64.into()]), "9000");
+    let half = most / 2;
+    assert_eq!(
+        call(nested, &[Value::List(vec![vec![Value::Int(1)]]), (half + 1).into()]),
+        format!(
+            "[54000] loops of one call may take {most} turns (line 4); here are 1, after {most} before; \
+             hint: divide the work among several calls"
+        )
+    );
+}
+
+/// Goal: loops that could take too many turns are entered now, others only if there is something to do.
+#[test]
+fn turns_are_counted_before_the_promise() {
+    let text = format!(
+        "{TABLES} procedure p(times: int, name: text) -> text {{
+            var all = ''
+            for n in 1 to times {{ all = name }}
+            return all
+        }}"
+    );
+    let catalog = verify::load(&text, "test", &Catalog::new()).unwrap_or_else(|errors| panic!("{errors}"));
+    let program = catalog.procedure(catalog.find_procedure("p").unwrap()).unwrap();
+    let now = |phases| compile_now(program, &catalog, phases).unwrap().to_string();
+    let anything = slice(program, &catalog, &TypesOnly);
+    assert_eq!(anything.hidden_requires.len(), 1);
+    assert!(now(&anything).contains("EnterRange"), "{}", now(&anything));
+    let later = compile_later(program, &catalog, &anything, true).unwrap().to_string();
+    assert!(!later.contains("EnterRange"), "{later}");
 }
 
 /// Goal: a variable may be computed from itself, whatever the expression becomes.

@@ -138,11 +138,11 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
         let below = version.next();
         if ended || covered.covers(version.columns()) && !version.is_tombstone() {
             last.set_next(below);
-            retired.version(NonNull::from(version), types);
+            retired.version(version.owner(), types);
         } else if version.is_tombstone() {
             // A whole row stands above every tombstone, so it was covered; be safe all the same.
             last.set_next(below);
-            retired.version(NonNull::from(version), types);
+            retired.version(version.owner(), types);
             ended = true;
         } else {
             covered = covered.union(version.columns().without(version.deltas()));
@@ -226,7 +226,7 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
     // SAFETY: as above.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
-        retired.version(NonNull::from(version), types);
+        retired.version(version.owner(), types);
     }
 }
 
@@ -237,7 +237,7 @@ pub fn retire_record(record: NonNull<Record>, types: &Arc<[DataType]>, retired: 
     // SAFETY: as above.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
-        retired.version(NonNull::from(version), types);
+        retired.version(version.owner(), types);
     }
     retired.record(record);
 }

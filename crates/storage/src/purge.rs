@@ -76,7 +76,7 @@ impl Purge {
         }
         let new = || Notes { table: table.clone(), entered: VecDeque::new(), unlinked: VecDeque::new() };
         let notes = self.tables[at].get_or_insert_with(new);
-        notes.entered.push_back(Note { seq, record: NonNull::from(record), subject });
+        notes.entered.push_back(Note { seq, record: record.owner(), subject });
     }
 
     /// How many notes wait.

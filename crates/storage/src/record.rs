@@ -42,6 +42,7 @@ impl Record {
             });
             record.add(1).cast::<u8>().copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
         }
+        record.as_ptr().expose_provenance();
         record
     }
 
@@ -52,6 +53,13 @@ impl Record {
     pub unsafe fn free(record: NonNull<Record>) {
         // SAFETY: the caller's promise; taken with this size.
         unsafe { block::give(record.cast(), Record::bytes(record.as_ref().key_bytes as usize)) };
+    }
+
+    /// The pointer that the record is freed through: as it was made. (A reference gives no right to free
+    /// what it refers to.)
+    pub fn owner(&self) -> NonNull<Record> {
+        let address = std::ptr::from_ref(self).addr();
+        NonNull::new(std::ptr::with_exposed_provenance_mut(address)).expect("a reference is not null")
     }
 
     /// The encoded primary key.

@@ -17,7 +17,6 @@ use fabius_value::{
     key::width_bound,
 };
 use std::ops::Bound;
-use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -444,7 +443,7 @@ impl Drop for Table {
         let guard = crossbeam_epoch::pin();
         let mut retired = crate::fold::Retired::default();
         let mut records = Vec::new();
-        self.for_each_record(&guard, |record| records.push(NonNull::from(record)));
+        self.for_each_record(&guard, |record| records.push(record.owner()));
         for record in records {
             crate::fold::retire_record(record, &self.types, &mut retired);
         }

@@ -143,7 +143,15 @@ impl Version {
             });
             version.add(1).cast::<u64>().write_bytes(0, slots);
         }
+        version.as_ptr().expose_provenance();
         version
+    }
+
+    /// The pointer that the version is freed through: as it was made. (A reference gives no right to free
+    /// what it refers to.)
+    pub fn owner(&self) -> NonNull<Version> {
+        let address = std::ptr::from_ref(self).addr();
+        NonNull::new(std::ptr::with_exposed_provenance_mut(address)).expect("a reference is not null")
     }
 
     /// The version below, null at the end of the chain.

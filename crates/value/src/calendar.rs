@@ -20,10 +20,11 @@ pub fn parse_date(text: &str) -> Option<i32> {
 
 /// A date as text; days outside [`DATE_RANGE`] are shown as a number of days.
 pub fn format_date(days: i32) -> String {
-    match EPOCH.checked_add(i64::from(days).days()) {
-        Ok(date) => date.to_string(),
-        Err(_) => format!("epoch{days:+}d"),
+    // A span of more days than the calendar has does not exist.
+    if !(DATE_RANGE.0..=DATE_RANGE.1).contains(&days) {
+        return format!("epoch{days:+}d");
     }
+    (EPOCH + i64::from(days).days()).to_string()
 }
 
 /// Microseconds since 1970-01-01 00:00:00; `None` if the text is not a timestamp.
@@ -63,6 +64,10 @@ mod tests {
         }
         assert_eq!(parse_date("2026-02-30"), None);
         assert_eq!(DATE_RANGE, (parse_date("-009999-01-01").unwrap(), parse_date("9999-12-31").unwrap()));
+        let (first, last) = DATE_RANGE;
+        assert_eq!([format_date(first), format_date(last)], ["-009999-01-01", "9999-12-31"]);
+        assert_eq!(format_date(last + 1), "epoch+2932897d");
+        assert_eq!(format_timestamp(i64::MAX), "epoch+106751991d 04:00:54.775807");
         for text in ["1970-01-01 00:00:00", "1969-12-31 23:59:59.999999", "2026-11-20 08:30:00.5"] {
             assert_eq!(format_timestamp(parse_timestamp(text).unwrap()), text);
         }

@@ -39,6 +39,9 @@ pub fn divide_rounded(mantissa: i128, divisor: i128) -> i128 {
 pub fn rescale(mantissa: i128, from: u8, to: u8) -> Option<i128> {
     let scaled = match to.cmp(&from) {
         std::cmp::Ordering::Equal => mantissa,
+        // More digits than a mantissa has: zero, or nothing.
+        _ if mantissa == 0 || from.saturating_sub(to) > 38 => 0,
+        _ if to.saturating_sub(from) > 38 => return None,
         std::cmp::Ordering::Greater => mantissa.checked_mul(power_of_ten(to - from))?,
         std::cmp::Ordering::Less => divide_rounded(mantissa, power_of_ten(from - to)),
     };
@@ -117,8 +120,9 @@ impl fmt::Display for Decimal {
         if self.scale == 0 {
             return write!(f, "{sign}{digits}");
         }
-        let unit = power_of_ten(self.scale) as u128;
-        write!(f, "{sign}{}.{:0width$}", digits / unit, digits % unit, width = usize::from(self.scale))
+        let digits = format!("{digits:0width$}", width = usize::from(self.scale) + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - usize::from(self.scale));
+        write!(f, "{sign}{whole}.{fraction}")
     }
 }
 
@@ -140,6 +144,9 @@ mod tests {
         assert_eq!(divide_rounded(-7, 2), -4);
         assert_eq!(divide_rounded(7, -2), -4);
         assert_eq!(rescale(MANTISSA_MAX, 0, 1), None);
+        assert_eq!(rescale(MANTISSA_MAX, 255, 2), Some(0));
+        assert_eq!(rescale(1, 0, 39), None);
+        assert_eq!(Decimal { mantissa: -7, scale: 40 }.to_string(), format!("-0.{}7", "0".repeat(39)));
         assert_eq!(Decimal::from_f64(0.1, 3).unwrap().to_string(), "0.100");
         assert_eq!(Decimal::from_f64(f64::NAN, 3), None);
         assert_eq!(Decimal::from_f64(1e-300, 2).unwrap().to_string(), "0.00");

@@ -30,6 +30,8 @@ states! {
     INVALID_TEXT = b"22P02";
     /// A date or time that does not exist.
     INVALID_DATETIME = b"22007";
+    /// A date or time beyond what its type holds.
+    DATETIME_OVERFLOW = b"22008";
     /// An argument outside a function's domain.
     INVALID_PARAMETER = b"22023";
     /// Text that does not parse.

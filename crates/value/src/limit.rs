@@ -20,5 +20,7 @@ pub const NESTING: usize = 64;
 pub const EXPRESSION_HEIGHT: usize = 256;
 /// Variables, rows or steps of one program.
 pub const PROGRAM_PARTS: usize = 60_000;
+/// Turns that the loops over integers and lists of one call take together.
+pub const LOOP_TURNS: u64 = 10_000_000;
 /// Bytes of an idempotency key.
 pub const IDEMPOTENCY_KEY_BYTES: usize = 256;

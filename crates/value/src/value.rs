@@ -72,8 +72,8 @@ impl Value {
     /// text. Null stays null.
     ///
     /// # Errors
-    /// `22003` out of range, `22001` too long, `22P02`/`22007` text that does not read as the type,
-    /// `42804` types that have no conversion.
+    /// `22003` out of range, `22008` a date beyond the timestamps, `22001` too long, `22P02`/`22007`
+    /// text that does not read as the type, `42804` types that have no conversion.
     pub fn cast(&self, data_type: DataType) -> Result<Value> {
         let out_of_range = || {
             Error::new(SqlState::OUT_OF_RANGE, format!("{data_type} out of range"))
@@ -132,7 +132,13 @@ impl Value {
                 i32::try_from(v.div_euclid(calendar::DAY_MICROS)).map(Value::Date).map_err(|_| out_of_range())
             }
             (Family::Timestamp, Value::Timestamp(v)) => Ok(Value::Timestamp(*v)),
-            (Family::Timestamp, Value::Date(v)) => Ok(Value::Timestamp(i64::from(*v) * calendar::DAY_MICROS)),
+            (Family::Timestamp, Value::Date(v)) => {
+                let micros = i64::from(*v).checked_mul(calendar::DAY_MICROS);
+                micros.map(Value::Timestamp).ok_or_else(|| {
+                    Error::new(SqlState::DATETIME_OVERFLOW, "timestamp out of range")
+                        .with_detail(format!("value is {self}"))
+                })
+            }
             (_, Value::Text(text)) => Value::parse(text, data_type),
             _ => Err(self.no_cast(data_type)),
         }
@@ -306,6 +312,12 @@ mod tests {
             (Value::Text("\\x0".into()), DataType::Bytea, Err(SqlState::INVALID_TEXT)),
             (Value::Text("2026-13-01".into()), DataType::Date, Err(SqlState::INVALID_DATETIME)),
             (Value::Boolean(true), DataType::Int, Err(SqlState::DATATYPE_MISMATCH)),
+            (Value::Date(i32::MAX), DataType::Timestamp, Err(SqlState::DATETIME_OVERFLOW)),
+            (Value::Date(i32::MIN), DataType::Timestamp, Err(SqlState::DATETIME_OVERFLOW)),
+            (Value::Date(106_751_991), DataType::Timestamp, Ok("epoch+106751991d 00:00:00")),
+            (Value::Date(i32::MAX), DataType::TEXT, Ok("epoch+2147483647d")),
+            (Value::Timestamp(i64::MIN), DataType::Date, Ok("epoch-106751992d")),
+            (Value::Numeric(Decimal { mantissa: 5, scale: 200 }), numeric, Ok("0.00")),
             (Value::Null, DataType::Int, Ok("null")),
         ];
         for (value, data_type, expected) in cases {

@@ -31,6 +31,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("server", 6),
     ("cli", 7),
     ("bench", 7),
+    ("fuzz", 7),
     ("python", 7),
 ];
 

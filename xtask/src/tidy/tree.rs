@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 /// Folders whose files are not the project's own.
-const SKIPPED: &[&str] = &[".git", "target"];
+const SKIPPED: &[&str] = &[".git", "target", "corpus", "artifacts"];
 
 /// A file and its text; empty if it is not text.
 #[derive(Clone, Debug)]

@@ -13,6 +13,7 @@ procedure transfer(src: int, dst: int, amount: bigint) -> bigint {
 procedure add(id: int, amount: bigint) { accounts[id].balance += amount }
 procedure raise(id: int, level: bigint) { accounts[id].best = greatest(accounts[id].best, level) }
 procedure put(id: int, balance: bigint) { accounts[id].balance = balance }
+procedure put_or_null(id: int, balance: bigint null) { accounts[id].balance = balance }
 procedure rename(id: int, owner: varchar(20) null) { accounts[id].owner = owner }
 procedure see(id: int) -> (balance: bigint null, best: bigint null) {
     return accounts[id]?.balance, accounts[id]?.best
@@ -21,6 +22,16 @@ procedure sum_of(ids: list of int) -> bigint {
     var sum: bigint = 0
     for id in ids { sum += accounts[id].balance }
     return sum
+}
+procedure repeat(id: int, times: bigint, by: list of int) -> bigint {
+    var done: bigint = 0
+    for n in 1 to times {
+        for amount in by {
+            done = n
+        }
+    }
+    accounts[id].balance += 1
+    return done
 }
 procedure stamp(id: int) {
     accounts[id].best = (random() * 1000000)::bigint

@@ -64,6 +64,15 @@ pub(super) fn bad_calls_abort(make: Make<'_>) {
     rig.run(&empty);
 }
 
+pub(super) fn nulls_are_kept_out(make: Make<'_>) {
+    let rig = bank(make, 1, 5);
+    rig.call("put_or_null", &[int(0), big(7)]).unwrap();
+    let error = rig.call("put_or_null", &[int(0), Value::Null]).unwrap_err();
+    assert_eq!(error.to_string(), "null value in column balance of table accounts (line 2)");
+    assert_eq!(error.state(), SqlState::NOT_NULL_VIOLATION);
+    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(7), big(5)]));
+}
+
 pub(super) fn taken_values_are_refused(make: Make<'_>) {
     let rig = shop(make);
     rig.call("item", &[int(1), text("a"), int(1)]).unwrap();
@@ -98,6 +107,18 @@ pub(super) fn increments_and_extremes_add_up(make: Make<'_>) {
     rig.run(&batch);
     // One thread: in the order handed in.
     assert_eq!(rig.call("see", &[int(0)]), Ok(vec![big(1000 + (51..100).sum::<i64>()), big(99)]));
+}
+
+pub(super) fn long_loops_abort(make: Make<'_>) {
+    let rig = bank(make, 1, 0);
+    let by = |count| Value::List(vec![vec![int(1)]; count]);
+    assert_eq!(rig.call("repeat", &[int(0), big(3), by(2)]), Ok(vec![big(3)]));
+    let error = rig.call("repeat", &[int(0), big(i64::MAX), by(1)]).unwrap_err();
+    assert_eq!((error.state(), error.line()), (SqlState::PROGRAM_LIMIT, Some(3)), "{error}");
+    let error = rig.call("repeat", &[int(0), big(2_000), by(5_000)]).unwrap_err();
+    assert_eq!((error.state(), error.line()), (SqlState::PROGRAM_LIMIT, Some(4)), "{error}");
+    assert_eq!(rig.call("repeat", &[int(0), big(2), by(2)]), Ok(vec![big(2)]));
+    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(2), big(0)]));
 }
 
 pub(super) fn scans_follow_their_index(make: Make<'_>) {

@@ -91,7 +91,7 @@ fn argument_of(ty: &Type, seeds: &mut impl Iterator<Item = u64>) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 2000 }))]
 
     /// Goal: what was encoded comes back, and only whole encodings are accepted.
     #[test]

@@ -4,7 +4,7 @@ use super::instruction::{Instruction, ListSlot, Register};
 use crate::context::DeltaOperator;
 use crate::ir::{Aggregate, Field, ScalarType};
 use crate::operation::Cast;
-use fabius_value::{ColumnId, ColumnMask, DataType, Datum, IndexId, TableId};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, IndexId, SqlState, TableId};
 use std::fmt;
 
 /// A program, or one phase of it, ready to run.
@@ -101,9 +101,10 @@ pub(crate) struct WritePlan {
     pub deltas: Box<[(ColumnId, DeltaOperator)]>,
 }
 
-/// A require: its message and what its condition mentions.
+/// A require: its state and message, and what its condition mentions.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
+    pub state: SqlState,
     pub message: String,
     pub mentioned: Vec<Mention>,
 }

@@ -85,6 +85,10 @@ pub enum Instruction {
     Fail { failure: u16 },
     /// Starts counting from one number to another; goes elsewhere if either is null.
     RangeStart { next: Register, last: Register, target: Target },
+    /// Counts the turns that the range will take.
+    EnterRange { next: Register, last: Register },
+    /// Counts the turns that a loop over the list will take; its rows have `width` values.
+    EnterList { list: ListSlot, width: u16 },
     /// The next number of the range, or goes elsewhere.
     RangeNext { to: Register, next: Register, last: Register, target: Target },
     /// The next row of a list into variables, or goes elsewhere; `fields` is a place in

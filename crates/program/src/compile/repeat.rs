@@ -1,7 +1,8 @@
 //! Loops to instructions.
 //!
 //! ```text
-//! for x in list      head: ListNext x, or go to end       for n in a to b   RangeStart, or go to end
+//! for x in list            EnterList                      for n in a to b   RangeStart, or go to end
+//!                    head: ListNext x, or go to end                         EnterRange
 //!                          body                                       head: RangeNext n, or go to end
 //!                          go to head                                       body, go to head
 //!                    end:                                             end:
@@ -13,6 +14,9 @@
 //!                           close: ScanClose
 //!                             end:
 //! ```
+//!
+//! `EnterList` and `EnterRange` count turns, all there is to do for a loop whose body is left to the
+//! later-phase; which counts none, as it cannot abort.
 
 use super::code::ScanPlan;
 use super::instruction::{Instruction, Register, Target, Truth};
@@ -28,13 +32,20 @@ impl<'p> Compiler<'p> {
         fields: &[VariableId],
         body: &'p Block,
     ) -> Result<()> {
+        let list = self.builder.list(list);
+        if self.counts_turns() {
+            self.builder.emit(Instruction::EnterList { list, width: fields.len() as u16 });
+        }
+        if !self.has_turns(body) {
+            return Ok(());
+        }
         let cursor = self.builder.temporaries(1);
         let zero = self.builder.constant(&Value::BigInt(0));
         self.builder.emit(Instruction::Move { to: cursor, from: zero });
         let places = fields.iter().map(|field| self.builder.variable(*field)).collect();
         let fields = self.builder.number(self.builder.code.list_fields.len());
         self.builder.code.list_fields.push(places);
-        let (list, head, end) = (self.builder.list(list), self.head(step), self.builder.label());
+        let (head, end) = (self.head(step), self.builder.label());
         self.builder.emit(Instruction::ListNext { list, cursor, fields, target: end });
         self.turn(body, head, end)
     }
@@ -51,9 +62,25 @@ impl<'p> Compiler<'p> {
         self.builder.compute(to, last)?;
         let (end, to) = (self.builder.label(), self.builder.variable(variable));
         self.builder.emit(Instruction::RangeStart { next, last, target: end });
+        if self.counts_turns() {
+            self.builder.emit(Instruction::EnterRange { next, last });
+        }
+        if !self.has_turns(body) {
+            self.builder.place(end);
+            return Ok(());
+        }
         let head = self.head(step);
         self.builder.emit(Instruction::RangeNext { to, next, last, target: end });
         self.turn(body, head, end)
+    }
+
+    fn counts_turns(&self) -> bool {
+        !matches!(self.part, Part::Later { .. })
+    }
+
+    /// Whether this part has anything to do in a loop's turns.
+    fn has_turns(&self, body: &Block) -> bool {
+        body.iter().any(|step| self.concerns(step))
     }
 
     /// A loop's head: known is only what was known before and no turn changes.

@@ -9,7 +9,7 @@ use super::instruction::{Instruction, Register, RowSlot, Truth};
 use super::tape::Captured;
 use super::{Compiler, Part};
 use crate::ir::{Block, Expression, ExpressionKind, Returned, RowId, Step, StepKind, Type, VariableId};
-use fabius_value::{Result, TableId};
+use fabius_value::{Result, SqlState, TableId};
 
 impl<'p> Compiler<'p> {
     pub(super) fn block(&mut self, block: &'p Block) -> Result<()> {
@@ -39,7 +39,7 @@ impl<'p> Compiler<'p> {
     }
 
     /// Whether the part has anything to do at the step or inside it.
-    fn concerns(&self, step: &Step) -> bool {
+    pub(super) fn concerns(&self, step: &Step) -> bool {
         match (&self.tape, self.part) {
             (Some(tape), Part::Now) => tape.concerns_now(step),
             (Some(tape), Part::Later { .. }) => tape.concerns_later(step),
@@ -111,7 +111,9 @@ impl<'p> Compiler<'p> {
                 self.builder.emit(Instruction::Exists { to, row, table });
             }
             StepKind::Read { .. } => self.read(step),
-            StepKind::Require { condition, message } if !later => self.require(condition, message)?,
+            StepKind::Require { condition, state, message } if !later => {
+                self.require(condition, *state, message)?
+            }
             StepKind::If { condition, then, otherwise } => self.branch(condition, then, otherwise)?,
             StepKind::ForList { list, fields, body } => self.for_list(step, *list, fields, body)?,
             StepKind::ForRange { variable, from, to, body } => {
@@ -230,7 +232,7 @@ impl<'p> Compiler<'p> {
         }
     }
 
-    fn require(&mut self, condition: &Expression, message: &str) -> Result<()> {
+    fn require(&mut self, condition: &Expression, state: SqlState, message: &str) -> Result<()> {
         let met = self.builder.label();
         self.builder.jump(condition, Truth::True, met)?;
         let mentioned = mentioned(condition)
@@ -250,7 +252,7 @@ impl<'p> Compiler<'p> {
             })
             .collect();
         let failure = self.builder.number(self.builder.code.failures.len());
-        self.builder.code.failures.push(Failure { message: message.into(), mentioned });
+        self.builder.code.failures.push(Failure { state, message: message.into(), mentioned });
         self.builder.emit(Instruction::Fail { failure });
         self.builder.place(met);
         Ok(())

@@ -4,6 +4,7 @@ use crate::arguments::{ArgumentReader, check_size, in_parameter, list_value};
 use crate::compile::Code;
 use crate::compile::code::{ParameterPlace, ResultPlan};
 use crate::context::Context;
+use crate::turns::Turns;
 use bumpalo::Bump;
 use fabius_value::{Datum, Result, Value};
 
@@ -14,6 +15,7 @@ pub struct Frame<'a, R, S> {
     pub(super) rows: Vec<R>,
     pub(super) lists: Vec<Vec<Datum<'a>>>,
     pub(super) scans: Vec<S>,
+    pub(super) turns: Turns,
     /// The next instruction.
     pub(super) at: u32,
 }
@@ -23,7 +25,14 @@ pub type FrameFor<'a, C> = Frame<'a, <C as Context<'a>>::Row, <C as Context<'a>>
 
 impl<R, S> Default for Frame<'_, R, S> {
     fn default() -> Self {
-        Frame { registers: Vec::new(), rows: Vec::new(), lists: Vec::new(), scans: Vec::new(), at: 0 }
+        Frame {
+            registers: Vec::new(),
+            rows: Vec::new(),
+            lists: Vec::new(),
+            scans: Vec::new(),
+            turns: Turns::default(),
+            at: 0,
+        }
     }
 }
 
@@ -39,6 +48,7 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
     /// Those of [`arguments::decode`](crate::arguments::decode).
     pub fn start(&mut self, code: &Code, arguments: &'a [u8], arena: &'a Bump) -> Result<()> {
         self.at = 0;
+        self.turns = Turns::default();
         self.scans.clear();
         // What an earlier run left in the registers does no harm: code writes before it reads.
         if self.registers.len() < code.register_count {
@@ -100,6 +110,7 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
             rows: emptied(self.rows),
             lists: self.lists.into_iter().map(emptied).collect(),
             scans: emptied(self.scans),
+            turns: Turns::default(),
             at: 0,
         }
     }

@@ -78,7 +78,7 @@ impl Cast {
     /// Whether it can fail on a value of its source type.
     pub fn can_fail(self) -> bool {
         match self.way {
-            Way::Same | Way::DateToTimestamp => false,
+            Way::Same => false,
             Way::Rescale { from, to } => {
                 let whole = |data_type: DataType| match data_type {
                     DataType::Numeric { precision, scale } => precision - scale,
@@ -89,7 +89,8 @@ impl Cast {
                 // Rounding away digits can carry into one more digit before the point.
                 whole(self.from) + u8::from(from > to.scale) > to.precision - to.scale
             }
-            Way::Narrow(_) | Way::Round { .. } | Way::Fit | Way::General => true,
+            // There are more days than timestamps: those of far timestamps themselves, rounded down.
+            Way::Narrow(_) | Way::Round { .. } | Way::Fit | Way::DateToTimestamp | Way::General => true,
         }
     }
 
@@ -206,6 +207,9 @@ mod tests {
             "20[0-9]{2}-0[1-9]-[0-3][0-9]".prop_map(Value::Text),
             proptest::collection::vec(any::<u8>(), 0..5).prop_map(Value::Bytea),
             (-1_000_000i32..1_000_000).prop_map(Value::Date),
+            any::<i32>().prop_map(Value::Date),
+            any::<i64>().prop_map(Value::Timestamp),
+            Just(Value::Timestamp(i64::MIN)),
         ]
     }
 

@@ -178,7 +178,7 @@ pub fn slice(program: &Program, catalog: &Catalog, assumptions: &dyn Assumptions
         match conflict::revise(&now, &later, &required) {
             Some(revised) => choices = revised,
             None => {
-                let mut phases = assemble(&now, &later, &proofs, &required);
+                let mut phases = assemble(&now, &later, &required);
                 reliance::add(&mut phases, &now, &proofs, assumptions);
                 return phases;
             }
@@ -218,12 +218,7 @@ fn with_ordinary(shapes: &[DeltaShape], mut choices: Choices, which: &[usize]) -
     choices
 }
 
-fn assemble(
-    now: &NowSlice<'_, '_>,
-    later: &LaterSlice<'_, '_, '_>,
-    proofs: &Proofs,
-    required: &[ColumnMask],
-) -> Phases {
+fn assemble(now: &NowSlice<'_, '_>, later: &LaterSlice<'_, '_, '_>, required: &[ColumnMask]) -> Phases {
     let outline = now.outline;
     let steps = outline.program.step_count;
     let mut phases = Phases {
@@ -255,8 +250,8 @@ fn assemble(
         let kind = &outline.at(*step).step.kind;
         matches!(kind, StepKind::Insert { .. } | StepKind::Update { .. } | StepKind::Delete { .. })
     });
-    phases.hidden_requires =
-        proofs.failures.iter().map(|failure| (failure.step, failure.reason.clone())).collect();
+    phases.hidden_requires = now.hidden_requires.clone();
+    phases.hidden_requires.sort_by_key(|(step, _)| *step);
     phases.reasons = (0..steps as u16).map(|at| reason(now, later, &phases, StepId(at))).collect();
     phases
 }

@@ -7,6 +7,7 @@
 //!   is reached at all must be known, though not the values (lazy evaluation, section 2.3);
 //! - inserted key columns and written indexed columns: indexes are maintained in the now-phase;
 //! - every operation that is not proven unable to fail: a hidden `require`;
+//! - entering loops whose turns are not proven to stay within the bound of a call, likewise;
 //! - random numbers, which must be drawn in the order of the text.
 //!
 //! A step that is needed pulls in its inputs and the conditions and loops around it. A variable that
@@ -20,7 +21,7 @@ use super::outline::{
 use super::proof::Proofs;
 use crate::catalog::Catalog;
 use crate::ir::{Expression, RowId, StepId, StepKind, VariableId};
-use fabius_value::{ColumnId, ColumnMask};
+use fabius_value::{ColumnId, ColumnMask, SqlState, limit};
 use std::rc::Rc;
 
 /// What is said of steps that need nothing but what the now-phase has anyway.
@@ -78,6 +79,8 @@ pub(super) struct NowSlice<'a, 'p> {
     pub writes: Vec<ColumnMask>,
     /// By step: why it is now.
     pub reasons: Vec<Option<Rc<str>>>,
+    /// What could fail and is now for that: the step and what could happen.
+    pub hidden_requires: Vec<(StepId, String)>,
     pending: Vec<(StepId, Why)>,
 }
 
@@ -101,18 +104,23 @@ impl<'a, 'p> NowSlice<'a, 'p> {
             reads: vec![ColumnMask::EMPTY; steps],
             writes: vec![ColumnMask::EMPTY; steps],
             reasons: vec![None; steps],
+            hidden_requires: Vec::new(),
             pending: Vec::new(),
         };
         slice.add_roots();
         slice.add_hidden_requires(proofs);
         slice.add_choices();
         slice.close();
+        slice.add_counted_loops(proofs);
         slice
     }
 
     fn add_roots(&mut self) {
         for &step in &self.outline.order {
             match &self.outline.at(step).step.kind {
+                StepKind::Require { state: SqlState::NOT_NULL_VIOLATION, message, .. } => {
+                    self.need_step(step, Why::new(format!("decides the outcome ({message})")));
+                }
                 StepKind::Require { .. } => self.need_step(step, Why::new("decides the outcome (require)")),
                 StepKind::RequireRow { row } => {
                     let why = format!("{} must exist", self.row_name(*row));
@@ -177,6 +185,7 @@ impl<'a, 'p> NowSlice<'a, 'p> {
 
     fn add_hidden_requires(&mut self, proofs: &Proofs) {
         for failure in &proofs.failures {
+            self.hidden_requires.push((failure.step, failure.reason.clone()));
             let why = Why::new(failure.reason.as_str());
             match failure.value {
                 Some(index) => {
@@ -184,6 +193,18 @@ impl<'a, 'p> NowSlice<'a, 'p> {
                     self.need_write(site.expect("a failing value is written"), why);
                 }
                 None => self.need_step(failure.step, why),
+            }
+        }
+    }
+
+    /// Loops that nothing else needs now are entered now all the same if their turns have to be counted.
+    fn add_counted_loops(&mut self, proofs: &Proofs) {
+        for &step in &proofs.counted_loops {
+            if !self.steps[usize::from(step.0)] {
+                let reason = format!("loops could take more than {} turns", limit::LOOP_TURNS);
+                self.hidden_requires.push((step, reason.clone()));
+                self.need_step(step, Why::new(reason));
+                self.close();
             }
         }
     }

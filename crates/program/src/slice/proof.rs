@@ -53,6 +53,9 @@ pub(super) struct Proofs {
     pub operands: Vec<(Interval, bool)>,
     /// By step: how often it runs at most in one call.
     pub turns: Vec<u128>,
+    /// Loops whose turns have to be counted: all over integers and lists, unless they are proven to
+    /// stay within the bound together.
+    pub counted_loops: Vec<StepId>,
 }
 
 impl Proofs {
@@ -82,16 +85,21 @@ pub(super) fn prove(
         recording: true,
         place: (StepId(0), None),
         turns: 1,
+        loop_turns: 0,
         depth: 0,
         proofs: Proofs {
             failures: Vec::new(),
             values: vec![Vec::new(); steps],
             operands: vec![(Interval::EMPTY, false); shapes.len()],
             turns: vec![0; steps],
+            counted_loops: Vec::new(),
         },
     };
     prover.find_changes();
     prover.run(&mut known, &outline.program.body);
+    if prover.loop_turns <= u128::from(limit::LOOP_TURNS) {
+        prover.proofs.counted_loops.clear();
+    }
     prover.proofs
 }
 
@@ -118,6 +126,8 @@ pub(super) struct Prover<'p> {
     place: (StepId, Option<usize>),
     /// How often the current step runs at most.
     turns: u128,
+    /// Turns that the loops over integers and lists so far take at most in one call.
+    loop_turns: u128,
     /// Loops around the current step.
     depth: usize,
     proofs: Proofs,
@@ -155,6 +165,14 @@ impl<'p> Prover<'p> {
         let result = evaluate(self);
         self.recording = recording;
         result
+    }
+
+    /// Notes that a loop over integers or a list takes at most so many turns each time it is entered.
+    fn count_turns(&mut self, step: StepId, turns: u128) {
+        if self.recording {
+            self.proofs.counted_loops.push(step);
+            self.loop_turns = self.loop_turns.saturating_add(self.turns.saturating_mul(turns));
+        }
     }
 
     fn run(&mut self, known: &mut Knowledge, block: &'p [Step]) {
@@ -216,6 +234,7 @@ impl<'p> Prover<'p> {
             }
             StepKind::ForList { list, fields, body } => {
                 let turns = known.get(self.cells.length(*list)).high.max(0).cast_unsigned();
+                self.count_turns(step.id, turns);
                 let end = self.repeat(known, turns, step.id, &mut |prover, known| {
                     for (at, field) in fields.iter().enumerate() {
                         let values = known.get(prover.cells.field(*list, at as u16));
@@ -231,6 +250,7 @@ impl<'p> Prover<'p> {
                 let (from, to) = (self.range(known, from), self.range(known, to));
                 let counter = Interval::new(from.low, to.high);
                 let counter = if from.is_empty() || to.is_empty() { Interval::EMPTY } else { counter };
+                self.count_turns(step.id, counter.width());
                 self.repeat(known, counter.width(), step.id, &mut |prover, known| {
                     known.assign(&prover.cells, *variable, counter);
                     prover.run(known, body);

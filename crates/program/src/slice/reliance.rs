@@ -12,7 +12,7 @@ use super::now_slice::NowSlice;
 use super::proof::{Proofs, prove};
 use super::{Assumptions, ColumnPhase, Phases, column_phase};
 use crate::context::DeltaOperator;
-use crate::ir::{Type, VariableId};
+use crate::ir::{StepId, Type, VariableId};
 use fabius_value::{ColumnId, TableId};
 use std::collections::BTreeMap;
 
@@ -58,6 +58,7 @@ pub(super) fn add(
 #[derive(PartialEq)]
 struct Effects {
     failures: Vec<(u16, Option<usize>)>,
+    counted_loops: Vec<StepId>,
     failing_operands: Vec<bool>,
     written: BTreeMap<(TableId, ColumnId), Interval>,
     added: BTreeMap<(TableId, ColumnId), Interval>,
@@ -95,8 +96,11 @@ impl Effects {
             }
         }
         written.retain(|_, interval| !interval.is_empty());
+        // Those that are entered now anyway may be counted or not.
+        let counted = proofs.counted_loops.iter().filter(|step| !now.steps[usize::from(step.0)]);
         Effects {
             failures: proofs.failures.iter().map(|failure| (failure.step.0, failure.value)).collect(),
+            counted_loops: counted.copied().collect(),
             failing_operands: proofs.operands.iter().map(|(_, fails)| *fails).collect(),
             written,
             added,

@@ -30,7 +30,10 @@ impl Lowering<'_> {
             },
             StatementKind::Require { condition, message } => {
                 let condition = self.condition(condition)?;
-                self.emit(StepKind::Require { condition, message: message.clone() }, span)
+                self.emit(
+                    StepKind::Require { condition, state: SqlState::RAISED, message: message.clone() },
+                    span,
+                )
             }
             StatementKind::Insert { table, columns, upsert: false } => self.insert(table, columns, span),
             StatementKind::Insert { table, columns, upsert: true } => self.upsert(table, columns, span),

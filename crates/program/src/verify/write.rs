@@ -4,6 +4,7 @@ use super::Lowered;
 use super::expression::is_not_null;
 use super::lowering::{Lowering, OpenLoop};
 use super::typing::{self, Operand, assigned};
+use crate::abort::null_in_column_message;
 use crate::ir::{BinaryOperator, Expression, ExpressionKind, RowId, ScalarType, StepKind};
 use crate::syntax::tree::{self, Name, RowReference};
 use crate::syntax::{Diagnostic, Span};
@@ -213,10 +214,11 @@ impl Lowering<'_> {
         if stored.nullable || !value.ty.nullable {
             return Ok(value);
         }
-        let message = format!("null value in column {} of table {}", stored.name, schema.name);
+        let message = null_in_column_message(&schema.name, &stored.name);
+        let state = SqlState::NOT_NULL_VIOLATION;
         let value = match &value.kind {
             ExpressionKind::Constant(_) => {
-                return Err(Diagnostic::new(SqlState::NOT_NULL_VIOLATION, span, message).into());
+                return Err(Diagnostic::new(state, span, message).into());
             }
             ExpressionKind::Variable(_) => value,
             _ => {
@@ -226,7 +228,7 @@ impl Lowering<'_> {
                 self.variable(variable)
             }
         };
-        self.emit(StepKind::Require { condition: is_not_null(value.clone()), message }, span)?;
+        self.emit(StepKind::Require { condition: is_not_null(value.clone()), state, message }, span)?;
         Ok(value)
     }
 

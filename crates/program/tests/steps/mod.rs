@@ -3,7 +3,7 @@
 use fabius_program::catalog::Catalog;
 use fabius_program::ir::*;
 use fabius_program::syntax::expression::operator_form;
-use fabius_value::ColumnId;
+use fabius_value::{ColumnId, SqlState};
 use std::fmt::Write;
 
 pub fn dump(program: &Program, catalog: &Catalog) -> String {
@@ -76,8 +76,11 @@ impl Dump<'_> {
                 });
                 format!("Read r{} {{ {} }}", row.0, columns.collect::<Vec<_>>().join(", "))
             }
-            StepKind::Require { condition, message } => {
+            StepKind::Require { condition, state: SqlState::RAISED, message } => {
                 format!("Require {} {message:?}", self.expression(condition))
+            }
+            StepKind::Require { condition, state, message } => {
+                format!("Require {} {message:?} {state}", self.expression(condition))
             }
             StepKind::If { condition, .. } => format!("If {}", self.expression(condition)),
             StepKind::ForList { list, fields, .. } => {

@@ -1,0 +1,136 @@
+//! Goal: readers at their seqs see what was written up to there, while the writer goes on, fills
+//! stickies, and folds and frees behind them.
+//!
+//! Small under Miri, where each seed is another schedule.
+
+use crossbeam_epoch as epoch;
+use fabius_storage::chain::{self, Cell};
+use fabius_storage::fold::{Retired, fold, retire_record};
+use fabius_storage::snapshot::Snapshots;
+use fabius_storage::version::Contents;
+use fabius_storage::{Record, Version};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Seq};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+
+const SEQS: u64 = if cfg!(miri) { 40 } else { 20_000 };
+const READERS: usize = if cfg!(miri) { 1 } else { 2 };
+const TYPES: [DataType; 3] = [DataType::BigInt, DataType::TEXT, DataType::BigInt];
+const NUMBER: ColumnId = ColumnId(0);
+const NAME: ColumnId = ColumnId(1);
+const SUM: ColumnId = ColumnId(2);
+
+/// The row at a seq.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Row {
+    number: i64,
+    name: String,
+    sum: i64,
+}
+
+/// What the call at a seq does: a whole row, a delta, a number and a sticky name, or a name.
+fn row_after(seq: u64, before: &Row) -> Row {
+    let name = || if seq.is_multiple_of(3) { format!("s{seq}") } else { format!("a name on the heap {seq}") };
+    match seq % 8 {
+        1 => Row { number: seq as i64, name: name(), sum: 0 },
+        2 | 3 | 6 => Row { sum: before.sum + seq as i64, ..before.clone() },
+        4 | 7 => Row { number: -(seq as i64), name: name(), ..before.clone() },
+        _ => Row { name: name(), ..before.clone() },
+    }
+}
+
+fn write(record: &Record, seq: u64, row: &Row) {
+    let (number, name, sum) = (Datum::Int(row.number), Datum::Text(&row.name), Datum::Int(row.sum));
+    let contents = Contents {
+        seq: Seq(seq),
+        values_mask: ColumnMask::EMPTY,
+        values: &[],
+        deltas: &[],
+        sticky: ColumnMask::EMPTY,
+        deferred: std::ptr::null_mut(),
+    };
+    let mask = |columns: &[ColumnId]| columns.iter().copied().collect::<ColumnMask>();
+    match seq % 8 {
+        1 => {
+            let (values_mask, values) = (mask(&[NUMBER, NAME, SUM]), &[number, name, sum]);
+            record.push(Version::create(&Contents { values_mask, values, ..contents }, &TYPES));
+        }
+        2 | 3 | 6 => {
+            let deltas = &[(SUM, DeltaOperator::Add, Datum::Int(seq as i64))];
+            record.push(Version::create(&Contents { deltas, ..contents }, &TYPES));
+        }
+        4 | 7 => {
+            let (values_mask, values, sticky) = (mask(&[NUMBER]), &[number], mask(&[NAME]));
+            let deferred = std::ptr::without_provenance_mut(8);
+            let contents = Contents { values_mask, values, sticky, deferred, ..contents };
+            let version = Version::create(&contents, &TYPES);
+            record.push(version);
+            // SAFETY: just pushed; nobody but this thread unlinks.
+            let version = unsafe { version.as_ref() };
+            assert!(version.fill(NAME, name, TYPES[1]).is_none());
+            version.settle();
+        }
+        _ => {
+            let (values_mask, values) = (mask(&[NAME]), &[name]);
+            record.push(Version::create(&Contents { values_mask, values, ..contents }, &TYPES));
+        }
+    }
+}
+
+/// # Safety
+/// `version` is readable: an epoch is pinned.
+unsafe fn read(version: *const Version) -> Row {
+    let cell = |column: ColumnId| {
+        // SAFETY: the caller's promise.
+        match unsafe { chain::read(version, column, TYPES[column.0 as usize], std::ptr::null_mut()) } {
+            Cell::Value(datum) => datum,
+            other => panic!("{other:?}"),
+        }
+    };
+    let Datum::Text(name) = cell(NAME) else { panic!("a name") };
+    Row { number: cell(NUMBER).int(), name: name.into(), sum: cell(SUM).int() }
+}
+
+#[test]
+fn readers_see_their_seq_while_the_writer_goes_on() {
+    let mut rows = vec![Row::default()];
+    for seq in 1..=SEQS {
+        rows.push(row_after(seq, &rows[seq as usize - 1]));
+    }
+    let types: Arc<[DataType]> = Arc::from(TYPES);
+    let record = Record::create(b"key");
+    // SAFETY: freed at the end.
+    let shared = unsafe { record.as_ref() };
+    write(shared, 1, &rows[1]);
+    let (snapshots, promised) = (Snapshots::default(), AtomicU64::new(1));
+    std::thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                while promised.load(SeqCst) < SEQS {
+                    let _guard = epoch::pin();
+                    let reader = snapshots.begin(|| Seq(promised.load(SeqCst)));
+                    for _ in 0..2 {
+                        // SAFETY: the epoch is pinned.
+                        let found = unsafe { read(shared.visible(reader.seq())) };
+                        assert_eq!(found, rows[reader.seq().0 as usize], "{:?}", reader.seq());
+                    }
+                }
+            });
+        }
+        let mut retired = Retired::default();
+        for seq in 2..=SEQS {
+            let guard = &epoch::pin();
+            write(shared, seq, &rows[seq as usize]);
+            promised.store(seq, SeqCst);
+            if shared.is_fold_due() {
+                let collected = snapshots.collect(Seq(seq));
+                // SAFETY: everything is settled, and no reader begins below `collected`.
+                unsafe { fold(shared, collected, &types, &mut retired) };
+                retired.hand_over(guard);
+            }
+        }
+    });
+    let mut retired = Retired::default();
+    retire_record(record, &types, &mut retired);
+    retired.hand_over(&epoch::pin());
+}

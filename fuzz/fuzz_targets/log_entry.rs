@@ -1,0 +1,4 @@
+//! The target `log_entry` of `crates/fuzz`, for libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fabius_fuzz::run("log_entry", bytes));
