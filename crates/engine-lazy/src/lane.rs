@@ -453,8 +453,9 @@ impl Turn<'_, '_, '_> {
         let values = arena.alloc_slice_fill_iter(self.context.values.iter().map(|&value| keep(value, arena)));
         let rows =
             arena.alloc_slice_fill_iter(self.context.rows.iter().map(|&row| capture(row, seq, variant)));
-        let open = self.context.written.iter().map(|written| written.version).filter(is_sticky);
-        let versions = arena.alloc_slice_fill_iter(open.collect::<Vec<_>>());
+        let mut open = self.context.written.iter().map(|written| written.version).filter(is_sticky);
+        let count = open.clone().count();
+        let versions = arena.alloc_slice_fill_with(count, |_| open.next().expect("as many as counted"));
         let deferred = arena.alloc(Deferred::new(
             seq,
             self.time_us,

@@ -92,6 +92,8 @@ pub struct NowContext<'a, 't> {
     time_us: i64,
     random: CallRandom,
     key: Key,
+    /// The values of a row that is written whole, while it is made.
+    whole: Vec<Datum<'a>>,
     undo: Vec<Undo<'a>>,
     /// Versions written by the call.
     pub written: Vec<Written<'a>>,
@@ -114,6 +116,7 @@ impl<'a, 't> NowContext<'a, 't> {
             time_us: 0,
             random: CallRandom::new(Seq::ZERO),
             key: Key::new(),
+            whole: Vec::new(),
             undo: Vec::new(),
             written: Vec::new(),
             values: Vec::new(),
@@ -508,7 +511,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
         if write.columns.is_empty() && write.sticky.is_empty() && self.merge(table, record, &write) {
             return Ok(());
         }
-        let contents = Contents {
+        let mut contents = Contents {
             seq: self.seq,
             values_mask: write.columns,
             values: write.values,
@@ -516,7 +519,24 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             sticky: write.sticky,
             deferred: std::ptr::null_mut(),
         };
-        self.push(table, record, Version::create(&contents, table.types()));
+        let mut whole = std::mem::take(&mut self.whole);
+        whole.clear();
+        if write.deltas.is_empty()
+            && let Some(rest) = table.lacks_only_key(write.columns.union(write.sticky))
+        {
+            contents.values_mask = write.columns.union(rest);
+            for column in contents.values_mask.iter() {
+                whole.push(if rest.contains(column) {
+                    self.read_column(row, column, table.types()[column.0 as usize])?
+                } else {
+                    write.values[write.columns.rank(column)]
+                });
+            }
+            contents.values = &whole;
+        }
+        let version = Version::create(&contents, table.types());
+        self.whole = whole;
+        self.push(table, record, version);
         Ok(())
     }
 

@@ -15,7 +15,7 @@
 //! | `log_segment.rs` | files of a log | verifying and opening agree; what was opened reads back |
 //! | `agreement.rs` | seeds of programs and calls | compiled code and phases agree with the interpreter |
 //!
-//! It is not responsible for engines: `crates/engine/src/differential.rs` compares those.
+//! It is not responsible for engines: `crates/engine/src/differential/mod.rs` compares those.
 
 mod agreement;
 mod arguments;

@@ -10,6 +10,7 @@
 //! the index has ever become stale.
 
 use crate::index::{Cursor, Direction, HashIndex, LongKey, OrderedIndex, Pointer, prefetch};
+use crate::slot::may_allocate;
 use crate::{Record, chain};
 use crossbeam_epoch::Guard;
 use fabius_value::{
@@ -102,6 +103,8 @@ pub struct Table {
     types: Arc<[DataType]>,
     primary: Primary,
     secondary: Box<[Secondary]>,
+    /// The primary key's columns, unless one of them may be long.
+    short_key: ColumnMask,
 }
 
 /// The evaluated bounds of a scan.
@@ -140,11 +143,17 @@ impl Table {
             unique: index.unique,
             stale: AtomicBool::new(false),
         });
+        let is_long = |column: ColumnId| may_allocate(schema.columns[column.0 as usize].data_type);
         Table {
             id,
             types: schema.columns.iter().map(|column| column.data_type).collect(),
             primary,
             secondary: secondary.collect(),
+            short_key: if schema.primary_key.iter().any(|&column| is_long(column)) {
+                ColumnMask::EMPTY
+            } else {
+                schema.primary_key.iter().copied().collect()
+            },
             schema,
         }
     }
@@ -163,6 +172,14 @@ impl Table {
     #[inline]
     pub fn types(&self) -> &Arc<[DataType]> {
         &self.types
+    }
+
+    /// What an update of `columns` lacks to be a whole row, if that is no more than a short key: then
+    /// the row is better written whole, and nothing below it is needed any more.
+    #[inline]
+    pub fn lacks_only_key(&self, columns: ColumnMask) -> Option<ColumnMask> {
+        let rest = ColumnMask::first(self.types.len()).without(columns);
+        (!rest.is_empty() && self.short_key.covers(rest)).then_some(rest)
     }
 
     /// Encodes a primary key given in key order.
