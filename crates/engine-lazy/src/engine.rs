@@ -24,9 +24,12 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// Calls of one turn of the lane, about: batches are not divided. So few that what a turn has written is
-/// still in the cache when its deferred calls run, and when it is taken again.
-const TURN_CALLS: u32 = 256;
+/// Calls of one turn of the lane, about: batches are not divided.
+const TURN_CALLS: u32 = 1024;
+
+/// Bytes of the calls of one turn, about. Calls with long arguments mostly do more, and what a turn has
+/// written should still be in the cache when its deferred calls run, and when it is taken again.
+const TURN_BYTES: usize = 10 << 10;
 
 /// Deferred calls above which a thread that took a turn works off what it left itself.
 const KEEP_UP_CALLS: u64 = 512;
@@ -106,10 +109,11 @@ impl LazyEngine {
         let mut lane = self.lane.try_lock()?;
         schedule::point("lane");
         let mut batches = Vec::new();
-        let mut count = 0;
-        while count < TURN_CALLS {
+        let (mut count, mut bytes) = (0, 0);
+        while count < TURN_CALLS && bytes < TURN_BYTES {
             let Some(batch) = self.queue.pop() else { break };
             count += batch.count();
+            bytes += batch.calls().len();
             batches.push(batch);
         }
         if batches.is_empty() {
