@@ -31,6 +31,8 @@ struct Row<'a> {
 pub struct Ahead<'a> {
     definitions: &'a Definitions,
     guard: &'a Guard,
+    /// By table: whether its rows are looked at.
+    worth: Vec<bool>,
     calls: VecDeque<Vec<Row<'a>>>,
     spare: Vec<Vec<Row<'a>>>,
     key: Key,
@@ -39,19 +41,28 @@ pub struct Ahead<'a> {
 impl<'a> Ahead<'a> {
     /// Nothing looked at yet.
     pub fn new(definitions: &'a Definitions, guard: &'a Guard) -> Ahead<'a> {
-        Ahead { definitions, guard, calls: VecDeque::new(), spare: Vec::new(), key: Key::new() }
+        let worth = definitions.tables.iter().map(|table| table.is_worth_prefetching()).collect();
+        Ahead { definitions, guard, worth, calls: VecDeque::new(), spare: Vec::new(), key: Key::new() }
     }
 
     /// Looks at calls from `rest`, which it advances, and moves those looked at before one stage on;
     /// to be called before each call is run.
     pub fn advance(&mut self, rest: &mut &[u8], variants: &Variants) {
+        if !self.worth.contains(&true) {
+            return;
+        }
         while self.calls.len() < 4 * STRIDE {
             let Some(call) = entry::take_call(rest) else { break };
             let mut rows = self.spare.pop().unwrap_or_default();
-            if let Some(plan) = variants.key_plan(call.procedure) {
+            let worth = |table: TableId| self.worth[table.0 as usize];
+            let plan = variants.key_plan(call.procedure);
+            if let Some(plan) = plan.filter(|plan| plan.tables().any(worth)) {
                 plan.for_each(call.arguments, |table, values| {
                     let schema = self.definitions.table(table);
-                    if rows.len() < ROWS_MAX && schema.encode_key(values, &mut self.key).is_ok() {
+                    if worth(table)
+                        && rows.len() < ROWS_MAX
+                        && schema.encode_key(values, &mut self.key).is_ok()
+                    {
                         let hash = self.key.hash();
                         if schema.prefetch(hash, self.guard) {
                             rows.push(Row { table, hash, record: None });

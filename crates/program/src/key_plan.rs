@@ -57,6 +57,11 @@ impl KeyPlan {
         self.keys.is_empty()
     }
 
+    /// The tables of the keys, one for each.
+    pub fn tables(&self) -> impl Iterator<Item = TableId> + '_ {
+        self.keys.iter().map(|key| key.table)
+    }
+
     /// Computes the keys of a call with these encoded arguments, as far as they decode. Keys of later
     /// parameters than a list may refer to scalars before it only.
     pub fn for_each(&self, arguments: &[u8], mut visit: impl FnMut(TableId, &[Datum<'_>])) {

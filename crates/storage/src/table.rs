@@ -223,6 +223,13 @@ impl Table {
         pointer.map(|pointer| unsafe { &*pointer.cast::<Record>() })
     }
 
+    /// Whether lookups may be prepared by [`Table::prefetch`], and so many records make that worth while:
+    /// a small table is in the cache anyway.
+    pub fn is_worth_prefetching(&self) -> bool {
+        const RECORDS_MIN: usize = 4096;
+        matches!(&self.primary, Primary::Hash(index) if index.len() >= RECORDS_MIN)
+    }
+
     /// Asks for the memory that looking up a key of this hash will read first; false if the table has
     /// no hash index.
     #[inline]
