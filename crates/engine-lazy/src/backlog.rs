@@ -15,7 +15,10 @@ const TAKE: u32 = 32;
 /// Deferred calls between the lane and the workers.
 #[derive(Default)]
 pub struct Backlog {
+    /// Chunks with calls that are not done.
     chunks: Mutex<VecDeque<Arc<Chunk>>>,
+    /// Those of them with calls that no worker has looked at.
+    untaken: Mutex<VecDeque<Arc<Chunk>>>,
     urgent: SegQueue<(Arc<Chunk>, u32)>,
     pushed: AtomicU64,
     arenas: Arc<Arenas>,
@@ -31,6 +34,7 @@ impl Backlog {
     pub fn push(&self, chunk: Arc<Chunk>, urgent: &[u32]) {
         self.pushed.fetch_add(chunk.calls().len() as u64, Relaxed);
         self.chunks.lock().push_back(chunk.clone());
+        self.untaken.lock().push_back(chunk.clone());
         urgent.iter().for_each(|&place| self.urgent.push((chunk.clone(), place)));
     }
 
@@ -48,11 +52,15 @@ impl Backlog {
 
     /// Calls one after another from the old end, and their chunk; `None` if all have been taken.
     pub fn take_oldest(&self) -> Option<(Arc<Chunk>, Vec<NonNull<Deferred>>)> {
-        let chunks = self.chunks.lock();
-        chunks.iter().find_map(|chunk| {
+        let mut untaken = self.untaken.lock();
+        while let Some(chunk) = untaken.front() {
             let taken = chunk.take(TAKE);
-            (!taken.is_empty()).then(|| (chunk.clone(), taken.to_vec()))
-        })
+            if !taken.is_empty() {
+                return Some((chunk.clone(), taken.to_vec()));
+            }
+            untaken.pop_front();
+        }
+        None
     }
 
     /// The oldest chunk with open calls up to `limit`, for who wants everything done.
