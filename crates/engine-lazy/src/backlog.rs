@@ -79,6 +79,9 @@ impl Backlog {
     /// Lets go of chunks at the old end whose calls are all done. Addresses into them may still be
     /// held by pinned epochs.
     fn shrink(&self) {
+        let mut untaken = self.untaken.lock();
+        while untaken.pop_front_if(|chunk| chunk.remaining() == 0).is_some() {}
+        drop(untaken);
         let mut chunks = self.chunks.lock();
         while let Some(chunk) = chunks.pop_front_if(|chunk| chunk.remaining() == 0) {
             let guard = crossbeam_epoch::pin();
