@@ -294,6 +294,13 @@ impl<'a, 't> NowContext<'a, 't> {
         Ok(())
     }
 
+    /// Whether the call made this version. One that it only merged a delta into has its seq too, but an
+    /// earlier call of the turn made it, and those in between may have captured it: it has to stay.
+    fn wrote(&self, version: &Version) -> bool {
+        version.seq() == self.seq
+            && self.written.iter().rev().any(|written| written.version == NonNull::from(version))
+    }
+
     fn push(&mut self, table: &'a Arc<Table>, record: &'a Record, version: NonNull<Version>) {
         record.push(version);
         self.undo.push(Undo::Pushed { table, record });
@@ -505,7 +512,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
         self.widen(table, &write);
         // SAFETY: the epoch is pinned; the row is there, so it has a version.
         let top = unsafe { &*record.head() };
-        if top.seq() == self.seq {
+        if self.wrote(top) {
             return self.rewrite(table, record, top, &write);
         }
         if write.columns.is_empty() && write.sticky.is_empty() && self.merge(table, record, &write) {
@@ -552,7 +559,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
         // SAFETY: the epoch is pinned; the row is there, so it has a version.
         let top = unsafe { &*record.head() };
         let tombstone = Version::create_tombstone(self.seq);
-        if top.seq() == self.seq {
+        if self.wrote(top) {
             // SAFETY: ours alone until published.
             unsafe { tombstone.as_ref().place_above(top.next()) };
             record.set_head(tombstone.as_ptr());

@@ -28,6 +28,7 @@ const CASES: &[Case] = &[
     ("nulls_are_kept_out", rows::nulls_are_kept_out),
     ("taken_values_are_refused", rows::taken_values_are_refused),
     ("increments_and_extremes_add_up", rows::increments_and_extremes_add_up),
+    ("increments_leave_earlier_reads_alone", rows::increments_leave_earlier_reads_alone),
     ("long_loops_abort", rows::long_loops_abort),
     ("scans_follow_their_index", rows::scans_follow_their_index),
     ("a_call_scans_its_own_writes", rows::a_call_scans_its_own_writes),

@@ -14,6 +14,11 @@ procedure add(id: int, amount: bigint) { accounts[id].balance += amount }
 procedure raise(id: int, level: bigint) { accounts[id].best = greatest(accounts[id].best, level) }
 procedure put(id: int, balance: bigint) { accounts[id].balance = balance }
 procedure put_or_null(id: int, balance: bigint null) { accounts[id].balance = balance }
+procedure copy_best(src: int, dst: int) { accounts[dst].best = accounts[src].best }
+procedure add_and_rename(id: int, amount: bigint, owner: varchar(20)) {
+    accounts[id].balance += amount
+    accounts[id].owner = owner
+}
 procedure rename(id: int, owner: varchar(20) null) { accounts[id].owner = owner }
 procedure see(id: int) -> (balance: bigint null, best: bigint null) {
     return accounts[id]?.balance, accounts[id]?.best

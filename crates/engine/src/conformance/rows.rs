@@ -109,6 +109,34 @@ pub(super) fn increments_and_extremes_add_up(make: Make<'_>) {
     assert_eq!(rig.call("see", &[int(0)]), Ok(vec![big(1000 + (51..100).sum::<i64>()), big(99)]));
 }
 
+/// A call adds to a row and then writes another column of it, while an earlier call that put off reading a
+/// third still has to.
+pub(super) fn increments_leave_earlier_reads_alone(make: Make<'_>) {
+    let rig = bank(make, 100, 7);
+    let mut batch = BatchBuilder::new();
+    for id in 0..50 {
+        rig.push(&mut batch, "raise", &[int(id), big(10)], None);
+        rig.push(&mut batch, "add", &[int(id), big(1)], None);
+        rig.push(&mut batch, "copy_best", &[int(id), int(id + 50)], None);
+        rig.push(&mut batch, "add_and_rename", &[int(id), big(2), text("somebody")], None);
+        rig.push(&mut batch, "put", &[int(id + 50), big(i64::from(id))], None);
+    }
+    rig.run(&batch.build());
+    // Memory that was let go of too early would be used again by these.
+    rig.call("open", &[int(100), big(3)]).unwrap();
+    for _ in 0..20 {
+        let mut batch = BatchBuilder::new();
+        for n in 0..100 {
+            rig.push(&mut batch, "put", &[int(100), big(n)], None);
+        }
+        rig.run(&batch.build());
+    }
+    for id in 0..50 {
+        assert_eq!(rig.query("see", &[int(id)]), Ok(vec![big(10), big(10)]));
+        assert_eq!(rig.query("see", &[int(id + 50)]), Ok(vec![big(i64::from(id)), big(10)]));
+    }
+}
+
 pub(super) fn long_loops_abort(make: Make<'_>) {
     let rig = bank(make, 1, 0);
     let by = |count| Value::List(vec![vec![int(1)]; count]);
