@@ -11,7 +11,7 @@ use fabius_engine::counters::Counts;
 use fabius_engine::entry;
 use fabius_engine::foundation::log_error;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure};
-use fabius_engine_2pl::LockingEngine;
+
 use fabius_engine_lazy::LazyEngine;
 use fabius_env::{Clock, Disk, RealClock, RealDisk};
 use fabius_log::{Flusher, Log, LogError, LogOptions, RecoveryReport};
@@ -154,7 +154,7 @@ impl Database {
                 let engine = Arc::new(LazyEngine::new(foundation.clone(), options.policy));
                 (engine.clone(), Some(engine))
             }
-            EngineKind::TwoPhaseLocking => (Arc::new(LockingEngine::new(foundation.clone())), None),
+            EngineKind::TwoPhaseLocking => (Arc::new(fabius_engine_2pl::new(foundation.clone())), None),
         };
         let mut database = Database {
             foundation,

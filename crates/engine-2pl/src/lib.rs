@@ -13,30 +13,27 @@
 //! |---|---|
 //! | [`lock`] | a lock: one word |
 //! | [`wait`] | waiting for it, and wound-wait |
-//! | [`granule`] | locks on what is not a record: ranges, unique values, idempotency keys |
-//! | [`plan`] | what is known of a program before it runs |
-//! | [`transaction`] | what a call sees and locks |
-//! | [`workspace`] | what it has written so far |
-//! | [`turn`] | calls from beginning to end |
-//! | [`sequencer`] | the order of calls, and what of it readers may see |
-//! | [`commit`] | versions, and notes for purging |
-//! | [`intake`] | calls that have not begun |
-//! | [`engine`] | the engine behind the contract |
+//! | [`control`] | which locks a call takes, and when |
+//!
+//! What it has in common with other engines that run calls whole is [`fabius_engine::eager`].
 //!
 //! It is meant to be good at what it does: a lock is taken with one atomic instruction, deadlock is
 //! avoided without a graph, rows that a program updates are locked exclusively at once, and versions let
 //! queries pass. Callers never see a conflict: a call that has to give way starts again.
 
-pub mod commit;
-pub mod engine;
-pub mod granule;
-pub mod intake;
+pub mod control;
 pub mod lock;
-pub mod plan;
-pub mod sequencer;
-pub mod transaction;
-pub mod turn;
 pub mod wait;
-pub mod workspace;
 
-pub use engine::LockingEngine;
+use control::WoundWait;
+use fabius_engine::Foundation;
+use fabius_engine::eager::EagerEngine;
+use std::sync::Arc;
+
+/// The locking engine.
+pub type LockingEngine = EagerEngine<WoundWait>;
+
+/// A locking engine with the foundation's definitions.
+pub fn new(foundation: Arc<Foundation>) -> LockingEngine {
+    EagerEngine::new(foundation, WoundWait::default())
+}

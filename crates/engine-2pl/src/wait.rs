@@ -96,29 +96,9 @@ impl Default for Locks {
     }
 }
 
-/// A slot that a thread has for a while; given back when dropped.
-pub struct Claim<'l> {
-    locks: &'l Locks,
-    slot: usize,
-}
-
-impl Claim<'_> {
-    /// Its number.
-    pub fn slot(&self) -> usize {
-        self.slot
-    }
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        self.locks.slots[self.slot].timestamp.store(0, Release);
-        self.locks.used.fetch_and(!(1 << self.slot), AcqRel);
-    }
-}
-
 impl Locks {
     /// A slot to run calls in; `None` if there are as many running as can.
-    pub fn claim(&self) -> Option<Claim<'_>> {
+    pub fn claim(&self) -> Option<usize> {
         let mut used = self.used.load(Relaxed);
         loop {
             let slot = used.trailing_ones() as usize;
@@ -126,10 +106,16 @@ impl Locks {
                 return None;
             }
             match self.used.compare_exchange_weak(used, used | 1 << slot, AcqRel, Relaxed) {
-                Ok(_) => return Some(Claim { locks: self, slot }),
+                Ok(_) => return Some(slot),
                 Err(now) => used = now,
             }
         }
+    }
+
+    /// Gives a claimed slot back.
+    pub fn leave(&self, slot: usize) {
+        self.slots[slot].timestamp.store(0, Release);
+        self.used.fetch_and(!(1 << slot), AcqRel);
     }
 
     /// Begins a call in a slot: it is younger than all before.
@@ -220,7 +206,7 @@ impl Locks {
                 return Ok(());
             }
             if me.is_wounded() {
-                return self.leave(word, slot);
+                return self.stop_waiting(word, slot);
             }
             looks += 1;
             if looks < SPINS {
@@ -247,7 +233,7 @@ impl Locks {
     }
 
     /// Takes a wounded call out of a queue, unless it has been granted the lock meanwhile.
-    fn leave(&self, word: &AtomicU64, slot: usize) -> Result<(), Wounded> {
+    fn stop_waiting(&self, word: &AtomicU64, slot: usize) -> Result<(), Wounded> {
         let address = std::ptr::from_ref(word).addr();
         let mut queues = self.shard(word).lock();
         if self.slots[slot].granted.load(Acquire) {
@@ -320,7 +306,7 @@ mod tests {
                 for thread in 0..3 {
                     let (locks, words, inside) = (&locks, &words, &inside);
                     scope.spawn(move || {
-                        let claim = locks.claim().expect("a slot");
+                        let slot = locks.claim().expect("a slot");
                         let mut random = Random::seeded(run * 10 + thread);
                         for _ in 0..calls {
                             let script: Vec<(usize, Mode)> = (0..random.index(4) + 1)
@@ -329,7 +315,7 @@ mod tests {
                                     (random.index(3), mode[random.index(3)])
                                 })
                                 .collect();
-                            run_call(locks, words, inside, claim.slot(), &script);
+                            run_call(locks, words, inside, slot, &script);
                         }
                     });
                 }
@@ -383,15 +369,15 @@ mod tests {
             .map(|thread| {
                 let (locks, words, sums) = (locks.clone(), words.clone(), sums.clone());
                 std::thread::spawn(move || {
-                    let claim = locks.claim().unwrap();
+                    let slot = locks.claim().unwrap();
                     for _ in 0..turns {
-                        locks.begin(claim.slot());
+                        locks.begin(slot);
                         let mut held = Vec::new();
                         loop {
                             let mut run = || {
                                 for at in [thread % 2, 1 - thread % 2] {
-                                    locks.take(&words[at], claim.slot(), Mode::Shared, &mut held)?;
-                                    locks.take(&words[at], claim.slot(), Mode::Exclusive, &mut held)?;
+                                    locks.take(&words[at], slot, Mode::Shared, &mut held)?;
+                                    locks.take(&words[at], slot, Mode::Exclusive, &mut held)?;
                                 }
                                 Ok::<(), Wounded>(())
                             };
@@ -401,11 +387,11 @@ mod tests {
                                     sum.store(sum.load(Relaxed) + 1, Relaxed);
                                 }
                             }
-                            locks.give_back(claim.slot(), &mut held);
+                            locks.give_back(slot, &mut held);
                             if done.is_ok() {
                                 break;
                             }
-                            locks.begin_again(claim.slot());
+                            locks.begin_again(slot);
                         }
                     }
                 })

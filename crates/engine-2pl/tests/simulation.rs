@@ -1,11 +1,11 @@
 //! The locking engine under simulated schedules and crashes agrees with the serial oracle.
 
 use fabius_engine::differential::simulation::{self, Subject};
-use fabius_engine_2pl::LockingEngine;
+
 use std::sync::Arc;
 
 fn subject() -> Subject {
-    Subject::new("2pl", "wound-wait", |foundation| Arc::new(LockingEngine::new(foundation)))
+    Subject::new("2pl", "wound-wait", |foundation| Arc::new(fabius_engine_2pl::new(foundation)))
 }
 
 #[test]

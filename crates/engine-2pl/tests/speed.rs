@@ -5,7 +5,7 @@
 //! ```
 
 use fabius_engine::{Batch, BatchBuilder, Engine, Foundation};
-use fabius_engine_2pl::LockingEngine;
+
 use fabius_env::{Random, RealClock};
 use fabius_program::arguments::ArgumentWriter;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn batches(engine: &dyn Engine, records: u64, count: usize, hot: u64) -> Vec<Arc
 
 fn measure(records: u64, hot: u64, threads: usize) {
     let foundation = Arc::new(Foundation::new(Arc::new(RealClock::new())));
-    let engine = LockingEngine::new(foundation);
+    let engine = fabius_engine_2pl::new(foundation);
     let table = "table records { id: int, value: bigint, filler: char(80), primary key (id) using hash }";
     engine.define(table).unwrap();
     engine.define(&TEXT[..TEXT.find("procedure rmw").unwrap()]).unwrap();

@@ -9,6 +9,7 @@
 //! | [`procedure`] | a program with its compiled code |
 //! | [`idempotency`] | repeated calls get their first outcome |
 //! | [`constraint`] | the errors of constraints that engines check |
+//! | [`eager`] | what engines that run calls whole have in common |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
 //! | [`standpoint`] | rows, definitions and keys of one seq, for as long as somebody looks |
@@ -28,6 +29,7 @@ pub mod constraint;
 pub mod contract;
 pub mod counters;
 pub mod differential;
+pub mod eager;
 pub mod entry;
 pub mod foundation;
 pub mod idempotency;

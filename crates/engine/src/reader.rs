@@ -4,15 +4,17 @@
 //! engine that left it there computes it (see [`SnapshotContext::blocked_on`]), others never meet one.
 //! A deferred call reads through the same view at its own seq, where it sees what it has filled so far.
 
-use crate::{Definitions, random::CallRandom};
+use crate::{Definitions, Foundation, Procedure, random::CallRandom};
+use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
+use fabius_program::execute::{self, FrameFor};
 use fabius_storage::{
     Cell,
     chain::{self, Visible},
     table::{Range, RowScan},
 };
-use fabius_value::{ColumnId, Datum, Key, Seq, TableId};
+use fabius_value::{ColumnId, Datum, Key, Result, Seq, TableId, Value};
 
 /// The context of a program that reads at one seq. The caller holds a snapshot at that seq.
 pub struct SnapshotContext<'a> {
@@ -119,5 +121,32 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
 
     fn is_missing(&self, row: Visible) -> bool {
         row.0.is_null()
+    }
+}
+
+/// Runs a procedure that writes nothing on the newest promised state, for an engine that leaves no stickies.
+///
+/// # Errors
+/// Why the procedure aborted.
+pub fn query_settled(foundation: &Foundation, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
+    let snapshot = foundation.begin_snapshot();
+    let definitions = foundation.definitions();
+    let guard = crossbeam_epoch::pin();
+    let arena = Bump::new();
+    let mut context = SnapshotContext::new(&definitions, &guard, snapshot.seq(), foundation.clock.now_us());
+    let mut frame = FrameFor::<SnapshotContext<'_>>::default();
+    frame.start(&procedure.whole, arguments, &arena)?;
+    let outcome = execute::run(&mut frame, &procedure.whole, &mut context, &arena);
+    foundation.wait_durable(snapshot.seq())?;
+    match outcome {
+        Ok(()) => {
+            foundation.counters.committed.add(1);
+            Ok(frame.results(&procedure.whole).unwrap_or_default())
+        }
+        Err(Stop::Abort(error)) => {
+            foundation.counters.aborted.add(1);
+            Err(error)
+        }
+        Err(Stop::Blocked | Stop::Restart) => unreachable!("a snapshot has every value"),
     }
 }

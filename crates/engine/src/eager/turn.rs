@@ -1,27 +1,27 @@
 //! A turn: one thread runs a chunk of calls, each from beginning to end.
 //!
 //! ```text
-//! attempt --> locks, reads, writes aside --> take a seq, log --> install --> give locks back --> promised
-//!    ^             |                              |
-//!    \-- wounded --/                  aborted calls go this way too, and install nothing
+//! attempt --> reads, writes aside --> take a seq, log --> install --> release --> promised
+//!    ^             |                       |
+//!    \-- refused --/          aborted calls go this way too, and install nothing
 //! ```
 //!
 //! An aborted call takes a seq and is logged like any other, at the same point, so that its outcome is
 //! that of its place in the order. Calls of programs that only read are logged only if they have an
 //! idempotency key.
 
-use crate::commit::{abandon, install};
-use crate::engine::Shared;
-use crate::intake::Outcomes;
-use crate::plan::Schema;
-use crate::transaction::Transaction;
-use crate::wait::Wounded;
+use crate::eager::commit::{abandon, install};
+use crate::eager::control::Control;
+use crate::eager::core::Core;
+use crate::eager::intake::Outcomes;
+use crate::eager::plan::Schema;
+use crate::eager::transaction::Transaction;
+use crate::entry::{self, Call};
+use crate::idempotency::First;
+use crate::random::CallRandom;
+use crate::{Procedure, Ticket};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
-use fabius_engine::entry::{self, Call};
-use fabius_engine::idempotency::First;
-use fabius_engine::random::CallRandom;
-use fabius_engine::{Procedure, Ticket};
 use fabius_env::schedule;
 use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
@@ -39,23 +39,34 @@ pub enum Order {
 }
 
 /// A turn in progress.
-pub struct Turn<'a> {
-    shared: &'a Shared,
+pub struct Turn<'a, C: Control<'a>> {
+    core: &'a Core,
     schema: &'a Schema,
     guard: &'a Guard,
     arena: &'a Bump,
-    slot: usize,
     order: Order,
     time_us: i64,
     collected: Seq,
-    transaction: Transaction<'a>,
-    frame: FrameFor<'a, Transaction<'a>>,
+    transaction: Transaction<'a, C>,
+    frame: FrameFor<'a, Transaction<'a, C>>,
     retired: Retired,
     payload: Vec<u8>,
     outcomes: Outcomes,
     committed: u64,
     aborted: u64,
     retries: u64,
+}
+
+/// The control has refused an attempt: the call has to begin again.
+struct Refused;
+
+impl From<Stop> for Refused {
+    fn from(stop: Stop) -> Refused {
+        match stop {
+            Stop::Restart => Refused,
+            Stop::Abort(_) | Stop::Blocked => unreachable!("a control only restarts calls"),
+        }
+    }
 }
 
 /// How an attempt ended that was not given up.
@@ -65,28 +76,27 @@ struct Outcome {
     ticket: Option<Arc<Ticket>>,
 }
 
-impl<'a> Turn<'a> {
-    /// A turn in a claimed slot, at `time_us`.
+impl<'a, C: Control<'a>> Turn<'a, C> {
+    /// A turn at `time_us`.
     pub fn new(
-        shared: &'a Shared,
+        core: &'a Core,
         schema: &'a Schema,
         guard: &'a Guard,
         arena: &'a Bump,
-        slot: usize,
         order: Order,
         time_us: i64,
-    ) -> Turn<'a> {
+        control: C,
+    ) -> Turn<'a, C> {
         Turn {
-            shared,
+            core,
             schema,
             guard,
             arena,
-            slot,
             order,
             time_us,
-            collected: shared.collect(),
-            transaction: Transaction::new(shared, schema, guard, arena, slot, time_us),
-            frame: FrameFor::<Transaction<'a>>::default(),
+            collected: core.collect(),
+            transaction: Transaction::new(core, schema, guard, arena, time_us, control),
+            frame: FrameFor::<Transaction<'a, C>>::default(),
             retired: Retired::default(),
             payload: Vec::new(),
             outcomes: Outcomes::default(),
@@ -98,7 +108,7 @@ impl<'a> Turn<'a> {
 
     /// Runs encoded calls, of which the first has this place in its batch.
     pub fn run(&mut self, mut calls: &'a [u8], mut place: u32) {
-        let mut together = Some(self.shared.alone.read());
+        let mut together = Some(self.core.alone.read());
         while !calls.is_empty() && self.outcomes.failure.is_none() {
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
@@ -106,10 +116,10 @@ impl<'a> Turn<'a> {
             if self.draws_random(&call) {
                 // Nobody else takes a seq while it runs, so its own is known.
                 drop(together.take());
-                let _alone = self.shared.alone.write();
-                self.call(&call, bytes, place, Some(self.shared.sequencer.next()));
+                let _alone = self.core.alone.write();
+                self.call(&call, bytes, place, Some(self.core.sequencer.next()));
             } else {
-                together.get_or_insert_with(|| self.shared.alone.read());
+                together.get_or_insert_with(|| self.core.alone.read());
                 self.call(&call, bytes, place, None);
             }
             place += 1;
@@ -118,7 +128,7 @@ impl<'a> Turn<'a> {
 
     /// Ends the turn: what became of its calls.
     pub fn end(mut self) -> Outcomes {
-        let counters = &self.shared.foundation.counters;
+        let counters = &self.core.foundation.counters;
         counters.committed.add(self.committed);
         counters.immediate.add(self.committed);
         counters.aborted.add(self.aborted);
@@ -136,15 +146,14 @@ impl<'a> Turn<'a> {
     }
 
     fn call(&mut self, call: &Call<'a>, bytes: &[u8], place: u32, known: Option<Seq>) {
-        let shared = self.shared;
-        shared.locks.begin(self.slot);
+        self.transaction.control.begin();
         let ended = loop {
             match self.attempt(call, bytes, known) {
                 Ok(ended) => break ended,
-                Err(Wounded) => {
+                Err(Refused) => {
                     self.retries += 1;
-                    self.give_up(shared.sequencer.issued());
-                    shared.locks.begin_again(self.slot);
+                    self.give_up(self.core.sequencer.issued());
+                    self.transaction.control.begin_again();
                 }
             }
         };
@@ -158,9 +167,9 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Takes back what a call has made, and gives its locks back.
+    /// Takes back what a call has made.
     fn give_up(&mut self, seq: Seq) {
-        abandon(&self.transaction.workspace, seq, &self.shared.purge);
+        abandon(&self.transaction.workspace, seq, &self.core.purge);
         self.transaction.release();
     }
 
@@ -171,17 +180,17 @@ impl<'a> Turn<'a> {
         call: &Call<'a>,
         bytes: &[u8],
         known: Option<Seq>,
-    ) -> Result<Result<Outcome, Error>, Wounded> {
-        let shared = self.shared;
+    ) -> Result<Result<Outcome, Error>, Refused> {
+        let core = self.core;
         if let Some(key) = call.key {
-            self.transaction.lock_key(key)?;
+            self.transaction.claim_key(key)?;
             // Its own seq is this or a later one: what is too old now will be too old when the log is replayed.
-            let oldest = self.schema.definitions.key_window.oldest(shared.sequencer.next());
-            let first = shared.foundation.keys.lock().get(key, oldest).cloned();
+            let oldest = self.schema.definitions.key_window.oldest(core.sequencer.next());
+            let first = core.foundation.keys.lock().get(key, oldest).cloned();
             if let Some(first) = first {
                 self.transaction.release();
                 if self.order == Order::Logged {
-                    shared.sequencer.installed(shared.sequencer.take(), &shared.foundation);
+                    core.sequencer.installed(core.sequencer.take(), &core.foundation);
                 }
                 return Ok(Ok(Outcome { seq: first.seq, abort: first.abort, ticket: first.ticket }));
             }
@@ -193,27 +202,34 @@ impl<'a> Turn<'a> {
             Err(error) => Err(error),
         };
         let has_place = self.order == Order::Logged || call.key.is_some() || !only_reads;
-        let seq = match (has_place, self.order) {
-            (true, Order::Now) => match self.append(bytes) {
-                Ok(seq) => seq,
-                Err(failure) => {
-                    self.give_up(shared.sequencer.issued());
-                    return Ok(Err(failure));
-                }
-            },
-            (true, Order::Logged) => shared.sequencer.take(),
-            (false, _) => shared.sequencer.issued(),
+        let mut next = || match (has_place, self.order) {
+            (true, Order::Now) => {
+                self.payload.clear();
+                entry::begin_calls(self.time_us, &mut self.payload);
+                self.payload.extend_from_slice(bytes);
+                core.sequencer.append(&core.foundation, &self.payload)
+            }
+            (true, Order::Logged) => Ok(core.sequencer.take()),
+            (false, _) => Ok(core.sequencer.issued()),
+        };
+        let Transaction { control, workspace, .. } = &mut self.transaction;
+        let seq = match control.certify(workspace, &mut next)? {
+            Ok(seq) => seq,
+            Err(failure) => {
+                self.give_up(core.sequencer.issued());
+                return Ok(Err(failure));
+            }
         };
         schedule::point("logged");
         let workspace = &self.transaction.workspace;
         let outcome = match result {
             Ok(ticket) => {
-                install(workspace, seq, self.collected, &mut self.retired, &shared.purge);
+                install(workspace, seq, self.collected, &mut self.retired, &core.purge);
                 self.committed += 1;
                 Outcome { seq, abort: None, ticket }
             }
             Err(error) => {
-                abandon(workspace, seq, &shared.purge);
+                abandon(workspace, seq, &core.purge);
                 self.aborted += 1;
                 Outcome { seq, abort: Some(error), ticket: None }
             }
@@ -221,21 +237,14 @@ impl<'a> Turn<'a> {
         if let Some(key) = call.key {
             let first = First { seq, abort: outcome.abort.clone(), ticket: outcome.ticket.clone() };
             let oldest = self.schema.definitions.key_window.oldest(seq);
-            shared.foundation.keys.lock().remember(key, first, oldest);
+            core.foundation.keys.lock().remember(key, first, oldest);
         }
         schedule::point("release");
         self.transaction.release();
         if has_place {
-            shared.sequencer.installed(seq, &shared.foundation);
+            core.sequencer.installed(seq, &core.foundation);
         }
         Ok(Ok(outcome))
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<Seq, Error> {
-        self.payload.clear();
-        entry::begin_calls(self.time_us, &mut self.payload);
-        self.payload.extend_from_slice(bytes);
-        self.shared.sequencer.append(&self.shared.foundation, &self.payload)
     }
 
     /// Runs the program; gives the ticket of a call that commits and wants its result.
@@ -244,10 +253,11 @@ impl<'a> Turn<'a> {
         procedure: &'a Procedure,
         call: &Call<'a>,
         known: Option<Seq>,
-    ) -> Result<Result<Option<Arc<Ticket>>, Error>, Wounded> {
+    ) -> Result<Result<Option<Arc<Ticket>>, Error>, Refused> {
         let code = &procedure.whole;
         let plan = self.schema.plan(procedure.id.0 as usize);
-        self.transaction.begin(plan, known.map(CallRandom::new));
+        self.transaction.draws(known.map(CallRandom::new));
+        self.transaction.control.runs(plan);
         if let Err(error) = self.frame.start(code, call.arguments, self.arena) {
             return Ok(Err(error));
         }
@@ -257,7 +267,7 @@ impl<'a> Turn<'a> {
                 Ok(Ok(call.wants_result.then(|| Arc::new(Ticket::ready(Ok(results()))))))
             }
             Err(Stop::Abort(error)) => Ok(Err(error)),
-            Err(Stop::Restart) => Err(Wounded),
+            Err(Stop::Restart) => Err(Refused),
             Err(Stop::Blocked) => unreachable!("an eager engine has every value"),
         }
     }

@@ -1,35 +1,39 @@
-//! Locks on what is not a record: parts of indexes, unique values, idempotency keys.
+//! Words for what is not a record: parts of indexes, unique values, idempotency keys.
 //!
 //! A scan must not be overtaken by rows that come into its range, or leave it, before its call ends
-//! (phantoms). So it locks its *granule*: the part of the index that its equal leading columns name,
-//! whatever bounds the next column has besides.
+//! (phantoms). So it tells its control of its *granule*: the part of the index that its equal leading
+//! columns name, whatever bounds the next column has besides.
 //!
 //! ```text
 //! index orders(warehouse, district, order)         for order in orders[w, d, 10 ..]
 //!
-//! granules of depth 0     whole index              scans of depth 2 lock (w, d)     shared
-//! granules of depth 1     (w)                      an insert of (w, d, 17) locks,   intent
+//! granules of depth 0     whole index              scans of depth 2 read (w, d)
+//! granules of depth 1     (w)                      an insert of (w, d, 17) changes,
 //! granules of depth 2     (w, d)                   at depth 2 only: (w, d)
 //! ```
 //!
-//! Whoever inserts or deletes a row, or changes a column that an index holds, takes an intent lock on the
-//! granules around the entry, of every depth at which some known program scans (see [`crate::plan`]):
-//! intents go together, an intent and a scan do not. A definition that brings a new depth comes into
-//! force while no call runs. While a scan holds its granule, the set of rows in its range is still, and
-//! locking those rows keeps their values still as well.
+//! Whoever inserts or deletes a row, or changes a column that an index holds, changes the granules
+//! around the entry, of every depth at which some known program scans (see [`crate::eager::plan`]). A
+//! definition that brings a new depth comes into force while no call runs. As long as a control lets
+//! nobody change a granule, the set of rows in its range is still; the values of these rows are theirs.
 //!
-//! A unique value is locked exclusively by whoever inserts, deletes or changes it, so that looking for it
-//! in the index gives an answer that stays true. An idempotency key is locked exclusively by its call.
+//! A unique value is claimed by whoever inserts, deletes or changes it, so that looking for it in the
+//! index gives an answer that stays true. An idempotency key is claimed by its call.
 //!
-//! The locks are words in one table, found by hash. Two granules that share a word only make calls wait
-//! for each other that need not: a call that wants both `shared` and `intent` of one word is alone.
+//! What a word holds is the control's business: a lock ([`Control::scans`] shared, [`Control::changes`]
+//! shared among each other, [`Control::claims`] alone), or a count of changes. The words are in one
+//! table, found by hash. Two granules that share a word only make calls wait that need not.
+//!
+//! [`Control::scans`]: crate::eager::Control::scans
+//! [`Control::changes`]: crate::eager::Control::changes
+//! [`Control::claims`]: crate::eager::Control::claims
 
 use std::sync::atomic::AtomicU64;
 
 /// Words, a power of two: 2 MiB, which the system provides as they are touched.
 const WORDS: usize = 1 << 18;
 
-/// The lock words of all granules.
+/// The words of all granules.
 pub struct Granules {
     words: Box<[AtomicU64]>,
 }
@@ -60,7 +64,7 @@ impl Default for Granules {
 }
 
 impl Granules {
-    /// The lock word of the granule that `bytes` name in a space.
+    /// The word of the granule that `bytes` name in a space.
     pub fn word(&self, space: Space, bytes: &[u8]) -> &AtomicU64 {
         let mut hash = mix(space.0, bytes.len() as u64);
         for chunk in bytes.chunks(8) {

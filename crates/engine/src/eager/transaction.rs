@@ -1,37 +1,31 @@
-//! A call that runs: what it sees, what it locks, and where its writes go.
+//! A call that runs: what it sees, what its [`Control`] is told, and where its writes go.
 //!
-//! | access | locks |
+//! | access | what the control is told of |
 //! |---|---|
-//! | lookup by key | the record, shared; one is made for a key that is new, so that a miss is locked too |
-//! | scan | its granule, shared; each row found, shared |
-//! | insert | the record, exclusive; granules around its entries, intent; its unique values, exclusive |
-//! | update | the record, exclusive; for each index whose entry changes, as insert, old and new entry |
-//! | delete | the record, exclusive; for each index, as insert |
-//!
-//! Locks are held until the call has ended and its writes can be seen (strict two-phase locking). Rows
-//! of tables where the program writes whatever it looks up are locked exclusively at once
-//! ([`crate::plan`]).
+//! | lookup by key | the record; one is made for a key that is new, if a miss is to be controlled too |
+//! | scan | its granule; each row found |
+//! | insert | the record, written; granules around its entries, changed; its unique values, claimed |
+//! | update | the record, written; for each index whose entry changes, as insert, old and new entry |
+//! | delete | the record, written; for each index, as insert |
 //!
 //! Records and entries made for a call that then leaves nothing there are noted for purging, entries
 //! before records, because a note about a record may free it.
 
-use crate::engine::Shared;
-use crate::granule::Space;
-use crate::lock::Mode;
-use crate::plan::{Plan, Schema};
-use crate::wait::Wounded;
-use crate::workspace::{Entry, Image, Workspace};
+use crate::constraint::duplicate;
+use crate::eager::control::Control;
+use crate::eager::core::Core;
+use crate::eager::granule::Space;
+use crate::eager::plan::Schema;
+use crate::eager::workspace::{Entry, Image, Workspace};
+use crate::random::CallRandom;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
-use fabius_engine::constraint::duplicate;
-use fabius_engine::random::CallRandom;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_storage::{Record, Table, TableScan, chain, table::Range};
 use fabius_value::{ColumnId, ColumnMask, Datum, Error, IndexId, Key, SqlState, TableId, limit};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
-/// A row that was looked up, found by a scan, or inserted; `None` if the key was null.
+/// A row that was looked up, found by a scan, or inserted; `None` if there is not even a record.
 pub type Row<'a> = Option<&'a Record>;
 
 /// An open scan.
@@ -39,83 +33,73 @@ pub struct Scan<'a> {
     scan: TableScan<'a>,
     table: &'a Arc<Table>,
     index: Option<IndexId>,
-    mode: Mode,
 }
 
 /// The context of the calls that a thread runs in one turn, one after the other.
-pub struct Transaction<'a> {
-    shared: &'a Shared,
+pub struct Transaction<'a, C> {
+    core: &'a Core,
     schema: &'a Schema,
     guard: &'a Guard,
     arena: &'a Bump,
-    slot: usize,
-    plan: Option<&'a Plan>,
     time_us: i64,
     random: Option<CallRandom>,
     key: Key,
-    held: Vec<&'a AtomicU64>,
+    /// What keeps the call and others apart.
+    pub control: C,
     /// What the call has written.
     pub workspace: Workspace<'a>,
 }
 
-impl From<Wounded> for Stop {
-    fn from(_: Wounded) -> Stop {
-        Stop::Restart
-    }
-}
-
-impl<'a> Transaction<'a> {
-    /// A context for a turn at `time_us`, in a slot that the thread has claimed.
+impl<'a, C: Control<'a>> Transaction<'a, C> {
+    /// A context for a turn at `time_us`.
     pub fn new(
-        shared: &'a Shared,
+        core: &'a Core,
         schema: &'a Schema,
         guard: &'a Guard,
         arena: &'a Bump,
-        slot: usize,
         time_us: i64,
-    ) -> Transaction<'a> {
+        control: C,
+    ) -> Transaction<'a, C> {
         Transaction {
-            shared,
+            core,
             schema,
             guard,
             arena,
-            slot,
-            plan: None,
             time_us,
             random: None,
             key: Key::new(),
-            held: Vec::new(),
+            control,
             workspace: Workspace::default(),
         }
     }
 
-    /// Begins an attempt at a call; `random` only for a call whose seq is known.
-    pub fn begin(&mut self, plan: &'a Plan, random: Option<CallRandom>) {
-        self.plan = Some(plan);
+    /// The random numbers of the call that begins, if it draws any.
+    pub fn draws(&mut self, random: Option<CallRandom>) {
         self.random = random;
     }
 
-    /// Locks an idempotency key.
+    /// Makes an idempotency key this call's.
     ///
     /// # Errors
-    /// If the call has to start again.
-    pub fn lock_key(&mut self, key: &[u8]) -> Result<(), Wounded> {
-        self.lock(self.shared.granules.word(Space::KEYS, key), Mode::Exclusive)
+    /// If the call has to begin again.
+    pub fn claim_key(&mut self, key: &[u8]) -> Result<(), Stop> {
+        if !C::HAS_GRANULES {
+            return Ok(());
+        }
+        self.control.claims(self.core.granules.word(Space::KEYS, key))
     }
 
-    /// Ends the call for others: gives its locks back.
+    /// Ends the call for others.
     pub fn release(&mut self) {
         self.workspace.clear();
-        self.shared.locks.give_back(self.slot, &mut self.held);
+        self.control.release();
     }
 
-    #[inline]
-    fn lock(&mut self, word: &'a AtomicU64, mode: Mode) -> Result<(), Wounded> {
-        self.shared.locks.take(word, self.slot, mode, &mut self.held)
-    }
-
-    fn plan(&self) -> &'a Plan {
-        self.plan.expect("a call has begun")
+    fn changes(&mut self, space: Space, bytes: &[u8]) -> Result<(), Stop> {
+        if !C::HAS_GRANULES {
+            return Ok(());
+        }
+        self.control.changes(self.core.granules.word(space, bytes))
     }
 
     /// The record of the key in `self.key`, made if the key is new.
@@ -130,8 +114,7 @@ impl<'a> Transaction<'a> {
     #[cold]
     fn create(&mut self, table: &'a Arc<Table>) -> &'a Record {
         let (record, is_new) = {
-            let _only_one =
-                self.shared.creation[self.key.hash() as usize % self.shared.creation.len()].lock();
+            let _only_one = self.core.creation[self.key.hash() as usize % self.core.creation.len()].lock();
             table.find_or_create(&self.key, self.guard)
         };
         if is_new {
@@ -140,9 +123,9 @@ impl<'a> Transaction<'a> {
         record
     }
 
-    /// Locks what a change of an entry touches: the granules around it and, if the index is unique, its
-    /// values. Gives the encoded columns of the index.
-    fn lock_entry(
+    /// Tells of a change of an entry: the granules around it and, if the index is unique, its values. Gives
+    /// the encoded columns of the index.
+    fn change_entry(
         &mut self,
         table: &'a Arc<Table>,
         index: Option<IndexId>,
@@ -159,7 +142,7 @@ impl<'a> Transaction<'a> {
         let mut has_null = false;
         for (depth, &column) in columns.iter().enumerate() {
             if depths >> depth & 1 == 1 {
-                self.lock(self.shared.granules.word(space, key.bytes()), Mode::Intent)?;
+                self.changes(space, key.bytes())?;
             }
             let value = value(&self.workspace, column);
             has_null |= value.is_null();
@@ -168,11 +151,11 @@ impl<'a> Transaction<'a> {
             key.push(value, table.types()[column], nullable)?;
         }
         if depths >> columns.len() & 1 == 1 {
-            self.lock(self.shared.granules.word(space, key.bytes()), Mode::Intent)?;
+            self.changes(space, key.bytes())?;
         }
-        if index.is_some_and(|index| table.is_unique(index)) && !has_null {
+        if C::HAS_GRANULES && index.is_some_and(|index| table.is_unique(index)) && !has_null {
             let space = Space::unique(table.id().0, number);
-            self.lock(self.shared.granules.word(space, key.bytes()), Mode::Exclusive)?;
+            self.control.claims(self.core.granules.word(space, key.bytes()))?;
         }
         Ok(key)
     }
@@ -185,7 +168,7 @@ impl<'a> Transaction<'a> {
         index: IndexId,
         value: &dyn Fn(&Workspace<'a>, ColumnId) -> Datum<'a>,
     ) -> Result<(), Stop> {
-        let mut key = self.lock_entry(table, Some(index), value)?;
+        let mut key = self.change_entry(table, Some(index), value)?;
         if table.is_unique(index) {
             let columns = table.index_columns(index);
             let values: Vec<Datum<'a>> =
@@ -202,7 +185,7 @@ impl<'a> Transaction<'a> {
         Ok(())
     }
 
-    /// Aborts if another row has these values in a unique index; they are locked.
+    /// Aborts if another row has these values in a unique index; this call has claimed them.
     fn check_unique(
         &mut self,
         table: &'a Arc<Table>,
@@ -254,7 +237,7 @@ impl<'a> Transaction<'a> {
     }
 }
 
-impl<'a> Context<'a> for Transaction<'a> {
+impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
     type Row = Row<'a>;
     type Scan = Scan<'a>;
 
@@ -262,9 +245,14 @@ impl<'a> Context<'a> for Transaction<'a> {
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Row<'a>, Stop> {
         let rows = self.schema.definitions.table(table);
         rows.encode_key(key, &mut self.key)?;
-        let record = self.find_or_create(rows);
-        let to_write = self.plan().locates_to_write[table.0 as usize];
-        self.lock(record.lock(), if to_write { Mode::Exclusive } else { Mode::Shared })?;
+        let record = match C::RECORDS_MISSES {
+            true => self.find_or_create(rows),
+            false => match rows.find(&self.key, self.guard) {
+                Some(record) => record,
+                None => return Ok(None),
+            },
+        };
+        self.control.looks_up(table, record)?;
         Ok(Some(record))
     }
 
@@ -293,10 +281,11 @@ impl<'a> Context<'a> for Transaction<'a> {
             prefix.push(value, table.types()[column], nullable)?;
         }
         let space = Space::prefixes(id.0, index.map_or(0, |index| index.0 + 1));
-        self.lock(self.shared.granules.word(space, prefix.bytes()), Mode::Shared)?;
+        if C::HAS_GRANULES {
+            self.control.scans(id, self.core.granules.word(space, prefix.bytes()))?;
+        }
         let scan = table.scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
-        let to_write = self.plan().scans_to_write[id.0 as usize];
-        Ok(Scan { scan, table, index, mode: if to_write { Mode::Exclusive } else { Mode::Shared } })
+        Ok(Scan { scan, table, index })
     }
 
     fn scan_next(&mut self, scan: &mut Scan<'a>) -> Result<Option<Row<'a>>, Stop> {
@@ -311,9 +300,9 @@ impl<'a> Context<'a> for Transaction<'a> {
                     None => return Ok(None),
                 },
             };
-            // Which rows are there does not change while the granule is locked.
+            // Which rows are there does not change under this call's control.
             if is_there {
-                self.lock(record.lock(), scan.mode)?;
+                self.control.meets(scan.table.id(), record)?;
                 return Ok(Some(Some(record)));
             }
         }
@@ -323,7 +312,7 @@ impl<'a> Context<'a> for Transaction<'a> {
         let table = self.schema.definitions.table(table);
         table.encode_row_key(write.values, &mut self.key)?;
         let record = self.find_or_create(table);
-        self.lock(record.lock(), Mode::Exclusive)?;
+        self.control.writes(record)?;
         if self.workspace.is_present(record) {
             let columns = &table.schema().primary_key;
             let values: Vec<Datum<'a>> =
@@ -332,7 +321,7 @@ impl<'a> Context<'a> for Transaction<'a> {
         }
         let row: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
         let value = |_: &Workspace<'a>, column: ColumnId| row[usize::from(column.0)];
-        self.lock_entry(table, None, &value)?;
+        self.change_entry(table, None, &value)?;
         self.workspace.touched.push((table, record));
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
             self.enter(table, record, index, &value)?;
@@ -348,7 +337,7 @@ impl<'a> Context<'a> for Transaction<'a> {
         );
         let table = self.schema.definitions.table(table);
         let record = row.expect("a row that is updated is there");
-        self.lock(record.lock(), Mode::Exclusive)?;
+        self.control.writes(record)?;
         if table.index_count() > 0 {
             let values: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
             let before = |workspace: &Workspace<'a>, column| workspace.read(table, record, column);
@@ -364,7 +353,7 @@ impl<'a> Context<'a> for Transaction<'a> {
                 {
                     continue;
                 }
-                let old = self.lock_entry(table, Some(index), &before)?;
+                let old = self.change_entry(table, Some(index), &before)?;
                 self.leave(table, record, index, old);
                 self.enter(table, record, index, &after)?;
             }
@@ -376,11 +365,11 @@ impl<'a> Context<'a> for Transaction<'a> {
     fn delete(&mut self, table: TableId, row: Row<'a>) -> Result<(), Stop> {
         let table = self.schema.definitions.table(table);
         let record = row.expect("a row that is deleted is there");
-        self.lock(record.lock(), Mode::Exclusive)?;
+        self.control.writes(record)?;
         let value = |workspace: &Workspace<'a>, column| workspace.read(table, record, column);
-        self.lock_entry(table, None, &value)?;
+        self.change_entry(table, None, &value)?;
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
-            let key = self.lock_entry(table, Some(index), &value)?;
+            let key = self.change_entry(table, Some(index), &value)?;
             self.leave(table, record, index, key);
         }
         self.workspace.set(table, record, Image::Gone);

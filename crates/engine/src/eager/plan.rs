@@ -1,4 +1,4 @@
-//! What the locking engine knows of a program before it runs.
+//! What is known of a program before it runs.
 //!
 //! Read from the IR once, when the program is defined:
 //!
@@ -6,11 +6,11 @@
 //!   shared first and raised later; two calls that do so to one row must both give way once. If every row
 //!   that the program looks up (or scans) in a table is one that it may write, it takes the exclusive lock
 //!   right away, as `select ... for update` does.
-//! - **At which depths it scans**, so that writers know which granules to lock ([`crate::granule`]).
-//! - **Whether it draws random numbers.** They come from the call's seq, which a locking engine knows only
-//!   when the call ends. Such calls run alone, with the seq that will be theirs.
+//! - **At which depths it scans**, so that writers know which granules they change ([`crate::eager::granule`]).
+//! - **Whether it draws random numbers.** They come from the call's seq, which an engine without a fixed order
+//!   knows only when the call ends. Such calls run alone, with the seq that will be theirs.
 
-use fabius_engine::Definitions;
+use crate::Definitions;
 use fabius_program::ir::{Block, Expression, ExpressionKind, Program, Returned, RowId, Scan, StepKind};
 use fabius_value::{IndexId, TableId};
 use std::collections::HashSet;

@@ -1,8 +1,9 @@
 //! The serialisation point: the order of the log is the order of the calls.
 //!
-//! A call takes its seq, and its place in the log, while it holds all its locks. So if two calls conflict,
-//! the one that had the locks first has the lower seq, and running the log's calls one after the other
-//! gives what running them together gave.
+//! A call takes its seq, and its place in the log, while nobody else can change what it has read, or see
+//! what it writes ([`Control::certify`](crate::eager::Control::certify)). So if two calls conflict, the one
+//! that goes first has the lower seq, and running the log's calls one after the other gives what running
+//! them together gave.
 //!
 //! ```text
 //! seq          41   42   43   44   45
@@ -13,8 +14,8 @@
 //! far as there is no gap: [`Sequencer::installed`] marks a place in a ring and whoever closes the gap moves
 //! it on. Both write before they read, in one sequentially consistent order, so the last to mark sees all.
 
+use crate::Foundation;
 use crossbeam_utils::CachePadded;
-use fabius_engine::Foundation;
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_value::{Result, Seq};

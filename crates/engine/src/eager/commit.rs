@@ -1,6 +1,6 @@
 //! What a call leaves behind when it ends: versions, and notes about entries and records to purge.
 
-use crate::workspace::{Image, Workspace, Write};
+use crate::eager::workspace::{Image, Workspace, Write};
 use fabius_storage::fold::{Retired, fold};
 use fabius_storage::purge::Purge;
 use fabius_storage::{Version, chain, version::Contents};

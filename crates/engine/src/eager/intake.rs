@@ -7,7 +7,7 @@
 //!                completes the batch
 //! ```
 
-use fabius_engine::{Batch, Ticket, entry};
+use crate::{Batch, Ticket, entry};
 use fabius_value::{Error, Seq};
 use parking_lot::Mutex;
 use std::collections::VecDeque;

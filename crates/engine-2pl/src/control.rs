@@ -1,0 +1,126 @@
+//! Two-phase locking as the control of an eager engine.
+//!
+//! | access | locks |
+//! |---|---|
+//! | lookup by key | the record, shared; a missing one too |
+//! | scan | its granule, shared; each row found, shared |
+//! | insert, update, delete | the record, exclusive; granules around changed entries, intent; unique values, exclusive |
+//!
+//! Locks are held until the call has ended and its writes can be seen (*strict* two-phase locking), and a
+//! call takes its place in the order when it has them all: so if two calls conflict, the one that had the
+//! locks first comes first. Rows of tables where the program writes whatever it looks up are locked
+//! exclusively at once ([`fabius_engine::eager::plan`]).
+
+use crate::lock::Mode;
+use crate::wait::{Locks, Wounded};
+use fabius_engine::eager::plan::Plan;
+use fabius_engine::eager::workspace::Workspace;
+use fabius_engine::eager::{Control, Protocol};
+use fabius_program::context::Stop;
+use fabius_storage::Record;
+use fabius_value::{Result, Seq, TableId};
+use std::sync::atomic::AtomicU64;
+
+/// Strict two-phase locking with wound-wait.
+#[derive(Default)]
+pub struct WoundWait {
+    locks: Locks,
+}
+
+impl Protocol for WoundWait {
+    const NAME: &'static str = "2pl";
+
+    type Control<'a> = Locking<'a>;
+
+    fn enter(&self) -> Option<usize> {
+        self.locks.claim()
+    }
+
+    fn leave(&self, slot: usize) {
+        self.locks.leave(slot);
+    }
+
+    fn control<'a>(&'a self, slot: usize) -> Locking<'a> {
+        Locking { locks: &self.locks, slot, held: Vec::new(), plan: None }
+    }
+}
+
+/// The locks of the call that a thread runs.
+pub struct Locking<'a> {
+    locks: &'a Locks,
+    slot: usize,
+    held: Vec<&'a AtomicU64>,
+    plan: Option<&'a Plan>,
+}
+
+impl From<Wounded> for Stop {
+    fn from(_: Wounded) -> Stop {
+        Stop::Restart
+    }
+}
+
+impl<'a> Locking<'a> {
+    #[inline]
+    fn lock(&mut self, word: &'a AtomicU64, mode: Mode) -> Result<(), Stop> {
+        Ok(self.locks.take(word, self.slot, mode, &mut self.held)?)
+    }
+
+    #[inline]
+    fn lock_read(&mut self, record: &'a Record, to_write: impl Fn(&Plan) -> bool) -> Result<(), Stop> {
+        let mode = if self.plan.is_some_and(to_write) { Mode::Exclusive } else { Mode::Shared };
+        self.lock(record.lock(), mode)
+    }
+}
+
+impl<'a> Control<'a> for Locking<'a> {
+    fn begin(&mut self) {
+        self.locks.begin(self.slot);
+    }
+
+    fn begin_again(&mut self) {
+        self.locks.begin_again(self.slot);
+    }
+
+    fn runs(&mut self, plan: &'a Plan) {
+        self.plan = Some(plan);
+    }
+
+    #[inline]
+    fn looks_up(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
+        self.lock_read(record, |plan| plan.locates_to_write[table.0 as usize])
+    }
+
+    fn scans(&mut self, _: TableId, granule: &'a AtomicU64) -> Result<(), Stop> {
+        self.lock(granule, Mode::Shared)
+    }
+
+    #[inline]
+    fn meets(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
+        self.lock_read(record, |plan| plan.scans_to_write[table.0 as usize])
+    }
+
+    #[inline]
+    fn writes(&mut self, record: &'a Record) -> Result<(), Stop> {
+        self.lock(record.lock(), Mode::Exclusive)
+    }
+
+    fn changes(&mut self, granule: &'a AtomicU64) -> Result<(), Stop> {
+        self.lock(granule, Mode::Intent)
+    }
+
+    fn claims(&mut self, granule: &'a AtomicU64) -> Result<(), Stop> {
+        self.lock(granule, Mode::Exclusive)
+    }
+
+    fn certify(
+        &mut self,
+        _: &Workspace<'a>,
+        next: &mut dyn FnMut() -> Result<Seq>,
+    ) -> Result<Result<Seq>, Stop> {
+        Ok(next())
+    }
+
+    fn release(&mut self) {
+        self.locks.give_back(self.slot, &mut self.held);
+    }
+}

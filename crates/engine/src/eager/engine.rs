@@ -1,0 +1,251 @@
+//! Any eager engine behind the contract.
+//!
+//! Two locks of the whole engine stand around whatever its [`Protocol`] does:
+//!
+//! - the *gate*: a turn holds it shared, with the schema inside; definitions, purging, closing and
+//!   replay hold it exclusively, when no call runs;
+//! - *alone*, inside it: a call that draws random numbers holds it exclusively ([`crate::eager::plan`]).
+
+use crate::checkpoint::State;
+use crate::counters::Counts;
+use crate::eager::control::Protocol;
+use crate::eager::core::{Core, PURGE_AT};
+use crate::eager::intake::Intake;
+use crate::eager::plan::Schema;
+use crate::eager::turn::{Order, Turn};
+use crate::entry::{self, Entries};
+use crate::reader::query_settled;
+use crate::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
+use bumpalo::Bump;
+use fabius_env::schedule;
+use fabius_env::sync::RwLock;
+use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
+use parking_lot::RwLockWriteGuard;
+use std::sync::Arc;
+
+/// An engine that runs calls whole, each on the thread that takes it, kept apart by a protocol.
+pub struct EagerEngine<P> {
+    core: Core,
+    protocol: P,
+    gate: RwLock<Schema>,
+    intake: Intake,
+}
+
+/// A thread that has entered a protocol, until this is dropped.
+struct Entered<'p, P: Protocol> {
+    protocol: &'p P,
+    number: usize,
+}
+
+impl<P: Protocol> Drop for Entered<'_, P> {
+    fn drop(&mut self) {
+        self.protocol.leave(self.number);
+    }
+}
+
+impl<P: Protocol> EagerEngine<P> {
+    /// An engine with the foundation's definitions.
+    pub fn new(foundation: Arc<Foundation>, protocol: P) -> EagerEngine<P> {
+        let schema = Schema::of(foundation.definitions(), &Schema::default());
+        EagerEngine {
+            core: Core::new(foundation),
+            protocol,
+            gate: RwLock::new(schema),
+            intake: Intake::default(),
+        }
+    }
+
+    fn now_ns(&self) -> u64 {
+        self.core.foundation.clock.monotonic_ns()
+    }
+
+    /// Runs the next calls, if there are any; whether there were.
+    fn take_turn(&self) -> bool {
+        if self.intake.is_empty() {
+            return false;
+        }
+        let Some(entered) = self.enter() else { return false };
+        self.run_chunk(entered.number)
+    }
+
+    fn enter(&self) -> Option<Entered<'_, P>> {
+        self.protocol.enter().map(|number| Entered { protocol: &self.protocol, number })
+    }
+
+    fn run_chunk(&self, number: usize) -> bool {
+        let gate = self.gate.read();
+        // Only now, so that whoever holds the gate exclusively knows that what was taken has ended.
+        let Some(chunk) = self.intake.take() else { return false };
+        schedule::point("turn");
+        let foundation = &self.core.foundation;
+        let guard = crossbeam_epoch::pin();
+        let arena = Bump::new();
+        let now = foundation.clock.now_us();
+        let mut turn =
+            Turn::new(&self.core, &gate, &guard, &arena, Order::Now, now, self.protocol.control(number));
+        turn.run(chunk.calls(), chunk.first);
+        let ended = chunk.end(turn.end());
+        drop(gate);
+        schedule::point("turn ended");
+        if let Some(last) = ended {
+            let batch = &chunk.work.batch;
+            let failure = batch.outcomes().failure.clone();
+            match failure {
+                Some(failure) => batch.fail(failure, self.now_ns()),
+                None => {
+                    self.core.sequencer.wait_promised(last, foundation);
+                    foundation.decided(last, batch.clone());
+                }
+            }
+        }
+        true
+    }
+
+    /// Runs calls until all that were handed in before have begun, and waits until they have ended.
+    fn drain(&self) {
+        let count = self.intake.count();
+        while !self.intake.has_begun(count) {
+            if !self.take_turn() {
+                schedule::give_way("definition");
+            }
+        }
+        drop(self.gate.write());
+    }
+
+    fn tidy(&self, _no_call_runs: &RwLockWriteGuard<'_, Schema>) -> bool {
+        self.core.tidy()
+    }
+
+    fn take_in(&self, gate: &mut Schema, definitions: Definitions, seq: Seq) {
+        let definitions = Arc::new(definitions);
+        *gate = Schema::of(definitions.clone(), gate);
+        self.core.foundation.set_definitions(definitions);
+        self.core.sequencer.installed(seq, &self.core.foundation);
+    }
+}
+
+impl<P: Protocol> Engine for EagerEngine<P> {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn foundation(&self) -> &Foundation {
+        &self.core.foundation
+    }
+
+    fn submit(&self, batch: Arc<Batch>) {
+        if batch.count() == 0 {
+            batch.complete(self.now_ns());
+        } else if let Err(reason) = self.intake.push(batch.clone()) {
+            batch.fail(reason, self.now_ns());
+        }
+    }
+
+    fn admit(&self) -> bool {
+        self.take_turn()
+    }
+
+    fn help(&self) -> bool {
+        let notes = self.core.purge.lock().len();
+        if notes >= PURGE_AT && self.tidy(&self.gate.write()) {
+            return true;
+        }
+        if self.take_turn() {
+            return true;
+        }
+        notes > 0 && self.gate.try_write().is_some_and(|gate| self.tidy(&gate))
+    }
+
+    fn amend(&self, entry: &[u8]) -> Result<()> {
+        self.drain();
+        let mut gate = self.gate.write();
+        if let Some(reason) = self.intake.closed() {
+            return Err(reason);
+        }
+        // No call runs, so nobody else takes the next seq.
+        let definitions = gate.definitions.with(self.core.sequencer.next(), entry)?;
+        let seq = self.core.sequencer.append(&self.core.foundation, entry)?;
+        self.take_in(&mut gate, definitions, seq);
+        drop(gate);
+        self.core.foundation.wait_durable(seq)
+    }
+
+    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
+        query_settled(&self.core.foundation, procedure, arguments)
+    }
+
+    fn resolve(&self, _: &Ticket) {}
+
+    fn stand(&self) -> Standpoint<'_> {
+        // Calls go on; definitions wait.
+        let _gate = self.gate.read();
+        Standpoint::whole(&self.core.foundation)
+    }
+
+    fn rows_at(
+        &self,
+        at: &Standpoint<'_>,
+        table: TableId,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        at.visit_rows(table, &mut |_| unreachable!("an eager engine leaves no stickies"), visit)
+    }
+
+    fn settle(&self) {
+        self.drain();
+        self.tidy(&self.gate.write());
+    }
+
+    fn restore(&self, state: State) {
+        let mut gate = self.gate.write();
+        assert_eq!(self.core.sequencer.next(), Seq(1), "an engine begins with a checkpoint or not at all");
+        self.core.sequencer.go_on_after(state.seq);
+        self.core.foundation.restore(state);
+        *gate = Schema::of(self.core.foundation.definitions(), &gate);
+    }
+
+    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
+        let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
+        let mut gate = self.gate.write();
+        let expected = self.core.sequencer.next();
+        if expected != first_seq {
+            return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
+        }
+        match entry::decode(payload)? {
+            Entries::Definition(_) | Entries::KeyWindow(_) => {
+                let definitions = gate.definitions.with(first_seq, payload)?;
+                let seq = self.core.sequencer.take();
+                self.take_in(&mut gate, definitions, seq);
+            }
+            Entries::Calls { time_us, bytes } => {
+                let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
+                if found != count {
+                    return Err(damaged(format!(
+                        "log batch at {first_seq} has {found} calls, expected {count}"
+                    )));
+                }
+                let entered = self.enter().expect("no call runs");
+                let guard = crossbeam_epoch::pin();
+                let arena = Bump::new();
+                let control = self.protocol.control(entered.number);
+                let mut turn = Turn::new(&self.core, &gate, &guard, &arena, Order::Logged, time_us, control);
+                turn.run(bytes, 0);
+                turn.end();
+            }
+        }
+        if self.core.purge.lock().len() >= PURGE_AT {
+            self.tidy(&gate);
+        }
+        Ok(())
+    }
+
+    fn close(&self, reason: Error) {
+        let unbegun = self.intake.close(reason.clone());
+        drop(self.gate.write());
+        unbegun.iter().for_each(|work| work.batch.fail(reason.clone(), self.now_ns()));
+    }
+
+    fn counts(&self) -> Counts {
+        self.core.foundation.counters.counts(0)
+    }
+}

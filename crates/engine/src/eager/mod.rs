@@ -1,0 +1,36 @@
+//! What eager engines have in common: calls run whole, and differ in how they are kept apart.
+//!
+//! ```text
+//! batches --> intake --> turns, on any number of threads --------------------------> promised --> durable
+//!                         read, write aside | certify: seq, log | install | release
+//!                              \-----------------\-- the control is told --/
+//! ```
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`control`] | what tells eager engines apart: concurrency control |
+//! | [`granule`] | words for what is not a record: ranges, unique values, idempotency keys |
+//! | [`plan`] | what is known of a program before it runs |
+//! | [`transaction`] | what a call sees, and tells its control |
+//! | [`workspace`] | what it has written so far |
+//! | [`turn`] | calls from beginning to end |
+//! | [`sequencer`] | the order of calls, and what of it readers may see |
+//! | [`commit`] | versions, and notes for purging |
+//! | [`intake`] | calls that have not begun |
+//! | [`core`] | what calls share |
+//! | [`engine`] | the engine behind the contract |
+
+pub mod commit;
+pub mod control;
+pub mod core;
+pub mod engine;
+pub mod granule;
+pub mod intake;
+pub mod plan;
+pub mod sequencer;
+pub mod transaction;
+pub mod turn;
+pub mod workspace;
+
+pub use control::{Control, Protocol};
+pub use engine::EagerEngine;
