@@ -9,9 +9,9 @@
 use crate::checkpoint::State;
 use crate::counters::Counts;
 use crate::eager::control::Protocol;
-use crate::eager::core::{Core, PURGE_AT};
 use crate::eager::intake::Intake;
 use crate::eager::plan::Schema;
+use crate::eager::shared::{PURGE_AT, Shared};
 use crate::eager::turn::{Order, Turn};
 use crate::entry::{self, Entries};
 use crate::reader::query_settled;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// An engine that runs calls whole, each on the thread that takes it, kept apart by a protocol.
 pub struct EagerEngine<P> {
-    core: Core,
+    shared: Shared,
     protocol: P,
     gate: RwLock<Schema>,
     intake: Intake,
@@ -48,7 +48,7 @@ impl<P: Protocol> EagerEngine<P> {
     pub fn new(foundation: Arc<Foundation>, protocol: P) -> EagerEngine<P> {
         let schema = Schema::of(foundation.definitions(), &Schema::default());
         EagerEngine {
-            core: Core::new(foundation),
+            shared: Shared::new(foundation),
             protocol,
             gate: RwLock::new(schema),
             intake: Intake::default(),
@@ -56,7 +56,7 @@ impl<P: Protocol> EagerEngine<P> {
     }
 
     fn now_ns(&self) -> u64 {
-        self.core.foundation.clock.monotonic_ns()
+        self.shared.foundation.clock.monotonic_ns()
     }
 
     /// Runs the next calls, if there are any; whether there were.
@@ -77,12 +77,12 @@ impl<P: Protocol> EagerEngine<P> {
         // Only now, so that whoever holds the gate exclusively knows that what was taken has ended.
         let Some(chunk) = self.intake.take() else { return false };
         schedule::point("turn");
-        let foundation = &self.core.foundation;
+        let foundation = &self.shared.foundation;
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
         let now = foundation.clock.now_us();
         let mut turn =
-            Turn::new(&self.core, &gate, &guard, &arena, Order::Now, now, self.protocol.control(number));
+            Turn::new(&self.shared, &gate, &guard, &arena, Order::Now, now, self.protocol.control(number));
         turn.run(chunk.calls(), chunk.first);
         let ended = chunk.end(turn.end());
         drop(gate);
@@ -93,7 +93,7 @@ impl<P: Protocol> EagerEngine<P> {
             match failure {
                 Some(failure) => batch.fail(failure, self.now_ns()),
                 None => {
-                    self.core.sequencer.wait_promised(last, foundation);
+                    self.shared.sequencer.wait_promised(last, foundation);
                     foundation.decided(last, batch.clone());
                 }
             }
@@ -113,14 +113,14 @@ impl<P: Protocol> EagerEngine<P> {
     }
 
     fn tidy(&self, _no_call_runs: &RwLockWriteGuard<'_, Schema>) -> bool {
-        self.core.tidy()
+        self.shared.tidy()
     }
 
     fn take_in(&self, gate: &mut Schema, definitions: Definitions, seq: Seq) {
         let definitions = Arc::new(definitions);
         *gate = Schema::of(definitions.clone(), gate);
-        self.core.foundation.set_definitions(definitions);
-        self.core.sequencer.installed(seq, &self.core.foundation);
+        self.shared.foundation.set_definitions(definitions);
+        self.shared.sequencer.installed(seq, &self.shared.foundation);
     }
 }
 
@@ -130,7 +130,7 @@ impl<P: Protocol> Engine for EagerEngine<P> {
     }
 
     fn foundation(&self) -> &Foundation {
-        &self.core.foundation
+        &self.shared.foundation
     }
 
     fn submit(&self, batch: Arc<Batch>) {
@@ -146,7 +146,7 @@ impl<P: Protocol> Engine for EagerEngine<P> {
     }
 
     fn help(&self) -> bool {
-        let notes = self.core.purge.lock().len();
+        let notes = self.shared.purge.lock().len();
         if notes >= PURGE_AT && self.tidy(&self.gate.write()) {
             return true;
         }
@@ -163,15 +163,15 @@ impl<P: Protocol> Engine for EagerEngine<P> {
             return Err(reason);
         }
         // No call runs, so nobody else takes the next seq.
-        let definitions = gate.definitions.with(self.core.sequencer.next(), entry)?;
-        let seq = self.core.sequencer.append(&self.core.foundation, entry)?;
+        let definitions = gate.definitions.with(self.shared.sequencer.next(), entry)?;
+        let seq = self.shared.sequencer.append(&self.shared.foundation, entry)?;
         self.take_in(&mut gate, definitions, seq);
         drop(gate);
-        self.core.foundation.wait_durable(seq)
+        self.shared.foundation.wait_durable(seq)
     }
 
     fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
-        query_settled(&self.core.foundation, procedure, arguments)
+        query_settled(&self.shared.foundation, procedure, arguments)
     }
 
     fn resolve(&self, _: &Ticket) {}
@@ -179,7 +179,7 @@ impl<P: Protocol> Engine for EagerEngine<P> {
     fn stand(&self) -> Standpoint<'_> {
         // Calls go on; definitions wait.
         let _gate = self.gate.read();
-        Standpoint::whole(&self.core.foundation)
+        Standpoint::whole(&self.shared.foundation)
     }
 
     fn rows_at(
@@ -198,23 +198,23 @@ impl<P: Protocol> Engine for EagerEngine<P> {
 
     fn restore(&self, state: State) {
         let mut gate = self.gate.write();
-        assert_eq!(self.core.sequencer.next(), Seq(1), "an engine begins with a checkpoint or not at all");
-        self.core.sequencer.go_on_after(state.seq);
-        self.core.foundation.restore(state);
-        *gate = Schema::of(self.core.foundation.definitions(), &gate);
+        assert_eq!(self.shared.sequencer.next(), Seq(1), "an engine begins with a checkpoint or not at all");
+        self.shared.sequencer.go_on_after(state.seq);
+        self.shared.foundation.restore(state);
+        *gate = Schema::of(self.shared.foundation.definitions(), &gate);
     }
 
     fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
         let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
         let mut gate = self.gate.write();
-        let expected = self.core.sequencer.next();
+        let expected = self.shared.sequencer.next();
         if expected != first_seq {
             return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
         }
         match entry::decode(payload)? {
             Entries::Definition(_) | Entries::KeyWindow(_) => {
                 let definitions = gate.definitions.with(first_seq, payload)?;
-                let seq = self.core.sequencer.take();
+                let seq = self.shared.sequencer.take();
                 self.take_in(&mut gate, definitions, seq);
             }
             Entries::Calls { time_us, bytes } => {
@@ -228,12 +228,13 @@ impl<P: Protocol> Engine for EagerEngine<P> {
                 let guard = crossbeam_epoch::pin();
                 let arena = Bump::new();
                 let control = self.protocol.control(entered.number);
-                let mut turn = Turn::new(&self.core, &gate, &guard, &arena, Order::Logged, time_us, control);
+                let mut turn =
+                    Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, control);
                 turn.run(bytes, 0);
                 turn.end();
             }
         }
-        if self.core.purge.lock().len() >= PURGE_AT {
+        if self.shared.purge.lock().len() >= PURGE_AT {
             self.tidy(&gate);
         }
         Ok(())
@@ -246,6 +247,6 @@ impl<P: Protocol> Engine for EagerEngine<P> {
     }
 
     fn counts(&self) -> Counts {
-        self.core.foundation.counters.counts(0)
+        self.shared.foundation.counters.counts(0)
     }
 }

@@ -17,17 +17,17 @@
 //! | [`sequencer`] | the order of calls, and what of it readers may see |
 //! | [`commit`] | versions, and notes for purging |
 //! | [`intake`] | calls that have not begun |
-//! | [`core`] | what calls share |
+//! | [`shared`] | what all calls share |
 //! | [`engine`] | the engine behind the contract |
 
 pub mod commit;
 pub mod control;
-pub mod core;
 pub mod engine;
 pub mod granule;
 pub mod intake;
 pub mod plan;
 pub mod sequencer;
+pub mod shared;
 pub mod transaction;
 pub mod turn;
 pub mod workspace;

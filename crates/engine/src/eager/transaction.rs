@@ -13,9 +13,9 @@
 
 use crate::constraint::duplicate;
 use crate::eager::control::Control;
-use crate::eager::core::Core;
 use crate::eager::granule::Space;
 use crate::eager::plan::Schema;
+use crate::eager::shared::Shared;
 use crate::eager::workspace::{Entry, Image, Workspace};
 use crate::random::CallRandom;
 use bumpalo::Bump;
@@ -37,7 +37,7 @@ pub struct Scan<'a> {
 
 /// The context of the calls that a thread runs in one turn, one after the other.
 pub struct Transaction<'a, C> {
-    core: &'a Core,
+    shared: &'a Shared,
     schema: &'a Schema,
     guard: &'a Guard,
     arena: &'a Bump,
@@ -53,7 +53,7 @@ pub struct Transaction<'a, C> {
 impl<'a, C: Control<'a>> Transaction<'a, C> {
     /// A context for a turn at `time_us`.
     pub fn new(
-        core: &'a Core,
+        shared: &'a Shared,
         schema: &'a Schema,
         guard: &'a Guard,
         arena: &'a Bump,
@@ -61,7 +61,7 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         control: C,
     ) -> Transaction<'a, C> {
         Transaction {
-            core,
+            shared,
             schema,
             guard,
             arena,
@@ -86,7 +86,7 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         if !C::HAS_GRANULES {
             return Ok(());
         }
-        self.control.claims(self.core.granules.word(Space::KEYS, key))
+        self.control.claims(self.shared.granules.word(Space::KEYS, key))
     }
 
     /// Ends the call for others.
@@ -99,7 +99,7 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         if !C::HAS_GRANULES {
             return Ok(());
         }
-        self.control.changes(self.core.granules.word(space, bytes))
+        self.control.changes(self.shared.granules.word(space, bytes))
     }
 
     /// The record of the key in `self.key`, made if the key is new.
@@ -114,7 +114,8 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
     #[cold]
     fn create(&mut self, table: &'a Arc<Table>) -> &'a Record {
         let (record, is_new) = {
-            let _only_one = self.core.creation[self.key.hash() as usize % self.core.creation.len()].lock();
+            let _only_one =
+                self.shared.creation[self.key.hash() as usize % self.shared.creation.len()].lock();
             table.find_or_create(&self.key, self.guard)
         };
         if is_new {
@@ -155,7 +156,7 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         }
         if C::HAS_GRANULES && index.is_some_and(|index| table.is_unique(index)) && !has_null {
             let space = Space::unique(table.id().0, number);
-            self.control.claims(self.core.granules.word(space, key.bytes()))?;
+            self.control.claims(self.shared.granules.word(space, key.bytes()))?;
         }
         Ok(key)
     }
@@ -282,7 +283,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
         }
         let space = Space::prefixes(id.0, index.map_or(0, |index| index.0 + 1));
         if C::HAS_GRANULES {
-            self.control.scans(id, self.core.granules.word(space, prefix.bytes()))?;
+            self.control.scans(id, self.shared.granules.word(space, prefix.bytes()))?;
         }
         let scan = table.scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
         Ok(Scan { scan, table, index })

@@ -12,9 +12,9 @@
 
 use crate::eager::commit::{abandon, install};
 use crate::eager::control::Control;
-use crate::eager::core::Core;
 use crate::eager::intake::Outcomes;
 use crate::eager::plan::Schema;
+use crate::eager::shared::Shared;
 use crate::eager::transaction::Transaction;
 use crate::entry::{self, Call};
 use crate::idempotency::First;
@@ -40,7 +40,7 @@ pub enum Order {
 
 /// A turn in progress.
 pub struct Turn<'a, C: Control<'a>> {
-    core: &'a Core,
+    shared: &'a Shared,
     schema: &'a Schema,
     guard: &'a Guard,
     arena: &'a Bump,
@@ -79,7 +79,7 @@ struct Outcome {
 impl<'a, C: Control<'a>> Turn<'a, C> {
     /// A turn at `time_us`.
     pub fn new(
-        core: &'a Core,
+        shared: &'a Shared,
         schema: &'a Schema,
         guard: &'a Guard,
         arena: &'a Bump,
@@ -88,14 +88,14 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         control: C,
     ) -> Turn<'a, C> {
         Turn {
-            core,
+            shared,
             schema,
             guard,
             arena,
             order,
             time_us,
-            collected: core.collect(),
-            transaction: Transaction::new(core, schema, guard, arena, time_us, control),
+            collected: shared.collect(),
+            transaction: Transaction::new(shared, schema, guard, arena, time_us, control),
             frame: FrameFor::<Transaction<'a, C>>::default(),
             retired: Retired::default(),
             payload: Vec::new(),
@@ -108,7 +108,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
 
     /// Runs encoded calls, of which the first has this place in its batch.
     pub fn run(&mut self, mut calls: &'a [u8], mut place: u32) {
-        let mut together = Some(self.core.alone.read());
+        let mut together = Some(self.shared.alone.read());
         while !calls.is_empty() && self.outcomes.failure.is_none() {
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
@@ -116,10 +116,10 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             if self.draws_random(&call) {
                 // Nobody else takes a seq while it runs, so its own is known.
                 drop(together.take());
-                let _alone = self.core.alone.write();
-                self.call(&call, bytes, place, Some(self.core.sequencer.next()));
+                let _alone = self.shared.alone.write();
+                self.call(&call, bytes, place, Some(self.shared.sequencer.next()));
             } else {
-                together.get_or_insert_with(|| self.core.alone.read());
+                together.get_or_insert_with(|| self.shared.alone.read());
                 self.call(&call, bytes, place, None);
             }
             place += 1;
@@ -128,7 +128,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
 
     /// Ends the turn: what became of its calls.
     pub fn end(mut self) -> Outcomes {
-        let counters = &self.core.foundation.counters;
+        let counters = &self.shared.foundation.counters;
         counters.committed.add(self.committed);
         counters.immediate.add(self.committed);
         counters.aborted.add(self.aborted);
@@ -152,7 +152,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 Ok(ended) => break ended,
                 Err(Refused) => {
                     self.retries += 1;
-                    self.give_up(self.core.sequencer.issued());
+                    self.give_up(self.shared.sequencer.issued());
                     self.transaction.control.begin_again();
                 }
             }
@@ -169,7 +169,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
 
     /// Takes back what a call has made.
     fn give_up(&mut self, seq: Seq) {
-        abandon(&self.transaction.workspace, seq, &self.core.purge);
+        abandon(&self.transaction.workspace, seq, &self.shared.purge);
         self.transaction.release();
     }
 
@@ -181,16 +181,16 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         bytes: &[u8],
         known: Option<Seq>,
     ) -> Result<Result<Outcome, Error>, Refused> {
-        let core = self.core;
+        let shared = self.shared;
         if let Some(key) = call.key {
             self.transaction.claim_key(key)?;
             // Its own seq is this or a later one: what is too old now will be too old when the log is replayed.
-            let oldest = self.schema.definitions.key_window.oldest(core.sequencer.next());
-            let first = core.foundation.keys.lock().get(key, oldest).cloned();
+            let oldest = self.schema.definitions.key_window.oldest(shared.sequencer.next());
+            let first = shared.foundation.keys.lock().get(key, oldest).cloned();
             if let Some(first) = first {
                 self.transaction.release();
                 if self.order == Order::Logged {
-                    core.sequencer.installed(core.sequencer.take(), &core.foundation);
+                    shared.sequencer.installed(shared.sequencer.take(), &shared.foundation);
                 }
                 return Ok(Ok(Outcome { seq: first.seq, abort: first.abort, ticket: first.ticket }));
             }
@@ -207,16 +207,16 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 self.payload.clear();
                 entry::begin_calls(self.time_us, &mut self.payload);
                 self.payload.extend_from_slice(bytes);
-                core.sequencer.append(&core.foundation, &self.payload)
+                shared.sequencer.append(&shared.foundation, &self.payload)
             }
-            (true, Order::Logged) => Ok(core.sequencer.take()),
-            (false, _) => Ok(core.sequencer.issued()),
+            (true, Order::Logged) => Ok(shared.sequencer.take()),
+            (false, _) => Ok(shared.sequencer.issued()),
         };
         let Transaction { control, workspace, .. } = &mut self.transaction;
         let seq = match control.certify(workspace, &mut next)? {
             Ok(seq) => seq,
             Err(failure) => {
-                self.give_up(core.sequencer.issued());
+                self.give_up(shared.sequencer.issued());
                 return Ok(Err(failure));
             }
         };
@@ -224,12 +224,12 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let workspace = &self.transaction.workspace;
         let outcome = match result {
             Ok(ticket) => {
-                install(workspace, seq, self.collected, &mut self.retired, &core.purge);
+                install(workspace, seq, self.collected, &mut self.retired, &shared.purge);
                 self.committed += 1;
                 Outcome { seq, abort: None, ticket }
             }
             Err(error) => {
-                abandon(workspace, seq, &core.purge);
+                abandon(workspace, seq, &shared.purge);
                 self.aborted += 1;
                 Outcome { seq, abort: Some(error), ticket: None }
             }
@@ -237,12 +237,12 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         if let Some(key) = call.key {
             let first = First { seq, abort: outcome.abort.clone(), ticket: outcome.ticket.clone() };
             let oldest = self.schema.definitions.key_window.oldest(seq);
-            core.foundation.keys.lock().remember(key, first, oldest);
+            shared.foundation.keys.lock().remember(key, first, oldest);
         }
         schedule::point("release");
         self.transaction.release();
         if has_place {
-            core.sequencer.installed(seq, &core.foundation);
+            shared.sequencer.installed(seq, &shared.foundation);
         }
         Ok(Ok(outcome))
     }

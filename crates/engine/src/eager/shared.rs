@@ -20,7 +20,7 @@ const CREATION_MUTEXES: usize = 64;
 pub const PURGE_AT: usize = 4096;
 
 /// What the calls share.
-pub struct Core {
+pub struct Shared {
     /// Definitions, log, clock, snapshots.
     pub foundation: Arc<Foundation>,
     /// Words for what is not a record.
@@ -37,10 +37,10 @@ pub struct Core {
     collected: AtomicU64,
 }
 
-impl Core {
+impl Shared {
     /// The start, on a foundation.
-    pub fn new(foundation: Arc<Foundation>) -> Core {
-        Core {
+    pub fn new(foundation: Arc<Foundation>) -> Shared {
+        Shared {
             foundation,
             granules: Granules::default(),
             creation: std::array::from_fn(|_| Mutex::new(())),
