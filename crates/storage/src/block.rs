@@ -14,7 +14,7 @@
 //! size class has lists of its own. Bytes in use are counted here for the [memory account](crate::memory),
 //! thread by thread and handed on in lumps.
 
-use crate::memory;
+use crate::{index::prefetch, memory};
 use parking_lot::Mutex;
 use std::alloc::Layout;
 use std::cell::UnsafeCell;
@@ -54,6 +54,8 @@ impl Magazine {
         let first = NonNull::new(self.first)?;
         // SAFETY: blocks of the list are the list's, and begin with the link.
         self.first = unsafe { first.as_ref() }.next;
+        // The next one may have been given back long ago.
+        prefetch(self.first);
         self.count -= 1;
         Some(first.cast())
     }

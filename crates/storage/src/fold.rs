@@ -40,10 +40,13 @@ impl Retired {
     /// Adds an unlinked version.
     #[inline]
     pub fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
-        self.versions.push((version, Arc::as_ptr(types)));
-        if !self.types.iter().any(|known| Arc::ptr_eq(known, types)) {
+        let address = Arc::as_ptr(types);
+        if self.versions.last().is_none_or(|last| !std::ptr::addr_eq(last.1, address))
+            && !self.types.iter().any(|known| Arc::ptr_eq(known, types))
+        {
             self.types.push(types.clone());
         }
+        self.versions.push((version, address));
     }
 
     /// Adds a record that is in no index any more, and whose versions were added before.
@@ -124,7 +127,9 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
         at = version.next();
     };
     record.fold_after(above);
-    if pivot.next().is_null() || !pivot.sticky().is_empty() {
+    // A whole row at the end of a chain stays: most often nothing else is there, and it is not even looked at.
+    let end = if pivot.is_bare() { pivot.base() } else { std::ptr::null() };
+    if pivot.next() == end || pivot.next().is_null() || !pivot.sticky().is_empty() {
         return;
     }
     let all = ColumnMask::first(types.len());
@@ -135,6 +140,10 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
     let mut at = pivot.next();
     // SAFETY: as above, for every version below.
     while let Some(version) = unsafe { at.as_ref() } {
+        if at == end {
+            kept += 1;
+            break;
+        }
         let below = version.next();
         if ended || covered.covers(version.columns()) && !version.is_tombstone() {
             last.set_next(below);
@@ -151,6 +160,7 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
         }
         at = below;
     }
+    pivot.mark_bare();
     if kept > BELOW_PIVOT_MAX {
         merge_below(record, pivot, types, retired);
     }

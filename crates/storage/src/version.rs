@@ -37,6 +37,7 @@ const TOMBSTONE: u64 = 1 << 63;
 const EXTREMES: u64 = 1 << 62;
 const READ_ELSEWHERE: u64 = 1 << 61;
 const WHOLE: u64 = 1 << 60;
+const BARE: u64 = 1 << 59;
 
 /// A version in a record's chain; see the module's picture.
 #[repr(C)]
@@ -176,7 +177,13 @@ impl Version {
         let below = unsafe { below.as_ref() };
         if self.seq_and_flags.load(Relaxed) & WHOLE != 0 {
             self.set_base(self, ColumnMask(u64::MAX));
+            if below.is_none() {
+                self.mark_bare();
+            }
         } else if let Some(below) = below {
+            if below.is_bare() {
+                self.mark_bare();
+            }
             let under = if below.is_whole() { ColumnMask::EMPTY } else { below.reach() };
             self.set_base(below.base(), under.union(self.columns()));
         }
@@ -186,6 +193,18 @@ impl Version {
     #[inline]
     pub fn is_whole(&self) -> bool {
         self.seq_and_flags.load(Relaxed) & WHOLE != 0
+    }
+
+    /// Whether its base is known to have nothing below it.
+    #[inline]
+    pub fn is_bare(&self) -> bool {
+        self.seq_and_flags.load(Relaxed) & BARE != 0
+    }
+
+    /// Notes that its base has nothing below it (the record's writer only).
+    #[inline]
+    pub fn mark_bare(&self) {
+        self.seq_and_flags.store(self.seq_and_flags.load(Relaxed) | BARE, Relaxed);
     }
 
     /// The nearest whole row or tombstone at or below; null if there is none.
