@@ -9,8 +9,9 @@
 //! current        [0 ............... 2100]                  grows with every call
 //! ```
 //!
-//! When a call would push current out of assumed, assumed is doubled and all proofs are made again, so
-//! that happens at most about sixty times per column and end. A column whose interval has grown as
+//! When a call would push current out of assumed, assumed becomes much wider and all proofs are made again:
+//! 256 times as wide as current while that is far from what the type can hold, twice as wide near it. So
+//! that happens about ten times per column and end. A column whose interval has grown as
 //! wide as its type has no proof any more: operations on it run in the now-phase.
 
 use fabius_program::catalog::Catalog;
@@ -85,8 +86,8 @@ impl Intervals {
         known.current.high = known.current.high.max(interval.high);
         if known.current.low < known.assumed.low || known.current.high > known.assumed.high {
             known.assumed = Interval {
-                low: lower_step(known.current.low).max(known.limit.low),
-                high: upper_step(known.current.high).min(known.limit.high),
+                low: lower_step(known.current.low, known.limit.low),
+                high: upper_step(known.current.high, known.limit.high),
             };
             self.version += 1;
         }
@@ -102,26 +103,49 @@ impl Intervals {
     }
 }
 
-/// The next bound at or above `value` that leaves room to grow: a power of two, less one.
-pub fn upper_step(value: i128) -> i128 {
-    if value <= 0 { 0 } else { (1i128 << (128 - value.leading_zeros()).min(126)).saturating_mul(2) - 1 }
+/// A bound at or above `value` that leaves room to grow: a power of two, less one, or `limit`.
+pub fn upper_step(value: i128, limit: i128) -> i128 {
+    if value <= 0 {
+        return 0.min(limit);
+    }
+    let bits = 128 - value.leading_zeros();
+    let limit_bits = 128 - limit.max(1).leading_zeros();
+    // Proofs need room below the limit: add two numbers, and they have one bit more.
+    let bits = (bits + 8).min(limit_bits.saturating_sub(4)).max(bits + 1);
+    if bits > 126 { limit } else { ((1i128 << bits) - 1).min(limit) }
 }
 
-/// The next bound at or below `value`: minus a power of two.
-pub fn lower_step(value: i128) -> i128 {
-    if value >= 0 { 0 } else { -upper_step(-value) - 1 }
+/// A bound at or below `value`, likewise.
+pub fn lower_step(value: i128, limit: i128) -> i128 {
+    if value >= 0 { 0.max(limit) } else { (-upper_step(-value, i128::MAX.min(-(limit + 1))) - 1).max(limit) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LOW: i128 = i64::MIN as i128;
+    const HIGH: i128 = i64::MAX as i128;
+
     #[test]
     fn steps_leave_room_and_contain_their_value() {
-        for value in [1i128, 2, 3, 100, 1 << 40, i128::from(i64::MAX)] {
-            assert!(upper_step(value) >= 2 * value - 1, "{value}");
-            assert!(lower_step(-value) < -value);
+        for value in [1i128, 2, 3, 100, 1 << 40, 1 << 60] {
+            assert!(upper_step(value, HIGH) >= 2 * value - 1, "{value}");
+            assert!(lower_step(-value, LOW) < -value);
         }
-        assert_eq!((upper_step(0), lower_step(0), upper_step(-5), lower_step(5)), (0, 0, 0, 0));
+        assert_eq!((upper_step(HIGH, HIGH), lower_step(LOW, LOW)), (HIGH, LOW));
+        assert_eq!((upper_step(999, 999), lower_step(-999, -999)), (999, -999));
+        assert_eq!((upper_step(0, HIGH), lower_step(0, LOW)), (0, 0));
+        assert_eq!((upper_step(-5, HIGH), lower_step(5, LOW)), (0, 0));
+    }
+
+    #[test]
+    fn a_counter_takes_few_steps_to_its_limit() {
+        let (mut value, mut steps) = (1, 0);
+        while value < HIGH {
+            value = upper_step(value, HIGH) + 1;
+            steps += 1;
+        }
+        assert!(steps <= 12, "{steps}");
     }
 }

@@ -103,7 +103,7 @@ impl Assumptions for Moment<'_> {
     }
 }
 
-/// Times a procedure is sliced before proofs about its data are given up for good: intervals double,
+/// Times a procedure is sliced before proofs about its data are given up for good: intervals grow in steps,
 /// so a procedure with few columns and parameters stays far below.
 const SLICES_MAX: u32 = 1000;
 
@@ -189,8 +189,7 @@ impl Variants {
                 let Some((least, most)) = scalar.data_type.exact_range() else { continue };
                 if !given.is_empty() && !assumed.covers(given) {
                     let both = assumed.hull(given);
-                    *assumed =
-                        Interval::new(lower_step(both.low).max(least), upper_step(both.high).min(most));
+                    *assumed = Interval::new(lower_step(both.low, least), upper_step(both.high, most));
                 }
             }
             if length > known.length {
