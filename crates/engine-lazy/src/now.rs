@@ -305,7 +305,7 @@ impl<'a, 't> NowContext<'a, 't> {
         record.push(version);
         self.undo.push(Undo::Pushed { table, record });
         self.written.push(Written { table, record, version });
-        if !record.is_fold_due() {
+        if !record.is_fold_due(self.tools.collected) {
             return;
         }
         // SAFETY: the lane is the records' writer; `collected` is behind all readers and open calls.

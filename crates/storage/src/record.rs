@@ -11,6 +11,9 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
+/// Pushes to a chain without a look at what could be folded, at most.
+const BLIND_PUSHES_MAX: u32 = 32;
+
 /// A record; its primary key bytes follow it in memory.
 #[repr(C)]
 pub struct Record {
@@ -18,6 +21,7 @@ pub struct Record {
     lock: AtomicU64,
     pending: AtomicU32,
     until_fold: AtomicU32,
+    fold_interval: AtomicU16,
     notes: AtomicU16,
     key_bytes: u16,
 }
@@ -37,6 +41,7 @@ impl Record {
                 lock: AtomicU64::new(0),
                 pending: AtomicU32::new(0),
                 until_fold: AtomicU32::new(1),
+                fold_interval: AtomicU16::new(1),
                 notes: AtomicU16::new(0),
                 key_bytes: u16::try_from(key.len()).expect("a key's size is bounded"),
             });
@@ -83,17 +88,32 @@ impl Record {
         self.head.store(version.as_ptr(), Release);
     }
 
-    /// Counts a push, and says whether the chain is worth folding again: after as many pushes as the
-    /// last fold had to walk past, so that walking costs a constant per push (the record's writer only).
+    /// Counts a push, and says whether the chain is worth folding again (the record's writer only).
+    ///
+    /// While even the version before the pushed one is newer than `collected`, a fold would walk down the
+    /// chain in vain; the next one is tried after twice as many pushes.
     #[inline]
-    pub fn is_fold_due(&self) -> bool {
+    pub fn is_fold_due(&self, collected: Seq) -> bool {
         let left = self.until_fold.load(Relaxed).saturating_sub(1);
         self.until_fold.store(left, Relaxed);
-        left == 0
+        if left > 0 {
+            return false;
+        }
+        let interval = u32::from(self.fold_interval.load(Relaxed));
+        // SAFETY: the writer reads its own chain.
+        let before = unsafe { self.head().as_ref().and_then(|head| head.next().as_ref()) };
+        if interval < BLIND_PUSHES_MAX && before.is_some_and(|before| before.seq() > collected) {
+            self.fold_after(2 * interval);
+            return false;
+        }
+        true
     }
 
+    /// Folds again after as many pushes as the fold had to walk past, so that walking costs a constant per
+    /// push.
     pub(crate) fn fold_after(&self, pushes: u32) {
         self.until_fold.store(pushes.max(1), Relaxed);
+        self.fold_interval.store(pushes.clamp(1, u16::MAX.into()) as u16, Relaxed);
     }
 
     /// Replaces the head (the record's writer only), e.g. by the version below it to undo a push.

@@ -122,8 +122,8 @@ fn readers_see_their_seq_while_the_writer_goes_on() {
             let guard = &epoch::pin();
             write(shared, seq, &rows[seq as usize]);
             promised.store(seq, SeqCst);
-            if shared.is_fold_due() {
-                let collected = snapshots.collect(Seq(seq));
+            let collected = snapshots.collect(Seq(seq));
+            if shared.is_fold_due(collected) {
                 // SAFETY: everything is settled, and no reader begins below `collected`.
                 unsafe { fold(shared, collected, &types, &mut retired) };
                 retired.hand_over(guard);
