@@ -11,21 +11,16 @@
 //! fuzzer chooses.
 
 use crate::input::Input;
-use crate::memory::{Call, Handle, Memory, Phase, View};
-use bumpalo::Bump;
+use crate::memory::{Call, Memory, Phase};
+use crate::ways::{never, run_code, run_reference};
 use fabius_program::catalog::Catalog;
-use fabius_program::compile::{Code, compile_later, compile_now, compile_whole};
-use fabius_program::context::Stop;
-use fabius_program::execute::{Frame, run as execute};
-use fabius_program::interpret::interpret;
+use fabius_program::compile::{compile_later, compile_now, compile_whole};
 use fabius_program::ir::Program;
 use fabius_program::slice::{TypesOnly, slice};
 use fabius_program::{arguments, generate};
 use fabius_value::Value;
 
 const CALLS: usize = 8;
-
-type Outcome = Result<Vec<Value>, String>;
 
 pub(crate) fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
@@ -46,7 +41,7 @@ pub(crate) fn run(bytes: &[u8]) {
     for (table, row) in generate::rows(schema_seed, &catalog) {
         let loader = generate::loader(&catalog, table);
         let bytes = arguments::encode(&loader, &row).expect("a generated row");
-        by_interpreter(&loader, &catalog, &mut memory, 1, &bytes).expect("a row that can be inserted");
+        run_reference(&loader, &catalog, &mut memory, 1, &bytes).expect("a row that can be inserted");
     }
     compare(&program, &catalog, &memory, &calls);
 }
@@ -60,64 +55,18 @@ fn compare(program: &Program, catalog: &Catalog, memory: &Memory, calls: &[Vec<u
     for (at, bytes) in calls.iter().enumerate() {
         let seq = at as u64 + 2;
         let told = || format!("call {at}, {bytes:02x?}\n{}", program.text);
-        let expected = by_interpreter(program, catalog, &mut interpreted, seq, bytes);
-        let got = by_code(&whole, &mut compiled, &mut Call::new(seq), Phase::Whole, bytes);
+        let expected = run_reference(program, catalog, &mut interpreted, seq, bytes);
+        let got = run_code(&whole, &mut compiled, &mut Call::new(seq), Phase::Whole, bytes, never);
         assert_eq!(got.map(Option::unwrap_or_default), expected, "{}", told());
         assert_eq!(compiled.dump(), interpreted.dump(), "{}", told());
         let mut call = Call::new(seq);
-        let promised = by_code(&now, &mut sliced, &mut call, Phase::Now, bytes);
+        let promised = run_code(&now, &mut sliced, &mut call, Phase::Now, bytes, never);
         let got = promised.and_then(|results| {
-            let later = by_code(&later, &mut sliced, &mut call, Phase::Later, bytes)?;
+            let later = run_code(&later, &mut sliced, &mut call, Phase::Later, bytes, never)?;
             Ok(results.or(later).unwrap_or_default())
         });
         assert_eq!(got, expected, "in phases, {}", told());
         assert_eq!(sliced.dump(), interpreted.dump(), "in phases, {}", told());
-    }
-}
-
-fn by_interpreter(
-    program: &Program,
-    catalog: &Catalog,
-    memory: &mut Memory,
-    seq: u64,
-    bytes: &[u8],
-) -> Outcome {
-    let arena = Bump::new();
-    let mut call = Call::new(seq);
-    let mut view = View { memory, call: &mut call, phase: Phase::Whole, arena: &arena };
-    let outcome = interpret(program, catalog, bytes, &mut view, &arena).map_err(told);
-    if outcome.is_err() {
-        memory.undo(seq);
-    }
-    outcome
-}
-
-/// Runs code for one call; undoes what it did if it aborts.
-fn by_code(
-    code: &Code,
-    memory: &mut Memory,
-    call: &mut Call,
-    phase: Phase,
-    bytes: &[u8],
-) -> Result<Option<Vec<Value>>, String> {
-    let arena = Bump::new();
-    let mut frame: Frame<'_, Handle, _> = Frame::new();
-    frame.start(code, bytes, &arena).map_err(|error| format!("{error:?}"))?;
-    let mut view = View { memory, call, phase, arena: &arena };
-    match execute(&mut frame, code, &mut view, &arena) {
-        Ok(()) => Ok(frame.results(code)),
-        Err(stop) => {
-            assert_ne!(phase, Phase::Later, "a later-phase aborts: {stop:?}");
-            memory.undo(call.seq);
-            Err(told(stop))
-        }
-    }
-}
-
-fn told(stop: Stop) -> String {
-    match stop {
-        Stop::Abort(error) => format!("{error:?}"),
-        other => panic!("nothing stops a call for good: {other:?}"),
     }
 }
 

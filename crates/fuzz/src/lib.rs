@@ -28,6 +28,9 @@ mod value_text;
 #[path = "../../program/tests/support/memory.rs"]
 #[allow(dead_code, missing_docs, reason = "it is that crate's test support")]
 mod memory;
+#[path = "../../program/tests/support/ways.rs"]
+#[allow(missing_docs, reason = "it is that crate's test support")]
+mod ways;
 
 /// A function of untrusted bytes.
 pub struct Target {

@@ -6,20 +6,17 @@
 
 mod support;
 
-use bumpalo::Bump;
 use fabius_env::Random;
 use fabius_program::catalog::Catalog;
 use fabius_program::compile::{Code, compile_later, compile_now, compile_whole};
-use fabius_program::context::Stop;
-use fabius_program::execute::{Frame, run};
-use fabius_program::interpret::interpret;
 use fabius_program::ir::{Program, Type, VariableId};
 use fabius_program::slice::{Assumptions, ColumnPhase, Interval, Phases, TypesOnly, slice};
 use fabius_program::{arguments, generate};
 use fabius_value::{ColumnId, Decimal, TableId, Value};
 use std::collections::HashMap;
 use std::rc::Rc;
-use support::memory::{Call, Handle, Memory, Phase, View};
+use support::memory::{Call, Memory, Phase};
+use support::ways::{Outcome, never, run_code, run_reference};
 
 /// Seeds that every test runs.
 fn seeds() -> std::ops::Range<u64> {
@@ -70,67 +67,6 @@ impl Scene {
             arguments::to_values(program, bytes).unwrap().iter().map(Value::to_string).collect();
         format!("call {call} ({})\n{}", values.join(", "), program.text)
     }
-}
-
-/// The results, or the error as text.
-type Outcome = Result<Vec<Value>, String>;
-
-fn told(stop: Stop) -> String {
-    match stop {
-        Stop::Abort(error) => format!("{error:?}"),
-        other => panic!("nothing stops a call for good: {other:?}"),
-    }
-}
-
-fn run_reference(
-    program: &Program,
-    catalog: &Catalog,
-    memory: &mut Memory,
-    seq: u64,
-    bytes: &[u8],
-) -> Outcome {
-    let arena = Bump::new();
-    let mut call = Call::new(seq);
-    let mut view = View { memory, call: &mut call, phase: Phase::Whole, arena: &arena };
-    let outcome = interpret(program, catalog, bytes, &mut view, &arena).map_err(told);
-    if outcome.is_err() {
-        memory.undo(seq);
-    }
-    outcome
-}
-
-/// Runs code for one call; undoes what it did if it aborts. `unblock` does what a call waits for.
-fn run_code(
-    code: &Code,
-    memory: &mut Memory,
-    call: &mut Call,
-    phase: Phase,
-    bytes: &[u8],
-    mut unblock: impl FnMut(&mut Memory, u64),
-) -> Result<Option<Vec<Value>>, String> {
-    let arena = Bump::new();
-    let mut frame: Frame<'_, Handle, _> = Frame::new();
-    frame.start(code, bytes, &arena).map_err(|error| format!("{error:?}"))?;
-    loop {
-        let mut view = View { memory, call, phase, arena: &arena };
-        match run(&mut frame, code, &mut view, &arena) {
-            Ok(()) => return Ok(frame.results(code)),
-            Err(Stop::Blocked) => match call.blocked_by {
-                Some(0) => {}
-                Some(seq) => unblock(memory, seq),
-                None => panic!("blocked by nobody"),
-            },
-            Err(stop) => {
-                assert_ne!(phase, Phase::Later, "a later-phase aborts: {stop:?}");
-                memory.undo(call.seq);
-                return Err(told(stop));
-            }
-        }
-    }
-}
-
-fn never(_: &mut Memory, seq: u64) {
-    panic!("blocked by {seq}");
 }
 
 /// Goal: compiled code does what the interpreter does, also when any request blocks now and then.

@@ -3,3 +3,4 @@
 #![allow(dead_code)] // each test uses a part of it
 
 pub mod memory;
+pub mod ways;
