@@ -18,7 +18,6 @@ use fabius_program::compile::{compile_later, compile_now, compile_whole};
 use fabius_program::ir::Program;
 use fabius_program::slice::{TypesOnly, slice};
 use fabius_program::{arguments, generate};
-use fabius_value::Value;
 
 const CALLS: usize = 8;
 
