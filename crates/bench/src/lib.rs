@@ -18,6 +18,7 @@
 pub mod chart;
 pub mod claim;
 pub mod closed_loop;
+pub mod compare;
 pub mod depth;
 pub mod figure;
 pub mod figures;
