@@ -32,6 +32,7 @@ pub mod recorder;
 pub mod run;
 pub mod sent;
 pub mod settings;
+pub mod sweep;
 pub mod table;
 pub mod target;
 pub mod workload;

@@ -58,11 +58,11 @@ pub const KIND: WorkloadKind = WorkloadKind {
             domain: Domain::Integer(16, 1 << 16),
             help: "bytes of a record: key, field and filler",
         },
-        Setting { name: "partitions", default: "24", domain: Domain::Integer(1, 4096), help: "partitions" },
+        Setting { name: "partitions", default: "24", domain: Domain::Integer(1, 64), help: "partitions" },
         Setting {
             name: "active_partitions",
             default: "auto",
-            domain: Domain::IntegerOrAuto(1, 4096),
+            domain: Domain::IntegerOrAuto(1, 64),
             help: "how many of them calls go to; auto: all",
         },
         Setting {
