@@ -12,11 +12,8 @@ pub const KIND: FigureKind =
     FigureKind { id: "doppel-like", title: "likes of pages against the share of writes, Zipfian", make };
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
-    let shares: Vec<f64> =
-        (0..=10).step_by(laboratory.choose(2, 1)).map(|tenth| f64::from(tenth) / 10.0).chain([0.5]).collect();
-    let mut shares = shares;
-    shares.sort_by(f64::total_cmp);
-    shares.dedup();
+    let full: Vec<f64> = (0..=10).map(|tenth| f64::from(tenth) / 10.0).collect();
+    let shares = laboratory.choose(vec![0.0, 0.1, 0.3, 0.5, 0.8, 1.0], full);
     let half = shares.iter().position(|&share| share == 0.5).unwrap_or_default();
     let rows = laboratory.choose(100_000, 1_000_000);
     let sweep = Sweep {

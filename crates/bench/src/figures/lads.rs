@@ -15,15 +15,23 @@ pub const CROSS: [f64; 8] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0];
 /// The same in a hurry.
 pub const CROSS_QUICK: [f64; 4] = [0.0, 0.01, 0.1, 1.0];
 
+/// The setting of engines with partitions: into how many they divide rows.
+pub const PARTITIONS: &str = "engine_partitions";
+
 /// YCSB as in table 1: 24 partitions, 20 operations a call, half of them writes.
 pub fn ycsb(laboratory: &Laboratory<'_>) -> Settings {
-    ycsb::KIND.defaults().with(&[("records", &laboratory.choose(120_000, 1_000_000))])
+    divided(ycsb::KIND.defaults().with(&[("records", &laboratory.choose(120_000, 1_000_000))]))
 }
 
 /// TPC-C with 24 warehouses; a small one in a hurry.
 pub fn tpcc(laboratory: &Laboratory<'_>) -> Settings {
-    let settings = tpcc::KIND.defaults().with(&[("warehouses", &24)]);
+    let settings = divided(tpcc::KIND.defaults().with(&[("warehouses", &24)]));
     if laboratory.is_quick { settings.with(&[("items", &1000), ("customers", &60)]) } else { settings }
+}
+
+/// Rows in 24 partitions also for the engines that have partitions, where the build has such.
+fn divided(settings: Settings) -> Settings {
+    if settings.has(PARTITIONS) { settings.with(&[(PARTITIONS, &24)]) } else { settings }
 }
 
 /// Notes on the scale of the runs.

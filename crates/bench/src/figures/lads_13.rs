@@ -16,7 +16,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         workload: &WORKLOAD,
         base: lads::tpcc(laboratory),
         engines: lads::ENGINES,
-        panels: vec![Panel::new("24 warehouses", &[("cross", &0.1), ("partitions", &24)])],
+        panels: vec![Panel::new("24 warehouses", &[("cross", &0.1)])],
         axis: Axis::linear("threads"),
         points: along_threads(&lads::THREADS),
         seconds: laboratory.choose(2.5, 8.0),
