@@ -9,8 +9,8 @@ pub struct Claim {
     pub text: String,
     /// What was measured here.
     pub measured: String,
-    /// Whether that agrees.
-    pub holds: bool,
+    /// Whether that agrees; `None` if it could not be measured here.
+    pub holds: Option<bool>,
     /// If it does not: what may be the reason.
     pub reason: Option<String>,
 }
@@ -19,10 +19,20 @@ impl Claim {
     /// A claim that holds or not; `otherwise` is the reason if it does not.
     pub fn new(text: &str, holds: bool, measured: String, otherwise: &str) -> Claim {
         let reason = (!holds).then(|| otherwise.to_string());
-        Claim { text: text.to_string(), measured, holds, reason }
+        Claim { text: text.to_string(), measured, holds: Some(holds), reason }
     }
 
-    /// As in `DIR/ID.json`.
+    /// A claim that could not be measured, and why.
+    pub fn not_measured(text: &str, why: &str) -> Claim {
+        Claim {
+            text: text.to_string(),
+            measured: "not measured".to_string(),
+            holds: None,
+            reason: Some(why.to_string()),
+        }
+    }
+
+    /// As in `DIR/ID.json`; `holds` is null where nothing was measured.
     pub fn json(&self) -> Json {
         let mut object = json!({ "text": self.text, "measured": self.measured, "holds": self.holds });
         if let Some(reason) = &self.reason {
@@ -33,9 +43,17 @@ impl Claim {
 
     /// For people.
     pub fn text(&self) -> String {
-        let word = if self.holds { "holds" } else { "does not hold" };
+        let word = match self.holds {
+            Some(true) => "holds",
+            Some(false) => "does not hold",
+            None => "not measured",
+        };
         let reason = self.reason.as_ref().map_or(String::new(), |reason| format!("\n    why: {reason}"));
-        format!("  {word}: {}\n    measured: {}{reason}\n", self.text, self.measured)
+        let measured = match self.holds {
+            Some(_) => format!("\n    measured: {}", self.measured),
+            None => String::new(),
+        };
+        format!("  {word}: {}{measured}{reason}\n", self.text)
     }
 }
 
@@ -43,7 +61,8 @@ impl Claim {
 mod tests {
     use super::*;
 
-    /// Goal: a claim that does not hold says so, with its reason; one that holds has none.
+    /// Goal: a claim that does not hold says so, with its reason; one that holds has none; one that was
+    /// not measured neither holds nor fails.
     #[test]
     fn a_claim_that_fails_has_a_reason() {
         let claim = Claim::new("flat", false, "rises".into(), "two cores");
@@ -51,6 +70,8 @@ mod tests {
             claim.json().to_string(),
             r#"{"text":"flat","measured":"rises","holds":false,"reason":"two cores"}"#
         );
+        let unknown = Claim::not_measured("flat", "no such engine").json();
+        assert!(unknown["holds"].is_null() && unknown["reason"] == "no such engine");
         assert!(Claim::new("flat", true, "flat".into(), "two cores").json().get("reason").is_none());
     }
 }

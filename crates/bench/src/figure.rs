@@ -3,7 +3,11 @@
 use crate::chart::{self, Chart};
 use crate::claim::Claim;
 use crate::closed_loop::{self, Limit, Plan};
-use crate::figures::{lazy_3, lazy_4, lazy_5, lazy_6, lazy_7, lazy_8};
+use crate::figures::{
+    calvin_10, doppel_adapt, doppel_incr_cores, doppel_incr_share, doppel_like, doppel_phase, doppel_rubis,
+    lads_8, lads_9, lads_10, lads_11, lads_12, lads_13, lads_14, lads_15, lads_17, lads_18, lazy_3, lazy_4,
+    lazy_5, lazy_6, lazy_7, lazy_8,
+};
 use crate::interrupt::Interrupt;
 use crate::machine;
 use crate::measured::Measured;
@@ -19,8 +23,34 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Every figure; a new one is one file and one line here.
-pub const FIGURES: &[FigureKind] =
-    &[lazy_3::KIND, lazy_4::KIND, lazy_5::KIND, lazy_6::KIND, lazy_7::KIND, lazy_8::KIND];
+pub const FIGURES: &[FigureKind] = &[
+    lazy_3::KIND,
+    lazy_4::KIND,
+    lazy_5::KIND,
+    lazy_6::KIND,
+    lazy_7::KIND,
+    lazy_8::KIND,
+    lads_8::KIND,
+    lads_9::KIND,
+    lads_10::KIND,
+    lads_11::KIND,
+    lads_12::KIND,
+    lads_13::KIND,
+    lads_14::KIND,
+    lads_15::THROUGHPUT,
+    lads_15::LATENCY,
+    lads_17::KIND,
+    lads_18::KIND,
+    calvin_10::THROUGHPUT,
+    calvin_10::RESTARTS,
+    calvin_10::LATENCY,
+    doppel_incr_cores::KIND,
+    doppel_incr_share::KIND,
+    doppel_adapt::KIND,
+    doppel_like::KIND,
+    doppel_rubis::KIND,
+    doppel_phase::KIND,
+];
 
 /// A figure as `fabius bench list` shows it.
 #[derive(Clone, Copy)]
@@ -86,9 +116,23 @@ impl Laboratory<'_> {
     /// # Errors
     /// As [`Target::load`]; `57014` if the user wants to stop.
     pub fn target(&mut self, engine: EngineKind, kind: &WorkloadKind, settings: &Settings) -> Result<Target> {
+        self.target_with(engine, kind, settings, Durability::None)
+    }
+
+    /// The same with a log that may be synced.
+    ///
+    /// # Errors
+    /// As [`Laboratory::target`].
+    pub fn target_with(
+        &mut self,
+        engine: EngineKind,
+        kind: &WorkloadKind,
+        settings: &Settings,
+        durability: Durability,
+    ) -> Result<Target> {
         self.go_on()?;
         (self.say)(format!("{} on {engine}: loading", kind.name));
-        let options = TargetOptions { engine, durability: Durability::None, parent: self.parent.clone() };
+        let options = TargetOptions { engine, durability, parent: self.parent.clone() };
         Target::load(&options, &*(kind.build)(settings), settings)
     }
 
@@ -104,9 +148,25 @@ impl Laboratory<'_> {
         seconds: f64,
         what: &str,
     ) -> Result<Measured> {
+        self.measure_on(self.threads, target, kind, settings, seconds, what)
+    }
+
+    /// The same on another number of threads.
+    ///
+    /// # Errors
+    /// As [`Laboratory::measure`].
+    pub fn measure_on(
+        &mut self,
+        threads: usize,
+        target: &Target,
+        kind: &WorkloadKind,
+        settings: &Settings,
+        seconds: f64,
+        what: &str,
+    ) -> Result<Measured> {
         self.go_on()?;
         (self.say)(format!("{what} on {}", target.engine));
-        let plan = Plan { threads: self.threads, limit: Limit::Time(Duration::from_secs_f64(seconds)) };
+        let plan = Plan { threads, limit: Limit::Time(Duration::from_secs_f64(seconds)) };
         let workload = (kind.build)(settings);
         let measured = closed_loop::run(target, &*workload, settings, plan, &self.interrupt, &mut |_| {})?;
         self.go_on()?;
@@ -148,7 +208,9 @@ impl Laboratory<'_> {
         })
     }
 
-    fn go_on(&self) -> Result<()> {
+    /// # Errors
+    /// `57014` if the user wants to stop.
+    pub(crate) fn go_on(&self) -> Result<()> {
         if self.interrupt.is_raised() {
             return Err(Error::new(SqlState::CANCELED, "interrupted")
                 .with_detail("a figure with points missing is not written"));

@@ -18,6 +18,7 @@
 pub mod chart;
 pub mod claim;
 pub mod closed_loop;
+pub mod compare;
 pub mod depth;
 pub mod figure;
 pub mod figures;
@@ -31,6 +32,7 @@ pub mod recorder;
 pub mod run;
 pub mod sent;
 pub mod settings;
+pub mod sweep;
 pub mod table;
 pub mod target;
 pub mod workload;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The most operations that a workload may have.
-const OPERATIONS_MAX: usize = 16;
+const OPERATIONS_MAX: usize = 32;
 
 /// A batch on its way.
 pub struct Sent {

@@ -4,11 +4,22 @@ use crate::loader::Loader;
 use crate::open_loop::Arrivals;
 use crate::settings::{Setting, Settings};
 use crate::target::Target;
-use crate::workloads::{burst, cart, hot, rmw10, tpcc};
+use crate::workloads::{assert, burst, calvin_micro, cart, hot, like, rmw10, rubis, tpcc, ycsb};
 use fabius_value::{Error, Result, SqlState};
 
 /// Every workload; a new one is one file and one line here.
-pub const WORKLOADS: &[WorkloadKind] = &[rmw10::KIND, cart::KIND, burst::KIND, tpcc::KIND, hot::KIND];
+pub const WORKLOADS: &[WorkloadKind] = &[
+    rmw10::KIND,
+    cart::KIND,
+    burst::KIND,
+    tpcc::KIND,
+    ycsb::KIND,
+    hot::KIND,
+    assert::KIND,
+    like::KIND,
+    rubis::KIND,
+    calvin_micro::KIND,
+];
 
 /// A workload as `fabius bench list` shows it.
 #[derive(Clone, Copy)]

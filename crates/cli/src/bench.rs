@@ -1,9 +1,10 @@
-//! `fabius bench list | run | figure`.
+//! `fabius bench list | run | compare | figure`.
 
 use crate::message::out;
 use crate::progress::Line;
 use clap::{Args, Subcommand};
 use fabius::{Durability, EngineKind, Error, Result, SqlState};
+use fabius_bench::compare;
 use fabius_bench::figure::{self, FIGURES, FigureKind, Laboratory};
 use fabius_bench::interrupt::Interrupt;
 use fabius_bench::run::{self, RunOptions, Stage};
@@ -21,6 +22,8 @@ pub enum Command {
     List,
     /// Run a workload on one engine after another
     Run(Run),
+    /// Run a workload on every engine: one line for each
+    Compare(Compare),
     /// Reproduce a figure of a paper: a table, the paper's claims and what was measured
     Figure(Figure),
 }
@@ -58,9 +61,29 @@ pub struct Figure {
 pub struct Run {
     /// The workload; see `fabius bench list`
     workload: String,
-    /// Engines, separated by commas: lazy, 2pl
+    /// Engines, separated by commas; see docs/engines.md
     #[arg(long, value_delimiter = ',', default_value = "lazy", value_name = "ENGINE")]
     engine: Vec<String>,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+/// `fabius bench compare ...`
+#[derive(Args)]
+#[command(after_help = "Examples:
+  fabius bench compare hot --durability none --seconds 3
+  fabius bench compare ycsb --set theta=0.9 --set cross=0.1 --json
+")]
+pub struct Compare {
+    /// The workload; see `fabius bench list`
+    workload: String,
+    #[command(flatten)]
+    conditions: Conditions,
+}
+
+/// What `run` and `compare` have in common.
+#[derive(Args)]
+struct Conditions {
     /// Threads in all: making calls and doing their work [default: the cores there are]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -92,6 +115,7 @@ pub fn run(command: Command, interrupt: &Interrupt) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         Command::Run(arguments) => run_workload(&arguments, interrupt),
+        Command::Compare(arguments) => compare_engines(&arguments, interrupt),
         Command::Figure(arguments) => make_figure(&arguments, interrupt),
     }
 }
@@ -142,42 +166,67 @@ pub fn threads(given: Option<usize>) -> Result<usize> {
     }
 }
 
+impl Conditions {
+    fn options(&self, workload: &str, engines: Vec<EngineKind>) -> Result<RunOptions> {
+        let kind = WorkloadKind::find(workload)?;
+        let mut settings = kind.defaults();
+        self.settings.iter().try_for_each(|assignment| settings.set(assignment))?;
+        let durability: Durability = self.durability.parse()?;
+        if !(0.01..=86_400.0).contains(&self.seconds) {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER,
+                format!("{} seconds are not possible", self.seconds),
+            )
+            .with_hint("seconds are 0.01 to 86400"));
+        }
+        Ok(RunOptions {
+            workload: kind.name,
+            engines,
+            threads: threads(self.threads)?,
+            time: Duration::from_secs_f64(self.seconds),
+            durability,
+            settings,
+            parent: self.dir.clone(),
+        })
+    }
+
+    fn head(&self, options: &RunOptions) -> String {
+        format!(
+            "{} on {} threads, calls made for {} s on each engine, durability {}",
+            options.workload, options.threads, self.seconds, options.durability
+        )
+    }
+}
+
 fn run_workload(arguments: &Run, interrupt: &Interrupt) -> Result<ExitCode> {
-    let kind = WorkloadKind::find(&arguments.workload)?;
-    let mut settings = kind.defaults();
-    arguments.settings.iter().try_for_each(|assignment| settings.set(assignment))?;
     let engines =
         arguments.engine.iter().map(|name| name.trim().parse()).collect::<Result<Vec<EngineKind>>>()?;
-    let durability: Durability = arguments.durability.parse()?;
-    if !(0.01..=86_400.0).contains(&arguments.seconds) {
-        return Err(Error::new(
-            SqlState::INVALID_PARAMETER,
-            format!("{} seconds are not possible", arguments.seconds),
-        )
-        .with_hint("seconds are 0.01 to 86400"));
-    }
-    let options = RunOptions {
-        workload: kind.name,
-        engines,
-        threads: threads(arguments.threads)?,
-        time: Duration::from_secs_f64(arguments.seconds),
-        durability,
-        settings,
-        parent: arguments.dir.clone(),
-    };
+    let conditions = &arguments.conditions;
+    let options = conditions.options(&arguments.workload, engines)?;
     let line = Line::new();
     let reports = run::run(&options, interrupt, &mut |stage| line.say(describe(&stage)))?;
     line.clear();
-    if arguments.json {
+    if conditions.json {
         reports.iter().for_each(|report| out(&format!("{}\n", report.json())));
     } else {
-        let head = format!(
-            "{} on {} threads, calls made for {} s on each engine, durability {durability}",
-            kind.name, options.threads, arguments.seconds
-        );
-        out(&format!("{head}\n\n{}", run::table(&reports)));
+        out(&format!("{}\n\n{}", conditions.head(&options), run::table(&reports)));
     }
     let is_sound = reports.iter().all(run::Report::is_sound);
+    Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn compare_engines(arguments: &Compare, interrupt: &Interrupt) -> Result<ExitCode> {
+    let conditions = &arguments.conditions;
+    let options = conditions.options(&arguments.workload, EngineKind::ALL.to_vec())?;
+    let line = Line::new();
+    let entries = compare::run(&options, interrupt, &mut |stage| line.say(describe(&stage)));
+    line.clear();
+    if conditions.json {
+        entries.iter().for_each(|entry| out(&format!("{}\n", entry.json(&options))));
+    } else {
+        out(&format!("{}\n\n{}", conditions.head(&options), compare::table(&entries)));
+    }
+    let is_sound = entries.iter().all(compare::Entry::is_sound);
     Ok(if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

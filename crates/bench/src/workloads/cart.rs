@@ -4,6 +4,7 @@
 //! out: it buys (reads the cart, updates the inventory) or clears the cart (a blind write, which
 //! makes the 20 additions pointless). A client that buys waits for the price.
 
+use super::integer;
 use crate::loader::Loader;
 use crate::settings::{Domain, Setting};
 use crate::target::Target;
@@ -11,7 +12,6 @@ use crate::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload, W
 use fabius::Result;
 use fabius_env::Random;
 use fabius_program::arguments::ArgumentWriter;
-use fabius_value::Value;
 
 /// As `fabius bench list` shows it.
 pub const KIND: WorkloadKind = WorkloadKind {
@@ -106,23 +106,15 @@ impl Workload for Cart {
 
     /// What left the stock was sold, was in carts that were bought, and was paid for at its price.
     fn check(&self, target: &Target) -> Result<Verdict> {
-        let engine = target.database.engine();
-        let integer = |value: &Value| match value {
-            Value::BigInt(v) => i128::from(*v),
-            Value::Numeric(v) => v.mantissa,
-            _ => 0,
-        };
         let (mut left, mut sold, mut worth, mut bought, mut spent) = (0, 0, 0, 0, 0);
-        engine.rows(super::table(target, "inventory")?, &mut |row| {
+        super::rows(target, "inventory", &mut |row| {
             left += integer(&row[2]);
             sold += integer(&row[3]);
             worth += integer(&row[3]) * integer(&row[1]);
-            Ok(())
         })?;
-        engine.rows(super::table(target, "carts")?, &mut |row| {
+        super::rows(target, "carts", &mut |row| {
             bought += integer(&row[4]);
             spent += integer(&row[5]);
-            Ok(())
         })?;
         let buys = i128::from(target.committed("buy"));
         let expected = buys * ADDED as i128;

@@ -8,7 +8,6 @@ use crate::zipf::Zipf;
 use fabius::Result;
 use fabius_env::Random;
 use fabius_program::arguments::ArgumentWriter;
-use fabius_value::Value;
 use std::sync::Arc;
 
 /// As `fabius bench list` shows it.
@@ -35,9 +34,15 @@ pub const KIND: WorkloadKind = WorkloadKind {
             help: "other counters",
         },
         Setting {
+            name: "hot_key",
+            default: "0",
+            domain: Domain::Integer(0, 1 << 32),
+            help: "which counter is the shared one; 0 is none of the others",
+        },
+        Setting {
             name: "theta",
             default: "0",
-            domain: Domain::Number(0.0, 0.999),
+            domain: Domain::Number(0.0, 2.0),
             help: "Zipfian skew among the other counters; 0 is uniform",
         },
         Setting {
@@ -53,6 +58,7 @@ pub const KIND: WorkloadKind = WorkloadKind {
         Box::new(Hot {
             seed: settings.integer("seed"),
             hot_share: if is_only_hot { 1.0 } else { settings.number("hot_share").unwrap_or(0.5) },
+            hot_key: if is_only_hot { 0 } else { settings.integer("hot_key").min(keys) },
             keys: if is_only_hot { 1 } else { keys },
             zipf: Arc::new(Zipf::new(
                 keys,
@@ -62,12 +68,10 @@ pub const KIND: WorkloadKind = WorkloadKind {
     },
 };
 
-/// The shared counter.
-const SHARED: i64 = 0;
-
 struct Hot {
     seed: u64,
     hot_share: f64,
+    hot_key: u64,
     keys: u64,
     zipf: Arc<Zipf>,
 }
@@ -86,10 +90,10 @@ impl Workload for Hot {
     }
 
     fn client(&self, place: ClientPlace) -> Box<dyn Client> {
-        let hot_below = (self.hot_share * u64::MAX as f64) as u64;
         Box::new(HotClient {
             random: super::random_for(self.seed, place),
-            hot_below,
+            hot_below: super::below(self.hot_share),
+            hot_key: self.hot_key,
             zipf: self.zipf.clone(),
         })
     }
@@ -97,14 +101,8 @@ impl Workload for Hot {
     fn check(&self, target: &Target) -> Result<Verdict> {
         let expected = target.committed("increment");
         let mut total = 0;
-        let counters = super::table(target, "counters")?;
-        target.database.engine().rows(counters, &mut |row| {
-            if let Value::BigInt(n) = row[1] {
-                total += n;
-            }
-            Ok(())
-        })?;
-        Ok(if total as u64 == expected {
+        super::rows(target, "counters", &mut |row| total += super::integer(&row[1]))?;
+        Ok(if total == i128::from(expected) {
             Ok(format!("the counters add up to {expected}, one for each increment"))
         } else {
             Err(format!("the counters add up to {total}, but {expected} increments committed"))
@@ -115,14 +113,15 @@ impl Workload for Hot {
 struct HotClient {
     random: Random,
     hot_below: u64,
+    hot_key: u64,
     zipf: Arc<Zipf>,
 }
 
 impl Client for HotClient {
     fn next(&mut self, arguments: &mut Vec<u8>) -> usize {
-        let is_hot = self.hot_below == u64::MAX || self.random.next_u64() < self.hot_below;
-        let key = if is_hot { SHARED } else { 1 + self.zipf.draw(&mut self.random) as i64 };
-        ArgumentWriter::new(arguments).int(key);
+        let is_hot = super::happens(self.hot_below, &mut self.random);
+        let key = if is_hot { self.hot_key } else { 1 + self.zipf.draw(&mut self.random) };
+        ArgumentWriter::new(arguments).int(key as i64);
         0
     }
 }

@@ -1,0 +1,85 @@
+//! `fabius bench compare`: the same work on every engine there is, one line for each.
+//!
+//! An engine that stops does not end the comparison: its line says why.
+
+use crate::interrupt::Interrupt;
+use crate::run::{self, Report, RunOptions, Stage};
+use crate::table::{Table, grouped, time};
+use fabius::{EngineKind, Error};
+use serde_json::{Value as Json, json};
+
+/// One engine's part.
+pub struct Entry {
+    /// The engine.
+    pub engine: EngineKind,
+    /// Its run, or what stopped it.
+    pub outcome: Result<Report, Error>,
+}
+
+/// Runs the workload on each of the engines that `options` names; ends early when interrupted.
+pub fn run(options: &RunOptions, interrupt: &Interrupt, observe: &mut dyn FnMut(Stage<'_>)) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for &engine in &options.engines {
+        let alone = RunOptions { engines: vec![engine], ..options.clone() };
+        let outcome = run::run(&alone, interrupt, observe);
+        match outcome.map(|mut reports| reports.pop()) {
+            Ok(Some(report)) => entries.push(Entry { engine, outcome: Ok(report) }),
+            Ok(None) => break,
+            Err(error) => entries.push(Entry { engine, outcome: Err(error) }),
+        }
+    }
+    entries
+}
+
+impl Entry {
+    /// The object that `--json` prints: that of `fabius bench run`, or the error.
+    pub fn json(&self, options: &RunOptions) -> Json {
+        match &self.outcome {
+            Ok(report) => report.json(),
+            Err(error) => json!({
+                "workload": options.workload,
+                "engine": self.engine.name(),
+                "error": error.to_string(),
+            }),
+        }
+    }
+
+    /// Whether it ran, its check holds, and no call was given up by the engine.
+    pub fn is_sound(&self) -> bool {
+        self.outcome.as_ref().is_ok_and(Report::is_sound)
+    }
+}
+
+/// The engines below each other, for people.
+pub fn table(entries: &[Entry]) -> String {
+    let head = ["engine", "calls/s", "commit p50", "p99", "aborts", "conflicts", "retries", "check"];
+    let mut table = Table::new(head);
+    let mut notes = String::new();
+    for Entry { engine, outcome } in entries {
+        let report = match outcome {
+            Ok(report) => report,
+            Err(error) => {
+                table.row([engine.name(), "-", "-", "-", "-", "-", "-", "-"]);
+                notes += &format!("{engine}: not run: {error}\n");
+                continue;
+            }
+        };
+        let (seen, counts) = (&report.measured.seen, &report.measured.counts);
+        let commits = seen.all_commits();
+        table.row([
+            engine.to_string(),
+            grouped(report.measured.throughput_tps()),
+            time(commits.value_at_quantile(0.5)),
+            time(commits.value_at_quantile(0.99)),
+            grouped((seen.aborted_total() - seen.conflicts) as f64),
+            grouped(seen.conflicts as f64),
+            grouped(counts.retries as f64),
+            if report.check.is_ok() { "holds" } else { "FAILS" }.to_string(),
+        ]);
+        match &report.check {
+            Ok(found) => notes += &format!("{engine}: {found}\n"),
+            Err(why) => notes += &format!("{engine}: the check fails: {why}\n"),
+        }
+    }
+    format!("{table}\n{notes}")
+}

@@ -1,0 +1,140 @@
+//! `calvin-10`, `calvin-11`, `calvin-12`: calls whose keys depend on a secondary index (Calvin, section 7.4).
+//!
+//! Such a call is looked up before it gets its place in the order, and again when it runs; if the index has
+//! changed in between, it starts again. What passes in between stands for replication.
+
+use crate::chart::Axis;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::sweep::{Panel, Sweep, Swept, along, ends};
+use crate::workloads::calvin_micro::KIND as WORKLOAD;
+use fabius::Result;
+
+/// Throughput, as `fabius bench list` shows it.
+pub const THROUGHPUT: FigureKind = FigureKind {
+    id: "calvin-10",
+    title: "dependent calls: throughput against index volatility",
+    make: make_throughput,
+};
+
+/// Restarts, as `fabius bench list` shows it.
+pub const RESTARTS: FigureKind = FigureKind {
+    id: "calvin-11",
+    title: "dependent calls: restarts against index volatility",
+    make: make_restarts,
+};
+
+/// Latency, as `fabius bench list` shows it.
+pub const LATENCY: FigureKind = FigureKind {
+    id: "calvin-12",
+    title: "dependent calls: latency against index volatility",
+    make: make_latency,
+};
+
+/// Milliseconds between reconnaissance and execution.
+const DELAYS_MS: [u64; 3] = [0, 100, 500];
+/// The locking engine's setting for it, in microseconds.
+const DELAY: &str = "delay_us";
+const ENGINE: &str = "locking";
+const FULL: &[f64] = &[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 50.0];
+const QUICK: &[f64] = &[0.01, 0.2, 1.0, 10.0];
+
+/// One panel for each share of dependent calls and each delay, in that order.
+fn sweep(laboratory: &mut Laboratory<'_>, shares: &[f64], figure: &mut Figure) -> Result<Swept> {
+    // Room for what is on its way during the delay; small batches, since a batch is answered as a whole.
+    let base = WORKLOAD.defaults().with(&[("batch", &16), ("in_flight", &512), ("hot_records", &10_000)]);
+    let can_be_delayed = base.has(DELAY);
+    let delays = if can_be_delayed { &DELAYS_MS[..] } else { &DELAYS_MS[..1] };
+    let mut panels = Vec::new();
+    for share in shares {
+        for delay in delays {
+            let title = format!("{:.0} % dependent, delay {delay} ms", share * 100.0);
+            panels.push(Panel::new(title, &[("dependent", share), (DELAY, &(delay * 1000))]).loaded_anew());
+        }
+    }
+    let points = laboratory.choose(QUICK, FULL);
+    let seconds = laboratory.choose(45.0 / (panels.len() * points.len()) as f64, 10.0);
+    let sweep = Sweep {
+        workload: &WORKLOAD,
+        base,
+        engines: &[ENGINE],
+        panels,
+        axis: Axis::log("updates of each index entry a second"),
+        points: along("volatility", points),
+        seconds,
+    };
+    let swept = sweep.run(laboratory)?;
+    figure.notes = swept.notes();
+    figure.notes.push("1,000 names; a name changes by exchange with another".to_string());
+    if !can_be_delayed {
+        figure.notes.push("not run, since this build cannot delay calls: 100 ms, 500 ms".to_string());
+    }
+    Ok(swept)
+}
+
+fn make_throughput(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let mut figure = Figure::default();
+    let shares = laboratory.choose(&[0.2, 1.0][..], &[0.0, 0.2, 0.5, 1.0]);
+    let swept = sweep(laboratory, shares, &mut figure)?;
+    swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
+    figure.claims = vec![swept.claim(
+        "volatility of an index costs little while it is low",
+        &[(0, ENGINE)],
+        |lines| {
+            let low = lines[0][1] / lines[0][0];
+            (low >= 0.9, format!("without delay {low:.2} times at the second volatility"))
+        },
+        "exchanging names is work of its own, which is not counted apart",
+    )];
+    Ok(figure)
+}
+
+fn make_restarts(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let mut figure = Figure::default();
+    let swept = sweep(laboratory, &[1.0], &mut figure)?;
+    let restarts = |sample: &crate::sweep::Sample| sample.retries / sample.committed.max(1.0);
+    swept.show(&mut figure, "restarts of 1000 calls", |sample| restarts(sample) * 1000.0);
+    let volatilities = laboratory.choose(QUICK, FULL);
+    for (panel, delay_ms) in DELAYS_MS.iter().enumerate().skip(1) {
+        let seconds = *delay_ms as f64 / 1e3;
+        figure.claims.push(swept.claim_of(
+            restarts,
+            &format!("delay {delay_ms} ms: a call restarts v*d / (1 - v*d) times"),
+            &[(panel.min(swept.panels() - 1), if panel < swept.panels() { ENGINE } else { "a delay" })],
+            |lines| {
+                // Where v*d is between 1 % and 60 %: below, restarts are few, above the model has no meaning.
+                let pairs: Vec<(f64, f64)> = volatilities
+                    .iter()
+                    .map(|volatility| volatility * seconds)
+                    .zip(lines[0].iter().copied())
+                    .filter(|(vd, _)| (0.01..0.6).contains(vd))
+                    .map(|(vd, measured)| (vd / (1.0 - vd), measured))
+                    .collect();
+                let holds = pairs.iter().all(|(model, measured)| (0.4..=2.5).contains(&(measured / model)));
+                let shown: Vec<String> =
+                    pairs.iter().map(|(model, measured)| format!("{measured:.3} for {model:.3}")).collect();
+                (holds && !pairs.is_empty(), shown.join(", "))
+            },
+            "calls wait for more than the delay: for others that are on their way",
+        ));
+    }
+    Ok(figure)
+}
+
+fn make_latency(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let mut figure = Figure::default();
+    let swept = sweep(laboratory, &[1.0], &mut figure)?;
+    swept.show(&mut figure, "p50 of commit latency, µs", |sample| sample.commit_us.p50);
+    swept.show(&mut figure, "p90 of commit latency, µs", |sample| sample.commit_us.p90);
+    swept.show(&mut figure, "p99 of commit latency, µs", |sample| sample.commit_us.p99);
+    figure.claims = vec![swept.claim_of(
+        |sample| sample.commit_us.p99,
+        "at low volatility latency does not depend on it",
+        &[(0, ENGINE)],
+        |lines| {
+            let low = ends(&lines[0][..2]);
+            (low <= 1.5, format!("p99 without delay {low:.2} times at the second volatility"))
+        },
+        "exchanges of names take their share of the threads",
+    )];
+    Ok(figure)
+}

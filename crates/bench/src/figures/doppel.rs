@@ -1,0 +1,9 @@
+//! What the figures of Doppel have in common.
+
+/// Doppel, its optimistic base, and two-phase locking, by the names of their engines here.
+pub const ENGINES: &[&str] = &["split", "occ", "2pl"];
+/// The paper's numbers of cores, and those below that machines like ours have.
+pub const THREADS: [usize; 7] = [1, 2, 4, 10, 20, 40, 80];
+/// Why splitting may not pay with few cores.
+pub const FEW_CORES: &str =
+    "with two cores conflicts are few: what splitting saves shows in full where many cores wait for one row";

@@ -1,0 +1,49 @@
+//! `doppel-incr-share`: increments against the share that goes to one key (Doppel, "even with low contention").
+
+use super::doppel;
+use crate::chart::Axis;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::sweep::{Panel, Sweep, along, ratios};
+use crate::workloads::hot::KIND as WORKLOAD;
+use fabius::Result;
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind =
+    FigureKind { id: "doppel-incr-share", title: "increments against the share on one hot key", make };
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let full: Vec<f64> = (0..=10).map(|tenth| f64::from(tenth) / 10.0).collect();
+    let sweep = Sweep {
+        workload: &WORKLOAD,
+        base: WORKLOAD.defaults().with(&[("keys", &laboratory.choose(200_000, 1_000_000))]),
+        engines: doppel::ENGINES,
+        panels: vec![Panel::new("the other increments are uniform", &[])],
+        axis: Axis::linear("share of calls on the hot key"),
+        points: along("hot_share", laboratory.choose(&[0.0, 0.1, 0.3, 0.6, 1.0], &full)),
+        seconds: laboratory.choose(1.5, 8.0),
+    };
+    let swept = sweep.run(laboratory)?;
+    let mut figure = Figure { notes: swept.notes(), ..Figure::default() };
+    swept.show(&mut figure, "increments/s", |sample| sample.throughput_tps);
+    for other in ["occ", "2pl"] {
+        figure.claims.push(swept.claim(
+            &format!("split is never behind {other}"),
+            &[(0, "split"), (0, other)],
+            |lines| {
+                let (low, high) = ratios(&lines[0], &lines[1]);
+                (low >= 0.95, format!("{low:.2} to {high:.2} times {other}"))
+            },
+            "where nothing is split, sampling and phases are pure cost",
+        ));
+    }
+    figure.claims.push(swept.claim(
+        "split is ahead of occ even at low contention",
+        &[(0, "split"), (0, "occ")],
+        |lines| {
+            let low = lines[0][1] / lines[1][1];
+            (low > 1.0, format!("{low:.2} times at the first point with a hot key"))
+        },
+        doppel::FEW_CORES,
+    ));
+    Ok(figure)
+}

@@ -1,0 +1,56 @@
+//! `doppel-like`: likes and reads of them (Doppel, "a wide range of read/write mixes").
+
+use super::doppel;
+use crate::chart::Axis;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::sweep::{Panel, Sweep, along};
+use crate::workloads::like::KIND as WORKLOAD;
+use fabius::Result;
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind =
+    FigureKind { id: "doppel-like", title: "likes of pages against the share of writes, Zipfian", make };
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let full: Vec<f64> = (0..=10).map(|tenth| f64::from(tenth) / 10.0).collect();
+    let shares = laboratory.choose(vec![0.0, 0.1, 0.3, 0.5, 0.8, 1.0], full);
+    let half = shares.iter().position(|&share| share == 0.5).unwrap_or_default();
+    let rows = laboratory.choose(100_000, 1_000_000);
+    let sweep = Sweep {
+        workload: &WORKLOAD,
+        base: WORKLOAD.defaults().with(&[("theta", &1.4), ("users", &rows), ("pages", &rows)]),
+        engines: doppel::ENGINES,
+        panels: vec![Panel::new("pages with theta 1.4", &[])],
+        axis: Axis::linear("share of writes"),
+        points: along("writes", &shares),
+        seconds: laboratory.choose(1.2, 8.0),
+    };
+    let swept = sweep.run(laboratory)?;
+    let mut figure = Figure { notes: swept.notes(), ..Figure::default() };
+    figure.notes.push(format!("{rows} users and pages; reads are calls in the order of the others"));
+    swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
+    figure.claims = vec![
+        swept.claim(
+            "split is ahead of occ over a wide range",
+            &[(0, "split"), (0, "occ")],
+            |lines| {
+                let ratios: Vec<f64> =
+                    lines[0].iter().zip(&lines[1]).map(|(split, occ)| split / occ).collect();
+                let ahead = ratios.iter().filter(|ratio| **ratio > 1.0).count();
+                let shown: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
+                (ahead * 2 >= ratios.len(), format!("by share of writes {} times occ", shown.join(", ")))
+            },
+            doppel::FEW_CORES,
+        ),
+        swept.claim(
+            "split is ahead of occ also when half the calls read the same pages",
+            &[(0, "split"), (0, "occ")],
+            |lines| {
+                let ratio = lines[0][half] / lines[1][half];
+                (ratio > 1.0, format!("{ratio:.2} times at 50 % writes"))
+            },
+            doppel::FEW_CORES,
+        ),
+    ];
+    Ok(figure)
+}

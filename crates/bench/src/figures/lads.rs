@@ -1,0 +1,48 @@
+//! What the figures of LADS have in common: the systems compared, and the two benchmarks' settings.
+
+use crate::figure::Laboratory;
+use crate::settings::Settings;
+use crate::workloads::{tpcc, ycsb};
+
+/// LADS, H-Store, DORA and Silo, by the names of their engines here.
+pub const ENGINES: &[&str] = &["graph", "partitioned", "dora", "occ"];
+/// The paper's threads, and those below that machines like ours have.
+pub const THREADS: [usize; 9] = [1, 2, 4, 8, 12, 16, 20, 24, 48];
+/// Zipfian theta of low, medium and high contention.
+pub const CONTENTION: [f64; 3] = [0.5, 0.8, 0.9];
+/// Shares of calls that cross partitions.
+pub const CROSS: [f64; 8] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0];
+/// The same in a hurry.
+pub const CROSS_QUICK: [f64; 4] = [0.0, 0.01, 0.1, 1.0];
+
+/// The setting of engines with partitions: into how many they divide rows.
+pub const PARTITIONS: &str = "engine_partitions";
+
+/// YCSB as in table 1: 24 partitions, 20 operations a call, half of them writes.
+pub fn ycsb(laboratory: &Laboratory<'_>) -> Settings {
+    divided(ycsb::KIND.defaults().with(&[("records", &laboratory.choose(120_000, 1_000_000))]))
+}
+
+/// TPC-C with 24 warehouses; a small one in a hurry.
+pub fn tpcc(laboratory: &Laboratory<'_>) -> Settings {
+    let settings = divided(tpcc::KIND.defaults().with(&[("warehouses", &24)]));
+    if laboratory.is_quick { settings.with(&[("items", &1000), ("customers", &60)]) } else { settings }
+}
+
+/// Rows in 24 partitions also for the engines that have partitions, where the build has such.
+fn divided(settings: Settings) -> Settings {
+    if settings.has(PARTITIONS) { settings.with(&[(PARTITIONS, &24)]) } else { settings }
+}
+
+/// Notes on the scale of the runs.
+pub fn notes(laboratory: &Laboratory<'_>) -> Vec<String> {
+    let scale = if laboratory.is_quick {
+        "YCSB with 120,000 records; TPC-C with 1,000 items and 60 customers a district"
+    } else {
+        "YCSB with 1,000,000 records"
+    };
+    vec![
+        format!("{scale}; the paper ran 24 threads on 24 cores"),
+        "graph is LADS, partitioned H-Store, dora DORA, occ Silo".to_string(),
+    ]
+}

@@ -1,0 +1,44 @@
+//! `lads-10`: throughput against Zipfian skew (LADS, figure 10).
+
+use super::lads;
+use crate::chart::Axis;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::sweep::{Panel, Sweep, along, ends};
+use crate::workloads::ycsb::KIND as WORKLOAD;
+use fabius::Result;
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind =
+    FigureKind { id: "lads-10", title: "YCSB throughput against Zipfian skew within partitions", make };
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let full: Vec<f64> = (0..=10).map(|tenth| f64::from(tenth) / 10.0).collect();
+    let sweep = Sweep {
+        workload: &WORKLOAD,
+        base: lads::ycsb(laboratory),
+        engines: lads::ENGINES,
+        panels: vec![Panel::new("no cross-partition calls", &[])],
+        axis: Axis::linear("theta"),
+        points: along("theta", laboratory.choose(&[0.0, 0.3, 0.6, 0.9, 1.0], &full)),
+        seconds: laboratory.choose(1.2, 8.0),
+    };
+    let swept = sweep.run(laboratory)?;
+    let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
+    figure.notes.extend(swept.notes());
+    figure.notes.push("cache misses are not counted: processes here may not read those counters".to_string());
+    swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
+    let judge = |name: &'static str, rises: bool| {
+        swept.claim(
+            &format!("{name} {} with theta", if rises { "rises" } else { "falls" }),
+            &[(0, name)],
+            |lines| {
+                let ends = ends(&lines[0]);
+                let agrees = if rises { ends > 1.02 } else { ends < 0.95 };
+                (agrees, format!("at theta 1 {ends:.2} times that at 0"))
+            },
+            "on two cores what skew saves in cache misses and costs in conflicts are about as much",
+        )
+    };
+    figure.claims = vec![judge("graph", true), judge("partitioned", true), judge("occ", false)];
+    Ok(figure)
+}

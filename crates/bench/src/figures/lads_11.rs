@@ -1,0 +1,55 @@
+//! `lads-11`: YCSB throughput against the share of cross-partition calls (LADS, figure 11).
+
+use super::lads;
+use crate::chart::Axis;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::sweep::{Panel, Sweep, Swept, along, spread};
+use crate::workloads::ycsb::KIND as WORKLOAD;
+use fabius::Result;
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind =
+    FigureKind { id: "lads-11", title: "YCSB throughput against the share of cross-partition calls", make };
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let panel = |theta: &f64| Panel::new(format!("theta {theta}"), &[("theta", theta)]);
+    let sweep = Sweep {
+        workload: &WORKLOAD,
+        base: lads::ycsb(laboratory),
+        engines: lads::ENGINES,
+        panels: lads::CONTENTION.iter().map(panel).collect(),
+        axis: Axis::linear("share of cross-partition calls"),
+        points: along("cross", laboratory.choose(&lads::CROSS_QUICK[..], &lads::CROSS)),
+        seconds: laboratory.choose(0.7, 6.0),
+    };
+    let swept = sweep.run(laboratory)?;
+    let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
+    figure.notes.extend(swept.notes());
+    swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
+    for (panel, theta) in lads::CONTENTION.iter().enumerate() {
+        claims(&swept, panel, &format!("theta {theta}"), laboratory, &mut figure);
+    }
+    Ok(figure)
+}
+
+/// The claims on one level of contention, for the axis of [`lads::CROSS`].
+pub fn claims(swept: &Swept, panel: usize, title: &str, laboratory: &Laboratory<'_>, figure: &mut Figure) {
+    let tenth = laboratory.choose(2, 3);
+    figure.claims.push(swept.claim(
+        &format!("{title}: partitioned collapses as soon as calls cross partitions"),
+        &[(panel, "partitioned")],
+        |lines| {
+            let (one, ten) = (lines[0][1] / lines[0][0], lines[0][tenth] / lines[0][0]);
+            (ten <= 0.5, format!("at 1 % {one:.2} times that at 0 %, at 10 % {ten:.2} times"))
+        },
+        "a call that crosses makes two threads wait for each other here, where the paper's stops many of 24",
+    ));
+    for name in ["graph", "occ"] {
+        figure.claims.push(swept.claim(
+            &format!("{title}: {name} is robust"),
+            &[(panel, name)],
+            |lines| (spread(&lines[0]) <= 1.18, format!("highest {:.2} times the lowest", spread(&lines[0]))),
+            "calls that cross are also calls whose records are further apart in memory",
+        ));
+    }
+}

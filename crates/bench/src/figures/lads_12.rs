@@ -1,0 +1,39 @@
+//! `lads-12`: TPC-C throughput against the share of cross-partition calls (LADS, figure 12).
+
+use super::{lads, lads_11};
+use crate::chart::Axis;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::sweep::{Panel, Sweep, along};
+use crate::workloads::tpcc::KIND as WORKLOAD;
+use fabius::Result;
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind =
+    FigureKind { id: "lads-12", title: "TPC-C throughput against the share of cross-partition calls", make };
+
+/// Low, medium and high contention. A warehouse is a partition.
+const WAREHOUSES: [u64; 3] = [24, 8, 4];
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let panel = |count: &u64| {
+        Panel::new(format!("{count} warehouses"), &[("warehouses", count), (lads::PARTITIONS, count)])
+            .loaded_anew()
+    };
+    let sweep = Sweep {
+        workload: &WORKLOAD,
+        base: lads::tpcc(laboratory),
+        engines: lads::ENGINES,
+        panels: WAREHOUSES.iter().map(panel).collect(),
+        axis: Axis::linear("share of cross-partition calls"),
+        points: along("cross", laboratory.choose(&lads::CROSS_QUICK[..], &lads::CROSS)),
+        seconds: laboratory.choose(0.5, 5.0),
+    };
+    let swept = sweep.run(laboratory)?;
+    let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
+    figure.notes.extend(swept.notes());
+    swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
+    for (panel, count) in WAREHOUSES.iter().enumerate() {
+        lads_11::claims(&swept, panel, &format!("{count} warehouses"), laboratory, &mut figure);
+    }
+    Ok(figure)
+}

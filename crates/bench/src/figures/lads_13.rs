@@ -1,0 +1,40 @@
+//! `lads-13`: TPC-C throughput against threads (LADS, figure 13).
+
+use super::lads;
+use crate::chart::Axis;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::sweep::{Panel, Sweep, along_threads, ends};
+use crate::workloads::tpcc::KIND as WORKLOAD;
+use fabius::Result;
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind =
+    FigureKind { id: "lads-13", title: "TPC-C throughput against threads, 24 warehouses, 10 % cross", make };
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let sweep = Sweep {
+        workload: &WORKLOAD,
+        base: lads::tpcc(laboratory),
+        engines: lads::ENGINES,
+        panels: vec![Panel::new("24 warehouses", &[("cross", &0.1)])],
+        axis: Axis::linear("threads"),
+        points: along_threads(&lads::THREADS),
+        seconds: laboratory.choose(2.5, 8.0),
+    };
+    let swept = sweep.run(laboratory)?;
+    let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
+    figure.notes.extend(swept.notes());
+    swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
+    figure.claims = vec![swept.claim(
+        "graph scales best",
+        &[(0, "graph"), (0, "partitioned"), (0, "dora"), (0, "occ")],
+        |lines| {
+            let gains: Vec<f64> = lines.iter().map(|line| ends(line)).collect();
+            let shown: Vec<String> = gains.iter().map(|gain| format!("{gain:.2}")).collect();
+            let is_best = gains[1..].iter().all(|gain| gains[0] >= *gain);
+            (is_best, format!("most threads as multiples of one: {} (in that order)", shown.join(", ")))
+        },
+        "the paper's difference shows beyond 24 threads, where warehouses become fewer than threads",
+    )];
+    Ok(figure)
+}

@@ -1,0 +1,46 @@
+//! `lads-14`: what logging costs (LADS, figure 14).
+
+use super::lads;
+use crate::chart::Axis;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::sweep::{Panel, Sweep, along_threads};
+use crate::workloads::ycsb::KIND as WORKLOAD;
+use fabius::{Durability, Result};
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind =
+    FigureKind { id: "lads-14", title: "YCSB throughput with the log synced and not", make };
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let sweep = Sweep {
+        workload: &WORKLOAD,
+        base: lads::ycsb(laboratory),
+        engines: &["graph"],
+        panels: vec![
+            Panel::new("log written, not synced", &[]).durable(Durability::None),
+            Panel::new("log synced before callers are told", &[]).durable(Durability::Fsync),
+        ],
+        axis: Axis::linear("threads"),
+        points: along_threads(&lads::THREADS),
+        seconds: laboratory.choose(5.0, 10.0),
+    };
+    let swept = sweep.run(laboratory)?;
+    let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
+    figure.notes.extend(swept.notes());
+    figure.notes.push(
+        "the log is the order of calls and cannot be left out: the paper's runs without logging are those \
+         without syncing here"
+            .to_string(),
+    );
+    swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
+    figure.claims = vec![swept.claim(
+        "logging costs about 15 %",
+        &[(0, "graph"), (1, "graph")],
+        |lines| {
+            let cost = 1.0 - lines[1].iter().sum::<f64>() / lines[0].iter().sum::<f64>();
+            (cost <= 0.25, format!("{:.0} % over all numbers of threads", cost * 100.0))
+        },
+        "the disk takes longer to sync than two threads can make calls for",
+    )];
+    Ok(figure)
+}

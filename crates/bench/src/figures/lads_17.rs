@@ -1,0 +1,64 @@
+//! `lads-17`: a workload that keeps changing (LADS, figure 17).
+
+use super::lads;
+use crate::chart::Axis;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::sweep::{Panel, Point, Sweep, spread};
+use crate::workloads::ycsb::KIND as WORKLOAD;
+use fabius::Result;
+use fabius_env::Random;
+
+/// As `fabius bench list` shows it.
+pub const KIND: FigureKind = FigureKind {
+    id: "lads-17",
+    title: "YCSB throughput and latency over time while skew and cross-partition share change",
+    make,
+};
+
+fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let seconds = laboratory.choose(1.0, 10.0);
+    let mut random = Random::seeded(17);
+    let points = (0..laboratory.choose(10, 60)).map(|step: u32| {
+        // Means of 0.7 and 10 %, as in section 5.7.
+        let theta = 0.45 + 0.5 * random.unit_f64();
+        let cross = 0.2 * random.unit_f64();
+        let set = vec![("theta", format!("{theta:.2}")), ("cross", format!("{cross:.2}"))];
+        let label = format!("{step}: theta {theta:.2}, cross {:.0} %", cross * 100.0);
+        Point { x: f64::from(step) * seconds, label, set, threads: None }
+    });
+    let sweep = Sweep {
+        workload: &WORKLOAD,
+        base: lads::ycsb(laboratory),
+        engines: lads::ENGINES,
+        panels: vec![Panel::new("parameters change at every point", &[])],
+        axis: Axis::linear("seconds"),
+        points: points.collect(),
+        seconds,
+    };
+    let swept = sweep.run(laboratory)?;
+    let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
+    figure.notes.extend(swept.notes());
+    swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
+    swept.show(&mut figure, "mean commit latency, µs", |sample| sample.commit_us.mean);
+    figure.claims = vec![
+        swept.claim(
+            "graph's throughput stays in a narrow range",
+            &[(0, "graph")],
+            |lines| (spread(&lines[0]) <= 1.4, format!("highest {:.2} times the lowest", spread(&lines[0]))),
+            "skew changes how much of the work is in the cache",
+        ),
+        swept.claim(
+            "partitioned fluctuates more",
+            &[(0, "graph"), (0, "partitioned")],
+            |lines| {
+                let (graph, partitioned) = (spread(&lines[0]), spread(&lines[1]));
+                (
+                    partitioned > graph,
+                    format!("partitioned {partitioned:.2}, graph {graph:.2}, highest by lowest"),
+                )
+            },
+            "up to 20 % of calls that cross cost two threads little",
+        ),
+    ];
+    Ok(figure)
+}

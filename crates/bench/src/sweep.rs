@@ -1,0 +1,391 @@
+//! Throughput and latency of several engines along an axis: what most figures are.
+//!
+//! ```text
+//! Sweep { workload, engines, panels, points }      engine --load--> target --each panel, each point--> Sample
+//!            |
+//!            +--run--> Swept --table, chart, claim--> figure
+//! ```
+//!
+//! Engines are named as users name them. One that is not in this build is left out, and the figure says so;
+//! claims that need it are not measured. The same holds for points with more threads than there are cores.
+
+use crate::chart::{Axis, Chart, Series};
+use crate::claim::Claim;
+use crate::figure::{Figure, Laboratory};
+use crate::machine;
+use crate::measured::Measured;
+use crate::recorder::Latencies;
+use crate::settings::Settings;
+use crate::table::{Table, grouped};
+use crate::workload::WorkloadKind;
+use fabius::{Durability, EngineKind, Result};
+use std::fmt::Display;
+
+/// What a point of a line was measured to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Calls per second, all of their work done.
+    pub throughput_tps: f64,
+    /// Commit latency, in microseconds.
+    pub commit_us: Percentiles,
+    /// Latency of results, in microseconds.
+    pub result_us: Percentiles,
+    /// Calls that committed.
+    pub committed: f64,
+    /// Attempts of calls that the engine made again.
+    pub retries: f64,
+}
+
+/// A distribution in brief.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Percentiles {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: f64,
+    /// 9 of 10 are below.
+    pub p90: f64,
+    /// 99 of 100 are below.
+    pub p99: f64,
+}
+
+impl Percentiles {
+    /// Of latencies, in microseconds.
+    pub fn of(latencies: &Latencies) -> Percentiles {
+        let at = |quantile| latencies.value_at_quantile(quantile) as f64 / 1e3;
+        Percentiles { mean: latencies.mean() / 1e3, p50: at(0.5), p90: at(0.9), p99: at(0.99) }
+    }
+}
+
+impl Sample {
+    /// What a run gave.
+    pub fn of(measured: &Measured) -> Sample {
+        Sample {
+            throughput_tps: measured.throughput_tps(),
+            commit_us: Percentiles::of(&measured.seen.all_commits()),
+            result_us: Percentiles::of(&measured.seen.all_results()),
+            committed: measured.seen.committed_total() as f64,
+            retries: measured.counts.retries as f64,
+        }
+    }
+}
+
+/// Assignments of settings.
+pub type Assignments = Vec<(&'static str, String)>;
+
+/// A place on the axis.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Where.
+    pub x: f64,
+    /// How the table calls it.
+    pub label: String,
+    /// What is set there.
+    pub set: Assignments,
+    /// Threads, if not those of the laboratory.
+    pub threads: Option<usize>,
+}
+
+/// Points that set one setting to each of these values.
+pub fn along<T: Display + Copy>(setting: &'static str, values: &[T]) -> Vec<Point> {
+    let point = |value: &T| {
+        let label = value.to_string();
+        Point { x: label.parse().unwrap_or(0.0), set: vec![(setting, label.clone())], label, threads: None }
+    };
+    values.iter().map(point).collect()
+}
+
+/// Points that differ in the number of threads.
+pub fn along_threads(counts: &[usize]) -> Vec<Point> {
+    let point = |&count: &usize| Point {
+        x: count as f64,
+        label: count.to_string(),
+        set: Vec::new(),
+        threads: Some(count),
+    };
+    counts.iter().map(point).collect()
+}
+
+/// One chart of a figure: the same lines and points under settings of its own.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// Above it.
+    pub title: String,
+    /// What is set in it.
+    pub set: Assignments,
+    /// Whether it needs rows of its own.
+    pub is_loaded_anew: bool,
+    /// When callers are told.
+    pub durability: Durability,
+}
+
+impl Panel {
+    /// A panel over the rows that all have.
+    pub fn new(title: impl Into<String>, set: &[(&'static str, &dyn Display)]) -> Panel {
+        let set = set.iter().map(|(name, value)| (*name, value.to_string())).collect();
+        Panel { title: title.into(), set, is_loaded_anew: false, durability: Durability::None }
+    }
+
+    /// The same, with rows of its own.
+    #[must_use]
+    pub fn loaded_anew(self) -> Panel {
+        Panel { is_loaded_anew: true, ..self }
+    }
+
+    /// The same, synced or not, with rows of its own.
+    #[must_use]
+    pub fn durable(self, durability: Durability) -> Panel {
+        Panel { durability, is_loaded_anew: true, ..self }
+    }
+}
+
+/// What to measure.
+pub struct Sweep<'s> {
+    /// The work.
+    pub workload: &'s WorkloadKind,
+    /// Settings of all runs.
+    pub base: Settings,
+    /// Engines, as users name them.
+    pub engines: &'s [&'static str],
+    /// Charts.
+    pub panels: Vec<Panel>,
+    /// The axis.
+    pub axis: Axis,
+    /// Places on it.
+    pub points: Vec<Point>,
+    /// How long each point takes.
+    pub seconds: f64,
+}
+
+/// What was measured.
+pub struct Swept {
+    axis: Axis,
+    points: Vec<Point>,
+    /// Titles, and lines by the engine's name; `None` where a point was not run.
+    panels: Vec<(String, Vec<Line>)>,
+    notes: Vec<String>,
+}
+
+/// A line: its name and what was measured at each point.
+pub type Line = (String, Vec<Option<Sample>>);
+
+/// The engine of a user's name, if this build has it.
+pub fn engine(name: &str) -> Option<EngineKind> {
+    name.parse().ok()
+}
+
+impl Sweep<'_> {
+    /// Measures every point of every line of every panel.
+    ///
+    /// # Errors
+    /// What stopped a run; a check that fails.
+    pub fn run(self, laboratory: &mut Laboratory<'_>) -> Result<Swept> {
+        let panels = self.panels.iter().map(|panel| (panel.title.clone(), Vec::new())).collect();
+        let mut swept =
+            Swept { axis: self.axis.clone(), points: self.points.clone(), panels, notes: Vec::new() };
+        let missing: Vec<&str> = self.engines.iter().filter(|name| engine(name).is_none()).copied().collect();
+        if !missing.is_empty() {
+            swept.notes.push(format!("not run, since this build has no such engine: {}", missing.join(", ")));
+        }
+        let cores = machine::cores();
+        let beyond: Vec<&str> =
+            self.points.iter().filter(|p| p.threads > Some(cores)).map(|p| p.label.as_str()).collect();
+        if !beyond.is_empty() {
+            swept
+                .notes
+                .push(format!("not run, with more threads than the {cores} cores: {}", beyond.join(", ")));
+        }
+        for &name in self.engines {
+            let Some(kind) = engine(name) else { continue };
+            let mut target = None;
+            for (at, panel) in self.panels.iter().enumerate() {
+                let settings = assigned(&self.base, &panel.set);
+                if panel.is_loaded_anew
+                    && let Some(old) = target.take()
+                {
+                    laboratory.finish(old, self.workload, &assigned(&self.base, &self.panels[at - 1].set))?;
+                }
+                let loaded = match target.take() {
+                    Some(loaded) => loaded,
+                    None => laboratory.target_with(kind, self.workload, &settings, panel.durability)?,
+                };
+                let mut line = Vec::new();
+                for point in &self.points {
+                    let threads = point.threads.unwrap_or(laboratory.threads);
+                    if threads > cores.max(laboratory.threads) {
+                        line.push(None);
+                        continue;
+                    }
+                    let settings = assigned(&settings, &point.set);
+                    let what = format!("{}, {}", panel.title, point.label);
+                    let measured = laboratory.measure_on(
+                        threads,
+                        &loaded,
+                        self.workload,
+                        &settings,
+                        self.seconds,
+                        &what,
+                    )?;
+                    line.push(Some(Sample::of(&measured)));
+                }
+                swept.panels[at].1.push((name.to_string(), line));
+                target = Some(loaded);
+            }
+            if let (Some(target), Some(panel)) = (target, self.panels.last()) {
+                laboratory.finish(target, self.workload, &assigned(&self.base, &panel.set))?;
+            }
+        }
+        Ok(swept)
+    }
+}
+
+/// Settings that an engine brings along are left as they are where the build has not got it.
+fn assigned(settings: &Settings, set: &Assignments) -> Settings {
+    let set = set.iter().filter(|(name, _)| settings.has(name));
+    let list: Vec<(&str, &dyn Display)> = set.map(|(name, value)| (*name, value as &dyn Display)).collect();
+    settings.with(&list)
+}
+
+impl Swept {
+    /// Adds a line that was measured in another way.
+    pub fn add_line(&mut self, panel: usize, line: Line) {
+        self.panels[panel].1.push(line);
+    }
+
+    /// Puts tables and charts of a number into a figure, one of each for every panel.
+    pub fn show(&self, figure: &mut Figure, what: &str, number: impl Fn(&Sample) -> f64) {
+        for (title, lines) in &self.panels {
+            let head =
+                [self.axis.label.clone()].into_iter().chain(lines.iter().map(|(name, _)| name.clone()));
+            let mut table = Table::new(head);
+            for (at, point) in self.points.iter().enumerate() {
+                let cell = |(_, line): &Line| {
+                    line[at].as_ref().map_or("not run".to_string(), |sample| grouped(number(sample)))
+                };
+                table.row([point.label.clone()].into_iter().chain(lines.iter().map(cell)));
+            }
+            figure.tables.push((format!("{what}, {title}"), table));
+            let series = lines.iter().map(|(name, line)| Series {
+                name: name.clone(),
+                points: self
+                    .points
+                    .iter()
+                    .zip(line)
+                    .filter_map(|(point, sample)| Some((point.x, number(sample.as_ref()?))))
+                    .collect(),
+            });
+            figure.charts.push(Chart {
+                title: title.clone(),
+                x: self.axis.clone(),
+                y: Axis::linear(what),
+                series: series.collect(),
+            });
+        }
+    }
+
+    /// How many panels there are.
+    pub fn panels(&self) -> usize {
+        self.panels.len()
+    }
+
+    /// What was not run.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    /// A number along a line, where it was run; `None` if the line was not, or has fewer than two points.
+    pub fn numbers(&self, panel: usize, name: &str, number: impl Fn(&Sample) -> f64) -> Option<Vec<f64>> {
+        let (_, line) = self.panels[panel].1.iter().find(|(of, _)| of == name)?;
+        let numbers: Vec<f64> = line.iter().flatten().map(number).collect();
+        (numbers.len() > 1).then_some(numbers)
+    }
+
+    /// A claim about the throughput of some lines, each named by panel and engine: what `judge` finds and
+    /// whether it agrees, or that it was not measured.
+    pub fn claim(
+        &self,
+        text: &str,
+        lines: &[(usize, &str)],
+        judge: impl Fn(&[Vec<f64>]) -> (bool, String),
+        otherwise: &str,
+    ) -> Claim {
+        self.claim_of(|sample| sample.throughput_tps, text, lines, judge, otherwise)
+    }
+
+    /// The same about another number.
+    pub fn claim_of(
+        &self,
+        number: impl Fn(&Sample) -> f64,
+        text: &str,
+        lines: &[(usize, &str)],
+        judge: impl Fn(&[Vec<f64>]) -> (bool, String),
+        otherwise: &str,
+    ) -> Claim {
+        let found = |(panel, name): &(usize, &str)| self.numbers(*panel, name, &number);
+        let mut missing: Vec<&str> =
+            lines.iter().filter(|line| found(line).is_none()).map(|(_, name)| *name).collect();
+        missing.dedup();
+        if !missing.is_empty() {
+            let why = format!("needs at least two points of {}", missing.join(", "));
+            return Claim::not_measured(text, &why);
+        }
+        let (holds, measured) = judge(&lines.iter().filter_map(found).collect::<Vec<_>>());
+        Claim::new(text, holds, measured, otherwise)
+    }
+}
+
+/// The last number as a multiple of the first.
+pub fn ends(line: &[f64]) -> f64 {
+    line[line.len() - 1] / line[0].max(1e-9)
+}
+
+/// The highest as a multiple of the lowest.
+pub fn spread(line: &[f64]) -> f64 {
+    line.iter().copied().fold(f64::MIN, f64::max) / line.iter().copied().fold(f64::MAX, f64::min).max(1e-9)
+}
+
+/// Where one line is, point by point, as a multiple of another: the lowest and the highest.
+pub fn ratios(one: &[f64], other: &[f64]) -> (f64, f64) {
+    let ratios = one.iter().zip(other).map(|(one, other)| one / other.max(1e-9));
+    ratios.fold((f64::MAX, f64::MIN), |(low, high), ratio| (low.min(ratio), high.max(ratio)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn swept(lines: Vec<Line>) -> Swept {
+        Swept {
+            axis: Axis::linear("threads"),
+            points: along_threads(&[1, 2, 4]),
+            panels: vec![("all".to_string(), lines)],
+            notes: Vec::new(),
+        }
+    }
+
+    fn line(name: &str, numbers: [Option<f64>; 3]) -> Line {
+        let sample = |tps: f64| Sample { throughput_tps: tps, ..Sample::default() };
+        (name.to_string(), numbers.into_iter().map(|number| number.map(sample)).collect())
+    }
+
+    /// Goal: a claim is judged by the points that were run, and not at all without its lines.
+    #[test]
+    fn claims_need_their_lines() {
+        let swept = swept(vec![line("2pl", [Some(10.0), Some(20.0), None])]);
+        let judge = |lines: &[Vec<f64>]| (ends(&lines[0]) >= 2.0, format!("{:.1} times", ends(&lines[0])));
+        let claim = swept.claim("it scales", &[(0, "2pl")], judge, "one core");
+        assert_eq!((claim.holds, claim.measured.as_str()), (Some(true), "2.0 times"));
+        let claim = swept.claim("it scales", &[(0, "graph")], judge, "one core");
+        assert_eq!((claim.holds, claim.measured.as_str()), (None, "not measured"));
+    }
+
+    /// Goal: points that were not run are marked in the table and left out of the chart.
+    #[test]
+    fn points_not_run_are_marked() {
+        let mut figure = Figure::default();
+        let swept = swept(vec![line("2pl", [Some(10.0), Some(20.0), None])]);
+        swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
+        assert!(figure.tables[0].1.to_string().contains("4        not run"));
+        assert_eq!(figure.charts[0].series[0].points, [(1.0, 10.0), (2.0, 20.0)]);
+    }
+}
