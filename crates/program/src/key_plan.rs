@@ -3,14 +3,24 @@
 //! A scheduler that knows them can bring rows near before they are needed (the lazy engine prefetches
 //! them into the cache for a whole batch), or request locks in advance. Only keys made of parameters,
 //! list fields and constants are in the plan; others are found when the program runs.
+//!
+//! [`KeyPlan::prefixes`] is for a scheduler that has to know of *every* access: each one is in the plan, with
+//! as many leading columns of the primary key as are functions of arguments, none at the worst.
 
 use crate::arguments::ArgumentReader;
+use crate::catalog::Catalog;
 use crate::ir::{Block, Expression, ExpressionKind, Program, ScalarType, StepKind, Type, VariableId};
+use crate::slice::outline::Outline;
 use fabius_value::{Datum, TableId, Value, data_type::Family};
 use std::collections::HashMap;
 
+/// Key columns at the most that a plan follows.
+const PARTS_MAX: usize = 8;
+/// Parameters, and fields of a list, that keys may be made of.
+const SLOTS_MAX: usize = 16;
+
 /// Key columns of one lookup, as the places they come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct PlannedKey {
     table: TableId,
     parts: Vec<Part>,
@@ -19,7 +29,7 @@ struct PlannedKey {
 }
 
 /// Where a key column comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Part {
     Parameter(u16),
     Field(u16),
@@ -44,12 +54,56 @@ impl KeyPlan {
     pub fn of(program: &Program) -> KeyPlan {
         let mut found = Search { program, fields: HashMap::new(), keys: Vec::new() };
         found.block(&program.body);
-        let parameters =
-            program.variables[..program.parameter_count].iter().map(|parameter| match &parameter.ty {
-                Type::Scalar(scalar) => Declared::Scalar(*scalar),
-                Type::List(fields) => Declared::List(fields.iter().map(|field| field.scalar).collect()),
-            });
-        KeyPlan { parameters: parameters.collect(), keys: found.keys }
+        KeyPlan { parameters: declared(program), keys: found.keys }
+    }
+
+    /// The plan of all accesses of a program: lookups, inserts and scans, also those under conditions. Of
+    /// each, the leading columns of the primary key that are functions of arguments.
+    pub fn prefixes(program: &Program, catalog: &Catalog) -> KeyPlan {
+        let outline = Outline::of(program);
+        let mut found = Search { program, fields: HashMap::new(), keys: Vec::new() };
+        let is_steady = |variable: VariableId, assignments| {
+            outline.assignments[usize::from(variable.0)].len() == assignments
+        };
+        for &step in &outline.order {
+            let StepKind::ForList { list, fields, .. } = &outline.at(step).step.kind else { continue };
+            if outline.is_parameter(*list) && is_steady(*list, 0) {
+                let steady = fields.iter().enumerate().filter(|(_, variable)| is_steady(**variable, 1));
+                found.fields.extend(steady.map(|(field, &variable)| (variable, (list.0, field as u16))));
+            }
+        }
+        let mut keys = Vec::new();
+        for &step in &outline.order {
+            let (row, values): (_, Vec<Option<&Expression>>) = match &outline.at(step).step.kind {
+                StepKind::Locate { row, key } => (row, key.iter().map(Some).collect()),
+                StepKind::Insert { row, values } => {
+                    let key = &catalog.table(outline.table(*row)).primary_key;
+                    (row, key.iter().map(|column| Some(&values[usize::from(column.0)])).collect())
+                }
+                StepKind::ForScan { row, scan, .. } => {
+                    let schema = catalog.table(outline.table(*row));
+                    let columns = match scan.index {
+                        None => &schema.primary_key,
+                        Some(index) => &schema.indexes[usize::from(index.0)].columns,
+                    };
+                    let equal = |column| {
+                        columns.iter().zip(&scan.equal).find(|(own, _)| *own == column).map(|(_, value)| value)
+                    };
+                    (row, schema.primary_key.iter().map(equal).collect())
+                }
+                _ => continue,
+            };
+            let key = found.prefix(outline.table(*row), &values, &|variable| is_steady(variable, 0));
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        KeyPlan { parameters: declared(program), keys }
+    }
+
+    /// The planned keys: the table, and how many columns.
+    pub fn keys(&self) -> impl Iterator<Item = (TableId, usize)> + '_ {
+        self.keys.iter().map(|key| (key.table, key.parts.len()))
     }
 
     /// Whether there is nothing to compute.
@@ -65,11 +119,10 @@ impl KeyPlan {
     /// Computes the keys of a call with these encoded arguments, as far as they decode. Keys of later
     /// parameters than a list may refer to scalars before it only.
     pub fn for_each(&self, arguments: &[u8], mut visit: impl FnMut(TableId, &[Datum<'_>])) {
-        const PARTS_MAX: usize = 8;
         let mut reader = ArgumentReader::new(arguments);
-        let mut scalars = [Datum::Null; 16];
-        let mut fields = [Datum::Null; 16];
-        let mut make = |key: &PlannedKey, scalars: &[Datum<'_>; 16], fields: &[Datum<'_>; 16]| {
+        let mut scalars = [Datum::Null; SLOTS_MAX];
+        let mut fields = [Datum::Null; SLOTS_MAX];
+        let mut make = |key: &PlannedKey, scalars: &[Datum<'_>; SLOTS_MAX], fields: &[Datum<'_>; SLOTS_MAX]| {
             let mut parts = [Datum::Null; PARTS_MAX];
             if key.parts.len() > PARTS_MAX {
                 return;
@@ -115,6 +168,16 @@ impl KeyPlan {
     }
 }
 
+fn declared(program: &Program) -> Vec<Declared> {
+    let parameters = program.variables[..program.parameter_count].iter();
+    parameters
+        .map(|parameter| match &parameter.ty {
+            Type::Scalar(scalar) => Declared::Scalar(*scalar),
+            Type::List(fields) => Declared::List(fields.iter().map(|field| field.scalar).collect()),
+        })
+        .collect()
+}
+
 struct Search<'p> {
     program: &'p Program,
     /// Loop variables over list parameters: the list and the field.
@@ -149,6 +212,33 @@ impl Search<'_> {
         let mut list = None;
         let parts = key.iter().map(|part| self.part(part, &mut list)).collect::<Option<Vec<_>>>();
         self.keys.extend(parts.map(|parts| PlannedKey { table, parts, list }));
+    }
+
+    /// The leading key columns that [`KeyPlan::for_each`] can compute, whatever the arguments are.
+    fn prefix(
+        &self,
+        table: TableId,
+        values: &[Option<&Expression>],
+        is_steady: &dyn Fn(VariableId) -> bool,
+    ) -> PlannedKey {
+        let mut key = PlannedKey { table, parts: Vec::new(), list: None };
+        for value in values.iter().take(PARTS_MAX) {
+            let mut list = key.list;
+            let Some(part) = value.and_then(|value| self.part(value, &mut list)) else { break };
+            let is_known = match part {
+                Part::Parameter(at) => is_steady(VariableId(at)) && usize::from(at) < SLOTS_MAX,
+                Part::Field(at) => usize::from(at) < SLOTS_MAX,
+                Part::Constant(_) => true,
+            };
+            // Where a key varies with a list, parameters behind the list are not read yet.
+            let is_late = |part: &Part| matches!((part, list), (Part::Parameter(at), Some(list)) if *at > list);
+            if !is_known || is_late(&part) || key.parts.iter().any(is_late) {
+                break;
+            }
+            key.list = list;
+            key.parts.push(part);
+        }
+        key
     }
 
     fn part(&self, expression: &Expression, list: &mut Option<u16>) -> Option<Part> {
