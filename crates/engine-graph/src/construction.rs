@@ -59,7 +59,9 @@ pub fn construct<'a>(material: &Material<'a>, calls: &[(Call<'a>, Seq)], arena: 
         pending.clear();
         for (place, (call, _)) in calls.iter().enumerate() {
             let call_number = (chunk * AHEAD_CALLS + place) as u32;
-            let Some(decomposition) = material.decompositions.get(call.procedure.0 as usize) else { continue };
+            let Some(decomposition) = material.decompositions.get(call.procedure.0 as usize) else {
+                continue;
+            };
             decomposition.keys.for_each(call.arguments, |table, values| {
                 let Some(grain) = graph.grains.get(table) else { return };
                 let schema = definitions.table(table);

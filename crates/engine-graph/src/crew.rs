@@ -10,8 +10,8 @@
 use fabius_env::schedule;
 use fabius_env::sync::RwLock;
 use std::sync::atomic::{
-    AtomicUsize,
-    Ordering::{AcqRel, Relaxed},
+    AtomicBool, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
 /// Work that threads join, each under its own number; it returns when it is over.
@@ -28,6 +28,8 @@ unsafe impl Sync for Announced {}
 /// Who works on the batch in progress.
 pub struct Crew {
     announced: RwLock<Option<Announced>>,
+    /// Whether it is worth joining: who comes late would only keep the leader from withdrawing the work.
+    is_open: AtomicBool,
     /// Helpers that are in.
     present: AtomicUsize,
     /// The most that were in at a time, lately.
@@ -38,13 +40,22 @@ pub struct Crew {
 impl Crew {
     /// A crew of at most so many, the leader included.
     pub fn new(size_max: usize) -> Crew {
-        Crew { announced: RwLock::default(), present: 0.into(), seen: 0.into(), size_max }
+        Crew {
+            announced: RwLock::default(),
+            is_open: false.into(),
+            present: 0.into(),
+            seen: 0.into(),
+            size_max,
+        }
     }
 
     /// Joins the batch in progress until it is over; whether there was one, and a place in its crew.
     pub fn join(&self) -> bool {
+        if !self.is_open.load(Acquire) {
+            return false;
+        }
         let announced = self.announced.read();
-        let Some(labour) = &*announced else { return false };
+        let Some(labour) = announced.as_ref().filter(|_| self.is_open.load(Acquire)) else { return false };
         let before = self.present.fetch_add(1, AcqRel);
         let has_place = before + 1 < self.size_max;
         if has_place {
@@ -62,6 +73,7 @@ impl Crew {
         struct Withdraw<'c>(&'c Crew);
         impl Drop for Withdraw<'_> {
             fn drop(&mut self) {
+                self.0.is_open.store(false, Release);
                 *self.0.announced.write() = None;
             }
         }
@@ -69,6 +81,7 @@ impl Crew {
         // SAFETY: only the lifetime changes; see `join`.
         let labour = unsafe { std::mem::transmute::<*const Labour<'_>, *const Labour<'static>>(labour) };
         *self.announced.write() = Some(Announced(labour));
+        self.is_open.store(true, Release);
         let _withdraw = Withdraw(self);
         lead()
     }

@@ -208,7 +208,8 @@ impl Graph<'_> {
     /// The actions of a call.
     #[inline]
     pub fn actions_of(&self, call: u32) -> std::ops::Range<u32> {
-        let end = self.calls.get(call as usize + 1).map_or(self.actions.len() as u32, |next| next.first_action);
+        let end =
+            self.calls.get(call as usize + 1).map_or(self.actions.len() as u32, |next| next.first_action);
         self.calls[call as usize].first_action..end
     }
 

@@ -43,7 +43,8 @@ fn by_key_range(graph: &mut Graph<'_>, partitions: u32) -> Vec<u64> {
     for (_, _, number) in order {
         let queue = &mut graph.queues[number as usize];
         let middle = before + u64::from(queue.weight) / 2;
-        queue.partition = (middle * u64::from(partitions) / total.max(1)).min(u64::from(partitions) - 1) as u32;
+        queue.partition =
+            (middle * u64::from(partitions) / total.max(1)).min(u64::from(partitions) - 1) as u32;
         weights[queue.partition as usize] += u64::from(queue.weight);
         before += u64::from(queue.weight);
     }
@@ -60,7 +61,8 @@ impl Edges {
     fn of(graph: &Graph<'_>) -> Edges {
         let pairs = || {
             (0..graph.calls.len() as u32).flat_map(|call| {
-                let actions = &graph.actions[graph.actions_of(call).start as usize..graph.actions_of(call).end as usize];
+                let actions = &graph.actions
+                    [graph.actions_of(call).start as usize..graph.actions_of(call).end as usize];
                 actions.windows(2).map(|pair| (pair[0].queue as usize, pair[1].queue as usize))
             })
         };

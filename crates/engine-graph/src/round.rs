@@ -84,7 +84,11 @@ impl<'a> Round<'a> {
         let mut next = 0;
         loop {
             let begun = self.wait(|| {
-                if self.over.load(Acquire) { Some(0) } else { Some(self.begun.load(Acquire)).filter(|n| *n > next) }
+                if self.over.load(Acquire) {
+                    Some(0)
+                } else {
+                    Some(self.begun.load(Acquire)).filter(|n| *n > next)
+                }
             });
             if begun == 0 {
                 return;
@@ -96,7 +100,11 @@ impl<'a> Round<'a> {
 
     /// What the leader does: everything, with whoever helps. `begin` is told of each graph before it is
     /// executed, `conclude` of its execution after.
-    pub fn lead(&self, begin: &mut dyn FnMut(&Graph<'a>), conclude: &mut dyn FnMut(&Graph<'a>, &Execution<'a>)) {
+    pub fn lead(
+        &self,
+        begin: &mut dyn FnMut(&Graph<'a>),
+        conclude: &mut dyn FnMut(&Graph<'a>, &Execution<'a>),
+    ) {
         struct Over<'r>(&'r AtomicBool);
         impl Drop for Over<'_> {
             fn drop(&mut self) {

@@ -7,9 +7,5 @@ use std::sync::Arc;
 #[test]
 fn the_graph_engine_agrees_with_the_oracle() {
     let settings = Settings { partitions: Some(3), ..Settings::default() };
-    differential::run(
-        &|foundation| Arc::new(GraphEngine::new(foundation, settings)),
-        0..60,
-        Size::default(),
-    );
+    differential::run(&|foundation| Arc::new(GraphEngine::new(foundation, settings)), 0..60, Size::default());
 }

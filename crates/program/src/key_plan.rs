@@ -87,7 +87,11 @@ impl KeyPlan {
                         Some(index) => &schema.indexes[usize::from(index.0)].columns,
                     };
                     let equal = |column| {
-                        columns.iter().zip(&scan.equal).find(|(own, _)| *own == column).map(|(_, value)| value)
+                        columns
+                            .iter()
+                            .zip(&scan.equal)
+                            .find(|(own, _)| *own == column)
+                            .map(|(_, value)| value)
                     };
                     (row, schema.primary_key.iter().map(equal).collect())
                 }
@@ -122,23 +126,24 @@ impl KeyPlan {
         let mut reader = ArgumentReader::new(arguments);
         let mut scalars = [Datum::Null; SLOTS_MAX];
         let mut fields = [Datum::Null; SLOTS_MAX];
-        let mut make = |key: &PlannedKey, scalars: &[Datum<'_>; SLOTS_MAX], fields: &[Datum<'_>; SLOTS_MAX]| {
-            let mut parts = [Datum::Null; PARTS_MAX];
-            if key.parts.len() > PARTS_MAX {
-                return;
-            }
-            for (slot, part) in parts.iter_mut().zip(&key.parts) {
-                *slot = match part {
-                    Part::Parameter(at) => scalars.get(usize::from(*at)).copied().unwrap_or_default(),
-                    Part::Field(at) => fields.get(usize::from(*at)).copied().unwrap_or_default(),
-                    Part::Constant(value) => Datum::from_value(value),
-                };
-                if slot.is_null() {
+        let mut make =
+            |key: &PlannedKey, scalars: &[Datum<'_>; SLOTS_MAX], fields: &[Datum<'_>; SLOTS_MAX]| {
+                let mut parts = [Datum::Null; PARTS_MAX];
+                if key.parts.len() > PARTS_MAX {
                     return;
                 }
-            }
-            visit(key.table, &parts[..key.parts.len()]);
-        };
+                for (slot, part) in parts.iter_mut().zip(&key.parts) {
+                    *slot = match part {
+                        Part::Parameter(at) => scalars.get(usize::from(*at)).copied().unwrap_or_default(),
+                        Part::Field(at) => fields.get(usize::from(*at)).copied().unwrap_or_default(),
+                        Part::Constant(value) => Datum::from_value(value),
+                    };
+                    if slot.is_null() {
+                        return;
+                    }
+                }
+                visit(key.table, &parts[..key.parts.len()]);
+            };
         for (at, parameter) in self.parameters.iter().enumerate() {
             match parameter {
                 Declared::Scalar(scalar) => {
@@ -231,7 +236,8 @@ impl Search<'_> {
                 Part::Constant(_) => true,
             };
             // Where a key varies with a list, parameters behind the list are not read yet.
-            let is_late = |part: &Part| matches!((part, list), (Part::Parameter(at), Some(list)) if *at > list);
+            let is_late =
+                |part: &Part| matches!((part, list), (Part::Parameter(at), Some(list)) if *at > list);
             if !is_known || is_late(&part) || key.parts.iter().any(is_late) {
                 break;
             }
