@@ -9,7 +9,7 @@
 
 use crate::arguments::ArgumentReader;
 use crate::catalog::Catalog;
-use crate::ir::{Block, Expression, ExpressionKind, Program, ScalarType, StepKind, Type, VariableId};
+use crate::ir::{Block, Expression, ExpressionKind, Program, ScalarType, StepId, StepKind, Type, VariableId};
 use crate::slice::outline::Outline;
 use fabius_value::{Datum, TableId, Value, data_type::Family};
 use std::collections::HashMap;
@@ -69,7 +69,8 @@ impl KeyPlan {
             let StepKind::ForList { list, fields, .. } = &outline.at(step).step.kind else { continue };
             if outline.is_parameter(*list) && is_steady(*list, 0) {
                 let steady = fields.iter().enumerate().filter(|(_, variable)| is_steady(**variable, 1));
-                found.fields.extend(steady.map(|(field, &variable)| (variable, (list.0, field as u16))));
+                let list_loop = ListLoop { list: list.0, step };
+                found.fields.extend(steady.map(|(field, &variable)| (variable, (list_loop, field as u16))));
             }
         }
         let mut keys = Vec::new();
@@ -183,10 +184,17 @@ fn declared(program: &Program) -> Vec<Declared> {
         .collect()
 }
 
+/// A loop over a list parameter. Two loops over one list are at different elements of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ListLoop {
+    list: u16,
+    step: StepId,
+}
+
 struct Search<'p> {
     program: &'p Program,
-    /// Loop variables over list parameters: the list and the field.
-    fields: HashMap<VariableId, (u16, u16)>,
+    /// Loop variables over list parameters: the loop, and the field.
+    fields: HashMap<VariableId, (ListLoop, u16)>,
     keys: Vec<PlannedKey>,
 }
 
@@ -202,7 +210,8 @@ impl Search<'_> {
                 StepKind::ForList { list, fields, body } => {
                     if usize::from(list.0) < self.program.parameter_count {
                         for (field, &variable) in fields.iter().enumerate() {
-                            self.fields.insert(variable, (list.0, field as u16));
+                            let list_loop = ListLoop { list: list.0, step: step.id };
+                            self.fields.insert(variable, (list_loop, field as u16));
                         }
                     }
                     self.block(body);
@@ -216,6 +225,7 @@ impl Search<'_> {
     fn key(&mut self, table: TableId, key: &[Expression]) {
         let mut list = None;
         let parts = key.iter().map(|part| self.part(part, &mut list)).collect::<Option<Vec<_>>>();
+        let list = list.map(|list: ListLoop| list.list);
         self.keys.extend(parts.map(|parts| PlannedKey { table, parts, list }));
     }
 
@@ -227,8 +237,9 @@ impl Search<'_> {
         is_steady: &dyn Fn(VariableId) -> bool,
     ) -> PlannedKey {
         let mut key = PlannedKey { table, parts: Vec::new(), list: None };
+        let mut own_loop = None;
         for value in values.iter().take(PARTS_MAX) {
-            let mut list = key.list;
+            let mut list = own_loop;
             let Some(part) = value.and_then(|value| self.part(value, &mut list)) else { break };
             let is_known = match part {
                 Part::Parameter(at) => is_steady(VariableId(at)) && usize::from(at) < SLOTS_MAX,
@@ -236,18 +247,18 @@ impl Search<'_> {
                 Part::Constant(_) => true,
             };
             // Where a key varies with a list, parameters behind the list are not read yet.
-            let is_late =
-                |part: &Part| matches!((part, list), (Part::Parameter(at), Some(list)) if *at > list);
+            let is_late = |part: &Part| matches!((part, list), (Part::Parameter(at), Some(ListLoop { list, .. })) if *at > list);
             if !is_known || is_late(&part) || key.parts.iter().any(is_late) {
                 break;
             }
-            key.list = list;
+            own_loop = list;
+            key.list = list.map(|list| list.list);
             key.parts.push(part);
         }
         key
     }
 
-    fn part(&self, expression: &Expression, list: &mut Option<u16>) -> Option<Part> {
+    fn part(&self, expression: &Expression, list: &mut Option<ListLoop>) -> Option<Part> {
         match &expression.kind {
             ExpressionKind::Constant(value) => Some(Part::Constant(value.clone())),
             ExpressionKind::Cast(inner)
