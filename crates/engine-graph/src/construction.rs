@@ -12,7 +12,7 @@
 //! ```
 
 use crate::decomposition::{Decompositions, Grains};
-use crate::graph::{Action, CallNode, Graph, NONE, Queue, QueueMap, queue_hash};
+use crate::graph::{Action, CallNode, Graph, GraphBuffers, NONE, Queue, queue_hash};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
@@ -43,17 +43,16 @@ struct Pending {
 }
 
 /// Builds the graph of calls with consecutive timestamps; keys live in `arena`.
-pub fn construct<'a>(material: &Material<'a>, calls: &[(Call<'a>, Seq)], arena: &'a Bump) -> Graph<'a> {
+pub fn construct<'a>(
+    material: &Material<'a>,
+    calls: &[(Call<'a>, Seq)],
+    arena: &'a Bump,
+    buffers: GraphBuffers,
+) -> Graph<'a> {
     let definitions = material.definitions;
     let procedures = calls.iter().map(|(call, _)| call.procedure.0 as usize);
     let grains = Grains::of(material.decompositions, procedures, definitions.tables.len());
-    let mut graph = Graph {
-        calls: Vec::with_capacity(calls.len()),
-        actions: Vec::with_capacity(calls.len() * 8),
-        queues: Vec::with_capacity(calls.len() * 8),
-        map: QueueMap::new(calls.len() * 8),
-        grains,
-    };
+    let mut graph = Graph::new(calls.len(), grains, buffers);
     let mut pending: Vec<Pending> = Vec::new();
     for (chunk, calls) in calls.chunks(AHEAD_CALLS).enumerate() {
         pending.clear();

@@ -35,6 +35,7 @@ use fabius_program::compile::Code;
 use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
+use fabius_storage::index::prefetch;
 use fabius_storage::{Record, Table};
 use fabius_value::{Error, Key, Seq};
 use std::collections::HashMap;
@@ -44,9 +45,17 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed},
 };
 
+/// Calls of one partition that have begun and not ended, at most: few enough that what they have in hand stays
+/// in the cache. The oldest call that has not ended is always among them, so somebody can go on.
+const OPEN_MAX: usize = 128;
+/// Calls between one stage of bringing records near and the next.
+const STRIDE: usize = 2;
+
 /// A call that has begun and not ended.
 #[derive(Default)]
 struct Running<'a> {
+    /// The partition where it has begun.
+    home: u32,
     progress: Progress<'a>,
     frame: FrameFor<'a, CallContext<'a, 'a>>,
     code: Option<&'a Code>,
@@ -91,7 +100,6 @@ pub struct Left<'a> {
 /// What the worker of a partition works with.
 #[derive(Default)]
 struct Workplace<'a> {
-    started: usize,
     executable: Vec<Box<Running<'a>>>,
     parked: HashMap<u32, Box<Running<'a>>>,
     spare: Vec<Box<Running<'a>>>,
@@ -106,12 +114,25 @@ struct Partition<'a> {
     messages: SegQueue<Message<'a>>,
     starts: Vec<u32>,
     arena: &'a Bump,
+    /// Calls of `starts` that have begun.
+    begun: AtomicUsize,
+    /// Calls of `starts` that have ended, wherever.
+    ended: AtomicUsize,
     workplace: Mutex<Workplace<'a>>,
 }
 
+impl Partition<'_> {
+    /// Whether another call may begin.
+    #[inline]
+    fn may_begin(&self) -> bool {
+        let begun = self.begun.load(Relaxed);
+        begun < self.starts.len() && begun - self.ended.load(Relaxed).min(begun) < OPEN_MAX
+    }
+}
+
 /// The execution of one graph.
-pub struct Execution<'a> {
-    graph: &'a Graph<'a>,
+pub struct Execution<'g, 'a> {
+    graph: &'g Graph<'a>,
     partitions: Vec<Partition<'a>>,
     time_us: i64,
     /// Calls that have not ended.
@@ -126,19 +147,21 @@ pub struct Execution<'a> {
 // worker of its partition alone, under the workplace's mutex. An overlay is used by the call that has the turn
 // at its record, and turns go from worker to worker by messages. The guard is a witness that the epoch is
 // pinned: only its own thread does more with it.
-unsafe impl Sync for Execution<'_> {}
+unsafe impl Sync for Execution<'_, '_> {}
 // SAFETY: as above.
-unsafe impl Send for Execution<'_> {}
+unsafe impl Send for Execution<'_, '_> {}
 
-impl<'a> Execution<'a> {
+impl<'g, 'a> Execution<'g, 'a> {
     /// Prepares the execution of a graph, with memory for each partition.
-    pub fn new(graph: &'a Graph<'a>, arenas: &'a [Bump], time_us: i64) -> Execution<'a> {
+    pub fn new(graph: &'g Graph<'a>, arenas: &'a [Bump], time_us: i64) -> Execution<'g, 'a> {
         let mut partitions: Vec<Partition<'a>> = arenas
             .iter()
             .map(|arena| Partition {
                 messages: SegQueue::new(),
                 starts: Vec::new(),
                 arena,
+                begun: AtomicUsize::new(0),
+                ended: AtomicUsize::new(0),
                 workplace: Mutex::default(),
             })
             .collect();
@@ -162,6 +185,11 @@ impl<'a> Execution<'a> {
     #[inline]
     pub fn has_ended(&self) -> bool {
         self.open.load(Acquire) == 0
+    }
+
+    /// Whether some call waits for a worker of some partition.
+    pub fn has_messages(&self) -> bool {
+        self.partitions.iter().any(|partition| !partition.messages.is_empty() || partition.may_begin())
     }
 
     /// Whether all records have been written too.
@@ -217,7 +245,7 @@ impl<'a> Execution<'a> {
 
 /// A thread at a partition.
 struct Worker<'w, 'a> {
-    execution: &'w Execution<'a>,
+    execution: &'w Execution<'w, 'a>,
     material: &'w Material<'a>,
     partition: &'w Partition<'a>,
     number: u32,
@@ -236,9 +264,11 @@ impl<'a> Worker<'_, 'a> {
                 }
             } else if let Some(running) = place.executable.pop() {
                 self.go_on(place, running);
-            } else if let Some(&call) = self.partition.starts.get(place.started) {
-                place.started += 1;
-                self.begin(place, call);
+            } else if self.partition.may_begin() {
+                let begun = self.partition.begun.load(Relaxed);
+                self.partition.begun.store(begun + 1, Relaxed);
+                self.bring_near(begun);
+                self.begin(place, self.partition.starts[begun]);
             } else {
                 return any;
             }
@@ -246,15 +276,33 @@ impl<'a> Worker<'_, 'a> {
         }
     }
 
+    /// Asks for the records of calls that begin soon.
+    fn bring_near(&self, begun: usize) {
+        let graph = self.execution.graph;
+        let records = |ahead: usize| {
+            let call = self.partition.starts.get(begun + ahead).copied();
+            let actions = call.map_or(0..0, |call| graph.actions_of(call));
+            actions.filter_map(|action| graph.queues[graph.actions[action as usize].queue as usize].record)
+        };
+        records(2 * STRIDE).for_each(|record| prefetch(record.head()));
+        for record in records(STRIDE) {
+            // SAFETY: linked versions stay readable while the epoch is pinned.
+            if let Some(head) = unsafe { record.head().as_ref() } {
+                prefetch(head.base());
+            }
+        }
+    }
+
     fn begin(&self, place: &mut Workplace<'a>, call: u32) {
         schedule::point("call");
         let node = &self.execution.graph.calls[call as usize];
         if node.disabled.load(Acquire) {
-            self.end_actions(place, call);
+            self.end_actions(place, call, self.number);
             return;
         }
         let mut running = place.spare.pop().unwrap_or_default();
         running.progress.call = call;
+        running.home = self.number;
         running.progress.random = None;
         let started = self.material.definitions.procedure(node.call.procedure).and_then(|procedure| {
             running.code = Some(&procedure.whole);
@@ -283,7 +331,7 @@ impl<'a> Worker<'_, 'a> {
 
     /// Executes a call up to an action whose turn has not come, or to its end.
     fn go_on(&self, place: &mut Workplace<'a>, mut running: Box<Running<'a>>) {
-        let Running { progress, frame, code } = &mut *running;
+        let Running { progress, frame, code, .. } = &mut *running;
         let code = code.expect("a call that has begun has its code");
         let mut context = CallContext {
             graph: self.execution.graph,
@@ -346,12 +394,13 @@ impl<'a> Worker<'_, 'a> {
         if abort.is_some() || ticket.is_some() {
             left.outcomes.push(Outcome { call, abort, ticket });
         }
+        let home = running.home;
         place.spare.push(running);
-        self.end_actions(place, call);
+        self.end_actions(place, call, home);
     }
 
     /// Says that a call has ended: all its actions are done, or disabled.
-    fn end_actions(&self, place: &mut Workplace<'a>, call: u32) {
+    fn end_actions(&self, place: &mut Workplace<'a>, call: u32, home: u32) {
         let graph = self.execution.graph;
         for action in graph.actions_of(call) {
             let partition = graph.queues[graph.actions[action as usize].queue as usize].partition;
@@ -361,6 +410,7 @@ impl<'a> Worker<'_, 'a> {
                 self.execution.partitions[partition as usize].messages.push(Message::Done(action));
             }
         }
+        self.execution.partitions[home as usize].ended.fetch_add(1, AcqRel);
         self.execution.open.fetch_sub(1, AcqRel);
     }
 

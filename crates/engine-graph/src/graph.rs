@@ -16,6 +16,7 @@
 
 use crate::decomposition::Grains;
 use fabius_engine::entry::Call;
+use fabius_program::execute::emptied;
 use fabius_storage::Record;
 use fabius_value::{Seq, TableId};
 use std::sync::atomic::{
@@ -142,9 +143,11 @@ pub struct QueueMap {
 }
 
 impl QueueMap {
-    /// A map with room for so many queues.
-    pub fn new(queues: usize) -> QueueMap {
-        QueueMap { slots: vec![NONE; (queues * 2).next_power_of_two().max(16)] }
+    /// A map with room for so many queues, in a buffer.
+    fn new(queues: usize, mut slots: Vec<u32>) -> QueueMap {
+        slots.clear();
+        slots.resize((queues * 2).next_power_of_two().max(16), NONE);
+        QueueMap { slots }
     }
 
     /// The slot of a key: taken by its queue, or free.
@@ -202,6 +205,38 @@ pub struct Graph<'a> {
     pub map: QueueMap,
     /// How records are told apart.
     pub grains: Grains,
+}
+
+/// The memory of a graph that is no more, for another one: a graph is large, and fresh memory is dear.
+#[derive(Default)]
+pub struct GraphBuffers {
+    calls: Vec<CallNode<'static>>,
+    actions: Vec<Action>,
+    queues: Vec<Queue<'static>>,
+    slots: Vec<u32>,
+}
+
+impl<'a> Graph<'a> {
+    /// A graph without calls, with room for so many.
+    pub fn new(calls: usize, grains: Grains, buffers: GraphBuffers) -> Graph<'a> {
+        Graph {
+            calls: emptied(buffers.calls),
+            actions: emptied(buffers.actions),
+            queues: emptied(buffers.queues),
+            map: QueueMap::new(calls * 8, buffers.slots),
+            grains,
+        }
+    }
+
+    /// Its memory.
+    pub fn recycle(self) -> GraphBuffers {
+        GraphBuffers {
+            calls: emptied(self.calls),
+            actions: emptied(self.actions),
+            queues: emptied(self.queues),
+            slots: self.map.slots,
+        }
+    }
 }
 
 impl Graph<'_> {

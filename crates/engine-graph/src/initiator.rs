@@ -17,7 +17,7 @@ use crate::construction::Material;
 use crate::crew::Crew;
 use crate::decomposition::Decompositions;
 use crate::execution::{Execution, Outcome};
-use crate::graph::Graph;
+use crate::graph::{Graph, GraphBuffers};
 use crate::round::{Grounds, Round};
 use crate::statistics::Statistics;
 use bumpalo::Bump;
@@ -29,11 +29,12 @@ use fabius_storage::chain;
 use fabius_storage::fold::Retired;
 use fabius_storage::purge::Purge;
 use fabius_value::{Result, Seq};
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 /// Calls of a graph, at most and at least (if there are as many).
-const GRAPH_CALLS: std::ops::RangeInclusive<usize> = 16..=1024;
+const GRAPH_CALLS: std::ops::RangeInclusive<usize> = 16..=512;
 /// Keys purged per batch, at most: a bound on the pause.
 const PURGES_MAX: usize = 4096;
 /// Batches for which a worker that was there is expected to come again.
@@ -61,6 +62,7 @@ pub struct Initiator {
     payload: Vec<u8>,
     arenas: Vec<Bump>,
     key_arenas: Vec<Bump>,
+    buffers: Vec<GraphBuffers>,
     crew_sizes: [usize; CREW_MEMORY],
 }
 
@@ -111,6 +113,7 @@ impl Initiator {
             payload: Vec::new(),
             arenas: Vec::new(),
             key_arenas: Vec::new(),
+            buffers: Vec::new(),
             crew_sizes: [1; CREW_MEMORY],
         }
     }
@@ -212,6 +215,7 @@ impl Initiator {
             collected,
             statistics: around.statistics,
             clock: &*around.foundation.clock,
+            buffers: Mutex::new(std::mem::take(&mut self.buffers)),
             graphs: calls.iter().map(|_| OnceLock::new()).collect(),
         };
         let round = Round::new(&grounds);
@@ -233,6 +237,10 @@ impl Initiator {
                 },
             );
         });
+        drop(round);
+        let Grounds { buffers, graphs, .. } = grounds;
+        self.buffers = buffers.into_inner();
+        self.buffers.extend(graphs.into_iter().filter_map(OnceLock::into_inner).map(Graph::recycle));
     }
 
     /// Takes keys out of indexes that nobody searches for any more; gives up to where nobody reads.
@@ -291,7 +299,7 @@ fn repetitions(graph: &Graph<'_>, foundation: &Foundation, definitions: &Definit
 /// Gathers what the execution of a graph has left; gives its calls' outcomes, in order.
 fn conclude(
     graph: &Graph<'_>,
-    execution: &Execution<'_>,
+    execution: &Execution<'_, '_>,
     foundation: &Foundation,
     definitions: &Definitions,
     repeated: Vec<Outcome>,

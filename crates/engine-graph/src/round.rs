@@ -11,18 +11,22 @@
 
 use crate::construction::{Material, construct};
 use crate::execution::Execution;
-use crate::graph::Graph;
+use crate::graph::{Graph, GraphBuffers};
 use crate::partitioning::partition;
 use crate::statistics::Statistics;
 use bumpalo::Bump;
 use fabius_engine::entry::Call;
 use fabius_env::{Clock, schedule};
 use fabius_value::Seq;
+use parking_lot::Mutex;
 use std::sync::OnceLock;
 use std::sync::atomic::{
     AtomicBool, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
+
+/// So often a worker looks again before it lets the system run others.
+const SPINS: u32 = 1 << 8;
 
 /// What a round stands on.
 pub struct Grounds<'a> {
@@ -42,6 +46,8 @@ pub struct Grounds<'a> {
     pub statistics: &'a Statistics,
     /// Measures it.
     pub clock: &'a dyn Clock,
+    /// Memory for graphs.
+    pub buffers: Mutex<Vec<GraphBuffers>>,
     /// Graphs, as they are built.
     pub graphs: Vec<OnceLock<Graph<'a>>>,
 }
@@ -51,19 +57,19 @@ pub struct Grounds<'a> {
 unsafe impl Sync for Grounds<'_> {}
 
 /// A round in progress.
-pub struct Round<'a> {
-    grounds: &'a Grounds<'a>,
+pub struct Round<'g, 'a> {
+    grounds: &'g Grounds<'a>,
     taken: AtomicUsize,
     built: AtomicUsize,
-    executions: Vec<OnceLock<Execution<'a>>>,
+    executions: Vec<OnceLock<Execution<'g, 'a>>>,
     /// Graphs whose execution has begun.
     begun: AtomicUsize,
     over: AtomicBool,
 }
 
-impl<'a> Round<'a> {
+impl<'g, 'a> Round<'g, 'a> {
     /// A round of the grounds' graphs.
-    pub fn new(grounds: &'a Grounds<'a>) -> Round<'a> {
+    pub fn new(grounds: &'g Grounds<'a>) -> Round<'g, 'a> {
         Round {
             grounds,
             taken: AtomicUsize::new(0),
@@ -103,7 +109,7 @@ impl<'a> Round<'a> {
     pub fn lead(
         &self,
         begin: &mut dyn FnMut(&Graph<'a>),
-        conclude: &mut dyn FnMut(&Graph<'a>, &Execution<'a>),
+        conclude: &mut dyn FnMut(&Graph<'a>, &Execution<'_, 'a>),
     ) {
         struct Over<'r>(&'r AtomicBool);
         impl Drop for Over<'_> {
@@ -133,7 +139,12 @@ impl<'a> Round<'a> {
             let Some(calls) = self.grounds.calls.get(number) else { return };
             schedule::point("construct");
             let begun = self.now();
-            let mut graph = construct(&self.grounds.material, calls, &self.grounds.key_arenas[number]);
+            let mut graph = construct(
+                &self.grounds.material,
+                calls,
+                &self.grounds.key_arenas[number],
+                self.grounds.buffers.lock().pop().unwrap_or_default(),
+            );
             let constructed = self.now();
             let cut = partition(&mut graph, self.grounds.arenas.len() as u32);
             let statistics = self.grounds.statistics;
@@ -158,7 +169,13 @@ impl<'a> Round<'a> {
                 continue;
             }
             let before = self.now();
-            self.wait_once();
+            // Once at least: what there is may be in somebody's hands already.
+            for times in 0.. {
+                self.wait_once(times);
+                if execution.has_ended() || execution.has_messages() {
+                    break;
+                }
+            }
             waited += self.now() - before;
         }
         while execution.write_records(self.grounds.collected) {}
@@ -173,17 +190,22 @@ impl<'a> Round<'a> {
             return answer;
         }
         let begun = self.now();
-        loop {
-            self.wait_once();
+        for times in 0.. {
+            self.wait_once(times);
             if let Some(answer) = ended() {
                 self.grounds.statistics.communication_ns.add(self.now() - begun);
                 return answer;
             }
         }
+        unreachable!("whoever is waited for goes on")
     }
 
-    /// Others are at work, or what is missing is on its way.
-    fn wait_once(&self) {
-        schedule::give_way("barrier");
+    /// Others are at work, or what is missing is on its way: mostly a matter of a microsecond.
+    fn wait_once(&self, times: u32) {
+        if times < SPINS && !schedule::is_simulated() {
+            std::hint::spin_loop();
+        } else {
+            schedule::give_way("barrier");
+        }
     }
 }
