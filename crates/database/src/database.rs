@@ -155,6 +155,10 @@ impl Database {
                 (engine.clone(), Some(engine))
             }
             EngineKind::TwoPhaseLocking => (Arc::new(fabius_engine_2pl::new(foundation.clone())), None),
+            EngineKind::Graph => {
+                let settings = fabius_engine_graph::Settings::default();
+                (Arc::new(fabius_engine_graph::GraphEngine::new(foundation.clone(), settings)), None)
+            }
         };
         let mut database = Database {
             foundation,

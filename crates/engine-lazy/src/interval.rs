@@ -117,7 +117,7 @@ pub fn upper_step(value: i128, limit: i128) -> i128 {
 
 /// A bound at or below `value`, likewise.
 pub fn lower_step(value: i128, limit: i128) -> i128 {
-    if value >= 0 { 0.max(limit) } else { (-upper_step(-value, i128::MAX.min(-(limit + 1))) - 1).max(limit) }
+    if value >= 0 { 0.max(limit) } else { (-upper_step(-value, -(limit + 1)) - 1).max(limit) }
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@
 use crate::abort;
 mod frame;
 
-pub use frame::{Frame, FrameFor};
+pub use frame::{Frame, FrameFor, emptied};
 
 use crate::arguments::list_value;
 use crate::compile::Code;

@@ -3,14 +3,24 @@
 //! A scheduler that knows them can bring rows near before they are needed (the lazy engine prefetches
 //! them into the cache for a whole batch), or request locks in advance. Only keys made of parameters,
 //! list fields and constants are in the plan; others are found when the program runs.
+//!
+//! [`KeyPlan::prefixes`] is for a scheduler that has to know of *every* access: each one is in the plan, with
+//! as many leading columns of the primary key as are functions of arguments, none at the worst.
 
 use crate::arguments::ArgumentReader;
-use crate::ir::{Block, Expression, ExpressionKind, Program, ScalarType, StepKind, Type, VariableId};
+use crate::catalog::Catalog;
+use crate::ir::{Block, Expression, ExpressionKind, Program, ScalarType, StepId, StepKind, Type, VariableId};
+use crate::slice::outline::Outline;
 use fabius_value::{Datum, TableId, Value, data_type::Family};
 use std::collections::HashMap;
 
+/// Key columns at the most that a plan follows.
+const PARTS_MAX: usize = 8;
+/// Parameters, and fields of a list, that keys may be made of.
+const SLOTS_MAX: usize = 16;
+
 /// Key columns of one lookup, as the places they come from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct PlannedKey {
     table: TableId,
     parts: Vec<Part>,
@@ -19,7 +29,7 @@ struct PlannedKey {
 }
 
 /// Where a key column comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Part {
     Parameter(u16),
     Field(u16),
@@ -44,12 +54,61 @@ impl KeyPlan {
     pub fn of(program: &Program) -> KeyPlan {
         let mut found = Search { program, fields: HashMap::new(), keys: Vec::new() };
         found.block(&program.body);
-        let parameters =
-            program.variables[..program.parameter_count].iter().map(|parameter| match &parameter.ty {
-                Type::Scalar(scalar) => Declared::Scalar(*scalar),
-                Type::List(fields) => Declared::List(fields.iter().map(|field| field.scalar).collect()),
-            });
-        KeyPlan { parameters: parameters.collect(), keys: found.keys }
+        KeyPlan { parameters: declared(program), keys: found.keys }
+    }
+
+    /// The plan of all accesses of a program: lookups, inserts and scans, also those under conditions. Of
+    /// each, the leading columns of the primary key that are functions of arguments.
+    pub fn prefixes(program: &Program, catalog: &Catalog) -> KeyPlan {
+        let outline = Outline::of(program);
+        let mut found = Search { program, fields: HashMap::new(), keys: Vec::new() };
+        let is_steady = |variable: VariableId, assignments| {
+            outline.assignments[usize::from(variable.0)].len() == assignments
+        };
+        for &step in &outline.order {
+            let StepKind::ForList { list, fields, .. } = &outline.at(step).step.kind else { continue };
+            if outline.is_parameter(*list) && is_steady(*list, 0) {
+                let steady = fields.iter().enumerate().filter(|(_, variable)| is_steady(**variable, 1));
+                let list_loop = ListLoop { list: list.0, step };
+                found.fields.extend(steady.map(|(field, &variable)| (variable, (list_loop, field as u16))));
+            }
+        }
+        let mut keys = Vec::new();
+        for &step in &outline.order {
+            let (row, values): (_, Vec<Option<&Expression>>) = match &outline.at(step).step.kind {
+                StepKind::Locate { row, key } => (row, key.iter().map(Some).collect()),
+                StepKind::Insert { row, values } => {
+                    let key = &catalog.table(outline.table(*row)).primary_key;
+                    (row, key.iter().map(|column| Some(&values[usize::from(column.0)])).collect())
+                }
+                StepKind::ForScan { row, scan, .. } => {
+                    let schema = catalog.table(outline.table(*row));
+                    let columns = match scan.index {
+                        None => &schema.primary_key,
+                        Some(index) => &schema.indexes[usize::from(index.0)].columns,
+                    };
+                    let equal = |column| {
+                        columns
+                            .iter()
+                            .zip(&scan.equal)
+                            .find(|(own, _)| *own == column)
+                            .map(|(_, value)| value)
+                    };
+                    (row, schema.primary_key.iter().map(equal).collect())
+                }
+                _ => continue,
+            };
+            let key = found.prefix(outline.table(*row), &values, &|variable| is_steady(variable, 0));
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        KeyPlan { parameters: declared(program), keys }
+    }
+
+    /// The planned keys: the table, and how many columns.
+    pub fn keys(&self) -> impl Iterator<Item = (TableId, usize)> + '_ {
+        self.keys.iter().map(|key| (key.table, key.parts.len()))
     }
 
     /// Whether there is nothing to compute.
@@ -65,27 +124,27 @@ impl KeyPlan {
     /// Computes the keys of a call with these encoded arguments, as far as they decode. Keys of later
     /// parameters than a list may refer to scalars before it only.
     pub fn for_each(&self, arguments: &[u8], mut visit: impl FnMut(TableId, &[Datum<'_>])) {
-        const PARTS_MAX: usize = 8;
         let mut reader = ArgumentReader::new(arguments);
-        let mut scalars = [Datum::Null; 16];
-        let mut fields = [Datum::Null; 16];
-        let mut make = |key: &PlannedKey, scalars: &[Datum<'_>; 16], fields: &[Datum<'_>; 16]| {
-            let mut parts = [Datum::Null; PARTS_MAX];
-            if key.parts.len() > PARTS_MAX {
-                return;
-            }
-            for (slot, part) in parts.iter_mut().zip(&key.parts) {
-                *slot = match part {
-                    Part::Parameter(at) => scalars.get(usize::from(*at)).copied().unwrap_or_default(),
-                    Part::Field(at) => fields.get(usize::from(*at)).copied().unwrap_or_default(),
-                    Part::Constant(value) => Datum::from_value(value),
-                };
-                if slot.is_null() {
+        let mut scalars = [Datum::Null; SLOTS_MAX];
+        let mut fields = [Datum::Null; SLOTS_MAX];
+        let mut make =
+            |key: &PlannedKey, scalars: &[Datum<'_>; SLOTS_MAX], fields: &[Datum<'_>; SLOTS_MAX]| {
+                let mut parts = [Datum::Null; PARTS_MAX];
+                if key.parts.len() > PARTS_MAX {
                     return;
                 }
-            }
-            visit(key.table, &parts[..key.parts.len()]);
-        };
+                for (slot, part) in parts.iter_mut().zip(&key.parts) {
+                    *slot = match part {
+                        Part::Parameter(at) => scalars.get(usize::from(*at)).copied().unwrap_or_default(),
+                        Part::Field(at) => fields.get(usize::from(*at)).copied().unwrap_or_default(),
+                        Part::Constant(value) => Datum::from_value(value),
+                    };
+                    if slot.is_null() {
+                        return;
+                    }
+                }
+                visit(key.table, &parts[..key.parts.len()]);
+            };
         for (at, parameter) in self.parameters.iter().enumerate() {
             match parameter {
                 Declared::Scalar(scalar) => {
@@ -115,10 +174,27 @@ impl KeyPlan {
     }
 }
 
+fn declared(program: &Program) -> Vec<Declared> {
+    let parameters = program.variables[..program.parameter_count].iter();
+    parameters
+        .map(|parameter| match &parameter.ty {
+            Type::Scalar(scalar) => Declared::Scalar(*scalar),
+            Type::List(fields) => Declared::List(fields.iter().map(|field| field.scalar).collect()),
+        })
+        .collect()
+}
+
+/// A loop over a list parameter. Two loops over one list are at different elements of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ListLoop {
+    list: u16,
+    step: StepId,
+}
+
 struct Search<'p> {
     program: &'p Program,
-    /// Loop variables over list parameters: the list and the field.
-    fields: HashMap<VariableId, (u16, u16)>,
+    /// Loop variables over list parameters: the loop, and the field.
+    fields: HashMap<VariableId, (ListLoop, u16)>,
     keys: Vec<PlannedKey>,
 }
 
@@ -134,7 +210,8 @@ impl Search<'_> {
                 StepKind::ForList { list, fields, body } => {
                     if usize::from(list.0) < self.program.parameter_count {
                         for (field, &variable) in fields.iter().enumerate() {
-                            self.fields.insert(variable, (list.0, field as u16));
+                            let list_loop = ListLoop { list: list.0, step: step.id };
+                            self.fields.insert(variable, (list_loop, field as u16));
                         }
                     }
                     self.block(body);
@@ -148,10 +225,40 @@ impl Search<'_> {
     fn key(&mut self, table: TableId, key: &[Expression]) {
         let mut list = None;
         let parts = key.iter().map(|part| self.part(part, &mut list)).collect::<Option<Vec<_>>>();
+        let list = list.map(|list: ListLoop| list.list);
         self.keys.extend(parts.map(|parts| PlannedKey { table, parts, list }));
     }
 
-    fn part(&self, expression: &Expression, list: &mut Option<u16>) -> Option<Part> {
+    /// The leading key columns that [`KeyPlan::for_each`] can compute, whatever the arguments are.
+    fn prefix(
+        &self,
+        table: TableId,
+        values: &[Option<&Expression>],
+        is_steady: &dyn Fn(VariableId) -> bool,
+    ) -> PlannedKey {
+        let mut key = PlannedKey { table, parts: Vec::new(), list: None };
+        let mut own_loop = None;
+        for value in values.iter().take(PARTS_MAX) {
+            let mut list = own_loop;
+            let Some(part) = value.and_then(|value| self.part(value, &mut list)) else { break };
+            let is_known = match part {
+                Part::Parameter(at) => is_steady(VariableId(at)) && usize::from(at) < SLOTS_MAX,
+                Part::Field(at) => usize::from(at) < SLOTS_MAX,
+                Part::Constant(_) => true,
+            };
+            // Where a key varies with a list, parameters behind the list are not read yet.
+            let is_late = |part: &Part| matches!((part, list), (Part::Parameter(at), Some(ListLoop { list, .. })) if *at > list);
+            if !is_known || is_late(&part) || key.parts.iter().any(is_late) {
+                break;
+            }
+            own_loop = list;
+            key.list = list.map(|list| list.list);
+            key.parts.push(part);
+        }
+        key
+    }
+
+    fn part(&self, expression: &Expression, list: &mut Option<ListLoop>) -> Option<Part> {
         match &expression.kind {
             ExpressionKind::Constant(value) => Some(Part::Constant(value.clone())),
             ExpressionKind::Cast(inner)

@@ -21,15 +21,8 @@ pub fn install(
     purge: &Mutex<Purge>,
 ) {
     for write in &workspace.writes {
-        let Some(version) = version_of(write, seq) else { continue };
-        write.record.push(version);
-        if write.record.count_pending() < FOLD_AFTER {
-            continue;
-        }
-        write.record.reset_pending();
-        // SAFETY: the call holds the record exclusively, so it is its writer; nobody reads, now or later,
-        // below `collected`; an eager engine leaves nothing unsettled.
-        unsafe { fold(write.record, collected, write.table.types(), retired) };
+        // SAFETY: the call holds the record exclusively, so it is its writer.
+        unsafe { put(write, seq, collected, retired) };
     }
     if workspace.left.is_empty() && workspace.touched.is_empty() && !has_deletions(workspace) {
         return;
@@ -53,6 +46,22 @@ pub fn install(
             purge.record(seq, table, record);
         }
     }
+}
+
+/// Puts a written row where others see it: one version, and the chain below is shortened now and then.
+///
+/// # Safety
+/// The caller is the record's writer; nobody reads, now or later, below `collected`, and nothing below it is
+/// unsettled.
+pub unsafe fn put(write: &Write<'_>, seq: Seq, collected: Seq, retired: &mut Retired) {
+    let Some(version) = version_of(write, seq) else { return };
+    write.record.push(version);
+    if write.record.count_pending() < FOLD_AFTER {
+        return;
+    }
+    write.record.reset_pending();
+    // SAFETY: the caller's promise.
+    unsafe { fold(write.record, collected, write.table.types(), retired) };
 }
 
 /// Ends a call that has come to nothing: notes what it has made in indexes. The call holds its locks;

@@ -118,7 +118,7 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
 
 /// The vector's buffer as one of another type (the standard library collects in place if the layouts
 /// are alike).
-fn emptied<T, U>(mut vector: Vec<T>) -> Vec<U> {
+pub fn emptied<T, U>(mut vector: Vec<T>) -> Vec<U> {
     vector.clear();
     vector.into_iter().map(|_| unreachable!("the vector is empty")).collect()
 }

@@ -1,0 +1,348 @@
+//! What a running call sees, and how it comes to its record actions in turn.
+//!
+//! Each access names a queue. If the call has its turn there, it goes on; if the queue is this worker's and
+//! the call's action is at its head, it gets the turn; else it is [`Stop::Blocked`]: its frame is kept, and
+//! goes on from there once the queue's worker says so ([`crate::execution`]). Turns are kept until the call
+//! has ended.
+//!
+//! The call's writes are its own until then ([`Workspace`]), over what the graph's earlier calls have left
+//! ([`crate::overlay`]), over the record. Index entries are made at once, since scans of later calls have to
+//! find them; entries and records that come to nothing are noted for purging.
+
+use crate::graph::{Graph, queue_hash};
+use crate::overlay;
+use bumpalo::Bump;
+use crossbeam_epoch::Guard;
+use fabius_engine::constraint::duplicate;
+use fabius_engine::eager::workspace::{Entry, Image, Workspace};
+use fabius_engine::{Definitions, random::CallRandom};
+use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
+use fabius_storage::{Record, Table, TableScan, table::Range};
+use fabius_value::{ColumnId, Datum, Error, IndexId, Key, Result, SqlState, TableId, limit};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// A row that was looked up, found by a scan, or inserted; `None` if there is not even a record.
+pub type Row<'a> = Option<&'a Record>;
+
+/// An open scan.
+pub struct Scan<'a> {
+    scan: TableScan<'a>,
+    table: &'a Arc<Table>,
+    index: Option<IndexId>,
+}
+
+/// What a call takes along while it is executed, from worker to worker.
+#[derive(Default)]
+pub struct Progress<'a> {
+    /// The call, by its place in the graph.
+    pub call: u32,
+    /// The action that it waits for.
+    pub wanted: u32,
+    /// What it has written.
+    pub workspace: Workspace<'a>,
+    /// Its random numbers, once it has drawn one.
+    pub random: Option<CallRandom>,
+}
+
+/// The context of a call on the worker that executes it now.
+pub struct CallContext<'a, 'r> {
+    /// The graph.
+    pub graph: &'r Graph<'a>,
+    /// Tables and procedures.
+    pub definitions: &'a Definitions,
+    /// Pinned for as long as the graph lives; for reading.
+    pub guard: &'a Guard,
+    /// This thread's own; for changing indexes.
+    pub own_guard: &'r Guard,
+    /// The worker's memory.
+    pub arena: &'a Bump,
+    /// The partition whose worker this is.
+    pub partition: u32,
+    /// The logged time.
+    pub time_us: i64,
+    /// A buffer.
+    pub key: &'r mut Key,
+    /// The call.
+    pub progress: &'r mut Progress<'a>,
+}
+
+impl<'a> CallContext<'a, '_> {
+    /// Waits for the turn at the queue of the key's leading columns, which are encoded in `self.key`.
+    fn take_turn(&mut self, table: TableId) -> Result<u32, Stop> {
+        let hash = queue_hash(table, self.key.hash());
+        let number = self.graph.queue(hash, table, self.key.bytes());
+        let queue = &self.graph.queues[number as usize];
+        let call = self.progress.call;
+        if queue.is_held_by(call) {
+            return Ok(number);
+        }
+        let mut own = self.graph.actions_of(call);
+        let action = own.find(|action| self.graph.actions[*action as usize].queue == number);
+        let action = action.expect("a call accesses what its decomposition does not name");
+        if queue.partition == self.partition && queue.head.load(Relaxed) == action {
+            queue.give(call);
+            return Ok(number);
+        }
+        self.progress.wanted = action;
+        Err(Stop::Blocked)
+    }
+
+    fn encode(&mut self, table: &Table, values: impl Iterator<Item = Datum<'a>>) -> Result<()> {
+        self.key.clear();
+        for (&column, value) in table.schema().primary_key.iter().zip(values) {
+            self.key.push(value, table.types()[usize::from(column.0)], false)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the row is there for this call.
+    fn is_present(&self, record: &'a Record) -> bool {
+        match self.progress.workspace.image(record) {
+            Some(Image::Gone) => false,
+            Some(Image::Row(_) | Image::Columns(..)) => true,
+            // SAFETY: the call has its turn at the record, or nothing in the graph writes its table.
+            None => unsafe { overlay::is_present(record) },
+        }
+    }
+
+    /// A column as this call sees it; null if the row is not there.
+    #[inline]
+    fn value(&self, table: &Table, record: &'a Record, column: ColumnId) -> Datum<'a> {
+        match self.progress.workspace.image(record) {
+            Some(Image::Row(values)) => values[usize::from(column.0)],
+            Some(Image::Columns(columns, values)) if columns.contains(column) => values[columns.rank(column)],
+            Some(Image::Gone) => Datum::Null,
+            // SAFETY: as above.
+            _ => unsafe { overlay::read(table, record, column) },
+        }
+    }
+
+    /// The encoded columns of an index.
+    fn entry_key(
+        &self,
+        table: &Table,
+        index: IndexId,
+        value: &dyn Fn(&Self, ColumnId) -> Datum<'a>,
+    ) -> Result<Key> {
+        let mut key = Key::new();
+        for &column in table.index_columns(index) {
+            let schema = &table.schema().columns[usize::from(column.0)];
+            key.push(value(self, column), schema.data_type, schema.nullable)?;
+        }
+        Ok(key)
+    }
+
+    /// Makes an entry for a row; the values it will have come from `value`.
+    fn enter(
+        &mut self,
+        table: &'a Arc<Table>,
+        record: &'a Record,
+        index: IndexId,
+        value: &dyn Fn(&Self, ColumnId) -> Datum<'a>,
+    ) -> Result<()> {
+        let mut key = self.entry_key(table, index, value)?;
+        if table.is_unique(index) {
+            let columns = table.index_columns(index);
+            let values: Vec<Datum<'a>> = columns.iter().map(|&column| value(self, column)).collect();
+            self.check_unique(table, index, &values, record)?;
+        }
+        key.extend(record.key());
+        if key.bytes().len() > limit::KEY_BYTES {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "index key too long"));
+        }
+        if table.add_entry(index, &key, record, self.own_guard) {
+            self.progress.workspace.entered.push(Entry { table, record, index, key: Box::new(key) });
+        }
+        Ok(())
+    }
+
+    /// Aborts if another row has these values in a unique index; such a row is of this call's grain.
+    fn check_unique(
+        &self,
+        table: &'a Arc<Table>,
+        index: IndexId,
+        values: &[Datum<'a>],
+        own: &Record,
+    ) -> Result<()> {
+        if values.iter().any(|value| value.is_null()) {
+            return Ok(());
+        }
+        let range = Range { index: Some(index), equal: values, lower: None, upper: None, descending: false };
+        let mut scan = table.scan(&range, self.guard)?;
+        while let Some((record, entry)) = scan.next_entry() {
+            if !std::ptr::eq(record, own) && self.is_entry_of(table, index, &entry, record) {
+                let constraint = &table.schema().indexes[usize::from(index.0)].name;
+                return Err(duplicate(table.schema(), table.index_columns(index), values, constraint));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry leads to a row that is there and has the entry's values, for this call.
+    fn is_entry_of(&self, table: &Table, index: IndexId, entry: &Key, record: &'a Record) -> bool {
+        self.is_present(record)
+            && self
+                .entry_key(table, index, &|this, column| this.value(table, record, column))
+                .is_ok_and(|key| entry.bytes().starts_with(key.bytes()))
+    }
+
+    /// Notes that the row's entry with these encoded columns will be wrong.
+    fn leave(&mut self, table: &'a Arc<Table>, record: &'a Record, index: IndexId, mut key: Key) {
+        // Before any new entry can be seen: readers look at old versions through new entries.
+        table.mark_stale(index);
+        key.extend(record.key());
+        self.progress.workspace.left.push(Entry { table, record, index, key: Box::new(key) });
+    }
+}
+
+impl<'a> Context<'a> for CallContext<'a, '_> {
+    type Row = Row<'a>;
+    type Scan = Scan<'a>;
+
+    #[inline]
+    fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Row<'a>, Stop> {
+        let rows = self.definitions.table(table);
+        if let Some(grain) = self.graph.grains.get(table) {
+            // First the whole key: if it is too long, there is no action for it.
+            rows.encode_key(key, self.key)?;
+            if grain < key.len() {
+                rows.encode_key(&key[..grain], self.key)?;
+            }
+            let queue = self.take_turn(table)?;
+            if let Some(record) = self.graph.queues[queue as usize].record {
+                return Ok(Some(record));
+            }
+        }
+        rows.encode_key(key, self.key)?;
+        Ok(rows.find(self.key, self.guard))
+    }
+
+    #[inline]
+    fn exists(&mut self, _: TableId, row: Row<'a>) -> Result<bool, Stop> {
+        Ok(row.is_some_and(|record| self.is_present(record)))
+    }
+
+    #[inline]
+    fn read(&mut self, table: TableId, row: Row<'a>, column: ColumnId) -> Result<Datum<'a>, Stop> {
+        let table = self.definitions.table(table);
+        Ok(row.map_or(Datum::Null, |record| self.value(table, record, column)))
+    }
+
+    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Scan<'a>, Stop> {
+        let ScanRange { table: id, index, equal, lower, upper, descending, .. } = range;
+        let table = self.definitions.table(id);
+        if let Some(grain) = self.graph.grains.get(id) {
+            let primary_key = &table.schema().primary_key[..];
+            let columns = index.map_or(primary_key, |index| table.index_columns(index));
+            let value = |wanted: &ColumnId| {
+                let place = columns.iter().position(|column| column == wanted);
+                place.and_then(|place| equal.get(place)).copied().expect("a grain that the scan determines")
+            };
+            self.encode(table, primary_key[..grain].iter().map(value))?;
+            self.take_turn(id)?;
+        }
+        let scan = table.scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
+        Ok(Scan { scan, table, index })
+    }
+
+    fn scan_next(&mut self, scan: &mut Scan<'a>) -> Result<Option<Row<'a>>, Stop> {
+        loop {
+            let (record, is_there) = match scan.index {
+                None => match scan.scan.next_record() {
+                    Some(record) => (record, self.is_present(record)),
+                    None => return Ok(None),
+                },
+                Some(index) => match scan.scan.next_entry() {
+                    Some((record, entry)) => (record, self.is_entry_of(scan.table, index, &entry, record)),
+                    None => return Ok(None),
+                },
+            };
+            if is_there {
+                return Ok(Some(Some(record)));
+            }
+        }
+    }
+
+    fn insert(&mut self, id: TableId, write: WriteSet<'_, 'a>) -> Result<Row<'a>, Stop> {
+        let table = self.definitions.table(id);
+        let primary_key = &table.schema().primary_key;
+        let grain = self.graph.grains.get(id).expect("a table that is written has a grain");
+        table.encode_row_key(write.values, self.key)?;
+        if grain < primary_key.len() {
+            let leading = primary_key[..grain].iter().map(|column| write.values[usize::from(column.0)]);
+            self.encode(table, leading)?;
+        }
+        self.take_turn(id)?;
+        table.encode_row_key(write.values, self.key)?;
+        let (record, is_new) = table.find_or_create(self.key, self.own_guard);
+        // SAFETY: records stay for as long as the graph's own epoch is pinned.
+        let record: &'a Record = unsafe { &*std::ptr::from_ref(record) };
+        if is_new {
+            self.progress.workspace.touched.push((table, record));
+        }
+        if self.is_present(record) {
+            let values: Vec<Datum<'a>> =
+                primary_key.iter().map(|column| write.values[usize::from(column.0)]).collect();
+            return Err(duplicate(table.schema(), primary_key, &values, "primary key").into());
+        }
+        let row: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
+        let value = |_: &Self, column: ColumnId| row[usize::from(column.0)];
+        if !is_new {
+            self.progress.workspace.touched.push((table, record));
+        }
+        for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
+            self.enter(table, record, index, &value)?;
+        }
+        self.progress.workspace.set(table, record, Image::Row(row));
+        Ok(Some(record))
+    }
+
+    fn update(&mut self, table: TableId, row: Row<'a>, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
+        let table = self.definitions.table(table);
+        let record = row.expect("a row that is updated is there");
+        if table.index_count() > 0 {
+            let values: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
+            let before = |this: &Self, column| this.value(table, record, column);
+            let after = |this: &Self, column| match write.columns.contains(column) {
+                true => values[write.columns.rank(column)],
+                false => this.value(table, record, column),
+            };
+            for index in table.indexes_of(write.columns) {
+                let columns = table.index_columns(index);
+                if columns.iter().all(|&column| before(self, column) == after(self, column)) {
+                    continue;
+                }
+                let old = self.entry_key(table, index, &before)?;
+                self.leave(table, record, index, old);
+                self.enter(table, record, index, &after)?;
+            }
+        }
+        self.progress.workspace.update(table, record, write.columns, write.values, self.arena);
+        Ok(())
+    }
+
+    fn delete(&mut self, table: TableId, row: Row<'a>) -> Result<(), Stop> {
+        let table = self.definitions.table(table);
+        let record = row.expect("a row that is deleted is there");
+        for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
+            let key = self.entry_key(table, index, &|this, column| this.value(table, record, column))?;
+            self.leave(table, record, index, key);
+        }
+        self.progress.workspace.set(table, record, Image::Gone);
+        Ok(())
+    }
+
+    fn now(&self) -> i64 {
+        self.time_us
+    }
+
+    fn random(&mut self) -> f64 {
+        let seq = self.graph.calls[self.progress.call as usize].seq;
+        self.progress.random.get_or_insert_with(|| CallRandom::new(seq)).next()
+    }
+
+    fn is_missing(&self, row: Row<'a>) -> bool {
+        row.is_none()
+    }
+}

@@ -1,0 +1,241 @@
+//! The graph engine behind the contract.
+
+use crate::batch_size::BatchSize;
+use crate::crew::Crew;
+use crate::initiator::{Initiator, Surroundings};
+use crate::statistics::{Report, Statistics};
+use crossbeam_queue::SegQueue;
+use fabius_engine::checkpoint::State;
+use fabius_engine::counters::Counts;
+use fabius_engine::entry::{self, Entries};
+use fabius_engine::reader::query_settled;
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
+use fabius_env::schedule;
+use fabius_env::sync::Mutex;
+use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
+
+/// Bytes of the calls of one batch, about: batches that callers hand in are not divided.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// How the graph engine is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Partitions of each graph; `None`: one for each thread that is lent.
+    pub partitions: Option<usize>,
+    /// Threads that work on a batch, at most.
+    pub workers_max: usize,
+    /// How long a batch should take, at most.
+    pub latency_target_us: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let cores = std::thread::available_parallelism().map_or(1, |count| count.get());
+        Settings { partitions: None, workers_max: cores, latency_target_us: 10_000 }
+    }
+}
+
+/// The graph engine.
+pub struct GraphEngine {
+    foundation: Arc<Foundation>,
+    queue: SegQueue<Arc<Batch>>,
+    initiator: Mutex<Initiator>,
+    crew: Crew,
+    partitions: Option<usize>,
+    statistics: Statistics,
+    closed: AtomicBool,
+}
+
+fn closed() -> Error {
+    Error::new(SqlState::SHUTDOWN, "the database is closed")
+}
+
+impl GraphEngine {
+    /// An engine without definitions.
+    pub fn new(foundation: Arc<Foundation>, settings: Settings) -> GraphEngine {
+        GraphEngine {
+            foundation,
+            queue: SegQueue::new(),
+            initiator: Mutex::new(Initiator::new(BatchSize::new(settings.latency_target_us))),
+            crew: Crew::new(settings.workers_max),
+            partitions: settings.partitions,
+            statistics: Statistics::default(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Where time has gone so far.
+    pub fn statistics(&self) -> Report {
+        self.statistics.report()
+    }
+
+    fn surroundings(&self) -> Surroundings<'_> {
+        Surroundings {
+            foundation: &self.foundation,
+            crew: &self.crew,
+            statistics: &self.statistics,
+            partitions: self.partitions,
+        }
+    }
+
+    /// Leads a batch, if calls wait and nobody else leads; or works on the one in progress.
+    fn take_part(&self) -> bool {
+        self.lead() || self.crew.join()
+    }
+
+    fn lead(&self) -> bool {
+        if self.queue.is_empty() {
+            return false;
+        }
+        let Some(mut initiator) = self.initiator.try_lock() else { return false };
+        schedule::point("initiator");
+        let mut batches = Vec::new();
+        let (mut count, mut bytes) = (0, 0);
+        while count < initiator.size.calls() && bytes < BATCH_BYTES {
+            let Some(batch) = self.queue.pop() else { break };
+            count += batch.count();
+            bytes += batch.calls().len();
+            batches.push(batch);
+        }
+        if batches.is_empty() {
+            return false;
+        }
+        initiator.run(&self.surroundings(), &batches);
+        true
+    }
+
+    fn drain(&self, place: &'static str) {
+        while !self.queue.is_empty() && !self.closed.load(Acquire) {
+            if !self.take_part() {
+                schedule::give_way(place);
+            }
+        }
+    }
+
+    fn take_in(&self, initiator: &mut Initiator, definitions: Definitions) -> Seq {
+        let seq = initiator.follow(&definitions);
+        self.foundation.set_definitions(Arc::new(definitions));
+        self.foundation.set_promised(seq);
+        seq
+    }
+}
+
+impl Engine for GraphEngine {
+    fn name(&self) -> &'static str {
+        "graph"
+    }
+
+    fn foundation(&self) -> &Foundation {
+        &self.foundation
+    }
+
+    fn submit(&self, batch: Arc<Batch>) {
+        let now = self.foundation.clock.monotonic_ns();
+        if self.closed.load(Acquire) {
+            batch.fail(closed(), now);
+        } else if batch.count() == 0 {
+            batch.complete(now);
+        } else {
+            schedule::point("submit");
+            self.queue.push(batch);
+        }
+    }
+
+    fn admit(&self) -> bool {
+        self.take_part()
+    }
+
+    fn help(&self) -> bool {
+        self.take_part()
+            || self.initiator.try_lock().is_some_and(|mut initiator| initiator.purge(&self.foundation))
+    }
+
+    fn amend(&self, entry: &[u8]) -> Result<()> {
+        self.drain("definition");
+        let mut initiator = self.initiator.lock();
+        if self.closed.load(Acquire) {
+            return Err(closed());
+        }
+        let seq = initiator.next_seq();
+        let definitions = self.foundation.definitions().with(seq, entry)?;
+        self.foundation.append(seq, 1, entry)?;
+        self.take_in(&mut initiator, definitions);
+        drop(initiator);
+        self.foundation.wait_durable(seq)
+    }
+
+    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
+        query_settled(&self.foundation, procedure, arguments)
+    }
+
+    fn resolve(&self, _: &Ticket) {}
+
+    fn stand(&self) -> Standpoint<'_> {
+        let _initiator = self.initiator.lock();
+        Standpoint::whole(&self.foundation)
+    }
+
+    fn rows_at(
+        &self,
+        at: &Standpoint<'_>,
+        table: TableId,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        at.visit_rows(table, &mut |_| unreachable!("this engine leaves no stickies"), visit)
+    }
+
+    fn settle(&self) {
+        self.drain("settle");
+        self.initiator.lock().purge(&self.foundation);
+    }
+
+    fn restore(&self, state: State) {
+        let mut initiator = self.initiator.lock();
+        assert_eq!(initiator.next_seq(), Seq(1), "an engine begins with a checkpoint or not at all");
+        initiator.restore(state.seq, &state.definitions);
+        self.foundation.restore(state);
+    }
+
+    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
+        let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
+        let mut initiator = self.initiator.lock();
+        let expected = initiator.next_seq();
+        if expected != first_seq {
+            return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
+        }
+        match entry::decode(payload)? {
+            Entries::Definition(_) | Entries::KeyWindow(_) => {
+                let definitions = self.foundation.definitions().with(first_seq, payload)?;
+                self.take_in(&mut initiator, definitions);
+            }
+            Entries::Calls { time_us, bytes } => {
+                let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
+                if found != count {
+                    return Err(damaged(format!(
+                        "log batch at {first_seq} has {found} calls, expected {count}"
+                    )));
+                }
+                initiator.replay(&self.surroundings(), bytes, time_us)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&self, reason: Error) {
+        self.closed.store(true, Release);
+        let _initiator = self.initiator.lock();
+        let now = self.foundation.clock.monotonic_ns();
+        while let Some(batch) = self.queue.pop() {
+            batch.fail(reason.clone(), now);
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        self.foundation.counters.counts(0)
+    }
+}

@@ -1,0 +1,46 @@
+//! LADS: batches of calls as dependency graphs, divided among workers and executed without locks.
+//!
+//! "Exploiting single-threaded model in multi-core in-memory systems" (LADS) separates the resolution of
+//! conflicts from execution. Calls are taken in batches; a batch becomes graphs of record actions; a graph's
+//! record queues are divided into partitions of about the same weight with few dependencies across; then each
+//! partition is executed by a single worker.
+//!
+//! ```text
+//! batches --> seqs, log --> graphs --> partitions | execution | records, promised --> durable
+//!             initiator     construct  divide    barrier     barrier
+//! ```
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`initiator`] | takes calls in: timestamps, log, idempotency keys, outcomes |
+//! | [`batch_size`] | how many calls a batch takes |
+//! | [`decomposition`] | what a call will access: record actions, coarse actions |
+//! | [`graph`] | record actions, record queues, the dependency graph |
+//! | [`construction`] | building it (algorithm 1) |
+//! | [`partitioning`] | dividing it (algorithm 2) |
+//! | [`execution`] | executing it (algorithm 3) |
+//! | [`call_context`] | what a call sees while it is executed |
+//! | [`overlay`] | values that a graph keeps until its last write of a record |
+//! | [`round`] | the phases, and the barriers between them |
+//! | [`crew`] | the threads that are lent |
+//! | [`statistics`] | where time goes |
+//! | [`engine`] | the engine behind the contract |
+//!
+//! It is not responsible for calls of one batch seeing the rows of the same batch by snapshots: `promised`
+//! moves by whole graphs.
+
+pub mod batch_size;
+pub mod call_context;
+pub mod construction;
+pub mod crew;
+pub mod decomposition;
+pub mod engine;
+pub mod execution;
+pub mod graph;
+pub mod initiator;
+pub mod overlay;
+pub mod partitioning;
+pub mod round;
+pub mod statistics;
+
+pub use engine::{GraphEngine, Settings};
