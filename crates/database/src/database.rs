@@ -155,6 +155,7 @@ impl Database {
                 (engine.clone(), Some(engine))
             }
             EngineKind::TwoPhaseLocking => (Arc::new(fabius_engine_2pl::new(foundation.clone())), None),
+            EngineKind::Optimistic => (Arc::new(fabius_engine_occ::new(foundation.clone())), None),
         };
         let mut database = Database {
             foundation,

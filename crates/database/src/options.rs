@@ -13,17 +13,20 @@ pub enum EngineKind {
     Lazy,
     /// Strict two-phase locking, eager.
     TwoPhaseLocking,
+    /// Optimistic concurrency control (Silo), eager.
+    Optimistic,
 }
 
 impl EngineKind {
     /// Every engine, in the order of the documentation.
-    pub const ALL: [EngineKind; 2] = [EngineKind::Lazy, EngineKind::TwoPhaseLocking];
+    pub const ALL: [EngineKind; 3] = [EngineKind::Lazy, EngineKind::TwoPhaseLocking, EngineKind::Optimistic];
 
     /// Its name, as users give it.
     pub fn name(self) -> &'static str {
         match self {
             EngineKind::Lazy => "lazy",
             EngineKind::TwoPhaseLocking => "2pl",
+            EngineKind::Optimistic => "occ",
         }
     }
 }

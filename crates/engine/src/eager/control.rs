@@ -7,7 +7,7 @@
 use crate::eager::plan::Plan;
 use crate::eager::workspace::Workspace;
 use fabius_program::context::Stop;
-use fabius_storage::Record;
+use fabius_storage::{Record, Version};
 use fabius_value::{Result, Seq, TableId};
 use std::sync::atomic::AtomicU64;
 
@@ -41,6 +41,8 @@ pub trait Control<'a> {
     const RECORDS_MISSES: bool = true;
     /// Whether granules matter to it.
     const HAS_GRANULES: bool = true;
+    /// After so many refused attempts a call runs alone, and is not refused any more.
+    const ATTEMPTS_MAX: u32 = u32::MAX;
 
     /// A call begins.
     fn begin(&mut self);
@@ -56,6 +58,10 @@ pub trait Control<'a> {
     /// # Errors
     /// [`Stop::Restart`], here and below.
     fn looks_up(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop>;
+
+    /// The call, which has told of the record, now reads this version, the newest
+    /// (`None` if there is none); or it is going to insert where this is the newest.
+    fn observes(&mut self, _record: &'a Record, _version: Option<&'a Version>) {}
 
     /// The call is going to read what is in a granule of a table's index.
     fn scans(&mut self, table: TableId, granule: &'a AtomicU64) -> Result<(), Stop>;
@@ -73,7 +79,8 @@ pub trait Control<'a> {
     fn claims(&mut self, granule: &'a AtomicU64) -> Result<(), Stop>;
 
     /// The serialisation point: `next` gives the call its place in the order, and in the log. If the call
-    /// needs no place of its own, `next` gives one that is at or after everything it may have read.
+    /// needs no place of its own, `next` gives one that is at or after everything it may have read. A call
+    /// that aborts comes here too, with no writes.
     ///
     /// # Errors
     /// The outer error as above; then `next` was not called. The inner one is that of `next`.

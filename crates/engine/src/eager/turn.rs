@@ -27,6 +27,7 @@ use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
 use fabius_value::{Error, Seq};
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use std::sync::Arc;
 
 /// Where a call's place in the order comes from.
@@ -55,6 +56,33 @@ pub struct Turn<'a, C: Control<'a>> {
     committed: u64,
     aborted: u64,
     retries: u64,
+}
+
+/// Whether others run beside a call: it holds what all share, or what one alone can have.
+enum Company<'a> {
+    Together { _guard: RwLockReadGuard<'a, ()> },
+    Alone { _guard: RwLockWriteGuard<'a, ()> },
+    Neither,
+}
+
+impl<'a> Company<'a> {
+    fn is_alone(&self) -> bool {
+        matches!(self, Company::Alone { .. })
+    }
+
+    /// Waits until no other call runs.
+    fn leave(&mut self, shared: &'a Shared) {
+        *self = Company::Neither;
+        *self = Company::Alone { _guard: shared.alone.write() };
+    }
+
+    /// Lets others run beside the next call.
+    fn rejoin(&mut self, shared: &'a Shared) {
+        if !matches!(self, Company::Together { .. }) {
+            *self = Company::Neither;
+            *self = Company::Together { _guard: shared.alone.read() };
+        }
+    }
 }
 
 /// The control has refused an attempt: the call has to begin again.
@@ -108,20 +136,19 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
 
     /// Runs encoded calls, of which the first has this place in its batch.
     pub fn run(&mut self, mut calls: &'a [u8], mut place: u32) {
-        let mut together = Some(self.shared.alone.read());
+        let mut company = Company::Together { _guard: self.shared.alone.read() };
         while !calls.is_empty() && self.outcomes.failure.is_none() {
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
             let bytes = &bytes[..bytes.len() - calls.len()];
             if self.draws_random(&call) {
                 // Nobody else takes a seq while it runs, so its own is known.
-                drop(together.take());
-                let _alone = self.shared.alone.write();
-                self.call(&call, bytes, place, Some(self.shared.sequencer.next()));
+                company.leave(self.shared);
+                self.call(&call, bytes, place, Some(self.shared.sequencer.next()), &mut company);
             } else {
-                together.get_or_insert_with(|| self.shared.alone.read());
-                self.call(&call, bytes, place, None);
+                self.call(&call, bytes, place, None, &mut company);
             }
+            company.rejoin(self.shared);
             place += 1;
         }
     }
@@ -145,14 +172,27 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         self.procedure(call).is_ok_and(|procedure| self.schema.plan(procedure.id.0 as usize).draws_random)
     }
 
-    fn call(&mut self, call: &Call<'a>, bytes: &[u8], place: u32, known: Option<Seq>) {
+    fn call(
+        &mut self,
+        call: &Call<'a>,
+        bytes: &[u8],
+        place: u32,
+        known: Option<Seq>,
+        company: &mut Company<'a>,
+    ) {
         self.transaction.control.begin();
+        let mut refused = 0;
         let ended = loop {
             match self.attempt(call, bytes, known) {
                 Ok(ended) => break ended,
                 Err(Refused) => {
+                    refused += 1;
                     self.retries += 1;
                     self.give_up(self.shared.sequencer.issued());
+                    if refused >= C::ATTEMPTS_MAX {
+                        assert!(!company.is_alone(), "a call that runs alone is not refused");
+                        company.leave(self.shared);
+                    }
                     self.transaction.control.begin_again();
                 }
             }
@@ -202,6 +242,9 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             Err(error) => Err(error),
         };
         let has_place = self.order == Order::Logged || call.key.is_some() || !only_reads;
+        if result.is_err() {
+            self.transaction.workspace.writes.clear();
+        }
         let mut next = || match (has_place, self.order) {
             (true, Order::Now) => {
                 self.payload.clear();
