@@ -156,6 +156,7 @@ impl Database {
             }
             EngineKind::TwoPhaseLocking => (Arc::new(fabius_engine_2pl::new(foundation.clone())), None),
             EngineKind::Optimistic => (Arc::new(fabius_engine_occ::new(foundation.clone())), None),
+            EngineKind::Split => (Arc::new(fabius_engine_split::new(foundation.clone())), None),
         };
         let mut database = Database {
             foundation,

@@ -15,11 +15,14 @@ pub enum EngineKind {
     TwoPhaseLocking,
     /// Optimistic concurrency control (Silo), eager.
     Optimistic,
+    /// Phase reconciliation (Doppel) on optimistic concurrency control, eager.
+    Split,
 }
 
 impl EngineKind {
     /// Every engine, in the order of the documentation.
-    pub const ALL: [EngineKind; 3] = [EngineKind::Lazy, EngineKind::TwoPhaseLocking, EngineKind::Optimistic];
+    pub const ALL: [EngineKind; 4] =
+        [EngineKind::Lazy, EngineKind::TwoPhaseLocking, EngineKind::Optimistic, EngineKind::Split];
 
     /// Its name, as users give it.
     pub fn name(self) -> &'static str {
@@ -27,6 +30,7 @@ impl EngineKind {
             EngineKind::Lazy => "lazy",
             EngineKind::TwoPhaseLocking => "2pl",
             EngineKind::Optimistic => "occ",
+            EngineKind::Split => "split",
         }
     }
 }

@@ -146,9 +146,9 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
 
     /// The row of a record that the control has been told of.
     #[inline]
-    fn find(&mut self, record: &'a Record) -> Found<'a> {
+    fn find(&mut self, table: &Table, record: &'a Record) -> Found<'a> {
         let version = self.newest(record);
-        self.control.observes(record, version);
+        let version = self.control.observes(table.id(), record, version);
         Found { record, version }
     }
 
@@ -292,7 +292,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
             },
         };
         self.control.looks_up(table, record)?;
-        Ok(Some(self.find(record)))
+        Ok(Some(self.find(rows, record)))
     }
 
     #[inline]
@@ -349,7 +349,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
                 continue;
             }
             self.control.meets(scan.table.id(), record)?;
-            let found = self.find(record);
+            let found = self.find(scan.table, record);
             // Which rows are there does not change for a call that is not refused in the end.
             if !same(found.version, version) && !is_there(self, found.version) {
                 return Err(Stop::Restart);
@@ -363,7 +363,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
         table.encode_row_key(write.values, &mut self.key)?;
         let record = self.find_or_create(table);
         self.control.writes(record)?;
-        let found = self.find(record);
+        let found = self.find(table, record);
         if self.workspace.is_present(record, found.version) {
             let columns = &table.schema().primary_key;
             let values: Vec<Datum<'a>> =

@@ -25,6 +25,7 @@ pub struct Validation {
 
 /// A record as a call has seen it.
 struct Read<'a> {
+    table: TableId,
     record: &'a Record,
     /// The newest version, which has its TID; null if there was none.
     version: *const Version,
@@ -40,11 +41,11 @@ pub struct Optimistic<'a> {
     change_set: Vec<&'a AtomicU64>,
     claims: Vec<&'a AtomicU64>,
     /// The records of the write set; of these, so many are locked.
-    write_set: Vec<&'a Record>,
+    write_set: Vec<(TableId, &'a Record)>,
     locked: usize,
     is_raised: bool,
     is_valid: bool,
-    conflict: Option<&'a Record>,
+    conflict: Option<(TableId, &'a Record)>,
 }
 
 impl<'a> Optimistic<'a> {
@@ -67,20 +68,31 @@ impl<'a> Optimistic<'a> {
     }
 
     /// The record for whose sake the last attempt was refused, if it was for one.
-    pub fn conflict(&self) -> Option<&'a Record> {
+    pub fn conflict(&self) -> Option<(TableId, &'a Record)> {
         self.conflict
+    }
+
+    /// Whether the call has seen nothing that could change, and holds nothing.
+    #[inline]
+    pub fn is_free(&self) -> bool {
+        self.read_set.is_empty()
+            && self.node_set.is_empty()
+            && self.change_set.is_empty()
+            && self.claims.is_empty()
     }
 
     /// Phase 1: locks the write set, in the order of addresses, so that of two calls that want the same
     /// records the first to lock one gets all. It does not wait: whoever has a lock is going to install a
-    /// version that this call has not seen.
+    /// version that this call has not seen. Split records ([`word::split`]) have no lock.
     fn lock_write_set(&mut self, workspace: &Workspace<'a>) -> Result<(), Stop> {
-        self.write_set.extend(workspace.writes.iter().map(|write| write.record));
-        self.write_set.sort_unstable_by_key(|record| std::ptr::from_ref(*record).addr());
+        let writes = workspace.writes.iter().filter(|write| word::split_place(write.record.lock()).is_none());
+        self.write_set.extend(writes.map(|write| (write.table.id(), write.record)));
+        self.write_set.sort_unstable_by_key(|(_, record)| std::ptr::from_ref(*record).addr());
         for at in 0..self.write_set.len() {
-            let record = self.write_set[at];
+            let (table, record) = self.write_set[at];
             if !word::try_lock(record.lock(), self.owner) {
-                return Err(self.refuse(record));
+                self.conflict = Some((table, record));
+                return Err(Stop::Restart);
             }
             self.locked = at + 1;
         }
@@ -94,12 +106,12 @@ impl<'a> Optimistic<'a> {
     }
 
     /// Phase 2, without taking the seq: whether all that was seen still is as it was; if not, where.
-    fn validate(&self) -> std::result::Result<(), Option<&'a Record>> {
+    fn validate(&self) -> std::result::Result<(), Option<(TableId, &'a Record)>> {
         for read in &self.read_set {
             // The lock first: once it is given back, the new version is there.
             if word::is_locked_by_other(read.record.lock(), self.owner) || read.record.head() != read.version
             {
-                return Err(Some(read.record));
+                return Err(Some((read.table, read.record)));
             }
         }
         let is_own = |granule: &AtomicU64| {
@@ -110,12 +122,6 @@ impl<'a> Optimistic<'a> {
         let is_unchanged =
             |(granule, count): &(&AtomicU64, Count)| word::is_unchanged(granule, *count, is_own(granule));
         if self.node_set.iter().all(is_unchanged) { Ok(()) } else { Err(None) }
-    }
-
-    #[cold]
-    fn refuse(&mut self, record: &'a Record) -> Stop {
-        self.conflict = Some(record);
-        Stop::Restart
     }
 
     /// Whoever has locked a record has its seq, or gets it soon, and is going to unlock the record then.
@@ -137,6 +143,7 @@ impl<'a> Control<'a> for Optimistic<'a> {
     }
 
     fn begin_again(&mut self) {
+        self.conflict = None;
         self.backoff.wait();
     }
 
@@ -150,9 +157,15 @@ impl<'a> Control<'a> for Optimistic<'a> {
     }
 
     #[inline]
-    fn observes(&mut self, record: &'a Record, version: Option<&'a Version>) {
-        let version = version.map_or(std::ptr::null(), std::ptr::from_ref);
-        self.read_set.push(Read { record, version });
+    fn observes(
+        &mut self,
+        table: TableId,
+        record: &'a Record,
+        version: Option<&'a Version>,
+    ) -> Option<&'a Version> {
+        let seen = version.map_or(std::ptr::null(), std::ptr::from_ref);
+        self.read_set.push(Read { table, record, version: seen });
+        version
     }
 
     fn scans(&mut self, _: TableId, granule: &'a AtomicU64) -> Result<(), Stop> {
@@ -206,7 +219,7 @@ impl<'a> Control<'a> for Optimistic<'a> {
     }
 
     fn release(&mut self) {
-        for record in &self.write_set[..self.locked] {
+        for (_, record) in &self.write_set[..self.locked] {
             word::unlock(record.lock());
         }
         if self.is_raised {

@@ -1,7 +1,8 @@
 //! What the words of records and granules hold.
 //!
 //! ```text
-//! record     owner: 0 if it is not locked, else the slot of the call that installs, plus 1
+//! record     owner: 0 if it is not locked, else the slot of the call that installs, plus 1;
+//!            or, if the highest bit is set, the place of a split record: nobody can lock it
 //!
 //!             63             24 23           8 7      0
 //! granule    +-----------------+--------------+--------+
@@ -21,6 +22,7 @@ const OWNER: u64 = 0xff;
 const UNDER_WAY: u64 = 1 << 8;
 const UNDER_WAY_MASK: u64 = 0xffff << 8;
 const MADE: u64 = 1 << 24;
+const SPLIT: u64 = 1 << 63;
 
 /// Who holds a word: the slot of a running call, plus 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +57,18 @@ pub fn try_lock(word: &AtomicU64, owner: Owner) -> bool {
 #[inline]
 pub fn unlock(word: &AtomicU64) {
     word.store(0, Release);
+}
+
+/// Makes a record a split one, with a place in some list; no call runs.
+pub fn split(word: &AtomicU64, place: usize) {
+    word.store(SPLIT | place as u64, Release);
+}
+
+/// The place of a split record; `None` if it is not split.
+#[inline]
+pub fn split_place(word: &AtomicU64) -> Option<usize> {
+    let word = word.load(Acquire);
+    (word & SPLIT != 0).then_some((word & !SPLIT) as usize)
 }
 
 /// The counts of a granule; `None` while a change is under way.
