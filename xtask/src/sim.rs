@@ -5,8 +5,13 @@ use clap::Args;
 use std::ops::Range;
 
 /// Engines that are simulated, and their packages. The tests of each are its policies.
-const ENGINES: &[(&str, &str)] =
-    &[("lazy", "fabius-engine-lazy"), ("2pl", "fabius-engine-2pl"), ("graph", "fabius-engine-graph")];
+const ENGINES: &[(&str, &str)] = &[
+    ("lazy", "fabius-engine-lazy"),
+    ("2pl", "fabius-engine-2pl"),
+    ("occ", "fabius-engine-occ"),
+    ("split", "fabius-engine-split"),
+    ("graph", "fabius-engine-graph"),
+];
 
 /// The first seed of a run that only its time ends: beyond those of every test run.
 const FAR_SEED: u64 = 1_000_000;
@@ -24,7 +29,7 @@ pub struct Options {
     #[arg(long = "for", value_name = "MINUTES")]
     minutes: Option<f64>,
     /// This engine alone
-    #[arg(long, value_parser = ["lazy", "2pl", "graph"])]
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(ENGINES.iter().map(|(name, _)| *name)))]
     engine: Option<String>,
     /// This policy alone, as a failure has named it
     #[arg(long)]

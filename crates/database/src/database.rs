@@ -159,6 +159,8 @@ impl Database {
                 let settings = fabius_engine_graph::Settings::default();
                 (Arc::new(fabius_engine_graph::GraphEngine::new(foundation.clone(), settings)), None)
             }
+            EngineKind::Optimistic => (Arc::new(fabius_engine_occ::new(foundation.clone())), None),
+            EngineKind::Split => (Arc::new(fabius_engine_split::new(foundation.clone())), None),
         };
         let mut database = Database {
             foundation,

@@ -15,11 +15,21 @@ pub enum EngineKind {
     TwoPhaseLocking,
     /// Dependency graphs of batches (LADS).
     Graph,
+    /// Optimistic concurrency control (Silo), eager.
+    Optimistic,
+    /// Phase reconciliation (Doppel) on optimistic concurrency control, eager.
+    Split,
 }
 
 impl EngineKind {
     /// Every engine, in the order of the documentation.
-    pub const ALL: [EngineKind; 3] = [EngineKind::Lazy, EngineKind::TwoPhaseLocking, EngineKind::Graph];
+    pub const ALL: [EngineKind; 5] = [
+        EngineKind::Lazy,
+        EngineKind::TwoPhaseLocking,
+        EngineKind::Optimistic,
+        EngineKind::Split,
+        EngineKind::Graph,
+    ];
 
     /// Its name, as users give it.
     pub fn name(self) -> &'static str {
@@ -27,6 +37,8 @@ impl EngineKind {
             EngineKind::Lazy => "lazy",
             EngineKind::TwoPhaseLocking => "2pl",
             EngineKind::Graph => "graph",
+            EngineKind::Optimistic => "occ",
+            EngineKind::Split => "split",
         }
     }
 }

@@ -24,12 +24,13 @@
 
 use crate::lock::{self, Attempt, Mode, SLOTS};
 use crossbeam_utils::CachePadded;
+use fabius_engine::eager::slots::Slots;
 use fabius_env::schedule;
 use fabius_env::sync::{Condvar, Mutex};
 use std::collections::HashMap;
 use std::sync::atomic::{
     AtomicBool, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// Queues are spread over this many mutexes.
@@ -80,7 +81,7 @@ type Queues = HashMap<usize, Vec<Waiter>>;
 /// The running calls and who waits for what.
 pub struct Locks {
     slots: Box<[CachePadded<Slot>]>,
-    used: CachePadded<AtomicU64>,
+    used: Slots,
     shards: Box<[CachePadded<Mutex<Queues>>]>,
     next_timestamp: CachePadded<AtomicU64>,
 }
@@ -89,7 +90,7 @@ impl Default for Locks {
     fn default() -> Locks {
         Locks {
             slots: (0..SLOTS).map(|_| CachePadded::default()).collect(),
-            used: CachePadded::default(),
+            used: Slots::new(SLOTS),
             shards: (0..SHARDS).map(|_| CachePadded::default()).collect(),
             next_timestamp: CachePadded::new(AtomicU64::new(1)),
         }
@@ -99,23 +100,13 @@ impl Default for Locks {
 impl Locks {
     /// A slot to run calls in; `None` if there are as many running as can.
     pub fn claim(&self) -> Option<usize> {
-        let mut used = self.used.load(Relaxed);
-        loop {
-            let slot = used.trailing_ones() as usize;
-            if slot >= SLOTS {
-                return None;
-            }
-            match self.used.compare_exchange_weak(used, used | 1 << slot, AcqRel, Relaxed) {
-                Ok(_) => return Some(slot),
-                Err(now) => used = now,
-            }
-        }
+        self.used.claim()
     }
 
     /// Gives a claimed slot back.
     pub fn leave(&self, slot: usize) {
         self.slots[slot].timestamp.store(0, Release);
-        self.used.fetch_and(!(1 << slot), AcqRel);
+        self.used.leave(slot);
     }
 
     /// Begins a call in a slot: it is younger than all before.

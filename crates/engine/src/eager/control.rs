@@ -4,12 +4,24 @@
 //! [`crate::eager`] runs calls, and says to a [`Control`] what a call is about to do. Whatever a control
 //! answers with [`Stop::Restart`] ends the attempt: nothing of it is seen, and the call begins again.
 
-use crate::eager::plan::Plan;
+use crate::eager::plan::{Plan, Schema};
+use crate::eager::shared::Shared;
 use crate::eager::workspace::Workspace;
 use fabius_program::context::Stop;
-use fabius_storage::Record;
+use fabius_storage::{Record, Version};
 use fabius_value::{Result, Seq, TableId};
 use std::sync::atomic::AtomicU64;
+
+/// Calls that are not running.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// Put off to the next phase.
+    pub put_off: usize,
+    /// Put off in the phase before, and not begun again.
+    pub resumed: usize,
+    /// Whether none of the others waits.
+    pub is_idle: bool,
+}
 
 /// A way to keep calls apart, shared by all that run.
 pub trait Protocol: Send + Sync + 'static {
@@ -27,6 +39,22 @@ pub trait Protocol: Send + Sync + 'static {
     /// Ends what [`Protocol::enter`] began.
     fn leave(&self, number: usize);
 
+    /// Whether calls run in phases: some may be put off to the next one.
+    const HAS_PHASES: bool = false;
+
+    /// Whether readers see what calls of this phase have written only when it has ended.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// Whether it is time for the next phase.
+    fn is_phase_due(&self, _waiting: &Waiting, _now_ns: u64) -> bool {
+        false
+    }
+
+    /// Begins the next phase. No call runs. What was held back so far is in its place afterwards.
+    fn change_phase(&self, _shared: &Shared, _schema: &Schema, _now_ns: u64) {}
+
     /// The control of the thread that has entered under `number`.
     fn control<'a>(&'a self, number: usize) -> Self::Control<'a>;
 }
@@ -41,6 +69,8 @@ pub trait Control<'a> {
     const RECORDS_MISSES: bool = true;
     /// Whether granules matter to it.
     const HAS_GRANULES: bool = true;
+    /// After so many refused attempts a call runs alone, and is not refused any more.
+    const ATTEMPTS_MAX: u32 = u32::MAX;
 
     /// A call begins.
     fn begin(&mut self);
@@ -56,6 +86,18 @@ pub trait Control<'a> {
     /// # Errors
     /// [`Stop::Restart`], here and below.
     fn looks_up(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop>;
+
+    /// The call, which has told of the record, now reads this version, the newest
+    /// (`None` if there is none); or it is going to insert where this is the newest.
+    /// Gives the version to read instead, or the same.
+    fn observes(
+        &mut self,
+        _table: TableId,
+        _record: &'a Record,
+        version: Option<&'a Version>,
+    ) -> Option<&'a Version> {
+        version
+    }
 
     /// The call is going to read what is in a granule of a table's index.
     fn scans(&mut self, table: TableId, granule: &'a AtomicU64) -> Result<(), Stop>;
@@ -73,7 +115,8 @@ pub trait Control<'a> {
     fn claims(&mut self, granule: &'a AtomicU64) -> Result<(), Stop>;
 
     /// The serialisation point: `next` gives the call its place in the order, and in the log. If the call
-    /// needs no place of its own, `next` gives one that is at or after everything it may have read.
+    /// needs no place of its own, `next` gives one that is at or after everything it may have read. A call
+    /// that aborts comes here too, with no writes.
     ///
     /// # Errors
     /// The outer error as above; then `next` was not called. The inner one is that of `next`.
@@ -82,6 +125,38 @@ pub trait Control<'a> {
         workspace: &Workspace<'a>,
         next: &mut dyn FnMut() -> Result<Seq>,
     ) -> Result<Result<Seq>, Stop>;
+
+    /// The call is going to abort.
+    ///
+    /// # Errors
+    /// As above, if that may not be so.
+    fn aborts(&mut self) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// Whether the call, which has run and is going to commit, conflicts with no call of this phase, so
+    /// that it may take its place later in the turn, without being certified.
+    fn commutes(&self, _workspace: &Workspace<'a>) -> bool {
+        false
+    }
+
+    /// The call commits: takes those writes out of its workspace that are not going to be installed.
+    ///
+    /// # Errors
+    /// As above, only for calls that were not certified.
+    fn takes(&mut self, _workspace: &mut Workspace<'a>) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// Whether readers see what calls of this phase have written only when it has ended.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// Whether what was refused is not to be tried again before the next phase.
+    fn is_put_off(&self) -> bool {
+        false
+    }
 
     /// The call has ended, well or not, and its writes are in their place or forgotten.
     fn release(&mut self);

@@ -20,7 +20,7 @@ use bumpalo::Bump;
 use fabius_env::schedule;
 use fabius_env::sync::RwLock;
 use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
-use parking_lot::RwLockWriteGuard;
+use parking_lot::{Mutex, RwLockWriteGuard};
 use std::sync::Arc;
 
 /// An engine that runs calls whole, each on the thread that takes it, kept apart by a protocol.
@@ -29,6 +29,8 @@ pub struct EagerEngine<P> {
     protocol: P,
     gate: RwLock<Schema>,
     intake: Intake,
+    /// Batches that have ended in a phase that holds back what was written, with their last seqs.
+    held: Mutex<Vec<(Seq, Arc<Batch>)>>,
 }
 
 /// A thread that has entered a protocol, until this is dropped.
@@ -52,6 +54,7 @@ impl<P: Protocol> EagerEngine<P> {
             protocol,
             gate: RwLock::new(schema),
             intake: Intake::default(),
+            held: Mutex::default(),
         }
     }
 
@@ -61,11 +64,41 @@ impl<P: Protocol> EagerEngine<P> {
 
     /// Runs the next calls, if there are any; whether there were.
     fn take_turn(&self) -> bool {
+        if P::HAS_PHASES && self.is_phase_due() {
+            let gate = self.gate.write();
+            // Another thread may have been here before.
+            if self.is_phase_due() {
+                self.change_phase(&gate);
+            }
+            return true;
+        }
         if self.intake.is_empty() {
             return false;
         }
         let Some(entered) = self.enter() else { return false };
         self.run_chunk(entered.number)
+    }
+
+    fn is_phase_due(&self) -> bool {
+        self.protocol.is_phase_due(&self.intake.waiting(), self.now_ns())
+    }
+
+    fn change_phase(&self, no_call_runs: &RwLockWriteGuard<'_, Schema>) {
+        self.protocol.change_phase(&self.shared, no_call_runs, self.now_ns());
+        schedule::point("phase");
+        if !self.protocol.holds_back() {
+            self.intake.resume();
+            for (last, batch) in self.held.lock().drain(..) {
+                self.shared.foundation.decided(last, batch);
+            }
+        }
+    }
+
+    /// Ends a phase that holds back what was written.
+    fn publish(&self, no_call_runs: &RwLockWriteGuard<'_, Schema>) {
+        if P::HAS_PHASES && self.protocol.holds_back() {
+            self.change_phase(no_call_runs);
+        }
     }
 
     fn enter(&self) -> Option<Entered<'_, P>> {
@@ -84,7 +117,17 @@ impl<P: Protocol> EagerEngine<P> {
         let mut turn =
             Turn::new(&self.shared, &gate, &guard, &arena, Order::Now, now, self.protocol.control(number));
         turn.run(chunk.calls(), chunk.first);
-        let ended = chunk.end(turn.end());
+        let mut outcomes = turn.end();
+        // Before the others count as ended: as long as it waits, nobody thinks that all have begun.
+        let put_off = std::mem::take(&mut outcomes.put_off);
+        let put_off_count = put_off.len() as u32;
+        self.intake.put_off(&chunk, put_off);
+        let mut ended = chunk.end(outcomes, put_off_count);
+        if P::HAS_PHASES && self.protocol.holds_back() {
+            let is_held = |_: &mut Seq| chunk.work.batch.outcomes().failure.is_none();
+            let last = ended.take_if(is_held);
+            self.held.lock().extend(last.map(|last| (last, chunk.work.batch.clone())));
+        }
         drop(gate);
         schedule::point("turn ended");
         if let Some(last) = ended {
@@ -109,7 +152,7 @@ impl<P: Protocol> EagerEngine<P> {
                 schedule::give_way("definition");
             }
         }
-        drop(self.gate.write());
+        self.publish(&self.gate.write());
     }
 
     fn tidy(&self, _no_call_runs: &RwLockWriteGuard<'_, Schema>) -> bool {
@@ -162,6 +205,7 @@ impl<P: Protocol> Engine for EagerEngine<P> {
         if let Some(reason) = self.intake.closed() {
             return Err(reason);
         }
+        self.publish(&gate);
         // No call runs, so nobody else takes the next seq.
         let definitions = gate.definitions.with(self.shared.sequencer.next(), entry)?;
         let seq = self.shared.sequencer.append(&self.shared.foundation, entry)?;
@@ -241,8 +285,10 @@ impl<P: Protocol> Engine for EagerEngine<P> {
     }
 
     fn close(&self, reason: Error) {
-        let unbegun = self.intake.close(reason.clone());
-        drop(self.gate.write());
+        let mut unbegun = self.intake.close(reason.clone());
+        self.publish(&self.gate.write());
+        // What a turn that was under way has put off.
+        unbegun.extend(self.intake.close(reason.clone()));
         unbegun.iter().for_each(|work| work.batch.fail(reason.clone(), self.now_ns()));
     }
 

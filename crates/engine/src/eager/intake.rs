@@ -7,6 +7,7 @@
 //!                completes the batch
 //! ```
 
+use crate::eager::control::Waiting;
 use crate::{Batch, Ticket, entry};
 use fabius_value::{Error, Seq};
 use parking_lot::Mutex;
@@ -49,6 +50,9 @@ pub struct Outcomes {
     pub aborts: Vec<(u32, Error)>,
     /// Results, likewise.
     pub tickets: Vec<(u32, Arc<Ticket>)>,
+    /// Calls without an outcome, put off to the next phase: their place in the batch, and where they stand
+    /// among the chunk's bytes.
+    pub put_off: Vec<(u32, Range<usize>)>,
     /// The highest seq of anything they wrote or may have read.
     pub last: Seq,
     /// Why some outcomes are not known.
@@ -61,18 +65,18 @@ impl Chunk {
         &self.work.batch.calls()[self.bytes.clone()]
     }
 
-    /// Stores outcomes; gives the last seq of the batch if that were the last ones.
-    pub fn end(&self, outcomes: Outcomes) -> Option<Seq> {
+    /// Stores outcomes, of all but so many calls; gives the last seq of the batch if that were the last ones.
+    pub fn end(&self, outcomes: Outcomes, put_off: u32) -> Option<Seq> {
         let work = &self.work;
         work.last.fetch_max(outcomes.last.0, AcqRel);
         let batch = &work.batch;
-        let is_interesting = batch.count() == 1
+        let is_interesting = batch.count() == 1 && put_off == 0
             || !outcomes.aborts.is_empty()
             || !outcomes.tickets.is_empty()
             || outcomes.failure.is_some();
         if is_interesting {
             let mut all = batch.outcomes();
-            if batch.count() == 1 {
+            if batch.count() == 1 && put_off == 0 {
                 all.first_seq = Some(outcomes.last);
             }
             all.aborts.extend(outcomes.aborts);
@@ -81,7 +85,8 @@ impl Chunk {
                 all.failure.get_or_insert(failure);
             }
         }
-        if work.open.fetch_sub(self.count, AcqRel) > self.count {
+        let ended = self.count - put_off;
+        if work.open.fetch_sub(ended, AcqRel) > ended {
             return None;
         }
         let mut all = batch.outcomes();
@@ -91,7 +96,7 @@ impl Chunk {
     }
 }
 
-struct Waiting {
+struct Unbegun {
     work: Arc<Work>,
     place: u32,
     offset: usize,
@@ -99,8 +104,12 @@ struct Waiting {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<Unbegun>,
     closed: Option<Error>,
+    /// Put off to the next phase.
+    put_off: Vec<Chunk>,
+    /// Put off in the phase before.
+    resumed: VecDeque<Chunk>,
     /// Batches handed in so far.
     count: u64,
 }
@@ -109,6 +118,8 @@ struct State {
 #[derive(Default)]
 pub struct Intake {
     state: Mutex<State>,
+    put_off: AtomicUsize,
+    resumed: AtomicUsize,
     /// Batches in the queue: lets idle threads look without the mutex.
     length: AtomicUsize,
 }
@@ -125,7 +136,7 @@ impl Intake {
         }
         let open = batch.count().into();
         let work = Arc::new(Work { batch, open, last: AtomicU64::new(0) });
-        state.queue.push_back(Waiting { work, place: 0, offset: 0 });
+        state.queue.push_back(Unbegun { work, place: 0, offset: 0 });
         state.count += 1;
         self.length.store(state.queue.len(), Release);
         Ok(())
@@ -133,7 +144,40 @@ impl Intake {
 
     /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
-        self.length.load(Acquire) == 0
+        self.length.load(Acquire) == 0 && self.resumed.load(Acquire) == 0
+    }
+
+    /// What does not run.
+    pub fn waiting(&self) -> Waiting {
+        Waiting {
+            put_off: self.put_off.load(Acquire),
+            resumed: self.resumed.load(Acquire),
+            is_idle: self.length.load(Acquire) == 0,
+        }
+    }
+
+    /// Takes calls in that were put off to the next phase.
+    pub fn put_off(&self, chunk: &Chunk, calls: Vec<(u32, Range<usize>)>) {
+        if calls.is_empty() {
+            return;
+        }
+        let mut state = self.state.lock();
+        state.put_off.extend(calls.into_iter().map(|(place, bytes)| Chunk {
+            work: chunk.work.clone(),
+            first: place,
+            count: 1,
+            bytes: chunk.bytes.start + bytes.start..chunk.bytes.start + bytes.end,
+        }));
+        self.put_off.store(state.put_off.len(), Release);
+    }
+
+    /// The next phase has begun: what was put off comes first.
+    pub fn resume(&self) {
+        let mut state = self.state.lock();
+        let State { put_off, resumed, .. } = &mut *state;
+        resumed.extend(put_off.drain(..));
+        self.put_off.store(0, Release);
+        self.resumed.store(state.resumed.len(), Release);
     }
 
     /// Takes the next calls of the oldest batch.
@@ -142,6 +186,10 @@ impl Intake {
             return None;
         }
         let mut state = self.state.lock();
+        if let Some(chunk) = state.resumed.pop_front() {
+            self.resumed.store(state.resumed.len(), Release);
+            return Some(chunk);
+        }
         let front = state.queue.front_mut()?;
         let calls = front.work.batch.calls();
         let mut rest = &calls[front.offset..];
@@ -166,10 +214,12 @@ impl Intake {
         self.state.lock().count
     }
 
-    /// Whether all calls of the first `count` batches have been taken.
+    /// Whether all calls of the first `count` batches have been taken, and none waits for another phase.
     pub fn has_begun(&self, count: u64) -> bool {
         let state = self.state.lock();
-        state.count - state.queue.len() as u64 >= count
+        state.put_off.is_empty()
+            && state.resumed.is_empty()
+            && state.count - state.queue.len() as u64 >= count
     }
 
     /// Refuses further batches; gives those that have calls left, and how many.
@@ -177,7 +227,11 @@ impl Intake {
         let mut state = self.state.lock();
         state.closed.get_or_insert(reason);
         self.length.store(0, Relaxed);
-        state.queue.drain(..).map(|waiting| waiting.work).collect()
+        self.put_off.store(0, Relaxed);
+        self.resumed.store(0, Relaxed);
+        let State { queue, put_off, resumed, .. } = &mut *state;
+        let unbegun = queue.drain(..).map(|waiting| waiting.work);
+        unbegun.chain(put_off.drain(..).chain(resumed.drain(..)).map(|chunk| chunk.work)).collect()
     }
 
     /// Why no more batches are taken, if so.

@@ -16,6 +16,8 @@
 //! | [`turn`] | calls from beginning to end |
 //! | [`sequencer`] | the order of calls, and what of it readers may see |
 //! | [`commit`] | versions, and notes for purging |
+//! | [`optimistic`] | optimistic concurrency control, for the engines built on it |
+//! | [`slots`] | numbers for threads that run calls |
 //! | [`intake`] | calls that have not begun |
 //! | [`shared`] | what all calls share |
 //! | [`engine`] | the engine behind the contract |
@@ -25,9 +27,11 @@ pub mod control;
 pub mod engine;
 pub mod granule;
 pub mod intake;
+pub mod optimistic;
 pub mod plan;
 pub mod sequencer;
 pub mod shared;
+pub mod slots;
 pub mod transaction;
 pub mod turn;
 pub mod workspace;

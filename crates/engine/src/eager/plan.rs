@@ -7,11 +7,14 @@
 //!   that the program looks up (or scans) in a table is one that it may write, it takes the exclusive lock
 //!   right away, as `select ... for update` does.
 //! - **At which depths it scans**, so that writers know which granules they change ([`crate::eager::granule`]).
+//! - **What it does to each table's columns**: which it only adds to, or raises, or lowers.
 //! - **Whether it draws random numbers.** They come from the call's seq, which an engine without a fixed order
 //!   knows only when the call ends. Such calls run alone, with the seq that will be theirs.
 
 use crate::Definitions;
+use fabius_program::catalog::Catalog;
 use fabius_program::ir::{Block, Expression, ExpressionKind, Program, Returned, RowId, Scan, StepKind};
+use fabius_program::slice::operation::{TableOperations, operations};
 use fabius_value::{IndexId, TableId};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,6 +28,8 @@ pub struct Plan {
     pub locates_to_write: Vec<bool>,
     /// By table: rows that are scanned are locked exclusively.
     pub scans_to_write: Vec<bool>,
+    /// What it does to the tables that it looks at or changes.
+    pub operations: Vec<TableOperations>,
     /// Scans: table, index, equal leading columns.
     scans: Vec<(TableId, Option<IndexId>, usize)>,
 }
@@ -45,7 +50,11 @@ impl Schema {
     pub fn of(definitions: Arc<Definitions>, before: &Schema) -> Schema {
         let mut plans = before.plans.clone();
         for procedure in &definitions.procedures[plans.len()..] {
-            plans.push(Arc::new(Plan::of(&procedure.program, definitions.tables.len())));
+            plans.push(Arc::new(Plan::of(
+                &procedure.program,
+                &definitions.catalog,
+                definitions.tables.len(),
+            )));
         }
         let mut depths: Vec<Vec<u64>> =
             definitions.tables.iter().map(|table| vec![0; table.index_count() + 1]).collect();
@@ -73,7 +82,7 @@ fn place(index: Option<IndexId>) -> usize {
 
 impl Plan {
     /// Reads a program. Tables it does not know of are those defined after it.
-    pub fn of(program: &Program, tables: usize) -> Plan {
+    pub fn of(program: &Program, catalog: &Catalog, tables: usize) -> Plan {
         let mut reading = Reading::default();
         reading.block(&program.body);
         let table = |row: &RowId| program.rows[usize::from(row.0)].table;
@@ -92,6 +101,7 @@ impl Plan {
             draws_random: reading.draws_random,
             locates_to_write: all_written(&reading.located),
             scans_to_write: all_written(&reading.scanned),
+            operations: operations(program, catalog),
             scans: scans.map(|(row, index, depth)| (table(row), *index, *depth)).collect(),
         }
     }

@@ -51,8 +51,17 @@ impl Sequencer {
     /// # Errors
     /// What ended the log; then no seq was given.
     pub fn append(&self, foundation: &Foundation, payload: &[u8]) -> Result<Seq> {
+        self.append_all(foundation, payload, 1)
+    }
+
+    /// Gives the next seqs to so many entries, at least one, and logs them together; gives the last.
+    ///
+    /// # Errors
+    /// As [`Sequencer::append`].
+    pub fn append_all(&self, foundation: &Foundation, payload: &[u8], count: u32) -> Result<Seq> {
         let mut next = self.next.lock();
-        foundation.append(*next, 1, payload)?;
+        foundation.append(*next, count, payload)?;
+        *next = Seq(next.0 + u64::from(count) - 1);
         Ok(self.issue(&mut next))
     }
 

@@ -21,12 +21,25 @@ use crate::random::CallRandom;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::{Record, Table, TableScan, chain, table::Range};
+use fabius_storage::{Record, Table, TableScan, Version, table::Range};
 use fabius_value::{ColumnId, ColumnMask, Datum, Error, IndexId, Key, SqlState, TableId, limit};
 use std::sync::Arc;
 
+/// A row as the call has found it. All that the call reads of it comes from one version, so that a call
+/// whose control lets others write meanwhile sees whole rows all the same, until the control refuses it.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    record: &'a Record,
+    /// The newest when the row was found; `None` if there was none.
+    version: Option<&'a Version>,
+}
+
 /// A row that was looked up, found by a scan, or inserted; `None` if there is not even a record.
-pub type Row<'a> = Option<&'a Record>;
+pub type Row<'a> = Option<Found<'a>>;
+
+fn same(one: Option<&Version>, other: Option<&Version>) -> bool {
+    one.map(std::ptr::from_ref) == other.map(std::ptr::from_ref)
+}
 
 /// An open scan.
 pub struct Scan<'a> {
@@ -124,6 +137,21 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         record
     }
 
+    /// The newest version of a record.
+    #[inline]
+    fn newest(&self, record: &Record) -> Option<&'a Version> {
+        // SAFETY: the epoch is pinned during 'a.
+        unsafe { record.head().as_ref() }
+    }
+
+    /// The row of a record that the control has been told of.
+    #[inline]
+    fn find(&mut self, table: &Table, record: &'a Record) -> Found<'a> {
+        let version = self.newest(record);
+        let version = self.control.observes(table.id(), record, version);
+        Found { record, version }
+    }
+
     /// Tells of a change of an entry: the granules around it and, if the index is unique, its values. Gives
     /// the encoded columns of the index.
     fn change_entry(
@@ -200,7 +228,9 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         let range = Range { index: Some(index), equal: values, lower: None, upper: None, descending: false };
         let mut scan = table.scan(&range, self.guard)?;
         while let Some((record, entry)) = scan.next_entry() {
-            if !std::ptr::eq(record, own) && self.is_entry_of(table, index, &entry, record) {
+            if !std::ptr::eq(record, own)
+                && self.is_entry_of(table, index, &entry, record, self.newest(record))
+            {
                 let constraint = &table.schema().indexes[usize::from(index.0)].name;
                 return Err(duplicate(table.schema(), table.index_columns(index), values, constraint).into());
             }
@@ -208,19 +238,27 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         Ok(())
     }
 
-    /// Whether an entry leads to a row that is there and has the entry's values, for this call.
-    fn is_entry_of(&self, table: &Arc<Table>, index: IndexId, entry: &Key, record: &'a Record) -> bool {
+    /// Whether an entry leads to a row that is there and has the entry's values, for this call, if the
+    /// record's newest version is `version`.
+    fn is_entry_of(
+        &self,
+        table: &Arc<Table>,
+        index: IndexId,
+        entry: &Key,
+        record: &'a Record,
+        version: Option<&'a Version>,
+    ) -> bool {
         let Some(image) = self.workspace.image(record) else {
-            let head = record.head();
+            let Some(version) = version.filter(|version| !version.is_tombstone()) else { return false };
             // SAFETY: the epoch is pinned.
-            return unsafe { chain::is_present(head) && table.entry_is_current(index, entry, head) };
+            return unsafe { table.entry_is_current(index, entry, version) };
         };
         if matches!(image, Image::Gone) {
             return false;
         }
         let mut key = Key::new();
         for &column in table.index_columns(index) {
-            let value = self.workspace.read(table, record, column);
+            let value = self.workspace.read(table, record, version, column);
             let column = usize::from(column.0);
             if key.push(value, table.types()[column], table.schema().columns[column].nullable).is_err() {
                 return false;
@@ -254,18 +292,19 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
             },
         };
         self.control.looks_up(table, record)?;
-        Ok(Some(record))
+        Ok(Some(self.find(rows, record)))
     }
 
     #[inline]
     fn exists(&mut self, _: TableId, row: Row<'a>) -> Result<bool, Stop> {
-        Ok(row.is_some_and(|record| self.workspace.is_present(record)))
+        Ok(row.is_some_and(|found| self.workspace.is_present(found.record, found.version)))
     }
 
     #[inline]
     fn read(&mut self, table: TableId, row: Row<'a>, column: ColumnId) -> Result<Datum<'a>, Stop> {
         let table = self.schema.definitions.table(table);
-        Ok(row.map_or(Datum::Null, |record| self.workspace.read(table, record, column)))
+        let read = |found: Found<'a>| self.workspace.read(table, found.record, found.version, column);
+        Ok(row.map_or(Datum::Null, read))
     }
 
     fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Scan<'a>, Stop> {
@@ -291,21 +330,31 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
 
     fn scan_next(&mut self, scan: &mut Scan<'a>) -> Result<Option<Row<'a>>, Stop> {
         loop {
-            let (record, is_there) = match scan.index {
+            let (record, entry) = match scan.index {
                 None => match scan.scan.next_record() {
-                    Some(record) => (record, self.workspace.is_present(record)),
+                    Some(record) => (record, None),
                     None => return Ok(None),
                 },
                 Some(index) => match scan.scan.next_entry() {
-                    Some((record, entry)) => (record, self.is_entry_of(scan.table, index, &entry, record)),
+                    Some((record, entry)) => (record, Some((index, entry))),
                     None => return Ok(None),
                 },
             };
-            // Which rows are there does not change under this call's control.
-            if is_there {
-                self.control.meets(scan.table.id(), record)?;
-                return Ok(Some(Some(record)));
+            let is_there = |call: &Self, version| match &entry {
+                None => call.workspace.is_present(record, version),
+                Some((index, entry)) => call.is_entry_of(scan.table, *index, entry, record, version),
+            };
+            let version = self.newest(record);
+            if !is_there(self, version) {
+                continue;
             }
+            self.control.meets(scan.table.id(), record)?;
+            let found = self.find(scan.table, record);
+            // Which rows are there does not change for a call that is not refused in the end.
+            if !same(found.version, version) && !is_there(self, found.version) {
+                return Err(Stop::Restart);
+            }
+            return Ok(Some(Some(found)));
         }
     }
 
@@ -314,7 +363,8 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
         table.encode_row_key(write.values, &mut self.key)?;
         let record = self.find_or_create(table);
         self.control.writes(record)?;
-        if self.workspace.is_present(record) {
+        let found = self.find(table, record);
+        if self.workspace.is_present(record, found.version) {
             let columns = &table.schema().primary_key;
             let values: Vec<Datum<'a>> =
                 columns.iter().map(|column| write.values[usize::from(column.0)]).collect();
@@ -328,7 +378,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
             self.enter(table, record, index, &value)?;
         }
         self.workspace.set(table, record, Image::Row(row));
-        Ok(Some(record))
+        Ok(Some(found))
     }
 
     fn update(&mut self, table: TableId, row: Row<'a>, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
@@ -337,14 +387,14 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
             "whole programs have none"
         );
         let table = self.schema.definitions.table(table);
-        let record = row.expect("a row that is updated is there");
+        let Found { record, version } = row.expect("a row that is updated is there");
         self.control.writes(record)?;
         if table.index_count() > 0 {
             let values: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
-            let before = |workspace: &Workspace<'a>, column| workspace.read(table, record, column);
+            let before = |workspace: &Workspace<'a>, column| workspace.read(table, record, version, column);
             let after = |workspace: &Workspace<'a>, column| match write.columns.contains(column) {
                 true => values[write.columns.rank(column)],
-                false => workspace.read(table, record, column),
+                false => workspace.read(table, record, version, column),
             };
             for index in table.indexes_of(write.columns) {
                 let columns = table.index_columns(index);
@@ -365,9 +415,9 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
 
     fn delete(&mut self, table: TableId, row: Row<'a>) -> Result<(), Stop> {
         let table = self.schema.definitions.table(table);
-        let record = row.expect("a row that is deleted is there");
+        let Found { record, version } = row.expect("a row that is deleted is there");
         self.control.writes(record)?;
-        let value = |workspace: &Workspace<'a>, column| workspace.read(table, record, column);
+        let value = |workspace: &Workspace<'a>, column| workspace.read(table, record, version, column);
         self.change_entry(table, None, &value)?;
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
             let key = self.change_entry(table, Some(index), &value)?;

@@ -27,6 +27,8 @@ use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
 use fabius_value::{Error, Seq};
+use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Where a call's place in the order comes from.
@@ -51,10 +53,42 @@ pub struct Turn<'a, C: Control<'a>> {
     frame: FrameFor<'a, Transaction<'a, C>>,
     retired: Retired,
     payload: Vec<u8>,
+    /// Calls that commute, to be logged together.
+    group: Vec<u8>,
+    group_calls: u32,
+    /// Where the call that runs stands among the turn's.
+    bytes: Range<usize>,
     outcomes: Outcomes,
     committed: u64,
     aborted: u64,
     retries: u64,
+}
+
+/// Whether others run beside a call: it holds what all share, or what one alone can have.
+enum Company<'a> {
+    Together { _guard: RwLockReadGuard<'a, ()> },
+    Alone { _guard: RwLockWriteGuard<'a, ()> },
+    Neither,
+}
+
+impl<'a> Company<'a> {
+    fn is_alone(&self) -> bool {
+        matches!(self, Company::Alone { .. })
+    }
+
+    /// Waits until no other call runs.
+    fn leave(&mut self, shared: &'a Shared) {
+        *self = Company::Neither;
+        *self = Company::Alone { _guard: shared.alone.write() };
+    }
+
+    /// Lets others run beside the next call.
+    fn rejoin(&mut self, shared: &'a Shared) {
+        if !matches!(self, Company::Together { .. }) {
+            *self = Company::Neither;
+            *self = Company::Together { _guard: shared.alone.read() };
+        }
+    }
 }
 
 /// The control has refused an attempt: the call has to begin again.
@@ -99,6 +133,9 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             frame: FrameFor::<Transaction<'a, C>>::default(),
             retired: Retired::default(),
             payload: Vec::new(),
+            group: Vec::new(),
+            group_calls: 0,
+            bytes: 0..0,
             outcomes: Outcomes::default(),
             committed: 0,
             aborted: 0,
@@ -108,22 +145,40 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
 
     /// Runs encoded calls, of which the first has this place in its batch.
     pub fn run(&mut self, mut calls: &'a [u8], mut place: u32) {
-        let mut together = Some(self.shared.alone.read());
+        let all = calls.len();
+        let mut company = Company::Together { _guard: self.shared.alone.read() };
         while !calls.is_empty() && self.outcomes.failure.is_none() {
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
             let bytes = &bytes[..bytes.len() - calls.len()];
+            self.bytes = all - calls.len() - bytes.len()..all - calls.len();
             if self.draws_random(&call) {
                 // Nobody else takes a seq while it runs, so its own is known.
-                drop(together.take());
-                let _alone = self.shared.alone.write();
-                self.call(&call, bytes, place, Some(self.shared.sequencer.next()));
+                self.log_group();
+                company.leave(self.shared);
+                self.call(&call, bytes, place, Some(self.shared.sequencer.next()), &mut company);
             } else {
-                together.get_or_insert_with(|| self.shared.alone.read());
-                self.call(&call, bytes, place, None);
+                self.call(&call, bytes, place, None, &mut company);
             }
+            company.rejoin(self.shared);
             place += 1;
         }
+        self.log_group();
+    }
+
+    /// Gives those calls their places that commute with all that run beside them: together, since nobody
+    /// can tell in which order they ran.
+    fn log_group(&mut self) {
+        if self.group_calls == 0 {
+            return;
+        }
+        let shared = self.shared;
+        match shared.sequencer.append_all(&shared.foundation, &self.group, self.group_calls) {
+            Ok(last) => self.outcomes.last = self.outcomes.last.max(last),
+            Err(failure) => self.outcomes.failure = Some(failure),
+        }
+        self.group.clear();
+        self.group_calls = 0;
     }
 
     /// Ends the turn: what became of its calls.
@@ -145,14 +200,32 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         self.procedure(call).is_ok_and(|procedure| self.schema.plan(procedure.id.0 as usize).draws_random)
     }
 
-    fn call(&mut self, call: &Call<'a>, bytes: &[u8], place: u32, known: Option<Seq>) {
+    fn call(
+        &mut self,
+        call: &Call<'a>,
+        bytes: &[u8],
+        place: u32,
+        known: Option<Seq>,
+        company: &mut Company<'a>,
+    ) {
         self.transaction.control.begin();
+        let mut refused = 0;
         let ended = loop {
             match self.attempt(call, bytes, known) {
                 Ok(ended) => break ended,
+                Err(Refused) if self.transaction.control.is_put_off() => {
+                    self.give_up(self.shared.sequencer.issued());
+                    self.outcomes.put_off.push((place, self.bytes.clone()));
+                    return;
+                }
                 Err(Refused) => {
+                    refused += 1;
                     self.retries += 1;
                     self.give_up(self.shared.sequencer.issued());
+                    if refused >= C::ATTEMPTS_MAX {
+                        assert!(!company.is_alone(), "a call that runs alone is not refused");
+                        company.leave(self.shared);
+                    }
                     self.transaction.control.begin_again();
                 }
             }
@@ -202,6 +275,26 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             Err(error) => Err(error),
         };
         let has_place = self.order == Order::Logged || call.key.is_some() || !only_reads;
+        if result.is_err() {
+            self.transaction.control.aborts()?;
+            self.transaction.workspace.writes.clear();
+        } else if self.order == Order::Now
+            && !only_reads
+            && call.key.is_none()
+            && self.transaction.control.commutes(&self.transaction.workspace)
+        {
+            let Transaction { control, workspace, .. } = &mut self.transaction;
+            control.takes(workspace)?;
+            if self.group_calls == 0 {
+                entry::begin_calls(self.time_us, &mut self.group);
+            }
+            self.group.extend_from_slice(bytes);
+            self.group_calls += 1;
+            self.transaction.release();
+            self.committed += 1;
+            let ticket = result.unwrap_or_default();
+            return Ok(Ok(Outcome { seq: Seq::ZERO, abort: None, ticket }));
+        }
         let mut next = || match (has_place, self.order) {
             (true, Order::Now) => {
                 self.payload.clear();
@@ -224,6 +317,9 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let workspace = &self.transaction.workspace;
         let outcome = match result {
             Ok(ticket) => {
+                let Transaction { control, workspace, .. } = &mut self.transaction;
+                let taken = control.takes(workspace);
+                assert!(taken.is_ok(), "a call is not refused once it is in the log");
                 install(workspace, seq, self.collected, &mut self.retired, &shared.purge);
                 self.committed += 1;
                 Outcome { seq, abort: None, ticket }
@@ -241,7 +337,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         }
         schedule::point("release");
         self.transaction.release();
-        if has_place {
+        if has_place && !self.transaction.control.holds_back() {
             shared.sequencer.installed(seq, &shared.foundation);
         }
         Ok(Ok(outcome))

@@ -12,7 +12,7 @@
 //! which will be wrong once the call commits, is noted here too.
 
 use bumpalo::Bump;
-use fabius_storage::{Cell, Record, Table, chain};
+use fabius_storage::{Cell, Record, Table, Version, chain};
 use fabius_value::{ColumnId, ColumnMask, Datum, IndexId, Key};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -93,20 +93,26 @@ impl<'a> Workspace<'a> {
         self.place(record).map(|place| self.writes[place].image)
     }
 
-    /// Whether the row is there for this call.
+    /// Whether the row is there for this call, if the record's newest version is `version`.
     #[inline]
-    pub fn is_present(&self, record: &Record) -> bool {
+    pub fn is_present(&self, record: &Record, version: Option<&Version>) -> bool {
         match self.image(record) {
             Some(Image::Gone) => false,
             Some(Image::Row(_) | Image::Columns(..)) => true,
-            // SAFETY: the call's epoch is pinned.
-            None => unsafe { chain::is_present(record.head()) },
+            None => version.is_some_and(|version| !version.is_tombstone()),
         }
     }
 
-    /// A column as this call sees it; null if the row is not there.
+    /// A column as this call sees it, if the record's newest version is `version`; null if the row is
+    /// not there.
     #[inline]
-    pub fn read(&self, table: &Table, record: &'a Record, column: ColumnId) -> Datum<'a> {
+    pub fn read(
+        &self,
+        table: &Table,
+        record: &Record,
+        version: Option<&'a Version>,
+        column: ColumnId,
+    ) -> Datum<'a> {
         match self.image(record) {
             Some(Image::Row(values)) => return values[usize::from(column.0)],
             Some(Image::Columns(columns, values)) if columns.contains(column) => {
@@ -116,8 +122,9 @@ impl<'a> Workspace<'a> {
             _ => {}
         }
         let data_type = table.types()[usize::from(column.0)];
+        let version = version.map_or(std::ptr::null(), std::ptr::from_ref);
         // SAFETY: the call's epoch is pinned during 'a.
-        match unsafe { chain::read(record.head(), column, data_type, std::ptr::null_mut()) } {
+        match unsafe { chain::read(version, column, data_type, std::ptr::null_mut()) } {
             Cell::Value(value) => value,
             Cell::Absent => Datum::Null,
             Cell::Pending(_) => unreachable!("an eager engine leaves no stickies"),

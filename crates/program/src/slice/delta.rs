@@ -29,6 +29,8 @@ use fabius_value::DataType;
 pub(super) struct DeltaShape {
     /// The write.
     pub site: WriteSite,
+    /// What the old value is read into.
+    pub variable: VariableId,
     /// The operation.
     pub operator: DeltaOperator,
     /// The operand, of exactly the column's type.
@@ -56,7 +58,7 @@ fn delta_shape(outline: &Outline<'_>, catalog: &Catalog, site: WriteSite) -> Opt
             return None;
         }
         let (operator, operand) = operation(value, variable, column.data_type)?;
-        (!operand.ty.nullable).then_some(DeltaShape { site, operator, operand })
+        (!operand.ty.nullable).then_some(DeltaShape { site, variable, operator, operand })
     })
 }
 

@@ -43,6 +43,7 @@ mod interval;
 mod knowledge;
 mod later_slice;
 pub(crate) mod now_slice;
+pub mod operation;
 pub(crate) mod outline;
 mod proof;
 mod reliance;

@@ -1,0 +1,62 @@
+//! Optimistic concurrency control as in Silo (Tu, Zheng, Kohler, Liskov, Madden; SOSP 2013).
+//!
+//! A call runs whole, on the thread that takes it, and locks nothing while it runs. Then it locks what it
+//! writes, checks that all it has read is still so, takes its place in the log in the same step, installs
+//! its writes, and gives the locks back. If something has changed it starts again, so callers never see a
+//! conflict.
+//!
+//! ```text
+//! batches --> intake --> turns, on any number of threads --------------------------------------> promised
+//!                         read, write aside | 1: lock | 2: validate, seq, log | 3: install | unlock
+//! ```
+//!
+//! The read set, the node set, the three phases, and why the log's order is a serial order:
+//! [`fabius_engine::eager::optimistic`], on which other engines are built too. What it has in common with all
+//! engines that run calls whole: [`fabius_engine::eager`]. Here is what remains: who takes part.
+
+use fabius_engine::Foundation;
+use fabius_engine::eager::optimistic::{Optimistic, Validation};
+use fabius_engine::eager::slots::Slots;
+use fabius_engine::eager::{EagerEngine, Protocol};
+use std::sync::Arc;
+
+/// Threads that run calls at one time, at most.
+const THREADS_MAX: usize = 64;
+
+/// Silo's commit protocol.
+pub struct Silo {
+    slots: Slots,
+    validation: Validation,
+}
+
+impl Default for Silo {
+    fn default() -> Silo {
+        Silo { slots: Slots::new(THREADS_MAX), validation: Validation::default() }
+    }
+}
+
+impl Protocol for Silo {
+    const NAME: &'static str = "occ";
+
+    type Control<'a> = Optimistic<'a>;
+
+    fn enter(&self) -> Option<usize> {
+        self.slots.claim()
+    }
+
+    fn leave(&self, number: usize) {
+        self.slots.leave(number);
+    }
+
+    fn control<'a>(&'a self, number: usize) -> Optimistic<'a> {
+        Optimistic::new(&self.validation, number)
+    }
+}
+
+/// The optimistic engine.
+pub type OptimisticEngine = EagerEngine<Silo>;
+
+/// An optimistic engine with the foundation's definitions.
+pub fn new(foundation: Arc<Foundation>) -> OptimisticEngine {
+    EagerEngine::new(foundation, Silo::default())
+}

@@ -1,0 +1,10 @@
+//! The optimistic engine agrees with the serial oracle on random programs, in the order of its own log.
+
+use fabius_engine::differential::{self, Size};
+
+use std::sync::Arc;
+
+#[test]
+fn the_optimistic_engine_agrees_with_the_oracle() {
+    differential::run(&|foundation| Arc::new(fabius_engine_occ::new(foundation)), 0..60, Size::default());
+}

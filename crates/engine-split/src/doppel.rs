@@ -1,0 +1,224 @@
+//! The protocol: joined and split phases, and when one gives way to the other.
+//!
+//! ```text
+//!          records are worth splitting, nothing stashed is left, calls wait
+//!        +---------------------------------------------------------------+
+//!        |                                                               v
+//!   joined phase                                                    split phase
+//!        ^                                                               |
+//!        +---------------------------------------------------------------+
+//!          (stashed > 0 and t > 10 ms) or stashed > 100,000
+//!          or no calls wait, or t > 50 ms
+//! ```
+//!
+//! Whoever has a thread to lend and finds a change due makes it, alone, while no call runs; so a phase is the
+//! same for all calls of a turn. Cores hear that a split phase ends when they finish their turn, and
+//! reconcile their own slices then; the rest is done by whoever makes the change.
+
+use crate::control::Splitting;
+use crate::phase::SplitPhase;
+use crate::sample::{Candidate, Samples};
+use crate::slice::Slice;
+use crossbeam_utils::CachePadded;
+use fabius_engine::eager::Protocol;
+use fabius_engine::eager::control::Waiting;
+use fabius_engine::eager::optimistic::Validation;
+use fabius_engine::eager::plan::Schema;
+use fabius_engine::eager::shared::Shared;
+use fabius_engine::eager::slots::Slots;
+use fabius_program::slice::operation::TableOperations;
+use fabius_storage::Record;
+use fabius_value::TableId;
+use parking_lot::Mutex;
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU64,
+    Ordering::{Acquire, Release},
+};
+
+/// Threads that run calls at one time, at most.
+const THREADS_MAX: usize = 64;
+
+/// When to split, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// So many conflicts of calls that could commute make a record worth splitting.
+    pub conflicts_min: u32,
+    /// Besides, they are at least so many for 100 conflicts of other calls on it.
+    pub impact_percent: u32,
+    /// Fewer operations than this in a phase, and the record is split no more.
+    pub applied_min: u64,
+    /// A split phase in which calls were stashed ends after so many milliseconds.
+    pub stashed_ms_max: u64,
+    /// It ends when so many calls are stashed.
+    pub stashed_max: usize,
+    /// It ends after so many milliseconds in any case.
+    pub phase_ms_max: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            conflicts_min: 64,
+            impact_percent: 50,
+            applied_min: 64,
+            stashed_ms_max: 10,
+            stashed_max: 100_000,
+            phase_ms_max: 50,
+        }
+    }
+}
+
+/// Doppel's phases.
+pub struct Doppel {
+    policy: Policy,
+    slots: Slots,
+    pub(crate) validation: Validation,
+    /// The split phase; null in a joined phase. Changes while no call runs.
+    phase: AtomicPtr<SplitPhase>,
+    /// When it began, on the monotonic clock.
+    since_ns: AtomicU64,
+    is_ending: AtomicBool,
+    /// By thread; empty unless the thread runs calls in a split phase.
+    pub(crate) slices: Box<[CachePadded<Mutex<Vec<Slice>>>]>,
+    samples: Mutex<Samples>,
+    /// What to split in the next split phase, besides what samples show.
+    kept: Mutex<Vec<Candidate>>,
+    wants_split: AtomicBool,
+}
+
+impl Doppel {
+    /// A joined phase, with nothing known.
+    pub fn new(policy: Policy) -> Doppel {
+        Doppel {
+            policy,
+            slots: Slots::new(THREADS_MAX),
+            validation: Validation::default(),
+            phase: AtomicPtr::default(),
+            since_ns: AtomicU64::new(0),
+            is_ending: AtomicBool::default(),
+            slices: (0..THREADS_MAX).map(|_| CachePadded::default()).collect(),
+            samples: Mutex::default(),
+            kept: Mutex::default(),
+            wants_split: AtomicBool::default(),
+        }
+    }
+
+    /// The split phase that is now, if it is one; for calls of the turn that runs, and under the gate.
+    pub(crate) fn phase(&self) -> Option<&SplitPhase> {
+        // SAFETY: freed only by `end_split_phase`, while no call runs and nobody else is under the gate.
+        unsafe { self.phase.load(Acquire).as_ref() }
+    }
+
+    /// A core's turn is over: if it has heard that the phase ends, it reconciles its slices.
+    pub(crate) fn end_turn(&self, phase: &SplitPhase, core: usize, slices: &mut Vec<Slice>) {
+        if self.is_ending.load(Acquire) {
+            phase.merge(core, slices);
+        }
+    }
+
+    /// A call was refused for a record.
+    pub(crate) fn sample(&self, table: TableId, record: &Record, does: Option<&TableOperations>) {
+        let conflicts = self.samples.lock().conflict(table, record, does);
+        if conflicts >= self.policy.conflicts_min {
+            self.wants_split.store(true, Release);
+        }
+    }
+
+    fn begin_split_phase(&self, schema: &Schema, now_ns: u64) {
+        let mut candidates = std::mem::take(&mut *self.kept.lock());
+        let mut samples = self.samples.lock();
+        for hot in samples.take(self.policy.conflicts_min, self.policy.impact_percent) {
+            if candidates.iter().all(|known| known.name != hot.name) {
+                candidates.push(hot);
+            }
+        }
+        self.wants_split.store(false, Release);
+        if let Some(phase) = SplitPhase::begin(&candidates, THREADS_MAX, schema) {
+            self.since_ns.store(now_ns, Release);
+            self.phase.store(Box::into_raw(Box::new(phase)), Release);
+        }
+    }
+
+    fn end_split_phase(&self, shared: &Shared) {
+        let phase = self.phase.swap(std::ptr::null_mut(), Release);
+        // SAFETY: made by `begin_split_phase`; nobody looks at it any more.
+        let phase = unsafe { Box::from_raw(phase) };
+        for (core, slices) in self.slices.iter().enumerate() {
+            let mut slices = slices.lock();
+            if !slices.is_empty() {
+                phase.merge(core, &mut slices);
+            }
+        }
+        // No call runs, so everything up to here is in its place but for what was split, and nobody has read
+        // that: it becomes true at once.
+        let last = shared.sequencer.issued();
+        let ended = phase.reconcile(last, shared.collect());
+        shared.foundation.raise_promised(last);
+        let stays = |done: &Slice| {
+            let impact = done.applied * 100 >= done.stashed * u64::from(self.policy.impact_percent);
+            impact && done.applied >= self.policy.applied_min
+        };
+        let staying = ended.iter().filter(|(_, done)| stays(done)).map(|(record, _)| record.candidate());
+        *self.kept.lock() = staying.collect();
+        self.is_ending.store(false, Release);
+        if !self.kept.lock().is_empty() {
+            self.wants_split.store(true, Release);
+        }
+    }
+}
+
+impl Drop for Doppel {
+    fn drop(&mut self) {
+        let phase = *self.phase.get_mut();
+        if !phase.is_null() {
+            // SAFETY: made by `begin_split_phase`, and nobody has it any more.
+            drop(unsafe { Box::from_raw(phase) });
+        }
+    }
+}
+
+impl Protocol for Doppel {
+    const NAME: &'static str = "split";
+    const HAS_PHASES: bool = true;
+
+    type Control<'a> = Splitting<'a>;
+
+    fn enter(&self) -> Option<usize> {
+        self.slots.claim()
+    }
+
+    fn leave(&self, number: usize) {
+        self.slots.leave(number);
+    }
+
+    fn control<'a>(&'a self, number: usize) -> Splitting<'a> {
+        Splitting::new(self, number)
+    }
+
+    fn holds_back(&self) -> bool {
+        !self.phase.load(Acquire).is_null()
+    }
+
+    fn is_phase_due(&self, waiting: &Waiting, now_ns: u64) -> bool {
+        if !self.holds_back() {
+            return !waiting.is_idle && waiting.resumed == 0 && self.wants_split.load(Acquire);
+        }
+        let ms = now_ns.saturating_sub(self.since_ns.load(Acquire)) / 1_000_000;
+        let is_due = waiting.is_idle
+            || waiting.put_off > 0 && ms >= self.policy.stashed_ms_max
+            || waiting.put_off > self.policy.stashed_max
+            || ms >= self.policy.phase_ms_max;
+        if is_due {
+            self.is_ending.store(true, Release);
+        }
+        is_due
+    }
+
+    fn change_phase(&self, shared: &Shared, schema: &Schema, now_ns: u64) {
+        if self.holds_back() {
+            self.end_split_phase(shared);
+        } else {
+            self.begin_split_phase(schema, now_ns);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Phase reconciliation as in Doppel (Narula, Cutler, Kohler, Morris: Phase reconciliation for contended
+//! in-memory transactions; OSDI 2014), on optimistic concurrency control.
+//!
+//! Records that many calls only add to, or raise, or lower, are *split*: for some milliseconds each core has
+//! a *slice* of its own, and applies its calls' operations to it without asking anyone. Calls that do
+//! anything else to a split record are *stashed*. Then the slices are *reconciled* with the record, and what
+//! was stashed runs in a short *joined phase*, where all records are under optimistic control.
+//!
+//! ```text
+//!            split phase (t)                          joined phase          split phase
+//!  core 0    add 1 | add 3 | read: stash | add 2      reconcile  read       add 1 ...
+//!  core 1    add 2 | add 1 | add 1                    reconcile  sample     add 4 ...
+//!                                             ^ (stashed > 0 and t > 10 ms) or stashed > 100,000
+//! ```
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`doppel`] | the protocol: phases, and when they change |
+//! | [`sample`] | conflict sampling, and the decision what to split |
+//! | [`phase`] | a split phase: its records, and their reconciliation |
+//! | [`slice`] | what a core has done to the split records |
+//! | [`control`] | what a call does in a phase |
+//!
+//! **Operations are found, not annotated**: `fabius_program::slice::operation` reads off a program which
+//! columns it only applies an operation to, so that nothing else of it depends on their values. Records have
+//! columns here, so one operation *per column* of a split record and phase: `bids += 1` and
+//! `max_bid = greatest(max_bid, b)` in one row go together. There are `add` (also what is subtracted), `max`
+//! and `min`, on integers and numerics.
+//!
+//! **The program runs as it is.** A call that applies operations to a split record reads a *stand-in*, a copy of
+//! the row with zero in columns that are added to, and the least value in those that are raised. What the
+//! program then writes is the operand: `0 + e`. No other code is needed, and none per operation.
+//!
+//! **Outcomes stay true.** `x + e` may leave the column's range where `0 + e` does not. So each core has a
+//! share of the room there is on either side of the record's value, and a call that would exceed its core's
+//! share is stashed; so is one that aborts after it has met a stand-in, or writes one record twice.
+//!
+//! **The order.** A call of a split phase gets its seq like any other; those that touch nothing but split
+//! records commute with all that run beside them, so a turn logs them together. Nobody reads a split value
+//! before all that was done to it is reconciled, so any order of the operations is as good as the log's.
+//! What is held back is `promised`: it moves over a split phase's calls when they are reconciled, and only
+//! then are their callers told. So a snapshot never shows a part of a phase, a call that was promised before
+//! another was submitted comes first, and replay gives the same rows. This is the simplest correct choice; its
+//! price is that a call waits for the end of its phase. So a phase ends, besides Doppel's rule, when no calls
+//! are left to begin, and after 50 ms in any case.
+//!
+//! **What is missing**: `mult`, ordered put, and top-K insert. A product's room is not a share that cores can
+//! have each by itself; an ordered put is two columns that change together, for which the analysis has no
+//! shape; there are no columns of lists to insert into.
+
+pub mod control;
+pub mod doppel;
+pub mod phase;
+pub mod sample;
+pub mod slice;
+
+pub use doppel::{Doppel, Policy};
+use fabius_engine::Foundation;
+use fabius_engine::eager::EagerEngine;
+use std::sync::Arc;
+
+/// The engine that splits contended records.
+pub type SplitEngine = EagerEngine<Doppel>;
+
+/// A splitting engine with the foundation's definitions.
+pub fn new(foundation: Arc<Foundation>) -> SplitEngine {
+    with_policy(foundation, Policy::default())
+}
+
+/// The same with other thresholds.
+pub fn with_policy(foundation: Arc<Foundation>, policy: Policy) -> SplitEngine {
+    EagerEngine::new(foundation, Doppel::new(policy))
+}
