@@ -99,6 +99,7 @@ pub struct Left<'a> {
 
 /// What the worker of a partition works with.
 #[derive(Default)]
+#[allow(clippy::vec_box, reason = "calls go from worker to worker in their boxes")]
 struct Workplace<'a> {
     executable: Vec<Box<Running<'a>>>,
     parked: HashMap<u32, Box<Running<'a>>>,

@@ -12,8 +12,9 @@
 //!   knows only when the call ends. Such calls run alone, with the seq that will be theirs.
 
 use crate::Definitions;
-use fabius_program::catalog::Catalog;
+use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::ir::{Block, Expression, ExpressionKind, Program, Returned, RowId, Scan, StepKind};
+use fabius_program::key_plan::KeyPlan;
 use fabius_program::slice::operation::{TableOperations, operations};
 use fabius_value::{IndexId, TableId};
 use std::collections::HashSet;
@@ -28,6 +29,8 @@ pub struct Plan {
     pub locates_to_write: Vec<bool>,
     /// By table: rows that are scanned are locked exclusively.
     pub scans_to_write: Vec<bool>,
+    /// Keys of rows that it looks up, as far as they follow from its arguments.
+    keys: KeyPlan,
     /// What it does to the tables that it looks at or changes.
     pub operations: Vec<TableOperations>,
     /// Scans: table, index, equal leading columns.
@@ -69,6 +72,11 @@ impl Schema {
         &self.plans[procedure]
     }
 
+    /// The keys that calls of a procedure look up.
+    pub fn key_plan(&self, procedure: ProcedureId) -> Option<&KeyPlan> {
+        self.plans.get(procedure.0 as usize).map(|plan| &plan.keys).filter(|keys| !keys.is_empty())
+    }
+
     /// The depths at which programs scan an index: bit `n` for scans of `n` equal columns.
     #[inline]
     pub fn depths(&self, table: TableId, index: Option<IndexId>) -> u64 {
@@ -101,6 +109,7 @@ impl Plan {
             draws_random: reading.draws_random,
             locates_to_write: all_written(&reading.located),
             scans_to_write: all_written(&reading.scanned),
+            keys: KeyPlan::of(program),
             operations: operations(program, catalog),
             scans: scans.map(|(row, index, depth)| (table(row), *index, *depth)).collect(),
         }

@@ -10,6 +10,7 @@
 //! that of its place in the order. Calls of programs that only read are logged only if they have an
 //! idempotency key.
 
+use crate::ahead::Ahead;
 use crate::eager::commit::{abandon, install};
 use crate::eager::control::Control;
 use crate::eager::intake::Outcomes;
@@ -146,8 +147,12 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     /// Runs encoded calls, of which the first has this place in its batch.
     pub fn run(&mut self, mut calls: &'a [u8], mut place: u32) {
         let all = calls.len();
+        let schema = self.schema;
+        let mut ahead = Ahead::new(&schema.definitions, self.guard);
+        let mut to_come = calls;
         let mut company = Company::Together { _guard: self.shared.alone.read() };
         while !calls.is_empty() && self.outcomes.failure.is_none() {
+            ahead.advance(&mut to_come, |procedure| schema.key_plan(procedure));
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
             let bytes = &bytes[..bytes.len() - calls.len()];

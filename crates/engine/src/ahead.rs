@@ -9,9 +9,10 @@
 //! what is done    bucket     record      version     below      run
 //! ```
 
-use crate::variant::Variants;
+use crate::{Definitions, entry};
 use crossbeam_epoch::Guard;
-use fabius_engine::{Definitions, entry};
+use fabius_program::catalog::ProcedureId;
+use fabius_program::key_plan::KeyPlan;
 use fabius_storage::{Record, index::prefetch};
 use fabius_value::{Key, TableId};
 use std::collections::VecDeque;
@@ -47,7 +48,8 @@ impl<'a> Ahead<'a> {
 
     /// Looks at calls from `rest`, which it advances, and moves those looked at before one stage on;
     /// to be called before each call is run.
-    pub fn advance(&mut self, rest: &mut &[u8], variants: &Variants) {
+    /// `key_plan` gives those of procedures.
+    pub fn advance<'k>(&mut self, rest: &mut &[u8], key_plan: impl Fn(ProcedureId) -> Option<&'k KeyPlan>) {
         if !self.worth.contains(&true) {
             return;
         }
@@ -55,7 +57,7 @@ impl<'a> Ahead<'a> {
             let Some(call) = entry::take_call(rest) else { break };
             let mut rows = self.spare.pop().unwrap_or_default();
             let worth = |table: TableId| self.worth[table.0 as usize];
-            let plan = variants.key_plan(call.procedure);
+            let plan = key_plan(call.procedure);
             if let Some(plan) = plan.filter(|plan| plan.tables().any(worth)) {
                 plan.for_each(call.arguments, |table, values| {
                     let schema = self.definitions.table(table);

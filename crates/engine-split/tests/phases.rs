@@ -1,0 +1,122 @@
+//! Contended counters: what was split adds up, reads see everything promised before, and the log replays.
+
+use fabius_engine::rig::Rig;
+use fabius_engine::{BatchBuilder, Engine, Foundation};
+use fabius_engine_split::Policy;
+use fabius_env::{Random, schedule};
+use fabius_program::arguments::ArgumentWriter;
+use fabius_value::Value;
+use std::sync::Arc;
+
+const TEXT: &str = "
+table counters { id: int, total: bigint, most: smallint, least: bigint, label: text, primary key (id) }
+procedure open(id: int) { insert counters { id: id, total: 0, most: 0, least: 0, label: 'open' } }
+procedure add(id: int, n: int) { counters[id].total += n }
+procedure mark(id: int, n: int) {
+    counters[id].most = greatest(counters[id].most, n::smallint)
+    counters[id].least = least(counters[id].least, n::bigint)
+}
+procedure move(one: int, other: int, n: int) {
+    counters[one].total -= n
+    counters[other].total += n
+}
+procedure read(id: int) -> bigint { return counters[id].total }
+procedure name(id: int, n: int) { counters[id].label = 'named' }
+";
+
+fn make(foundation: Arc<Foundation>) -> Arc<dyn Engine> {
+    let policy = Policy { conflicts_min: 1, applied_min: 1, impact_percent: 1, ..Policy::default() };
+    Arc::new(fabius_engine_split::with_policy(foundation, policy))
+}
+
+/// One thread's batches; gives what it has added in all, and the largest and smallest value marked.
+fn client(rig: &Rig, mut random: Random) -> (i64, i64, i64) {
+    let (mut added, mut most, mut least) = (0, 0, 0);
+    for _ in 0..4 {
+        let mut batch = BatchBuilder::new();
+        let catalog = rig.foundation.definitions().catalog.clone();
+        for _ in 0..40 {
+            let n = random.below(200) as i64 - 100;
+            let mut arguments = Vec::new();
+            let name = match random.below(20) {
+                0..10 => {
+                    added += n;
+                    ArgumentWriter::new(&mut arguments).int(0).int(n);
+                    "add"
+                }
+                10..14 => {
+                    (most, least) = (most.max(n), least.min(n));
+                    ArgumentWriter::new(&mut arguments).int(0).int(n);
+                    "mark"
+                }
+                14..18 => {
+                    ArgumentWriter::new(&mut arguments).int(0).int(1).int(n);
+                    "move"
+                }
+                18 => {
+                    ArgumentWriter::new(&mut arguments).int(0);
+                    "read"
+                }
+                _ => {
+                    ArgumentWriter::new(&mut arguments).int(1).int(n);
+                    "name"
+                }
+            };
+            let procedure = catalog.find_procedure(name).expect("defined");
+            batch.push(procedure, &arguments, None, name == "read").expect("small");
+        }
+        let batch = batch.build();
+        rig.engine.submit(batch.clone());
+        while !batch.is_complete() {
+            if !rig.engine.help() {
+                schedule::give_way("client");
+            }
+        }
+        (0..batch.count()).for_each(|call| assert_eq!(batch.outcome(call), Ok(())));
+        // Everything promised is there at once.
+        assert!(rig.foundation.promised() >= batch.outcomes().first_seq.unwrap_or_default());
+    }
+    (added, most, least)
+}
+
+#[test]
+fn split_counters_add_up() {
+    for seed in 0..150 {
+        let story = move || {
+            let rig = Arc::new(Rig::new(&make));
+            rig.define(TEXT);
+            for id in 0..2 {
+                rig.call("open", &[Value::Int(id)]).expect("a new counter");
+            }
+            let threads: Vec<_> = (0..3)
+                .map(|thread| {
+                    let rig = rig.clone();
+                    let done = Arc::new(parking_lot::Mutex::new(None));
+                    let to = done.clone();
+                    let work = move || {
+                        *to.lock() = Some(client(&rig, Random::seeded(seed * 3 + thread)));
+                    };
+                    (schedule::spawn("client", work).expect("a thread"), done)
+                })
+                .collect();
+            let mut all = (0, 0, 0);
+            for (thread, done) in threads {
+                thread.join().expect("no panic");
+                let (added, most, least) = done.lock().take().expect("it has ended");
+                all = (all.0 + added, all.1.max(most), all.2.min(least));
+            }
+            let rows = rig.rows("counters");
+            let int = |row: usize, column: usize| -> i64 {
+                match rows[row][column] {
+                    Value::SmallInt(value) => value.into(),
+                    Value::BigInt(value) => value,
+                    ref other => panic!("{other:?}"),
+                }
+            };
+            assert_eq!(int(0, 1) + int(1, 1), all.0, "seed {seed}");
+            assert_eq!((int(0, 2), int(0, 3)), (all.1, all.2), "seed {seed}");
+            assert_eq!(rig.replayed(&make).rows("counters"), rows, "seed {seed}");
+        };
+        schedule::simulate(seed, story);
+    }
+}
