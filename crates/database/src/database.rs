@@ -155,6 +155,10 @@ impl Database {
                 (engine.clone(), Some(engine))
             }
             EngineKind::TwoPhaseLocking => (Arc::new(fabius_engine_2pl::new(foundation.clone())), None),
+            EngineKind::Locking => (
+                Arc::new(fabius_engine_locking::LockingEngine::new(foundation.clone(), options.locking)),
+                None,
+            ),
         };
         let mut database = Database {
             foundation,

@@ -226,7 +226,8 @@ impl LockingEngine {
             has_worked = true;
             self.open.fetch_add(chunk.count as usize, AcqRel);
             for chunk in chunk.split() {
-                let call = entry::take_call(&mut chunk.calls()).expect("batches are encoded by their builder");
+                let call =
+                    entry::take_call(&mut chunk.calls()).expect("batches are encoded by their builder");
                 let footprint = scheduler.footprint(&call);
                 let is_query = footprint.is_read_only && call.key.is_none();
                 if is_query || footprint.way() == Way::Dependent {
@@ -313,8 +314,10 @@ impl LockingEngine {
             let arena = Bump::new();
             let control = Recorder::new(&self.shared.granules);
             let mut turn = Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, control);
-            let predictions: Vec<_> =
-                calls.iter().map(|call| predict(&mut turn, call, since, &gate, &self.shared.granules)).collect();
+            let predictions: Vec<_> = calls
+                .iter()
+                .map(|call| predict(&mut turn, call, since, &gate, &self.shared.granules))
+                .collect();
             turn.end();
             let due_ns = self.now_ns() + self.policy.delay.as_nanos() as u64;
             let calls = calls.into_iter().zip(predictions).collect();
@@ -512,7 +515,8 @@ impl Engine for LockingEngine {
                 let arena = Bump::new();
                 // One after the other, nothing is in anyone's way.
                 let control = Covered::new(&self.shared.granules);
-                let mut turn = Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, control);
+                let mut turn =
+                    Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, control);
                 turn.run(bytes, 0);
                 turn.end();
                 role.scheduler.follow(&gate, self.shared.sequencer.next());

@@ -77,7 +77,11 @@ impl Footprint {
     /// Whether calls may access tables that a call of `certain` has locked whole, and not both only read.
     pub fn conflicts_with(&self, certain: &Footprint) -> bool {
         self.set.tables.iter().any(|own| {
-            certain.set.undeclared.iter().any(|whole| own.table == whole.table && (own.writes || whole.writes))
+            certain
+                .set
+                .undeclared
+                .iter()
+                .any(|whole| own.table == whole.table && (own.writes || whole.writes))
         })
     }
 

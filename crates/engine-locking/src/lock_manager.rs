@@ -118,7 +118,8 @@ impl Queues {
             last.is_granted && last.mode.goes_with(mode)
         };
         let place = lock.place() as u32;
-        let request = Request { call, place, before: queue.back, after: NONE, next: *first, mode, is_granted };
+        let request =
+            Request { call, place, before: queue.back, after: NONE, next: *first, mode, is_granted };
         let number = self.store(request);
         *first = number;
         match queue.back {

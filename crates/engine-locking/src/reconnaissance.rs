@@ -31,10 +31,10 @@
 use crate::control::Recorder;
 use crate::footprint::Footprint;
 use crate::lock::LockSet;
+use fabius_engine::eager::granule::Granules;
 use fabius_engine::eager::intake::Chunk;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::turn::Turn;
-use fabius_engine::eager::granule::Granules;
 use fabius_engine::entry;
 use fabius_value::Seq;
 use std::collections::VecDeque;

@@ -153,7 +153,14 @@ impl Scheduler {
     }
 
     /// Puts a call in line for a place, with the locks that its arguments say it needs.
-    pub fn place(&mut self, chunk: Chunk, footprint: Arc<Footprint>, is_certain: bool, schema: &Schema, shared: &Shared) {
+    pub fn place(
+        &mut self,
+        chunk: Chunk,
+        footprint: Arc<Footprint>,
+        is_certain: bool,
+        schema: &Schema,
+        shared: &Shared,
+    ) {
         let mut locks = self.spare_locks();
         let call = entry::take_call(&mut chunk.calls()).expect("calls are checked when they come in");
         footprint.declared_locks(&call, schema, &shared.granules, &mut locks);

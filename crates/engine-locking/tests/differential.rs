@@ -7,5 +7,9 @@ use std::sync::Arc;
 
 #[test]
 fn the_locking_engine_agrees_with_the_oracle() {
-    differential::run(&|foundation| Arc::new(LockingEngine::new(foundation, Policy::default())), 0..60, Size::default());
+    differential::run(
+        &|foundation| Arc::new(LockingEngine::new(foundation, Policy::default())),
+        0..60,
+        Size::default(),
+    );
 }

@@ -11,7 +11,7 @@
 //! or not.
 
 use crate::arguments::ArgumentReader;
-use crate::ir::{Expression, ExpressionKind, Program, ScalarType, StepKind, Type, VariableId};
+use crate::ir::{Expression, ExpressionKind, Program, ScalarType, StepId, StepKind, Type, VariableId};
 use crate::slice::outline::Outline;
 use fabius_value::{Datum, Value, data_type::Family};
 use std::collections::HashMap;
@@ -105,11 +105,20 @@ impl ArgumentTuples {
     }
 }
 
+/// A field of the current element in a loop over a list parameter.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ElementField {
+    list: u16,
+    field: u16,
+    /// The loop: another one over the same list is at another element.
+    of: StepId,
+}
+
 /// Finds out which expressions of a program are functions of its arguments.
 pub struct TuplePlanner<'p> {
     program: &'p Program,
-    /// Variables that stand for a field of the current element of a list parameter: the list, the field.
-    fields: HashMap<VariableId, (u16, u16)>,
+    /// Variables that stand for a field of the current element of a list parameter.
+    fields: HashMap<VariableId, ElementField>,
     /// By parameter: whether it keeps its value.
     is_kept: Vec<bool>,
     tuples: Vec<Tuple>,
@@ -125,11 +134,12 @@ impl<'p> TuplePlanner<'p> {
             let StepKind::ForList { list, fields: names, .. } = &outline.at(step).step.kind else { continue };
             for (field, &variable) in names.iter().enumerate() {
                 if outline.is_parameter(*list) && assignments(variable) == 1 && field < PLACES_MAX {
-                    fields.insert(variable, (list.0, field as u16));
+                    fields.insert(variable, ElementField { list: list.0, field: field as u16, of: step });
                 }
             }
         }
-        let is_kept = (0..program.parameter_count.min(PLACES_MAX)).map(|at| assignments(VariableId(at as u16)) == 0);
+        let is_kept =
+            (0..program.parameter_count.min(PLACES_MAX)).map(|at| assignments(VariableId(at as u16)) == 0);
         TuplePlanner { program, fields, is_kept: is_kept.collect(), tuples: Vec::new() }
     }
 
@@ -147,17 +157,19 @@ impl<'p> TuplePlanner<'p> {
 
     /// The tuples that were added.
     pub fn finish(self) -> ArgumentTuples {
-        let parameters =
-            self.program.variables[..self.program.parameter_count].iter().map(|parameter| match &parameter.ty {
+        let parameters = self.program.variables[..self.program.parameter_count].iter().map(|parameter| {
+            match &parameter.ty {
                 Type::Scalar(scalar) => Declared::Scalar(*scalar),
                 Type::List(fields) => Declared::List(fields.iter().map(|field| field.scalar).collect()),
-            });
+            }
+        });
         ArgumentTuples { parameters: parameters.collect(), tuples: self.tuples }
     }
 
     fn tuple<'e>(&self, expressions: &mut dyn Iterator<Item = &'e Expression>) -> Option<Tuple> {
-        let mut list = None;
-        let parts = expressions.map(|part| self.part(part, &mut list)).collect::<Option<Vec<_>>>()?;
+        let mut around = None;
+        let parts = expressions.map(|part| self.part(part, &mut around)).collect::<Option<Vec<_>>>()?;
+        let list = around.map(|(list, _)| list);
         // Elements are decoded where the list stands, so scalars behind it are not known yet.
         let is_known = |part: &Part| match part {
             Part::Parameter(at) => list.is_none_or(|list| *at < list),
@@ -166,18 +178,18 @@ impl<'p> TuplePlanner<'p> {
         (parts.len() <= PARTS_MAX && parts.iter().all(is_known)).then_some(Tuple { parts, list })
     }
 
-    fn part(&self, expression: &Expression, list: &mut Option<u16>) -> Option<Part> {
+    fn part(&self, expression: &Expression, around: &mut Option<(u16, StepId)>) -> Option<Part> {
         match &expression.kind {
             ExpressionKind::Constant(value) => Some(Part::Constant(value.clone())),
             ExpressionKind::Cast(inner)
                 if expression.ty.data_type.family() == Family::Integer
                     && inner.ty.data_type.family() == Family::Integer =>
             {
-                self.part(inner, list)
+                self.part(inner, around)
             }
             ExpressionKind::Variable(variable) => {
-                if let Some(&(from, field)) = self.fields.get(variable) {
-                    return (*list.get_or_insert(from) == from).then_some(Part::Field(field));
+                if let Some(&ElementField { list, field, of }) = self.fields.get(variable) {
+                    return (*around.get_or_insert((list, of)) == (list, of)).then_some(Part::Field(field));
                 }
                 let is_kept = self.is_kept.get(usize::from(variable.0)).is_some_and(|kept| *kept);
                 is_kept.then_some(Part::Parameter(variable.0))

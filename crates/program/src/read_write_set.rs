@@ -174,11 +174,8 @@ impl<'p> Reading<'p, '_> {
     /// Whether the program deletes the row, or writes a column of it that an index holds.
     fn changes_entries(&self, access: &Access) -> bool {
         let indexed = self.indexed_columns(access.table);
-        let written = if access.kind == AccessKind::Insert {
-            self.updated_columns(access.row)
-        } else {
-            access.writes
-        };
+        let written =
+            if access.kind == AccessKind::Insert { self.updated_columns(access.row) } else { access.writes };
         access.deletes || written.iter().any(|column| indexed.contains(column))
     }
 

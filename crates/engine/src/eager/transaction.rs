@@ -131,11 +131,16 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         value: &dyn Fn(&Workspace<'a>, ColumnId) -> Datum<'a>,
     ) -> Result<Key, Stop> {
         let Transaction { shared, schema, workspace, control, .. } = self;
-        schema.around_entry(table, index, &mut |column| value(workspace, column), &mut |around| match around {
-            _ if !C::HAS_GRANULES => Ok(()),
-            Around::Granule(space, bytes) => control.changes(shared.granules.word(space, bytes)),
-            Around::Unique(space, bytes) => control.claims(shared.granules.word(space, bytes)),
-        })
+        schema.around_entry(
+            table,
+            index,
+            &mut |column| value(workspace, column),
+            &mut |around| match around {
+                _ if !C::HAS_GRANULES => Ok(()),
+                Around::Granule(space, bytes) => control.changes(shared.granules.word(space, bytes)),
+                Around::Unique(space, bytes) => control.claims(shared.granules.word(space, bytes)),
+            },
+        )
     }
 
     /// Makes an entry for a row; the values it will have come from `value`.
