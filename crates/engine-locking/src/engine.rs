@@ -16,6 +16,7 @@ use crate::policy::Policy;
 use crate::reconnaissance::{Dependent, Expedition, predict};
 use crate::scheduler::{Ended, Ready, Scheduler};
 use bumpalo::Bump;
+use fabius_engine::ahead::Ahead;
 use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::eager::intake::{CHUNK_CALLS, Chunk, Intake, Outcomes};
@@ -36,7 +37,7 @@ use std::sync::atomic::{
 };
 
 /// Calls that a worker takes at a time, at most.
-const READY_CALLS: usize = 16;
+const READY_CALLS: usize = 64;
 /// Calls whose reconnaissance is made together, at most.
 const EXPEDITION_CALLS: usize = 32;
 /// Dependent calls on their way to a place, at most; until there are fewer, nothing is taken in.
@@ -272,7 +273,15 @@ impl LockingEngine {
         let arena = Bump::new();
         let control = Covered::new(&self.shared.granules);
         let mut turn = Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, 0, control);
+        let mut ahead = Ahead::new(&gate.definitions, &guard);
+        let mut rest = ready.iter();
         for (ready, locks) in ready.iter().zip(&mut locks) {
+            while ahead.is_short()
+                && let Some(later) = rest.next()
+            {
+                look(&mut ahead, &gate, &later.chunk);
+            }
+            ahead.advance();
             let control = turn.control();
             control.locks = std::mem::take(locks);
             control.is_certain = ready.is_certain;
@@ -407,6 +416,16 @@ impl LockingEngine {
         }
         self.gate.try_write().is_some_and(|_no_call_runs| self.shared.tidy())
     }
+}
+
+fn look(ahead: &mut Ahead<'_>, schema: &Schema, chunk: &Chunk) {
+    let call = entry::take_call(&mut chunk.calls()).expect("calls are checked when they come in");
+    let plan = schema
+        .definitions
+        .procedure(call.procedure)
+        .ok()
+        .map(|procedure| schema.plan(procedure.id.0 as usize));
+    ahead.look(plan.map(|plan| &plan.keys), call.arguments);
 }
 
 fn has_key(chunk: &Chunk) -> bool {

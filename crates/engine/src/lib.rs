@@ -10,6 +10,7 @@
 //! | [`idempotency`] | repeated calls get their first outcome |
 //! | [`constraint`] | the errors of constraints that engines check |
 //! | [`eager`] | what engines that run calls whole have in common |
+//! | [`ahead`] | rows brought into the cache before their calls run |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
 //! | [`standpoint`] | rows, definitions and keys of one seq, for as long as somebody looks |
@@ -22,6 +23,7 @@
 //!
 //! This crate knows nothing of any one strategy for ordering and running calls.
 
+pub mod ahead;
 pub mod batch;
 pub mod checkpoint;
 pub mod conformance;

@@ -14,6 +14,7 @@ use crate::Definitions;
 use crate::eager::granule::Space;
 use fabius_program::context::Stop;
 use fabius_program::ir::{Block, Expression, ExpressionKind, Program, Returned, RowId, Scan, StepKind};
+use fabius_program::key_plan::KeyPlan;
 use fabius_storage::Table;
 use fabius_value::{ColumnId, Datum, IndexId, Key, TableId};
 use std::collections::HashSet;
@@ -28,6 +29,8 @@ pub struct Plan {
     pub locates_to_write: Vec<bool>,
     /// By table: rows that are scanned are locked exclusively.
     pub scans_to_write: Vec<bool>,
+    /// Lookups whose keys are functions of the arguments.
+    pub keys: KeyPlan,
     /// Scans: table, index, equal leading columns.
     scans: Vec<(TableId, Option<IndexId>, usize)>,
 }
@@ -141,6 +144,7 @@ impl Plan {
         };
         let scans = reading.scans.iter();
         Plan {
+            keys: KeyPlan::of(program),
             draws_random: reading.draws_random,
             locates_to_write: all_written(&reading.located),
             scans_to_write: all_written(&reading.scanned),

@@ -9,9 +9,9 @@
 //! what is done    bucket     record      version     below      run
 //! ```
 
-use crate::variant::Variants;
+use crate::Definitions;
 use crossbeam_epoch::Guard;
-use fabius_engine::{Definitions, entry};
+use fabius_program::key_plan::KeyPlan;
 use fabius_storage::{Record, index::prefetch};
 use fabius_value::{Key, TableId};
 use std::collections::VecDeque;
@@ -45,33 +45,31 @@ impl<'a> Ahead<'a> {
         Ahead { definitions, guard, worth, calls: VecDeque::new(), spare: Vec::new(), key: Key::new() }
     }
 
-    /// Looks at calls from `rest`, which it advances, and moves those looked at before one stage on;
-    /// to be called before each call is run.
-    pub fn advance(&mut self, rest: &mut &[u8], variants: &Variants) {
-        if !self.worth.contains(&true) {
-            return;
-        }
-        while self.calls.len() < 4 * STRIDE {
-            let Some(call) = entry::take_call(rest) else { break };
-            let mut rows = self.spare.pop().unwrap_or_default();
-            let worth = |table: TableId| self.worth[table.0 as usize];
-            let plan = variants.key_plan(call.procedure);
-            if let Some(plan) = plan.filter(|plan| plan.tables().any(worth)) {
-                plan.for_each(call.arguments, |table, values| {
-                    let schema = self.definitions.table(table);
-                    if worth(table)
-                        && rows.len() < ROWS_MAX
-                        && schema.encode_key(values, &mut self.key).is_ok()
-                    {
-                        let hash = self.key.hash();
-                        if schema.prefetch(hash, self.guard) {
-                            rows.push(Row { table, hash, record: None });
-                        }
+    /// Whether further calls are to be looked at before the next one is run.
+    pub fn is_short(&self) -> bool {
+        self.calls.len() < 4 * STRIDE && self.worth.contains(&true)
+    }
+
+    /// Looks at one call more, whose keys are in `plan`.
+    pub fn look(&mut self, plan: Option<&KeyPlan>, arguments: &[u8]) {
+        let mut rows = self.spare.pop().unwrap_or_default();
+        let worth = |table: TableId| self.worth[table.0 as usize];
+        if let Some(plan) = plan.filter(|plan| plan.tables().any(worth)) {
+            plan.for_each(arguments, |table, values| {
+                let schema = self.definitions.table(table);
+                if worth(table) && rows.len() < ROWS_MAX && schema.encode_key(values, &mut self.key).is_ok() {
+                    let hash = self.key.hash();
+                    if schema.prefetch(hash, self.guard) {
+                        rows.push(Row { table, hash, record: None });
                     }
-                });
-            }
-            self.calls.push_back(rows);
+                }
+            });
         }
+        self.calls.push_back(rows);
+    }
+
+    /// Moves the calls looked at before one stage on; to be called before each call is run.
+    pub fn advance(&mut self) {
         if let Some(rows) = self.calls.get_mut(3 * STRIDE - 1) {
             for row in rows {
                 row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
