@@ -85,9 +85,14 @@ impl Footprint {
         })
     }
 
-    /// Tables that calls may write.
-    pub fn written_tables(&self) -> impl Iterator<Item = TableId> {
-        self.set.tables.iter().filter(|of| of.writes).map(|of| of.table)
+    /// Tables that a certain call locks whole and may write.
+    pub fn written_whole(&self) -> impl Iterator<Item = TableId> {
+        self.set.undeclared.iter().filter(|of| of.writes).map(|of| of.table)
+    }
+
+    /// Tables whose contents decide what else calls access.
+    pub fn determining(&self) -> impl Iterator<Item = TableId> {
+        self.set.determining.iter().copied()
     }
 
     /// Tables that calls may access.

@@ -59,6 +59,8 @@ pub struct Prediction {
     pub locks: LockSet,
     /// Places of the locks under which it has read what decides about the others.
     pub determining: Vec<u32>,
+    /// Whether it aborts; then all that it has read decides.
+    pub aborts: bool,
     /// Everything up to here was installed when it began.
     pub since: Seq,
 }
@@ -87,12 +89,18 @@ pub fn predict<'a>(
     let recorder = turn.control();
     let mut determining = std::mem::take(&mut recorder.determining);
     let mut locks = std::mem::take(&mut recorder.locks);
-    if ended.is_err() {
+    let aborts = ended.is_err();
+    if aborts {
         determining.clear();
         determining.extend(locks.iter().map(|lock| lock.place() as u32));
     }
     let call = entry::take_call(&mut { calls }).expect("calls are checked when they come in");
     dependent.footprint.declared_locks(&call, schema, granules, &mut locks);
     locks.seal();
-    (locks.len() <= LOCKS_MAX).then_some(Prediction { locks, determining, since })
+    (locks.len() <= LOCKS_MAX).then_some(Prediction {
+        locks,
+        determining,
+        aborts,
+        since,
+    })
 }

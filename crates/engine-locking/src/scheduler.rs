@@ -25,7 +25,7 @@ use fabius_engine::eager::intake::Chunk;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::entry::{self, Call};
-use fabius_value::{Error, Seq};
+use fabius_value::{Error, Seq, TableId};
 use std::sync::Arc;
 
 /// Calls in progress, a power of two: those that have a place in the order and have not ended. Well below
@@ -173,11 +173,12 @@ impl Scheduler {
     /// is as it was; or gives it back.
     pub fn place_predicted(&mut self, dependent: Dependent, prediction: Prediction) -> Result<(), Dependent> {
         let is_unwritten = |place: &u32| self.written[*place as usize] <= prediction.since;
-        let is_right = prediction.determining.iter().all(is_unwritten)
-            && dependent
-                .footprint
-                .tables()
-                .all(|table| self.table_written[table.0 as usize] <= prediction.since);
+        let is_table_unwritten = |table: TableId| self.table_written[table.0 as usize] <= prediction.since;
+        let are_tables_unwritten = match prediction.aborts {
+            true => dependent.footprint.tables().all(is_table_unwritten),
+            false => dependent.footprint.determining().all(is_table_unwritten),
+        };
+        let is_right = are_tables_unwritten && prediction.determining.iter().all(is_unwritten);
         if !is_right {
             return Err(dependent);
         }
@@ -213,7 +214,7 @@ impl Scheduler {
             self.written[lock.place()] = seq;
         }
         if is_certain {
-            footprint.written_tables().for_each(|table| self.table_written[table.0 as usize] = seq);
+            footprint.written_whole().for_each(|table| self.table_written[table.0 as usize] = seq);
         }
     }
 

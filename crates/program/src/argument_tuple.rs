@@ -166,7 +166,7 @@ impl<'p> TuplePlanner<'p> {
         ArgumentTuples { parameters: parameters.collect(), tuples: self.tuples }
     }
 
-    fn tuple<'e>(&self, expressions: &mut dyn Iterator<Item = &'e Expression>) -> Option<Tuple> {
+    fn tuple(&self, expressions: &mut dyn Iterator<Item = &Expression>) -> Option<Tuple> {
         let mut around = None;
         let parts = expressions.map(|part| self.part(part, &mut around)).collect::<Option<Vec<_>>>()?;
         let list = around.map(|(list, _)| list);

@@ -53,9 +53,8 @@ impl Search<'_> {
         for step in block {
             match &step.kind {
                 StepKind::Locate { row, key } => {
-                    if self.planner.add(key).is_some() {
-                        self.tables.push(self.program.rows[usize::from(row.0)].table);
-                    }
+                    let planned = self.planner.add(key);
+                    self.tables.extend(planned.map(|_| self.program.rows[usize::from(row.0)].table));
                 }
                 StepKind::If { then, otherwise, .. } => {
                     self.block(then);
