@@ -387,8 +387,15 @@ impl LockingEngine {
                 schedule::give_way("rest");
             }
         }
+        self.pause()
+    }
+
+    /// Takes no calls in until the pause ends, and runs those that have been taken in.
+    fn pause(&self) -> Pause<'_> {
         self.pauses.fetch_add(1, AcqRel);
         let pause = Pause(&self.pauses);
+        // A turn that is under way may not have seen it.
+        drop(self.role.lock());
         while self.open.load(Acquire) > 0 {
             if !self.lend() {
                 schedule::give_way("rest");
@@ -480,8 +487,8 @@ impl Engine for LockingEngine {
     fn resolve(&self, _: &Ticket) {}
 
     fn stand(&self) -> Standpoint<'_> {
-        // Calls go on; definitions wait.
-        let _gate = self.gate.read();
+        // A checkpoint stands between two batches of the log, and calls become visible one by one.
+        let _pause = self.pause();
         Standpoint::whole(self.foundation())
     }
 

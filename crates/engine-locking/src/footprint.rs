@@ -12,7 +12,7 @@ use fabius_engine::eager::granule::{Granules, Space};
 use fabius_engine::eager::plan::{Around, Schema};
 use fabius_engine::entry::Call;
 use fabius_program::catalog::Catalog;
-use fabius_program::read_write_set::{Declared, ReadWriteSet};
+use fabius_program::read_write_set::{Declared, ReadWriteSet, TableColumns};
 use fabius_value::{Datum, Key, TableId};
 
 /// How calls of a procedure come by their locks.
@@ -43,7 +43,7 @@ impl Footprint {
         let set = ReadWriteSet::of(&procedure.program, catalog);
         let tables = set.tables.iter().map(|of| of.table.0 as usize + 1).max().unwrap_or(0);
         let mut is_determining = vec![false; tables];
-        set.determining.iter().for_each(|table| is_determining[table.0 as usize] = true);
+        set.determining.iter().for_each(|of| is_determining[of.table.0 as usize] = true);
         let way = if set.is_declared() {
             Way::Declared
         } else if set.is_self_determined || draws_random {
@@ -76,23 +76,21 @@ impl Footprint {
 
     /// Whether calls may access tables that a call of `certain` has locked whole, and not both only read.
     pub fn conflicts_with(&self, certain: &Footprint) -> bool {
+        let writes = |of: &TableColumns| !of.columns.is_empty();
         self.set.tables.iter().any(|own| {
-            certain
-                .set
-                .undeclared
-                .iter()
-                .any(|whole| own.table == whole.table && (own.writes || whole.writes))
+            let mut whole = certain.set.undeclared.iter();
+            whole.any(|whole| own.table == whole.table && (writes(own) || writes(whole)))
         })
     }
 
-    /// Tables that a certain call locks whole and may write.
-    pub fn written_whole(&self) -> impl Iterator<Item = TableId> {
-        self.set.undeclared.iter().filter(|of| of.writes).map(|of| of.table)
+    /// Tables that a certain call locks whole, and the columns that it may write.
+    pub fn written_whole(&self) -> impl Iterator<Item = &TableColumns> {
+        self.set.undeclared.iter()
     }
 
-    /// Tables whose contents decide what else calls access.
-    pub fn determining(&self) -> impl Iterator<Item = TableId> {
-        self.set.determining.iter().copied()
+    /// Columns that decide what else calls access.
+    pub fn determining(&self) -> impl Iterator<Item = &TableColumns> {
+        self.set.determining.iter()
     }
 
     /// Tables that calls may access.

@@ -97,10 +97,5 @@ pub fn predict<'a>(
     let call = entry::take_call(&mut { calls }).expect("calls are checked when they come in");
     dependent.footprint.declared_locks(&call, schema, granules, &mut locks);
     locks.seal();
-    (locks.len() <= LOCKS_MAX).then_some(Prediction {
-        locks,
-        determining,
-        aborts,
-        since,
-    })
+    (locks.len() <= LOCKS_MAX).then_some(Prediction { locks, determining, aborts, since })
 }

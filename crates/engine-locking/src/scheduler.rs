@@ -25,6 +25,7 @@ use fabius_engine::eager::intake::Chunk;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::entry::{self, Call};
+use fabius_program::read_write_set::TableColumns;
 use fabius_value::{Error, Seq, TableId};
 use std::sync::Arc;
 
@@ -96,8 +97,8 @@ pub struct Scheduler {
     /// By place of a lock: the last call that has requested it in order to write, as long as there are
     /// dependent calls to be told.
     written: Box<[Seq]>,
-    /// By table: the last certain call that may write it.
-    table_written: Vec<Seq>,
+    /// By table and column: the last certain call that may write it, the table locked whole.
+    table_written: Vec<Box<[Seq]>>,
     has_dependent: bool,
     payload: Vec<u8>,
     /// Calls that have all their locks, and are not handed over yet.
@@ -139,7 +140,9 @@ impl Scheduler {
         if self.has_dependent && self.written.is_empty() {
             self.written = vec![Seq::ZERO; PLACES].into();
         }
-        self.table_written.resize(definitions.tables.len(), Seq::ZERO);
+        for table in &definitions.tables[self.table_written.len()..] {
+            self.table_written.push(vec![Seq::ZERO; table.types().len()].into());
+        }
     }
 
     /// How many more calls can be in progress.
@@ -173,10 +176,15 @@ impl Scheduler {
     /// is as it was; or gives it back.
     pub fn place_predicted(&mut self, dependent: Dependent, prediction: Prediction) -> Result<(), Dependent> {
         let is_unwritten = |place: &u32| self.written[*place as usize] <= prediction.since;
-        let is_table_unwritten = |table: TableId| self.table_written[table.0 as usize] <= prediction.since;
+        let is_before = |seq: &Seq| *seq <= prediction.since;
+        let is_whole_unwritten = |table: TableId| self.table_written[table.0 as usize].iter().all(is_before);
+        let are_columns_unwritten = |of: &TableColumns| {
+            let written = &self.table_written[of.table.0 as usize];
+            of.columns.iter().all(|column| is_before(&written[usize::from(column.0)]))
+        };
         let are_tables_unwritten = match prediction.aborts {
-            true => dependent.footprint.tables().all(is_table_unwritten),
-            false => dependent.footprint.determining().all(is_table_unwritten),
+            true => dependent.footprint.tables().all(is_whole_unwritten),
+            false => dependent.footprint.determining().all(are_columns_unwritten),
         };
         let is_right = are_tables_unwritten && prediction.determining.iter().all(is_unwritten);
         if !is_right {
@@ -214,7 +222,10 @@ impl Scheduler {
             self.written[lock.place()] = seq;
         }
         if is_certain {
-            footprint.written_whole().for_each(|table| self.table_written[table.0 as usize] = seq);
+            for of in footprint.written_whole() {
+                let written = &mut self.table_written[of.table.0 as usize];
+                of.columns.iter().for_each(|column| written[usize::from(column.0)] = seq);
+            }
         }
     }
 

@@ -21,7 +21,7 @@
 use crate::access::{Access, AccessKind, Origins, accesses};
 use crate::argument_tuple::{ArgumentTuples, TuplePlanner};
 use crate::catalog::Catalog;
-use crate::ir::{Expression, Program, RowId, StepId, StepKind};
+use crate::ir::{Expression, Program, RowId, Scan, StepId, StepKind};
 use crate::slice::outline::{Outline, variables};
 use fabius_value::{ColumnId, ColumnMask, IndexId, TableId};
 use std::collections::BTreeSet;
@@ -39,13 +39,14 @@ pub struct Declared {
     pub writes: bool,
 }
 
-/// A table that a program accesses, and how.
+/// Columns of a table. Who inserts or deletes a row writes all of its columns; who asks which rows there are
+/// reads the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TableUse {
+pub struct TableColumns {
     /// The table.
     pub table: TableId,
-    /// Whether anything in it may be written.
-    pub writes: bool,
+    /// The columns.
+    pub columns: ColumnMask,
 }
 
 /// What is known of a program's accesses before it runs.
@@ -55,12 +56,12 @@ pub struct ReadWriteSet {
     pub tuples: ArgumentTuples,
     /// By tuple: the access.
     pub declared: Vec<Declared>,
-    /// Every table that it accesses.
-    pub tables: Vec<TableUse>,
-    /// Tables with accesses that are not declared.
-    pub undeclared: Vec<TableUse>,
-    /// Tables of reads that determine what is accessed.
-    pub determining: Vec<TableId>,
+    /// Every table that it accesses, with the columns that it may write.
+    pub tables: Vec<TableColumns>,
+    /// Tables with accesses that are not declared, and the columns that these may write.
+    pub undeclared: Vec<TableColumns>,
+    /// Tables of reads that determine what is accessed, and the columns read.
+    pub determining: Vec<TableColumns>,
     /// Whether the program itself writes what determines its accesses, so that calls of it that run at
     /// the same time change each other's sets.
     pub is_self_determined: bool,
@@ -86,7 +87,7 @@ impl ReadWriteSet {
         let mut reading = Reading { outline: &outline, origins: &origins, catalog, steps: BTreeSet::new() };
         for access in &all {
             let writes = access.writes_anything();
-            note(&mut set.tables, access.table, writes);
+            note(&mut set.tables, access.table, access.writes);
             match access.kind {
                 AccessKind::Row => set.writes_located[access.table.0 as usize] |= writes,
                 AccessKind::Range => set.writes_scanned[access.table.0 as usize] |= writes,
@@ -94,7 +95,7 @@ impl ReadWriteSet {
             }
             let is_declared = reading.declare(access, &mut planner, &mut set.declared);
             if !is_declared || reading.changes_entries(access) {
-                note(&mut set.undeclared, access.table, writes);
+                note(&mut set.undeclared, access.table, access.writes);
                 reading.determine(access, &mut set.determining);
             }
         }
@@ -103,11 +104,9 @@ impl ReadWriteSet {
         }
         for &step in &reading.steps {
             let row = reading.row_read(step);
-            set.determining.push(outline.table(row));
+            note(&mut set.determining, outline.table(row), reading.columns_read(step));
             set.is_self_determined |= reading.is_written(step, row, &all);
         }
-        set.determining.sort_unstable();
-        set.determining.dedup();
         set.tuples = planner.finish();
         set
     }
@@ -118,10 +117,10 @@ impl ReadWriteSet {
     }
 }
 
-fn note(list: &mut Vec<TableUse>, table: TableId, writes: bool) {
+fn note(list: &mut Vec<TableColumns>, table: TableId, columns: ColumnMask) {
     match list.iter_mut().find(|already| already.table == table) {
-        Some(already) => already.writes |= writes,
-        None => list.push(TableUse { table, writes }),
+        Some(already) => already.columns = already.columns.union(columns),
+        None => list.push(TableColumns { table, columns }),
     }
 }
 
@@ -192,7 +191,7 @@ impl<'p> Reading<'p, '_> {
     }
 
     /// Notes what determines an access that is not declared, and the entries that it changes.
-    fn determine(&mut self, access: &Access, tables: &mut Vec<TableId>) {
+    fn determine(&mut self, access: &Access, tables: &mut Vec<TableColumns>) {
         let step = access.step;
         self.steps.extend(self.origins.of_key(self.outline, self.catalog, step));
         self.steps.extend(self.origins.of_control(self.outline, step));
@@ -222,7 +221,7 @@ impl<'p> Reading<'p, '_> {
             }
             self.steps.extend(self.origins.of_control(self.outline, change));
             // The row's old entries.
-            tables.push(access.table);
+            note(tables, access.table, indexed.union(self.key_columns(access.table)));
         }
     }
 
@@ -259,23 +258,27 @@ impl<'p> Reading<'p, '_> {
         }
     }
 
+    fn key_columns(&self, table: TableId) -> ColumnMask {
+        self.catalog.table(table).primary_key.iter().copied().collect()
+    }
+
+    /// The columns that a determining step reads.
+    fn columns_read(&self, step: StepId) -> ColumnMask {
+        let table = self.outline.table(self.row_read(step));
+        match &self.outline.at(step).step.kind {
+            StepKind::Read { columns, .. } => columns.iter().map(|(column, _)| *column).collect(),
+            StepKind::ForScan { scan: Scan { index: Some(index), .. }, .. } => {
+                let index = &self.catalog.table(table).indexes[usize::from(index.0)];
+                index.columns.iter().copied().collect::<ColumnMask>().union(self.key_columns(table))
+            }
+            _ => self.key_columns(table),
+        }
+    }
+
     /// Whether the program may change what a determining step reads, of this or another row.
     fn is_written(&self, step: StepId, row: RowId, all: &[Access]) -> bool {
-        let table = self.outline.table(row);
-        let mut writers = all.iter().filter(|access| access.table == table);
-        let schema = self.catalog.table(table);
-        match &self.outline.at(step).step.kind {
-            StepKind::Read { columns, .. } => {
-                writers.any(|access| columns.iter().any(|(column, _)| access.writes.contains(*column)))
-            }
-            StepKind::ForScan { scan, .. } => {
-                let key = match scan.index {
-                    None => &schema.primary_key,
-                    Some(index) => &schema.indexes[usize::from(index.0)].columns,
-                };
-                writers.any(|access| key.iter().any(|column| access.writes.contains(*column)))
-            }
-            _ => writers.any(|access| access.deletes || access.kind == AccessKind::Insert),
-        }
+        let (table, read) = (self.outline.table(row), self.columns_read(step));
+        let is_met = |access: &Access| access.writes.iter().any(|column| read.contains(column));
+        all.iter().any(|access| access.table == table && is_met(access))
     }
 }
