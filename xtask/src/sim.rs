@@ -10,6 +10,7 @@ const ENGINES: &[(&str, &str)] = &[
     ("2pl", "fabius-engine-2pl"),
     ("occ", "fabius-engine-occ"),
     ("split", "fabius-engine-split"),
+    ("locking", "fabius-engine-locking"),
     ("graph", "fabius-engine-graph"),
 ];
 

@@ -75,6 +75,18 @@ pub const COMMON: &[Setting] = &[
         domain: Domain::Integer(1, 1 << 24),
         help: "lazy: megabytes of rows and deferred work before callers are slowed down",
     },
+    Setting {
+        name: "lock_manager",
+        default: "queues",
+        domain: Domain::Choice(&["queues", "counters"]),
+        help: "locking: hand locks on, or count requests and let the oldest call run",
+    },
+    Setting {
+        name: "delay_us",
+        default: "0",
+        domain: Domain::Integer(0, 60_000_000),
+        help: "locking: microseconds between a call's reconnaissance and its place in the order",
+    },
 ];
 
 impl Domain {
@@ -220,7 +232,7 @@ mod tests {
         assert_eq!(
             told(&mut settings, "shore=1"),
             "workload demo has no setting \"shore\"; hint: its settings are share, batch, seed, in_flight, \
-             chain_bound, idle, backlog, memory_mb"
+             chain_bound, idle, backlog, memory_mb, lock_manager, delay_us"
         );
         assert_eq!(told(&mut settings, "idle=maybe"), "idle=maybe is not allowed; hint: idle is on or off");
     }

@@ -3,7 +3,9 @@
 use crate::loader::Loader;
 use crate::settings::Settings;
 use crate::workload::{Mode, Operation, Workload};
-use fabius::{Database, Durability, EngineKind, Options, Policy, Procedure, Result};
+use fabius::{
+    Database, Durability, EngineKind, LockManager, LockingPolicy, Options, Policy, Procedure, Result,
+};
 use fabius_env::RealDisk;
 use fabius_log::Log;
 use fabius_value::{Error, SqlState};
@@ -142,7 +144,14 @@ impl Target {
 
 /// A database without threads of its own: only clients work.
 fn database_options(engine: EngineKind, durability: Durability, settings: &Settings) -> Options {
-    Options { engine, durability, workers: 0, policy: policy(settings), ..Options::default() }
+    Options {
+        engine,
+        durability,
+        workers: 0,
+        policy: policy(settings),
+        locking: locking_policy(settings),
+        ..Options::default()
+    }
 }
 
 /// A directory that is deleted when dropped, in `parent` or the system's place for such.
@@ -171,5 +180,18 @@ pub fn policy(settings: &Settings) -> Policy {
         idle: settings.text("idle") == "on",
         memory_bytes: (settings.integer("memory_mb") as usize) << 20,
         backlog_calls: settings.integer("backlog"),
+    }
+}
+
+/// The locking engine's policy by the common settings.
+pub fn locking_policy(settings: &Settings) -> LockingPolicy {
+    let lock_manager = match settings.text("lock_manager") {
+        "counters" => LockManager::Counters,
+        _ => LockManager::Queues,
+    };
+    LockingPolicy {
+        lock_manager,
+        delay: std::time::Duration::from_micros(settings.integer("delay_us")),
+        ..LockingPolicy::default()
     }
 }

@@ -161,6 +161,10 @@ impl Database {
             }
             EngineKind::Optimistic => (Arc::new(fabius_engine_occ::new(foundation.clone())), None),
             EngineKind::Split => (Arc::new(fabius_engine_split::new(foundation.clone())), None),
+            EngineKind::Locking => (
+                Arc::new(fabius_engine_locking::LockingEngine::new(foundation.clone(), options.locking)),
+                None,
+            ),
         };
         let mut database = Database {
             foundation,

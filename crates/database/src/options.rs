@@ -1,6 +1,7 @@
 //! The settings of a database.
 
 use fabius_engine_lazy::Policy;
+use fabius_engine_locking::Policy as LockingPolicy;
 use fabius_value::{Error, Result, SqlState};
 use std::fmt;
 use std::str::FromStr;
@@ -19,15 +20,18 @@ pub enum EngineKind {
     Optimistic,
     /// Phase reconciliation (Doppel) on optimistic concurrency control, eager.
     Split,
+    /// Locks in log order (Calvin), eager.
+    Locking,
 }
 
 impl EngineKind {
     /// Every engine, in the order of the documentation.
-    pub const ALL: [EngineKind; 5] = [
+    pub const ALL: [EngineKind; 6] = [
         EngineKind::Lazy,
         EngineKind::TwoPhaseLocking,
         EngineKind::Optimistic,
         EngineKind::Split,
+        EngineKind::Locking,
         EngineKind::Graph,
     ];
 
@@ -39,6 +43,7 @@ impl EngineKind {
             EngineKind::Graph => "graph",
             EngineKind::Optimistic => "occ",
             EngineKind::Split => "split",
+            EngineKind::Locking => "locking",
         }
     }
 }
@@ -105,6 +110,8 @@ pub struct Options {
     pub workers: usize,
     /// When the lazy engine does deferred work.
     pub policy: Policy,
+    /// How the locking engine manages locks and predictions.
+    pub locking: LockingPolicy,
     /// A checkpoint is taken whenever the log has grown by this many bytes (1 GiB), or by as much as the
     /// last one takes, if that is more: so much has opening to replay, and about twice as much of the log is
     /// kept. `None` leaves it to [`crate::Database::checkpoint`], and so does a database without workers.
@@ -122,6 +129,7 @@ impl Default for Options {
             durability: Durability::default(),
             workers: std::thread::available_parallelism().map_or(1, |count| count.get()).clamp(1, 16),
             policy: Policy::default(),
+            locking: LockingPolicy::default(),
             checkpoint_log_bytes: Some(1 << 30),
             key_window_calls: None,
         }

@@ -100,7 +100,7 @@ impl<'a> Control<'a> for Locking<'a> {
     }
 
     #[inline]
-    fn writes(&mut self, record: &'a Record) -> Result<(), Stop> {
+    fn writes(&mut self, _: TableId, record: &'a Record) -> Result<(), Stop> {
         self.lock(record.lock(), Mode::Exclusive)
     }
 

@@ -160,8 +160,8 @@ impl<'a> Control<'a> for Splitting<'a> {
     }
 
     #[inline]
-    fn writes(&mut self, record: &'a Record) -> Result<(), Stop> {
-        let Some(place) = self.place(record) else { return self.optimistic.writes(record) };
+    fn writes(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
+        let Some(place) = self.place(record) else { return self.optimistic.writes(table, record) };
         match self.met.iter_mut().find(|(met, _)| *met == place) {
             Some((_, is_written @ false)) => {
                 *is_written = true;

@@ -47,33 +47,41 @@ impl<'a> Ahead<'a> {
     }
 
     /// Looks at calls from `rest`, which it advances, and moves those looked at before one stage on;
-    /// to be called before each call is run.
-    /// `key_plan` gives those of procedures.
+    /// to be called before each call is run. `key_plan` gives those of procedures.
     pub fn advance<'k>(&mut self, rest: &mut &[u8], key_plan: impl Fn(ProcedureId) -> Option<&'k KeyPlan>) {
-        if !self.worth.contains(&true) {
-            return;
+        while self.is_short()
+            && let Some(call) = entry::take_call(rest)
+        {
+            self.look(key_plan(call.procedure), call.arguments);
         }
-        while self.calls.len() < 4 * STRIDE {
-            let Some(call) = entry::take_call(rest) else { break };
-            let mut rows = self.spare.pop().unwrap_or_default();
-            let worth = |table: TableId| self.worth[table.0 as usize];
-            let plan = key_plan(call.procedure);
-            if let Some(plan) = plan.filter(|plan| plan.tables().any(worth)) {
-                plan.for_each(call.arguments, |table, values| {
-                    let schema = self.definitions.table(table);
-                    if worth(table)
-                        && rows.len() < ROWS_MAX
-                        && schema.encode_key(values, &mut self.key).is_ok()
-                    {
-                        let hash = self.key.hash();
-                        if schema.prefetch(hash, self.guard) {
-                            rows.push(Row { table, hash, record: None });
-                        }
+        self.step();
+    }
+
+    /// Whether further calls are to be looked at before the next one is run.
+    pub fn is_short(&self) -> bool {
+        self.calls.len() < 4 * STRIDE && self.worth.contains(&true)
+    }
+
+    /// Looks at one call more, whose keys are in `plan`.
+    pub fn look(&mut self, plan: Option<&KeyPlan>, arguments: &[u8]) {
+        let mut rows = self.spare.pop().unwrap_or_default();
+        let worth = |table: TableId| self.worth[table.0 as usize];
+        if let Some(plan) = plan.filter(|plan| plan.tables().any(worth)) {
+            plan.for_each(arguments, |table, values| {
+                let schema = self.definitions.table(table);
+                if worth(table) && rows.len() < ROWS_MAX && schema.encode_key(values, &mut self.key).is_ok() {
+                    let hash = self.key.hash();
+                    if schema.prefetch(hash, self.guard) {
+                        rows.push(Row { table, hash, record: None });
                     }
-                });
-            }
-            self.calls.push_back(rows);
+                }
+            });
         }
+        self.calls.push_back(rows);
+    }
+
+    /// Moves the calls looked at before one stage on; to be called before each call is run.
+    pub fn step(&mut self) {
         if let Some(rows) = self.calls.get_mut(3 * STRIDE - 1) {
             for row in rows {
                 row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);

@@ -129,16 +129,29 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
 /// # Errors
 /// Why the procedure aborted.
 pub fn query_settled(foundation: &Foundation, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
+    let (seq, outcome) = query_unanswered(foundation, procedure, arguments);
+    foundation.wait_durable(seq)?;
+    outcome
+}
+
+/// The same, for a caller who sees to it that nobody is told before the seq that was read is durable; gives
+/// that seq beside the outcome.
+pub fn query_unanswered(
+    foundation: &Foundation,
+    procedure: &Procedure,
+    arguments: &[u8],
+) -> (Seq, Result<Vec<Value>>) {
     let snapshot = foundation.begin_snapshot();
     let definitions = foundation.definitions();
     let guard = crossbeam_epoch::pin();
     let arena = Bump::new();
     let mut context = SnapshotContext::new(&definitions, &guard, snapshot.seq(), foundation.clock.now_us());
     let mut frame = FrameFor::<SnapshotContext<'_>>::default();
-    frame.start(&procedure.whole, arguments, &arena)?;
-    let outcome = execute::run(&mut frame, &procedure.whole, &mut context, &arena);
-    foundation.wait_durable(snapshot.seq())?;
-    match outcome {
+    let outcome = match frame.start(&procedure.whole, arguments, &arena) {
+        Ok(()) => execute::run(&mut frame, &procedure.whole, &mut context, &arena),
+        Err(error) => Err(Stop::Abort(error)),
+    };
+    let outcome = match outcome {
         Ok(()) => {
             foundation.counters.committed.add(1);
             Ok(frame.results(&procedure.whole).unwrap_or_default())
@@ -148,5 +161,6 @@ pub fn query_settled(foundation: &Foundation, procedure: &Procedure, arguments: 
             Err(error)
         }
         Err(Stop::Blocked | Stop::Restart) => unreachable!("a snapshot has every value"),
-    }
+    };
+    (snapshot.seq(), outcome)
 }

@@ -17,6 +17,9 @@
 //! | [`ir`] | the typed intermediate representation |
 //! | [`slice`](mod@slice) | which phase each part of a program runs in, and why |
 //! | [`access`] | read and write sets as functions of arguments |
+//! | [`argument_tuple`] | keys and other tuples, computed from a call's arguments before it runs |
+//! | [`key_plan`] | the lookups whose keys are such tuples |
+//! | [`read_write_set`] | what is known of a call's accesses before it runs, and what decides the rest |
 //! | [`record_action`] | a program as record actions with their dependencies |
 //! | [`explain`] | a program's phases and record actions for a reader |
 //! | [`explain_svg`] | the record actions as a picture |
@@ -33,6 +36,7 @@
 pub(crate) mod abort;
 pub mod access;
 pub mod argument_range;
+pub mod argument_tuple;
 pub mod arguments;
 pub mod catalog;
 pub mod compile;
@@ -45,6 +49,7 @@ pub mod interpret;
 pub mod ir;
 pub mod key_plan;
 pub mod operation;
+pub mod read_write_set;
 pub mod record_action;
 pub mod slice;
 pub mod syntax;

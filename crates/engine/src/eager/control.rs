@@ -106,7 +106,7 @@ pub trait Control<'a> {
     fn meets(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop>;
 
     /// The call is going to write, insert or delete a record.
-    fn writes(&mut self, record: &'a Record) -> Result<(), Stop>;
+    fn writes(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop>;
 
     /// The call is going to change what is in a granule.
     fn changes(&mut self, granule: &'a AtomicU64) -> Result<(), Stop>;

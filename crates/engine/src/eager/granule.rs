@@ -76,6 +76,13 @@ impl Granules {
     }
 }
 
+impl Granules {
+    /// The place of a granule's word among all, for controls that keep what they know elsewhere.
+    pub fn place(&self, word: &AtomicU64) -> usize {
+        (std::ptr::from_ref(word).addr() - self.words.as_ptr().addr()) / size_of::<AtomicU64>()
+    }
+}
+
 /// One round of multiply-fold mixing (the core of wyhash).
 fn mix(left: u64, right: u64) -> u64 {
     let product = u128::from(left ^ 0x9e37_79b9_7f4a_7c15) * u128::from(right ^ 0xd6e8_feb8_6659_fd93);

@@ -65,6 +65,18 @@ impl Chunk {
         &self.work.batch.calls()[self.bytes.clone()]
     }
 
+    /// Its calls, each as a chunk of its own.
+    pub fn split(self) -> impl Iterator<Item = Chunk> {
+        let mut offset = self.bytes.start;
+        (0..self.count).map(move |at| {
+            let begin = offset;
+            let mut rest = &self.work.batch.calls()[begin..self.bytes.end];
+            entry::take_call(&mut rest).expect("batches are encoded by their builder");
+            offset = self.bytes.end - rest.len();
+            Chunk { work: self.work.clone(), first: self.first + at, count: 1, bytes: begin..offset }
+        })
+    }
+
     /// Stores outcomes, of all but so many calls; gives the last seq of the batch if that were the last ones.
     pub fn end(&self, outcomes: Outcomes, put_off: u32) -> Option<Seq> {
         let work = &self.work;

@@ -12,11 +12,14 @@
 //!   knows only when the call ends. Such calls run alone, with the seq that will be theirs.
 
 use crate::Definitions;
+use crate::eager::granule::Space;
 use fabius_program::catalog::{Catalog, ProcedureId};
+use fabius_program::context::Stop;
 use fabius_program::ir::{Block, Expression, ExpressionKind, Program, Returned, RowId, Scan, StepKind};
 use fabius_program::key_plan::KeyPlan;
 use fabius_program::slice::operation::{TableOperations, operations};
-use fabius_value::{IndexId, TableId};
+use fabius_storage::Table;
+use fabius_value::{ColumnId, Datum, IndexId, Key, TableId};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -30,11 +33,20 @@ pub struct Plan {
     /// By table: rows that are scanned are locked exclusively.
     pub scans_to_write: Vec<bool>,
     /// Keys of rows that it looks up, as far as they follow from its arguments.
-    keys: KeyPlan,
+    pub keys: KeyPlan,
     /// What it does to the tables that it looks at or changes.
     pub operations: Vec<TableOperations>,
     /// Scans: table, index, equal leading columns.
     scans: Vec<(TableId, Option<IndexId>, usize)>,
+}
+
+/// What an entry of an index touches beside its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around<'k> {
+    /// A granule that the entry lies in.
+    Granule(Space, &'k [u8]),
+    /// The value that no other row may have.
+    Unique(Space, &'k [u8]),
 }
 
 /// The definitions in force, with the plans of their programs.
@@ -77,6 +89,46 @@ impl Schema {
         self.plans.get(procedure.0 as usize).map(|plan| &plan.keys).filter(|keys| !keys.is_empty())
     }
 
+    /// Encodes the indexed columns of a row's entry, and tells `visit` of the granules around it and, if the
+    /// index is unique and no column is null, of the value that only one row can have.
+    ///
+    /// # Errors
+    /// `54000` if the key is too long; what `visit` gives.
+    pub fn around_entry<'v>(
+        &self,
+        table: &Table,
+        index: Option<IndexId>,
+        value: &mut dyn FnMut(ColumnId) -> Datum<'v>,
+        visit: &mut dyn FnMut(Around<'_>) -> Result<(), Stop>,
+    ) -> Result<Key, Stop> {
+        let columns = match index {
+            None => &table.schema().primary_key[..],
+            Some(index) => table.index_columns(index),
+        };
+        let number = index.map_or(0, |index| index.0 + 1);
+        let space = Space::prefixes(table.id().0, number);
+        let depths = self.depths(table.id(), index);
+        let mut key = Key::new();
+        let mut has_null = false;
+        for (depth, &column) in columns.iter().enumerate() {
+            if depths >> depth & 1 == 1 {
+                visit(Around::Granule(space, key.bytes()))?;
+            }
+            let value = value(column);
+            has_null |= value.is_null();
+            let column = usize::from(column.0);
+            let nullable = index.is_some() && table.schema().columns[column].nullable;
+            key.push(value, table.types()[column], nullable)?;
+        }
+        if depths >> columns.len() & 1 == 1 {
+            visit(Around::Granule(space, key.bytes()))?;
+        }
+        if index.is_some_and(|index| table.is_unique(index)) && !has_null {
+            visit(Around::Unique(Space::unique(table.id().0, number), key.bytes()))?;
+        }
+        Ok(key)
+    }
+
     /// The depths at which programs scan an index: bit `n` for scans of `n` equal columns.
     #[inline]
     pub fn depths(&self, table: TableId, index: Option<IndexId>) -> u64 {
@@ -106,10 +158,10 @@ impl Plan {
         };
         let scans = reading.scans.iter();
         Plan {
+            keys: KeyPlan::of(program),
             draws_random: reading.draws_random,
             locates_to_write: all_written(&reading.located),
             scans_to_write: all_written(&reading.scanned),
-            keys: KeyPlan::of(program),
             operations: operations(program, catalog),
             scans: scans.map(|(row, index, depth)| (table(row), *index, *depth)).collect(),
         }

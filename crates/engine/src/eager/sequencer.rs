@@ -25,7 +25,7 @@ use std::sync::atomic::{
 };
 
 /// Places of the ring, a power of two: calls that can be installed behind one that is not.
-const RING: u64 = 1 << 12;
+pub const RING: u64 = 1 << 12;
 
 /// Gives calls their seq, and publishes what they wrote.
 pub struct Sequencer {
@@ -51,18 +51,20 @@ impl Sequencer {
     /// # Errors
     /// What ended the log; then no seq was given.
     pub fn append(&self, foundation: &Foundation, payload: &[u8]) -> Result<Seq> {
-        self.append_all(foundation, payload, 1)
+        self.append_all(foundation, 1, payload)
     }
 
-    /// Gives the next seqs to so many entries, at least one, and logs them together; gives the last.
+    /// Gives the next seqs to so many entries, and logs them together; gives the first of the seqs.
     ///
     /// # Errors
-    /// As [`Sequencer::append`].
-    pub fn append_all(&self, foundation: &Foundation, payload: &[u8], count: u32) -> Result<Seq> {
+    /// What ended the log; then no seq was given.
+    pub fn append_all(&self, foundation: &Foundation, count: u32, payload: &[u8]) -> Result<Seq> {
         let mut next = self.next.lock();
-        foundation.append(*next, count, payload)?;
-        *next = Seq(next.0 + u64::from(count) - 1);
-        Ok(self.issue(&mut next))
+        let first = *next;
+        foundation.append(first, count, payload)?;
+        *next = Seq(first.0 + u64::from(count) - 1);
+        self.issue(&mut next);
+        Ok(first)
     }
 
     /// Gives the next seq to an entry that is in the log already.

@@ -14,7 +14,7 @@
 use crate::constraint::duplicate;
 use crate::eager::control::Control;
 use crate::eager::granule::Space;
-use crate::eager::plan::Schema;
+use crate::eager::plan::{Around, Schema};
 use crate::eager::shared::Shared;
 use crate::eager::workspace::{Entry, Image, Workspace};
 use crate::random::CallRandom;
@@ -91,6 +91,11 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         self.random = random;
     }
 
+    /// The logged time of the calls that begin from now on.
+    pub fn set_time(&mut self, time_us: i64) {
+        self.time_us = time_us;
+    }
+
     /// Makes an idempotency key this call's.
     ///
     /// # Errors
@@ -106,13 +111,6 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
     pub fn release(&mut self) {
         self.workspace.clear();
         self.control.release();
-    }
-
-    fn changes(&mut self, space: Space, bytes: &[u8]) -> Result<(), Stop> {
-        if !C::HAS_GRANULES {
-            return Ok(());
-        }
-        self.control.changes(self.shared.granules.word(space, bytes))
     }
 
     /// The record of the key in `self.key`, made if the key is new.
@@ -160,33 +158,17 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         index: Option<IndexId>,
         value: &dyn Fn(&Workspace<'a>, ColumnId) -> Datum<'a>,
     ) -> Result<Key, Stop> {
-        let columns = match index {
-            None => &table.schema().primary_key[..],
-            Some(index) => table.index_columns(index),
-        };
-        let number = index.map_or(0, |index| index.0 + 1);
-        let space = Space::prefixes(table.id().0, number);
-        let depths = self.schema.depths(table.id(), index);
-        let mut key = Key::new();
-        let mut has_null = false;
-        for (depth, &column) in columns.iter().enumerate() {
-            if depths >> depth & 1 == 1 {
-                self.changes(space, key.bytes())?;
-            }
-            let value = value(&self.workspace, column);
-            has_null |= value.is_null();
-            let column = usize::from(column.0);
-            let nullable = index.is_some() && table.schema().columns[column].nullable;
-            key.push(value, table.types()[column], nullable)?;
-        }
-        if depths >> columns.len() & 1 == 1 {
-            self.changes(space, key.bytes())?;
-        }
-        if C::HAS_GRANULES && index.is_some_and(|index| table.is_unique(index)) && !has_null {
-            let space = Space::unique(table.id().0, number);
-            self.control.claims(self.shared.granules.word(space, key.bytes()))?;
-        }
-        Ok(key)
+        let Transaction { shared, schema, workspace, control, .. } = self;
+        schema.around_entry(
+            table,
+            index,
+            &mut |column| value(workspace, column),
+            &mut |around| match around {
+                _ if !C::HAS_GRANULES => Ok(()),
+                Around::Granule(space, bytes) => control.changes(shared.granules.word(space, bytes)),
+                Around::Unique(space, bytes) => control.claims(shared.granules.word(space, bytes)),
+            },
+        )
     }
 
     /// Makes an entry for a row; the values it will have come from `value`.
@@ -362,7 +344,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
         let table = self.schema.definitions.table(table);
         table.encode_row_key(write.values, &mut self.key)?;
         let record = self.find_or_create(table);
-        self.control.writes(record)?;
+        self.control.writes(table.id(), record)?;
         let found = self.find(table, record);
         if self.workspace.is_present(record, found.version) {
             let columns = &table.schema().primary_key;
@@ -388,7 +370,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
         );
         let table = self.schema.definitions.table(table);
         let Found { record, version } = row.expect("a row that is updated is there");
-        self.control.writes(record)?;
+        self.control.writes(table.id(), record)?;
         if table.index_count() > 0 {
             let values: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
             let before = |workspace: &Workspace<'a>, column| workspace.read(table, record, version, column);
@@ -416,7 +398,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
     fn delete(&mut self, table: TableId, row: Row<'a>) -> Result<(), Stop> {
         let table = self.schema.definitions.table(table);
         let Found { record, version } = row.expect("a row that is deleted is there");
-        self.control.writes(record)?;
+        self.control.writes(table.id(), record)?;
         let value = |workspace: &Workspace<'a>, column| workspace.read(table, record, version, column);
         self.change_entry(table, None, &value)?;
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {

@@ -39,6 +39,8 @@ pub enum Order {
     Now,
     /// It is in the log: every call has a place, also one that repeats another.
     Logged,
+    /// It has this place already, in the log too.
+    At(Seq),
 }
 
 /// A turn in progress.
@@ -178,12 +180,50 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             return;
         }
         let shared = self.shared;
-        match shared.sequencer.append_all(&shared.foundation, &self.group, self.group_calls) {
-            Ok(last) => self.outcomes.last = self.outcomes.last.max(last),
+        match shared.sequencer.append_all(&shared.foundation, self.group_calls, &self.group) {
+            Ok(first) => {
+                let last = Seq(first.0 + u64::from(self.group_calls) - 1);
+                self.outcomes.last = self.outcomes.last.max(last);
+            }
             Err(failure) => self.outcomes.failure = Some(failure),
         }
         self.group.clear();
         self.group_calls = 0;
+    }
+
+    /// Runs a call that has its place already, in the log too, with its logged time; gives what became of
+    /// it. The control refuses nothing.
+    pub fn run_at(&mut self, mut bytes: &'a [u8], place: u32, seq: Seq, time_us: i64) -> Outcomes {
+        self.order = Order::At(seq);
+        self.transaction.set_time(time_us);
+        let whole = bytes;
+        let call = entry::take_call(&mut bytes).expect("calls are checked when they come in");
+        self.call(&call, whole, place, Some(seq), &mut Company::Neither);
+        std::mem::take(&mut self.outcomes)
+    }
+
+    /// Runs a call only for what its control is told of it, and takes everything back. It must not draw
+    /// random numbers.
+    ///
+    /// # Errors
+    /// Why it aborts.
+    pub fn rehearse(&mut self, mut bytes: &'a [u8]) -> Result<(), Error> {
+        let call = entry::take_call(&mut bytes).expect("calls are checked when they come in");
+        self.transaction.control.begin();
+        let ended = match self.procedure(&call) {
+            Ok(procedure) => match self.execute(procedure, &call, None) {
+                Ok(result) => result.map(|_| ()),
+                Err(Refused) => unreachable!("the control of a rehearsal refuses nothing"),
+            },
+            Err(error) => Err(error),
+        };
+        self.give_up(self.shared.sequencer.issued());
+        ended
+    }
+
+    /// What keeps the turn's calls and others apart.
+    pub fn control(&mut self) -> &mut C {
+        &mut self.transaction.control
     }
 
     /// Ends the turn: what became of its calls.
@@ -263,12 +303,15 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         if let Some(key) = call.key {
             self.transaction.claim_key(key)?;
             // Its own seq is this or a later one: what is too old now will be too old when the log is replayed.
-            let oldest = self.schema.definitions.key_window.oldest(shared.sequencer.next());
+            let own = known.unwrap_or_else(|| shared.sequencer.next());
+            let oldest = self.schema.definitions.key_window.oldest(own);
             let first = shared.foundation.keys.lock().get(key, oldest).cloned();
             if let Some(first) = first {
                 self.transaction.release();
-                if self.order == Order::Logged {
-                    shared.sequencer.installed(shared.sequencer.take(), &shared.foundation);
+                match self.order {
+                    Order::Now => {}
+                    Order::Logged => shared.sequencer.installed(shared.sequencer.take(), &shared.foundation),
+                    Order::At(seq) => shared.sequencer.installed(seq, &shared.foundation),
                 }
                 return Ok(Ok(Outcome { seq: first.seq, abort: first.abort, ticket: first.ticket }));
             }
@@ -279,7 +322,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             Ok(procedure) => self.execute(procedure, call, known)?,
             Err(error) => Err(error),
         };
-        let has_place = self.order == Order::Logged || call.key.is_some() || !only_reads;
+        let has_place = self.order != Order::Now || call.key.is_some() || !only_reads;
         if result.is_err() {
             self.transaction.control.aborts()?;
             self.transaction.workspace.writes.clear();
@@ -308,6 +351,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 shared.sequencer.append(&shared.foundation, &self.payload)
             }
             (true, Order::Logged) => Ok(shared.sequencer.take()),
+            (true, Order::At(seq)) => Ok(seq),
             (false, _) => Ok(shared.sequencer.issued()),
         };
         let Transaction { control, workspace, .. } = &mut self.transaction;

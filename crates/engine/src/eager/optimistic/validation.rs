@@ -181,7 +181,7 @@ impl<'a> Control<'a> for Optimistic<'a> {
     }
 
     #[inline]
-    fn writes(&mut self, _: &'a Record) -> Result<(), Stop> {
+    fn writes(&mut self, _: TableId, _: &'a Record) -> Result<(), Stop> {
         Ok(())
     }
 

@@ -1,0 +1,182 @@
+//! Locks by name: what a call may access, as a sorted list of small numbers.
+//!
+//! A lock's name is a place in the lock table, found by hash: of a table and a primary key for rows
+//! (whether there is such a row or not), of its place among the granules
+//! ([`fabius_engine::eager::granule`]) for ranges, unique values and idempotency keys. Two names that
+//! share a place only make calls wait that need not.
+//!
+//! ```text
+//!             shared  intent  exclusive
+//!  shared       x                          x: both may hold it at once
+//!  intent                x
+//!  exclusive
+//! ```
+//!
+//! A call's own requests of one name add up: shared and intent together are exclusive (the modes' bits are
+//! chosen so that adding is `or`).
+
+use fabius_engine::eager::granule::Granules;
+use fabius_storage::Record;
+use fabius_value::{Key, TableId};
+use std::sync::atomic::AtomicU64;
+
+/// Places of the lock table, a power of two.
+pub const PLACES: usize = 1 << 18;
+
+/// What a holder of a lock may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Read: others may read too.
+    Shared = 1,
+    /// Change a part of a granule: others may change other parts.
+    Intent = 2,
+    /// Alone.
+    Exclusive = 3,
+}
+
+impl Mode {
+    /// Whether two calls can hold a lock at once, in this mode and that.
+    #[inline]
+    pub fn goes_with(self, other: Mode) -> bool {
+        self == other && self != Mode::Exclusive
+    }
+}
+
+/// A lock and a mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lock(u32);
+
+impl Lock {
+    /// A lock by its place in the lock table.
+    #[inline]
+    pub fn new(place: usize, mode: Mode) -> Lock {
+        Lock((place as u32) << 2 | mode as u32)
+    }
+
+    /// The lock of a row, by table and hash of its key.
+    #[inline]
+    pub fn of_row(table: TableId, hash: u64, mode: Mode) -> Lock {
+        Lock::new(fold(hash ^ u64::from(table.0).wrapping_mul(0xa24b_aed4_963e_e407)), mode)
+    }
+
+    /// The lock of a record.
+    pub fn of_record(table: TableId, record: &Record, mode: Mode) -> Lock {
+        let mut key = Key::new();
+        key.extend(record.key());
+        Lock::of_row(table, key.hash(), mode)
+    }
+
+    /// The lock of a granule.
+    pub fn of_granule(granules: &Granules, word: &AtomicU64, mode: Mode) -> Lock {
+        // Granules and rows lie in the same places, in orders that have nothing to do with each other.
+        Lock::new(fold(granules.place(word) as u64 + 1), mode)
+    }
+
+    /// Its place in the lock table.
+    #[inline]
+    pub fn place(self) -> usize {
+        (self.0 >> 2) as usize
+    }
+
+    /// Its mode.
+    #[inline]
+    pub fn mode(self) -> Mode {
+        match self.0 & 3 {
+            1 => Mode::Shared,
+            2 => Mode::Intent,
+            _ => Mode::Exclusive,
+        }
+    }
+}
+
+fn fold(hash: u64) -> usize {
+    (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - PLACES.ilog2())) as usize
+}
+
+/// The locks of a call.
+#[derive(Clone, Debug, Default)]
+pub struct LockSet {
+    locks: Vec<Lock>,
+}
+
+impl LockSet {
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.locks.clear();
+    }
+
+    /// Adds a lock; [`LockSet::seal`] follows when all have been added.
+    #[inline]
+    pub fn add(&mut self, lock: Lock) {
+        self.locks.push(lock);
+    }
+
+    /// Adds all of another set, likewise.
+    pub fn extend(&mut self, other: &LockSet) {
+        self.locks.extend_from_slice(&other.locks);
+    }
+
+    /// Brings the locks in order, each once, with its modes added up.
+    pub fn seal(&mut self) {
+        self.locks.sort_unstable();
+        self.locks.dedup_by(|later, kept| {
+            let is_same = later.place() == kept.place();
+            if is_same {
+                kept.0 |= later.0;
+            }
+            is_same
+        });
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.locks.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.locks.is_empty()
+    }
+
+    /// The locks, in order of their places.
+    pub fn iter(&self) -> impl Iterator<Item = Lock> + '_ {
+        self.locks.iter().copied()
+    }
+
+    /// Whether a lock is among them, in this mode or more.
+    #[inline]
+    pub fn covers(&self, lock: Lock) -> bool {
+        const LINEAR_MAX: usize = 16;
+        let is_it = |own: &Lock| own.0 >> 2 == lock.0 >> 2 && own.0 & lock.0 & 3 == lock.0 & 3;
+        if self.locks.len() <= LINEAR_MAX {
+            return self.locks.iter().any(is_it);
+        }
+        let at = self.locks.partition_point(|own| own.0 >> 2 < lock.0 >> 2);
+        self.locks.get(at).is_some_and(is_it)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a call's requests of one lock add up, and the set covers what was added and no more.
+    #[test]
+    fn modes_of_one_lock_add_up() {
+        let mut set = LockSet::default();
+        for (place, mode) in [(7, Mode::Shared), (3, Mode::Intent), (7, Mode::Intent), (3, Mode::Intent)] {
+            set.add(Lock::new(place, mode));
+        }
+        set.seal();
+        let locks: Vec<_> = set.iter().map(|lock| (lock.place(), lock.mode())).collect();
+        assert_eq!(locks, [(3, Mode::Intent), (7, Mode::Exclusive)]);
+        assert!(set.covers(Lock::new(7, Mode::Shared)) && set.covers(Lock::new(3, Mode::Intent)));
+        assert!(!set.covers(Lock::new(3, Mode::Shared)) && !set.covers(Lock::new(4, Mode::Intent)));
+        for place in 10..40 {
+            set.add(Lock::new(place, Mode::Shared));
+        }
+        set.seal();
+        assert!(set.covers(Lock::new(39, Mode::Shared)) && !set.covers(Lock::new(40, Mode::Shared)));
+        assert!(!set.covers(Lock::new(39, Mode::Exclusive)));
+    }
+}

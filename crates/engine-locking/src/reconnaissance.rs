@@ -1,0 +1,101 @@
+//! Optimistic lock location prediction (Calvin, section 3.2.1).
+//!
+//! A *dependent* call must read to find out what it accesses. So it runs twice: first on whatever is there,
+//! for what it would lock, and everything it does is taken back; then in its place in the order, under those
+//! locks.
+//!
+//! ```text
+//! handed in --> reconnaissance --------> has what decided been written since? --> place, log, locks, run
+//!                    ^    (delay)                 |
+//!                    \------ restart ------------yes; too often: whole tables, certain to be right
+//! ```
+//!
+//! **When a prediction is right.** Calvin checks it when the call runs. Here a call that turns out to need
+//! another lock would be in the log already, at a place that every other engine would run it in; and calls
+//! behind it may have run on what it needs. So the check comes before the call gets its place, and needs
+//! nothing but the lock table: it knows who has requested each lock last in order to write. Let a
+//! reconnaissance begin when everything up to seq r was installed, and read the newest versions, committed by
+//! whomever. If nobody behind r has requested to write
+//!
+//! - what the call has read in determining tables ([`fabius_program::read_write_set`]), or,
+//! - if it aborted, anything that it has read at all,
+//!
+//! then all it read there is as it was at r, and will be at its place, because its locks are requested
+//! there. So it accesses nothing but what it has accessed, and what its arguments say; or it aborts again.
+//! Its logged time is that of the reconnaissance, so that `now()` is the same too. A procedure that draws
+//! random numbers, which come from its seq, or itself writes what decides, is not predicted at all.
+//!
+//! The order of the log stays the order in which locks are requested, calls never lose their place, and the
+//! log says nothing of predictions. The price: requests to write count as writes.
+
+use crate::control::Recorder;
+use crate::footprint::Footprint;
+use crate::lock::LockSet;
+use fabius_engine::eager::granule::Granules;
+use fabius_engine::eager::intake::Chunk;
+use fabius_engine::eager::plan::Schema;
+use fabius_engine::eager::turn::Turn;
+use fabius_engine::entry;
+use fabius_value::Seq;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Locks that are predicted for a call, at most; with more, whole tables are cheaper.
+const LOCKS_MAX: usize = 4096;
+
+/// A call that has no place yet.
+pub struct Dependent {
+    /// The call.
+    pub chunk: Chunk,
+    /// What is known of its procedure.
+    pub footprint: Arc<Footprint>,
+    /// How often a prediction was wrong.
+    pub restarts: u32,
+}
+
+/// What a call would access.
+pub struct Prediction {
+    /// Its locks, those that its arguments say included.
+    pub locks: LockSet,
+    /// Places of the locks under which it has read what decides about the others.
+    pub determining: Vec<u32>,
+    /// Whether it aborts; then all that it has read decides.
+    pub aborts: bool,
+    /// Everything up to here was installed when it began.
+    pub since: Seq,
+}
+
+/// Calls whose reconnaissance was made together.
+pub struct Expedition {
+    /// Their logged time.
+    pub time_us: i64,
+    /// When they go on, on the monotonic clock.
+    pub due_ns: u64,
+    /// The calls; those without a prediction need too much.
+    pub calls: VecDeque<(Dependent, Option<Prediction>)>,
+}
+
+/// Runs a call for what it would access.
+pub fn predict<'a>(
+    turn: &mut Turn<'a, Recorder<'a>>,
+    dependent: &'a Dependent,
+    since: Seq,
+    schema: &Schema,
+    granules: &Granules,
+) -> Option<Prediction> {
+    turn.control().footprint = dependent.footprint.clone();
+    let calls = dependent.chunk.calls();
+    let ended = turn.rehearse(calls);
+    let recorder = turn.control();
+    let mut determining = std::mem::take(&mut recorder.determining);
+    let mut locks = std::mem::take(&mut recorder.locks);
+    let aborts = ended.is_err();
+    if aborts {
+        determining.clear();
+        determining.extend(locks.iter().map(|lock| lock.place() as u32));
+    }
+    let call = entry::take_call(&mut { calls }).expect("calls are checked when they come in");
+    dependent.footprint.declared_locks(&call, schema, granules, &mut locks);
+    locks.seal();
+    (locks.len() <= LOCKS_MAX).then_some(Prediction { locks, determining, aborts, since })
+}

@@ -1,0 +1,284 @@
+//! Read and write sets before a call runs, for engines that lock or schedule in advance (Calvin, 3.2).
+//!
+//! An access is *declared* if its key is a function of the arguments: then it is known without reading
+//! anything. Where every access is, a call's read and write set can be computed from the arguments alone.
+//! Otherwise the call is *dependent* (Calvin, 3.2.1): some reads decide what else it accesses.
+//!
+//! ```text
+//! procedure pay(name, amount)         customers by name[name, ..]   undeclared: which rows are found depends
+//! { for c in customers by name[name]                                on what is in the range
+//!     { c.balance -= amount } }       determining: customers
+//! ```
+//!
+//! *Determining* tables are those of the reads that decide: whose values flow into keys of undeclared
+//! accesses, into the loops and conditions around them, or into entries of indexes; and scans, because
+//! what is in a range decides which rows are met. As long as nothing that a call has read in these tables
+//! changes, and it does not abort, it accesses what it accessed before.
+//!
+//! A change of an index entry (an update of an indexed column, a deletion) counts as undeclared: the old
+//! entry has to be read.
+
+use crate::access::{Access, AccessKind, Origins, accesses};
+use crate::argument_tuple::{ArgumentTuples, TuplePlanner};
+use crate::catalog::Catalog;
+use crate::ir::{Expression, Program, RowId, Scan, StepId, StepKind};
+use crate::slice::outline::{Outline, variables};
+use fabius_value::{ColumnId, ColumnMask, IndexId, TableId};
+use std::collections::BTreeSet;
+
+/// An access whose key is a function of the arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// The table.
+    pub table: TableId,
+    /// What the tuple holds: columns of this index in its order, of the primary key if `None`.
+    pub index: Option<IndexId>,
+    /// Whether a row is inserted.
+    pub inserts: bool,
+    /// Whether the row may be written.
+    pub writes: bool,
+}
+
+/// Columns of a table. Who inserts or deletes a row writes all of its columns; who asks which rows there are
+/// reads the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableColumns {
+    /// The table.
+    pub table: TableId,
+    /// The columns.
+    pub columns: ColumnMask,
+}
+
+/// What is known of a program's accesses before it runs.
+#[derive(Clone, Debug, Default)]
+pub struct ReadWriteSet {
+    /// Values of declared accesses.
+    pub tuples: ArgumentTuples,
+    /// By tuple: the access.
+    pub declared: Vec<Declared>,
+    /// Every table that it accesses, with the columns that it may write.
+    pub tables: Vec<TableColumns>,
+    /// Tables with accesses that are not declared, and the columns that these may write.
+    pub undeclared: Vec<TableColumns>,
+    /// Tables of reads that determine what is accessed, and the columns read.
+    pub determining: Vec<TableColumns>,
+    /// Whether the program itself writes what determines its accesses, so that calls of it that run at
+    /// the same time change each other's sets.
+    pub is_self_determined: bool,
+    /// By table: rows that are looked up may be written.
+    pub writes_located: Vec<bool>,
+    /// By table: rows that are found by scans may be written.
+    pub writes_scanned: Vec<bool>,
+}
+
+impl ReadWriteSet {
+    /// Reads a program.
+    pub fn of(program: &Program, catalog: &Catalog) -> ReadWriteSet {
+        let outline = Outline::of(program);
+        let origins = Origins::of(&outline);
+        let all = accesses(program, catalog);
+        let tables = all.iter().map(|access| access.table.0 as usize + 1).max().unwrap_or(0);
+        let mut set = ReadWriteSet {
+            writes_located: vec![false; tables],
+            writes_scanned: vec![false; tables],
+            ..ReadWriteSet::default()
+        };
+        let mut planner = TuplePlanner::new(program);
+        let mut reading = Reading { outline: &outline, origins: &origins, catalog, steps: BTreeSet::new() };
+        for access in &all {
+            let writes = access.writes_anything();
+            note(&mut set.tables, access.table, access.writes);
+            match access.kind {
+                AccessKind::Row => set.writes_located[access.table.0 as usize] |= writes,
+                AccessKind::Range => set.writes_scanned[access.table.0 as usize] |= writes,
+                AccessKind::Insert => {}
+            }
+            let is_declared = reading.declare(access, &mut planner, &mut set.declared);
+            if !is_declared || reading.changes_entries(access) {
+                note(&mut set.undeclared, access.table, access.writes);
+                reading.determine(access, &mut set.determining);
+            }
+        }
+        if !set.is_declared() {
+            reading.follow_rows();
+        }
+        for &step in &reading.steps {
+            let row = reading.row_read(step);
+            note(&mut set.determining, outline.table(row), reading.columns_read(step));
+            set.is_self_determined |= reading.is_written(step, row, &all);
+        }
+        set.tuples = planner.finish();
+        set
+    }
+
+    /// Whether arguments say all that is accessed.
+    pub fn is_declared(&self) -> bool {
+        self.undeclared.is_empty()
+    }
+}
+
+fn note(list: &mut Vec<TableColumns>, table: TableId, columns: ColumnMask) {
+    match list.iter_mut().find(|already| already.table == table) {
+        Some(already) => already.columns = already.columns.union(columns),
+        None => list.push(TableColumns { table, columns }),
+    }
+}
+
+struct Reading<'p, 'o> {
+    outline: &'o Outline<'p>,
+    origins: &'o Origins,
+    catalog: &'o Catalog,
+    /// Steps that determine accesses.
+    steps: BTreeSet<StepId>,
+}
+
+impl<'p> Reading<'p, '_> {
+    /// Declares an access if its key is a function of the arguments; an insert, if all its entries are.
+    fn declare(&self, access: &Access, planner: &mut TuplePlanner<'p>, declared: &mut Vec<Declared>) -> bool {
+        let (table, writes) = (access.table, access.writes_anything());
+        match &self.outline.at(access.step).step.kind {
+            StepKind::Locate { key, .. } => {
+                let is_declared = planner.add(key).is_some();
+                if is_declared {
+                    declared.push(Declared { table, index: None, inserts: false, writes });
+                }
+                is_declared
+            }
+            StepKind::Insert { values, .. } => {
+                let schema = self.catalog.table(table);
+                let indexes = schema.indexes.iter().enumerate();
+                let secondary = indexes.map(|(at, index)| (Some(IndexId(at as u16)), &index.columns));
+                let keys: Vec<_> = std::iter::once((None, &schema.primary_key)).chain(secondary).collect();
+                let parts = |columns: &[ColumnId]| -> Vec<&Expression> {
+                    columns.iter().map(|column| &values[usize::from(column.0)]).collect()
+                };
+                if !keys.iter().all(|(_, columns)| planner.can(parts(columns))) {
+                    return false;
+                }
+                for (index, columns) in keys {
+                    planner.add(parts(columns)).expect("it can be added");
+                    declared.push(Declared { table, index, inserts: true, writes });
+                }
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn indexed_columns(&self, table: TableId) -> ColumnMask {
+        let schema = self.catalog.table(table);
+        schema.indexes.iter().flat_map(|index| index.columns.iter().copied()).collect()
+    }
+
+    /// Whether the program deletes the row, or writes a column of it that an index holds.
+    fn changes_entries(&self, access: &Access) -> bool {
+        let indexed = self.indexed_columns(access.table);
+        let written =
+            if access.kind == AccessKind::Insert { self.updated_columns(access.row) } else { access.writes };
+        access.deletes || written.iter().any(|column| indexed.contains(column))
+    }
+
+    fn updated_columns(&self, row: RowId) -> ColumnMask {
+        let mut columns = ColumnMask::EMPTY;
+        for &step in &self.outline.order {
+            if let StepKind::Update { row: updated, sets } = &self.outline.at(step).step.kind
+                && *updated == row
+            {
+                sets.iter().for_each(|(column, _)| columns.insert(*column));
+            }
+        }
+        columns
+    }
+
+    /// Notes what determines an access that is not declared, and the entries that it changes.
+    fn determine(&mut self, access: &Access, tables: &mut Vec<TableColumns>) {
+        let step = access.step;
+        self.steps.extend(self.origins.of_key(self.outline, self.catalog, step));
+        self.steps.extend(self.origins.of_control(self.outline, step));
+        let indexed = self.indexed_columns(access.table);
+        match &self.outline.at(step).step.kind {
+            StepKind::ForScan { .. } => {
+                self.steps.insert(step);
+                // Its filter and its limit say how far it goes.
+                self.steps.extend(self.origins.of_step(self.outline, step));
+            }
+            StepKind::Insert { values, .. } => {
+                for column in indexed.iter() {
+                    self.flows_from(&values[usize::from(column.0)]);
+                }
+            }
+            _ => {}
+        }
+        for &change in &self.outline.order {
+            match &self.outline.at(change).step.kind {
+                StepKind::Update { row, sets } if *row == access.row => {
+                    for (_, value) in sets.iter().filter(|(column, _)| indexed.contains(*column)) {
+                        self.flows_from(value);
+                    }
+                }
+                StepKind::Delete { row } if *row == access.row => {}
+                _ => continue,
+            }
+            self.steps.extend(self.origins.of_control(self.outline, change));
+            // The row's old entries.
+            note(tables, access.table, indexed.union(self.key_columns(access.table)));
+        }
+    }
+
+    /// Adds what determines which rows the determining steps read, and whether the program ends early.
+    fn follow_rows(&mut self) {
+        for &step in &self.outline.order {
+            if let StepKind::Return { .. } = self.outline.at(step).step.kind {
+                self.steps.extend(self.origins.of_control(self.outline, step));
+            }
+        }
+        loop {
+            let mut found = self.steps.clone();
+            for &step in &self.steps {
+                for &handle in &self.outline.handles[usize::from(self.row_read(step).0)] {
+                    found.extend(self.origins.of_key(self.outline, self.catalog, handle));
+                    found.extend(self.origins.of_control(self.outline, handle));
+                }
+            }
+            if found.len() == self.steps.len() {
+                return;
+            }
+            self.steps = found;
+        }
+    }
+
+    fn flows_from(&mut self, value: &Expression) {
+        variables(value, &mut |variable| self.steps.extend(self.origins.of_variable(variable)));
+    }
+
+    fn row_read(&self, step: StepId) -> RowId {
+        match &self.outline.at(step).step.kind {
+            StepKind::Read { row, .. } | StepKind::Exists { row, .. } | StepKind::ForScan { row, .. } => *row,
+            other => unreachable!("{other:?} reads nothing"),
+        }
+    }
+
+    fn key_columns(&self, table: TableId) -> ColumnMask {
+        self.catalog.table(table).primary_key.iter().copied().collect()
+    }
+
+    /// The columns that a determining step reads.
+    fn columns_read(&self, step: StepId) -> ColumnMask {
+        let table = self.outline.table(self.row_read(step));
+        match &self.outline.at(step).step.kind {
+            StepKind::Read { columns, .. } => columns.iter().map(|(column, _)| *column).collect(),
+            StepKind::ForScan { scan: Scan { index: Some(index), .. }, .. } => {
+                let index = &self.catalog.table(table).indexes[usize::from(index.0)];
+                index.columns.iter().copied().collect::<ColumnMask>().union(self.key_columns(table))
+            }
+            _ => self.key_columns(table),
+        }
+    }
+
+    /// Whether the program may change what a determining step reads, of this or another row.
+    fn is_written(&self, step: StepId, row: RowId, all: &[Access]) -> bool {
+        let (table, read) = (self.outline.table(row), self.columns_read(step));
+        let is_met = |access: &Access| access.writes.iter().any(|column| read.contains(column));
+        all.iter().any(|access| access.table == table && is_met(access))
+    }
+}
