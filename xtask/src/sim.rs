@@ -5,7 +5,11 @@ use clap::Args;
 use std::ops::Range;
 
 /// Engines that are simulated, and their packages. The tests of each are its policies.
-const ENGINES: &[(&str, &str)] = &[("lazy", "fabius-engine-lazy"), ("2pl", "fabius-engine-2pl")];
+const ENGINES: &[(&str, &str)] = &[
+    ("lazy", "fabius-engine-lazy"),
+    ("2pl", "fabius-engine-2pl"),
+    ("partitioned", "fabius-engine-partitioned"),
+];
 
 /// The first seed of a run that only its time ends: beyond those of every test run.
 const FAR_SEED: u64 = 1_000_000;
@@ -23,7 +27,7 @@ pub struct Options {
     #[arg(long = "for", value_name = "MINUTES")]
     minutes: Option<f64>,
     /// This engine alone
-    #[arg(long, value_parser = ["lazy", "2pl"])]
+    #[arg(long, value_parser = ["lazy", "2pl", "partitioned"])]
     engine: Option<String>,
     /// This policy alone, as a failure has named it
     #[arg(long)]

@@ -142,7 +142,8 @@ impl Target {
 
 /// A database without threads of its own: only clients work.
 fn database_options(engine: EngineKind, durability: Durability, settings: &Settings) -> Options {
-    Options { engine, durability, workers: 0, policy: policy(settings), ..Options::default() }
+    let partitions = settings.auto("partitions").map(|count| count as usize);
+    Options { engine, durability, workers: 0, policy: policy(settings), partitions, ..Options::default() }
 }
 
 /// A directory that is deleted when dropped, in `parent` or the system's place for such.

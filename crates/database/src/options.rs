@@ -13,17 +13,24 @@ pub enum EngineKind {
     Lazy,
     /// Strict two-phase locking, eager.
     TwoPhaseLocking,
+    /// Static partitions, one thread at a time in each (H-Store).
+    Partitioned,
+    /// Logical partitions with local locks (DORA).
+    Dora,
 }
 
 impl EngineKind {
     /// Every engine, in the order of the documentation.
-    pub const ALL: [EngineKind; 2] = [EngineKind::Lazy, EngineKind::TwoPhaseLocking];
+    pub const ALL: [EngineKind; 4] =
+        [EngineKind::Lazy, EngineKind::TwoPhaseLocking, EngineKind::Partitioned, EngineKind::Dora];
 
     /// Its name, as users give it.
     pub fn name(self) -> &'static str {
         match self {
             EngineKind::Lazy => "lazy",
             EngineKind::TwoPhaseLocking => "2pl",
+            EngineKind::Partitioned => "partitioned",
+            EngineKind::Dora => "dora",
         }
     }
 }
@@ -90,6 +97,9 @@ pub struct Options {
     pub workers: usize,
     /// When the lazy engine does deferred work.
     pub policy: Policy,
+    /// How many partitions the engines `partitioned` and `dora` divide rows into, 64 at most. `None`: one for each
+    /// core, and eight logical ones for each core.
+    pub partitions: Option<usize>,
     /// A checkpoint is taken whenever the log has grown by this many bytes (1 GiB), or by as much as the
     /// last one takes, if that is more: so much has opening to replay, and about twice as much of the log is
     /// kept. `None` leaves it to [`crate::Database::checkpoint`], and so does a database without workers.
@@ -107,6 +117,7 @@ impl Default for Options {
             durability: Durability::default(),
             workers: std::thread::available_parallelism().map_or(1, |count| count.get()).clamp(1, 16),
             policy: Policy::default(),
+            partitions: None,
             checkpoint_log_bytes: Some(1 << 30),
             key_window_calls: None,
         }

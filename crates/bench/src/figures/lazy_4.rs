@@ -33,7 +33,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
                 let settings = base.with(&[("distribution", &distribution), ("chain_bound", bound)]);
                 let name = match engine {
                     EngineKind::Lazy => format!("lazy {bound}, {distribution}"),
-                    EngineKind::TwoPhaseLocking => format!("eager, {distribution}"),
+                    _ => format!("eager, {distribution}"),
                 };
                 let measured = laboratory.measure(&target, &WORKLOAD, &settings, seconds, &name)?;
                 lines.push((name, measured.seen.of_kind("read_one").1.clone()));

@@ -18,12 +18,14 @@
 //! | [`commit`] | versions, and notes for purging |
 //! | [`intake`] | calls that have not begun |
 //! | [`shared`] | what all calls share |
+//! | [`ground`] | definitions, replay, snapshots, purging: whichever way calls are chosen |
 //! | [`engine`] | the engine behind the contract |
 
 pub mod commit;
 pub mod control;
 pub mod engine;
 pub mod granule;
+pub mod ground;
 pub mod intake;
 pub mod plan;
 pub mod sequencer;
@@ -34,3 +36,4 @@ pub mod workspace;
 
 pub use control::{Control, Protocol};
 pub use engine::EagerEngine;
+pub use ground::Ground;

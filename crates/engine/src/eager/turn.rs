@@ -45,6 +45,8 @@ pub struct Turn<'a, C: Control<'a>> {
     guard: &'a Guard,
     arena: &'a Bump,
     order: Order,
+    /// The place of the call that runs, if it was logged before it began.
+    at: Option<Seq>,
     time_us: i64,
     collected: Seq,
     transaction: Transaction<'a, C>,
@@ -93,6 +95,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             guard,
             arena,
             order,
+            at: None,
             time_us,
             collected: shared.collect(),
             transaction: Transaction::new(shared, schema, guard, arena, time_us, control),
@@ -124,6 +127,14 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             }
             place += 1;
         }
+    }
+
+    /// Runs one call that was logged at `at` before it began, or that needs no place because it only
+    /// reads. Nobody who runs meanwhile may be in conflict with it, and calls in conflict run in the
+    /// order of their seqs. Whoever logged it says when it is installed.
+    pub fn run_at(&mut self, at: Option<Seq>, call: &Call<'a>, place: u32) {
+        self.at = at;
+        self.call(call, &[], place, at);
     }
 
     /// Ends the turn: what became of its calls.
@@ -185,7 +196,8 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         if let Some(key) = call.key {
             self.transaction.claim_key(key)?;
             // Its own seq is this or a later one: what is too old now will be too old when the log is replayed.
-            let oldest = self.schema.definitions.key_window.oldest(shared.sequencer.next());
+            let own = self.at.unwrap_or_else(|| shared.sequencer.next());
+            let oldest = self.schema.definitions.key_window.oldest(own);
             let first = shared.foundation.keys.lock().get(key, oldest).cloned();
             if let Some(first) = first {
                 self.transaction.release();
@@ -201,16 +213,17 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             Ok(procedure) => self.execute(procedure, call, known)?,
             Err(error) => Err(error),
         };
-        let has_place = self.order == Order::Logged || call.key.is_some() || !only_reads;
-        let mut next = || match (has_place, self.order) {
-            (true, Order::Now) => {
+        let has_place = self.at.is_some() || self.order == Order::Logged || call.key.is_some() || !only_reads;
+        let mut next = || match (self.at, self.order) {
+            (Some(seq), _) => Ok(seq),
+            (None, Order::Logged) => Ok(shared.sequencer.take()),
+            (None, Order::Now) if has_place => {
                 self.payload.clear();
                 entry::begin_calls(self.time_us, &mut self.payload);
                 self.payload.extend_from_slice(bytes);
                 shared.sequencer.append(&shared.foundation, &self.payload)
             }
-            (true, Order::Logged) => Ok(shared.sequencer.take()),
-            (false, _) => Ok(shared.sequencer.issued()),
+            (None, Order::Now) => Ok(shared.sequencer.issued()),
         };
         let Transaction { control, workspace, .. } = &mut self.transaction;
         let seq = match control.certify(workspace, &mut next)? {
@@ -236,12 +249,13 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         };
         if let Some(key) = call.key {
             let first = First { seq, abort: outcome.abort.clone(), ticket: outcome.ticket.clone() };
-            let oldest = self.schema.definitions.key_window.oldest(seq);
+            // Calls that still run may have lower seqs, but none that has been promised.
+            let oldest = self.schema.definitions.key_window.oldest(shared.foundation.promised());
             shared.foundation.keys.lock().remember(key, first, oldest);
         }
         schedule::point("release");
         self.transaction.release();
-        if has_place {
+        if has_place && self.at.is_none() {
             shared.sequencer.installed(seq, &shared.foundation);
         }
         Ok(Ok(outcome))
