@@ -52,7 +52,7 @@ pub const COMMON: &[Setting] = &[
         help: "batches that a client thread has handed in and not heard of",
     },
     Setting {
-        name: "partitions",
+        name: "engine_partitions",
         default: "auto",
         domain: Domain::IntegerOrAuto(1, 64),
         help: "partitioned, dora: parts that rows are divided into",

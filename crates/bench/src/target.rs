@@ -142,7 +142,7 @@ impl Target {
 
 /// A database without threads of its own: only clients work.
 fn database_options(engine: EngineKind, durability: Durability, settings: &Settings) -> Options {
-    let partitions = settings.auto("partitions").map(|count| count as usize);
+    let partitions = settings.auto("engine_partitions").map(|count| count as usize);
     Options { engine, durability, workers: 0, policy: policy(settings), partitions, ..Options::default() }
 }
 
