@@ -58,7 +58,7 @@ pub struct Figure {
 pub struct Run {
     /// The workload; see `fabius bench list`
     workload: String,
-    /// Engines, separated by commas: lazy, 2pl, partitioned, dora
+    /// Engines, separated by commas: lazy, 2pl
     #[arg(long, value_delimiter = ',', default_value = "lazy", value_name = "ENGINE")]
     engine: Vec<String>,
     /// Threads in all: making calls and doing their work [default: the cores there are]
