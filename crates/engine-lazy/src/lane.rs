@@ -12,7 +12,6 @@
 //! Readers take their seq from `promised`, so they never see part of a turn, and what a turn writes may
 //! be rewritten or merged until it is published.
 
-use crate::ahead::Ahead;
 use crate::backlog::Backlog;
 use crate::deferred::{CapturedRow, Chunk, Deferred, State};
 use crate::interval::Intervals;
@@ -22,6 +21,7 @@ use crate::substantiate::Substantiation;
 use crate::variant::{Variant, Variants};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
+use fabius_engine::ahead::Ahead;
 use fabius_engine::checkpoint;
 use fabius_engine::entry::{self, Call};
 use fabius_engine::idempotency::{First, KeyWindow, Keys};
@@ -220,7 +220,10 @@ impl Lane {
             let mut rest = calls;
             let mut ahead = Ahead::new(&definitions, &guard);
             while !calls.is_empty() {
-                ahead.advance(&mut rest, turn.variants);
+                ahead.advance(|| {
+                    let call = entry::take_call(&mut rest)?;
+                    Some((turn.variants.key_plan(call.procedure), call.arguments))
+                });
                 let Some(call) = entry::take_call(&mut calls) else {
                     unreachable!("batches are encoded by their builder, and replayed ones are checked before")
                 };

@@ -10,7 +10,6 @@
 //! |---|---|---|
 //! | [`lane`] | now-phases in log order, promises | 3.1 stickification layer |
 //! | [`now`] | what a now-phase sees and leaves behind | 2.3, 2.4 |
-//! | [`ahead`] | bringing rows near before their calls run | 2.7 |
 //! | [`deferred`] | deferred calls | 2.1 |
 //! | [`substantiate`] | running them, dependencies first | 2.2, 3.2 |
 //! | [`later`] | what a later-phase sees and fills | 2.2 |
@@ -21,7 +20,6 @@
 //! Where this differs from the paper: dependencies are not kept in a graph of their own but found in
 //! the version chains, and what a call leaves for later is derived from its program.
 
-pub mod ahead;
 pub mod backlog;
 pub mod deferred;
 pub mod engine;

@@ -35,8 +35,10 @@ pub struct Route {
     always: PartitionSet,
     /// Parameters as far as they matter: which of them say partitions.
     parameters: Vec<Parameter>,
-    /// The records that its calls touch, if these can be told from the arguments, and are all.
-    records: Option<KeyPlan>,
+    /// Records that its calls touch.
+    pub keys: KeyPlan,
+    /// Whether these are all that they touch.
+    is_of_records: bool,
 }
 
 enum Parameter {
@@ -102,8 +104,10 @@ impl Route {
         layout: &Layout,
         mut visit: impl FnMut(usize, u64, bool),
     ) -> bool {
-        let Some(plan) = self.records.as_ref().filter(|_| !self.is_everywhere) else { return false };
-        plan.for_each(arguments, |table, key| {
+        if !self.is_of_records || self.is_everywhere {
+            return false;
+        }
+        self.keys.for_each(arguments, |table, key| {
             if let Some(partition) = layout.partition(key[0])
                 && !layout.is_replicated(table)
             {
@@ -126,7 +130,8 @@ impl Route {
                     }
                 })
                 .collect(),
-            records: footprint.is_of_records(layout).then(|| KeyPlan::of(program)),
+            keys: KeyPlan::of(program),
+            is_of_records: footprint.is_of_records(layout),
             footprint,
         };
         let mut used = 0;

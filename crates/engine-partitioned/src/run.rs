@@ -19,6 +19,7 @@ use crate::partition_set::PartitionSet;
 use crate::route::Routes;
 use bumpalo::Bump;
 use fabius_engine::Batch;
+use fabius_engine::ahead::Ahead;
 use fabius_engine::eager::Ground;
 use fabius_engine::eager::intake::{Outcomes, Work};
 use fabius_engine::eager::plan::Schema;
@@ -149,7 +150,13 @@ impl Runs {
                 let (guard, arena) = (crossbeam_epoch::pin(), Bump::new());
                 let control = Owner { held: Some((&routes.layout, held)) };
                 let mut turn = Turn::new(shared, schema, &guard, &arena, Order::Now, now, control);
+                let mut ahead = Ahead::new(&schema.definitions, &guard);
+                let mut coming = calls.iter();
                 for (call, number, is_logged) in &calls {
+                    ahead.advance(|| {
+                        let (call, ..) = coming.next()?;
+                        Some((routes.route(call).map(|route| &route.keys), call.arguments))
+                    });
                     let at = is_logged.then_some(next);
                     next = Seq(next.0 + u64::from(*is_logged));
                     turn.run_at(at, call, *number);

@@ -9,6 +9,7 @@
 //! | [`procedure`] | a program with its compiled code |
 //! | [`idempotency`] | repeated calls get their first outcome |
 //! | [`constraint`] | the errors of constraints that engines check |
+//! | [`ahead`] | bringing rows near before their calls run |
 //! | [`eager`] | what engines that run calls whole have in common |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
@@ -22,6 +23,7 @@
 //!
 //! This crate knows nothing of any one strategy for ordering and running calls.
 
+pub mod ahead;
 pub mod batch;
 pub mod checkpoint;
 pub mod conformance;

@@ -9,9 +9,9 @@
 //! what is done    bucket     record      version     below      run
 //! ```
 
-use crate::variant::Variants;
+use crate::Definitions;
 use crossbeam_epoch::Guard;
-use fabius_engine::{Definitions, entry};
+use fabius_program::key_plan::KeyPlan;
 use fabius_storage::{Record, index::prefetch};
 use fabius_value::{Key, TableId};
 use std::collections::VecDeque;
@@ -45,19 +45,18 @@ impl<'a> Ahead<'a> {
         Ahead { definitions, guard, worth, calls: VecDeque::new(), spare: Vec::new(), key: Key::new() }
     }
 
-    /// Looks at calls from `rest`, which it advances, and moves those looked at before one stage on;
-    /// to be called before each call is run.
-    pub fn advance(&mut self, rest: &mut &[u8], variants: &Variants) {
+    /// Looks at further calls, which `next` gives with their key plans and arguments, and moves those looked at
+    /// before one stage on; to be called before each call is run.
+    pub fn advance<'c>(&mut self, mut next: impl FnMut() -> Option<(Option<&'c KeyPlan>, &'c [u8])>) {
         if !self.worth.contains(&true) {
             return;
         }
         while self.calls.len() < 4 * STRIDE {
-            let Some(call) = entry::take_call(rest) else { break };
+            let Some((plan, arguments)) = next() else { break };
             let mut rows = self.spare.pop().unwrap_or_default();
             let worth = |table: TableId| self.worth[table.0 as usize];
-            let plan = variants.key_plan(call.procedure);
             if let Some(plan) = plan.filter(|plan| plan.tables().any(worth)) {
-                plan.for_each(call.arguments, |table, values| {
+                plan.for_each(arguments, |table, values| {
                     let schema = self.definitions.table(table);
                     if worth(table)
                         && rows.len() < ROWS_MAX
