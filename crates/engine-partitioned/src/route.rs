@@ -196,3 +196,77 @@ impl Route {
         set
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabius_engine::entry::encode_definition;
+    use fabius_program::arguments;
+    use fabius_value::{Seq, Value};
+
+    const SHOP: &str = "
+        table item { id: int, name: text, primary key (id) }
+        table stock { w: int, item: int, left: int, primary key (w, item) }
+        table orders { w: int, id: int, day: int, code: int,
+            primary key (w, id), index by_day (day), index by_code (code, w), unique index only_code (code) }
+        procedure load_item(id: int) { insert item { id: id, name: 'x' } }
+        procedure sell(w: int, lines: list of (item: int, supply: int)) {
+            for line in lines {
+                require item[line.item].name is not null, \"no such item\"
+                stock[line.supply, line.item].left -= 1
+            }
+            stock[w, 0].left += 1
+        }
+        procedure of_day(day: int) -> bigint {
+            var found: list of int = []
+            for o in orders by by_day[day] { append found (o.id) }
+            return count(found)
+        }
+        procedure of_code(w: int) -> bigint {
+            var found: list of int = []
+            for o in orders by by_code[1, w] { append found (o.id) }
+            return count(found)
+        }
+        procedure shift(w: int, other: int) {
+            var place: int = w
+            if other > 0 { place = other }
+            stock[place, 1].left += 1
+        }
+        procedure order(w: int, id: int) { insert orders { w: w, id: id, day: 0, code: id } }";
+
+    fn routes() -> Routes {
+        let definitions = Definitions::default().with(Seq(1), &encode_definition(SHOP)).unwrap();
+        Routes::of(Arc::new(definitions), 8)
+    }
+
+    fn touched(routes: &Routes, name: &str, values: &[Value]) -> Vec<usize> {
+        let id = routes.definitions.catalog.find_procedure(name).unwrap();
+        let program = &routes.definitions.procedures[id.0 as usize].program;
+        let bytes = arguments::encode(program, values).unwrap();
+        let call = Call { procedure: id, arguments: &bytes, key: None, wants_result: false };
+        routes.partitions(&call).iter().collect()
+    }
+
+    /// Goal: partitions are found from arguments and lists, and items are everywhere.
+    #[test]
+    fn calls_go_where_their_rows_are() {
+        let routes = routes();
+        let lines = |list: &[(i32, i32)]| {
+            Value::List(list.iter().map(|line| vec![line.0.into(), line.1.into()]).collect())
+        };
+        assert_eq!(touched(&routes, "sell", &[3.into(), lines(&[(7, 3), (5, 3)])]), [3]);
+        assert_eq!(touched(&routes, "sell", &[3.into(), lines(&[(7, 3), (5, 14)])]), [3, 6]);
+        assert_eq!(touched(&routes, "of_code", &[9.into()]), [1]);
+        let everywhere: Vec<usize> = (0..8).collect();
+        assert_eq!(touched(&routes, "load_item", &[1.into()]), everywhere);
+    }
+
+    /// Goal: what is not known before, or is in conflict across partitions, takes all of them.
+    #[test]
+    fn what_is_not_known_goes_everywhere() {
+        let (routes, everywhere) = (routes(), (0..8).collect::<Vec<usize>>());
+        assert_eq!(touched(&routes, "of_day", &[3.into()]), everywhere);
+        assert_eq!(touched(&routes, "shift", &[3.into(), 4.into()]), everywhere);
+        assert_eq!(touched(&routes, "order", &[3.into(), 4.into()]), everywhere, "codes are unique");
+    }
+}
