@@ -12,6 +12,7 @@ const ENGINES: &[(&str, &str)] = &[
     ("split", "fabius-engine-split"),
     ("locking", "fabius-engine-locking"),
     ("graph", "fabius-engine-graph"),
+    ("partitioned", "fabius-engine-partitioned"),
 ];
 
 /// The first seed of a run that only its time ends: beyond those of every test run.

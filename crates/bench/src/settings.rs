@@ -52,6 +52,12 @@ pub const COMMON: &[Setting] = &[
         help: "batches that a client thread has handed in and not heard of",
     },
     Setting {
+        name: "engine_partitions",
+        default: "auto",
+        domain: Domain::IntegerOrAuto(1, 64),
+        help: "partitioned, dora: parts that rows are divided into",
+    },
+    Setting {
         name: "chain_bound",
         default: "100",
         domain: Domain::Integer(1, u32::MAX as u64),

@@ -150,6 +150,7 @@ fn database_options(engine: EngineKind, durability: Durability, settings: &Setti
         workers: 0,
         policy: policy(settings),
         locking: locking_policy(settings),
+        partitions: settings.auto("engine_partitions").map(|count| count as usize),
         ..Options::default()
     }
 }

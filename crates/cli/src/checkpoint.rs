@@ -28,7 +28,7 @@ Examples:
 pub struct Checkpoint {
     /// The database's directory
     dir: PathBuf,
-    /// The engine that replays the log behind the newest checkpoint: lazy, 2pl, graph
+    /// The engine that replays the log behind the newest checkpoint; see docs/engines.md
     #[arg(long, default_value = "lazy")]
     engine: String,
 }

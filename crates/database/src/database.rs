@@ -13,6 +13,7 @@ use fabius_engine::foundation::log_error;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure};
 
 use fabius_engine_lazy::LazyEngine;
+use fabius_engine_partitioned::{PartitionedEngine, Policy as Partitioning, Scheme};
 use fabius_env::{Clock, Disk, RealClock, RealDisk};
 use fabius_log::{Flusher, Log, LogError, LogOptions, RecoveryReport};
 use fabius_program::arguments;
@@ -165,6 +166,8 @@ impl Database {
                 Arc::new(fabius_engine_locking::LockingEngine::new(foundation.clone(), options.locking)),
                 None,
             ),
+            EngineKind::Partitioned => (partitioned(Scheme::Partitioned, foundation.clone(), options), None),
+            EngineKind::Dora => (partitioned(Scheme::Dora, foundation.clone(), options), None),
         };
         let mut database = Database {
             foundation,
@@ -384,6 +387,12 @@ impl Drop for Database {
         // Whoever wants to know calls `close`.
         let _ = self.shut_down();
     }
+}
+
+fn partitioned(scheme: Scheme, foundation: Arc<Foundation>, options: Options) -> Arc<dyn Engine> {
+    let usual = Partitioning::of(scheme);
+    let partitions = options.partitions.unwrap_or(usual.partitions);
+    Arc::new(PartitionedEngine::new(foundation, Partitioning { partitions, ..usual }))
 }
 
 /// What can go wrong while the log is read.

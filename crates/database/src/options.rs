@@ -22,17 +22,23 @@ pub enum EngineKind {
     Split,
     /// Locks in log order (Calvin), eager.
     Locking,
+    /// Static partitions, one thread at a time in each (H-Store).
+    Partitioned,
+    /// Logical partitions with local locks (DORA).
+    Dora,
 }
 
 impl EngineKind {
     /// Every engine, in the order of the documentation.
-    pub const ALL: [EngineKind; 6] = [
+    pub const ALL: [EngineKind; 8] = [
         EngineKind::Lazy,
         EngineKind::TwoPhaseLocking,
         EngineKind::Optimistic,
         EngineKind::Split,
         EngineKind::Locking,
         EngineKind::Graph,
+        EngineKind::Partitioned,
+        EngineKind::Dora,
     ];
 
     /// Its name, as users give it.
@@ -44,6 +50,8 @@ impl EngineKind {
             EngineKind::Optimistic => "occ",
             EngineKind::Split => "split",
             EngineKind::Locking => "locking",
+            EngineKind::Partitioned => "partitioned",
+            EngineKind::Dora => "dora",
         }
     }
 }
@@ -112,6 +120,9 @@ pub struct Options {
     pub policy: Policy,
     /// How the locking engine manages locks and predictions.
     pub locking: LockingPolicy,
+    /// How many partitions the engines `partitioned` and `dora` divide rows into, 64 at most. `None`: one for each
+    /// core, and eight logical ones for each core.
+    pub partitions: Option<usize>,
     /// A checkpoint is taken whenever the log has grown by this many bytes (1 GiB), or by as much as the
     /// last one takes, if that is more: so much has opening to replay, and about twice as much of the log is
     /// kept. `None` leaves it to [`crate::Database::checkpoint`], and so does a database without workers.
@@ -130,6 +141,7 @@ impl Default for Options {
             workers: std::thread::available_parallelism().map_or(1, |count| count.get()).clamp(1, 16),
             policy: Policy::default(),
             locking: LockingPolicy::default(),
+            partitions: None,
             checkpoint_log_bytes: Some(1 << 30),
             key_window_calls: None,
         }

@@ -9,6 +9,7 @@
 //! | [`procedure`] | a program with its compiled code |
 //! | [`idempotency`] | repeated calls get their first outcome |
 //! | [`constraint`] | the errors of constraints that engines check |
+//! | [`ahead`] | bringing rows near before their calls run |
 //! | [`eager`] | what engines that run calls whole have in common |
 //! | [`ahead`] | bringing rows near before their calls run |
 //! | [`random`] | the random numbers of a call |

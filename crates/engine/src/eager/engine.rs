@@ -2,70 +2,48 @@
 //!
 //! Two locks of the whole engine stand around whatever its [`Protocol`] does:
 //!
-//! - the *gate*: a turn holds it shared, with the schema inside; definitions, purging, closing and
-//!   replay hold it exclusively, when no call runs;
+//! - the *gate* ([`Ground`]), which every turn holds shared;
 //! - *alone*, inside it: a call that draws random numbers holds it exclusively ([`crate::eager::plan`]).
 
 use crate::checkpoint::State;
 use crate::counters::Counts;
 use crate::eager::control::Protocol;
+use crate::eager::ground::{Entered, Ground};
 use crate::eager::intake::Intake;
 use crate::eager::plan::Schema;
-use crate::eager::shared::{PURGE_AT, Shared};
 use crate::eager::turn::{Order, Turn};
-use crate::entry::{self, Entries};
 use crate::reader::query_settled;
-use crate::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
+use crate::{Batch, Engine, Foundation, Procedure, Standpoint, Ticket};
 use bumpalo::Bump;
 use fabius_env::schedule;
-use fabius_env::sync::RwLock;
-use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
+use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use parking_lot::{Mutex, RwLockWriteGuard};
 use std::sync::Arc;
 
 /// An engine that runs calls whole, each on the thread that takes it, kept apart by a protocol.
 pub struct EagerEngine<P> {
-    shared: Shared,
+    ground: Ground,
     protocol: P,
-    gate: RwLock<Schema>,
     intake: Intake,
     /// Batches that have ended in a phase that holds back what was written, with their last seqs.
     held: Mutex<Vec<(Seq, Arc<Batch>)>>,
 }
 
-/// A thread that has entered a protocol, until this is dropped.
-struct Entered<'p, P: Protocol> {
-    protocol: &'p P,
-    number: usize,
-}
-
-impl<P: Protocol> Drop for Entered<'_, P> {
-    fn drop(&mut self) {
-        self.protocol.leave(self.number);
-    }
-}
-
 impl<P: Protocol> EagerEngine<P> {
     /// An engine with the foundation's definitions.
     pub fn new(foundation: Arc<Foundation>, protocol: P) -> EagerEngine<P> {
-        let schema = Schema::of(foundation.definitions(), &Schema::default());
         EagerEngine {
-            shared: Shared::new(foundation),
+            ground: Ground::new(foundation),
             protocol,
-            gate: RwLock::new(schema),
             intake: Intake::default(),
             held: Mutex::default(),
         }
     }
 
-    fn now_ns(&self) -> u64 {
-        self.shared.foundation.clock.monotonic_ns()
-    }
-
     /// Runs the next calls, if there are any; whether there were.
     fn take_turn(&self) -> bool {
         if P::HAS_PHASES && self.is_phase_due() {
-            let gate = self.gate.write();
+            let gate = self.ground.gate.write();
             // Another thread may have been here before.
             if self.is_phase_due() {
                 self.change_phase(&gate);
@@ -75,21 +53,21 @@ impl<P: Protocol> EagerEngine<P> {
         if self.intake.is_empty() {
             return false;
         }
-        let Some(entered) = self.enter() else { return false };
+        let Some(entered) = Entered::new(&self.protocol) else { return false };
         self.run_chunk(entered.number)
     }
 
     fn is_phase_due(&self) -> bool {
-        self.protocol.is_phase_due(&self.intake.waiting(), self.now_ns())
+        self.protocol.is_phase_due(&self.intake.waiting(), self.ground.now_ns())
     }
 
     fn change_phase(&self, no_call_runs: &RwLockWriteGuard<'_, Schema>) {
-        self.protocol.change_phase(&self.shared, no_call_runs, self.now_ns());
+        self.protocol.change_phase(&self.ground.shared, no_call_runs, self.ground.now_ns());
         schedule::point("phase");
         if !self.protocol.holds_back() {
             self.intake.resume();
             for (last, batch) in self.held.lock().drain(..) {
-                self.shared.foundation.decided(last, batch);
+                self.foundation().decided(last, batch);
             }
         }
     }
@@ -101,21 +79,18 @@ impl<P: Protocol> EagerEngine<P> {
         }
     }
 
-    fn enter(&self) -> Option<Entered<'_, P>> {
-        self.protocol.enter().map(|number| Entered { protocol: &self.protocol, number })
-    }
-
     fn run_chunk(&self, number: usize) -> bool {
-        let gate = self.gate.read();
+        let Ground { shared, gate } = &self.ground;
+        let gate = gate.read();
         // Only now, so that whoever holds the gate exclusively knows that what was taken has ended.
         let Some(chunk) = self.intake.take() else { return false };
         schedule::point("turn");
-        let foundation = &self.shared.foundation;
+        let foundation = &shared.foundation;
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
         let now = foundation.clock.now_us();
         let mut turn =
-            Turn::new(&self.shared, &gate, &guard, &arena, Order::Now, now, self.protocol.control(number));
+            Turn::new(shared, &gate, &guard, &arena, Order::Now, now, self.protocol.control(number));
         turn.run(chunk.calls(), chunk.first);
         let mut outcomes = turn.end();
         // Before the others count as ended: as long as it waits, nobody thinks that all have begun.
@@ -134,9 +109,9 @@ impl<P: Protocol> EagerEngine<P> {
             let batch = &chunk.work.batch;
             let failure = batch.outcomes().failure.clone();
             match failure {
-                Some(failure) => batch.fail(failure, self.now_ns()),
+                Some(failure) => batch.fail(failure, self.ground.now_ns()),
                 None => {
-                    self.shared.sequencer.wait_promised(last, foundation);
+                    shared.sequencer.wait_promised(last, foundation);
                     foundation.decided(last, batch.clone());
                 }
             }
@@ -152,18 +127,7 @@ impl<P: Protocol> EagerEngine<P> {
                 schedule::give_way("definition");
             }
         }
-        self.publish(&self.gate.write());
-    }
-
-    fn tidy(&self, _no_call_runs: &RwLockWriteGuard<'_, Schema>) -> bool {
-        self.shared.tidy()
-    }
-
-    fn take_in(&self, gate: &mut Schema, definitions: Definitions, seq: Seq) {
-        let definitions = Arc::new(definitions);
-        *gate = Schema::of(definitions.clone(), gate);
-        self.shared.foundation.set_definitions(definitions);
-        self.shared.sequencer.installed(seq, &self.shared.foundation);
+        self.publish(&self.ground.gate.write());
     }
 }
 
@@ -173,14 +137,14 @@ impl<P: Protocol> Engine for EagerEngine<P> {
     }
 
     fn foundation(&self) -> &Foundation {
-        &self.shared.foundation
+        self.ground.foundation()
     }
 
     fn submit(&self, batch: Arc<Batch>) {
         if batch.count() == 0 {
-            batch.complete(self.now_ns());
+            batch.complete(self.ground.now_ns());
         } else if let Err(reason) = self.intake.push(batch.clone()) {
-            batch.fail(reason, self.now_ns());
+            batch.fail(reason, self.ground.now_ns());
         }
     }
 
@@ -189,41 +153,30 @@ impl<P: Protocol> Engine for EagerEngine<P> {
     }
 
     fn help(&self) -> bool {
-        let notes = self.shared.purge.lock().len();
-        if notes >= PURGE_AT && self.tidy(&self.gate.write()) {
+        if self.ground.must_tidy() && self.ground.tidy(&self.ground.gate.write()) {
             return true;
         }
-        if self.take_turn() {
-            return true;
-        }
-        notes > 0 && self.gate.try_write().is_some_and(|gate| self.tidy(&gate))
+        self.take_turn() || self.ground.tidy_if_idle()
     }
 
     fn amend(&self, entry: &[u8]) -> Result<()> {
         self.drain();
-        let mut gate = self.gate.write();
+        let gate = self.ground.gate.write();
         if let Some(reason) = self.intake.closed() {
             return Err(reason);
         }
         self.publish(&gate);
-        // No call runs, so nobody else takes the next seq.
-        let definitions = gate.definitions.with(self.shared.sequencer.next(), entry)?;
-        let seq = self.shared.sequencer.append(&self.shared.foundation, entry)?;
-        self.take_in(&mut gate, definitions, seq);
-        drop(gate);
-        self.shared.foundation.wait_durable(seq)
+        self.ground.amend(gate, entry)
     }
 
     fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
-        query_settled(&self.shared.foundation, procedure, arguments)
+        query_settled(self.foundation(), procedure, arguments)
     }
 
     fn resolve(&self, _: &Ticket) {}
 
     fn stand(&self) -> Standpoint<'_> {
-        // Calls go on; definitions wait.
-        let _gate = self.gate.read();
-        Standpoint::whole(&self.shared.foundation)
+        self.ground.stand()
     }
 
     fn rows_at(
@@ -232,67 +185,31 @@ impl<P: Protocol> Engine for EagerEngine<P> {
         table: TableId,
         visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
     ) -> Result<()> {
-        at.visit_rows(table, &mut |_| unreachable!("an eager engine leaves no stickies"), visit)
+        self.ground.rows_at(at, table, visit)
     }
 
     fn settle(&self) {
         self.drain();
-        self.tidy(&self.gate.write());
+        self.ground.tidy(&self.ground.gate.write());
     }
 
     fn restore(&self, state: State) {
-        let mut gate = self.gate.write();
-        assert_eq!(self.shared.sequencer.next(), Seq(1), "an engine begins with a checkpoint or not at all");
-        self.shared.sequencer.go_on_after(state.seq);
-        self.shared.foundation.restore(state);
-        *gate = Schema::of(self.shared.foundation.definitions(), &gate);
+        self.ground.restore(state);
     }
 
     fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
-        let mut gate = self.gate.write();
-        let expected = self.shared.sequencer.next();
-        if expected != first_seq {
-            return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
-        }
-        match entry::decode(payload)? {
-            Entries::Definition(_) | Entries::KeyWindow(_) => {
-                let definitions = gate.definitions.with(first_seq, payload)?;
-                let seq = self.shared.sequencer.take();
-                self.take_in(&mut gate, definitions, seq);
-            }
-            Entries::Calls { time_us, bytes } => {
-                let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
-                if found != count {
-                    return Err(damaged(format!(
-                        "log batch at {first_seq} has {found} calls, expected {count}"
-                    )));
-                }
-                let entered = self.enter().expect("no call runs");
-                let guard = crossbeam_epoch::pin();
-                let arena = Bump::new();
-                let control = self.protocol.control(entered.number);
-                let mut turn =
-                    Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, control);
-                turn.run(bytes, 0);
-                turn.end();
-            }
-        }
-        if self.shared.purge.lock().len() >= PURGE_AT {
-            self.tidy(&gate);
-        }
-        Ok(())
+        self.ground.replay(&self.protocol, first_seq, count, payload)
     }
 
     fn close(&self, reason: Error) {
         let mut unbegun = self.intake.close(reason.clone());
-        self.publish(&self.gate.write());
+        self.publish(&self.ground.gate.write());
         // What a turn that was under way has put off.
         unbegun.extend(self.intake.close(reason.clone()));
-        unbegun.iter().for_each(|work| work.batch.fail(reason.clone(), self.now_ns()));
+        unbegun.iter().for_each(|work| work.batch.fail(reason.clone(), self.ground.now_ns()));
     }
 
     fn counts(&self) -> Counts {
-        self.shared.foundation.counters.counts(0)
+        self.foundation().counters.counts(0)
     }
 }

@@ -32,6 +32,43 @@ pub struct Work {
     last: AtomicU64,
 }
 
+impl Work {
+    /// A batch of which no call has an outcome.
+    pub fn new(batch: Arc<Batch>) -> Work {
+        let open = batch.count().into();
+        Work { batch, open, last: AtomicU64::new(0) }
+    }
+
+    /// Stores the outcomes of so many calls; gives the last seq of the batch if that were the last ones.
+    pub fn end(&self, count: u32, outcomes: Outcomes) -> Option<Seq> {
+        self.last.fetch_max(outcomes.last.0, AcqRel);
+        let batch = &self.batch;
+        let is_single = batch.count() == 1 && count == 1;
+        let is_interesting = is_single
+            || !outcomes.aborts.is_empty()
+            || !outcomes.tickets.is_empty()
+            || outcomes.failure.is_some();
+        if is_interesting {
+            let mut all = batch.outcomes();
+            if is_single {
+                all.first_seq = Some(outcomes.last);
+            }
+            all.aborts.extend(outcomes.aborts);
+            all.tickets.extend(outcomes.tickets);
+            if let Some(failure) = outcomes.failure {
+                all.failure.get_or_insert(failure);
+            }
+        }
+        if self.open.fetch_sub(count, AcqRel) > count {
+            return None;
+        }
+        let mut all = batch.outcomes();
+        all.aborts.sort_unstable_by_key(|abort| abort.0);
+        all.tickets.sort_unstable_by_key(|ticket| ticket.0);
+        Some(Seq(self.last.load(Acquire)))
+    }
+}
+
 /// Calls of one batch that one thread runs.
 pub struct Chunk {
     /// Their batch.
@@ -77,34 +114,14 @@ impl Chunk {
         })
     }
 
+    /// Where they begin among those of the batch.
+    pub fn offset(&self) -> usize {
+        self.bytes.start
+    }
+
     /// Stores outcomes, of all but so many calls; gives the last seq of the batch if that were the last ones.
     pub fn end(&self, outcomes: Outcomes, put_off: u32) -> Option<Seq> {
-        let work = &self.work;
-        work.last.fetch_max(outcomes.last.0, AcqRel);
-        let batch = &work.batch;
-        let is_interesting = batch.count() == 1 && put_off == 0
-            || !outcomes.aborts.is_empty()
-            || !outcomes.tickets.is_empty()
-            || outcomes.failure.is_some();
-        if is_interesting {
-            let mut all = batch.outcomes();
-            if batch.count() == 1 && put_off == 0 {
-                all.first_seq = Some(outcomes.last);
-            }
-            all.aborts.extend(outcomes.aborts);
-            all.tickets.extend(outcomes.tickets);
-            if let Some(failure) = outcomes.failure {
-                all.failure.get_or_insert(failure);
-            }
-        }
-        let ended = self.count - put_off;
-        if work.open.fetch_sub(ended, AcqRel) > ended {
-            return None;
-        }
-        let mut all = batch.outcomes();
-        all.aborts.sort_unstable_by_key(|abort| abort.0);
-        all.tickets.sort_unstable_by_key(|ticket| ticket.0);
-        Some(Seq(work.last.load(Acquire)))
+        self.work.end(self.count - put_off, outcomes)
     }
 }
 
@@ -146,8 +163,7 @@ impl Intake {
         if let Some(reason) = &state.closed {
             return Err(reason.clone());
         }
-        let open = batch.count().into();
-        let work = Arc::new(Work { batch, open, last: AtomicU64::new(0) });
+        let work = Arc::new(Work::new(batch));
         state.queue.push_back(Unbegun { work, place: 0, offset: 0 });
         state.count += 1;
         self.length.store(state.queue.len(), Release);
@@ -194,6 +210,11 @@ impl Intake {
 
     /// Takes the next calls of the oldest batch.
     pub fn take(&self) -> Option<Chunk> {
+        self.take_at_most(CHUNK_CALLS)
+    }
+
+    /// Takes the next calls of the oldest batch, so many at most.
+    pub fn take_at_most(&self, most: u32) -> Option<Chunk> {
         if self.is_empty() {
             return None;
         }
@@ -206,7 +227,7 @@ impl Intake {
         let calls = front.work.batch.calls();
         let mut rest = &calls[front.offset..];
         let mut count = 0;
-        while count < CHUNK_CALLS && !rest.is_empty() {
+        while count < most && !rest.is_empty() {
             entry::take_call(&mut rest).expect("batches are encoded by their builder");
             count += 1;
         }

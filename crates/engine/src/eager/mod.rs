@@ -20,12 +20,14 @@
 //! | [`slots`] | numbers for threads that run calls |
 //! | [`intake`] | calls that have not begun |
 //! | [`shared`] | what all calls share |
+//! | [`ground`] | definitions, replay, snapshots, purging: whichever way calls are chosen |
 //! | [`engine`] | the engine behind the contract |
 
 pub mod commit;
 pub mod control;
 pub mod engine;
 pub mod granule;
+pub mod ground;
 pub mod intake;
 pub mod optimistic;
 pub mod plan;
@@ -38,3 +40,4 @@ pub mod workspace;
 
 pub use control::{Control, Protocol};
 pub use engine::EagerEngine;
+pub use ground::Ground;

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Calls install their versions after that, side by side, and finish in any order. `promised` moves up as
-//! far as there is no gap: [`Sequencer::installed`] marks a place in a ring and whoever closes the gap moves
-//! it on. Both write before they read, in one sequentially consistent order, so the last to mark sees all.
+//! far as there is no gap: [`Sequencer::installed`] marks a place in a ring, with the last seq of what was logged
+//! together there, and whoever closes the gap moves it on. Both write before they read, in one sequentially consistent order, so the last to mark sees all.
 
 use crate::Foundation;
 use crossbeam_utils::CachePadded;
@@ -67,6 +67,20 @@ impl Sequencer {
         Ok(first)
     }
 
+    /// Gives the next seqs to a run of so many calls, and logs them together, before they are run; gives the
+    /// first.
+    ///
+    /// # Errors
+    /// What ended the log; then no seq was given.
+    pub fn append_run(&self, foundation: &Foundation, count: u32, payload: &[u8]) -> Result<Seq> {
+        let mut next = self.next.lock();
+        let first = *next;
+        foundation.append(first, count, payload)?;
+        *next = Seq(first.0 + u64::from(count) - 1);
+        self.issue(&mut next);
+        Ok(first)
+    }
+
     /// Gives the next seq to an entry that is in the log already.
     pub fn take(&self) -> Seq {
         self.issue(&mut self.next.lock())
@@ -98,17 +112,31 @@ impl Sequencer {
 
     /// Says that everything the entry at `seq` wrote is in its place.
     pub fn installed(&self, seq: Seq, foundation: &Foundation) {
-        let has_room = || seq.0 - foundation.promised().0 < RING;
+        self.installed_run(seq, seq, foundation);
+    }
+
+    /// The same of calls that were logged together: `promised` moves over all of them at once, because a
+    /// snapshot that becomes a checkpoint has to stand between two batches of the log.
+    pub fn installed_run(&self, first: Seq, last: Seq, foundation: &Foundation) {
+        let has_room = || last.0 - foundation.promised().0 < RING;
         if !has_room() {
             // A thread between its seq and here has been held up for thousands of calls.
             schedule::wait_until("ring", has_room);
         }
-        self.place(seq.0).store(seq.0, SeqCst);
+        self.place(first.0).store(last.0, SeqCst);
         schedule::point("installed");
-        let mut next = foundation.promised().0 + 1;
-        while self.place(next).load(SeqCst) == next {
-            foundation.raise_promised(Seq(next));
-            next += 1;
+        let before = foundation.promised().0;
+        let mut reached = before;
+        loop {
+            let last = self.place(reached + 1).load(SeqCst);
+            // What is there may be of an earlier round of the ring or, if others have gone on, of a later one.
+            if last <= reached || last > reached + RING {
+                break;
+            }
+            reached = last;
+        }
+        if reached > before {
+            foundation.raise_promised(Seq(reached));
         }
     }
 
@@ -143,5 +171,27 @@ mod tests {
         assert_eq!(foundation.promised(), Seq(2));
         sequencer.installed(seqs[2], &foundation);
         assert_eq!(foundation.promised(), Seq(4));
+    }
+
+    /// Goal: calls that were logged together are seen together, round after round of the ring.
+    #[test]
+    fn promised_moves_over_a_run_at_once() {
+        let foundation = Foundation::new(Arc::new(SimulatedClock::at(0)));
+        let sequencer = Sequencer::default();
+        for round in 0..3 * RING / 4 {
+            let first = round * 7 + 1;
+            let runs = [(first, first + 4), (first + 5, first + 5), (first + 6, first + 6)];
+            runs.iter().for_each(|(from, to)| {
+                let end =
+                    sequencer.append_run(&foundation, (to - from + 1) as u32, &[]).unwrap().0 + to - from;
+                assert_eq!(end, *to);
+            });
+            let installed = |(from, to): (u64, u64)| sequencer.installed_run(Seq(from), Seq(to), &foundation);
+            installed(runs[1]);
+            assert_eq!(foundation.promised(), Seq(first - 1));
+            installed(runs[0]);
+            assert_eq!(foundation.promised(), Seq(first + 5));
+            installed(runs[2]);
+        }
     }
 }

@@ -41,6 +41,8 @@ pub enum Order {
     Logged,
     /// It has this place already, in the log too.
     At(Seq),
+    /// It has this place already, and whoever gave it that says when it is installed.
+    Placed(Seq),
 }
 
 /// A turn in progress.
@@ -50,6 +52,7 @@ pub struct Turn<'a, C: Control<'a>> {
     guard: &'a Guard,
     arena: &'a Bump,
     order: Order,
+    /// The place of the call that runs, if it was logged before it began.
     time_us: i64,
     collected: Seq,
     transaction: Transaction<'a, C>,
@@ -226,6 +229,14 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         &mut self.transaction.control
     }
 
+    /// Runs one call that was logged at `at` before it began, or that needs no place because it only
+    /// reads. Nobody who runs meanwhile may be in conflict with it, and calls in conflict run in the
+    /// order of their seqs. Whoever logged it says when it is installed.
+    pub fn run_placed(&mut self, at: Option<Seq>, call: &Call<'a>, place: u32) {
+        self.order = at.map_or(Order::Now, Order::Placed);
+        self.call(call, &[], place, at, &mut Company::Neither);
+    }
+
     /// Ends the turn: what became of its calls.
     pub fn end(mut self) -> Outcomes {
         let counters = &self.shared.foundation.counters;
@@ -309,7 +320,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             if let Some(first) = first {
                 self.transaction.release();
                 match self.order {
-                    Order::Now => {}
+                    Order::Now | Order::Placed(_) => {}
                     Order::Logged => shared.sequencer.installed(shared.sequencer.take(), &shared.foundation),
                     Order::At(seq) => shared.sequencer.installed(seq, &shared.foundation),
                 }
@@ -351,7 +362,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 shared.sequencer.append(&shared.foundation, &self.payload)
             }
             (true, Order::Logged) => Ok(shared.sequencer.take()),
-            (true, Order::At(seq)) => Ok(seq),
+            (true, Order::At(seq) | Order::Placed(seq)) => Ok(seq),
             (false, _) => Ok(shared.sequencer.issued()),
         };
         let Transaction { control, workspace, .. } = &mut self.transaction;
@@ -381,12 +392,14 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         };
         if let Some(key) = call.key {
             let first = First { seq, abort: outcome.abort.clone(), ticket: outcome.ticket.clone() };
-            let oldest = self.schema.definitions.key_window.oldest(seq);
+            // Calls that still run may have lower seqs, but none that has been promised.
+            let oldest = self.schema.definitions.key_window.oldest(shared.foundation.promised());
             shared.foundation.keys.lock().remember(key, first, oldest);
         }
         schedule::point("release");
         self.transaction.release();
-        if has_place && !self.transaction.control.holds_back() {
+        let tells = !matches!(self.order, Order::Placed(_)) && !self.transaction.control.holds_back();
+        if has_place && tells {
             shared.sequencer.installed(seq, &shared.foundation);
         }
         Ok(Ok(outcome))

@@ -113,7 +113,11 @@ impl<'a> ArgumentReader<'a> {
         self.varint().map(|v| (v >> 1) as i64 ^ -((v & 1) as i64))
     }
 
-    pub(crate) fn length(&mut self) -> Result<usize> {
+    /// The number of rows of a list, which follow.
+    ///
+    /// # Errors
+    /// [`INVALID_ENCODING`](super::INVALID_ENCODING) if the bytes end here.
+    pub fn length(&mut self) -> Result<usize> {
         self.varint().and_then(|v| usize::try_from(v).map_err(|_| cut_short()))
     }
 

@@ -1,0 +1,218 @@
+//! Logical partitions: a call's accesses as actions, dispatched to owners, with rendezvous points between
+//! its phases (DORA, as LADS describes it in sections 2.1 and 5).
+//!
+//! ```text
+//!            phase 1: actions                      phase 2                phase 3
+//! call a --> partition 3: lock 17, 42 --\
+//!        --> partition 8: lock 5      ----> rendezvous: run, commit --> 3: release 17, 42
+//!                                                                   \-> 8: release 5
+//! ```
+//!
+//! 1. Dispatch puts an action into the queue of every partition that the call touches, into all of them
+//!    before anything of another call (LADS: it latches all their incoming queues). The owner of a partition
+//!    takes actions in that order and locks their records in its own table ([`crate::local_lock`]).
+//! 2. The last grant is the first rendezvous point. The call is run as a whole by whoever comes by, holding its
+//!    locks, and commits.
+//! 3. All its partitions are told, and their owners release the locks.
+//!
+//! In DORA owners also do the accesses, each those in its partition; here the thread that runs the call does
+//! them. What LADS finds to limit DORA is all there: the dispatch to all queues at once, local locks,
+//! and messages to all partitions at the end.
+
+use crate::local_lock::{Action, Demand, LockTable};
+use crate::partition_set::PartitionSet;
+use crate::route::Routes;
+use crate::run::{Dispatched, Place, RUN_CALLS, Runs};
+use crossbeam_utils::CachePadded;
+use fabius_engine::eager::intake::Work;
+use fabius_engine::eager::plan::Schema;
+use fabius_env::{schedule, sync};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU32, AtomicUsize,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
+
+/// A call on its way through its phases (DORA's transaction flow graph).
+pub struct Flow {
+    work: Arc<Work>,
+    place: Place,
+    partitions: PartitionSet,
+    /// By partition, ascending.
+    demands: Vec<(usize, Demand)>,
+    /// Grants until the rendezvous.
+    missing: AtomicU32,
+}
+
+impl Flow {
+    /// What it demands of one of its partitions.
+    pub fn demand(&self, number: usize) -> &Demand {
+        &self.demands[number].1
+    }
+}
+
+/// What an owner is told.
+enum Message {
+    /// An action comes in.
+    Dispatched(Action),
+    /// The call has committed.
+    Completed(Action),
+}
+
+#[derive(Default)]
+struct Partition {
+    inbox: Mutex<Vec<Message>>,
+    /// Messages in the inbox.
+    count: AtomicUsize,
+    /// Whoever holds this is the owner.
+    locks: sync::Mutex<LockTable>,
+}
+
+impl Partition {
+    fn send(&self, message: Message) {
+        let mut inbox = self.inbox.lock();
+        inbox.push(message);
+        self.count.store(inbox.len(), Release);
+    }
+
+    fn receive(&self) -> Vec<Message> {
+        let mut inbox = self.inbox.lock();
+        self.count.store(0, Release);
+        std::mem::take(&mut *inbox)
+    }
+}
+
+/// All logical partitions.
+pub struct LogicalPartitions {
+    list: Box<[CachePadded<Partition>]>,
+    /// Where the next thread looks first.
+    next: AtomicUsize,
+    /// Calls at their rendezvous.
+    ready: Mutex<VecDeque<Arc<Flow>>>,
+    ready_count: AtomicUsize,
+}
+
+impl LogicalPartitions {
+    /// So many partitions.
+    pub fn new(count: usize) -> LogicalPartitions {
+        LogicalPartitions {
+            list: (0..count).map(|_| CachePadded::default()).collect(),
+            next: AtomicUsize::new(0),
+            ready: Mutex::default(),
+            ready_count: AtomicUsize::new(0),
+        }
+    }
+
+    /// Sends the actions of calls to the owners; one thread at a time.
+    pub fn dispatch(&self, work: &Arc<Work>, calls: impl Iterator<Item = Dispatched>, routes: &Routes) {
+        for call in calls {
+            let Dispatched { place, partitions, .. } = call;
+            let demands = demands(work, call, routes);
+            let missing = demands.iter().map(|(_, demand)| demand.grants()).sum::<u32>().into();
+            let flow = Arc::new(Flow { work: work.clone(), place, partitions, demands, missing });
+            for (number, (partition, _)) in flow.demands.iter().enumerate() {
+                self.list[*partition].send(Message::Dispatched(Action { flow: flow.clone(), number }));
+            }
+        }
+    }
+
+    /// Runs calls that have all their locks, or claims a partition and reads its messages; whether there was
+    /// anything to do.
+    pub fn take_turn(&self, runs: &Runs, schema: &Schema, routes: &Routes) -> bool {
+        if self.ready_count.load(Acquire) > 0 && self.run_ready(runs, schema, routes) {
+            return true;
+        }
+        let first = self.next.load(Relaxed);
+        let count = self.list.len();
+        for number in (0..count).map(|at| (first + at) % count) {
+            let partition = &self.list[number];
+            if partition.count.load(Acquire) == 0 {
+                continue;
+            }
+            schedule::point("claim");
+            let Some(mut locks) = partition.locks.try_lock() else { continue };
+            self.next.store(number + 1, Relaxed);
+            let messages = partition.receive();
+            self.read_messages(&mut locks, messages);
+            return true;
+        }
+        false
+    }
+
+    fn read_messages(&self, locks: &mut LockTable, messages: Vec<Message>) {
+        let mut ready = Vec::new();
+        let mut granted = |flow: &Arc<Flow>| {
+            if flow.missing.fetch_sub(1, AcqRel) == 1 {
+                ready.push(flow.clone());
+            }
+        };
+        for message in messages {
+            match message {
+                Message::Dispatched(action) => locks.request(action, &mut granted),
+                Message::Completed(action) => locks.release(&action, &mut granted),
+            }
+        }
+        if !ready.is_empty() {
+            let mut queue = self.ready.lock();
+            queue.extend(ready);
+            self.ready_count.store(queue.len(), Release);
+        }
+    }
+
+    /// Runs the next calls that are ready, as far as they are of one batch, and tells their partitions.
+    fn run_ready(&self, runs: &Runs, schema: &Schema, routes: &Routes) -> bool {
+        let mut taken: Vec<Arc<Flow>> = Vec::with_capacity(RUN_CALLS);
+        {
+            let mut ready = self.ready.lock();
+            while taken.len() < RUN_CALLS
+                && let Some(next) = ready.pop_front_if(|next| {
+                    taken.first().is_none_or(|first| Arc::ptr_eq(&first.work, &next.work))
+                })
+            {
+                taken.push(next);
+            }
+            self.ready_count.store(ready.len(), Release);
+        }
+        let Some(first) = taken.first() else { return false };
+        let places: Vec<Place> = taken.iter().map(|flow| flow.place).collect();
+        let mut held = PartitionSet::EMPTY;
+        taken.iter().flat_map(|flow| flow.partitions.iter()).for_each(|partition| held.insert(partition));
+        runs.run(schema, routes, &first.work, &places, held);
+        for flow in &taken {
+            for (number, (partition, _)) in flow.demands.iter().enumerate() {
+                self.list[*partition].send(Message::Completed(Action { flow: flow.clone(), number }));
+            }
+        }
+        true
+    }
+}
+
+/// What a call demands of each of its partitions: records if its arguments say which, else all.
+fn demands(work: &Work, dispatched: Dispatched, routes: &Routes) -> Vec<(usize, Demand)> {
+    let Dispatched { place, partitions, is_whole } = dispatched;
+    let (call, _) = place.call(work);
+    let mut records: Vec<(usize, Vec<(u64, bool)>)> =
+        partitions.iter().map(|partition| (partition, Vec::new())).collect();
+    let are_told = !is_whole
+        && routes.route(&call).is_some_and(|route| {
+            route.visit_records(call.arguments, &routes.layout, |partition, hash, exclusively| {
+                let (_, list) = records
+                    .iter_mut()
+                    .find(|(of, _)| *of == partition)
+                    .expect("records are in the partitions that the call touches");
+                list.push((hash, exclusively));
+            })
+        });
+    let demand = |(partition, mut list): (usize, Vec<(u64, bool)>)| {
+        if !are_told {
+            return (partition, Demand::Whole);
+        }
+        // Of two accesses to one record, the exclusive one comes first.
+        list.sort_unstable_by_key(|(hash, exclusively)| (*hash, !*exclusively));
+        list.dedup_by_key(|(hash, _)| *hash);
+        (partition, Demand::Records(list))
+    };
+    records.into_iter().map(demand).collect()
+}

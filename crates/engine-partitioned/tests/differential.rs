@@ -1,0 +1,23 @@
+//! The partitioned engine agrees with the serial oracle on random programs, in the order of its own log.
+
+use fabius_engine::differential::{self, Size};
+use fabius_engine_partitioned::{PartitionedEngine, Policy, Scheme};
+
+use std::sync::Arc;
+
+fn agrees(scheme: Scheme, partitions: usize) {
+    let make = move |foundation| -> Arc<dyn fabius_engine::Engine> {
+        Arc::new(PartitionedEngine::new(foundation, Policy { scheme, partitions }))
+    };
+    differential::run(&make, 0..60, Size::default());
+}
+
+#[test]
+fn partitions_agree_with_the_oracle() {
+    agrees(Scheme::Partitioned, 3);
+}
+
+#[test]
+fn dora_agrees_with_the_oracle() {
+    agrees(Scheme::Dora, 8);
+}

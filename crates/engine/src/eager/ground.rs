@@ -1,0 +1,176 @@
+//! What an engine that runs calls whole stands on, whichever way it chooses the calls that run:
+//! definitions, replay, snapshots, purging.
+//!
+//! The *gate* is the one lock of the whole engine: a turn holds it shared, with the schema inside;
+//! definitions, purging, closing and replay hold it exclusively, when no call runs.
+
+use crate::checkpoint::State;
+use crate::eager::control::Protocol;
+use crate::eager::plan::Schema;
+use crate::eager::shared::{PURGE_AT, Shared};
+use crate::eager::turn::{Order, Turn};
+use crate::entry::{self, Entries};
+use crate::{Definitions, Foundation, Standpoint};
+use bumpalo::Bump;
+use fabius_env::sync::RwLock;
+use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId};
+use parking_lot::RwLockWriteGuard;
+use std::sync::Arc;
+
+/// What calls share, and the gate.
+pub struct Ground {
+    /// What the calls share.
+    pub shared: Shared,
+    /// Held shared by every turn, with the definitions in force.
+    pub gate: RwLock<Schema>,
+}
+
+impl Ground {
+    /// The ground on a foundation, with its definitions.
+    pub fn new(foundation: Arc<Foundation>) -> Ground {
+        let schema = Schema::of(foundation.definitions(), &Schema::default());
+        Ground { shared: Shared::new(foundation), gate: RwLock::new(schema) }
+    }
+
+    /// Definitions, log, clock, snapshots.
+    pub fn foundation(&self) -> &Foundation {
+        &self.shared.foundation
+    }
+
+    /// The time on the foundation's monotonic clock.
+    pub fn now_ns(&self) -> u64 {
+        self.shared.foundation.clock.monotonic_ns()
+    }
+
+    /// Whether so many keys wait to be taken out of indexes that calls have to stop for it.
+    pub fn must_tidy(&self) -> bool {
+        self.shared.purge.lock().len() >= PURGE_AT
+    }
+
+    /// Takes keys out of indexes; whether there were any.
+    pub fn tidy(&self, _no_call_runs: &RwLockWriteGuard<'_, Schema>) -> bool {
+        self.shared.tidy()
+    }
+
+    /// Takes keys out of indexes if there are any and no call runs; whether there were any.
+    pub fn tidy_if_idle(&self) -> bool {
+        let notes = self.shared.purge.lock().len();
+        notes > 0 && self.gate.try_write().is_some_and(|gate| self.tidy(&gate))
+    }
+
+    /// Logs an entry other than calls and puts it in force, behind every call so far; durable when this
+    /// returns.
+    ///
+    /// # Errors
+    /// What the definition has wrong, or why the log does not take it.
+    pub fn amend(&self, mut gate: RwLockWriteGuard<'_, Schema>, entry: &[u8]) -> Result<()> {
+        // No call runs, so nobody else takes the next seq.
+        let definitions = gate.definitions.with(self.shared.sequencer.next(), entry)?;
+        let seq = self.shared.sequencer.append(&self.shared.foundation, entry)?;
+        self.take_in(&mut gate, definitions, seq);
+        drop(gate);
+        self.shared.foundation.wait_durable(seq)
+    }
+
+    fn take_in(&self, gate: &mut Schema, definitions: Definitions, seq: Seq) {
+        let definitions = Arc::new(definitions);
+        *gate = Schema::of(definitions.clone(), gate);
+        self.shared.foundation.set_definitions(definitions);
+        self.shared.sequencer.installed(seq, &self.shared.foundation);
+    }
+
+    /// See [`Engine::stand`](crate::Engine::stand).
+    pub fn stand(&self) -> Standpoint<'_> {
+        // Calls go on; definitions wait.
+        let _gate = self.gate.read();
+        Standpoint::whole(&self.shared.foundation)
+    }
+
+    /// See [`Engine::rows_at`](crate::Engine::rows_at).
+    ///
+    /// # Errors
+    /// The first error of `visit`.
+    pub fn rows_at(
+        &self,
+        at: &Standpoint<'_>,
+        table: TableId,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        at.visit_rows(table, &mut |_| unreachable!("an eager engine leaves no stickies"), visit)
+    }
+
+    /// See [`Engine::restore`](crate::Engine::restore).
+    pub fn restore(&self, state: State) {
+        let mut gate = self.gate.write();
+        assert_eq!(self.shared.sequencer.next(), Seq(1), "an engine begins with a checkpoint or not at all");
+        self.shared.sequencer.go_on_after(state.seq);
+        self.shared.foundation.restore(state);
+        *gate = Schema::of(self.shared.foundation.definitions(), &gate);
+    }
+
+    /// See [`Engine::replay`](crate::Engine::replay).
+    ///
+    /// # Errors
+    /// If the bytes are not what an engine logs.
+    pub fn replay<P: Protocol>(
+        &self,
+        protocol: &P,
+        first_seq: Seq,
+        count: u32,
+        payload: &[u8],
+    ) -> Result<()> {
+        let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
+        let mut gate = self.gate.write();
+        let expected = self.shared.sequencer.next();
+        if expected != first_seq {
+            return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
+        }
+        match entry::decode(payload)? {
+            Entries::Definition(_) | Entries::KeyWindow(_) => {
+                let definitions = gate.definitions.with(first_seq, payload)?;
+                let seq = self.shared.sequencer.take();
+                self.take_in(&mut gate, definitions, seq);
+            }
+            Entries::Calls { time_us, bytes } => {
+                let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
+                if found != count {
+                    return Err(damaged(format!(
+                        "log batch at {first_seq} has {found} calls, expected {count}"
+                    )));
+                }
+                let entered = Entered::new(protocol).expect("no call runs");
+                let guard = crossbeam_epoch::pin();
+                let arena = Bump::new();
+                let control = protocol.control(entered.number);
+                let mut turn =
+                    Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, control);
+                turn.run(bytes, 0);
+                turn.end();
+            }
+        }
+        if self.must_tidy() {
+            self.tidy(&gate);
+        }
+        Ok(())
+    }
+}
+
+/// A thread that has entered a protocol, until this is dropped.
+pub struct Entered<'p, P: Protocol> {
+    protocol: &'p P,
+    /// The number that it got.
+    pub number: usize,
+}
+
+impl<'p, P: Protocol> Entered<'p, P> {
+    /// Enters; `None` if as many threads run calls as can.
+    pub fn new(protocol: &'p P) -> Option<Entered<'p, P>> {
+        protocol.enter().map(|number| Entered { protocol, number })
+    }
+}
+
+impl<P: Protocol> Drop for Entered<'_, P> {
+    fn drop(&mut self) {
+        self.protocol.leave(self.number);
+    }
+}
