@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(
             told(&mut settings, "shore=1"),
             "workload demo has no setting \"shore\"; hint: its settings are share, batch, seed, in_flight, \
-             chain_bound, idle, backlog, memory_mb, lock_manager, delay_us"
+             engine_partitions, chain_bound, idle, backlog, memory_mb, lock_manager, delay_us"
         );
         assert_eq!(told(&mut settings, "idle=maybe"), "idle=maybe is not allowed; hint: idle is on or off");
     }

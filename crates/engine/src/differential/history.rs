@@ -9,14 +9,12 @@ use fabius_value::{Result, Seq, Value};
 use std::collections::HashMap;
 use std::fmt::Write;
 
-type Returned = Result<Vec<Value>>;
-
 /// A log as the oracle has run it.
 #[derive(Default)]
 pub struct History {
     oracle: Oracle,
-    by_key: HashMap<Vec<u8>, Returned>,
-    by_seq: HashMap<Seq, Returned>,
+    by_key: HashMap<Vec<u8>, Outcome>,
+    by_seq: HashMap<Seq, Outcome>,
     log: Vec<Logged>,
 }
 
@@ -49,11 +47,11 @@ impl History {
             assert_eq!(batch.first_seq, self.oracle.last().next(), "the log has a gap");
             self.log.push(batch.clone());
             run(&mut self.oracle, batch, &mut |oracle, called| {
-                if let Some((call, Outcome { seq, result })) = called {
+                if let Some((call, outcome)) = called {
                     if let Some(key) = call.key {
-                        self.by_key.entry(key.to_vec()).or_insert_with(|| result.clone());
+                        self.by_key.entry(key.to_vec()).or_insert_with(|| outcome.clone());
                     }
-                    self.by_seq.insert(seq, result);
+                    self.by_seq.insert(outcome.seq, outcome);
                 }
                 compare(oracle);
             });
@@ -71,14 +69,15 @@ impl History {
         (0..submitted.calls.len()).all(|place| self.outcome(submitted, place).is_some())
     }
 
-    fn outcome(&self, submitted: &Submitted, place: usize) -> Option<&Returned> {
+    fn outcome(&self, submitted: &Submitted, place: usize) -> Option<&Outcome> {
         match &submitted.calls[place].key {
             Some(key) => self.by_key.get(key),
             None => self.by_seq.get(&submitted.batch.outcomes().first_seq?),
         }
     }
 
-    /// Compares what became of each call.
+    /// Compares what became of each call, and whether it comes after whatever had been promised before it was
+    /// handed in: with the log's order as the serial one, that is strict serializability.
     ///
     /// # Panics
     /// At the first difference, with all calls up to there.
@@ -86,6 +85,9 @@ impl History {
         for submitted in submitted {
             for (place, call) in submitted.calls.iter().enumerate() {
                 let expected = self.outcome(submitted, place).expect("a call of a complete batch is logged");
+                let (name, after) = (&call.name, submitted.after);
+                assert!(expected.seq > after, "{name} has {}, but {after} was promised before", expected.seq);
+                let expected = &expected.result;
                 let actual = rig.result(&submitted.batch, place as u32);
                 // Not every value equals itself, but what it looks like does.
                 if actual != *expected && format!("{actual:?}") != format!("{expected:?}") {

@@ -33,6 +33,7 @@ use crate::rig::{Logged, Rig};
 use crate::{Engine, Foundation};
 use fabius_env::schedule::{self, Trace};
 use fabius_env::{Random, SimulatedDisk};
+use fabius_value::Seq;
 use parking_lot::Mutex;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -295,7 +296,7 @@ impl Simulation {
         if self.work.is_defined(&rig) {
             let done = Arc::new(Done::default());
             for open in crash.open.into_iter().filter(|open| open.can_be_repeated(&rig)) {
-                let again = Submitted::of(&rig, open.calls);
+                let again = Submitted::of(&rig, open.calls, Seq::ZERO);
                 done.submitted.lock().push(again.clone());
                 rig.engine.submit(again.batch);
             }

@@ -5,7 +5,7 @@ use crate::{Batch, BatchBuilder};
 use fabius_env::Random;
 use fabius_program::catalog::Catalog;
 use fabius_program::generate;
-use fabius_value::{TableId, TableSchema, Value};
+use fabius_value::{Seq, TableId, TableSchema, Value};
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub struct Submitted {
     pub batch: Arc<Batch>,
     /// Its calls.
     pub calls: Vec<Planned>,
+    /// What had been promised when it was made: its calls come after that.
+    pub after: Seq,
 }
 
 /// One call of a batch.
@@ -113,7 +115,7 @@ impl Work {
             let has_key = !is_alone || procedure.is_read_only;
             Planned { name, arguments, key: has_key.then(|| format!("{id} {place}").into_bytes()) }
         };
-        Submitted::of(rig, (0..count).map(call).collect())
+        Submitted::of(rig, (0..count).map(call).collect(), rig.foundation.promised())
     }
 }
 
@@ -124,13 +126,13 @@ impl Submitted {
         self.calls.iter().all(|call| call.key.is_some() && catalog.find_procedure(&call.name).is_some())
     }
 
-    /// A batch of these calls, not yet handed in.
-    pub fn of(rig: &Rig, calls: Vec<Planned>) -> Submitted {
+    /// A batch of these calls, not yet handed in, which come after a seq.
+    pub fn of(rig: &Rig, calls: Vec<Planned>, after: Seq) -> Submitted {
         let mut builder = BatchBuilder::new();
         for Planned { name, arguments, key } in &calls {
             rig.push(&mut builder, name, arguments, key.as_deref());
         }
-        Submitted { batch: builder.build(), calls }
+        Submitted { batch: builder.build(), calls, after }
     }
 }
 

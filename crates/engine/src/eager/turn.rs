@@ -205,23 +205,23 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         std::mem::take(&mut self.outcomes)
     }
 
-    /// Runs a call only for what its control is told of it, and takes everything back. It must not draw
-    /// random numbers.
+    /// Runs a call only for what its control is told of it, and takes everything back; begins again if rows
+    /// change while a scan looks at them. It must not draw random numbers.
     ///
     /// # Errors
     /// Why it aborts.
     pub fn rehearse(&mut self, mut bytes: &'a [u8]) -> Result<(), Error> {
         let call = entry::take_call(&mut bytes).expect("calls are checked when they come in");
         self.transaction.control.begin();
-        let ended = match self.procedure(&call) {
-            Ok(procedure) => match self.execute(procedure, &call, None) {
-                Ok(result) => result.map(|_| ()),
-                Err(Refused) => unreachable!("the control of a rehearsal refuses nothing"),
-            },
-            Err(error) => Err(error),
-        };
-        self.give_up(self.shared.sequencer.issued());
-        ended
+        let procedure = self.procedure(&call)?;
+        loop {
+            let ended = self.execute(procedure, &call, None);
+            self.give_up(self.shared.sequencer.issued());
+            match ended {
+                Ok(result) => return result.map(|_| ()),
+                Err(Refused) => self.transaction.control.begin_again(),
+            }
+        }
     }
 
     /// What keeps the turn's calls and others apart.
