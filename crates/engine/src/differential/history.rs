@@ -5,7 +5,7 @@ use crate::entry::{self, Call, Entries};
 use crate::oracle::{Oracle, Outcome};
 use crate::rig::{Logged, Rig};
 use fabius_program::arguments;
-use fabius_value::{Result, Seq, Value};
+use fabius_value::{Seq, Value};
 use std::collections::HashMap;
 use std::fmt::Write;
 
