@@ -16,7 +16,7 @@ const WAREHOUSES: [u64; 3] = [24, 8, 4];
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let panel = |count: &u64| {
-        Panel::new(format!("{count} warehouses"), &[("warehouses", count), (lads::PARTITIONS, count)])
+        Panel::new(format!("{count} warehouses"), &[("warehouses", count)])
             .loaded_anew()
     };
     let sweep = Sweep {
