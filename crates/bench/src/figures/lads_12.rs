@@ -15,10 +15,8 @@ pub const KIND: FigureKind =
 const WAREHOUSES: [u64; 3] = [24, 8, 4];
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
-    let panel = |count: &u64| {
-        Panel::new(format!("{count} warehouses"), &[("warehouses", count)])
-            .loaded_anew()
-    };
+    let panel =
+        |count: &u64| Panel::new(format!("{count} warehouses"), &[("warehouses", count)]).loaded_anew();
     let sweep = Sweep {
         workload: &WORKLOAD,
         base: lads::tpcc(laboratory),
