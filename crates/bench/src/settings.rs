@@ -93,6 +93,12 @@ pub const COMMON: &[Setting] = &[
         domain: Domain::Integer(0, 60_000_000),
         help: "locking: microseconds between a call's reconnaissance and its place in the order",
     },
+    Setting {
+        name: "phase_ms",
+        default: "10",
+        domain: Domain::Integer(1, 10_000),
+        help: "split: milliseconds after which a split phase with stashed calls ends",
+    },
 ];
 
 impl Domain {
@@ -238,7 +244,7 @@ mod tests {
         assert_eq!(
             told(&mut settings, "shore=1"),
             "workload demo has no setting \"shore\"; hint: its settings are share, batch, seed, in_flight, \
-             engine_partitions, chain_bound, idle, backlog, memory_mb, lock_manager, delay_us"
+             engine_partitions, chain_bound, idle, backlog, memory_mb, lock_manager, delay_us, phase_ms"
         );
         assert_eq!(told(&mut settings, "idle=maybe"), "idle=maybe is not allowed; hint: idle is on or off");
     }

@@ -5,6 +5,7 @@ use crate::settings::Settings;
 use crate::workload::{Mode, Operation, Workload};
 use fabius::{
     Database, Durability, EngineKind, LockManager, LockingPolicy, Options, Policy, Procedure, Result,
+    SplitPolicy,
 };
 use fabius_env::RealDisk;
 use fabius_log::Log;
@@ -150,6 +151,7 @@ fn database_options(engine: EngineKind, durability: Durability, settings: &Setti
         workers: 0,
         policy: policy(settings),
         locking: locking_policy(settings),
+        split: split_policy(settings),
         partitions: settings.auto("engine_partitions").map(|count| count as usize),
         ..Options::default()
     }
@@ -195,4 +197,11 @@ pub fn locking_policy(settings: &Settings) -> LockingPolicy {
         delay: std::time::Duration::from_micros(settings.integer("delay_us")),
         ..LockingPolicy::default()
     }
+}
+
+/// The split engine's policy that settings ask for.
+fn split_policy(settings: &Settings) -> SplitPolicy {
+    let stashed_ms_max = settings.integer("phase_ms");
+    let defaults = SplitPolicy::default();
+    SplitPolicy { stashed_ms_max, phase_ms_max: defaults.phase_ms_max.max(stashed_ms_max), ..defaults }
 }

@@ -161,7 +161,9 @@ impl Database {
                 (Arc::new(fabius_engine_graph::GraphEngine::new(foundation.clone(), settings)), None)
             }
             EngineKind::Optimistic => (Arc::new(fabius_engine_occ::new(foundation.clone())), None),
-            EngineKind::Split => (Arc::new(fabius_engine_split::new(foundation.clone())), None),
+            EngineKind::Split => {
+                (Arc::new(fabius_engine_split::with_policy(foundation.clone(), options.split)), None)
+            }
             EngineKind::Locking => (
                 Arc::new(fabius_engine_locking::LockingEngine::new(foundation.clone(), options.locking)),
                 None,

@@ -54,6 +54,7 @@ pub use fabius_engine::{Batch, BatchBuilder, Engine, Procedure, Ticket};
 pub use fabius_engine_lazy::Policy;
 pub use fabius_engine_locking::Policy as LockingPolicy;
 pub use fabius_engine_locking::policy::LockManager;
+pub use fabius_engine_split::Policy as SplitPolicy;
 pub use fabius_log::RecoveryReport;
 pub use fabius_program as program;
 pub use fabius_value::{DataType, Datum, Decimal, Error, Result, Seq, SqlState, Value};

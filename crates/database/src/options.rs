@@ -2,6 +2,7 @@
 
 use fabius_engine_lazy::Policy;
 use fabius_engine_locking::Policy as LockingPolicy;
+use fabius_engine_split::Policy as SplitPolicy;
 use fabius_value::{Error, Result, SqlState};
 use std::fmt;
 use std::str::FromStr;
@@ -120,6 +121,8 @@ pub struct Options {
     pub policy: Policy,
     /// How the locking engine manages locks and predictions.
     pub locking: LockingPolicy,
+    /// When the split engine splits records, and for how long.
+    pub split: SplitPolicy,
     /// How many partitions the engines `partitioned` and `dora` divide rows into, 64 at most. `None`: one for each
     /// core, and eight logical ones for each core.
     pub partitions: Option<usize>,
@@ -141,6 +144,7 @@ impl Default for Options {
             workers: std::thread::available_parallelism().map_or(1, |count| count.get()).clamp(1, 16),
             policy: Policy::default(),
             locking: LockingPolicy::default(),
+            split: SplitPolicy::default(),
             partitions: None,
             checkpoint_log_bytes: Some(1 << 30),
             key_window_calls: None,
