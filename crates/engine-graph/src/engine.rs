@@ -202,24 +202,13 @@ impl Engine for GraphEngine {
     }
 
     fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
         let mut initiator = self.initiator.lock();
-        let expected = initiator.next_seq();
-        if expected != first_seq {
-            return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
-        }
-        match entry::decode(payload)? {
+        match entry::decode_next(payload, first_seq, count, initiator.next_seq())? {
             Entries::Definition(_) | Entries::KeyWindow(_) => {
                 let definitions = self.foundation.definitions().with(first_seq, payload)?;
                 self.take_in(&mut initiator, definitions);
             }
             Entries::Calls { time_us, bytes } => {
-                let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
-                if found != count {
-                    return Err(damaged(format!(
-                        "log batch at {first_seq} has {found} calls, expected {count}"
-                    )));
-                }
                 initiator.replay(&self.surroundings(), bytes, time_us)?;
             }
         }

@@ -16,7 +16,7 @@ use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
-use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
+use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -345,23 +345,13 @@ impl Engine for LazyEngine {
     }
 
     fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
         let mut lane = self.lane.lock();
-        if lane.next_seq() != first_seq {
-            return Err(damaged(format!("log goes on at {first_seq}, expected {}", lane.next_seq())));
-        }
-        match entry::decode(payload)? {
+        match entry::decode_next(payload, first_seq, count, lane.next_seq())? {
             Entries::Definition(_) | Entries::KeyWindow(_) => {
                 let definitions = self.foundation.definitions().with(first_seq, payload)?;
                 self.take_in(&mut lane, definitions);
             }
             Entries::Calls { time_us, bytes } => {
-                let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
-                if found != count {
-                    return Err(damaged(format!(
-                        "log batch at {first_seq} has {found} calls, expected {count}"
-                    )));
-                }
                 let mut run = Some(bytes);
                 lane.promise(&self.surroundings(), time_us, &mut || {
                     Some((run.take()?, Box::new(|_, _, _: Outcome| {}) as crate::lane::OutcomeSink<'_>))

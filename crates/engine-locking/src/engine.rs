@@ -28,7 +28,7 @@ use fabius_engine::reader::{query_settled, query_unanswered};
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::{Mutex, RwLock};
-use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
+use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -518,25 +518,14 @@ impl Engine for LockingEngine {
     }
 
     fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
         let (mut role, mut gate) = (self.role.lock(), self.gate.write());
-        let expected = self.shared.sequencer.next();
-        if expected != first_seq {
-            return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
-        }
-        match entry::decode(payload)? {
+        match entry::decode_next(payload, first_seq, count, self.shared.sequencer.next())? {
             Entries::Definition(_) | Entries::KeyWindow(_) => {
                 let definitions = gate.definitions.with(first_seq, payload)?;
                 let seq = self.shared.sequencer.take();
                 self.take_in(&mut role, &mut gate, definitions, seq);
             }
             Entries::Calls { time_us, bytes } => {
-                let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
-                if found != count {
-                    return Err(damaged(format!(
-                        "log batch at {first_seq} has {found} calls, expected {count}"
-                    )));
-                }
                 let guard = crossbeam_epoch::pin();
                 let arena = Bump::new();
                 // One after the other, nothing is in anyone's way.

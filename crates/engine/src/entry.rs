@@ -15,7 +15,7 @@
 //! mean is the procedure's business (`fabius_program::arguments`).
 
 use fabius_program::catalog::ProcedureId;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, Seq, SqlState};
 
 const CALLS: u8 = 1;
 const DEFINITION: u8 = 2;
@@ -105,6 +105,26 @@ pub fn decode(payload: &[u8]) -> Result<Entries<'_>> {
         }
         _ => Err(malformed().with_hint("it may have been written by a newer version of Fabius")),
     }
+}
+
+/// Reads a log batch of so many entries from `first_seq` on, where an engine that replays the log stands at
+/// `expected`.
+///
+/// # Errors
+/// `XX001` as for [`decode`], or if it is not what comes next, or does not have so many entries.
+pub fn decode_next(payload: &[u8], first_seq: Seq, count: u32, expected: Seq) -> Result<Entries<'_>> {
+    let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
+    if expected != first_seq {
+        return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
+    }
+    let entries = decode(payload)?;
+    if let Entries::Calls { bytes, .. } = entries {
+        let found = calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
+        if found != count {
+            return Err(damaged(format!("log batch at {first_seq} has {found} calls, expected {count}")));
+        }
+    }
+    Ok(entries)
 }
 
 fn malformed() -> Error {

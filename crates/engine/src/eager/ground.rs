@@ -13,7 +13,7 @@ use crate::entry::{self, Entries};
 use crate::{Definitions, Foundation, Standpoint};
 use bumpalo::Bump;
 use fabius_env::sync::RwLock;
-use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId};
+use fabius_value::{Datum, Result, Seq, TableId};
 use parking_lot::RwLockWriteGuard;
 use std::sync::Arc;
 
@@ -119,25 +119,14 @@ impl Ground {
         count: u32,
         payload: &[u8],
     ) -> Result<()> {
-        let damaged = |what: String| Error::new(SqlState::DATA_CORRUPTED, what);
         let mut gate = self.gate.write();
-        let expected = self.shared.sequencer.next();
-        if expected != first_seq {
-            return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
-        }
-        match entry::decode(payload)? {
+        match entry::decode_next(payload, first_seq, count, self.shared.sequencer.next())? {
             Entries::Definition(_) | Entries::KeyWindow(_) => {
                 let definitions = gate.definitions.with(first_seq, payload)?;
                 let seq = self.shared.sequencer.take();
                 self.take_in(&mut gate, definitions, seq);
             }
             Entries::Calls { time_us, bytes } => {
-                let found = entry::calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
-                if found != count {
-                    return Err(damaged(format!(
-                        "log batch at {first_seq} has {found} calls, expected {count}"
-                    )));
-                }
                 let entered = Entered::new(protocol).expect("no call runs");
                 let guard = crossbeam_epoch::pin();
                 let arena = Bump::new();
