@@ -14,11 +14,10 @@
 use crate::lock::Mode;
 use crate::wait::{Locks, Wounded};
 use fabius_engine::eager::plan::Plan;
-use fabius_engine::eager::workspace::Workspace;
 use fabius_engine::eager::{Control, Protocol};
 use fabius_program::context::Stop;
 use fabius_storage::Record;
-use fabius_value::{Result, Seq, TableId};
+use fabius_value::TableId;
 use std::sync::atomic::AtomicU64;
 
 /// Strict two-phase locking with wound-wait.
@@ -110,14 +109,6 @@ impl<'a> Control<'a> for Locking<'a> {
 
     fn claims(&mut self, granule: &'a AtomicU64) -> Result<(), Stop> {
         self.lock(granule, Mode::Exclusive)
-    }
-
-    fn certify(
-        &mut self,
-        _: &Workspace<'a>,
-        next: &mut dyn FnMut() -> Result<Seq>,
-    ) -> Result<Result<Seq>, Stop> {
-        Ok(next())
     }
 
     fn release(&mut self) {

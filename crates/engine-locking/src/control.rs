@@ -8,7 +8,6 @@ use crate::footprint::Footprint;
 use crate::lock::{Lock, LockSet, Mode};
 use fabius_engine::eager::Control;
 use fabius_engine::eager::granule::Granules;
-use fabius_engine::eager::plan::Plan;
 use fabius_engine::eager::workspace::Workspace;
 use fabius_program::context::Stop;
 use fabius_storage::Record;
@@ -51,13 +50,9 @@ impl<'a> Covered<'a> {
 }
 
 impl<'a> Control<'a> for Covered<'a> {
-    fn begin(&mut self) {}
-
     fn begin_again(&mut self) {
         unreachable!("a call that has its locks is not refused")
     }
-
-    fn runs(&mut self, _: &'a Plan) {}
 
     #[inline]
     fn looks_up(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
@@ -84,16 +79,6 @@ impl<'a> Control<'a> for Covered<'a> {
     fn claims(&mut self, granule: &'a AtomicU64) -> Result<(), Stop> {
         self.granule(granule, Mode::Exclusive)
     }
-
-    fn certify(
-        &mut self,
-        _: &Workspace<'a>,
-        next: &mut dyn FnMut() -> Result<Seq>,
-    ) -> Result<Result<Seq>, Stop> {
-        Ok(next())
-    }
-
-    fn release(&mut self) {}
 }
 
 /// The control of a reconnaissance run.
@@ -133,8 +118,6 @@ impl<'a> Control<'a> for Recorder<'a> {
         self.begin();
     }
 
-    fn runs(&mut self, _: &'a Plan) {}
-
     fn looks_up(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
         self.add_read(table, Lock::of_record(table, record, self.footprint.located_mode(table)))
     }
@@ -168,6 +151,4 @@ impl<'a> Control<'a> for Recorder<'a> {
     ) -> Result<Result<Seq>, Stop> {
         unreachable!("reconnaissance comes to nothing")
     }
-
-    fn release(&mut self) {}
 }

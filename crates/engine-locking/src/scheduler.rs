@@ -241,7 +241,7 @@ impl Scheduler {
         entry::begin_calls(time_us, &mut self.payload);
         self.placed.iter().for_each(|placed| self.payload.extend_from_slice(placed.chunk.calls()));
         let count = self.placed.len() as u32;
-        match shared.sequencer.append_all(&shared.foundation, count, &self.payload) {
+        match shared.sequencer.append_run(&shared.foundation, count, &self.payload) {
             Ok(first) => assert_eq!(first, self.next, "only the scheduler gives places"),
             Err(error) => return Err((error, self.placed.drain(..).map(|placed| placed.chunk).collect())),
         }

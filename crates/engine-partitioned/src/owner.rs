@@ -5,12 +5,10 @@
 
 use crate::layout::Layout;
 use crate::partition_set::PartitionSet;
-use fabius_engine::eager::plan::Plan;
-use fabius_engine::eager::workspace::Workspace;
 use fabius_engine::eager::{Control, Protocol};
 use fabius_program::context::Stop;
 use fabius_storage::Record;
-use fabius_value::{Result, Seq, TableId};
+use fabius_value::TableId;
 use std::sync::atomic::AtomicU64;
 
 /// Whoever runs calls under this owns what they touch.
@@ -34,13 +32,9 @@ impl<'a> Control<'a> for Owner<'a> {
     const RECORDS_MISSES: bool = false;
     const HAS_GRANULES: bool = false;
 
-    fn begin(&mut self) {}
-
     fn begin_again(&mut self) {
         unreachable!("nothing is refused")
     }
-
-    fn runs(&mut self, _: &'a Plan) {}
 
     #[inline]
     fn looks_up(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
@@ -70,16 +64,6 @@ impl<'a> Control<'a> for Owner<'a> {
     fn claims(&mut self, _: &'a AtomicU64) -> Result<(), Stop> {
         Ok(())
     }
-
-    fn certify(
-        &mut self,
-        _: &Workspace<'a>,
-        next: &mut dyn FnMut() -> Result<Seq>,
-    ) -> Result<Result<Seq>, Stop> {
-        Ok(next())
-    }
-
-    fn release(&mut self) {}
 }
 
 /// One thread alone: how the log is replayed.

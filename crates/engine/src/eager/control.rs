@@ -73,13 +73,13 @@ pub trait Control<'a> {
     const ATTEMPTS_MAX: u32 = u32::MAX;
 
     /// A call begins.
-    fn begin(&mut self);
+    fn begin(&mut self) {}
 
     /// The call begins again, after it was refused.
     fn begin_again(&mut self);
 
     /// The call runs this program.
-    fn runs(&mut self, plan: &'a Plan);
+    fn runs(&mut self, _plan: &'a Plan) {}
 
     /// The call has looked a record up and is going to read it.
     ///
@@ -122,9 +122,11 @@ pub trait Control<'a> {
     /// The outer error as above; then `next` was not called. The inner one is that of `next`.
     fn certify(
         &mut self,
-        workspace: &Workspace<'a>,
+        _workspace: &Workspace<'a>,
         next: &mut dyn FnMut() -> Result<Seq>,
-    ) -> Result<Result<Seq>, Stop>;
+    ) -> Result<Result<Seq>, Stop> {
+        Ok(next())
+    }
 
     /// The call is going to abort.
     ///
@@ -159,5 +161,5 @@ pub trait Control<'a> {
     }
 
     /// The call has ended, well or not, and its writes are in their place or forgotten.
-    fn release(&mut self);
+    fn release(&mut self) {}
 }

@@ -51,24 +51,10 @@ impl Sequencer {
     /// # Errors
     /// What ended the log; then no seq was given.
     pub fn append(&self, foundation: &Foundation, payload: &[u8]) -> Result<Seq> {
-        self.append_all(foundation, 1, payload)
+        self.append_run(foundation, 1, payload)
     }
 
-    /// Gives the next seqs to so many entries, and logs them together; gives the first of the seqs.
-    ///
-    /// # Errors
-    /// What ended the log; then no seq was given.
-    pub fn append_all(&self, foundation: &Foundation, count: u32, payload: &[u8]) -> Result<Seq> {
-        let mut next = self.next.lock();
-        let first = *next;
-        foundation.append(first, count, payload)?;
-        *next = Seq(first.0 + u64::from(count) - 1);
-        self.issue(&mut next);
-        Ok(first)
-    }
-
-    /// Gives the next seqs to a run of so many calls, and logs them together, before they are run; gives the
-    /// first.
+    /// Gives the next seqs to a run of so many entries, at least one, and logs them together; gives the first.
     ///
     /// # Errors
     /// What ended the log; then no seq was given.

@@ -183,7 +183,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             return;
         }
         let shared = self.shared;
-        match shared.sequencer.append_all(&shared.foundation, self.group_calls, &self.group) {
+        match shared.sequencer.append_run(&shared.foundation, self.group_calls, &self.group) {
             Ok(first) => {
                 let last = Seq(first.0 + u64::from(self.group_calls) - 1);
                 self.outcomes.last = self.outcomes.last.max(last);
