@@ -1,0 +1,1 @@
+//! The PostgreSQL wire protocol, metrics, configuration.

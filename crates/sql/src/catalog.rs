@@ -1,0 +1,205 @@
+//! What SQL names mean: tables, views, sequences, functions.
+//!
+//! A catalog is immutable and shared; a DDL statement makes the next one. It is kept as rows of a table of the
+//! database's own, one per object, so that changing it is a transaction like any other. A table's rows are in a
+//! table of the storage that no SQL name reaches but through here: `ALTER TABLE` and `TRUNCATE` make a new one,
+//! fill it, and let the catalog point at it.
+
+use crate::sql_type::SqlType;
+use fabius_program::syntax::tree::ProcedureDefinition;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// An object's number, as `pg_class.oid`.
+pub type Oid = u32;
+
+/// A name with its schema.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ObjectName {
+    /// The schema: `public` unless said otherwise.
+    pub schema: String,
+    /// The name within it.
+    pub name: String,
+}
+
+/// Everything that is defined, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// Goes up with every change.
+    pub version: u64,
+    /// Schemas besides `pg_catalog` and `information_schema`.
+    pub schemas: BTreeMap<String, Oid>,
+    /// Tables.
+    pub tables: BTreeMap<ObjectName, Arc<Table>>,
+    /// Views.
+    pub views: BTreeMap<ObjectName, Arc<View>>,
+    /// Sequences.
+    pub sequences: BTreeMap<ObjectName, Arc<Sequence>>,
+    /// Functions and procedures; one name may have several with different arguments.
+    pub functions: BTreeMap<ObjectName, Vec<Arc<Function>>>,
+}
+
+/// A table as SQL sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Its number.
+    pub oid: Oid,
+    /// Its name.
+    pub name: ObjectName,
+    /// The table of the storage that holds its rows; its columns have these columns' names.
+    pub storage: String,
+    /// Columns, in the order of `SELECT *`.
+    pub columns: Vec<Column>,
+    /// The primary key. Without one, rows are told apart by a hidden column ([`ROW_NUMBER`]).
+    pub primary_key: Option<Key>,
+    /// Unique constraints and unique indexes.
+    pub unique: Vec<Key>,
+    /// Indexes that are not unique.
+    pub indexes: Vec<Key>,
+    /// `CHECK` constraints.
+    pub checks: Vec<Check>,
+    /// `REFERENCES` constraints.
+    pub foreign_keys: Vec<ForeignKey>,
+}
+
+/// The hidden column that tells rows of a table without a primary key apart: a `bigint` from a sequence.
+pub const ROW_NUMBER: &str = "fabius row number";
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub sql_type: SqlType,
+    /// Whether null is allowed.
+    pub nullable: bool,
+    /// The `DEFAULT` expression, as SQL.
+    pub default: Option<String>,
+    /// The sequence that a `serial` or identity column takes its values from.
+    pub sequence: Option<ObjectName>,
+    /// `GENERATED ALWAYS AS IDENTITY`.
+    pub is_identity_always: bool,
+}
+
+/// A key: a primary key, unique constraint or index.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Key {
+    /// The index's number.
+    pub oid: Oid,
+    /// Its name, `items_pkey`.
+    pub name: String,
+    /// Columns, most significant first.
+    pub columns: Vec<String>,
+    /// Whether it was declared as a constraint, not as an index.
+    pub is_constraint: bool,
+}
+
+/// A `CHECK` constraint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// Its name.
+    pub name: String,
+    /// The condition, as SQL.
+    pub condition: String,
+}
+
+/// A `REFERENCES` constraint. The columns have an index of their own, so that the other side can be changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForeignKey {
+    /// Its name.
+    pub name: String,
+    /// Columns of this table.
+    pub columns: Vec<String>,
+    /// The table that they refer to.
+    pub parent: ObjectName,
+    /// Its columns: its primary key or a unique key.
+    pub parent_columns: Vec<String>,
+    /// What happens to rows here when the row there is deleted.
+    pub on_delete: ReferentialAction,
+    /// What happens to rows here when the key there is updated.
+    pub on_update: ReferentialAction,
+}
+
+/// What follows `ON DELETE` or `ON UPDATE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReferentialAction {
+    /// Refused (`NO ACTION` and `RESTRICT`).
+    Refuse,
+    /// `CASCADE`
+    Cascade,
+    /// `SET NULL`
+    SetNull,
+    /// `SET DEFAULT`
+    SetDefault,
+}
+
+/// A view.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// Its number.
+    pub oid: Oid,
+    /// Its name.
+    pub name: ObjectName,
+    /// Columns: names and types.
+    pub columns: Vec<(String, SqlType)>,
+    /// The query, as SQL.
+    pub query: String,
+}
+
+/// A sequence. Its last value is a row of the database; numbers are handed out in blocks, outside transactions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Its number.
+    pub oid: Oid,
+    /// Its name.
+    pub name: ObjectName,
+    /// The first value.
+    pub start: i64,
+    /// What is added each time.
+    pub increment: i64,
+    /// The least value.
+    pub minimum: i64,
+    /// The greatest value.
+    pub maximum: i64,
+    /// Whether it begins again at the end.
+    pub cycle: bool,
+    /// The column that owns it, dropped together: table and column.
+    pub owner: Option<(ObjectName, String)>,
+}
+
+/// A function or procedure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Function {
+    /// Its number.
+    pub oid: Oid,
+    /// Its name.
+    pub name: ObjectName,
+    /// Parameters: name (may be empty) and type.
+    pub parameters: Vec<(String, SqlType)>,
+    /// What it returns.
+    pub returns: Returns,
+    /// `sql` or `plpgsql`.
+    pub language: String,
+    /// The body as given.
+    pub body: String,
+    /// Whether it is a procedure, run by `CALL`.
+    pub is_procedure: bool,
+    /// `CREATE FUNCTION ...`, as given.
+    pub definition: String,
+    /// The program. It is made anew from the body when the database opens, and when a table it uses changes.
+    #[serde(skip)]
+    pub program: Option<Arc<ProcedureDefinition>>,
+}
+
+/// What a function returns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Returns {
+    /// One value; `void` too.
+    Scalar(SqlType),
+    /// A row of `OUT` parameters.
+    Record(Vec<(String, SqlType)>),
+    /// `RETURNS TABLE (...)` or `SETOF`.
+    Table(Vec<(String, SqlType)>),
+}

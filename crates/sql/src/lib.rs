@@ -1,0 +1,21 @@
+//! SQL and PL/pgSQL to programs; queries.
+//!
+//! ```text
+//! text --parse--> statement --bind--> program --run--> rows, or a count of rows
+//!                     |
+//!                     +-- query --> DataFusion over scans at one seq
+//! ```
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`sql_type`] | the types that SQL has, and how each is stored |
+//! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
+//! | [`lowered`] | a statement as a program, with where its arguments come from |
+//! | [`connection`] | one client's way in: prepare, execute, transactions |
+//!
+//! This crate knows nothing of sockets or wire formats.
+
+pub mod catalog;
+pub mod connection;
+pub mod lowered;
+pub mod sql_type;

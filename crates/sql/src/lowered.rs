@@ -1,0 +1,68 @@
+//! A statement as a program, with where its arguments come from.
+
+use crate::catalog::ObjectName;
+use crate::sql_type::SqlType;
+use fabius_program::syntax::tree::ProcedureDefinition;
+use fabius_value::Value;
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutputColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub sql_type: SqlType,
+    /// The table it comes from unchanged, and its place there (from 1): number and column, else zeros.
+    pub origin: (u32, u16),
+}
+
+/// Where a parameter of the program gets its value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Argument {
+    /// The statement's own parameter, from 0 for `$1`.
+    Parameter(usize),
+    /// A literal of the text: taken out, so that statements that differ in literals only are one program.
+    Constant(Value),
+    /// When the transaction began, in microseconds, UTC.
+    TransactionTime,
+    /// The next value of a sequence; one for each time that the statement runs.
+    NextValue(ObjectName),
+    /// A fresh random number in [0, 1).
+    Random,
+    /// A fresh random UUID.
+    RandomUuid,
+    /// Rows of values, computed before the program runs: one element per row, one argument per field.
+    Rows(Vec<Vec<Argument>>),
+}
+
+/// What a statement gives back.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// Rows: the program's result 0 is the list of them.
+    Rows(Vec<OutputColumn>),
+    /// How many rows were affected: the program's result 0, a `bigint`.
+    Count,
+    /// `RETURNING`: result 0 is the count, result 1 the list of rows.
+    CountAndRows(Vec<OutputColumn>),
+    /// A function's value or record: the program's results are the columns of one row.
+    OneRow(Vec<OutputColumn>),
+}
+
+/// A statement as a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lowered {
+    /// The program; its errors point into the statement's text.
+    pub definition: ProcedureDefinition,
+    /// One for each of the program's parameters.
+    pub arguments: Vec<Argument>,
+    /// What it gives back.
+    pub shape: Shape,
+    /// The word of the command's tag: `SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CALL`.
+    pub tag: &'static str,
+    /// Tables that it reads.
+    pub reads: Vec<ObjectName>,
+    /// Tables that it writes.
+    pub writes: Vec<ObjectName>,
+    /// `FOR UPDATE`, `FOR SHARE`: what it reads may not change until the transaction ends.
+    pub locks_rows: bool,
+}

@@ -1,0 +1,88 @@
+//! The types that SQL has, and how each is stored.
+//!
+//! Storage knows fewer types than PostgreSQL does; each SQL type has one storage type that keeps its values
+//! and their order. Object identifiers are PostgreSQL's (`pg_type.oid`), which clients know by heart.
+
+use fabius_value::DataType;
+
+/// A SQL type with its modifiers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum SqlType {
+    /// `boolean`
+    Boolean,
+    /// `smallint`
+    SmallInt,
+    /// `integer`
+    Int,
+    /// `bigint`
+    BigInt,
+    /// `oid`: an object identifier, stored as `bigint`.
+    Oid,
+    /// `real`: stored as `double precision`, rounded to 32 bits.
+    Real,
+    /// `double precision`
+    Double,
+    /// `numeric(precision, scale)`; without modifiers, 38 digits with [`FREE_SCALE`] of them after the point.
+    Numeric(Option<(u8, u8)>),
+    /// `text`
+    Text,
+    /// `varchar(n)`, `varchar`
+    VarChar(Option<u32>),
+    /// `char(n)`
+    Char(u32),
+    /// `name`: PostgreSQL's type of identifiers, stored as `text`.
+    Name,
+    /// `bytea`
+    Bytea,
+    /// `date`
+    Date,
+    /// `time`: microseconds of the day, stored as `bigint`.
+    Time,
+    /// `timestamp`
+    Timestamp,
+    /// `timestamp with time zone`: stored in UTC, as `timestamp`.
+    TimestampTz,
+    /// `interval`: only in queries, never stored.
+    Interval,
+    /// `uuid`: stored as its 16 bytes.
+    Uuid,
+    /// `json`: stored as it was written.
+    Json,
+    /// `jsonb`: stored as PostgreSQL prints it.
+    JsonB,
+    /// An array: a query's result or a list parameter, never stored.
+    Array(Box<SqlType>),
+    /// What a function without a result returns.
+    Void,
+    /// A literal or parameter whose type is not known yet.
+    Unknown,
+}
+
+/// Digits after the point of a `numeric` that does not say.
+pub const FREE_SCALE: u8 = 10;
+
+impl SqlType {
+    /// How values are stored; `None` for types that cannot be a column's.
+    pub fn storage(&self) -> Option<DataType> {
+        Some(match self {
+            SqlType::Boolean => DataType::Boolean,
+            SqlType::SmallInt => DataType::SmallInt,
+            SqlType::Int => DataType::Int,
+            SqlType::BigInt | SqlType::Oid | SqlType::Time => DataType::BigInt,
+            SqlType::Real | SqlType::Double => DataType::Double,
+            SqlType::Numeric(Some((precision, scale))) => {
+                DataType::Numeric { precision: *precision, scale: *scale }
+            }
+            SqlType::Numeric(None) => DataType::Numeric { precision: 38, scale: FREE_SCALE },
+            SqlType::Text | SqlType::Name | SqlType::Json | SqlType::JsonB | SqlType::VarChar(None) => {
+                DataType::Text { limit: None }
+            }
+            SqlType::VarChar(limit) => DataType::Text { limit: *limit },
+            SqlType::Char(length) => DataType::Char { length: *length },
+            SqlType::Bytea | SqlType::Uuid => DataType::Bytea,
+            SqlType::Date => DataType::Date,
+            SqlType::Timestamp | SqlType::TimestampTz => DataType::Timestamp,
+            SqlType::Interval | SqlType::Array(_) | SqlType::Void | SqlType::Unknown => return None,
+        })
+    }
+}
