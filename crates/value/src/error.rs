@@ -101,12 +101,20 @@ struct Body {
     detail: Option<String>,
     hint: Option<String>,
     line: Option<u32>,
+    position: Option<u32>,
 }
 
 impl Error {
     /// An error with its code and a short lower-case fact.
     pub fn new(state: SqlState, message: impl Into<String>) -> Error {
-        Error(Box::new(Body { state, message: message.into(), detail: None, hint: None, line: None }))
+        Error(Box::new(Body {
+            state,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            line: None,
+            position: None,
+        }))
     }
 
     /// Adds the particulars: values, places.
@@ -124,6 +132,12 @@ impl Error {
     /// Adds the program's source line (1-based).
     pub fn at_line(mut self, line: u32) -> Error {
         self.0.line = Some(line);
+        self
+    }
+
+    /// Adds where in the statement's text it is: characters, from 1.
+    pub fn at_position(mut self, position: u32) -> Error {
+        self.0.position = Some(position);
         self
     }
 
@@ -150,6 +164,11 @@ impl Error {
     /// The source line (1-based) in the program, if the error arose in one.
     pub fn line(&self) -> Option<u32> {
         self.0.line
+    }
+
+    /// Where in the statement's text it is (characters, from 1), if it is about a place there.
+    pub fn position(&self) -> Option<u32> {
+        self.0.position
     }
 
     /// Whether the same request can succeed later without a change by the caller.
