@@ -165,10 +165,10 @@ impl Drop for Transaction {
 /// The error of a transaction's call as the client meets it: its statements ran well before, so whatever
 /// stops one now has come from others.
 fn as_conflict(error: Error) -> Error {
-    let is_changed = error.state() == SqlState::RAISED && error.message() == CHANGED;
-    let by_constraint = error.state().as_str().starts_with("23");
+    let is_changed = error.state() == SqlState::SERIALIZATION_FAILURE;
+    // A row that is gone, a number that has become too large.
     let by_program = ["P0", "22"].iter().any(|class| error.state().as_str().starts_with(class));
-    if by_constraint || !(is_changed || by_program) {
+    if !is_changed && !by_program {
         return error;
     }
     let conflict = Error::new(SqlState::SERIALIZATION_FAILURE, CHANGED);

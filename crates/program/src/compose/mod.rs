@@ -10,7 +10,7 @@
 //! procedure transaction(s1_id: int, e1_1: bigint null) {
 //!     ...                                                              // its names with s1_ before them
 //!     let r1_1: bigint null = s1_count
-//!     require coalesce(r1_1 = e1_1, r1_1 is null and e1_1 is null), "..."
+//!     require r1_1 is not distinct from e1_1, "...", sqlstate '40001'
 //! }
 //! ```
 //!
@@ -23,7 +23,7 @@
 mod rename;
 
 use crate::syntax::tree::{
-    BinaryOperator, Block, ColumnDefinition, Expression, ExpressionKind, Literal, Name, Parameter,
+    BinaryOperator, Block, ColumnDefinition, Expression, ExpressionKind, Failure, Literal, Name, Parameter,
     ProcedureDefinition, Results, RowReference, ScalarName, Scan, Statement, StatementKind, TypeKind,
     TypeName,
 };
@@ -235,7 +235,7 @@ impl Composition {
                 TypeKind::Scalar(_) => {
                     let name = format!("r{}_{}", self.number, at + 1);
                     self.body.push(declare(&name, nullable(ty), value));
-                    self.require(is_same(variable(&name), expected.clone()));
+                    self.body.push(require_same(variable(&name), expected.clone()));
                 }
                 TypeKind::List(_) => self.require_list(at, &value, expected, &[None]),
                 TypeKind::Records(fields) => {
@@ -244,10 +244,6 @@ impl Composition {
                 }
             }
         }
-    }
-
-    fn require(&mut self, condition: Expression) {
-        self.push(StatementKind::Require { condition, message: CHANGED.into() });
     }
 
     /// Two lists have as many elements, and the same ones.
@@ -262,16 +258,14 @@ impl Composition {
             (&value.kind, &expected.kind)
         else {
             // The verifier says what is wrong with a list that is not a variable.
-            return self.require(is_same(value.clone(), expected.clone()));
+            return self.body.push(require_same(value.clone(), expected.clone()));
         };
-        self.require(equal(count(value), count(expected)));
+        self.body.push(require_same(count(value), count(expected)));
         let turn = format!("n{}_{}", self.number, at + 1);
-        let body = fields.iter().map(|name| {
-            let (left, right) = (element(value, &turn, *name), element(expected, &turn, *name));
-            let kind = StatementKind::Require { condition: is_same(left, right), message: CHANGED.into() };
-            Statement { kind, span: Span::default() }
-        });
-        let body = body.collect();
+        let body = fields
+            .iter()
+            .map(|name| require_same(element(value, &turn, *name), element(expected, &turn, *name)))
+            .collect();
         let from = expression(ExpressionKind::Literal(Literal::Integer(1)));
         self.push(StatementKind::ForRange { variable: named(&turn), from, to: count(value), body });
     }
@@ -321,19 +315,18 @@ fn count(list: &str) -> Expression {
     expression(ExpressionKind::Call { function: named("count"), distinct: false, arguments })
 }
 
-fn equal(left: Expression, right: Expression) -> Expression {
-    expression(ExpressionKind::Binary(BinaryOperator::Equal, Box::new(left), Box::new(right)))
+fn binary(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
+    expression(ExpressionKind::Binary(operator, Box::new(left), Box::new(right)))
 }
 
-/// Equal, or both null.
-fn is_same(left: Expression, right: Expression) -> Expression {
-    let is_null = |operand: &Expression| {
-        expression(ExpressionKind::IsNull { operand: Box::new(operand.clone()), negated: false })
-    };
-    let both_null =
-        ExpressionKind::Binary(BinaryOperator::And, Box::new(is_null(&left)), Box::new(is_null(&right)));
-    let arguments = vec![equal(left, right), expression(both_null)];
-    expression(ExpressionKind::Call { function: named("coalesce"), distinct: false, arguments })
+/// Requires that a result is what was shown.
+fn require_same(left: Expression, right: Expression) -> Statement {
+    require(binary(BinaryOperator::IsNotDistinct, left, right))
+}
+
+fn require(condition: Expression) -> Statement {
+    let failure = Failure::from(CHANGED).with_state(SqlState::SERIALIZATION_FAILURE);
+    Statement { kind: StatementKind::require(condition, failure), span: Span::default() }
 }
 
 fn declare(name: &str, ty: TypeName, value: Expression) -> Statement {

@@ -4,8 +4,8 @@
 //! else a row of the table.
 
 use crate::syntax::tree::{
-    Block, Bound, Expression, ExpressionKind, Name, ProcedureDefinition, Range, RowReference, Scan,
-    Statement, StatementKind, Target, TypeKind,
+    Block, Bound, Expression, ExpressionKind, Failure, Message, Name, ProcedureDefinition, Range,
+    RowReference, Scan, Statement, StatementKind, Target, TypeKind,
 };
 use fabius_value::limit;
 
@@ -97,9 +97,10 @@ impl<'p> Renaming<'p> {
                 operator: *operator,
                 value: self.expression(value),
             },
-            StatementKind::Require { condition, message } => {
-                StatementKind::Require { condition: self.expression(condition), message: message.clone() }
-            }
+            StatementKind::Require { condition, failure } => StatementKind::Require {
+                condition: self.expression(condition),
+                failure: self.failure(failure),
+            },
             StatementKind::Insert { table, columns, upsert } => StatementKind::Insert {
                 table: table.clone(),
                 columns: self.columns(columns),
@@ -164,6 +165,19 @@ impl<'p> Renaming<'p> {
             descending: scan.descending,
             limit,
             span: scan.span,
+        }
+    }
+
+    fn failure(&self, failure: &Failure) -> Failure {
+        let optional = |value: &Option<Expression>| value.as_ref().map(|value| self.expression(value));
+        Failure {
+            message: match &failure.message {
+                Message::Fixed(message) => Message::Fixed(message.clone()),
+                Message::Computed(message) => Message::Computed(self.expression(message)),
+            },
+            state: failure.state,
+            detail: optional(&failure.detail),
+            hint: optional(&failure.hint),
         }
     }
 
