@@ -78,9 +78,9 @@ impl Lock {
     }
 
     fn is_compatible(&self, owner: Owner, mode: LockMode) -> bool {
-        self.holders.iter().all(|(holder, held)| {
-            *holder == owner || (mode == LockMode::Shared && *held == LockMode::Shared)
-        })
+        self.holders
+            .iter()
+            .all(|(holder, held)| *holder == owner || (mode == LockMode::Shared && *held == LockMode::Shared))
     }
 
     fn grant(&mut self, owner: Owner, mode: LockMode) {
@@ -111,7 +111,13 @@ impl LockTable {
     ///
     /// # Errors
     /// `40P01` if those who hold it wait for the owner, `55P03` if it takes too long.
-    pub async fn acquire(&self, owner: Owner, key: &LockKey, mode: LockMode, patience: Patience) -> Result<bool> {
+    pub async fn acquire(
+        &self,
+        owner: Owner,
+        key: &LockKey,
+        mode: LockMode,
+        patience: Patience,
+    ) -> Result<bool> {
         let receiver = {
             let mut locks = self.locks.lock();
             let lock = locks.entry(key.clone()).or_default();
@@ -129,7 +135,11 @@ impl LockTable {
             }
             let (granted, receiver) = oneshot::channel();
             let waiter = Waiter { owner, mode, granted };
-            if held.is_some() { lock.waiters.push_front(waiter) } else { lock.waiters.push_back(waiter) }
+            if held.is_some() {
+                lock.waiters.push_front(waiter)
+            } else {
+                lock.waiters.push_back(waiter)
+            }
             if is_circular(&locks, owner) {
                 withdraw(&mut locks, key, owner);
                 return Err(Error::new(SqlState(*b"40P01"), "deadlock detected")
@@ -140,9 +150,9 @@ impl LockTable {
         };
         let withdrawal = Withdrawal { table: self, key, owner };
         let outcome = match patience {
-            Patience::For(most) => tokio::time::timeout(most, receiver).await.map_err(|_| {
-                Error::new(SqlState(*b"55P03"), "canceling statement due to lock timeout")
-            })?,
+            Patience::For(most) => tokio::time::timeout(most, receiver)
+                .await
+                .map_err(|_| Error::new(SqlState(*b"55P03"), "canceling statement due to lock timeout"))?,
             _ => receiver.await,
         };
         std::mem::forget(withdrawal);
@@ -169,10 +179,12 @@ impl LockTable {
     /// Who holds and who waits.
     pub fn entries(&self) -> Vec<LockEntry> {
         let locks = self.locks.lock();
-        let entry = |key: &LockKey, owner, mode, is_granted| LockEntry { key: key.clone(), owner, mode, is_granted };
+        let entry =
+            |key: &LockKey, owner, mode, is_granted| LockEntry { key: key.clone(), owner, mode, is_granted };
         let of_lock = |(key, lock): (&LockKey, &Lock)| -> Vec<LockEntry> {
             let held = lock.holders.iter().map(|(owner, mode)| entry(key, *owner, *mode, true));
-            held.chain(lock.waiters.iter().map(|waiter| entry(key, waiter.owner, waiter.mode, false))).collect()
+            held.chain(lock.waiters.iter().map(|waiter| entry(key, waiter.owner, waiter.mode, false)))
+                .collect()
         };
         locks.iter().flat_map(of_lock).collect()
     }

@@ -50,11 +50,21 @@ const MESSAGES: Kind = Kind::Choice(&[
 /// The version of PostgreSQL whose behaviour is followed.
 const SERVER_VERSION: &str = "15.0 (Fabius)";
 
-const fn known(name: &'static str, default: &'static str, kind: Kind, description: &'static str) -> Definition {
+const fn known(
+    name: &'static str,
+    default: &'static str,
+    kind: Kind,
+    description: &'static str,
+) -> Definition {
     Definition { name, default, kind, is_reported: false, description }
 }
 
-const fn told(name: &'static str, default: &'static str, kind: Kind, description: &'static str) -> Definition {
+const fn told(
+    name: &'static str,
+    default: &'static str,
+    kind: Kind,
+    description: &'static str,
+) -> Definition {
     Definition { name, default, kind, is_reported: true, description }
 }
 
@@ -66,17 +76,30 @@ const DEFINITIONS: &[Definition] = &[
     told("default_transaction_read_only", "off", Kind::Boolean, "Whether transactions only read."),
     told("in_hot_standby", "off", Kind::Fixed, "Whether this is a standby."),
     told("integer_datetimes", "on", Kind::Fixed, "Whether times are integers."),
-    told("IntervalStyle", "postgres", Kind::Choice(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]),
-        "How intervals are shown."),
+    told(
+        "IntervalStyle",
+        "postgres",
+        Kind::Choice(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]),
+        "How intervals are shown.",
+    ),
     told("is_superuser", "on", Kind::Fixed, "Whether the user may do everything."),
     told("server_encoding", "UTF8", Kind::Fixed, "Encoding of stored texts."),
     told("server_version", SERVER_VERSION, Kind::Fixed, "Version."),
     told("session_authorization", "", Kind::Text, "The user."),
     told("standard_conforming_strings", "on", Kind::Choice(&["on"]), "Backslashes in '...' are themselves."),
     told("TimeZone", "UTC", Kind::Zone, "Time zone of timestamps with time zone."),
-    known("fabius.concurrency", "optimistic",
-        Kind::Choice(&["optimistic", "pessimistic", "speculative", "conventional_optimistic", "conventional_pessimistic"]),
-        "How transactions go about what others do meanwhile."),
+    known(
+        "fabius.concurrency",
+        "optimistic",
+        Kind::Choice(&[
+            "optimistic",
+            "pessimistic",
+            "speculative",
+            "conventional_optimistic",
+            "conventional_pessimistic",
+        ]),
+        "How transactions go about what others do meanwhile.",
+    ),
     known("fabius.idempotency_key", "", Kind::Text, "The next commit is done once under this key."),
     known("search_path", "\"$user\", public", Kind::Text, "Schemas of names without one."),
     known("statement_timeout", "0", Kind::Time, "Longest time of a statement."),
@@ -84,8 +107,18 @@ const DEFINITIONS: &[Definition] = &[
     known("idle_in_transaction_session_timeout", "0", Kind::Time, "Longest idle time within a transaction."),
     known("idle_session_timeout", "0", Kind::Time, "Longest idle time."),
     known("deadlock_timeout", "1s", Kind::Time, ""),
-    known("transaction_isolation", "serializable", LEVELS, "Level of this transaction; all are serializable."),
-    known("default_transaction_isolation", "serializable", LEVELS, "Level of transactions; all are serializable."),
+    known(
+        "transaction_isolation",
+        "serializable",
+        LEVELS,
+        "Level of this transaction; all are serializable.",
+    ),
+    known(
+        "default_transaction_isolation",
+        "serializable",
+        LEVELS,
+        "Level of transactions; all are serializable.",
+    ),
     known("transaction_read_only", "off", Kind::Boolean, "Whether this transaction only reads."),
     known("transaction_deferrable", "off", Kind::Boolean, ""),
     known("default_transaction_deferrable", "off", Kind::Boolean, ""),
@@ -152,8 +185,12 @@ const DEFINITIONS: &[Definition] = &[
     known("session_replication_role", "origin", Kind::Choice(&["origin"]), ""),
     known("shared_buffers", "128MB", Kind::Fixed, ""),
     known("synchronize_seqscans", "on", Kind::Boolean, ""),
-    known("synchronous_commit", "on", Kind::Choice(&["on", "local", "remote_write", "remote_apply"]),
-        "Commits are durable before they are answered."),
+    known(
+        "synchronous_commit",
+        "on",
+        Kind::Choice(&["on", "local", "remote_write", "remote_apply"]),
+        "Commits are durable before they are answered.",
+    ),
     known("temp_buffers", "8MB", Kind::Size, ""),
     known("temp_tablespaces", "", Kind::Text, ""),
     known("timezone_abbreviations", "Default", Kind::Text, ""),
@@ -367,17 +404,22 @@ fn checked(name: &str, value: &str) -> Result<String> {
     };
     let lower = value.trim().to_lowercase();
     match definition.kind {
-        Kind::Boolean => boolean(&lower).map(|on| if on { "on".into() } else { "off".into() }).ok_or_else(|| {
-            Error::new(
-                SqlState::INVALID_PARAMETER,
-                format!("parameter \"{}\" requires a Boolean value", definition.name),
-            )
-        }),
+        Kind::Boolean => {
+            boolean(&lower).map(|on| if on { "on".into() } else { "off".into() }).ok_or_else(|| {
+                Error::new(
+                    SqlState::INVALID_PARAMETER,
+                    format!("parameter \"{}\" requires a Boolean value", definition.name),
+                )
+            })
+        }
         Kind::Integer(least, most) => match lower.parse::<i64>() {
             Ok(number) if (least..=most).contains(&number) => Ok(number.to_string()),
             Ok(number) => Err(Error::new(
                 SqlState::INVALID_PARAMETER,
-                format!("{number} is outside the valid range for parameter \"{}\" ({least} .. {most})", definition.name),
+                format!(
+                    "{number} is outside the valid range for parameter \"{}\" ({least} .. {most})",
+                    definition.name
+                ),
             )),
             Err(_) => Err(invalid()),
         },
@@ -404,9 +446,10 @@ fn checked(name: &str, value: &str) -> Result<String> {
             _ => Err(invalid().with_hint("texts are UTF8")),
         },
         Kind::Fixed if lower == definition.default.to_lowercase() => Ok(definition.default.into()),
-        Kind::Fixed => {
-            Err(Error::new(SqlState(*b"55P02"), format!("parameter \"{}\" cannot be changed", definition.name)))
-        }
+        Kind::Fixed => Err(Error::new(
+            SqlState(*b"55P02"),
+            format!("parameter \"{}\" cannot be changed", definition.name),
+        )),
     }
 }
 

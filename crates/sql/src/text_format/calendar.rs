@@ -12,7 +12,9 @@ const SECOND: i64 = 1_000_000;
 pub(super) fn zone(name: &str) -> Option<Tz> {
     let name = name.trim();
     let usual = match name.to_ascii_lowercase().as_str() {
-        "utc" | "z" | "zulu" | "0" | "utc0" | "etc/utc" => return Some(if name.contains('/') { Tz::Etc__UTC } else { Tz::UTC }),
+        "utc" | "z" | "zulu" | "0" | "utc0" | "etc/utc" => {
+            return Some(if name.contains('/') { Tz::Etc__UTC } else { Tz::UTC });
+        }
         "gmt" => "GMT",
         _ => name,
     };
@@ -133,7 +135,8 @@ struct Parts {
     zone: Option<Tz>,
 }
 
-const MONTHS: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
 /// A time of day: `08:30`, `08:30:00.5`, `8 pm` apart, in microseconds.
 fn time(text: &str) -> Option<i64> {
@@ -190,7 +193,9 @@ fn day(text: &str, order: DateOrder, is_bc: bool) -> Option<i64> {
     }
     let fields: Vec<&str> = text.split(['-', '/', '.']).collect();
     let [first, second, third] = fields.as_slice() else { return None };
-    let month_name = |field: &str| MONTHS.iter().position(|month| field.to_lowercase().starts_with(month)).map(|at| at as i64 + 1);
+    let month_name = |field: &str| {
+        MONTHS.iter().position(|month| field.to_lowercase().starts_with(month)).map(|at| at as i64 + 1)
+    };
     if let Some(month) = month_name(second) {
         return match first.len() > 2 {
             true => in_era(number(first)?, month, number(third)?, is_bc),
@@ -233,10 +238,11 @@ fn parts(text: &str, order: DateOrder) -> Option<Parts> {
     };
     let mut loose: Vec<String> = Vec::new();
     // A `T` between day and time is a blank.
-    let joined = body.char_indices().find(|(at, c)| {
-        *c == 't' && *at > 5 && body.as_bytes().get(at - 1).is_some_and(u8::is_ascii_digit)
-    });
-    let body = joined.map_or_else(|| body.to_string(), |(at, _)| format!("{} {}", &body[..at], &body[at + 1..]));
+    let joined = body
+        .char_indices()
+        .find(|(at, c)| *c == 't' && *at > 5 && body.as_bytes().get(at - 1).is_some_and(u8::is_ascii_digit));
+    let body =
+        joined.map_or_else(|| body.to_string(), |(at, _)| format!("{} {}", &body[..at], &body[at + 1..]));
     let mut afternoon = None;
     for word in body.split([' ', ',']).filter(|word| !word.is_empty()) {
         if word.contains(':') && word.as_bytes()[0].is_ascii_digit() {
@@ -276,7 +282,8 @@ fn parts(text: &str, order: DateOrder) -> Option<Parts> {
         words @ [_, _, _] => {
             let at = words.iter().position(|word| MONTHS.iter().any(|month| word.starts_with(month)))?;
             let month = MONTHS.iter().position(|month| words[at].starts_with(month))? as i64 + 1;
-            let numbers: Vec<&str> = words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, word)| *word).collect();
+            let numbers: Vec<&str> =
+                words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, word)| *word).collect();
             let (first, second) = (numbers.first()?, numbers.get(1)?);
             parts.day = Some(match first.len() > 2 {
                 true => in_era(number(first)?, month, number(second)?, is_bc)?,

@@ -129,13 +129,17 @@ fn array(elements: &[Vec<Value>], sql_type: &SqlType, style: &TextStyle, out: &m
         }
         match element.first() {
             None | Some(Value::Null) => out.extend_from_slice(b"NULL"),
-            Some(nested @ Value::List(_)) => write(nested, &SqlType::Array(Box::new(sql_type.clone())), style, out),
+            Some(nested @ Value::List(_)) => {
+                write(nested, &SqlType::Array(Box::new(sql_type.clone())), style, out)
+            }
             Some(value) => {
                 let mut text = Vec::new();
                 write(value, sql_type, style, &mut text);
                 let is_plain = !text.is_empty()
                     && !text.eq_ignore_ascii_case(b"null")
-                    && !text.iter().any(|byte| matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\') || byte.is_ascii_whitespace());
+                    && !text.iter().any(|byte| {
+                        matches!(byte, b'{' | b'}' | b',' | b'"' | b'\\') || byte.is_ascii_whitespace()
+                    });
                 if is_plain {
                     out.extend(text);
                     continue;
@@ -183,7 +187,8 @@ fn special(value: f64, out: &mut Vec<u8>, finite: impl FnOnce(&mut Vec<u8>)) {
 /// `%g`: of a number in scientific form with a fixed count of digits, without zeros at the end.
 fn rounded(scientific: &str, count: i32, out: &mut Vec<u8>) {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
-    let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
+    let mantissa =
+        if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
     shortest(&format!("{mantissa}e{exponent}"), count, out);
 }
 
@@ -267,6 +272,9 @@ mod tests {
         }
         let day = read("1/2/2020", &SqlType::Date, &style).unwrap();
         assert_eq!(text(&day, &SqlType::Date, &style).unwrap(), "2020-01-02");
-        assert_eq!(read("x", &SqlType::Int, &style).unwrap_err().message(), "invalid input syntax for type integer: \"x\"");
+        assert_eq!(
+            read("x", &SqlType::Int, &style).unwrap_err().message(),
+            "invalid input syntax for type integer: \"x\""
+        );
     }
 }

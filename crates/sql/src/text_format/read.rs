@@ -17,12 +17,13 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle) -> Result<Value> 
         SqlType::Numeric(_) => return numeric(text, sql_type),
         SqlType::Text | SqlType::Name | SqlType::VarChar(_) | SqlType::Char(_) => {
             let storage = sql_type.storage().unwrap_or(DataType::TEXT);
-            let fitted = fabius_value::value::fit_text(text, storage).map_err(|error| match error.state() {
-                SqlState::TOO_LONG => {
-                    Error::new(SqlState::TOO_LONG, format!("value too long for type {sql_type}"))
-                }
-                _ => error,
-            })?;
+            let fitted =
+                fabius_value::value::fit_text(text, storage).map_err(|error| match error.state() {
+                    SqlState::TOO_LONG => {
+                        Error::new(SqlState::TOO_LONG, format!("value too long for type {sql_type}"))
+                    }
+                    _ => error,
+                })?;
             Value::Text(fitted.to_string())
         }
         SqlType::Json => {
@@ -30,9 +31,10 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle) -> Result<Value> 
             Value::Text(text.to_string())
         }
         SqlType::JsonB => Value::Text(shown_json(&parsed_json(text)?)),
-        SqlType::Bytea => Value::Bytea(bytea(text).ok_or_else(|| {
-            Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type bytea")
-        })?),
+        SqlType::Bytea => Value::Bytea(
+            bytea(text)
+                .ok_or_else(|| Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type bytea"))?,
+        ),
         SqlType::Uuid => Value::Bytea(
             uuid::Uuid::parse_str(trimmed.trim_start_matches('{').trim_end_matches('}'))
                 .map_err(|_| invalid(text, sql_type))?
@@ -75,7 +77,10 @@ fn no_moment(text: &str, sql_type: &SqlType) -> Error {
         other => other.to_string(),
     };
     if is_like_one {
-        return Error::new(SqlState::DATETIME_OVERFLOW, format!("date/time field value out of range: \"{text}\""));
+        return Error::new(
+            SqlState::DATETIME_OVERFLOW,
+            format!("date/time field value out of range: \"{text}\""),
+        );
     }
     Error::new(SqlState::INVALID_DATETIME, format!("invalid input syntax for type {name}: \"{text}\""))
 }
@@ -118,7 +123,10 @@ fn double(text: &str, sql_type: &SqlType) -> Result<Value> {
         _ => {
             let value: f64 = trimmed.parse().map_err(|_| invalid(text, sql_type))?;
             let stored = if *sql_type == SqlType::Real { f64::from(value as f32) } else { value };
-            let has_digits = trimmed.split(['e', 'E']).next().is_some_and(|m| m.contains(|c: char| ('1'..='9').contains(&c)));
+            let has_digits = trimmed
+                .split(['e', 'E'])
+                .next()
+                .is_some_and(|m| m.contains(|c: char| ('1'..='9').contains(&c)));
             if stored.is_infinite() || (stored == 0.0 && has_digits) {
                 return Err(Error::new(
                     SqlState::OUT_OF_RANGE,
@@ -133,7 +141,9 @@ fn double(text: &str, sql_type: &SqlType) -> Result<Value> {
 
 fn numeric(text: &str, sql_type: &SqlType) -> Result<Value> {
     let trimmed = text.trim();
-    if trimmed.eq_ignore_ascii_case("nan") || trimmed.to_lowercase().trim_start_matches(['+', '-']).starts_with("inf") {
+    if trimmed.eq_ignore_ascii_case("nan")
+        || trimmed.to_lowercase().trim_start_matches(['+', '-']).starts_with("inf")
+    {
         return Err(Error::new(SqlState::NOT_SUPPORTED, "numeric values are finite here")
             .with_detail(format!("the value is \"{trimmed}\"")));
     }
@@ -197,7 +207,8 @@ fn bytea(text: &str) -> Option<Vec<u8>> {
 
 fn parsed_json(text: &str) -> Result<serde_json::Value> {
     serde_json::from_str(text).map_err(|error| {
-        Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type json").with_detail(error.to_string())
+        Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type json")
+            .with_detail(error.to_string())
     })
 }
 
@@ -222,10 +233,9 @@ fn shown_json(json: &serde_json::Value) -> String {
 
 /// `{1,NULL,"a b"}`, also with arrays inside.
 fn array(text: &str, element: &SqlType, style: &TextStyle) -> Result<Value> {
-    let malformed = || {
-        Error::new(SqlState::INVALID_TEXT, format!("malformed array literal: \"{text}\""))
-    };
-    let inside = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).ok_or_else(malformed)?;
+    let malformed = || Error::new(SqlState::INVALID_TEXT, format!("malformed array literal: \"{text}\""));
+    let inside =
+        text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).ok_or_else(malformed)?;
     let mut elements = Vec::new();
     if inside.trim().is_empty() {
         return Ok(Value::List(elements));
@@ -266,7 +276,12 @@ fn array(text: &str, element: &SqlType, style: &TextStyle) -> Result<Value> {
                 elements.push(vec![match plain {
                     "" if !is_quoted => return Err(malformed()),
                     word if !is_quoted && word.eq_ignore_ascii_case("null") => Value::Null,
-                    nested if nested.starts_with('{') && (!is_quoted || depth == 0) && nested.ends_with('}') && !matches!(element, SqlType::Json | SqlType::JsonB | SqlType::Text) => {
+                    nested
+                        if nested.starts_with('{')
+                            && (!is_quoted || depth == 0)
+                            && nested.ends_with('}')
+                            && !matches!(element, SqlType::Json | SqlType::JsonB | SqlType::Text) =>
+                    {
                         array(nested, element, style)?
                     }
                     plain => read(plain, element, style)?,
