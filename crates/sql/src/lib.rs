@@ -8,6 +8,7 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | [`binary_format`] | values as bytes, as clients send and receive them |
 //! | [`sql_type`] | the types that SQL has, and how each is stored |
 //! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
@@ -15,6 +16,7 @@
 //!
 //! This crate knows nothing of sockets or wire formats.
 
+pub mod binary_format;
 pub mod catalog;
 pub mod connection;
 pub mod lowered;
