@@ -4,7 +4,10 @@
 //! when somebody asks.
 
 use fabius::Database;
-use metrics::{Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics::{
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge,
+    histogram,
+};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,12 +15,14 @@ use std::time::Duration;
 
 /// Bounds of the latency histograms, seconds.
 const LATENCIES: &[f64] = &[
-    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0,
+    0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
+    10.0,
 ];
 
 /// Kinds of statements that are told apart: the first word of their tags.
 const KINDS: &[&str] = &[
-    "SELECT", "INSERT", "UPDATE", "DELETE", "COPY", "BEGIN", "COMMIT", "ROLLBACK", "SET", "SHOW", "CALL", "other",
+    "SELECT", "INSERT", "UPDATE", "DELETE", "COPY", "BEGIN", "COMMIT", "ROLLBACK", "SET", "SHOW", "CALL",
+    "other",
 ];
 
 struct Kind {
@@ -66,7 +71,17 @@ impl Default for Metrics {
         });
         let (kinds, connections, accepted, rejected, received_bytes, sent_bytes) = made;
         let errors = Mutex::default();
-        Metrics { recorder, handle, kinds, errors, connections, accepted, rejected, received_bytes, sent_bytes }
+        Metrics {
+            recorder,
+            handle,
+            kinds,
+            errors,
+            connections,
+            accepted,
+            rejected,
+            received_bytes,
+            sent_bytes,
+        }
     }
 }
 
@@ -85,7 +100,10 @@ fn describe() {
     describe_counter!("fabius_calls_skipped_total", "Deferred calls dropped unread, without running");
     describe_counter!("fabius_calls_immediate_total", "Calls that needed no later-phase");
     describe_counter!("fabius_calls_retried_total", "Attempts given up and repeated");
-    describe_counter!("fabius_callers_slowed_total", "Times that callers were slowed down for want of memory");
+    describe_counter!(
+        "fabius_callers_slowed_total",
+        "Times that callers were slowed down for want of memory"
+    );
     describe_gauge!("fabius_backlog_calls", "Deferred calls neither run nor dropped yet");
     describe_counter!("fabius_log_bytes_total", "Bytes appended to the log");
     describe_counter!("fabius_deltas_merged_total", "Deltas merged into one that stood there already");
@@ -106,7 +124,10 @@ impl Metrics {
         let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         let counter = errors.entry(state).or_insert_with(|| {
             let code = String::from_utf8_lossy(&state).into_owned();
-            metrics::with_local_recorder(&self.recorder, || counter!("fabius_errors_total", "sqlstate" => code))
+            metrics::with_local_recorder(
+                &self.recorder,
+                || counter!("fabius_errors_total", "sqlstate" => code),
+            )
         });
         counter.increment(1);
     }

@@ -1,7 +1,7 @@
 //! Who is connected, and how each is told to give up or to go.
 
 use futures::task::AtomicWaker;
-use rand::Rng;
+use rand::RngCore;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
@@ -132,7 +132,8 @@ impl Registry {
 
 /// Whether two secrets are the same; takes as long whatever they are.
 fn is_same(left: &[u8], right: &[u8]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+    left.len() == right.len()
+        && left.iter().zip(right).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
 }
 
 #[cfg(test)]

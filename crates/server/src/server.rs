@@ -159,7 +159,9 @@ async fn bind(address: SocketAddr, setting: &str) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         Error::new(SqlState::IO_ERROR, format!("cannot listen on {address}"))
             .with_detail(error.to_string())
-            .with_hint(format!("another program may be there; choose another address with --{setting} ADDRESS"))
+            .with_hint(format!(
+                "another program may be there; choose another address with --{setting} ADDRESS"
+            ))
     })
 }
 

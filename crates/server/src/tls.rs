@@ -40,7 +40,9 @@ pub fn configure(configuration: &Configuration) -> Result<Option<Tls>> {
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(certificates, private_key))
-        .map_err(|error| refused("the certificate cannot be used", certificate).with_hint(error.to_string()))?;
+        .map_err(|error| {
+            refused("the certificate cannot be used", certificate).with_hint(error.to_string())
+        })?;
     // What clients that begin with TLS at once have to offer (`sslnegotiation=direct`).
     config.alpn_protocols = vec![b"postgresql".to_vec()];
     Ok(Some(Tls { acceptor: TlsAcceptor::from(Arc::new(config)), certificate_pem }))

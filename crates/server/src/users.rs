@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fabius_value::{Error, Result, SqlState};
 use pgwire::api::auth::sasl::scram::{SCRAM_ITERATIONS, ScramSecret, gen_salted_password};
-use rand::Rng;
+use rand::RngCore;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -57,12 +57,10 @@ impl Users {
                 continue;
             }
             let read = line.split_once(':').filter(|(name, _)| !name.is_empty());
-            let (name, verifier) = read
-                .and_then(|(name, password)| Some((name, verifier(password)?)))
-                .ok_or_else(|| {
-                    Error::new(SqlState::INVALID_PARAMETER, "the file of users is not well formed").with_detail(
-                        format!("line {}: expected NAME:PASSWORD or NAME:{VERIFIER}...", at + 1),
-                    )
+            let (name, verifier) =
+                read.and_then(|(name, password)| Some((name, verifier(password)?))).ok_or_else(|| {
+                    Error::new(SqlState::INVALID_PARAMETER, "the file of users is not well formed")
+                        .with_detail(format!("line {}: expected NAME:PASSWORD or NAME:{VERIFIER}...", at + 1))
                 })?;
             verifiers.insert(name.to_string(), verifier);
         }
@@ -134,7 +132,9 @@ mod tests {
         let text = format!("# people\nana:secret\n\nbob:SCRAM-SHA-256$4096:c2FsdA==${key}:{key}\n");
         let users = Users::parse(&text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(users.verifiers.len(), 2);
-        let ScramSecret::Verifier { salt, iterations, stored_key, .. } = users.secret("bob") else { panic!() };
+        let ScramSecret::Verifier { salt, iterations, stored_key, .. } = users.secret("bob") else {
+            panic!()
+        };
         assert_eq!((salt.as_slice(), iterations, stored_key.len()), (&b"salt"[..], 4096, KEY_BYTES));
         let salt = |user| match users.secret(user) {
             ScramSecret::Verifier { salt, .. } => salt,

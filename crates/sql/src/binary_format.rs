@@ -258,7 +258,8 @@ fn fit(value: Value, sql_type: &SqlType) -> Result<Value> {
 /// `22021` if they are not UTF-8, or hold a zero.
 pub fn text(bytes: &[u8]) -> Result<&str> {
     let refused = |at: usize| {
-        let shown = bytes[at..].iter().take(4).map(|byte| format!("0x{byte:02x}")).collect::<Vec<_>>().join(" ");
+        let shown =
+            bytes[at..].iter().take(4).map(|byte| format!("0x{byte:02x}")).collect::<Vec<_>>().join(" ");
         Error::new(SqlState(*b"22021"), format!("invalid byte sequence for encoding \"UTF8\": {shown}"))
     };
     if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
@@ -337,7 +338,10 @@ fn read_array(input: &mut Input<'_>, element: &SqlType) -> Result<Value> {
         0 => return Ok(Value::List(Vec::new())),
         1 => i32::from_be_bytes(input.array()?),
         _ => {
-            return Err(Error::new(SqlState::NOT_SUPPORTED, "arrays of several dimensions are not supported"));
+            return Err(Error::new(
+                SqlState::NOT_SUPPORTED,
+                "arrays of several dimensions are not supported",
+            ));
         }
     };
     let _first_index = i32::from_be_bytes(input.array()?);

@@ -46,8 +46,12 @@ impl Client {
         deadline: Option<Instant>,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
     ) -> Outcome<T> {
-        let sight =
-            Sight { session: &self.session, commitment: &self.commitment, deadline, socket: &mut self.socket };
+        let sight = Sight {
+            session: &self.session,
+            commitment: &self.commitment,
+            deadline,
+            socket: &mut self.socket,
+        };
         let attended = sight.attend(work(&mut self.sql)).await;
         attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
     }
@@ -61,8 +65,12 @@ impl Client {
         deadline: Option<Instant>,
         work: impl Future<Output = Result<T>>,
     ) -> Outcome<T> {
-        let sight =
-            Sight { session: &self.session, commitment: &self.commitment, deadline, socket: &mut self.socket };
+        let sight = Sight {
+            session: &self.session,
+            commitment: &self.commitment,
+            deadline,
+            socket: &mut self.socket,
+        };
         let attended = sight.attend(work).await;
         attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
     }
@@ -79,7 +87,7 @@ impl Client {
                 None => std::future::pending().await,
             }
         });
-        let sent = poll_fn(|cx| {
+        let sent: std::io::Result<()> = poll_fn(|cx| {
             session.listen(cx.waker());
             if self.socket.poll_send(cx)?.is_ready() {
                 return Poll::Ready(Ok(()));

@@ -96,7 +96,9 @@ impl Client {
         while count < most {
             let row = match ready_now(&mut rows.rows).await {
                 Some(row) => row,
-                None => self.attend_rows(deadline, async { rows.rows.next().await.transpose() }).await?.map(Ok),
+                None => {
+                    self.attend_rows(deadline, async { rows.rows.next().await.transpose() }).await?.map(Ok)
+                }
             };
             let Some(row) = row.transpose()? else { return Ok((count, true)) };
             write_row(&mut self.socket.output, &row, &rows.columns, formats, &style)?;

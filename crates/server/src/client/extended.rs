@@ -77,9 +77,9 @@ impl Extended {
     }
 
     fn portal(&mut self, name: &str) -> Result<&mut Portal> {
-        self.portals.get_mut(name).ok_or_else(|| {
-            Error::new(SqlState(*b"34000"), format!("portal \"{name}\" does not exist"))
-        })
+        self.portals
+            .get_mut(name)
+            .ok_or_else(|| Error::new(SqlState(*b"34000"), format!("portal \"{name}\" does not exist")))
     }
 
     fn statement(&self, name: &str) -> Result<&Arc<Prepared>> {
@@ -202,11 +202,11 @@ impl Client {
 
     async fn execute(&mut self, frame: &Frame) -> Outcome {
         let Execute { portal: name, rows_max } = Execute::read(&frame.body)?;
-        let portal = self.extended.portal(name)?;
-        let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
         let begun = std::time::Instant::now();
         self.session.begin_statement();
         let deadline = self.deadline();
+        let portal = self.extended.portal(name)?;
+        let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
         let mut rows = match std::mem::replace(&mut portal.progress, Progress::Done(None)) {
             Progress::Suspended(rows) => rows,
             Progress::Done(Some(tag)) => {

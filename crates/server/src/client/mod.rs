@@ -63,7 +63,9 @@ impl From<Broken> for Failure {
                     .with_detail(format!("it has {length} bytes, at most {most} are taken"))
                     .with_hint("send less at a time, or raise max_message_bytes"),
             ),
-            Broken::Length { .. } => Failure::Fatal(crate::wire::frontend::violation("invalid message length")),
+            Broken::Length { .. } => {
+                Failure::Fatal(crate::wire::frontend::violation("invalid message length"))
+            }
         }
     }
 }

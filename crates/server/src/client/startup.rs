@@ -100,7 +100,9 @@ async fn negotiate(socket: &mut Socket, shared: &Shared) -> Outcome<Option<Wishe
                 _ => refuse_encryption(socket).await?,
             },
             Opening::Gss => refuse_encryption(socket).await?,
-            Opening::Startup { version: (_, minor), parameters } => return wishes(minor, &parameters).map(Some),
+            Opening::Startup { version: (_, minor), parameters } => {
+                return wishes(minor, &parameters).map(Some);
+            }
         }
     }
     Err(Failure::Fatal(violation("too many requests for encryption")))
@@ -168,7 +170,8 @@ fn words(text: &str) -> Vec<String> {
 
 /// What can be refused before it is known who it is.
 fn check(wishes: &Wishes, shared: &Shared, is_tls: bool) -> Outcome {
-    let refuse = |state: &[u8; 5], message: String| Err(Failure::Fatal(Error::new(SqlState(*state), message)));
+    let refuse =
+        |state: &[u8; 5], message: String| Err(Failure::Fatal(Error::new(SqlState(*state), message)));
     if shared.is_closing() {
         return refuse(b"57P03", "the database system is shutting down".into());
     }
@@ -247,7 +250,7 @@ impl Socket {
                 Stream::Plain(stream) => {
                     acceptor.accept(stream).await.map(|stream| Stream::Tls(Box::new(stream)))
                 }
-                Stream::Tls(_) => Err(std::io::ErrorKind::InvalidInput.into()),
+                Stream::Tls(_) | Stream::Closed => Err(std::io::ErrorKind::InvalidInput.into()),
             })
             .await;
         accepted.map_err(|error| {
@@ -270,10 +273,7 @@ mod tests {
             read("-c geqo=off -cwork_mem=1MB  --statement-timeout=5s"),
             Some(vec![pair("geqo", "off"), pair("work_mem", "1MB"), pair("statement_timeout", "5s")])
         );
-        assert_eq!(
-            read(r"-c search_path=a,\ b\\c"),
-            Some(vec![pair("search_path", r"a, b\c")])
-        );
+        assert_eq!(read(r"-c search_path=a,\ b\\c"), Some(vec![pair("search_path", r"a, b\c")]));
         assert_eq!(read(""), Some(vec![]));
         assert!(read("-c").is_none() && read("-x").is_none() && read("-c nothing").is_none());
     }

@@ -63,6 +63,8 @@ mod tests {
         assert_eq!(parse_size("64MB"), Some(64 << 20));
         assert_eq!(format_size(64 << 20), "64MB");
         assert_eq!(format_size(1000), "1000B");
-        assert!(["", "s", "-1s", "1 fortnight", "99999999999999999999s"].iter().all(|t| parse_time(t).is_none()));
+        assert!(
+            ["", "s", "-1s", "1 fortnight", "99999999999999999999s"].iter().all(|t| parse_time(t).is_none())
+        );
     }
 }

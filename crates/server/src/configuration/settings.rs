@@ -103,7 +103,7 @@ settings! {
         address, ToString::to_string;
     http "ADDRESS" "Where /metrics and /health are; off for nowhere",
         |text| if text == "off" { Ok(None) } else { address(text).map(Some) },
-        |address| address.map_or("off".into(), |address: SocketAddr| address.to_string());
+        |address: &Option<SocketAddr>| address.map_or("off".into(), |address| address.to_string());
     database "NAME" "The name clients connect to",
         |text| if text.is_empty() { Err(refused("a name")) } else { Ok(text.to_string()) }, Clone::clone;
     engine "ENGINE" "The strategy that runs statements: lazy, 2pl, occ, split, locking, graph, partitioned, dora",
@@ -112,7 +112,7 @@ settings! {
         str::parse, ToString::to_string;
     workers "N" "Threads that do deferred work; auto for one for each core",
         |text| if text == "auto" { Ok(None) } else { count(text).map(Some) },
-        |workers| workers.map_or("auto".into(), |count: usize| count.to_string());
+        |workers: &Option<usize>| workers.map_or("auto".into(), |count| count.to_string());
     checkpoint_log_bytes "SIZE" "Growth of the log at which a checkpoint is taken",
         size, |bytes| format_size(*bytes);
     max_connections "N" "Connections at most", count, ToString::to_string;
@@ -121,11 +121,11 @@ settings! {
         |text| Ok(text.split(',').map(|name| name.trim().to_string()).filter(|name| !name.is_empty()).collect()),
         |names: &Vec<String>| names.join(",");
     users "FILE" "Names and passwords, NAME:PASSWORD or NAME:SCRAM-SHA-256$... on each line; without it, no password",
-        |text| Ok(optional_path(text)), |path| show_path(path.as_ref());
+        |text| Ok(optional_path(text)), |path: &Option<PathBuf>| show_path(path.as_ref());
     tls_certificate "FILE" "The server's certificate and those that vouch for it, PEM",
-        |text| Ok(optional_path(text)), |path| show_path(path.as_ref());
+        |text| Ok(optional_path(text)), |path: &Option<PathBuf>| show_path(path.as_ref());
     tls_key "FILE" "The certificate's private key, PEM",
-        |text| Ok(optional_path(text)), |path| show_path(path.as_ref());
+        |text| Ok(optional_path(text)), |path: &Option<PathBuf>| show_path(path.as_ref());
     tls_required "BOOL" "Whether connections without TLS are refused", truth, ToString::to_string;
     authentication_timeout "TIME" "How long a client may take to show who it is",
         time, |time| format_time(*time);

@@ -76,9 +76,12 @@ impl Effective {
         let at = SETTINGS.iter().position(|setting| setting.name == name);
         let at = at.ok_or_else(|| unknown(name, &origin))?;
         (SETTINGS[at].set)(&mut self.configuration, value).map_err(|error| {
-            Error::new(SqlState::INVALID_PARAMETER, format!("{name} cannot be {value:?}: {}", error.message()))
-                .with_detail(format!("it comes from {origin}"))
-                .with_hint(error.hint().unwrap_or(SETTINGS[at].help).to_string())
+            Error::new(
+                SqlState::INVALID_PARAMETER,
+                format!("{name} cannot be {value:?}: {}", error.message()),
+            )
+            .with_detail(format!("it comes from {origin}"))
+            .with_hint(error.hint().unwrap_or(SETTINGS[at].help).to_string())
         })?;
         self.origins[at] = origin;
         Ok(())
@@ -121,10 +124,8 @@ fn distance(left: &str, right: &str) -> usize {
 /// # Errors
 /// A file that cannot be read, settings that do not exist, values that they do not take.
 pub fn effective(given: &Given) -> Result<Effective> {
-    let mut effective = Effective {
-        configuration: Configuration::default(),
-        origins: vec![Origin::Default; SETTINGS.len()],
-    };
+    let mut effective =
+        Effective { configuration: Configuration::default(), origins: vec![Origin::Default; SETTINGS.len()] };
     let variable = |name: &str| given.variables.iter().find(|(variable, _)| variable == name).map(|(_, v)| v);
     let named = given.file.clone().or_else(|| variable("FABIUS_CONFIG").map(PathBuf::from));
     let directory = given.flags.iter().find(|(name, _)| name == "directory").map(|(_, value)| value);
@@ -151,7 +152,8 @@ pub fn effective(given: &Given) -> Result<Effective> {
 fn read_file(path: &Path, effective: &mut Effective) -> Result<()> {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Error::new(SqlState::IO_ERROR, "the configuration cannot be read").with_detail(format!("{shown}: {error}"))
+        Error::new(SqlState::IO_ERROR, "the configuration cannot be read")
+            .with_detail(format!("{shown}: {error}"))
     })?;
     let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
         Error::new(SqlState::INVALID_PARAMETER, "the configuration is not TOML")
@@ -184,7 +186,10 @@ fn check(configuration: &Configuration) -> Result<()> {
         );
     }
     if configuration.tls_certificate.is_some() != configuration.tls_key.is_some() {
-        return refuse("a certificate needs its key, and a key its certificate", "set tls_certificate and tls_key");
+        return refuse(
+            "a certificate needs its key, and a key its certificate",
+            "set tls_certificate and tls_key",
+        );
     }
     if configuration.tls_required && configuration.tls_certificate.is_none() {
         return refuse("TLS is required, but there is no certificate", "set tls_certificate and tls_key");
@@ -200,7 +205,8 @@ mod tests {
     use super::*;
 
     fn given(variables: &[(&str, &str)], flags: &[(&str, &str)]) -> Given {
-        let owned = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
+        let owned =
+            |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
         Given { file: None, variables: owned(variables), flags: owned(flags) }
     }
 
@@ -208,7 +214,8 @@ mod tests {
     #[test]
     fn later_sources_win() {
         let directory = tempfile::tempdir().expect("a directory");
-        let file = "max_connections = 7\nstatement_timeout = '1s'\nlog = 'warn'\nadministrators = ['a', 'b']\n";
+        let file =
+            "max_connections = 7\nstatement_timeout = '1s'\nlog = 'warn'\nadministrators = ['a', 'b']\n";
         std::fs::write(directory.path().join(FILE), file).expect("a file");
         let path = directory.path().display().to_string();
         let given = given(

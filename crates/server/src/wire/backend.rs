@@ -228,12 +228,8 @@ fn put_error(out: &mut Vec<u8>, severity: &str, error: &Error) {
     let context = context.or_else(|| line.map(|line| format!("line {line}")));
     context.into_iter().for_each(|context| field(b'W', &context));
     if let Some(place) = place {
-        let named = [
-            (b's', &place.schema),
-            (b't', &place.table),
-            (b'c', &place.column),
-            (b'n', &place.constraint),
-        ];
+        let named =
+            [(b's', &place.schema), (b't', &place.table), (b'c', &place.column), (b'n', &place.constraint)];
         named.into_iter().for_each(|(code, name)| name.iter().for_each(|name| field(code, name)));
     }
     out.push(0);

@@ -159,7 +159,9 @@ impl Formats {
         let mut format = || match body.u16()? {
             0 => Ok(false),
             1 => Ok(true),
-            other => Err(Error::new(SqlState::INVALID_PARAMETER, format!("unsupported format code: {other}"))),
+            other => {
+                Err(Error::new(SqlState::INVALID_PARAMETER, format!("unsupported format code: {other}")))
+            }
         };
         match count {
             0 => Ok(Formats::Text),
