@@ -30,7 +30,8 @@ impl Args for Serve {
             command.arg(match setting.name {
                 // What most people give has no flag before it.
                 "directory" => arg.help(format!("{} [default: fabius-data]{variable}", setting.help)),
-                _ => arg.long(setting.flag()),
+                // The help lives as long as the program.
+                _ => arg.long(&*setting.flag().leak()),
             })
         });
         command

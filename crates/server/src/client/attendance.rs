@@ -87,7 +87,7 @@ impl Client {
                 None => std::future::pending().await,
             }
         });
-        let sent: std::io::Result<()> = poll_fn(|cx| {
+        let sent = poll_fn(|cx| -> Poll<std::io::Result<()>> {
             session.listen(cx.waker());
             if self.socket.poll_send(cx)?.is_ready() {
                 return Poll::Ready(Ok(()));

@@ -1,6 +1,6 @@
 //! What a statement gives, sent to the client.
 
-use super::values::{TextStyle, write_row};
+use super::values::write_row;
 use super::{Client, Failure, Outcome};
 use crate::wire::backend::{self, CopyDirection};
 use crate::wire::frontend::Formats;
@@ -91,7 +91,7 @@ impl Client {
         most: u64,
         deadline: Option<Instant>,
     ) -> Outcome<(u64, bool)> {
-        let style = TextStyle::of(&self.sql);
+        let style = self.sql.text_style();
         let mut count = 0;
         while count < most {
             let row = match ready_now(&mut rows.rows).await {

@@ -10,7 +10,7 @@
 //! no answer before `Sync` or `Flush`, does not mind.
 
 use super::execution::{Completion, Rows};
-use super::values::{TextStyle, read_parameters};
+use super::values::read_parameters;
 use super::{Client, Failure, Outcome};
 use crate::wire::backend;
 use crate::wire::frontend::{Bind, Execute, Formats, Parse, Target};
@@ -148,7 +148,7 @@ impl Client {
     fn bind(&mut self, frame: &Frame) -> Outcome {
         let bind = Bind::read(&frame.body)?;
         let prepared = self.extended.statement(bind.statement)?.clone();
-        let parameters = read_parameters(&bind, &prepared.parameters, &TextStyle::of(&self.sql))?;
+        let parameters = read_parameters(&bind, &prepared.parameters, &self.sql.text_style())?;
         if let (Some(formats), Some(columns)) = (bind.result_formats.count(), &prepared.columns)
             && formats != columns.len()
         {

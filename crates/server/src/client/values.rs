@@ -3,33 +3,10 @@
 use crate::wire::backend;
 use crate::wire::frontend::{Bind, Formats, violation};
 use fabius_sql::binary_format;
-use fabius_sql::connection::Connection;
 use fabius_sql::lowered::OutputColumn;
 use fabius_sql::sql_type::SqlType;
+use fabius_sql::text_format::{self, TextStyle};
 use fabius_value::{Result, Value};
-use std::io::Write;
-
-/// How a session wants text.
-pub(super) struct TextStyle;
-
-impl TextStyle {
-    pub(super) fn of(_: &Connection) -> TextStyle {
-        TextStyle
-    }
-}
-
-fn write_text(value: &Value, _: &SqlType, _: &TextStyle, out: &mut Vec<u8>) {
-    match value {
-        Value::Boolean(v) => out.push(if *v { b't' } else { b'f' }),
-        Value::Text(v) => out.extend_from_slice(v.as_bytes()),
-        // A Vec takes whatever is written.
-        other => drop(write!(out, "{other}")),
-    }
-}
-
-fn read_text(text: &str, sql_type: &SqlType, _: &TextStyle) -> Result<Value> {
-    sql_type.storage().map_or(Ok(Value::Text(text.into())), |storage| Value::parse(text, storage))
-}
 
 /// Appends a `DataRow`.
 ///
@@ -54,7 +31,7 @@ pub(super) fn write_row(
                 let written = match formats.is_binary(at) {
                     true => binary_format::write(value, &column.sql_type, out),
                     false => {
-                        write_text(value, &column.sql_type, style, out);
+                        text_format::write(value, &column.sql_type, style, out);
                         Ok(())
                     }
                 };
@@ -87,7 +64,7 @@ pub(super) fn read_parameters(bind: &Bind<'_>, types: &[SqlType], style: &TextSt
     let read = |(at, (bytes, sql_type)): (usize, (&Option<&[u8]>, &SqlType))| match bytes {
         None => Ok(Value::Null),
         Some(bytes) if bind.parameter_formats.is_binary(at) => binary_format::read(bytes, sql_type),
-        Some(bytes) => read_text(binary_format::text(bytes)?, sql_type, style),
+        Some(bytes) => text_format::read(binary_format::text(bytes)?, sql_type, style),
     };
     bind.parameters.iter().zip(types).enumerate().map(read).collect()
 }
