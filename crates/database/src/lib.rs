@@ -63,6 +63,7 @@ pub use fabius_log::RecoveryReport;
 pub use fabius_program as program;
 pub use fabius_value::{DataType, Datum, Decimal, Error, Result, Seq, SqlState, Value};
 pub use options::{Durability, EngineKind, Options};
+pub use session::admission::{Lock, Wait};
 pub use session::block_on::block_on;
 pub use session::savepoint::Savepoint;
 pub use session::transaction::{Concurrency, Hold, Transaction, TransactionOptions};

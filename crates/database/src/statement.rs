@@ -5,6 +5,9 @@
 //! defines the same text means the same procedure.
 
 use crate::Database;
+use crate::session::admission::{Wait, waited_too_long};
+use crate::session::transaction::TransactionOptions;
+use crate::session::wound_wait::Owner;
 use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure};
 use fabius_program::arguments;
 use fabius_program::catalog::ProcedureId;
@@ -17,7 +20,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a task looks again for the lane, without sleeping, before it naps.
 const LOOKS: u32 = 64;
@@ -32,6 +35,7 @@ pub struct Statement {
     text: String,
     /// Compiled under the definitions at that time; its number means nothing.
     procedure: Procedure,
+    tables: BTreeSet<TableId>,
     writes: BTreeSet<TableId>,
     is_repeatable: bool,
     /// The procedure that the log knows.
@@ -67,8 +71,18 @@ impl Statement {
         let program = Arc::new(verify::procedure(&definition, &definitions.catalog)?);
         let procedure = Procedure::new(ProcedureId(u32::MAX), program, &definitions.catalog)?;
         let writes = written_tables(&procedure.program);
+        let tables = procedure.program.rows.iter().map(|row| row.table).collect();
         let is_repeatable = compose::is_repeatable(&definition);
-        Ok(Statement { id, definition, text, procedure, writes, is_repeatable, defined: OnceLock::new() })
+        Ok(Statement {
+            id,
+            definition,
+            text,
+            procedure,
+            tables,
+            writes,
+            is_repeatable,
+            defined: OnceLock::new(),
+        })
     }
 
     /// What tells it apart.
@@ -89,6 +103,11 @@ impl Statement {
     /// Whether it writes nothing.
     pub fn is_read_only(&self) -> bool {
         self.procedure.is_read_only
+    }
+
+    /// Tables that it names.
+    pub fn tables(&self) -> &BTreeSet<TableId> {
+        &self.tables
     }
 
     /// Tables that it may write.
@@ -149,6 +168,31 @@ impl Database {
         arguments: &[Value],
         key: Option<&[u8]>,
     ) -> Result<Outcome> {
+        self.run_by(&Caller::default(), statement, arguments, key).await
+    }
+
+    /// The same with a label, and for how long to wait for the locks of others, as a transaction has.
+    ///
+    /// # Errors
+    /// As [`Database::run`]; `55P03` if others' locks were not gone in time: then it was not run.
+    pub async fn run_as(
+        &self,
+        options: &TransactionOptions,
+        statement: &Statement,
+        arguments: &[Value],
+        key: Option<&[u8]>,
+    ) -> Result<Outcome> {
+        let caller = Caller { label: &options.label, lock_timeout: options.lock_timeout, owner: None };
+        self.run_by(&caller, statement, arguments, key).await
+    }
+
+    pub(crate) async fn run_by(
+        &self,
+        caller: &Caller<'_>,
+        statement: &Statement,
+        arguments: &[Value],
+        key: Option<&[u8]>,
+    ) -> Result<Outcome> {
         let bytes = statement.encode(arguments)?;
         if statement.is_read_only() {
             let (seq, results) = self.engine().query_unanswered(statement.procedure(), &bytes);
@@ -156,7 +200,7 @@ impl Database {
             return Ok(Outcome { seq, results: results? });
         }
         let procedure = self.define_statement(statement)?;
-        self.call_encoded(&procedure, &bytes, key).await
+        self.call_encoded(caller, &procedure, &bytes, key).await
     }
 
     /// The procedure that the log knows for a statement; defines it if there is none yet.
@@ -189,6 +233,7 @@ impl Database {
     /// Calls a procedure with encoded arguments; its results come with the outcome.
     pub(crate) async fn call_encoded(
         &self,
+        caller: &Caller<'_>,
         procedure: &Procedure,
         arguments: &[u8],
         key: Option<&[u8]>,
@@ -197,10 +242,16 @@ impl Database {
         let wants_result = !procedure.program.results.is_empty();
         builder.push(procedure.id, arguments, key, wants_result)?;
         let batch = builder.build();
-        self.submit(batch.clone());
-        self.complete(&batch).await;
+        if self.admit(batch.clone(), caller.owner.clone(), caller.label) {
+            self.complete(&batch).await;
+        } else {
+            self.admitted(&batch, caller.lock_timeout).await;
+        }
         batch.outcome(0)?;
         let seq = batch.outcomes().first_seq.unwrap_or_default();
+        if !caller.label.is_empty() {
+            self.sessions().committers.lock().note(seq, caller.label);
+        }
         let results = match batch.ticket(0) {
             Some(ticket) => self.resolve(&ticket)?,
             None => Vec::new(),
@@ -217,6 +268,25 @@ impl Database {
             false => Poll::Pending,
         })
         .await;
+    }
+
+    /// Returns when a batch is complete that may have been held back; whoever admits it runs it. It is taken
+    /// back after the timeout, and when the future is dropped, if it is still held back.
+    async fn admitted(&self, batch: &Arc<Batch>, timeout: Option<Duration>) {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let waiting = HeldBack { database: self, batch };
+        let mut is_set = false;
+        poll_fn(|context| {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.withdraw(batch, waited_too_long);
+            } else if let Some(deadline) = deadline.filter(|_| !is_set) {
+                is_set = true;
+                self.sessions().alarm.at(deadline, context.waker().clone());
+            }
+            if batch.poll_complete(context.waker()) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        drop(waiting);
     }
 
     /// Lends this thread to the engine until a batch is decided, which somebody else may be doing.
@@ -248,6 +318,32 @@ impl Database {
         self.complete(&nothing).await;
         let failure = nothing.outcomes().failure.clone();
         failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Who runs a statement.
+#[derive(Default)]
+pub(crate) struct Caller<'c> {
+    /// What errors and listings call it.
+    pub(crate) label: &'c str,
+    /// How long it waits for the locks of others.
+    pub(crate) lock_timeout: Option<Duration>,
+    /// What its own locks are held as.
+    pub(crate) owner: Option<Arc<Owner>>,
+}
+
+/// A batch that somebody waits for.
+struct HeldBack<'d> {
+    database: &'d Database,
+    batch: &'d Arc<Batch>,
+}
+
+impl Drop for HeldBack<'_> {
+    fn drop(&mut self) {
+        if !self.batch.is_complete() {
+            let reason = |_: &Wait| Error::new(SqlState::CANCELED, "gave up waiting for a lock");
+            self.database.withdraw(self.batch, reason);
+        }
     }
 }
 

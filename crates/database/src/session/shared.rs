@@ -1,12 +1,21 @@
 //! What the transactions of one database share.
 
+use crate::session::admission::Admission;
+use crate::session::alarm::Alarm;
 use crate::session::compound::Compounds;
+use crate::session::conflict::Committers;
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicUsize;
 
 /// What the transactions of one database share.
 #[derive(Default)]
 pub(crate) struct Sessions {
+    /// Locks, and who waits for them.
+    pub(crate) admission: Admission,
+    /// Wakes those who have waited long enough.
+    pub(crate) alarm: Alarm,
+    /// Who has committed lately.
+    pub(crate) committers: Mutex<Committers>,
     /// The programs of transactions.
     pub(crate) compounds: Mutex<Compounds>,
     /// Transactions that are open.
