@@ -65,6 +65,8 @@ pub use fabius_value::{DataType, Datum, Decimal, Error, Result, Seq, SqlState, V
 pub use options::{Durability, EngineKind, Options};
 pub use session::admission::{Lock, Wait};
 pub use session::block_on::block_on;
+pub use session::expression::FutureValue;
+pub use session::future::{FutureTransaction, Futures};
 pub use session::savepoint::Savepoint;
 pub use session::transaction::{Concurrency, Hold, Transaction, TransactionOptions};
 pub use statement::{Outcome, Statement, StatementId};

@@ -15,7 +15,7 @@ use fabius_program::ir::{Block, Program, StepKind};
 use fabius_program::syntax::tree::{Name, ProcedureDefinition};
 use fabius_program::{compose, verify};
 use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
@@ -52,6 +52,30 @@ impl fmt::Display for StatementId {
     }
 }
 
+/// Statements that are kept.
+const KEPT: usize = 1024;
+
+/// Statements by their texts.
+#[derive(Default)]
+pub(crate) struct Interned {
+    by_text: HashMap<String, Arc<Statement>>,
+    /// In the order in which they came.
+    order: VecDeque<String>,
+}
+
+impl Interned {
+    fn keep(&mut self, text: String, statement: Arc<Statement>) {
+        if self.by_text.insert(text.clone(), statement).is_none() {
+            self.order.push_back(text);
+        }
+        while self.order.len() > KEPT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_text.remove(&oldest);
+        }
+    }
+}
+
 /// What running a statement gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -65,24 +89,18 @@ impl Statement {
     fn new(definition: &ProcedureDefinition, definitions: &Definitions) -> Result<Statement> {
         let mut definition = definition.clone();
         definition.name = name("statement".into());
-        let id = StatementId(fnv(definition.to_string().as_bytes()));
-        definition.name = name(format!("statement {id}"));
-        let text = definition.to_string();
         let program = Arc::new(verify::procedure(&definition, &definitions.catalog)?);
         let procedure = Procedure::new(ProcedureId(u32::MAX), program, &definitions.catalog)?;
+        let tables: BTreeSet<TableId> = procedure.program.rows.iter().map(|row| row.table).collect();
+        // The same text may come to mean other tables of the same names.
+        let meant = tables.iter().fold(definition.to_string(), |text, table| format!("{text} {}", table.0));
+        let id = StatementId(fnv(meant.as_bytes()));
+        definition.name = name(format!("statement {id}"));
+        let text = definition.to_string();
         let writes = written_tables(&procedure.program);
-        let tables = procedure.program.rows.iter().map(|row| row.table).collect();
         let is_repeatable = compose::is_repeatable(&definition);
-        Ok(Statement {
-            id,
-            definition,
-            text,
-            procedure,
-            tables,
-            writes,
-            is_repeatable,
-            defined: OnceLock::new(),
-        })
+        let defined = OnceLock::new();
+        Ok(Statement { id, definition, text, procedure, tables, writes, is_repeatable, defined })
     }
 
     /// What tells it apart.
@@ -142,6 +160,25 @@ impl Database {
     /// What the verifier finds wrong.
     pub fn statement(&self, definition: &ProcedureDefinition) -> Result<Arc<Statement>> {
         Ok(Arc::new(Statement::new(definition, &self.definitions())?))
+    }
+
+    /// The same for programs that the database makes itself, again and again: they are kept.
+    pub(crate) fn interned(&self, definition: &ProcedureDefinition) -> Result<Arc<Statement>> {
+        let text = definition.to_string();
+        let definitions = self.definitions();
+        let known = self.sessions().interned.lock().by_text.get(&text).cloned();
+        let means_the_same = |statement: &Arc<Statement>| {
+            let mut tables = statement.tables.iter();
+            tables.all(|table| {
+                definitions.catalog.find_table(&definitions.table(*table).schema().name) == Some(*table)
+            })
+        };
+        if let Some(statement) = known.filter(means_the_same) {
+            return Ok(statement);
+        }
+        let statement = Arc::new(Statement::new(definition, &definitions)?);
+        self.sessions().interned.lock().keep(text, statement.clone());
+        Ok(statement)
     }
 
     /// The same from the text form: `procedure name(...) -> ... { ... }`; the name does not matter.

@@ -109,7 +109,7 @@ fn for_update_queues() {
         first.ok(SET, &[1.into(), 7.into()]);
         first.commit().expect("locked");
         let seen = block_on(waiting).expect("it is its turn");
-        assert_eq!(seen, Value::List(vec![vec!["pen".into(), 7.into()]]));
+        assert_eq!(seen, Value::List(vec![vec!["pen".into(), 7i64.into()]]));
         second.ok(SET, &[1.into(), 6.into()]);
         second.commit().expect("locked");
         assert_eq!(shop.quantity(1), 6);

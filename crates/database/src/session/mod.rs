@@ -22,6 +22,8 @@
 //! | [`savepoint`] | going back to a point within a transaction |
 //! | [`observation`] | what a statement has shown |
 //! | [`compound`] | the program that a transaction is, kept for the next one alike |
+//! | [`future`] | a transaction over values that are not known yet |
+//! | [`expression`] | arithmetic and comparison on such values |
 //! | [`condition_lock`] | a statement with its answer, which others leave as it is |
 //! | [`admission`] | who may write past the locks of others |
 //! | [`wound_wait`] | who waits for whom |
@@ -37,6 +39,8 @@ pub mod block_on;
 pub mod compound;
 pub mod condition_lock;
 pub mod conflict;
+pub mod expression;
+pub mod future;
 pub mod observation;
 mod row_name;
 pub mod savepoint;

@@ -4,6 +4,7 @@ use crate::session::admission::Admission;
 use crate::session::alarm::Alarm;
 use crate::session::compound::Compounds;
 use crate::session::conflict::Committers;
+use crate::statement::Interned;
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicUsize;
 
@@ -18,6 +19,8 @@ pub(crate) struct Sessions {
     pub(crate) committers: Mutex<Committers>,
     /// The programs of transactions.
     pub(crate) compounds: Mutex<Compounds>,
+    /// Statements that the database itself makes.
+    pub(crate) interned: Mutex<Interned>,
     /// Transactions that are open.
     pub(crate) open: AtomicUsize,
     /// Held by whoever defines a statement.
