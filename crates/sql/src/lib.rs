@@ -8,20 +8,28 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | [`binary_format`] | values as bytes, as clients send and receive them |
 //! | [`parse`] | text to statements |
 //! | [`parameter_types`] | the types of `$1`, `$2`, ... |
 //! | [`sql_type`] | the types that SQL has, and how each is stored |
 //! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
 //! | [`query`] | queries that are not programs, by DataFusion |
+//! | [`text_format`] | values as PostgreSQL writes and reads them |
+//! | [`settings`] | `SET`, `SHOW`, `RESET` |
+//! | [`lock`] | locks on tables and names, between connections |
 //! | [`connection`] | one client's way in: prepare, execute, transactions |
 //!
 //! This crate knows nothing of sockets or wire formats.
 
+pub mod binary_format;
 pub mod catalog;
 pub mod connection;
+pub mod lock;
 pub mod lowered;
 pub mod parameter_types;
 pub mod parse;
 pub mod query;
+pub mod settings;
 pub mod sql_type;
+pub mod text_format;
