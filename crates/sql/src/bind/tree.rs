@@ -2,10 +2,10 @@
 
 use fabius_program::syntax::Span;
 use fabius_program::syntax::tree::{
-    BinaryOperator, Block, Bound, ColumnDefinition, Expression, ExpressionKind, Literal, Name, Range,
+    BinaryOperator, Block, Bound, ColumnDefinition, Expression, ExpressionKind, Failure, Literal, Message, Name, Range,
     RowReference, ScalarName, Scan, Statement, StatementKind, Target, TypeKind, TypeName,
 };
-use fabius_value::{DataType, Decimal, Value};
+use fabius_value::{DataType, Decimal, SqlState, Value};
 
 /// A name.
 pub(super) fn name(text: impl Into<String>) -> Name {
@@ -239,4 +239,20 @@ pub(super) fn records(fields: Vec<ColumnDefinition>) -> TypeName {
 /// A field of a list.
 pub(super) fn field(field: &str, data_type: DataType, nullable: bool) -> ColumnDefinition {
     ColumnDefinition { name: name(field), scalar: scalar(data_type, nullable) }
+}
+
+/// `require condition, "message", sqlstate 'state', detail detail`.
+pub(super) fn require(
+    condition: Expression,
+    state: &[u8; 5],
+    message: impl Into<String>,
+    detail: Option<Expression>,
+) -> Statement {
+    let failure = Failure {
+        message: Message::Fixed(message.into()),
+        state: Some(SqlState(*state)),
+        detail: Some(detail.unwrap_or_else(|| text(""))),
+        hint: None,
+    };
+    statement(StatementKind::Require { condition, failure })
 }
