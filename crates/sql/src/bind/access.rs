@@ -240,7 +240,7 @@ impl Binder<'_> {
     }
 
     /// A value as that of a key column; where it cannot be there, null, which finds nothing.
-    fn key_of(&mut self, value: Bound, column: &SqlType) -> Bind<Option<Expression>> {
+    pub(super) fn key_of(&mut self, value: Bound, column: &SqlType) -> Bind<Option<Expression>> {
         if let Known::Constant(constant) = &value.known {
             let storage = column.storage().unwrap_or(DataType::TEXT);
             return Ok(Some(match exactly(constant, storage) {

@@ -295,3 +295,18 @@ fn alternatives(expression: &Expr, column: &impl Fn(&Expr) -> Option<usize>) -> 
         }
     }
 }
+
+/// The columns of a relation that an expression names.
+pub(super) fn columns_used(expression: &Expr, relation: &Relation) -> Vec<usize> {
+    let mut columns = Vec::new();
+    let _ = ast::visit_expressions(expression, |part: &Expr| {
+        let name = match part {
+            Expr::Identifier(name) => Some(ident(name)),
+            Expr::CompoundIdentifier(parts) => parts.last().map(ident),
+            _ => None,
+        };
+        columns.extend(name.and_then(|name| relation.column(&name)));
+        ControlFlow::<()>::Continue(())
+    });
+    columns
+}

@@ -27,12 +27,15 @@ impl Binder<'_> {
     }
 
     /// An expression, whose type may depend on where it stands.
-    pub(super) fn operand(&mut self, expression: &Expr) -> Bind<Bound> {
+    pub(crate) fn operand(&mut self, expression: &Expr) -> Bind<Bound> {
         let place = Place::of(expression);
         self.deeper(|binder| binder.any_operand(expression, place))
     }
 
     fn any_operand(&mut self, expression: &Expr, place: Place) -> Bind<Bound> {
+        if let Some((_, bound)) = self.replaced.iter().find(|(replaced, _)| replaced == expression) {
+            return Ok(bound.clone());
+        }
         match expression {
             Expr::Identifier(name) => self.name_or_word(name, place),
             Expr::CompoundIdentifier(parts) => self.column_reference(parts, place),
@@ -135,7 +138,7 @@ impl Binder<'_> {
     }
 
     /// `operand::to`.
-    pub(super) fn explicit_cast(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
+    pub(crate) fn explicit_cast(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
         let plain = super::typing::without_modifiers(to);
         let bound = if bound.is_unknown() { self.resolve(bound, &plain)? } else { bound };
         let cast = self.convert(bound, to, Conversion::Explicit)?;

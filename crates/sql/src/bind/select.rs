@@ -2,7 +2,7 @@
 
 use super::binder::{Binder, ident};
 use super::bound::Bound;
-use super::from::{Found, Order};
+use super::from::Order;
 use super::operator::row;
 use super::scope::Relation;
 use super::stop::{Bind, Place, beyond};
@@ -11,17 +11,17 @@ use super::typing::unified;
 use crate::lowered::OutputColumn;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
-use fabius_program::syntax::tree::{Block, ColumnDefinition, Expression};
-use fabius_value::{DataType, Value};
+use fabius_program::syntax::tree::{ColumnDefinition, Expression};
+use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SelectItem, SetExpr};
 
 /// What is done for each row of a query.
 pub type RowBody<'b, 'a> = dyn FnMut(&mut Binder<'a>, &[OutputColumn], Vec<Bound>) -> Bind<()> + 'b;
 
 /// `LIMIT` and `OFFSET`, and how a loop counts them.
-struct Window {
-    limit: Option<Expression>,
-    offset: Option<Expression>,
+pub(super) struct Window {
+    pub(super) limit: Option<Expression>,
+    pub(super) offset: Option<Expression>,
 }
 
 impl<'a> Binder<'a> {
@@ -30,11 +30,11 @@ impl<'a> Binder<'a> {
     ///
     /// # Errors
     /// What is wrong with the query, or that programs cannot express it.
-    pub fn for_each_row(&mut self, query: &ast::Query, body: &mut RowBody<'_, 'a>) -> Bind<Found2> {
+    pub fn for_each_row(&mut self, query: &ast::Query, body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
         self.deeper(|binder| binder.query(query, body))
     }
 
-    fn query(&mut self, query: &ast::Query, body: &mut RowBody<'_, 'a>) -> Bind<Found2> {
+    fn query(&mut self, query: &ast::Query, body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
         if query.with.is_some()
             || query.for_clause.is_some()
             || query.settings.is_some()
@@ -63,7 +63,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn values(&mut self, values: &ast::Values, body: &mut RowBody<'_, 'a>) -> Bind<Found2> {
+    fn values(&mut self, values: &ast::Values, body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
         let [only] = values.rows.as_slice() else { return beyond("VALUES of several rows") };
         let mut bounds = Vec::new();
         let mut columns = Vec::new();
@@ -74,7 +74,7 @@ impl<'a> Binder<'a> {
             bounds.push(bound);
         }
         body(self, &columns, bounds)?;
-        Ok(Found2 { is_single: true, paths: vec!["Values".into()] })
+        Ok(QueryFacts { is_single: true, paths: vec!["Values".into()] })
     }
 
     fn window(&mut self, query: &ast::Query) -> Bind<Window> {
@@ -117,7 +117,7 @@ impl<'a> Binder<'a> {
         order: &[ast::OrderByExpr],
         window: Window,
         body: &mut RowBody<'_, 'a>,
-    ) -> Bind<Found2> {
+    ) -> Bind<QueryFacts> {
         let grouped = match &select.group_by {
             ast::GroupByExpr::Expressions(keys, modifiers) => !keys.is_empty() || !modifiers.is_empty(),
             ast::GroupByExpr::All(_) => true,
@@ -161,12 +161,13 @@ impl<'a> Binder<'a> {
             let mut columns: Option<Vec<OutputColumn>> = None;
             let mut counts = false;
             let (block, ()) = binder.nested(|binder| {
-                let found = std::cell::Cell::new(false);
-                let _ = &found;
                 binder.loops(&mut from, &mut |binder| {
                     let (names, values) = binder.projection(select)?;
                     columns = Some(names.clone());
                     if !needs_window {
+                        return body(binder, &names, values);
+                    }
+                    if std::mem::take(&mut binder.limited) && window.offset.is_none() {
                         return body(binder, &names, values);
                     }
                     counts = true;
@@ -192,7 +193,7 @@ impl<'a> Binder<'a> {
                 binder.check_window(&window);
             }
             binder.block.extend(block);
-            Ok(Found2 { is_single: found.is_single, paths: found.paths })
+            Ok(QueryFacts { is_single: found.is_single, paths: found.paths })
         })
     }
 
@@ -422,7 +423,7 @@ pub(super) struct Collected {
 
 /// What is known of a query once its loops are built.
 #[derive(Clone, Debug, Default)]
-pub struct Found2 {
+pub struct QueryFacts {
     /// Whether it gives at most one row.
     pub is_single: bool,
     /// The way to each table, in words.
@@ -544,11 +545,3 @@ pub(super) fn is_aggregated(select: &ast::Select) -> bool {
     });
     items.chain(&select.having).any(super::aggregate::has_aggregate)
 }
-
-/// A bound that says true.
-pub(super) fn is_true(bound: &Bound) -> bool {
-    matches!(bound.value(), Some(Value::Boolean(true)))
-}
-
-/// The block of a loop, for what is emitted by hand.
-pub(super) type Loop = Block;
