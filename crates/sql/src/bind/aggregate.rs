@@ -5,7 +5,7 @@ use super::bound::Bound;
 use super::select::{QueryFacts, RowBody};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
-use super::typing::{self, category, Category};
+use super::typing::{self, Category, category};
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::{Block, Expression};
 use fabius_value::DataType;
@@ -28,10 +28,39 @@ enum Kind {
 
 /// Aggregates that other ways of running a query know besides.
 const OTHERS: &[&str] = &[
-    "array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "jsonb_object_agg", "stddev",
-    "stddev_pop", "stddev_samp", "variance", "var_pop", "var_samp", "corr", "covar_pop", "covar_samp", "bit_and",
-    "bit_or", "bit_xor", "mode", "percentile_cont", "percentile_disc", "rank", "dense_rank", "row_number", "lag",
-    "lead", "first_value", "last_value", "nth_value", "ntile", "grouping", "regr_slope", "regr_count",
+    "array_agg",
+    "string_agg",
+    "json_agg",
+    "jsonb_agg",
+    "json_object_agg",
+    "jsonb_object_agg",
+    "stddev",
+    "stddev_pop",
+    "stddev_samp",
+    "variance",
+    "var_pop",
+    "var_samp",
+    "corr",
+    "covar_pop",
+    "covar_samp",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "mode",
+    "percentile_cont",
+    "percentile_disc",
+    "rank",
+    "dense_rank",
+    "row_number",
+    "lag",
+    "lead",
+    "first_value",
+    "last_value",
+    "nth_value",
+    "ntile",
+    "grouping",
+    "regr_slope",
+    "regr_count",
 ];
 
 /// Whether an expression has an aggregate that is not a subquery's.
@@ -94,7 +123,8 @@ impl<'a> Binder<'a> {
     ) -> Bind<QueryFacts> {
         let mut calls: Vec<ast::Function> = Vec::new();
         for item in &select.projection {
-            let (ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }) = item else {
+            let (ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }) = item
+            else {
                 return beyond("a wildcard beside aggregates");
             };
             each_function(expr, &mut |function| {
@@ -218,7 +248,8 @@ impl<'a> Binder<'a> {
         collectors: &[Collector],
         relations: &[super::scope::Relation],
     ) -> Bind<()> {
-        let [Collector { kind: kind @ (Kind::Minimum | Kind::Maximum), argument: Some(argument), .. }] = collectors
+        let [Collector { kind: kind @ (Kind::Minimum | Kind::Maximum), argument: Some(argument), .. }] =
+            collectors
         else {
             return Ok(());
         };
@@ -281,12 +312,18 @@ impl<'a> Binder<'a> {
                 let values = tree::column(tree::loop_row(&name), "c1", false);
                 let count = tree::distinct_call("count", values);
                 let result = Bound::computed(count, SqlType::BigInt, false);
-                (tree::append(&name, vec![value.expression.clone()]), tree::declare_list(&name, vec![field()]), result)
+                (
+                    tree::append(&name, vec![value.expression.clone()]),
+                    tree::declare_list(&name, vec![field()]),
+                    result,
+                )
             }
             Kind::Sum => {
                 let (to, wide) = match &sql_type {
                     SqlType::SmallInt | SqlType::Int => (SqlType::BigInt, bigint),
-                    SqlType::BigInt => (SqlType::Numeric(None), DataType::Numeric { precision: 38, scale: 0 }),
+                    SqlType::BigInt => {
+                        (SqlType::Numeric(None), DataType::Numeric { precision: 38, scale: 0 })
+                    }
                     SqlType::Numeric(_) => {
                         (SqlType::Numeric(None), DataType::Numeric { precision: 38, scale: held.scale() })
                     }
@@ -294,7 +331,8 @@ impl<'a> Binder<'a> {
                     SqlType::Double => (SqlType::Double, DataType::Double),
                     _ => return unknown(self),
                 };
-                let so_far = tree::call("coalesce", vec![tree::variable(&name), tree::cast(tree::integer(0), wide)]);
+                let so_far =
+                    tree::call("coalesce", vec![tree::variable(&name), tree::cast(tree::integer(0), wide)]);
                 let term = tree::cast(value.expression.clone(), wide);
                 let sum = tree::binary(fabius_program::ir::BinaryOperator::Add, so_far, term);
                 let add = tree::assign(&name, tree::cast(sum, wide));
@@ -344,8 +382,13 @@ impl<'a> Binder<'a> {
                 }
                 let all = collector.kind == Kind::All;
                 let so_far = tree::call("coalesce", vec![tree::variable(&name), tree::boolean(all)]);
-                let both = if all { tree::all([so_far, value.expression.clone()]) } else { tree::any([so_far, value.expression.clone()]) };
-                let take = tree::when(tree::is_null(value.expression, true), vec![tree::assign(&name, both)], None);
+                let both = if all {
+                    tree::all([so_far, value.expression.clone()])
+                } else {
+                    tree::any([so_far, value.expression.clone()])
+                };
+                let take =
+                    tree::when(tree::is_null(value.expression, true), vec![tree::assign(&name, both)], None);
                 let result = Bound::computed(tree::variable(&name), SqlType::Boolean, true);
                 (take, declare(DataType::Boolean, true, tree::null()), result)
             }

@@ -164,7 +164,12 @@ impl<'a> Binder<'a> {
     }
 
     /// A new scalar parameter.
-    pub(super) fn add_scalar(&mut self, data_type: DataType, nullable: bool, argument: Argument) -> Expression {
+    pub(super) fn add_scalar(
+        &mut self,
+        data_type: DataType,
+        nullable: bool,
+        argument: Argument,
+    ) -> Expression {
         tree::variable(self.add_parameter("p", tree::scalar_type(data_type, nullable), argument))
     }
 
@@ -229,7 +234,9 @@ impl<'a> Binder<'a> {
         match value {
             Value::Null => tree::typed_null(data_type),
             Value::Boolean(value) => tree::boolean(*value),
-            value if self.lifts && !self.inline => self.add_scalar(data_type, false, Argument::Constant(value.clone())),
+            value if self.lifts && !self.inline => {
+                self.add_scalar(data_type, false, Argument::Constant(value.clone()))
+            }
             value => tree::literal(value, data_type),
         }
     }

@@ -30,7 +30,8 @@ impl Binder<'_> {
             self.inline = inline;
             let bound = bound?;
             let (nullable, holds) = (bound.nullable, self.settled(bound)?);
-            let holds = if nullable { tree::call("coalesce", vec![holds, tree::boolean(true)]) } else { holds };
+            let holds =
+                if nullable { tree::call("coalesce", vec![holds, tree::boolean(true)]) } else { holds };
             let relation = &table.name.name;
             let message =
                 format!("new row for relation \"{relation}\" violates check constraint \"{}\"", check.name);
@@ -102,8 +103,13 @@ impl Binder<'_> {
     }
 
     /// Whether a row with these values in the columns of a key is there.
-    pub(super) fn row_exists(&mut self, table: &Arc<Table>, columns: &[(String, Expression)]) -> Bind<Expression> {
-        let value = |name: &String| columns.iter().find(|(column, _)| column == name).map(|(_, value)| value.clone());
+    pub(super) fn row_exists(
+        &mut self,
+        table: &Arc<Table>,
+        columns: &[(String, Expression)],
+    ) -> Bind<Expression> {
+        let value =
+            |name: &String| columns.iter().find(|(column, _)| column == name).map(|(_, value)| value.clone());
         let primary = Relation::key_columns(table);
         if primary.len() == columns.len()
             && let Some(key) = primary.iter().map(value).collect::<Option<Vec<_>>>()
@@ -124,7 +130,8 @@ impl Binder<'_> {
     /// Tables that refer to this one, with the keys by which they do.
     pub(super) fn referrers(&self, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
         let all = self.catalog.tables.values();
-        let keys = all.flat_map(|child| child.foreign_keys.iter().map(move |key| (child.clone(), key.clone())));
+        let keys =
+            all.flat_map(|child| child.foreign_keys.iter().map(move |key| (child.clone(), key.clone())));
         keys.filter(|(_, key)| key.parent == table.name).collect()
     }
 
@@ -180,13 +187,20 @@ impl Binder<'_> {
             .iter()
             .zip(&key.columns)
             .map(|((_, value), name)| {
-                let sql_type =
-                    child.columns.iter().find(|column| column.name == *name).map(|column| column.sql_type.clone());
+                let sql_type = child
+                    .columns
+                    .iter()
+                    .find(|column| column.name == *name)
+                    .map(|column| column.sql_type.clone());
                 Bound::computed(value.clone(), sql_type.unwrap_or(crate::sql_type::SqlType::Text), false)
             })
             .collect();
         let detail = key_in_words(&key.parent_columns, &values).map(|words| {
-            tree::binary(Op::Concatenate, words, tree::text(format!(") is still referenced from table \"{of}\".")))
+            tree::binary(
+                Op::Concatenate,
+                words,
+                tree::text(format!(") is still referenced from table \"{of}\".")),
+            )
         });
         self.emit(tree::require(tree::not(referred), b"23503", message, detail));
         Ok(())
@@ -241,7 +255,8 @@ impl Binder<'_> {
         let names = Relation::key_columns(child);
         let types = super::scope::key_types(child);
         let fields = types.iter().enumerate();
-        let fields = fields.map(|(at, data_type)| tree::field(&format!("k{}", at + 1), *data_type, false)).collect();
+        let fields =
+            fields.map(|(at, data_type)| tree::field(&format!("k{}", at + 1), *data_type, false)).collect();
         self.emit(tree::declare_list(&list, fields));
         let found = names.iter().map(|name| tree::column(tree::loop_row(&row), name, false)).collect();
         let scan = filtered(scan_for(child, columns), &row);
@@ -303,7 +318,8 @@ fn key_in_words(names: &[String], values: &[Bound]) -> Option<Expression> {
 fn scan_for(table: &Table, columns: &[(String, Expression)]) -> Scan {
     let keys = table.primary_key.iter().map(|key| (None, key));
     let others = table.unique.iter().chain(&table.indexes).map(|key| (Some(key.name.clone()), key));
-    let value = |name: &String| columns.iter().find(|(column, _)| column == name).map(|(_, value)| value.clone());
+    let value =
+        |name: &String| columns.iter().find(|(column, _)| column == name).map(|(_, value)| value.clone());
     let best = keys
         .chain(others)
         .map(|(index, key)| (index, key.columns.iter().map_while(value).collect::<Vec<_>>(), key))
@@ -363,5 +379,9 @@ pub(super) fn places(table: &Table, names: &[String]) -> Bind<Vec<usize>> {
 
 /// How the columns are held.
 pub(super) fn types(table: &Table) -> Vec<DataType> {
-    table.columns.iter().map(|column| column.sql_type.storage().unwrap_or_else(|| held(&column.sql_type))).collect()
+    table
+        .columns
+        .iter()
+        .map(|column| column.sql_type.storage().unwrap_or_else(|| held(&column.sql_type)))
+        .collect()
 }

@@ -80,7 +80,8 @@ impl<'a> Binder<'a> {
             return beyond("RETURNING of a DELETE with USING");
         }
         let fields = types.iter().enumerate();
-        let fields = fields.map(|(at, data_type)| tree::field(&format!("k{}", at + 1), *data_type, false)).collect();
+        let fields =
+            fields.map(|(at, data_type)| tree::field(&format!("k{}", at + 1), *data_type, false)).collect();
         self.emit(tree::declare_list(&list, fields));
         self.block.extend(block);
         let alias = Some(relations[0].name.clone());

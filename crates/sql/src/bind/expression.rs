@@ -102,7 +102,8 @@ impl Binder<'_> {
             V::Boolean(value) => Bound::boolean(*value),
             V::Null => Bound::literal(None),
             V::Placeholder(name) => {
-                let index = crate::parameter_types::index_of(name).map_err(|error| self.error(error, place))?;
+                let index =
+                    crate::parameter_types::index_of(name).map_err(|error| self.error(error, place))?;
                 self.own_parameter(index, place)?
             }
             other => return beyond(format!("the literal {other}")),
@@ -121,9 +122,7 @@ impl Binder<'_> {
         };
         match temporal::interval(&text) {
             Some(interval) => Ok(Bound::interval(interval).at(place)),
-            None => {
-                self.fail(b"22007", format!("invalid input syntax for type interval: \"{text}\""), place)
-            }
+            None => self.fail(b"22007", format!("invalid input syntax for type interval: \"{text}\""), place),
         }
     }
 
@@ -235,7 +234,14 @@ impl Binder<'_> {
         }
     }
 
-    fn between(&mut self, operand: &Expr, low: &Expr, high: &Expr, negated: bool, place: Place) -> Bind<Bound> {
+    fn between(
+        &mut self,
+        operand: &Expr,
+        low: &Expr,
+        high: &Expr,
+        negated: bool,
+        place: Place,
+    ) -> Bind<Bound> {
         let least = self.binary(operand, &ast::BinaryOperator::GtEq, low, place)?;
         let most = self.binary(operand, &ast::BinaryOperator::LtEq, high, place)?;
         let both = self.logical(Op::And, least, most)?;
@@ -315,7 +321,9 @@ pub(super) fn logic(expression: Expression, nullable: bool) -> Bound {
 /// A type in which programs hold all of them.
 pub(super) fn held_by_all(values: &[Bound]) -> DataType {
     let typed = values.iter().filter(|value| !value.is_null()).map(|value| value.data_type);
-    typed.reduce(super::typing::unified).unwrap_or_else(|| values.first().map_or(DataType::TEXT, |v| v.data_type))
+    typed
+        .reduce(super::typing::unified)
+        .unwrap_or_else(|| values.first().map_or(DataType::TEXT, |v| v.data_type))
 }
 
 /// Whether values of the type can be compared.

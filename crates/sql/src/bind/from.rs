@@ -124,20 +124,27 @@ impl<'a> Binder<'a> {
             let name = path.last().cloned().unwrap_or_default();
             let left = before.iter().find(|relation| relation.column(&name).is_some());
             let (Some(left), Some(right)) = (left, last.column(&name)) else {
-                let message = format!("column \"{name}\" specified in USING clause does not exist in left table");
+                let message =
+                    format!("column \"{name}\" specified in USING clause does not exist in left table");
                 return self.fail(b"42703", message, Place::of(column));
             };
             let side = |relation: &str| {
                 let quoted = |text: &str| ast::Ident::with_quote('"', text);
                 Box::new(Expr::CompoundIdentifier(vec![quoted(relation), quoted(&name)]))
             };
-            let equal = Expr::BinaryOp { left: side(&left.name), op: ast::BinaryOperator::Eq, right: side(&last.name) };
+            let equal = Expr::BinaryOp {
+                left: side(&left.name),
+                op: ast::BinaryOperator::Eq,
+                right: side(&last.name),
+            };
             last.hidden.push(right);
             all = Some(match all {
                 None => equal,
-                Some(all) => {
-                    Expr::BinaryOp { left: Box::new(all), op: ast::BinaryOperator::And, right: Box::new(equal) }
-                }
+                Some(all) => Expr::BinaryOp {
+                    left: Box::new(all),
+                    op: ast::BinaryOperator::And,
+                    right: Box::new(equal),
+                },
             });
         }
         match all {
@@ -160,7 +167,16 @@ impl<'a> Binder<'a> {
             }
         }
         let found = Found { is_single: true, is_ordered: true, others_are_unique: true, ..Found::default() };
-        From { conditions: all, outer, order: None, forbidden: None, limit: None, only_ordered_limit: false, first: None, found }
+        From {
+            conditions: all,
+            outer,
+            order: None,
+            forbidden: None,
+            limit: None,
+            only_ordered_limit: false,
+            first: None,
+            found,
+        }
     }
 
     /// Builds the loops; `body` is what is done for each row, and may be asked for more than once.
@@ -236,7 +252,9 @@ impl<'a> Binder<'a> {
                 // An index that gives the order is worth more than one that finds few rows slowly.
                 let worth_it = !from.only_ordered_limit || best == 0;
                 if unordered && from.limit.is_some() && worth_it && best < 900 {
-                    ways.sort_by_key(|way| (std::cmp::Reverse(gives(way, order)), std::cmp::Reverse(way.score)));
+                    ways.sort_by_key(|way| {
+                        (std::cmp::Reverse(gives(way, order)), std::cmp::Reverse(way.score))
+                    });
                 }
             }
             if from.first == Some(at) {
@@ -296,9 +314,8 @@ impl<'a> Binder<'a> {
             None => self.reach_rows(from, at, &relation, &access, keys, reached, body),
             Some((list, element)) => {
                 let limit = from.limit.take();
-                let (block, ()) = self.nested(|binder| {
-                    binder.reach_rows(from, at, &relation, &access, keys, reached, body)
-                })?;
+                let (block, ()) = self
+                    .nested(|binder| binder.reach_rows(from, at, &relation, &access, keys, reached, body))?;
                 from.limit = limit;
                 self.emit(tree::for_list(&element, &list, block));
                 Ok(())
@@ -492,7 +509,9 @@ fn names_row_by_key(expression: &Expression) -> bool {
         K::Binary(_, left, right) => names_row_by_key(left) || names_row_by_key(right),
         K::If { arms, otherwise } => {
             names_row_by_key(otherwise)
-                || arms.iter().any(|(condition, value)| names_row_by_key(condition) || names_row_by_key(value))
+                || arms
+                    .iter()
+                    .any(|(condition, value)| names_row_by_key(condition) || names_row_by_key(value))
         }
         K::Literal(_) | K::Variable(_) | K::EmptyList => false,
     }

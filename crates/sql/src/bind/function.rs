@@ -34,7 +34,10 @@ impl Binder<'_> {
                 let argument = self.operand(expr)?;
                 self.call("ceil", vec![argument], place)
             }
-            Expr::Floor { expr, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
+            Expr::Floor {
+                expr,
+                field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime),
+            } => {
                 let argument = self.operand(expr)?;
                 self.call("floor", vec![argument], place)
             }
@@ -127,7 +130,12 @@ impl Binder<'_> {
                 let value = self.typed(arguments.remove(0), &SqlType::Double)?;
                 let value = self.settle(value)?;
                 let sql_type = typing::without_modifiers(&value.sql_type);
-                Ok(Bound { expression: tree::call("abs", vec![value.expression]), sql_type, origin: (0, 0), ..value })
+                Ok(Bound {
+                    expression: tree::call("abs", vec![value.expression]),
+                    sql_type,
+                    origin: (0, 0),
+                    ..value
+                })
             }
             ("mod", 2) => {
                 let right = arguments.remove(1);
@@ -140,7 +148,8 @@ impl Binder<'_> {
             ("lower" | "upper", 1) => self.of_text(name, name, arguments, SqlType::Text, place),
             ("substring" | "substr", 2 | 3) => {
                 let positions = &arguments[1..];
-                if positions.iter().any(|argument| !argument.is_unknown() && !is_integer(&argument.sql_type)) {
+                if positions.iter().any(|argument| !argument.is_unknown() && !is_integer(&argument.sql_type))
+                {
                     return beyond("substring by a pattern");
                 }
                 self.of_text(name, "substring", arguments, SqlType::Text, place)
@@ -269,7 +278,9 @@ impl Binder<'_> {
             return self.no_operator(symbol, &bound, &pattern, place);
         }
         let pattern = self.operand(pattern)?;
-        let Known::Literal(Some(text)) = &pattern.known else { return beyond("LIKE of a pattern that is computed") };
+        let Known::Literal(Some(text)) = &pattern.known else {
+            return beyond("LIKE of a pattern that is computed");
+        };
         let Some(shape) = Shape::of(text) else { return beyond("LIKE of this pattern") };
         let bound = self.settle(bound)?;
         let mut value = self.named(bound, "text")?;

@@ -28,7 +28,9 @@ impl<'a> Binder<'a> {
         count: Option<&str>,
         returning: &mut RowBody<'_, 'a>,
     ) -> Bind<()> {
-        let ast::TableObject::TableName(name) = &insert.table else { return beyond("an INSERT of this form") };
+        let ast::TableObject::TableName(name) = &insert.table else {
+            return beyond("an INSERT of this form");
+        };
         if insert.or.is_some()
             || insert.ignore
             || insert.overwrite
@@ -129,7 +131,8 @@ impl<'a> Binder<'a> {
         }
         if column.is_identity_always {
             let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
-            let detail = format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
+            let detail =
+                format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
             let error = wrong(b"428C9", message)
                 .with_detail(detail)
                 .with_hint("Use OVERRIDING SYSTEM VALUE to override.");
@@ -140,7 +143,11 @@ impl<'a> Binder<'a> {
     }
 
     /// Rows as a list parameter; `false` if a value has to be computed by the program.
-    fn insert_list(&mut self, target: &mut Target<'_, '_, 'a>, rows: &[ast::Parens<Vec<Expr>>]) -> Bind<bool> {
+    fn insert_list(
+        &mut self,
+        target: &mut Target<'_, '_, 'a>,
+        rows: &[ast::Parens<Vec<Expr>>],
+    ) -> Bind<bool> {
         let table = target.table.clone();
         let given = target.columns.clone();
         // Columns that take numbers of a sequence get one for each row.
@@ -166,7 +173,8 @@ impl<'a> Binder<'a> {
             arguments.push(cells.into_iter().map(|(argument, ..)| argument).collect());
         }
         let fields = types.iter().enumerate();
-        let fields = fields.map(|(at, (data_type, nullable))| tree::field(&format!("c{}", at + 1), *data_type, *nullable));
+        let fields = fields
+            .map(|(at, (data_type, nullable))| tree::field(&format!("c{}", at + 1), *data_type, *nullable));
         let list = self.add_list(tree::records(fields.collect()), Argument::Rows(arguments));
         let each = self.name("each");
         let (block, ()) = self.nested(|binder| {
@@ -311,8 +319,12 @@ impl<'a> Binder<'a> {
             new.push(self.not_null(&table, column, value)?);
         }
         self.check_row(&table, &new, &vec![true; new.len()])?;
-        let mut columns: Vec<(String, Expression)> =
-            table.columns.iter().zip(&new).map(|(column, value)| (column.name.clone(), value.expression.clone())).collect();
+        let mut columns: Vec<(String, Expression)> = table
+            .columns
+            .iter()
+            .zip(&new)
+            .map(|(column, value)| (column.name.clone(), value.expression.clone()))
+            .collect();
         if table.primary_key.is_none() {
             let number = match &self.in_list {
                 Some((each, at)) => tree::column(tree::loop_row(each), &format!("c{}", at + 1), false),
@@ -348,8 +360,7 @@ impl<'a> Binder<'a> {
             let sql_type = column.sql_type.clone();
             values.push(Bound { expression, sql_type, data_type: storage, origin, ..value.clone() });
         }
-        let relation =
-            Relation { row: Row::Values(values), ..Relation::table(&table, target.alias.clone()) };
+        let relation = Relation { row: Row::Values(values), ..Relation::table(&table, target.alias.clone()) };
         self.with_scope(vec![relation], |binder| binder.afterwards(&mut target.after))
     }
 
@@ -415,13 +426,17 @@ impl<'a> Binder<'a> {
         key: &[String],
         update: &ast::DoUpdate,
         new: &[Bound],
-        insert: &dyn Fn(&mut Binder<'a>, &mut Target<'_, '_, 'a>) -> Bind<(fabius_program::syntax::tree::Block, ())>,
+        insert: &dyn Fn(
+            &mut Binder<'a>,
+            &mut Target<'_, '_, 'a>,
+        ) -> Bind<(fabius_program::syntax::tree::Block, ())>,
     ) -> Bind<()> {
         let table = target.table.clone();
         let list = self.name("existing");
         let types = super::scope::key_types(&table);
         let fields = types.iter().enumerate();
-        let fields = fields.map(|(at, data_type)| tree::field(&format!("k{}", at + 1), *data_type, false)).collect();
+        let fields =
+            fields.map(|(at, data_type)| tree::field(&format!("k{}", at + 1), *data_type, false)).collect();
         self.emit(tree::declare_list(&list, fields));
         let row = self.name("row");
         let index = table.unique.iter().find(|unique| {
@@ -507,13 +522,13 @@ impl<'a> Binder<'a> {
                     columns.push(table.columns[at].name.clone());
                 }
                 let same = |key: &Vec<String>| {
-                    key.iter().all(|name| columns.contains(name)) && columns.iter().all(|name| key.contains(name))
+                    key.iter().all(|name| columns.contains(name))
+                        && columns.iter().all(|name| key.contains(name))
                 };
                 match keys().map(|key| key.columns.clone()).find(same) {
                     Some(key) => Ok(vec![key]),
                     None => {
-                        let message =
-                            "there is no unique or exclusion constraint matching the ON CONFLICT specification";
+                        let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
                         self.fail(b"42P10", message, Place::none())
                     }
                 }
@@ -550,7 +565,10 @@ pub(super) fn sequence_of(column: &Column) -> Option<crate::catalog::ObjectName>
 
 /// The sequence of a table's hidden row numbers.
 pub(super) fn row_numbers(table: &Table) -> crate::catalog::ObjectName {
-    crate::catalog::ObjectName { schema: table.name.schema.clone(), name: format!("{} row number", table.oid) }
+    crate::catalog::ObjectName {
+        schema: table.name.schema.clone(),
+        name: format!("{} row number", table.oid),
+    }
 }
 
 /// The parameter that an expression is.

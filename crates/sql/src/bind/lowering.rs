@@ -24,12 +24,18 @@ pub fn lower(
     catalog: &Catalog,
     types: &mut ParameterTypes,
 ) -> Result<Option<Lowered>> {
-    let mut binder = Binder::new(catalog, &source.text, types);
+    let binder = Binder::new(catalog, &source.text, types);
     let lowered = match statement {
         Statement::Query(query) => binder.lower_query(query, source),
-        Statement::Insert(insert) => binder.lower_write(statement, insert.returning.is_some(), "INSERT", source),
-        Statement::Update(update) => binder.lower_write(statement, update.returning.is_some(), "UPDATE", source),
-        Statement::Delete(delete) => binder.lower_write(statement, delete.returning.is_some(), "DELETE", source),
+        Statement::Insert(insert) => {
+            binder.lower_write(statement, insert.returning.is_some(), "INSERT", source)
+        }
+        Statement::Update(update) => {
+            binder.lower_write(statement, update.returning.is_some(), "UPDATE", source)
+        }
+        Statement::Delete(delete) => {
+            binder.lower_write(statement, delete.returning.is_some(), "DELETE", source)
+        }
         _ => return Ok(None),
     };
     match lowered {

@@ -53,10 +53,14 @@ impl<'a> Binder<'a> {
                 let window = self.window(query)?;
                 self.select(select, order, window, body)
             }
-            SetExpr::Query(inner) if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() => {
+            SetExpr::Query(inner)
+                if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() =>
+            {
                 self.query(inner, body)
             }
-            SetExpr::Values(values) if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() => {
+            SetExpr::Values(values)
+                if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() =>
+            {
                 self.values(values, body)
             }
             _ => beyond("a query of this form"),
@@ -81,7 +85,9 @@ impl<'a> Binder<'a> {
         let (mut limit, mut offset) = (None, None);
         match &query.limit_clause {
             None => {}
-            Some(ast::LimitClause::LimitOffset { limit: most, offset: first, limit_by }) if limit_by.is_empty() => {
+            Some(ast::LimitClause::LimitOffset { limit: most, offset: first, limit_by })
+                if limit_by.is_empty() =>
+            {
                 limit = most.as_ref();
                 offset = first.as_ref().map(|first| &first.value);
             }
@@ -277,7 +283,10 @@ impl<'a> Binder<'a> {
         {
             let at = number.parse::<usize>().unwrap_or(0);
             let items = &select.projection;
-            if items.iter().any(|item| !matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })) {
+            if items
+                .iter()
+                .any(|item| !matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }))
+            {
                 let names = self.expanded(select, relations)?;
                 return Ok(at.checked_sub(1).and_then(|at| names.get(at).copied().flatten()));
             }
@@ -315,7 +324,8 @@ impl<'a> Binder<'a> {
             match item {
                 SelectItem::Wildcard(_) => {
                     for (at, relation) in relations.iter().enumerate() {
-                        let shown = (0..relation.columns.len()).filter(|column| !relation.hidden.contains(column));
+                        let shown =
+                            (0..relation.columns.len()).filter(|column| !relation.hidden.contains(column));
                         columns.extend(shown.map(|column| Some((at, column))));
                     }
                 }
@@ -351,19 +361,27 @@ impl<'a> Binder<'a> {
                     }
                     let relations = self.scope().relations.clone();
                     if relations.is_empty() {
-                        return self.fail(b"42601", "SELECT * with no tables specified is not valid", Place::none());
+                        return self.fail(
+                            b"42601",
+                            "SELECT * with no tables specified is not valid",
+                            Place::none(),
+                        );
                     }
                     for relation in &relations {
                         self.all_of(relation, false, &mut columns, &mut values)?;
                     }
                 }
-                SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                SelectItem::QualifiedWildcard(
+                    ast::SelectItemQualifiedWildcardKind::ObjectName(name),
+                    options,
+                ) => {
                     if !is_plain(options) {
                         return beyond("a wildcard with options");
                     }
                     let path = super::binder::path(name)?;
                     let wanted = path.last().cloned().unwrap_or_default();
-                    let found = self.scope().relations.iter().find(|relation| relation.name == wanted).cloned();
+                    let found =
+                        self.scope().relations.iter().find(|relation| relation.name == wanted).cloned();
                     let Some(relation) = found else {
                         let message = format!("missing FROM-clause entry for table \"{wanted}\"");
                         return self.fail(b"42P01", message, Place::of(name));
@@ -403,12 +421,20 @@ impl<'a> Binder<'a> {
         let list = self.name("result");
         let mut gathered = Gathered::default();
         let (block, found) = self.nested(|binder| {
-            binder.for_each_row(query, &mut |binder, columns, values| gathered.add(binder, &list, columns, values))
+            binder.for_each_row(query, &mut |binder, columns, values| {
+                gathered.add(binder, &list, columns, values)
+            })
         })?;
         let fields = gathered.fields();
         self.emit(tree::declare_list(&list, fields.clone()));
         self.block.extend(block);
-        Ok(Collected { list, fields, columns: gathered.columns, is_single: found.is_single, paths: found.paths })
+        Ok(Collected {
+            list,
+            fields,
+            columns: gathered.columns,
+            is_single: found.is_single,
+            paths: found.paths,
+        })
     }
 }
 
@@ -468,7 +494,9 @@ impl Gathered {
     /// The list's fields.
     pub(super) fn fields(&self) -> Vec<ColumnDefinition> {
         let fields = self.types.iter().enumerate();
-        fields.map(|(at, (data_type, nullable))| tree::field(&format!("c{}", at + 1), *data_type, *nullable)).collect()
+        fields
+            .map(|(at, (data_type, nullable))| tree::field(&format!("c{}", at + 1), *data_type, *nullable))
+            .collect()
     }
 }
 

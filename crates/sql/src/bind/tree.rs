@@ -2,8 +2,8 @@
 
 use fabius_program::syntax::Span;
 use fabius_program::syntax::tree::{
-    BinaryOperator, Block, Bound, ColumnDefinition, Expression, ExpressionKind, Failure, Literal, Message, Name, Range,
-    RowReference, ScalarName, Scan, Statement, StatementKind, Target, TypeKind, TypeName,
+    BinaryOperator, Block, Bound, ColumnDefinition, Expression, ExpressionKind, Failure, Literal, Message,
+    Name, Range, RowReference, ScalarName, Scan, Statement, StatementKind, Target, TypeKind, TypeName,
 };
 use fabius_value::{DataType, Decimal, SqlState, Value};
 

@@ -24,7 +24,11 @@ impl<'a> Binder<'a> {
         count: Option<&str>,
         returning: &mut RowBody<'_, 'a>,
     ) -> Bind<()> {
-        if update.or.is_some() || update.output.is_some() || !update.order_by.is_empty() || update.limit.is_some() {
+        if update.or.is_some()
+            || update.output.is_some()
+            || !update.order_by.is_empty()
+            || update.limit.is_some()
+        {
             return beyond("an UPDATE of this form");
         }
         let TableFactor::Table { name, alias, args: None, .. } = &update.table.relation else {
@@ -37,7 +41,9 @@ impl<'a> Binder<'a> {
         let alias = alias.as_ref().map(|alias| ident(&alias.name));
         let others = match &update.from {
             None => &[][..],
-            Some(ast::UpdateTableFromKind::AfterSet(from) | ast::UpdateTableFromKind::BeforeSet(from)) => from,
+            Some(ast::UpdateTableFromKind::AfterSet(from) | ast::UpdateTableFromKind::BeforeSet(from)) => {
+                from
+            }
         };
         let mut relations = vec![Relation::table(&table, alias)];
         self.reads.insert(table.name.clone());
@@ -100,7 +106,8 @@ impl<'a> Binder<'a> {
         let definition = &table.columns[*column];
         if definition.is_identity_always && !Binder::is_default(value) {
             let message = format!("column \"{}\" can only be updated to DEFAULT", definition.name);
-            let detail = format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", definition.name);
+            let detail =
+                format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", definition.name);
             return Err(self.error(super::stop::wrong(b"428C9", message).with_detail(detail), *place));
         }
         Ok(())
@@ -168,7 +175,8 @@ impl<'a> Binder<'a> {
                 let relation = binder.scope().relations[0].clone();
                 let mut row = relation.key()?;
                 let assignments = binder.assigned_values(table, targets)?;
-                fields = super::scope::key_types(table).into_iter().map(|data_type| (data_type, false)).collect();
+                fields =
+                    super::scope::key_types(table).into_iter().map(|data_type| (data_type, false)).collect();
                 sql_types.clear();
                 for (_, value) in assignments {
                     let value = binder.settle(value)?;
@@ -188,18 +196,21 @@ impl<'a> Binder<'a> {
             return Ok(());
         }
         let named = fields.iter().enumerate();
-        let named = named.map(|(at, (data_type, nullable))| tree::field(&format!("k{}", at + 1), *data_type, *nullable));
+        let named = named
+            .map(|(at, (data_type, nullable))| tree::field(&format!("k{}", at + 1), *data_type, *nullable));
         self.emit(tree::declare_list(&list, named.collect()));
         self.block.extend(block);
         let width = super::scope::key_types(table).len();
-        let field = |each: &str, at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
+        let field =
+            |each: &str, at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
         let alias = Some(relations[0].name.clone());
         let assignments = |each: &str| -> Vec<(usize, Bound)> {
             let values = targets.iter().zip(&sql_types).enumerate();
             values
                 .map(|(at, ((column, ..), sql_type))| {
                     let (data_type, nullable) = fields[width + at];
-                    let value = Bound::held_as(field(each, width + at), sql_type.clone(), nullable, data_type);
+                    let value =
+                        Bound::held_as(field(each, width + at), sql_type.clone(), nullable, data_type);
                     (*column, value)
                 })
                 .collect()
@@ -238,7 +249,8 @@ impl<'a> Binder<'a> {
             tree::field(&format!("c{}", at + 1), *data_type, column.nullable)
         });
         self.emit(tree::declare_list(&moved, columns.collect()));
-        let field = |each: &str, at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
+        let field =
+            |each: &str, at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
         self.second_pass(list, |binder, each| {
             let key: Vec<Expression> = (0..width).map(|at| field(each, at)).collect();
             let relation = Binder::keyed(table, alias.clone(), key.clone());
@@ -268,7 +280,8 @@ impl<'a> Binder<'a> {
             binder.check_row(table, &values, &vec![true; table.columns.len()])?;
             binder.emit(tree::insert(&table.storage, columns));
             let key = binder.key_among(table, &values)?;
-            binder.with_scope(vec![Binder::keyed(table, alias.clone(), key)], |binder| binder.afterwards(after))
+            binder
+                .with_scope(vec![Binder::keyed(table, alias.clone(), key)], |binder| binder.afterwards(after))
         })
     }
 

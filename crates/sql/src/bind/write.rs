@@ -108,9 +108,11 @@ impl<'a> Binder<'a> {
     /// An expression of the catalog.
     pub(super) fn parsed(&self, text: &str) -> Bind<Expr> {
         let dialect = sqlparser::dialect::PostgreSqlDialect {};
-        let parsed = sqlparser::parser::Parser::new(&dialect).try_with_sql(text).and_then(|mut p| p.parse_expr());
+        let parsed =
+            sqlparser::parser::Parser::new(&dialect).try_with_sql(text).and_then(|mut p| p.parse_expr());
         parsed.map_err(|error| {
-            super::stop::wrong(b"XX000", format!("an expression of the catalog does not parse: {error}")).into()
+            super::stop::wrong(b"XX000", format!("an expression of the catalog does not parse: {error}"))
+                .into()
         })
     }
 
