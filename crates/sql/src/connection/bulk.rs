@@ -261,7 +261,7 @@ impl Connection {
             });
         }
         let results = self.run_statement(&insert.statement, &arguments, fabius::Hold::Observe).await;
-        results.map(drop).map_err(|error| bind::wording::in_words(error, catalog))
+        results.map(drop).map_err(|error| crate::wording::in_words(error, catalog))
     }
 }
 

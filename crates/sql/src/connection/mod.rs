@@ -198,8 +198,8 @@ impl Connection {
     }
 
     /// How it wants values as text.
-    pub fn text_style(&self) -> &TextStyle {
-        self.settings.style()
+    pub fn text_style(&self) -> TextStyle {
+        self.settings.style().clone()
     }
 
     /// Divides a text into statements: the bytes of each. None if the text has none.
@@ -242,6 +242,11 @@ impl Connection {
         self.fail();
         self.copying = None;
         self.release_statement_locks();
+    }
+
+    /// How it wants text.
+    pub fn text_style(&self) -> TextStyle {
+        TextStyle::default()
     }
 
     /// The timeouts in force.

@@ -164,7 +164,7 @@ impl Plan {
         let source = Arc::new(Source::new(text, "statement"));
         let mut types = ParameterTypes::new(given);
         let program = Program::new(database, catalog, statement, &source, &mut types)
-            .map_err(|error| bind::wording::in_words(error, catalog))?;
+            .map_err(|error| crate::wording::in_words(error, catalog))?;
         if let Some(mut program) = program {
             program.types = types.finish();
             let lowered = &program.lowered;
