@@ -243,12 +243,6 @@ impl Connection {
         self.copying = None;
         self.release_statement_locks();
     }
-
-    /// How it wants text.
-    pub fn text_style(&self) -> TextStyle {
-        TextStyle::default()
-    }
-
     /// The timeouts in force.
     pub fn timeouts(&self) -> Timeouts {
         let time = |name| self.settings.time(name).unwrap_or_default();

@@ -4,7 +4,6 @@ use super::prepared::{Body, Plan, Prepared, Program};
 use super::source::TransactionRows;
 use super::transaction::{Running, now_us};
 use super::{Connection, Response};
-use crate::bind;
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
 use crate::lowered::{Argument, OutputColumn, Shape};
