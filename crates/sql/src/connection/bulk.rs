@@ -207,15 +207,16 @@ impl Connection {
                 fields.map(|((value, column), to)| assigned(value, &column.sql_type, to, &style)).collect();
             values.push(row?);
         }
-        self.insert_rows(catalog, &insert.insert, values).await
+        self.insert_rows(catalog, &insert.insert, values, false).await
     }
 
-    /// Inserts rows, in calls of a bounded size; how many.
+    /// Inserts rows, in calls of a bounded size; how many. `is_aside` into a table that nobody else sees yet.
     pub(crate) async fn insert_rows(
         &mut self,
         catalog: &Catalog,
         insert: &BulkInsert,
         rows: Vec<Vec<Value>>,
+        is_aside: bool,
     ) -> Result<usize> {
         let count = rows.len();
         let mut rows = rows.into_iter().peekable();
@@ -226,7 +227,7 @@ impl Connection {
                 bytes += row.iter().map(size).sum::<usize>();
                 part.push(row);
             }
-            self.insert_part(catalog, insert, part).await?;
+            self.insert_part(catalog, insert, part, is_aside).await?;
         }
         Ok(count)
     }
@@ -260,7 +261,10 @@ impl Connection {
                 other => self.argument(catalog, other, &[]).await?,
             });
         }
-        let results = self.run_statement(&insert.statement, &arguments, fabius::Hold::Observe).await;
+        let results = match is_aside {
+            true => self.run_aside(&insert.statement, &arguments).await,
+            false => self.run_statement(&insert.statement, &arguments, fabius::Hold::Observe).await,
+        };
         results.map(drop).map_err(|error| crate::wording::in_words(error, catalog))
     }
 }
