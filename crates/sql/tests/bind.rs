@@ -6,7 +6,9 @@ use fabius_program::compile::compile_whole;
 use fabius_program::syntax::Source;
 use fabius_program::verify;
 use fabius_sql::bind;
-use fabius_sql::catalog::{Catalog, Check, Column, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table};
+use fabius_sql::catalog::{
+    Catalog, Check, Column, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table,
+};
 use fabius_sql::parameter_types::ParameterTypes;
 use fabius_sql::sql_type::SqlType;
 use std::fmt::Write;
@@ -63,7 +65,13 @@ fn tables() -> Vec<Table> {
         table(2, "stock", &["id int", "qty int", "price numeric(12,2)", "code varchar(10) null"], "id");
     stock.unique.push(key("stock_code", "code"));
     stock.checks.push(Check { name: "stock_qty_check".into(), condition: "qty >= 0".into() });
-    let orders = ["shop int", "number bigint", "item int null", "at timestamptz null = now()", "note text null = 'none'"];
+    let orders = [
+        "shop int",
+        "number bigint",
+        "item int null",
+        "at timestamptz null = now()",
+        "note text null = 'none'",
+    ];
     let mut orders = table(3, "orders", &orders, "shop, number");
     orders.indexes.push(key("orders_item", "item"));
     orders.columns[1].sequence = Some(name("orders_number_seq"));
@@ -106,7 +114,8 @@ fn catalogs() -> (Catalog, Programs) {
         let _ = writeln!(text, "table {} {{", table.storage);
         for column in &table.columns {
             let storage = column.sql_type.storage().expect("a column's type");
-            let _ = writeln!(text, "`{}`: {storage}{},", column.name, if column.nullable { " null" } else { "" });
+            let _ =
+                writeln!(text, "`{}`: {storage}{},", column.name, if column.nullable { " null" } else { "" });
         }
         match &table.primary_key {
             Some(key) => {

@@ -58,19 +58,19 @@ procedure statement(p1: int) -> bigint {
     var count: bigint = 0
     var gone_2: list of (k1: int) = []
     for row_3 in orders[p1] {
-        if exists t[if row_3.number between -2147483648 and 2147483647 then row_3.number::int else null::int] {
-            append gone_2 (if row_3.number between -2147483648 and 2147483647 then row_3.number::int else null::int)
+        let key_4: int null = if row_3.number between -2147483648 and 2147483647 then row_3.number::int else null::int
+        if exists t[key_4] {
+            append gone_2 (t[key_4].id)
         }
     }
-    for each_4 in gone_2 {
-        if exists t[each_4.k1] {
+    for each_5 in gone_2 {
+        if exists t[each_5.k1] {
             count += 1::bigint
-            delete t[each_4.k1]
+            delete t[each_5.k1]
         }
     }
     return count
 }
-DOES NOT VERIFY: ["field gone_2.k1 cannot be null, this value can be"]
 arguments Constant(Int(3))
 
 > DELETE FROM keyless

@@ -16,11 +16,9 @@ arguments Constant(Int(1))
 procedure statement(p1: int, p2: int) -> (count: bigint, rows: list of (c1: int, c2: text null)) {
     var count: bigint = 0
     var returned_1: list of (c1: int, c2: text null) = []
-    let v_2: bigint null = null::bigint
-    let v_3: text null = null::text
-    insert t { id: p1, v: p2, w: v_2, s: v_3 }
+    insert t { id: p1, v: p2 }
     count += 1::bigint
-    append returned_1 (p1, v_3)
+    append returned_1 (p1, null::text)
     return count, returned_1
 }
 arguments Parameter(0)
@@ -32,7 +30,7 @@ parameters integer, integer
 procedure statement(rows1: list of (c1: int, c2: int)) -> bigint {
     var count: bigint = 0
     for each_2 in rows1 {
-        insert t { id: each_2.c1, v: each_2.c2, w: null::bigint, s: null::text }
+        insert t { id: each_2.c1, v: each_2.c2 }
         count += 1::bigint
     }
     return count
@@ -88,10 +86,8 @@ arguments Constant(Int(1))
 
 procedure statement(p1: int, p2: int) -> bigint {
     var count: bigint = 0
-    let v_2: bigint null = null::bigint
-    let v_3: text null = null::text
     if not exists t[p1] {
-        insert t { id: p1, v: p2, w: v_2, s: v_3 }
+        insert t { id: p1, v: p2 }
         count += 1::bigint
     }
     return count
@@ -104,8 +100,6 @@ arguments Constant(Int(1))
 procedure statement(p1: int, p2: int, p3: int) -> (count: bigint, rows: list of (c1: int)) {
     var count: bigint = 0
     var returned_1: list of (c1: int) = []
-    let v_2: bigint null = null::bigint
-    let v_3: text null = null::text
     if exists t[p1] {
         if t[p1].v < p3 {
             update t[p1] { v: t[p1].v + p2 }
@@ -113,7 +107,7 @@ procedure statement(p1: int, p2: int, p3: int) -> (count: bigint, rows: list of 
             append returned_1 (t[p1].v)
         }
     } else {
-        insert t { id: p1, v: p2, w: v_2, s: v_3 }
+        insert t { id: p1, v: p2 }
         count += 1::bigint
         append returned_1 (p2)
     }
@@ -157,7 +151,7 @@ procedure statement(p1: int, p2: int) -> bigint {
         append result_2 (row_5.id + p2, row_5.v)
     }
     for each_6 in result_2 {
-        insert t { id: each_6.c1, v: each_6.c2, w: null::bigint, s: null::text }
+        insert t { id: each_6.c1, v: each_6.c2 }
         count += 1::bigint
     }
     return count

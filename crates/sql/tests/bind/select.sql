@@ -42,7 +42,7 @@ parameters integer[]
 
 procedure statement(p1: bigint, p2: int, p3: text) -> list of (c1: int) {
     var result_1: list of (c1: int) = []
-    for row_4 in t where row_4.v = p2 and row_4.s = p3 limit p1 {
+    for row_4 in t by t_v[p2] where row_4.s = p3 limit p1 {
         append result_1 (row_4.id)
     }
     return result_1
@@ -53,7 +53,26 @@ arguments Constant(BigInt(5))
 
 > SELECT id FROM t ORDER BY v DESC LIMIT 3 OFFSET 2
 
-no program
+procedure statement(p1: bigint, p2: bigint) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    var taken_2: bigint = 0::bigint
+    var skipped_3: bigint = 0::bigint
+    require coalesce(p1 >= 0, true), "LIMIT must not be negative", sqlstate '2201W', detail null::text
+    require coalesce(p2 >= 0, true), "OFFSET must not be negative", sqlstate '2201X', detail null::text
+    for row_4 in t by t_v descending limit p1 + p2 {
+        if skipped_3 < coalesce(p2, 0) {
+            skipped_3 += 1::bigint
+        } else {
+            if coalesce(taken_2 < p1, true) {
+                taken_2 += 1::bigint
+                append result_1 (row_4.id)
+            }
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(3))
+          Constant(BigInt(2))
 
 > SELECT id FROM t ORDER BY s
 
@@ -259,4 +278,103 @@ procedure statement(p1: smallint) -> list of (c1: char(4) null) {
 }
 arguments Parameter(0)
 parameters smallint
+
+> SELECT id FROM t WHERE v = 3 ORDER BY id DESC LIMIT 1
+
+procedure statement(p1: bigint, p2: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    for row_4 in t by t_v[p2] descending limit p1 {
+        append result_1 (row_4.id)
+    }
+    return result_1
+}
+arguments Constant(BigInt(1))
+          Constant(Int(3))
+
+> SELECT id FROM t WHERE id = $1 LIMIT 1
+
+procedure statement(p1: bigint, p2: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    var taken_2: bigint = 0::bigint
+    require coalesce(p1 >= 0, true), "LIMIT must not be negative", sqlstate '2201W', detail null::text
+    if exists t[p2] {
+        if coalesce(taken_2 < p1, true) {
+            taken_2 += 1::bigint
+            append result_1 (t[p2].id)
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(1))
+          Parameter(0)
+parameters integer
+
+> SELECT id FROM t WHERE v > 3 OFFSET 2
+
+procedure statement(p1: bigint, p2: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    var skipped_3: bigint = 0::bigint
+    require coalesce(p1 >= 0, true), "OFFSET must not be negative", sqlstate '2201X', detail null::text
+    for row_4 in t by t_v[p2 <..] {
+        if skipped_3 < coalesce(p1, 0) {
+            skipped_3 += 1::bigint
+        } else {
+            append result_1 (row_4.id)
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(2))
+          Constant(Int(3))
+
+> SELECT sum(w) FROM t WHERE v = 1 HAVING count(*) > 2
+
+procedure statement(p1: int, p2: int) -> list of (c1: numeric(38, 0) null) {
+    var result_1: list of (c1: numeric(38, 0) null) = []
+    var sum_2: numeric(38, 0) null = null
+    var sum_3: bigint = 0::bigint
+    for row_4 in t by t_v[p1] {
+        if row_4.w is not null {
+            sum_2 = (coalesce(sum_2, 0::numeric(38, 0)) + row_4.w::numeric(38, 0))::numeric(38, 0)
+        }
+        sum_3 += 1::bigint
+    }
+    if sum_3 > p2 {
+        append result_1 (sum_2)
+    }
+    return result_1
+}
+arguments Constant(Int(1))
+          Constant(Int(2))
+
+> SELECT id FROM t WHERE v IN (SELECT qty FROM stock WHERE id < 3)
+
+procedure statement(p1: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    for row_4 in t {
+        var found_5: boolean = false
+        for row_8 in stock[..< p1] {
+            found_5 = found_5 or row_4.v = row_8.qty
+        }
+        if found_5 {
+            append result_1 (row_4.id)
+        }
+    }
+    return result_1
+}
+arguments Constant(Int(3))
+
+> SELECT a.id FROM t a, t b WHERE a.id = 1 AND b.id = a.v
+
+procedure statement(p1: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    if exists t[p1] {
+        let key_4: int = t[p1].v
+        if exists t[key_4] {
+            append result_1 (t[p1].id)
+        }
+    }
+    return result_1
+}
+arguments Constant(Int(1))
 

@@ -104,7 +104,7 @@ procedure statement(p1: int, p2: int) -> bigint {
     var count: bigint = 0
     var changes_2: list of (k1: int, k2: int) = []
     if exists stock[p1] {
-        append changes_2 (p1, p2)
+        append changes_2 (stock[p1].id, p2)
     }
     var moved_3: list of (c1: int, c2: int, c3: numeric(12, 2), c4: varchar(10) null) = []
     for each_4 in changes_2 {
@@ -197,12 +197,13 @@ arguments Constant(Int(1))
 procedure statement(p1: int) -> bigint {
     var count: bigint = 0
     if exists t[p1] {
-        update t[p1] { v: null::int }
+        let v_2: int null = null::int
+        require v_2 is not null, "null value in column ""v"" of relation ""t"" violates not-null constraint", sqlstate '23502', detail null::text
+        update t[p1] { v: coalesce(v_2, 0::int) }
         count += 1::bigint
     }
     return count
 }
-DOES NOT VERIFY: ["null value in column v of table t"]
 arguments Constant(Int(1))
 
 > UPDATE t SET v = 'abc' WHERE id = 1
