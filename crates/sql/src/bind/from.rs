@@ -248,10 +248,11 @@ impl<'a> Binder<'a> {
             }
             if let Some(order) = from.order.as_ref().filter(|order| order.relation == at) {
                 let best = ways.first().map_or(0, |way| way.score);
-                let unordered = ways.iter().all(|way| way.score < best || !gives(way, order));
-                // An index that gives the order is worth more than one that finds few rows slowly.
-                let worth_it = !from.only_ordered_limit || best == 0;
-                if unordered && from.limit.is_some() && worth_it && best < 900 {
+                let ordered = ways.iter().filter(|way| gives(way, order)).map(|way| way.score).max();
+                // The order is free where an index gives it that finds as few rows; to stop at a limit it is
+                // worth more than a range.
+                let stops = from.limit.is_some() && best < 100 && !from.only_ordered_limit;
+                if ordered.is_some_and(|score| score >= best || stops) {
                     ways.sort_by_key(|way| {
                         (std::cmp::Reverse(gives(way, order)), std::cmp::Reverse(way.score))
                     });
@@ -488,7 +489,7 @@ fn gives(access: &Access, order: &Order) -> bool {
         return false;
     }
     let fixed = &access.columns[..access.equal.len()];
-    let mut rest = access.columns[access.equal.len()..].iter();
+    let mut rest = access.order[access.equal.len()..].iter();
     order.columns.iter().filter(|column| !fixed.contains(column)).all(|column| rest.next() == Some(column))
 }
 

@@ -8,7 +8,7 @@ use crate::catalog::Catalog;
 use crate::lowered::{Lowered, Shape};
 use crate::parameter_types::ParameterTypes;
 use fabius_program::syntax::Source;
-use fabius_program::syntax::tree::{Parameter, ProcedureDefinition, Results, StatementKind};
+use fabius_program::syntax::tree::{Block, Parameter, ProcedureDefinition, Results, StatementKind};
 use fabius_value::{DataType, Result};
 use sqlparser::ast::{self, Statement};
 use std::sync::Arc;
@@ -76,26 +76,37 @@ impl Binder<'_> {
                 gathered.add(binder, &list, columns, values)
             })
         })?;
+        Ok(self.finish_write(block, returns.then_some((list, gathered)), tag, source))
+    }
+
+    /// The program of a write: its block between the declarations of its results and their return.
+    pub(super) fn finish_write(
+        mut self,
+        block: Block,
+        returned: Option<(String, Gathered)>,
+        tag: &'static str,
+        source: &Arc<Source>,
+    ) -> Lowered {
+        let count = "count";
         let bigint = tree::scalar_type(DataType::BigInt, false);
         self.emit(tree::declare(count, true, Some(bigint.clone()), tree::integer(0)));
-        if returns {
-            self.emit(tree::declare_list(&list, gathered.fields()));
+        if let Some((list, gathered)) = &returned {
+            self.emit(tree::declare_list(list, gathered.fields()));
         }
         self.block.extend(block);
         let mut values = vec![tree::variable(count)];
-        let (results, shape) = if returns {
-            values.push(tree::variable(&list));
-            let named = |name: &str, ty| Parameter { name: tree::name(name), ty };
-            let rows = tree::records(gathered.fields());
-            (
-                Results::Named(vec![named("count", bigint), named("rows", rows)]),
-                Shape::CountAndRows(gathered.columns),
-            )
-        } else {
-            (Results::One(bigint), Shape::Count)
+        let (results, shape) = match returned {
+            Some((list, gathered)) => {
+                values.push(tree::variable(&list));
+                let named = |name: &str, ty| Parameter { name: tree::name(name), ty };
+                let rows = tree::records(gathered.fields());
+                let results = vec![named("count", bigint), named("rows", rows)];
+                (Results::Named(results), Shape::CountAndRows(gathered.columns))
+            }
+            None => (Results::One(bigint), Shape::Count),
         };
         self.emit(tree::statement(StatementKind::Return { values }));
-        Ok(self.finish(source, results, shape, tag, false))
+        self.finish(source, results, shape, tag, false)
     }
 
     /// The program of what was bound.

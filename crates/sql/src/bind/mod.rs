@@ -23,7 +23,9 @@
 //! | `write`, `insert`, `update`, `delete` | writes |
 //! | `constraint` | CHECK and REFERENCES |
 //! | `lowering` | a whole statement as a program |
+//! | `rows` | writes of rows that were computed before |
 //! | `stop` | why something is not bound |
+//! | [`wording`] | errors of programs in the words of SQL |
 //! | `tree` | parts of programs |
 
 mod access;
@@ -41,6 +43,7 @@ mod insert;
 mod literal;
 mod lowering;
 mod operator;
+mod rows;
 mod scope;
 mod select;
 mod stop;
@@ -49,10 +52,12 @@ mod temporal;
 pub(crate) mod tree;
 mod typing;
 mod update;
+pub mod wording;
 mod write;
 
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
 pub use lowering::lower;
+pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};
