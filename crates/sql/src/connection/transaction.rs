@@ -255,7 +255,7 @@ impl Connection {
         let outcome = running.commit(key.as_deref().map(str::as_bytes)).await;
         self.commitment.store(false, SeqCst);
         let catalog = self.catalog();
-        outcome.map(drop).map_err(|error| crate::wording::in_words(error, &catalog))
+        outcome.map(drop).map_err(|error| crate::bind::wording::in_words(error, &catalog))
     }
 
     /// Forgets what is open.
