@@ -156,8 +156,8 @@ fn check(engine: EngineKind, options: &TransactionOptions, seed: u64) {
             .collect();
         clients.into_iter().flat_map(|client| client.join().expect("a client")).collect()
     });
-    // Who only read comes after the writer whose seq it has seen.
-    history.sort_by_key(|committed| (committed.seq, !committed.wrote));
+    // Who only read comes after the writer whose seq it has seen; among those, any order will do.
+    history.sort_by_key(|committed| (committed.seq, !committed.wrote, committed.began));
     let mut latest_began = 0;
     for committed in &history {
         assert!(
