@@ -79,14 +79,17 @@ impl Connection {
     }
 
     fn options(&self) -> TransactionOptions {
-        let concurrency = match self.settings.get("fabius.concurrency").as_deref() {
-            Some("pessimistic" | "conventional_pessimistic") => Concurrency::Pessimistic,
-            _ => Concurrency::Optimistic,
+        let chosen = self.settings.get("fabius.concurrency").unwrap_or_default();
+        let concurrency = match chosen.ends_with("pessimistic") {
+            true => Concurrency::Pessimistic,
+            false => Concurrency::Optimistic,
         };
         TransactionOptions {
             concurrency,
             label: format!("process {}", self.process),
             lock_timeout: self.settings.time("lock_timeout"),
+            conventional: chosen.starts_with("conventional"),
+            speculative: chosen == "speculative",
             ..TransactionOptions::default()
         }
     }
