@@ -113,6 +113,7 @@ fn repeated_statements_are_a_loop() {
             for at in 0..lines {
                 client.ok(LINE, &[lines.into(), (at as i32).into(), 1.into()]);
                 client.ok(SET, &[1.into(), at.into()]);
+                client.ok(FULL, &[5.into()]);
             }
             client.ok(READ, &[1.into()]);
             client.commit().expect("nobody else is there");
@@ -121,6 +122,15 @@ fn repeated_statements_are_a_loop() {
         assert_eq!(shop.database.rows("lines").unwrap().len(), 302);
         // ADD, and the transaction.
         assert_eq!(shop.database.definitions().catalog.procedures().count(), 2);
+
+        // What a turn of the loop was shown has to hold.
+        let mut client = shop.begin();
+        for item in [1, 2, 3] {
+            client.ok(READ, &[item.into()]);
+        }
+        client.ok(SET, &[1.into(), 0.into()]);
+        shop.run(SET, &[2.into(), 17.into()]).unwrap();
+        is_conflict(client.commit());
     });
 }
 

@@ -37,6 +37,9 @@ pub struct TransactionOptions {
     pub label: String,
     /// How long it waits for a lock; `None` for as long as it takes.
     pub lock_timeout: Option<Duration>,
+    /// Every row that a statement looks at counts as shown, with all its values: what a database does that
+    /// sees reads and writes only. To compare with.
+    pub conventional: bool,
 }
 
 /// What becomes of what a statement shows.
@@ -81,6 +84,20 @@ impl Database {
     }
 }
 
+impl Database {
+    /// A snapshot for an interactive transaction.
+    ///
+    /// # Errors
+    /// `53400` if there are too many transactions.
+    pub(crate) fn hold_snapshot(&self) -> Result<HeldSnapshot> {
+        if self.sessions().open.load(Relaxed) > TRANSACTIONS_MAX {
+            return Err(Error::new(SqlState::TOO_MANY, "too many open transactions")
+                .with_detail(format!("at most {TRANSACTIONS_MAX} are allowed")));
+        }
+        Ok(self.foundation().hold_snapshot())
+    }
+}
+
 impl Transaction {
     /// Its settings.
     pub fn options(&self) -> &TransactionOptions {
@@ -121,6 +138,24 @@ impl Transaction {
         if let Some(error) = self.owner.as_ref().and_then(|owner| owner.wounded()) {
             return Err(error);
         }
+        let before = self.observations.len();
+        if self.options.conventional {
+            self.show_rows(statement, arguments).await?;
+        }
+        let results = self.run_held(statement, arguments, hold).await;
+        if results.is_err() {
+            self.truncate(before);
+        }
+        results
+    }
+
+    /// Runs a statement and holds what it has shown.
+    pub(super) async fn run_held(
+        &mut self,
+        statement: &Arc<Statement>,
+        arguments: &[Value],
+        hold: Hold,
+    ) -> Result<Vec<Value>> {
         let encoded: Arc<[u8]> = statement.encode(arguments)?.into();
         let hold = match (hold, self.options.concurrency) {
             (Hold::Observe, Concurrency::Pessimistic) => Hold::Lock,
@@ -153,23 +188,15 @@ impl Transaction {
     }
 
     /// The seq at which it reads; whoever is told of what is there may be.
-    async fn reading_at(&mut self) -> Result<Seq> {
+    pub(super) async fn reading_at(&mut self) -> Result<Seq> {
         if let Some(snapshot) = &self.snapshot {
             return Ok(snapshot.seq());
         }
-        let snapshot = self.new_snapshot()?;
+        let snapshot = self.database.hold_snapshot()?;
         let seq = snapshot.seq();
         self.database.durable(seq).await?;
         self.snapshot = Some(snapshot);
         Ok(seq)
-    }
-
-    fn new_snapshot(&self) -> Result<HeldSnapshot> {
-        if self.database.sessions().open.load(Relaxed) > TRANSACTIONS_MAX {
-            return Err(Error::new(SqlState::TOO_MANY, "too many open transactions")
-                .with_detail(format!("at most {TRANSACTIONS_MAX} are allowed")));
-        }
-        Ok(self.database.foundation().hold_snapshot())
     }
 
     /// Runs a statement on the newest state, and locks what it has shown.
@@ -221,7 +248,7 @@ impl Transaction {
         if let Some(seen) = self.seq().filter(|seen| *seen >= promised) {
             return Ok(seen);
         }
-        let snapshot = self.new_snapshot()?;
+        let snapshot = self.database.hold_snapshot()?;
         let (mut overlay, mut begins) = (Overlay::default(), Vec::with_capacity(self.begins.len()));
         for observation in &self.observations {
             begins.push(overlay.mark());
