@@ -72,6 +72,13 @@ impl Binder<'_> {
                     let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
                         return beyond("named arguments");
                     };
+                    // `nextval('s'::regclass)` is how PostgreSQL writes a default.
+                    let argument = match argument {
+                        Expr::Cast { expr, data_type: ast::DataType::Regclass, .. } if name == "nextval" => {
+                            expr
+                        }
+                        other => other,
+                    };
                     arguments.push(self.operand(argument)?);
                 }
                 arguments
