@@ -3,6 +3,8 @@
 
 use fabius_program::catalog::Catalog as Programs;
 use fabius_program::compile::compile_whole;
+use fabius_program::ir::VariableId;
+use fabius_program::slice::{Assumptions, Interval};
 use fabius_program::syntax::Source;
 use fabius_program::verify;
 use fabius_sql::bind;
@@ -11,6 +13,7 @@ use fabius_sql::catalog::{
 };
 use fabius_sql::parameter_types::ParameterTypes;
 use fabius_sql::sql_type::SqlType;
+use fabius_value::{ColumnId, TableId};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -146,6 +149,19 @@ fn catalogs() -> (Catalog, Programs) {
     (catalog, verify::load(&text, "tables", &Programs::new()).expect("tables"))
 }
 
+/// All numbers are small: no sum can overflow.
+struct SmallNumbers;
+
+impl Assumptions for SmallNumbers {
+    fn column(&self, _: TableId, _: ColumnId) -> Option<Interval> {
+        Some(Interval::new(-10_000, 10_000))
+    }
+
+    fn parameter(&self, _: VariableId, _: u16) -> Option<Interval> {
+        Some(Interval::new(-10_000, 10_000))
+    }
+}
+
 /// What becomes of one statement.
 fn outcome(sql: &str, catalog: &Catalog, programs: &Programs) -> String {
     let dialect = sqlparser::dialect::PostgreSqlDialect {};
@@ -155,6 +171,10 @@ fn outcome(sql: &str, catalog: &Catalog, programs: &Programs) -> String {
     };
     let source = Arc::new(Source::new(sql, "statement"));
     let mut types = ParameterTypes::default();
+    if let sqlparser::ast::Statement::Explain { statement, .. } = &parsed[0] {
+        let lines = bind::explain(statement, &source, catalog, &mut types, programs, &SmallNumbers);
+        return lines.expect("a program").map_or("no program\n".into(), |lines| lines.join("\n") + "\n");
+    }
     let lowered = match bind::lower(&parsed[0], &source, catalog, &mut types) {
         Ok(Some(lowered)) => lowered,
         Ok(None) => return "no program\n".into(),
