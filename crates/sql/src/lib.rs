@@ -25,11 +25,14 @@
 pub mod binary_format;
 pub mod catalog;
 pub mod connection;
+mod copy;
+mod ddl;
 pub mod lock;
 pub mod lowered;
 pub mod parameter_types;
 pub mod parse;
 pub mod query;
+mod sequence;
 pub mod settings;
 pub mod sql_type;
 pub mod text_format;
