@@ -91,7 +91,7 @@ impl Client {
         most: u64,
         deadline: Option<Instant>,
     ) -> Outcome<(u64, bool)> {
-        let style = self.sql.text_style();
+        let style = self.sql.text_style().clone();
         let mut count = 0;
         while count < most {
             let row = match ready_now(&mut rows.rows).await {

@@ -148,7 +148,7 @@ impl Client {
     fn bind(&mut self, frame: &Frame) -> Outcome {
         let bind = Bind::read(&frame.body)?;
         let prepared = self.extended.statement(bind.statement)?.clone();
-        let parameters = read_parameters(&bind, &prepared.parameters, &self.sql.text_style())?;
+        let parameters = read_parameters(&bind, &prepared.parameters, self.sql.text_style())?;
         if let (Some(formats), Some(columns)) = (bind.result_formats.count(), &prepared.columns)
             && formats != columns.len()
         {
