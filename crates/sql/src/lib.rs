@@ -19,6 +19,7 @@
 //! | [`text_format`] | values as PostgreSQL writes and reads them |
 //! | [`settings`] | `SET`, `SHOW`, `RESET` |
 //! | [`lock`] | locks on tables and names, between connections |
+//! | `copy`, `ddl`, `sequence` | `COPY`; definitions; numbers in order |
 //! | [`connection`] | one client's way in: prepare, execute, transactions |
 //!
 //! This crate knows nothing of sockets or wire formats.

@@ -198,8 +198,8 @@ impl Connection {
     }
 
     /// How it wants values as text.
-    pub fn text_style(&self) -> &TextStyle {
-        self.settings.style()
+    pub fn text_style(&self) -> TextStyle {
+        self.settings.style().clone()
     }
 
     /// Divides a text into statements: the bytes of each. None if the text has none.
@@ -243,7 +243,6 @@ impl Connection {
         self.copying = None;
         self.release_statement_locks();
     }
-
     /// The timeouts in force.
     pub fn timeouts(&self) -> Timeouts {
         let time = |name| self.settings.time(name).unwrap_or_default();

@@ -4,7 +4,6 @@ use super::prepared::{Body, Plan, Prepared, Program};
 use super::source::TransactionRows;
 use super::transaction::{Running, now_us};
 use super::{Connection, Response};
-use crate::bind;
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
 use crate::lowered::{Argument, OutputColumn, Shape};
@@ -173,7 +172,7 @@ impl Connection {
         let hold = if lowered.locks_rows { Hold::LockForUpdate } else { Hold::Observe };
         self.run_statement(&program.statement, &arguments, hold)
             .await
-            .map_err(|error| bind::wording::in_words(error, catalog))
+            .map_err(|error| crate::bind::wording::in_words(error, catalog))
     }
 
     /// Runs a statement of the database beneath in the transaction, or as one.

@@ -3,7 +3,7 @@
 use super::{free_name, no_column, not_supported};
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{
-    Catalog, Check, Column, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table, folded,
+    Check, Column, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table, folded,
 };
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
@@ -134,7 +134,7 @@ impl Connection {
         let catalog = self.catalog();
         let insert =
             crate::connection::BulkInsert::new(self.database().database(), &catalog, &table, &names)?;
-        self.insert_rows(&catalog, &insert, rows).await?;
+        self.insert_rows(&catalog, &insert, rows, true).await?;
         Ok(format!("SELECT {count}"))
     }
 
@@ -522,9 +522,4 @@ fn refuse_taken(table: &Table, name: &str) -> Result<()> {
 /// A column that has to be there.
 pub(super) fn column_place(table: &Table, name: &str) -> Result<usize> {
     table.position(name).ok_or_else(|| no_column(name, table))
-}
-
-/// Whether a catalog has it; for names of what is made.
-pub(super) fn is_taken(catalog: &Catalog, name: &ObjectName) -> bool {
-    catalog.relation_named(name).is_some()
 }
