@@ -236,9 +236,10 @@ impl FutureTransaction {
         let id = definitions.catalog.find_table(table);
         let id = id.ok_or_else(|| missing(SqlState::UNDEFINED_TABLE, format!("table {table:?}")))?;
         let columns = &definitions.table(id).schema().columns;
-        let column = columns.iter().find(|of| of.name == column);
-        let column =
-            column.ok_or_else(|| missing(SqlState::UNDEFINED_COLUMN, format!("column {table}.{}", "?")))?;
+        let found = columns.iter().find(|of| of.name == column);
+        let column = found.ok_or_else(|| {
+            missing(SqlState::UNDEFINED_COLUMN, format!("column {column} in table {table}"))
+        })?;
         let value = self.value(&value, column.data_type).await?;
         Ok(FutureValue::new(Node::Constant(value)))
     }

@@ -43,6 +43,8 @@ pub(super) struct Order {
 pub(super) struct Found {
     /// Whether there is at most one row.
     pub(super) is_single: bool,
+    /// Whether no table is gone over as a whole.
+    pub(super) is_keyed: bool,
     /// Whether rows come in the order that was wanted.
     pub(super) is_ordered: bool,
     /// Whether the limit is kept by the loop.
@@ -51,8 +53,6 @@ pub(super) struct Found {
     pub(super) indexes: Vec<Vec<usize>>,
     /// Whether each relation but the first has at most one row for one of the first.
     pub(super) others_are_unique: bool,
-    /// The way to each relation, in words.
-    pub(super) paths: Vec<String>,
 }
 
 type Body<'b, 'a> = dyn FnMut(&mut Binder<'a>) -> Bind<()> + 'b;
@@ -166,7 +166,13 @@ impl<'a> Binder<'a> {
                 Joined::Outer(on) => outer.push(Some(conditions(on.as_ref(), relations))),
             }
         }
-        let found = Found { is_single: true, is_ordered: true, others_are_unique: true, ..Found::default() };
+        let found = Found {
+            is_single: true,
+            is_ordered: true,
+            is_keyed: true,
+            others_are_unique: true,
+            ..Found::default()
+        };
         From {
             conditions: all,
             outer,
@@ -295,7 +301,11 @@ impl<'a> Binder<'a> {
         if access.is_scan() && reached != 0 && self.lifts {
             return beyond("a join that is not along a key");
         }
-        from.found.paths.push(self.path_in_words(&relation, &access));
+        from.found.is_keyed &= !access.equal.is_empty();
+        let path = self.path_in_words(&relation, &access);
+        if !self.paths.contains(&path) {
+            self.paths.push(path);
+        }
         let met = keys.met.clone();
         met.iter().for_each(|met| from.conditions[*met].is_met = true);
         let list = keys.list.take();
@@ -412,7 +422,10 @@ impl<'a> Binder<'a> {
         if access.is_scan() && self.lifts {
             return beyond("a join that is not along a key");
         }
-        from.found.paths.push(self.path_in_words(&relation, &access));
+        let path = self.path_in_words(&relation, &access);
+        if !self.paths.contains(&path) {
+            self.paths.push(path);
+        }
         let rest: Vec<&Condition> =
             on.iter().enumerate().filter(|(number, _)| !keys.met.contains(number)).map(|(_, c)| c).collect();
         if access.is_point() && rest.is_empty() {

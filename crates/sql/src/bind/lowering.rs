@@ -24,6 +24,39 @@ pub fn lower(
     catalog: &Catalog,
     types: &mut ParameterTypes,
 ) -> Result<Option<Lowered>> {
+    Ok(lowered(statement, source, catalog, types)?.map(|(lowered, _)| lowered))
+}
+
+/// `EXPLAIN`: the ways to the tables, then each line of the program with its phase, and its keys. `None` as
+/// [`lower`]. `assumed` is what is known of the values in the tables.
+///
+/// # Errors
+/// As [`lower`].
+pub fn explain(
+    statement: &Statement,
+    source: &Arc<Source>,
+    catalog: &Catalog,
+    types: &mut ParameterTypes,
+    programs: &fabius_program::catalog::Catalog,
+    assumed: &dyn fabius_program::slice::Assumptions,
+) -> Result<Option<Vec<String>>> {
+    let Some((lowered, paths)) = lowered(statement, source, catalog, types)? else { return Ok(None) };
+    let program = fabius_program::verify::procedure(&lowered.definition, programs)?;
+    let phases = fabius_program::slice::slice(&program, programs, assumed);
+    let text = fabius_program::explain::explain(&program, programs, &phases);
+    let mut lines = paths;
+    lines.push(String::new());
+    lines.extend(text.lines().map(String::from));
+    Ok(Some(lines))
+}
+
+/// The statement's program, and the ways to its tables in words.
+fn lowered(
+    statement: &Statement,
+    source: &Arc<Source>,
+    catalog: &Catalog,
+    types: &mut ParameterTypes,
+) -> Result<Option<(Lowered, Vec<String>)>> {
     let binder = Binder::new(catalog, &source.text, types);
     let lowered = match statement {
         Statement::Query(query) => binder.lower_query(query, source),
@@ -49,7 +82,7 @@ pub fn lower(
 const NAME: &str = "statement";
 
 impl Binder<'_> {
-    fn lower_query(mut self, query: &ast::Query, source: &Arc<Source>) -> Bind<Lowered> {
+    fn lower_query(mut self, query: &ast::Query, source: &Arc<Source>) -> Bind<(Lowered, Vec<String>)> {
         for lock in &query.locks {
             if lock.nonblock.is_some() {
                 return beyond("NOWAIT and SKIP LOCKED");
@@ -59,7 +92,8 @@ impl Binder<'_> {
         self.emit(tree::statement(StatementKind::Return { values: vec![tree::variable(&collected.list)] }));
         let results = Results::One(tree::records(collected.fields));
         let locks_rows = !query.locks.is_empty();
-        Ok(self.finish(source, results, Shape::Rows(collected.columns), "SELECT", locks_rows))
+        let paths = std::mem::take(&mut self.paths);
+        Ok((self.finish(source, results, Shape::Rows(collected.columns), "SELECT", locks_rows), paths))
     }
 
     fn lower_write(
@@ -68,7 +102,7 @@ impl Binder<'_> {
         returns: bool,
         tag: &'static str,
         source: &Arc<Source>,
-    ) -> Bind<Lowered> {
+    ) -> Bind<(Lowered, Vec<String>)> {
         let (count, list) = ("count", self.name("returned"));
         let mut gathered = Gathered::default();
         let (block, ()) = self.nested(|binder| {
@@ -76,7 +110,8 @@ impl Binder<'_> {
                 gathered.add(binder, &list, columns, values)
             })
         })?;
-        Ok(self.finish_write(block, returns.then_some((list, gathered)), tag, source))
+        let paths = std::mem::take(&mut self.paths);
+        Ok((self.finish_write(block, returns.then_some((list, gathered)), tag, source), paths))
     }
 
     /// The program of a write: its block between the declarations of its results and their return.

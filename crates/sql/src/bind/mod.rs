@@ -17,7 +17,7 @@
 //! | `scope` | names of columns, and where their values are |
 //! | `bound` | an expression of a program with its SQL type |
 //! | `typing`, `conversion` | which types fit together; a value as one of another type |
-//! | `expression`, `operator`, `function`, `literal`, `temporal` | expressions |
+//! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `select`, `aggregate`, `subquery` | queries |
 //! | `write`, `insert`, `update`, `delete` | writes |
@@ -32,6 +32,7 @@ mod access;
 mod aggregate;
 mod binder;
 mod bound;
+mod builtin;
 mod condition;
 mod constraint;
 mod conversion;
@@ -57,7 +58,7 @@ mod write;
 
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
-pub use lowering::lower;
+pub use lowering::{explain, lower};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};

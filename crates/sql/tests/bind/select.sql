@@ -349,20 +349,7 @@ arguments Constant(Int(1))
 
 > SELECT id FROM t WHERE v IN (SELECT qty FROM stock WHERE id < 3)
 
-procedure statement(p1: int) -> list of (c1: int) {
-    var result_1: list of (c1: int) = []
-    for row_4 in t {
-        var found_5: boolean = false
-        for row_8 in stock[..< p1] {
-            found_5 = found_5 or row_4.v = row_8.qty
-        }
-        if found_5 {
-            append result_1 (row_4.id)
-        }
-    }
-    return result_1
-}
-arguments Constant(Int(3))
+no program
 
 > SELECT a.id FROM t a, t b WHERE a.id = 1 AND b.id = a.v
 
