@@ -2,9 +2,12 @@
 
 use crate::lowered::OutputColumn;
 use crate::sql_type::SqlType;
-use fabius::{Database, Error, Result, Value};
+use fabius::{Database, Error, Result, SqlState, Value};
 use futures::stream::BoxStream;
+use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// A database with its SQL catalog. Shared by all connections.
 pub struct SqlDatabase {
@@ -41,6 +44,22 @@ pub enum TransactionStatus {
 pub struct Connection {
     database: Arc<SqlDatabase>,
     user: String,
+    commitment: Arc<AtomicBool>,
+}
+
+/// How long things may take; zero is for ever. Settings of these names, as PostgreSQL has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timeouts {
+    /// `statement_timeout`
+    pub statement: Duration,
+    /// `idle_in_transaction_session_timeout`
+    pub idle_in_transaction: Duration,
+    /// `idle_session_timeout`
+    pub idle_session: Duration,
+}
+
+fn unfinished() -> Error {
+    Error::new(SqlState::NOT_SUPPORTED, "SQL is not there yet")
 }
 
 /// A statement that is ready to run.
@@ -102,7 +121,7 @@ pub struct Notice {
 impl Connection {
     /// A connection of a user.
     pub fn new(database: Arc<SqlDatabase>, user: &str) -> Connection {
-        Connection { database, user: user.to_string() }
+        Connection { database, user: user.to_string(), commitment: Arc::default() }
     }
 
     /// The database.
@@ -115,12 +134,12 @@ impl Connection {
         &self.user
     }
 
-    /// Divides a text into statements.
+    /// Divides a text into statements: the bytes of each. None if the text has none.
     ///
     /// # Errors
     /// `42601`, with the position.
-    pub fn split(&self, _text: &str) -> Result<Vec<String>> {
-        unimplemented!()
+    pub fn split(&self, _text: &str) -> Result<Vec<Range<usize>>> {
+        Err(unfinished())
     }
 
     /// Makes one statement ready to run. `types` are those that the client gives for `$1`, `$2`, ...;
@@ -129,7 +148,7 @@ impl Connection {
     /// # Errors
     /// What is wrong with the statement.
     pub async fn prepare(&mut self, _text: &str, _types: &[SqlType]) -> Result<Arc<Prepared>> {
-        unimplemented!()
+        Err(unfinished())
     }
 
     /// Runs it; parameters are in the storage types of [`Prepared::parameters`].
@@ -137,7 +156,7 @@ impl Connection {
     /// # Errors
     /// Why it failed; in a transaction, that has then failed too.
     pub async fn execute(&mut self, _prepared: &Arc<Prepared>, _parameters: &[Value]) -> Result<Response> {
-        unimplemented!()
+        Err(unfinished())
     }
 
     /// Takes in a part of what the client copies.
@@ -145,7 +164,7 @@ impl Connection {
     /// # Errors
     /// A line that does not fit, with its number. The copy has then failed.
     pub async fn copy_data(&mut self, _data: &[u8]) -> Result<()> {
-        unimplemented!()
+        Err(unfinished())
     }
 
     /// Ends the copy: `COPY n`.
@@ -153,7 +172,7 @@ impl Connection {
     /// # Errors
     /// As [`Connection::copy_data`]; `failure` is the client's own reason to give it up.
     pub async fn copy_end(&mut self, _failure: Option<String>) -> Result<Response> {
-        unimplemented!()
+        Err(unfinished())
     }
 
     /// Where its transaction stands.
@@ -166,7 +185,7 @@ impl Connection {
     /// # Errors
     /// If the database is closing.
     pub async fn begin_implicit(&mut self) -> Result<()> {
-        unimplemented!()
+        Err(unfinished())
     }
 
     /// Ends that transaction, unless the client has made it its own by `BEGIN`.
@@ -174,7 +193,21 @@ impl Connection {
     /// # Errors
     /// Why it could not be committed.
     pub async fn end_implicit(&mut self, _commit: bool) -> Result<()> {
-        unimplemented!()
+        Err(unfinished())
+    }
+
+    /// Whether it is past recall: true while a call that is in the order already is waited for. Whoever wants to
+    /// give up a statement by dropping its future waits while this is so.
+    pub fn commitment(&self) -> Arc<AtomicBool> {
+        self.commitment.clone()
+    }
+
+    /// The future of a statement was dropped: it was cancelled, or took too long. An open transaction has failed.
+    pub fn interrupted(&mut self) {}
+
+    /// The timeouts in force.
+    pub fn timeouts(&self) -> Timeouts {
+        Timeouts::default()
     }
 
     /// Notices since the last time.
@@ -192,6 +225,6 @@ impl Connection {
     /// # Errors
     /// `42704` for an unknown one, `22023` for a value it does not take.
     pub fn set(&mut self, _name: &str, _value: &str) -> Result<()> {
-        unimplemented!()
+        Err(unfinished())
     }
 }

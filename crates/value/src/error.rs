@@ -101,12 +101,38 @@ struct Body {
     detail: Option<String>,
     hint: Option<String>,
     line: Option<u32>,
+    position: Option<u32>,
+    place: Option<Box<Place>>,
+}
+
+/// What of the database an error is about, for clients that look at names instead of reading messages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Schema of the table.
+    pub schema: Option<String>,
+    /// Table.
+    pub table: Option<String>,
+    /// Column of it.
+    pub column: Option<String>,
+    /// Constraint or index that was violated.
+    pub constraint: Option<String>,
+    /// Where in which function it arose, in words.
+    pub context: Option<String>,
 }
 
 impl Error {
     /// An error with its code and a short lower-case fact.
     pub fn new(state: SqlState, message: impl Into<String>) -> Error {
-        Error(Box::new(Body { state, message: message.into(), detail: None, hint: None, line: None }))
+        let message = message.into();
+        Error(Box::new(Body {
+            state,
+            message,
+            detail: None,
+            hint: None,
+            line: None,
+            position: None,
+            place: None,
+        }))
     }
 
     /// Adds the particulars: values, places.
@@ -125,6 +151,41 @@ impl Error {
     pub fn at_line(mut self, line: u32) -> Error {
         self.0.line = Some(line);
         self
+    }
+
+    /// Adds where in the statement's text it is: the character, from 1.
+    pub fn at_position(mut self, position: u32) -> Error {
+        self.0.position = Some(position);
+        self
+    }
+
+    /// Adds the table it is about.
+    pub fn with_table(mut self, schema: impl Into<String>, table: impl Into<String>) -> Error {
+        let place = self.place_mut();
+        (place.schema, place.table) = (Some(schema.into()), Some(table.into()));
+        self
+    }
+
+    /// Adds the column it is about.
+    pub fn with_column(mut self, column: impl Into<String>) -> Error {
+        self.place_mut().column = Some(column.into());
+        self
+    }
+
+    /// Adds the constraint that was violated.
+    pub fn with_constraint(mut self, constraint: impl Into<String>) -> Error {
+        self.place_mut().constraint = Some(constraint.into());
+        self
+    }
+
+    /// Adds where in which function it arose, in words.
+    pub fn with_context(mut self, context: impl Into<String>) -> Error {
+        self.place_mut().context = Some(context.into());
+        self
+    }
+
+    fn place_mut(&mut self) -> &mut Place {
+        self.0.place.get_or_insert_default()
     }
 
     /// The SQLSTATE.
@@ -150,6 +211,16 @@ impl Error {
     /// The source line (1-based) in the program, if the error arose in one.
     pub fn line(&self) -> Option<u32> {
         self.0.line
+    }
+
+    /// The character (from 1) of the statement's text, if it is about one.
+    pub fn position(&self) -> Option<u32> {
+        self.0.position
+    }
+
+    /// The table, column and constraint it is about, if known.
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_deref()
     }
 
     /// Whether the same request can succeed later without a change by the caller.

@@ -30,7 +30,7 @@ pub use data_type::DataType;
 pub use datum::Datum;
 pub use decimal::Decimal;
 pub use delta::DeltaOperator;
-pub use error::{Error, Result, SqlState};
+pub use error::{Error, Place, Result, SqlState};
 pub use key::Key;
 pub use schema::{Column, ColumnId, ColumnMask, IndexId, IndexSchema, Seq, TableId, TableSchema};
 pub use value::Value;
