@@ -120,11 +120,11 @@ pub struct Expression {
     pub span: Span,
 }
 
-/// A query with where it stands.
+/// A statement that gives rows, a query or one with `RETURNING`, with where it stands.
 #[derive(Clone, Debug)]
 pub struct Query {
     /// What it is.
-    pub tree: Box<ast::Query>,
+    pub tree: Box<ast::Statement>,
     /// Where it stands.
     pub span: Span,
 }
