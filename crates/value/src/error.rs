@@ -69,6 +69,13 @@ states! {
 }
 
 impl SqlState {
+    /// Reads a code: five digits and capital letters, not `00000`, which is success.
+    pub fn parse(text: &str) -> Option<SqlState> {
+        let code: [u8; 5] = text.as_bytes().try_into().ok()?;
+        let plain = code.iter().all(|c| c.is_ascii_digit() || c.is_ascii_uppercase());
+        (plain && &code != b"00000").then_some(SqlState(code))
+    }
+
     /// The code as text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("?????")
