@@ -1,4 +1,4 @@
-//! `fabius bench list | run | compare | figure`.
+//! `fabius bench list | run | compare | figure | peers`.
 
 use crate::message::out;
 use crate::progress::Line;
@@ -7,6 +7,7 @@ use fabius::{Durability, EngineKind, Error, Result, SqlState};
 use fabius_bench::compare;
 use fabius_bench::figure::{self, FIGURES, FigureKind, Laboratory};
 use fabius_bench::interrupt::Interrupt;
+use fabius_bench::peers::{self, pgbench::Load};
 use fabius_bench::run::{self, RunOptions, Stage};
 use fabius_bench::table::grouped;
 use fabius_bench::workload::{WORKLOADS, WorkloadKind};
@@ -26,6 +27,44 @@ pub enum Command {
     Compare(Compare),
     /// Reproduce a figure of a paper: a table, the paper's claims and what was measured
     Figure(Figure),
+    /// Compare `fabius serve` with the PostgreSQL on this machine: the same clients and scripts, in turns
+    Peers(Peers),
+}
+
+/// `fabius bench peers ...`
+#[derive(Args)]
+#[command(after_help = "Examples:
+  fabius bench peers
+  fabius bench peers hot reservation --clients 64 --seconds 10
+Both sync every commit. Without a PostgreSQL only Fabius is measured; pgbench has to be there.
+")]
+pub struct Peers {
+    /// hot, reservation, cold, select [default: all]
+    scripts: Vec<String>,
+    /// Clients at a time
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    clients: usize,
+    /// Threads of pgbench
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    threads: usize,
+    /// How long one run takes
+    #[arg(long, default_value_t = 5, value_name = "S")]
+    seconds: u64,
+    /// Runs of each script on each database, of which the median is shown
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    rounds: usize,
+    /// Rows of the table that is read and written at random
+    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    rows: u64,
+    /// simple, extended or prepared
+    #[arg(long, default_value = "prepared", value_name = "PROTOCOL")]
+    protocol: String,
+    /// Print one JSON object per script
+    #[arg(long)]
+    json: bool,
+    /// Where to make the databases [default: the system's place for temporary files]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
 }
 
 /// `fabius bench figure ...`
@@ -117,7 +156,46 @@ pub fn run(command: Command, interrupt: &Interrupt) -> Result<ExitCode> {
         Command::Run(arguments) => run_workload(&arguments, interrupt),
         Command::Compare(arguments) => compare_engines(&arguments, interrupt),
         Command::Figure(arguments) => make_figure(&arguments, interrupt),
+        Command::Peers(arguments) => compare_peers(&arguments, interrupt),
     }
+}
+
+fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
+    for (what, count) in
+        [("clients", arguments.clients), ("rounds", arguments.rounds), ("threads", arguments.threads)]
+    {
+        if !(1..=10_000).contains(&count) {
+            return Err(Error::new(SqlState::INVALID_PARAMETER, format!("{count} {what} are not possible"))
+                .with_hint(format!("{what} are 1 to 10000")));
+        }
+    }
+    let program = std::env::current_exe().map_err(|error| {
+        Error::new(SqlState::IO_ERROR, "this program cannot be found").with_detail(error.to_string())
+    })?;
+    let load = Load {
+        clients: arguments.clients,
+        threads: arguments.threads.min(arguments.clients),
+        seconds: arguments.seconds.max(1),
+        rows: arguments.rows.max(1),
+        protocol: arguments.protocol.clone(),
+    };
+    let options = peers::Options {
+        program,
+        scripts: arguments.scripts.clone(),
+        load,
+        rounds: arguments.rounds,
+        parent: arguments.dir.clone(),
+    };
+    let line = Line::new();
+    let comparisons = peers::run(&options, interrupt, &mut |text| line.say(text));
+    line.clear();
+    let comparisons = comparisons?;
+    if arguments.json {
+        comparisons.iter().for_each(|comparison| out(&format!("{}\n", comparison.json(&options))));
+    } else {
+        out(&peers::table(&comparisons));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
