@@ -6,6 +6,11 @@ pub fn state(name: &str) -> Option<&'static str> {
     Some(CONDITIONS[at].1)
 }
 
+/// Whether a text is five digits or capital letters.
+pub fn is_state(code: &str) -> bool {
+    code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+}
+
 /// Names and codes, by name; of a name with several codes, the first.
 #[rustfmt::skip]
 const CONDITIONS: [(&str, &str); 245] = [

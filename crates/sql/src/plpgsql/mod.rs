@@ -1,18 +1,38 @@
 //! Functions and procedures in PL/pgSQL and SQL, as parts of programs.
 //!
 //! ```text
-//! CREATE FUNCTION --parse--> definition, kept as text
+//! CREATE FUNCTION --parse--> definition, kept as text in the catalog
 //!                                |
-//! SELECT f(1), CALL p(2) --------+--compile--> one program
+//! SELECT f(1), CALL p(2) --------+--compile--> one program: ordered, durable, without conflicts
 //! ```
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`creation`] | `CREATE FUNCTION`: what the catalog gets |
+//! | [`definition`] | its header: parameters, result, language |
+//! | [`type_name`] | types in headers and declarations |
+//! | [`parser`] | blocks and control structures |
+//! | `statement`, `raise` | the other statements |
+//! | [`piece`] | SQL inside a body |
+//! | [`tree`] | what has been read |
+//! | [`token`], [`cursor`] | the words of a text |
+//! | [`condition`] | names of SQLSTATE codes |
+//!
+//! A body says what it does without running: every loop is over a range, an array or a query, and there is no
+//! dynamic SQL, no transaction control, no handler that would undo a part of a call. What is not so is refused by
+//! name and line when the function is created.
 
 pub mod condition;
+pub mod creation;
 pub mod cursor;
 pub mod definition;
 pub mod parser;
 pub mod piece;
-pub mod raise;
-pub mod statement;
+mod raise;
+mod statement;
 pub mod token;
 pub mod tree;
 pub mod type_name;
+
+pub use creation::{Creation, create};
+pub use definition::is_create;

@@ -1,6 +1,6 @@
 //! Reads `RAISE` (PostgreSQL's documentation, 43.9).
 
-use super::condition;
+use super::condition::{self, is_state};
 use super::parser::Parser;
 use super::token::{TokenKind, text_value};
 use super::tree::{Level, Raise, RaiseOption};
@@ -126,11 +126,6 @@ impl Parser<'_> {
         let message = format!("unrecognized exception condition \"{name}\"");
         self.cursor.error(SqlState(*b"42704"), span, message)
     }
-}
-
-/// Whether a text is five digits or capital letters.
-pub fn is_state(code: &str) -> bool {
-    code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }
 
 /// A format divided at each `%`; `%%` is one percent sign.
