@@ -15,15 +15,21 @@
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
 //! | [`plpgsql`] | functions and procedures |
 //! | [`query`] | queries that are not programs, by DataFusion |
+//! | [`text_format`] | values as PostgreSQL writes and reads them |
+//! | [`settings`] | `SET`, `SHOW`, `RESET` |
+//! | [`lock`] | locks on tables and names, between connections |
 //! | [`connection`] | one client's way in: prepare, execute, transactions |
 //!
 //! This crate knows nothing of sockets or wire formats.
 
 pub mod catalog;
 pub mod connection;
+pub mod lock;
 pub mod lowered;
 pub mod parameter_types;
 pub mod parse;
 pub mod plpgsql;
 pub mod query;
+pub mod settings;
 pub mod sql_type;
+pub mod text_format;

@@ -64,6 +64,12 @@ states! {
     IO_ERROR = b"58030";
     /// A file is there but not what it should be.
     DATA_CORRUPTED = b"XX001";
+    /// What a transaction has seen was changed by another before it committed.
+    SERIALIZATION_FAILURE = b"40001";
+    /// A lock was not granted in time.
+    LOCK_NOT_AVAILABLE = b"55P03";
+    /// More transactions, or more statements in one, than are kept.
+    TOO_MANY = b"53400";
     /// Another process uses the directory.
     IN_USE = b"55006";
 }
@@ -234,7 +240,12 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         matches!(
             self.0.state,
-            SqlState::DISK_FULL | SqlState::OUT_OF_MEMORY | SqlState::IN_USE | SqlState::SHUTDOWN
+            SqlState::DISK_FULL
+                | SqlState::OUT_OF_MEMORY
+                | SqlState::IN_USE
+                | SqlState::SHUTDOWN
+                | SqlState::SERIALIZATION_FAILURE
+                | SqlState::LOCK_NOT_AVAILABLE
         )
     }
 }
