@@ -36,6 +36,47 @@ pub fn parse(text: &str, catalog: &Catalog) -> Result<Definition> {
     header.definition()
 }
 
+/// Reads `DO [LANGUAGE plpgsql] $$ ... $$`, as a procedure without a name.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_do(text: &str) -> Result<Definition> {
+    let source = Source::new(text, "");
+    let mut cursor = Cursor::new(&source)?;
+    cursor.expect("do")?;
+    let mut body = None;
+    let mut language = "plpgsql".to_string();
+    while !(cursor.is_at_end() || cursor.is_symbol(";")) {
+        let token = cursor.peek();
+        if cursor.accept("language") {
+            language = cursor.name()?.text;
+        } else if token.kind == TokenKind::Text && body.is_none() {
+            body = text_value(cursor.text(token.span));
+            cursor.next();
+        } else {
+            return Err(cursor.unexpected());
+        }
+    }
+    let body = body.ok_or_else(|| Error::new(SqlState::SYNTAX_ERROR, "no inline code specified"))?;
+    if language != "plpgsql" {
+        let message = format!("language \"{language}\" does not support inline code execution");
+        return Err(Error::new(SqlState::NOT_SUPPORTED, message));
+    }
+    let source = Arc::new(Source::new(body, "inline_code_block"));
+    Ok(Definition {
+        or_replace: false,
+        is_procedure: true,
+        name: ObjectName { schema: "public".into(), name: "inline_code_block".into() },
+        parameters: Vec::new(),
+        returns: Returns::Scalar(SqlType::Void),
+        is_strict: false,
+        volatility: Volatility::Volatile,
+        language,
+        body: Body::Block(parser::parse(&source)?),
+        source,
+    })
+}
+
 /// What a definition says before it is put together.
 struct Header<'a> {
     cursor: Cursor<'a>,

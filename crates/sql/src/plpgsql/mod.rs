@@ -9,6 +9,9 @@
 //! | module | concept |
 //! |---|---|
 //! | [`creation`] | `CREATE FUNCTION`: what the catalog gets |
+//! | [`call`] | which function a call means; `CALL` and `DO` as programs |
+//! | [`inline`] | a call inside a program |
+//! | `compile` | bodies as blocks of a program |
 //! | [`definition`] | its header: parameters, result, language |
 //! | [`type_name`] | types in headers and declarations |
 //! | [`parser`] | blocks and control structures |
@@ -22,10 +25,13 @@
 //! dynamic SQL, no transaction control, no handler that would undo a part of a call. What is not so is refused by
 //! name and line when the function is created.
 
+pub mod call;
+mod compile;
 pub mod condition;
 pub mod creation;
 pub mod cursor;
 pub mod definition;
+pub mod inline;
 pub mod parser;
 pub mod piece;
 mod raise;
@@ -34,5 +40,8 @@ pub mod token;
 pub mod tree;
 pub mod type_name;
 
+pub use call::{is_do, lower_call, lower_do, resolve_signature};
+pub(crate) use compile::{NOTICES, Returned, declare_notices};
 pub use creation::{Creation, create};
 pub use definition::is_create;
+pub(crate) use inline::{gathered, row_of_list, scalar, table};

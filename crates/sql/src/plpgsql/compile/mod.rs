@@ -22,14 +22,16 @@ mod scope;
 mod sequence;
 
 pub use result::Returned;
+pub use query::declare_notices;
 pub use scope::{Entity, List, Scope, Variable, VariablePlace};
 
 use super::tree::{Body, Definition};
 use crate::bind::{Bind, Binder, Stop};
 use crate::catalog::{Catalog, ObjectName};
+use crate::lowered::Argument;
 use crate::parameter_types::ParameterTypes;
 use fabius_program::syntax::diagnostic::Span;
-use fabius_program::syntax::tree::Block;
+use fabius_program::syntax::tree::{Block, Parameter};
 use fabius_value::{Error, Result};
 use result::Output;
 use sequence::Target;
@@ -49,8 +51,11 @@ pub struct Compiler<'c> {
     next_name: usize,
     reads: BTreeSet<ObjectName>,
     writes: BTreeSet<ObjectName>,
-    /// Functions that this one is called from.
+    /// Functions that this one is called from, and it.
     following: Vec<ObjectName>,
+    /// Parameters of the program so far, and where they come from.
+    parameters: Vec<Parameter>,
+    arguments: Vec<Argument>,
     /// Whether anything is said to the client.
     notices: bool,
     /// How deep the program's block is that is being built.
@@ -95,7 +100,7 @@ pub fn compile(
     catalog: &Catalog,
     definition: &Definition,
     root: &Scope<'_>,
-    binder: (usize, &[ObjectName]),
+    (binder, following): (&mut Binder<'_>, &[ObjectName]),
     block: &mut Block,
 ) -> Result<Compiled> {
     let mut nullable = BTreeSet::new();
@@ -103,7 +108,8 @@ pub fn compile(
         root.parameters().iter().map(|variable| variable.place.borrow().clone()).collect();
     for _ in 0..ROUNDS_MAX {
         root.reset(&places);
-        let mut compiler = Compiler::new(catalog, definition, binder, nullable.clone());
+        let mut compiler = Compiler::new(catalog, definition, (binder.next_name(), following), nullable.clone());
+        (compiler.parameters, compiler.arguments) = (binder.parameters.clone(), binder.arguments.clone());
         let mut body = Block::new();
         let returned = compiler.body(root, &mut body)?;
         if compiler.found_nullable.is_subset(&nullable) {
@@ -113,6 +119,7 @@ pub fn compile(
             whole.append(&mut body);
             polish::polish(&mut whole, &flags);
             block.append(&mut whole);
+            (binder.parameters, binder.arguments) = (compiler.parameters, compiler.arguments);
             return Ok(Compiled {
                 returned,
                 next_name: compiler.next_name,
@@ -133,8 +140,7 @@ impl<'c> Compiler<'c> {
         (first_name, following): (usize, &[ObjectName]),
         nullable: BTreeSet<(usize, usize)>,
     ) -> Compiler<'c> {
-        let mut following = following.to_vec();
-        following.push(definition.name.clone());
+        let following = following.to_vec();
         let lower = definition.source.text.to_lowercase();
         let mut compiler = Compiler {
             catalog,
@@ -143,6 +149,8 @@ impl<'c> Compiler<'c> {
             reads: BTreeSet::new(),
             writes: BTreeSet::new(),
             following,
+            parameters: Vec::new(),
+            arguments: Vec::new(),
             notices: false,
             depth: 0,
             nullable,
@@ -198,13 +206,28 @@ impl<'c> Compiler<'c> {
         let mut binder = Binder::within(self.catalog, text, &mut types, scope, self.next_name);
         binder.following = self.following.clone();
         binder.block = std::mem::take(block);
+        self.lend(&mut binder);
         let done = act(self, &mut binder);
-        self.next_name = self.next_name.max(binder.next_name());
+        self.take_back(&mut binder);
         self.reads.append(&mut binder.reads);
         self.writes.append(&mut binder.writes);
         self.notices |= binder.notices;
         *block = std::mem::take(&mut binder.block);
         done.map_err(|stop| self.located(stop, span))
+    }
+
+    /// Lets a binder go on with names and parameters.
+    fn lend(&mut self, binder: &mut Binder<'_>) {
+        binder.set_next_name(self.next_name);
+        binder.parameters = std::mem::take(&mut self.parameters);
+        binder.arguments = std::mem::take(&mut self.arguments);
+    }
+
+    /// Goes on where a binder stopped.
+    fn take_back(&mut self, binder: &mut Binder<'_>) {
+        self.next_name = self.next_name.max(binder.next_name());
+        self.parameters = std::mem::take(&mut binder.parameters);
+        self.arguments = std::mem::take(&mut binder.arguments);
     }
 
     /// An error with its line in the body.

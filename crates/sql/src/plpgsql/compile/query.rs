@@ -50,12 +50,12 @@ impl<'c> Compiler<'c> {
         for_row: &mut ForRow<'_, 'c>,
     ) -> Bind<bool> {
         let mut body = |binder: &mut Binder<'b>, columns: &[OutputColumn], values: Vec<Bound>| -> Bind<()> {
-            self.next_name = self.next_name.max(binder.next_name());
+            self.take_back(binder);
             let mut block = std::mem::take(&mut binder.block);
             let row = columns.iter().cloned().zip(values).collect();
             let done = for_row(self, row, &mut block);
             binder.block = block;
-            binder.set_next_name(self.next_name);
+            self.lend(binder);
             done.map_err(Stop::Wrong)
         };
         match statement {
@@ -341,7 +341,7 @@ fn table_of(statement: &ast::Statement) -> Option<String> {
 }
 
 /// The list that notices go to.
-pub(in crate::plpgsql) fn declare_notices() -> program::Statement {
+pub fn declare_notices() -> program::Statement {
     let field = |name: &str, nullable| build::field(name, DataType::TEXT, nullable);
     let fields = vec![
         field("severity", false),

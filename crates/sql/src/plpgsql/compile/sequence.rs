@@ -42,7 +42,8 @@ impl Compiler<'_> {
             let rest = &list[at + 1..];
             let from = block.len();
             let (one, is_whole) = self.statement(statement, rest, scope, block)?;
-            mark(&mut block[from.min(block.len())..], statement.span);
+            let from = from.min(block.len());
+            mark(&mut block[from..], statement.span);
             flow.leaves = one.leaves;
             let needs_guard = !one.flags.is_empty();
             let guards = one.flags.clone();
