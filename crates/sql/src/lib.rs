@@ -8,6 +8,7 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | [`binary_format`] | values as bytes, as clients send and receive them |
 //! | [`parse`] | text to statements |
 //! | [`parameter_types`] | the types of `$1`, `$2`, ... |
 //! | [`sql_type`] | the types that SQL has, and how each is stored |
@@ -22,6 +23,7 @@
 //!
 //! This crate knows nothing of sockets or wire formats.
 
+pub mod binary_format;
 pub mod catalog;
 pub mod connection;
 pub mod lock;

@@ -3,6 +3,7 @@
 use crate::lowered::OutputColumn;
 use crate::parse;
 use crate::sql_type::SqlType;
+use crate::text_format::TextStyle;
 use fabius::{Database, Error, Result, SqlState, Value};
 use futures::stream::BoxStream;
 use std::ops::Range;
@@ -205,6 +206,11 @@ impl Connection {
 
     /// The future of a statement was dropped: it was cancelled, or took too long. An open transaction has failed.
     pub fn interrupted(&mut self) {}
+
+    /// How it wants text.
+    pub fn text_style(&self) -> TextStyle {
+        TextStyle::default()
+    }
 
     /// The timeouts in force.
     pub fn timeouts(&self) -> Timeouts {
