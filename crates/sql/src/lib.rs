@@ -13,6 +13,7 @@
 //! | [`parameter_types`] | the types of `$1`, `$2`, ... |
 //! | [`sql_type`] | the types that SQL has, and how each is stored |
 //! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
+//! | [`bind`] | statements to programs |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
 //! | [`plpgsql`] | functions and procedures |
 //! | [`query`] | queries that are not programs, by DataFusion |
@@ -24,6 +25,7 @@
 //! This crate knows nothing of sockets or wire formats.
 
 pub mod binary_format;
+pub mod bind;
 pub mod catalog;
 pub mod connection;
 pub mod lock;

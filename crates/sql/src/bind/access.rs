@@ -6,7 +6,7 @@ use super::condition::{Comparison, Condition, Members, Membership, Says};
 use super::scope::Relation;
 use super::stop::Bind;
 use super::tree;
-use super::typing::{Conversion, category, held, unified, Category};
+use super::typing::{Category, Conversion, category, held, unified};
 use crate::catalog::Table;
 use crate::lowered::Argument;
 use crate::sql_type::SqlType;
@@ -107,8 +107,10 @@ fn way(
     let mut equal = Vec::new();
     for column in &columns {
         let field = list.and_then(|list| list.columns.iter().position(|listed| listed == column));
-        let comparison =
-            says.comparisons.iter().find(|comparison| comparison.column == *column && comparison.operator == B::Eq);
+        let comparison = says
+            .comparisons
+            .iter()
+            .find(|comparison| comparison.column == *column && comparison.operator == B::Eq);
         match (field, comparison) {
             (Some(field), _) => equal.push(Part::Field(field)),
             (None, Some(comparison)) => equal.push(Part::Value(comparison.clone())),
@@ -163,7 +165,8 @@ impl Binder<'_> {
         access: &Access,
         conditions: &[Condition],
     ) -> Bind<Option<Reached>> {
-        let mut reached = Reached { list: None, equal: Vec::new(), lower: None, upper: None, met: Vec::new() };
+        let mut reached =
+            Reached { list: None, equal: Vec::new(), lower: None, upper: None, met: Vec::new() };
         let fields = match &access.list {
             Some(list) => {
                 let Some(parameter) = self.list_parameter(table, list)? else { return Ok(None) };
@@ -240,7 +243,7 @@ impl Binder<'_> {
     }
 
     /// A value as that of a key column; where it cannot be there, null, which finds nothing.
-    fn key_of(&mut self, value: Bound, column: &SqlType) -> Bind<Option<Expression>> {
+    pub(super) fn key_of(&mut self, value: Bound, column: &SqlType) -> Bind<Option<Expression>> {
         if let Known::Constant(constant) = &value.known {
             let storage = column.storage().unwrap_or(DataType::TEXT);
             return Ok(Some(match exactly(constant, storage) {
@@ -355,7 +358,8 @@ impl Binder<'_> {
         let fields: Vec<DataType> =
             fields.into_iter().zip(&types).map(|(field, to)| field.unwrap_or_else(|| held(to))).collect();
         let names = fields.iter().enumerate();
-        let ty = names.map(|(at, data_type)| tree::field(&format!("f{}", at + 1), *data_type, false)).collect();
+        let ty =
+            names.map(|(at, data_type)| tree::field(&format!("f{}", at + 1), *data_type, false)).collect();
         let name = self.add_list(tree::records(ty), Argument::Set(arguments));
         Ok(Some(ListParameter { name, fields }))
     }

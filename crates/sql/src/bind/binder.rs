@@ -33,22 +33,32 @@ pub struct Binder<'a> {
     pub(super) variables: Option<&'a dyn Variables>,
     /// Whether literals become parameters of the program.
     pub(super) lifts: bool,
-    pub(super) parameters: Vec<Parameter>,
-    pub(super) arguments: Vec<Argument>,
-    own_parameters: HashMap<usize, Bound>,
-    transaction_time: Option<String>,
+    /// Whether literals stay all the same: in what the catalog says.
+    pub(super) inline: bool,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) arguments: Vec<Argument>,
+    pub(super) own_parameters: HashMap<usize, Bound>,
+    pub(super) transaction_time: Option<String>,
     fresh: usize,
     /// The block being built: statements that an expression needs go here too.
     pub block: Block,
+    /// The element of a list of rows that is inserted, and how many of its fields are columns.
+    pub(super) in_list: Option<(String, usize)>,
+    /// Whether the loop being built keeps a limit itself.
+    pub(super) limited: bool,
     pub(super) scopes: Vec<Scope>,
     /// Tables that the statement reads.
     pub reads: BTreeSet<ObjectName>,
     /// Tables that it writes.
     pub writes: BTreeSet<ObjectName>,
+    /// Expressions whose value is at hand: aggregates once they are computed.
+    pub(super) replaced: Vec<(ast::Expr, Bound)>,
     /// How deep expressions, subqueries and cascades are nested.
     pub(super) depth: usize,
     /// Views and referential actions that are being followed.
-    pub(super) following: Vec<ObjectName>,
+    pub(crate) following: Vec<ObjectName>,
+    /// Whether a function that is called says something to the client: see [`Lowered::notices`](crate::lowered::Lowered).
+    pub notices: bool,
 }
 
 /// Deeper statements are refused (54001).
@@ -63,17 +73,22 @@ impl<'a> Binder<'a> {
             types,
             variables: None,
             lifts: true,
+            inline: false,
             parameters: Vec::new(),
             arguments: Vec::new(),
             own_parameters: HashMap::new(),
             transaction_time: None,
             fresh: 0,
             block: Block::new(),
+            in_list: None,
+            limited: false,
             scopes: Vec::new(),
             reads: BTreeSet::new(),
             writes: BTreeSet::new(),
+            replaced: Vec::new(),
             depth: 0,
             following: Vec::new(),
+            notices: false,
         }
     }
 
@@ -93,6 +108,11 @@ impl<'a> Binder<'a> {
     /// What the next part's generated names begin at.
     pub fn next_name(&self) -> usize {
         self.fresh
+    }
+
+    /// Generated names begin at this number, or later.
+    pub fn set_next_name(&mut self, next: usize) {
+        self.fresh = self.fresh.max(next);
     }
 
     /// A name that nothing else has.
@@ -147,7 +167,12 @@ impl<'a> Binder<'a> {
     }
 
     /// A new scalar parameter.
-    pub(super) fn add_scalar(&mut self, data_type: DataType, nullable: bool, argument: Argument) -> Expression {
+    pub(super) fn add_scalar(
+        &mut self,
+        data_type: DataType,
+        nullable: bool,
+        argument: Argument,
+    ) -> Expression {
         tree::variable(self.add_parameter("p", tree::scalar_type(data_type, nullable), argument))
     }
 
@@ -212,7 +237,9 @@ impl<'a> Binder<'a> {
         match value {
             Value::Null => tree::typed_null(data_type),
             Value::Boolean(value) => tree::boolean(*value),
-            value if self.lifts => self.add_scalar(data_type, false, Argument::Constant(value.clone())),
+            value if self.lifts && !self.inline => {
+                self.add_scalar(data_type, false, Argument::Constant(value.clone()))
+            }
             value => tree::literal(value, data_type),
         }
     }
@@ -280,7 +307,7 @@ impl<'a> Binder<'a> {
 }
 
 /// Whether a schema is PostgreSQL's own.
-fn is_system(schema: &str) -> bool {
+pub(super) fn is_system(schema: &str) -> bool {
     matches!(schema, "pg_catalog" | "information_schema" | "fabius")
 }
 

@@ -102,11 +102,8 @@ pub(super) fn conditions(expression: Option<&Expr>, relations: &[Relation]) -> V
     if let Some(expression) = expression {
         conjuncts(expression, &mut parts);
     }
-    let condition = |part: &Expr| Condition {
-        expression: part.clone(),
-        uses: uses(part, relations),
-        is_met: false,
-    };
+    let condition =
+        |part: &Expr| Condition { expression: part.clone(), uses: uses(part, relations), is_met: false };
     parts.into_iter().map(condition).collect()
 }
 
@@ -116,9 +113,9 @@ fn column_of(expression: &Expr, relation: &Relation, relations: &[Relation]) -> 
         Expr::Nested(inner) => column_of(inner, relation, relations),
         Expr::Identifier(name) => {
             let name = ident(name);
-            let having = relations.iter().filter(|other| {
-                other.column(&name).is_some_and(|column| !other.hidden.contains(&column))
-            });
+            let having = relations
+                .iter()
+                .filter(|other| other.column(&name).is_some_and(|column| !other.hidden.contains(&column)));
             if having.count() != 1 {
                 return None;
             }
@@ -152,7 +149,10 @@ impl Binder<'_> {
     ) -> Says {
         let mut says = Says { comparisons: Vec::new(), memberships: Vec::new() };
         for (number, condition) in conditions.iter().enumerate() {
-            if condition.is_met || condition.uses & (1 << at) == 0 || condition.uses & !(reached | 1 << at) != 0 {
+            if condition.is_met
+                || condition.uses & (1 << at) == 0
+                || condition.uses & !(reached | 1 << at) != 0
+            {
                 continue;
             }
             self.collect(number, &condition.expression, at, relations, reached, &mut says);
@@ -205,7 +205,8 @@ impl Binder<'_> {
             Expr::InList { expr, list, negated: false } => {
                 if let Some(fields) = row(expr) {
                     let columns: Option<Vec<usize>> = fields.iter().map(column).collect();
-                    let rows: Option<Vec<Vec<Expr>>> = list.iter().map(|item| row(item).map(<[Expr]>::to_vec)).collect();
+                    let rows: Option<Vec<Vec<Expr>>> =
+                        list.iter().map(|item| row(item).map(<[Expr]>::to_vec)).collect();
                     if let (Some(columns), Some(rows)) = (columns, rows)
                         && rows.iter().all(|row| row.len() == columns.len() && row.iter().all(is_given))
                     {
@@ -219,7 +220,11 @@ impl Binder<'_> {
                     && list.iter().all(is_given)
                 {
                     let rows = list.iter().map(|item| vec![item.clone()]).collect();
-                    says.memberships.push(Membership { condition, columns: vec![column], values: Members::Rows(rows) });
+                    says.memberships.push(Membership {
+                        condition,
+                        columns: vec![column],
+                        values: Members::Rows(rows),
+                    });
                 }
             }
             Expr::AnyOp { left, compare_op: B::Eq, right, .. } => {
@@ -272,7 +277,9 @@ fn alternatives(expression: &Expr, column: &impl Fn(&Expr) -> Option<usize>) -> 
         }
         Expr::InList { expr, list, negated: false } => {
             let column = column(expr)?;
-            list.iter().all(is_given).then(|| (vec![column], list.iter().map(|item| vec![item.clone()]).collect()))
+            list.iter()
+                .all(is_given)
+                .then(|| (vec![column], list.iter().map(|item| vec![item.clone()]).collect()))
         }
         _ => {
             let mut parts = Vec::new();
@@ -294,4 +301,19 @@ fn alternatives(expression: &Expr, column: &impl Fn(&Expr) -> Option<usize>) -> 
             Some((columns, vec![values]))
         }
     }
+}
+
+/// The columns of a relation that an expression names.
+pub(super) fn columns_used(expression: &Expr, relation: &Relation) -> Vec<usize> {
+    let mut columns = Vec::new();
+    let _ = ast::visit_expressions(expression, |part: &Expr| {
+        let name = match part {
+            Expr::Identifier(name) => Some(ident(name)),
+            Expr::CompoundIdentifier(parts) => parts.last().map(ident),
+            _ => None,
+        };
+        columns.extend(name.and_then(|name| relation.column(&name)));
+        ControlFlow::<()>::Continue(())
+    });
+    columns
 }

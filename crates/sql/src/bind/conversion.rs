@@ -15,9 +15,7 @@ impl Binder<'_> {
     pub(super) fn resolve(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
         let place = bound.place;
         match &bound.known {
-            Known::Literal(None) => {
-                Ok(Bound::constant(Value::Null, to.clone(), held(to)).at(place))
-            }
+            Known::Literal(None) => Ok(Bound::constant(Value::Null, to.clone(), held(to)).at(place)),
             Known::Literal(Some(text)) if *to == SqlType::Interval => match temporal::interval(text) {
                 Some(interval) => Ok(Bound::interval(interval).at(place)),
                 None => {
@@ -85,7 +83,8 @@ impl Binder<'_> {
             (C::Text, C::Text) => match (to, conversion) {
                 // A bound is kept by the place that stores it; only an explicit cast cuts.
                 (SqlType::VarChar(Some(most)) | SqlType::Char(most), Conversion::Explicit) => {
-                    let arguments = vec![bound.expression.clone(), tree::integer(1), tree::integer((*most).into())];
+                    let arguments =
+                        vec![bound.expression.clone(), tree::integer(1), tree::integer((*most).into())];
                     (tree::call("substring", arguments), DataType::TEXT)
                 }
                 (SqlType::VarChar(Some(_)) | SqlType::Char(_), _) => {
@@ -98,12 +97,15 @@ impl Binder<'_> {
                 let data_type = held(to);
                 (cast(&bound, data_type), data_type)
             }
-            (C::Json, C::Text | C::Json) if *to != SqlType::JsonB => (bound.expression.clone(), DataType::TEXT),
+            (C::Json, C::Text | C::Json) if *to != SqlType::JsonB => {
+                (bound.expression.clone(), DataType::TEXT)
+            }
             (C::Boolean, C::Number) => {
                 let (one, zero) = (tree::cast(tree::integer(1), DataType::Int), tree::integer(0));
                 let number = tree::choice(bound.expression.clone(), one, zero);
                 let null = tree::typed_null(DataType::Int);
-                let known = tree::choice(tree::is_null(bound.expression.clone(), false), null, number.clone());
+                let known =
+                    tree::choice(tree::is_null(bound.expression.clone(), false), null, number.clone());
                 (if bound.nullable { known } else { number }, DataType::Int)
             }
             (C::Number, C::Boolean) => {
@@ -229,9 +231,9 @@ fn constant(value: &Value, from: &SqlType, to: &SqlType, conversion: Conversion)
                     let cut: String = text.chars().take(*most as usize).collect();
                     Value::Text(cut).cast(storage)?
                 } else {
-                    value.cast(storage).map_err(|_| {
-                        wrong(b"22001", format!("value too long for type {to}"))
-                    })?
+                    value
+                        .cast(storage)
+                        .map_err(|_| wrong(b"22001", format!("value too long for type {to}")))?
                 }
             }
             _ => value.clone(),
@@ -243,7 +245,9 @@ fn constant(value: &Value, from: &SqlType, to: &SqlType, conversion: Conversion)
             value => value,
         },
         (C::Moment, C::Moment, _) => value.cast(held(to))?,
-        (C::Moment, C::Time, Value::Timestamp(micros)) => Value::BigInt(micros.rem_euclid(calendar::DAY_MICROS)),
+        (C::Moment, C::Time, Value::Timestamp(micros)) => {
+            Value::BigInt(micros.rem_euclid(calendar::DAY_MICROS))
+        }
         (C::Boolean, C::Number, Value::Boolean(value)) => Value::Int((*value).into()),
         (C::Number, C::Boolean, _) => Value::Boolean(value.as_integer() != Some(0)),
         (C::Json, C::Text | C::Json, Value::Text(_)) if *to != SqlType::JsonB => value.clone(),

@@ -27,12 +27,15 @@ impl Binder<'_> {
     }
 
     /// An expression, whose type may depend on where it stands.
-    pub(super) fn operand(&mut self, expression: &Expr) -> Bind<Bound> {
+    pub(crate) fn operand(&mut self, expression: &Expr) -> Bind<Bound> {
         let place = Place::of(expression);
         self.deeper(|binder| binder.any_operand(expression, place))
     }
 
     fn any_operand(&mut self, expression: &Expr, place: Place) -> Bind<Bound> {
+        if let Some((_, bound)) = self.replaced.iter().find(|(replaced, _)| replaced == expression) {
+            return Ok(bound.clone());
+        }
         match expression {
             Expr::Identifier(name) => self.name_or_word(name, place),
             Expr::CompoundIdentifier(parts) => self.column_reference(parts, place),
@@ -99,7 +102,8 @@ impl Binder<'_> {
             V::Boolean(value) => Bound::boolean(*value),
             V::Null => Bound::literal(None),
             V::Placeholder(name) => {
-                let index = crate::parameter_types::index_of(name).map_err(|error| self.error(error, place))?;
+                let index =
+                    crate::parameter_types::index_of(name).map_err(|error| self.error(error, place))?;
                 self.own_parameter(index, place)?
             }
             other => return beyond(format!("the literal {other}")),
@@ -118,9 +122,7 @@ impl Binder<'_> {
         };
         match temporal::interval(&text) {
             Some(interval) => Ok(Bound::interval(interval).at(place)),
-            None => {
-                self.fail(b"22007", format!("invalid input syntax for type interval: \"{text}\""), place)
-            }
+            None => self.fail(b"22007", format!("invalid input syntax for type interval: \"{text}\""), place),
         }
     }
 
@@ -135,7 +137,7 @@ impl Binder<'_> {
     }
 
     /// `operand::to`.
-    pub(super) fn explicit_cast(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
+    pub(crate) fn explicit_cast(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
         let plain = super::typing::without_modifiers(to);
         let bound = if bound.is_unknown() { self.resolve(bound, &plain)? } else { bound };
         let cast = self.convert(bound, to, Conversion::Explicit)?;
@@ -232,7 +234,14 @@ impl Binder<'_> {
         }
     }
 
-    fn between(&mut self, operand: &Expr, low: &Expr, high: &Expr, negated: bool, place: Place) -> Bind<Bound> {
+    fn between(
+        &mut self,
+        operand: &Expr,
+        low: &Expr,
+        high: &Expr,
+        negated: bool,
+        place: Place,
+    ) -> Bind<Bound> {
         let least = self.binary(operand, &ast::BinaryOperator::GtEq, low, place)?;
         let most = self.binary(operand, &ast::BinaryOperator::LtEq, high, place)?;
         let both = self.logical(Op::And, least, most)?;
@@ -312,7 +321,9 @@ pub(super) fn logic(expression: Expression, nullable: bool) -> Bound {
 /// A type in which programs hold all of them.
 pub(super) fn held_by_all(values: &[Bound]) -> DataType {
     let typed = values.iter().filter(|value| !value.is_null()).map(|value| value.data_type);
-    typed.reduce(super::typing::unified).unwrap_or_else(|| values.first().map_or(DataType::TEXT, |v| v.data_type))
+    typed
+        .reduce(super::typing::unified)
+        .unwrap_or_else(|| values.first().map_or(DataType::TEXT, |v| v.data_type))
 }
 
 /// Whether values of the type can be compared.

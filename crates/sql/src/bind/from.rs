@@ -2,11 +2,11 @@
 
 use super::access::{Access, ways};
 use super::binder::{Binder, ident};
-use super::condition::{Condition, conditions, has_subquery, uses};
+use super::condition::{Condition, conditions, has_subquery};
 use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
-use fabius_program::syntax::tree::{Block, Expression, ExpressionKind, StatementKind};
+use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_value::{DataType, Value};
 use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, TableFactor};
 
@@ -22,6 +22,8 @@ pub(super) struct From {
     pub(super) forbidden: Option<(usize, Vec<usize>)>,
     /// At most so many rows, if a loop can say so itself.
     pub(super) limit: Option<Expression>,
+    /// Whether the limit is of use only where the order is an index's.
+    pub(super) only_ordered_limit: bool,
     /// The relation to begin with.
     pub(super) first: Option<usize>,
     /// What was found out while the loops were built.
@@ -45,6 +47,10 @@ pub(super) struct Found {
     pub(super) is_ordered: bool,
     /// Whether the limit is kept by the loop.
     pub(super) is_limited: bool,
+    /// The columns of the indexes that rows of the first relation are looped over along.
+    pub(super) indexes: Vec<Vec<usize>>,
+    /// Whether each relation but the first has at most one row for one of the first.
+    pub(super) others_are_unique: bool,
     /// The way to each relation, in words.
     pub(super) paths: Vec<String>,
 }
@@ -118,20 +124,27 @@ impl<'a> Binder<'a> {
             let name = path.last().cloned().unwrap_or_default();
             let left = before.iter().find(|relation| relation.column(&name).is_some());
             let (Some(left), Some(right)) = (left, last.column(&name)) else {
-                let message = format!("column \"{name}\" specified in USING clause does not exist in left table");
+                let message =
+                    format!("column \"{name}\" specified in USING clause does not exist in left table");
                 return self.fail(b"42703", message, Place::of(column));
             };
             let side = |relation: &str| {
                 let quoted = |text: &str| ast::Ident::with_quote('"', text);
                 Box::new(Expr::CompoundIdentifier(vec![quoted(relation), quoted(&name)]))
             };
-            let equal = Expr::BinaryOp { left: side(&left.name), op: ast::BinaryOperator::Eq, right: side(&last.name) };
+            let equal = Expr::BinaryOp {
+                left: side(&left.name),
+                op: ast::BinaryOperator::Eq,
+                right: side(&last.name),
+            };
             last.hidden.push(right);
             all = Some(match all {
                 None => equal,
-                Some(all) => {
-                    Expr::BinaryOp { left: Box::new(all), op: ast::BinaryOperator::And, right: Box::new(equal) }
-                }
+                Some(all) => Expr::BinaryOp {
+                    left: Box::new(all),
+                    op: ast::BinaryOperator::And,
+                    right: Box::new(equal),
+                },
             });
         }
         match all {
@@ -153,8 +166,17 @@ impl<'a> Binder<'a> {
                 Joined::Outer(on) => outer.push(Some(conditions(on.as_ref(), relations))),
             }
         }
-        let found = Found { is_single: true, is_ordered: true, ..Found::default() };
-        From { conditions: all, outer, order: None, forbidden: None, limit: None, first: None, found }
+        let found = Found { is_single: true, is_ordered: true, others_are_unique: true, ..Found::default() };
+        From {
+            conditions: all,
+            outer,
+            order: None,
+            forbidden: None,
+            limit: None,
+            only_ordered_limit: false,
+            first: None,
+            found,
+        }
     }
 
     /// Builds the loops; `body` is what is done for each row, and may be asked for more than once.
@@ -228,8 +250,11 @@ impl<'a> Binder<'a> {
                 let best = ways.first().map_or(0, |way| way.score);
                 let unordered = ways.iter().all(|way| way.score < best || !gives(way, order));
                 // An index that gives the order is worth more than one that finds few rows slowly.
-                if unordered && from.limit.is_some() && best < 900 {
-                    ways.sort_by_key(|way| (std::cmp::Reverse(gives(way, order)), std::cmp::Reverse(way.score)));
+                let worth_it = !from.only_ordered_limit || best == 0;
+                if unordered && from.limit.is_some() && worth_it && best < 900 {
+                    ways.sort_by_key(|way| {
+                        (std::cmp::Reverse(gives(way, order)), std::cmp::Reverse(way.score))
+                    });
                 }
             }
             if from.first == Some(at) {
@@ -275,6 +300,10 @@ impl<'a> Binder<'a> {
         let list = keys.list.take();
         if list.is_some() || !access.is_unique {
             from.found.is_single = false;
+            from.found.others_are_unique &= at == 0;
+        }
+        if at == 0 && access.index.is_some() {
+            from.found.indexes.push(access.columns.clone());
         }
         let ordered = from.order.as_ref().is_none_or(|order| {
             let alone = reached == 0 && order.relation == at;
@@ -285,9 +314,8 @@ impl<'a> Binder<'a> {
             None => self.reach_rows(from, at, &relation, &access, keys, reached, body),
             Some((list, element)) => {
                 let limit = from.limit.take();
-                let (block, ()) = self.nested(|binder| {
-                    binder.reach_rows(from, at, &relation, &access, keys, reached, body)
-                })?;
+                let (block, ()) = self
+                    .nested(|binder| binder.reach_rows(from, at, &relation, &access, keys, reached, body))?;
                 from.limit = limit;
                 self.emit(tree::for_list(&element, &list, block));
                 Ok(())
@@ -332,6 +360,7 @@ impl<'a> Binder<'a> {
             from.found.is_limited = from.limit.is_some();
         }
         let limited = from.found.is_limited;
+        self.limited = limited;
         let (block, ()) = self.nested(|binder| binder.reach_next(from, reached | 1 << at, body))?;
         from.found.is_limited = limited;
         self.emit(tree::for_each(&row, scan, block));
@@ -393,6 +422,7 @@ impl<'a> Binder<'a> {
         }
         if !access.is_unique {
             from.found.is_single = false;
+            from.found.others_are_unique = false;
         }
         let found = self.name("found");
         let boolean = Some(tree::scalar_type(DataType::Boolean, false));
@@ -479,18 +509,10 @@ fn names_row_by_key(expression: &Expression) -> bool {
         K::Binary(_, left, right) => names_row_by_key(left) || names_row_by_key(right),
         K::If { arms, otherwise } => {
             names_row_by_key(otherwise)
-                || arms.iter().any(|(condition, value)| names_row_by_key(condition) || names_row_by_key(value))
+                || arms
+                    .iter()
+                    .any(|(condition, value)| names_row_by_key(condition) || names_row_by_key(value))
         }
         K::Literal(_) | K::Variable(_) | K::EmptyList => false,
     }
-}
-
-/// Whether nothing in the block can be left out without changing what it does.
-pub(super) fn is_idle(block: &Block) -> bool {
-    block.iter().all(|statement| matches!(statement.kind, StatementKind::Let { .. }))
-}
-
-/// The relations that an expression needs, of those in scope.
-pub(super) fn needs(expression: &Expr, relations: &[Relation]) -> u64 {
-    uses(expression, relations)
 }

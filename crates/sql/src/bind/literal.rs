@@ -57,22 +57,26 @@ pub(super) fn read(text: &str, sql_type: &SqlType) -> Result<Value> {
             let mantissa: i128 = trimmed.parse().map_err(|_| invalid())?;
             let storage = sql_type.storage().unwrap_or(DataType::BigInt);
             let whole = i64::try_from(mantissa).ok().map(Value::BigInt);
-            whole.and_then(|whole| whole.cast(storage).ok()).ok_or_else(|| {
-                wrong(b"22003", format!("value \"{text}\" is out of range for type {name}"))
-            })
+            whole
+                .and_then(|whole| whole.cast(storage).ok())
+                .ok_or_else(|| wrong(b"22003", format!("value \"{text}\" is out of range for type {name}")))
         }
         SqlType::Real | SqlType::Double => {
             let number = double(trimmed).ok_or_else(invalid)?;
             Ok(Value::Double(if *sql_type == SqlType::Real { f64::from(number as f32) } else { number }))
         }
         SqlType::Numeric(_) => decimal(trimmed).map(Value::Numeric).ok_or_else(invalid),
-        SqlType::Text | SqlType::VarChar(_) | SqlType::Name | SqlType::Char(_) => Ok(Value::Text(text.into())),
+        SqlType::Text | SqlType::VarChar(_) | SqlType::Name | SqlType::Char(_) => {
+            Ok(Value::Text(text.into()))
+        }
         SqlType::Bytea => bytea(text).map(Value::Bytea).ok_or_else(invalid),
         SqlType::Date => {
             let micros = temporal::moment(trimmed).ok_or_else(bad_moment)?.0;
             Ok(Value::Date(micros.div_euclid(fabius_value::calendar::DAY_MICROS) as i32))
         }
-        SqlType::Timestamp => temporal::moment(trimmed).map(|at| Value::Timestamp(at.0)).ok_or_else(bad_moment),
+        SqlType::Timestamp => {
+            temporal::moment(trimmed).map(|at| Value::Timestamp(at.0)).ok_or_else(bad_moment)
+        }
         SqlType::TimestampTz => {
             temporal::moment(trimmed).map(|at| Value::Timestamp(at.0 - at.1)).ok_or_else(bad_moment)
         }

@@ -208,7 +208,8 @@ impl Binder<'_> {
         let (left, right) = match (left.is_unknown(), right.is_unknown()) {
             (true, true) => {
                 let message = format!("operator is not unique: unknown {symbol} unknown");
-                let hint = "Could not choose a best candidate operator. You might need to add explicit type casts.";
+                let hint =
+                    "Could not choose a best candidate operator. You might need to add explicit type casts.";
                 return Err(self.error(wrong(b"42725", message).with_hint(hint), place));
             }
             (true, false) => {
@@ -246,10 +247,12 @@ impl Binder<'_> {
         let mut operands = [left, right];
         if !is_double && symbol == '*' {
             // A product has as many digits as fit.
-            let scales: u8 = operands.iter().map(|operand| operand.data_type.scale()).fold(0, u8::saturating_add);
+            let scales: u8 =
+                operands.iter().map(|operand| operand.data_type.scale()).fold(0, u8::saturating_add);
             if scales > 30 {
                 for operand in &mut operands {
-                    let data_type = DataType::Numeric { precision: 38, scale: operand.data_type.scale().min(10) };
+                    let data_type =
+                        DataType::Numeric { precision: 38, scale: operand.data_type.scale().min(10) };
                     operand.expression = tree::cast(operand.expression.clone(), data_type);
                     operand.data_type = data_type;
                 }
@@ -271,7 +274,9 @@ impl Binder<'_> {
         match (category(&left.sql_type), operator, category(&right.sql_type)) {
             (C::Interval, B::Plus, C::Moment) => self.moments(right, operator, left, place),
             (C::Moment, B::Plus | B::Minus, C::Interval) => {
-                let Known::Interval(interval) = right.known else { return beyond("an interval that is computed") };
+                let Known::Interval(interval) = right.known else {
+                    return beyond("an interval that is computed");
+                };
                 let sign = if *operator == B::Minus { -1 } else { 1 };
                 let Some(interval) = temporal::scaled(interval, sign) else {
                     return self.fail(b"22008", "interval out of range", place);
@@ -289,13 +294,15 @@ impl Binder<'_> {
                 }
                 _ => beyond("an interval that is computed"),
             },
-            (C::Interval, B::Multiply, C::Number) => match (left.known, right.value().and_then(Value::as_integer)) {
-                (Known::Interval(interval), Some(by)) => match temporal::scaled(interval, by) {
-                    Some(interval) => Ok(Bound::interval(interval).at(place)),
-                    None => self.fail(b"22008", "interval out of range", place),
-                },
-                _ => beyond("an interval that is computed"),
-            },
+            (C::Interval, B::Multiply, C::Number) => {
+                match (left.known, right.value().and_then(Value::as_integer)) {
+                    (Known::Interval(interval), Some(by)) => match temporal::scaled(interval, by) {
+                        Some(interval) => Ok(Bound::interval(interval).at(place)),
+                        None => self.fail(b"22008", "interval out of range", place),
+                    },
+                    _ => beyond("an interval that is computed"),
+                }
+            }
             (C::Number, B::Multiply, C::Interval) => self.moments(right, operator, left, place),
             (C::Moment, B::Plus | B::Minus, C::Number)
                 if left.sql_type == SqlType::Date && is_integer(&right.sql_type) =>
@@ -305,7 +312,9 @@ impl Binder<'_> {
                 let value = tree::binary(operator, left, right);
                 Ok(Bound::computed(value, SqlType::Date, nullable).at(place))
             }
-            (C::Number, B::Plus, C::Moment) if right.sql_type == SqlType::Date && is_integer(&left.sql_type) => {
+            (C::Number, B::Plus, C::Moment)
+                if right.sql_type == SqlType::Date && is_integer(&left.sql_type) =>
+            {
                 self.moments(right, operator, left, place)
             }
             (C::Moment, B::Minus, C::Moment)
@@ -361,7 +370,9 @@ impl Binder<'_> {
             }
             return self.no_operator("||", &left, &right, place);
         }
-        if [&left, &right].iter().any(|side| matches!(category(&side.sql_type), Category::Array | Category::Json))
+        if [&left, &right]
+            .iter()
+            .any(|side| matches!(category(&side.sql_type), Category::Array | Category::Json))
         {
             return beyond("joining values of json or arrays");
         }

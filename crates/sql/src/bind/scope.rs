@@ -53,7 +53,11 @@ impl Relation {
     pub(super) fn table(table: &Arc<Table>, alias: Option<String>) -> Relation {
         Relation {
             name: alias.unwrap_or_else(|| table.name.name.clone()),
-            columns: table.columns.iter().map(|column| (column.name.clone(), column.sql_type.clone())).collect(),
+            columns: table
+                .columns
+                .iter()
+                .map(|column| (column.name.clone(), column.sql_type.clone()))
+                .collect(),
             table: Some(table.clone()),
             hidden: Vec::new(),
             row: Row::Absent,
@@ -78,9 +82,7 @@ impl Relation {
                 };
                 return Ok(value.clone());
             }
-            Row::Nulls => {
-                Bound::constant(fabius_value::Value::Null, sql_type.clone(), held(sql_type))
-            }
+            Row::Nulls => Bound::constant(fabius_value::Value::Null, sql_type.clone(), held(sql_type)),
             Row::Loop(row) => self.stored(tree::column(tree::loop_row(row), name, false), at, false),
             Row::Key { key, optional } => {
                 let storage = self.table.as_ref().map_or("", |table| table.storage.as_str());
@@ -182,9 +184,7 @@ impl Binder<'_> {
             let mut found = None;
             for (at, relation) in scope.relations.iter().enumerate() {
                 let column = match path {
-                    [column] => {
-                        relation.column(column).filter(|column| !relation.hidden.contains(column))
-                    }
+                    [column] => relation.column(column).filter(|column| !relation.hidden.contains(column)),
                     [name, column] if relation.name == *name => relation.column(column),
                     [schema, name, column] => match &relation.table {
                         Some(table) if table.name.schema == *schema && relation.name == *name => {

@@ -2,7 +2,7 @@
 
 use super::binder::{Binder, ident};
 use super::bound::Bound;
-use super::from::{Found, Order};
+use super::from::Order;
 use super::operator::row;
 use super::scope::Relation;
 use super::stop::{Bind, Place, beyond};
@@ -11,17 +11,17 @@ use super::typing::unified;
 use crate::lowered::OutputColumn;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
-use fabius_program::syntax::tree::{Block, ColumnDefinition, Expression};
-use fabius_value::{DataType, Value};
+use fabius_program::syntax::tree::{ColumnDefinition, Expression};
+use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SelectItem, SetExpr};
 
 /// What is done for each row of a query.
 pub type RowBody<'b, 'a> = dyn FnMut(&mut Binder<'a>, &[OutputColumn], Vec<Bound>) -> Bind<()> + 'b;
 
 /// `LIMIT` and `OFFSET`, and how a loop counts them.
-struct Window {
-    limit: Option<Expression>,
-    offset: Option<Expression>,
+pub(super) struct Window {
+    pub(super) limit: Option<Expression>,
+    pub(super) offset: Option<Expression>,
 }
 
 impl<'a> Binder<'a> {
@@ -30,11 +30,11 @@ impl<'a> Binder<'a> {
     ///
     /// # Errors
     /// What is wrong with the query, or that programs cannot express it.
-    pub fn for_each_row(&mut self, query: &ast::Query, body: &mut RowBody<'_, 'a>) -> Bind<Found2> {
+    pub fn for_each_row(&mut self, query: &ast::Query, body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
         self.deeper(|binder| binder.query(query, body))
     }
 
-    fn query(&mut self, query: &ast::Query, body: &mut RowBody<'_, 'a>) -> Bind<Found2> {
+    fn query(&mut self, query: &ast::Query, body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
         if query.with.is_some()
             || query.for_clause.is_some()
             || query.settings.is_some()
@@ -53,17 +53,21 @@ impl<'a> Binder<'a> {
                 let window = self.window(query)?;
                 self.select(select, order, window, body)
             }
-            SetExpr::Query(inner) if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() => {
+            SetExpr::Query(inner)
+                if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() =>
+            {
                 self.query(inner, body)
             }
-            SetExpr::Values(values) if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() => {
+            SetExpr::Values(values)
+                if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() =>
+            {
                 self.values(values, body)
             }
             _ => beyond("a query of this form"),
         }
     }
 
-    fn values(&mut self, values: &ast::Values, body: &mut RowBody<'_, 'a>) -> Bind<Found2> {
+    fn values(&mut self, values: &ast::Values, body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
         let [only] = values.rows.as_slice() else { return beyond("VALUES of several rows") };
         let mut bounds = Vec::new();
         let mut columns = Vec::new();
@@ -74,14 +78,16 @@ impl<'a> Binder<'a> {
             bounds.push(bound);
         }
         body(self, &columns, bounds)?;
-        Ok(Found2 { is_single: true, paths: vec!["Values".into()] })
+        Ok(QueryFacts { is_single: true, paths: vec!["Values".into()] })
     }
 
     fn window(&mut self, query: &ast::Query) -> Bind<Window> {
         let (mut limit, mut offset) = (None, None);
         match &query.limit_clause {
             None => {}
-            Some(ast::LimitClause::LimitOffset { limit: most, offset: first, limit_by }) if limit_by.is_empty() => {
+            Some(ast::LimitClause::LimitOffset { limit: most, offset: first, limit_by })
+                if limit_by.is_empty() =>
+            {
                 limit = most.as_ref();
                 offset = first.as_ref().map(|first| &first.value);
             }
@@ -117,7 +123,7 @@ impl<'a> Binder<'a> {
         order: &[ast::OrderByExpr],
         window: Window,
         body: &mut RowBody<'_, 'a>,
-    ) -> Bind<Found2> {
+    ) -> Bind<QueryFacts> {
         let grouped = match &select.group_by {
             ast::GroupByExpr::Expressions(keys, modifiers) => !keys.is_empty() || !modifiers.is_empty(),
             ast::GroupByExpr::All(_) => true,
@@ -146,6 +152,12 @@ impl<'a> Binder<'a> {
         if select.having.is_some() {
             return beyond("HAVING without aggregates");
         }
+        if order.is_empty()
+            && !is_distinct
+            && let Some(facts) = self.from_function(select, &window, body)?
+        {
+            return Ok(facts);
+        }
         let (relations, joined) = self.relations(&select.from)?;
         self.with_scope(relations.clone(), |binder| {
             let mut from = binder.from(&relations, &joined, select.selection.as_ref());
@@ -161,12 +173,13 @@ impl<'a> Binder<'a> {
             let mut columns: Option<Vec<OutputColumn>> = None;
             let mut counts = false;
             let (block, ()) = binder.nested(|binder| {
-                let found = std::cell::Cell::new(false);
-                let _ = &found;
                 binder.loops(&mut from, &mut |binder| {
                     let (names, values) = binder.projection(select)?;
                     columns = Some(names.clone());
                     if !needs_window {
+                        return body(binder, &names, values);
+                    }
+                    if std::mem::take(&mut binder.limited) && window.offset.is_none() {
                         return body(binder, &names, values);
                     }
                     counts = true;
@@ -192,7 +205,7 @@ impl<'a> Binder<'a> {
                 binder.check_window(&window);
             }
             binder.block.extend(block);
-            Ok(Found2 { is_single: found.is_single, paths: found.paths })
+            Ok(QueryFacts { is_single: found.is_single, paths: found.paths })
         })
     }
 
@@ -207,8 +220,21 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// Declares what a window counts.
+    pub(super) fn declare_window(&mut self, window: &Window, taken: &str, skipped: &str) {
+        let zero = || tree::cast(tree::integer(0), DataType::BigInt);
+        let bigint = || Some(tree::scalar_type(DataType::BigInt, false));
+        if window.limit.is_some() {
+            self.emit(tree::declare(taken, true, bigint(), zero()));
+        }
+        if window.offset.is_some() {
+            self.emit(tree::declare(skipped, true, bigint(), zero()));
+        }
+        self.check_window(window);
+    }
+
     /// Does something for the rows of a window only.
-    fn windowed(
+    pub(super) fn windowed(
         &mut self,
         window: &Window,
         taken: &str,
@@ -276,7 +302,10 @@ impl<'a> Binder<'a> {
         {
             let at = number.parse::<usize>().unwrap_or(0);
             let items = &select.projection;
-            if items.iter().any(|item| !matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })) {
+            if items
+                .iter()
+                .any(|item| !matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }))
+            {
                 let names = self.expanded(select, relations)?;
                 return Ok(at.checked_sub(1).and_then(|at| names.get(at).copied().flatten()));
             }
@@ -314,7 +343,8 @@ impl<'a> Binder<'a> {
             match item {
                 SelectItem::Wildcard(_) => {
                     for (at, relation) in relations.iter().enumerate() {
-                        let shown = (0..relation.columns.len()).filter(|column| !relation.hidden.contains(column));
+                        let shown =
+                            (0..relation.columns.len()).filter(|column| !relation.hidden.contains(column));
                         columns.extend(shown.map(|column| Some((at, column))));
                     }
                 }
@@ -350,19 +380,27 @@ impl<'a> Binder<'a> {
                     }
                     let relations = self.scope().relations.clone();
                     if relations.is_empty() {
-                        return self.fail(b"42601", "SELECT * with no tables specified is not valid", Place::none());
+                        return self.fail(
+                            b"42601",
+                            "SELECT * with no tables specified is not valid",
+                            Place::none(),
+                        );
                     }
                     for relation in &relations {
                         self.all_of(relation, false, &mut columns, &mut values)?;
                     }
                 }
-                SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                SelectItem::QualifiedWildcard(
+                    ast::SelectItemQualifiedWildcardKind::ObjectName(name),
+                    options,
+                ) => {
                     if !is_plain(options) {
                         return beyond("a wildcard with options");
                     }
                     let path = super::binder::path(name)?;
                     let wanted = path.last().cloned().unwrap_or_default();
-                    let found = self.scope().relations.iter().find(|relation| relation.name == wanted).cloned();
+                    let found =
+                        self.scope().relations.iter().find(|relation| relation.name == wanted).cloned();
                     let Some(relation) = found else {
                         let message = format!("missing FROM-clause entry for table \"{wanted}\"");
                         return self.fail(b"42P01", message, Place::of(name));
@@ -402,12 +440,20 @@ impl<'a> Binder<'a> {
         let list = self.name("result");
         let mut gathered = Gathered::default();
         let (block, found) = self.nested(|binder| {
-            binder.for_each_row(query, &mut |binder, columns, values| gathered.add(binder, &list, columns, values))
+            binder.for_each_row(query, &mut |binder, columns, values| {
+                gathered.add(binder, &list, columns, values)
+            })
         })?;
         let fields = gathered.fields();
         self.emit(tree::declare_list(&list, fields.clone()));
         self.block.extend(block);
-        Ok(Collected { list, fields, columns: gathered.columns, is_single: found.is_single, paths: found.paths })
+        Ok(Collected {
+            list,
+            fields,
+            columns: gathered.columns,
+            is_single: found.is_single,
+            paths: found.paths,
+        })
     }
 }
 
@@ -422,7 +468,7 @@ pub(super) struct Collected {
 
 /// What is known of a query once its loops are built.
 #[derive(Clone, Debug, Default)]
-pub struct Found2 {
+pub struct QueryFacts {
     /// Whether it gives at most one row.
     pub is_single: bool,
     /// The way to each table, in words.
@@ -467,7 +513,9 @@ impl Gathered {
     /// The list's fields.
     pub(super) fn fields(&self) -> Vec<ColumnDefinition> {
         let fields = self.types.iter().enumerate();
-        fields.map(|(at, (data_type, nullable))| tree::field(&format!("c{}", at + 1), *data_type, *nullable)).collect()
+        fields
+            .map(|(at, (data_type, nullable))| tree::field(&format!("c{}", at + 1), *data_type, *nullable))
+            .collect()
     }
 }
 
@@ -544,11 +592,3 @@ pub(super) fn is_aggregated(select: &ast::Select) -> bool {
     });
     items.chain(&select.having).any(super::aggregate::has_aggregate)
 }
-
-/// A bound that says true.
-pub(super) fn is_true(bound: &Bound) -> bool {
-    matches!(bound.value(), Some(Value::Boolean(true)))
-}
-
-/// The block of a loop, for what is emitted by hand.
-pub(super) type Loop = Block;

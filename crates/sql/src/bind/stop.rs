@@ -54,6 +54,11 @@ impl Place {
         Place(part.span().start)
     }
 
+    /// Where an identifier begins.
+    pub(super) fn of_ident(ident: &sqlparser::ast::Ident) -> Place {
+        Place(ident.span.start)
+    }
+
     /// Nowhere in particular.
     pub(super) fn none() -> Place {
         Place(Location { line: 0, column: 0 })

@@ -1,8 +1,8 @@
 //! Moments, times and intervals: their texts, and what can be computed of them ahead.
 
 use super::bound::Interval;
+use fabius_value::Value;
 use fabius_value::calendar::{self, DAY_MICROS};
-use fabius_value::{Value};
 
 const SECOND: i64 = 1_000_000;
 

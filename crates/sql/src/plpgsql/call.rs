@@ -50,7 +50,9 @@ pub fn expressions(call: &ast::Function) -> Bind<Vec<Argument>> {
             ast::FunctionArg::ExprNamed { name: ast::Expr::Identifier(name), arg, .. } => {
                 (Some(identifier(name)), arg)
             }
-            ast::FunctionArg::ExprNamed { .. } => return Err(Stop::Beyond("an argument of this form".into())),
+            ast::FunctionArg::ExprNamed { .. } => {
+                return Err(Stop::Beyond("an argument of this form".into()));
+            }
         };
         let ast::FunctionArgExpr::Expr(value) = value else {
             return Err(Stop::Beyond("an argument of this form".into()));
@@ -114,7 +116,8 @@ pub fn resolve<'c>(
         format!("{kind} {name}({})", types.join(", "))
     };
     if best.len() > 1 {
-        let hint = format!("Could not choose a best candidate {kind}. You might need to add explicit type casts.");
+        let hint =
+            format!("Could not choose a best candidate {kind}. You might need to add explicit type casts.");
         return Err(Error::new(SqlState(*b"42725"), format!("{} is not unique", shown())).with_hint(hint));
     }
     best.pop().map(|(_, function, sources)| (function, sources)).ok_or_else(|| {
@@ -151,9 +154,7 @@ fn matched(function: &Function, given: &[Given]) -> Option<Vec<Origin>> {
         (0..sources.len()).filter(|&at| is_given(function, &function.parameters[at])).collect();
     for (at, argument) in given.iter().enumerate() {
         let place = match &argument.name {
-            Some(name) => {
-                *places.iter().find(|&&place| function.parameters[place].name == *name)?
-            }
+            Some(name) => *places.iter().find(|&&place| function.parameters[place].name == *name)?,
             None => match places.get(at) {
                 Some(&place) => place,
                 None => {

@@ -72,7 +72,8 @@ fn replaceable(definition: &Definition, old: &Function) -> Result<()> {
         return Err(Error::new(SqlState(*b"42809"), "cannot change routine kind").with_detail(detail));
     }
     let types: Vec<String> = input_types(&old.parameters).map(ToString::to_string).collect();
-    let hint = format!("Use DROP {} {name}({}) first.", kind(old.is_procedure).to_uppercase(), types.join(","));
+    let hint =
+        format!("Use DROP {} {name}({}) first.", kind(old.is_procedure).to_uppercase(), types.join(","));
     let columns = |returns: &Returns| match returns {
         Returns::Scalar(sql_type) => vec![(String::new(), sql_type.clone())],
         Returns::Record(columns) | Returns::Table(columns) => columns.clone(),
@@ -83,7 +84,11 @@ fn replaceable(definition: &Definition, old: &Function) -> Result<()> {
         return Err(Error::new(SqlState::INVALID_DEFINITION, message).with_hint(hint));
     }
     let inputs = |parameters: &[FunctionParameter]| -> Vec<String> {
-        parameters.iter().filter(|parameter| parameter.is_input()).map(|parameter| parameter.name.clone()).collect()
+        parameters
+            .iter()
+            .filter(|parameter| parameter.is_input())
+            .map(|parameter| parameter.name.clone())
+            .collect()
     };
     for (was, is) in inputs(&old.parameters).iter().zip(&inputs(&definition.parameters)) {
         if !was.is_empty() && was != is {

@@ -189,7 +189,9 @@ impl<'a> Header<'a> {
         let mode = mode.unwrap_or(ParameterMode::In);
         let Named::Scalar(sql_type) = sql_type else {
             let message = "a parameter that is a row is not supported";
-            return Err(self.cursor.error(SqlState::NOT_SUPPORTED, all, message)
+            return Err(self
+                .cursor
+                .error(SqlState::NOT_SUPPORTED, all, message)
                 .with_hint("Give its columns one by one."));
         };
         if mode == ParameterMode::Variadic && !matches!(sql_type, SqlType::Array(_)) {
@@ -230,9 +232,9 @@ impl<'a> Header<'a> {
             self.parameters.iter().filter(|parameter| parameter.is_input()).collect();
         let first_default = inputs.iter().position(|parameter| parameter.default.is_some());
         if first_default.is_some_and(|at| {
-            inputs[at..].iter().any(|parameter| {
-                parameter.default.is_none() && parameter.mode != ParameterMode::Variadic
-            })
+            inputs[at..]
+                .iter()
+                .any(|parameter| parameter.default.is_none() && parameter.mode != ParameterMode::Variadic)
         }) {
             return invalid("input parameters after one with a default value must also have defaults");
         }
@@ -255,7 +257,11 @@ impl<'a> Header<'a> {
     fn returns_clause(&mut self) -> Result<()> {
         let start = self.cursor.next().span;
         if self.is_procedure {
-            return Err(self.cursor.error(SqlState::SYNTAX_ERROR, start, "syntax error at or near \"RETURNS\""));
+            return Err(self.cursor.error(
+                SqlState::SYNTAX_ERROR,
+                start,
+                "syntax error at or near \"RETURNS\"",
+            ));
         }
         if self.cursor.accept("table") {
             self.cursor.expect_symbol("(")?;
@@ -264,7 +270,11 @@ impl<'a> Header<'a> {
                 let name = self.cursor.name()?;
                 let span = self.cursor.until(&[",", ")"])?;
                 let Named::Scalar(sql_type) = type_name::data_type(&self.cursor, span, self.catalog)? else {
-                    return Err(self.cursor.error(SqlState::NOT_SUPPORTED, span, "a column that is a row is not supported"));
+                    return Err(self.cursor.error(
+                        SqlState::NOT_SUPPORTED,
+                        span,
+                        "a column that is a row is not supported",
+                    ));
                 };
                 columns.push((name.text, sql_type));
                 if !self.cursor.accept_symbol(",") {
@@ -278,8 +288,26 @@ impl<'a> Header<'a> {
         let is_set = self.cursor.accept("setof");
         let first = self.cursor.peek();
         let ends = [
-            "language", "as", "immutable", "stable", "volatile", "leakproof", "not", "called", "returns", "strict",
-            "security", "external", "parallel", "cost", "rows", "support", "set", "return", "begin", "window",
+            "language",
+            "as",
+            "immutable",
+            "stable",
+            "volatile",
+            "leakproof",
+            "not",
+            "called",
+            "returns",
+            "strict",
+            "security",
+            "external",
+            "parallel",
+            "cost",
+            "rows",
+            "support",
+            "set",
+            "return",
+            "begin",
+            "window",
             "transform",
         ];
         let mut span = first.span;
@@ -479,8 +507,11 @@ impl<'a> Header<'a> {
             }
             (Some(ReturnsClause::Table(columns)), []) => Ok(Returns::Table(columns.clone())),
             (Some(ReturnsClause::One(Named::Record) | ReturnsClause::SetOf(Named::Record)), []) => {
-                Err(Error::new(SqlState::NOT_SUPPORTED, "a function that returns record without OUT parameters is not supported")
-                    .with_hint("Use RETURNS TABLE (...) or OUT parameters, so that the columns are known."))
+                Err(Error::new(
+                    SqlState::NOT_SUPPORTED,
+                    "a function that returns record without OUT parameters is not supported",
+                )
+                .with_hint("Use RETURNS TABLE (...) or OUT parameters, so that the columns are known."))
             }
             (Some(ReturnsClause::One(Named::Record)), _) => Ok(Returns::Record(outputs)),
             (Some(ReturnsClause::SetOf(Named::Record)), _) => Ok(Returns::Table(outputs)),

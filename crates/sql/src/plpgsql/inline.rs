@@ -49,9 +49,12 @@ pub fn scalar(binder: &mut Binder<'_>, call: &ast::Function) -> Bind<Option<Boun
     let given = call::arguments(binder, call)?;
     let (function, origins) = call::resolve(binder, functions, &given, false)?;
     if matches!(function.returns, Returns::Table(_)) {
-        return Err(Error::new(SqlState::NOT_SUPPORTED, "set-valued function called in context that cannot accept a set")
-            .with_hint(format!("Use SELECT ... FROM {}(...).", function.name.name))
-            .into());
+        return Err(Error::new(
+            SqlState::NOT_SUPPORTED,
+            "set-valued function called in context that cannot accept a set",
+        )
+        .with_hint(format!("Use SELECT ... FROM {}(...).", function.name.name))
+        .into());
     }
     let returned = body(binder, function, &origins, given)?;
     match returned {
@@ -105,7 +108,12 @@ pub fn call(binder: &mut Binder<'_>, call: &ast::Function, given: Vec<Given>) ->
 }
 
 /// The body of a function, with its arguments.
-fn body(binder: &mut Binder<'_>, function: &Function, origins: &[Origin], given: Vec<Given>) -> Bind<Returned> {
+fn body(
+    binder: &mut Binder<'_>,
+    function: &Function,
+    origins: &[Origin],
+    given: Vec<Given>,
+) -> Bind<Returned> {
     let definition = definition::parse(&function.definition, binder.catalog)?;
     let mut entities = Vec::new();
     let mut nulls = Vec::new();
@@ -155,15 +163,16 @@ fn body(binder: &mut Binder<'_>, function: &Function, origins: &[Origin], given:
                 let ty = build::scalar_type(value.data_type, true);
                 binder.emit(build::declare(&name, true, Some(ty), build::typed_null(value.data_type)));
                 inner.push(build::assign(&name, value.expression));
-                outer.push((column, Bound::held_as(build::variable(&name), value.sql_type, true, value.data_type)));
+                outer.push((
+                    column,
+                    Bound::held_as(build::variable(&name), value.sql_type, true, value.data_type),
+                ));
             }
             Returned::Row(outer)
         }
         Returned::Table { list, columns } => {
             // The list is declared outside.
-            let declares = |statement: &tree::Statement| {
-                matches!(&statement.kind, tree::StatementKind::Let { name, .. } if name.text == list)
-            };
+            let declares = |statement: &tree::Statement| matches!(&statement.kind, tree::StatementKind::Let { name, .. } if name.text == list);
             if let Some(at) = inner.iter().position(declares) {
                 let declaration = inner.remove(at);
                 binder.emit(declaration);
@@ -193,7 +202,8 @@ pub fn compiled(
     };
     if binder.following.contains(&itself) || binder.following.len() >= DEPTH_MAX {
         let message = format!("a function that calls itself is not supported: {}", definition.name.name);
-        let error = Error::new(SqlState::NOT_SUPPORTED, message).with_hint("Every call ends: use a loop instead.");
+        let error =
+            Error::new(SqlState::NOT_SUPPORTED, message).with_hint("Every call ends: use a loop instead.");
         return Err(error.into());
     }
     let mut root = Scope::root(&definition.name.name);

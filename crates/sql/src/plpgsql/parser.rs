@@ -148,7 +148,8 @@ impl Parser<'_> {
             || self.cursor.accept_symbol("=");
         let default = if has_default { Some(self.expression(&[])?) } else { None };
         if is_not_null && default.is_none() {
-            let message = format!("variable \"{}\" must have a default value, since it's declared NOT NULL", name.text);
+            let message =
+                format!("variable \"{}\" must have a default value, since it's declared NOT NULL", name.text);
             return Err(self.cursor.error(SqlState(*b"22004"), name.span, message));
         }
         self.cursor.expect_symbol(";")?;

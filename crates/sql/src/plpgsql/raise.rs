@@ -40,7 +40,8 @@ impl Parser<'_> {
             state = Some(code);
         } else if !(self.cursor.is_keyword("using") || self.cursor.is_symbol(";")) {
             let name = self.cursor.name()?;
-            let code = condition::state(&name.text).ok_or_else(|| self.no_condition(&name.text, name.span))?;
+            let code =
+                condition::state(&name.text).ok_or_else(|| self.no_condition(&name.text, name.span))?;
             state = Some(code.to_string());
             condition = Some(name.text);
         }
@@ -87,7 +88,8 @@ impl Parser<'_> {
     /// A text in quotes.
     fn text(&mut self) -> Result<String> {
         let token = self.cursor.peek();
-        let text = (token.kind == TokenKind::Text).then(|| text_value(self.cursor.text(token.span))).flatten();
+        let text =
+            (token.kind == TokenKind::Text).then(|| text_value(self.cursor.text(token.span))).flatten();
         let text = text.ok_or_else(|| self.cursor.unexpected())?;
         self.cursor.next();
         Ok(text)

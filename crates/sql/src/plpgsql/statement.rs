@@ -183,7 +183,9 @@ impl Parser<'_> {
         if is_query && into.is_none() {
             let message = "query has no destination for result data";
             let error = self.cursor.error(SqlState::SYNTAX_ERROR, span, message);
-            return Err(error.with_hint("If you want to discard the results of a SELECT, use PERFORM instead."));
+            return Err(
+                error.with_hint("If you want to discard the results of a SELECT, use PERFORM instead.")
+            );
         }
         Ok(StatementKind::Sql { statement: Box::new(statement), into })
     }

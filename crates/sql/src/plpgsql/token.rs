@@ -274,14 +274,14 @@ mod tests {
     fn texts_are_divided() {
         assert_eq!(words("1..10"), ["1", "..", "10"]);
         assert_eq!(words("1.5..x"), ["1.5", "..", "x"]);
-        assert_eq!(words("<<outer>> a:=b.c%TYPE"), ["<<", "outer", ">>", "a", ":=", "b", ".", "c", "%", "TYPE"]);
-        assert_eq!(words("'it''s' E'a\\'b' $$x;y$$ $t$ $$ $t$ $12"), [
-            "'it''s'",
-            "E'a\\'b'",
-            "$$x;y$$",
-            "$t$ $$ $t$",
-            "$12"
-        ]);
+        assert_eq!(
+            words("<<outer>> a:=b.c%TYPE"),
+            ["<<", "outer", ">>", "a", ":=", "b", ".", "c", "%", "TYPE"]
+        );
+        assert_eq!(
+            words("'it''s' E'a\\'b' $$x;y$$ $t$ $$ $t$ $12"),
+            ["'it''s'", "E'a\\'b'", "$$x;y$$", "$t$ $$ $t$", "$12"]
+        );
         assert_eq!(words("a -- b\n /* c /* d */ e */ f::int"), ["a", "f", "::", "int"]);
         assert_eq!(text_value("'it''s'").as_deref(), Some("it's"));
         assert_eq!(text_value("$t$a'b$t$").as_deref(), Some("a'b"));

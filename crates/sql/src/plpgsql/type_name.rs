@@ -30,7 +30,8 @@ pub fn data_type(cursor: &Cursor<'_>, span: Span, catalog: &Catalog) -> Result<N
         return Ok(Named::Record);
     }
     if let Some((path, which)) = lower.split_once('%') {
-        let parts: Vec<String> = path.split('.').map(|part| part.trim().trim_matches('"').to_string()).collect();
+        let parts: Vec<String> =
+            path.split('.').map(|part| part.trim().trim_matches('"').to_string()).collect();
         let found = match which.trim() {
             "type" => column_type(catalog, &parts).map(Named::Scalar),
             "rowtype" => table(catalog, &parts).map(row),

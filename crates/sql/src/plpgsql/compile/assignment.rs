@@ -1,8 +1,8 @@
 //! Assignments: to variables, to records, from a row of a query.
 
+use super::Compiler;
 use super::declaration::null;
 use super::scope::{Entity, Record, Scope, Variable, VariablePlace};
-use super::Compiler;
 use crate::bind::{Bind, Binder, Bound, Stop, tree as build};
 use crate::lowered::OutputColumn;
 use crate::plpgsql::tree::{Expression, Path};
@@ -43,10 +43,12 @@ impl Compiler<'_> {
             }
             Entity::Record(record) => {
                 let Some(fields) = self.record_value(&value.tree, scope) else {
-                    let message = "assignment of an expression to a whole record is not supported in a function";
+                    let message =
+                        "assignment of an expression to a whole record is not supported in a function";
                     return Err(self.error(b"0A000", value.span, message));
                 };
-                let row = fields.iter().map(|field| (output(&field.name, &field.bound()), field.bound())).collect();
+                let row =
+                    fields.iter().map(|field| (output(&field.name, &field.bound()), field.bound())).collect();
                 self.store_row(&Destination::Record(record), row, value.span, scope, block)
             }
             Entity::List(_) => {
@@ -123,7 +125,7 @@ impl Compiler<'_> {
         let condition = build::is_null(value.expression.clone(), true);
         let kind = program::StatementKind::Require { condition, failure };
         block.push(program::Statement { kind, span });
-        Bound { nullable: false, ..value.clone() }
+        Bound::held_as(value.expression.clone(), value.sql_type.clone(), false, value.data_type)
     }
 
     /// Where `INTO`, `FOR` and the like put a row.
@@ -204,7 +206,8 @@ impl Compiler<'_> {
                 return Ok(fields);
             }
             let message = format!("record \"{}\" with columns that change is not supported", record.name);
-            return Err(self.error(b"0A000", span, message)
+            return Err(self
+                .error(b"0A000", span, message)
                 .with_hint("Use a record of its own for each query."));
         }
         let mut fields = Vec::new();

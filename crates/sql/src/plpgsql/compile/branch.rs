@@ -1,8 +1,8 @@
 //! `IF` and `CASE`.
 
+use super::Compiler;
 use super::scope::{Entity, Scope, Variable, VariablePlace};
 use super::sequence::Flow;
-use super::Compiler;
 use crate::bind::tree as build;
 use crate::plpgsql::tree::{Expression, Level, Raise, RaiseOption, Statement, StatementKind};
 use crate::sql_type::SqlType;
@@ -92,12 +92,12 @@ impl Compiler<'_> {
     ) -> Result<(Flow, bool)> {
         let inner = Scope::within(scope, None);
         if let Some(operand) = operand {
-            let bound = self.bind(scope, operand.span, block, |_, binder| binder.expression(&operand.tree, None))?;
+            let bound =
+                self.bind(scope, operand.span, block, |_, binder| binder.expression(&operand.tree, None))?;
             let program = self.name("case");
             let ty = build::scalar_type(bound.data_type, bound.nullable);
             block.push(build::declare(&program, false, Some(ty), bound.expression));
-            let place =
-                VariablePlace { program, nullable: bound.nullable, depth: self.depth, generation: 0 };
+            let place = VariablePlace { program, nullable: bound.nullable, depth: self.depth, generation: 0 };
             let variable = Variable {
                 name: OPERAND.into(),
                 sql_type: bound.sql_type,

@@ -189,9 +189,14 @@ fn names_of(tree: &Expr) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     let known = ast::visit_expressions(tree, |part| {
         match part {
-            Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => return ControlFlow::Break(()),
-            Expr::Function(call) if !matches!(call.name.to_string().to_lowercase().as_str(),
-                "array_length" | "cardinality" | "array_upper" | "least" | "greatest" | "abs" | "length") =>
+            Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {
+                return ControlFlow::Break(());
+            }
+            Expr::Function(call)
+                if !matches!(
+                    call.name.to_string().to_lowercase().as_str(),
+                    "array_length" | "cardinality" | "array_upper" | "least" | "greatest" | "abs" | "length"
+                ) =>
             {
                 return ControlFlow::Break(());
             }

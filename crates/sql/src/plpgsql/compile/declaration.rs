@@ -1,8 +1,8 @@
 //! Blocks with what they declare.
 
+use super::Compiler;
 use super::scope::{Entity, Record, Scope, Variable, VariablePlace};
 use super::sequence::{Flow, Target};
-use super::Compiler;
 use crate::bind::{Bound, tree as build};
 use crate::plpgsql::tree::{self, Declaration, DeclarationKind, Path, Statement, TypeReference};
 use crate::plpgsql::type_name::{self, Named};
@@ -38,9 +38,7 @@ impl Compiler<'_> {
     fn declare(&mut self, declaration: &Declaration, scope: &Scope<'_>, block: &mut Block) -> Result<()> {
         let name = &declaration.name;
         let entity = match &declaration.kind {
-            DeclarationKind::Alias(of) => {
-                scope.find(&of.parts).ok_or_else(|| self.no_variable(of))?
-            }
+            DeclarationKind::Alias(of) => scope.find(&of.parts).ok_or_else(|| self.no_variable(of))?,
             DeclarationKind::Variable { is_constant, ty, is_not_null, default } => {
                 match self.named_type(ty, name.span, scope)? {
                     Named::Scalar(sql_type) => {
@@ -112,7 +110,8 @@ impl Compiler<'_> {
     /// A variable that is nowhere yet.
     pub(super) fn variable(&mut self, name: &str, sql_type: SqlType) -> Variable {
         self.variables += 1;
-        let place = VariablePlace { program: String::new(), nullable: true, depth: self.depth, generation: 0 };
+        let place =
+            VariablePlace { program: String::new(), nullable: true, depth: self.depth, generation: 0 };
         Variable {
             name: name.to_string(),
             sql_type,
@@ -131,7 +130,11 @@ impl Compiler<'_> {
             [table, _] => format!("relation \"{table}\" does not exist"),
             parts => format!("relation \"{}\" does not exist", parts.join(".")),
         };
-        let state = if message.starts_with("column") { SqlState::UNDEFINED_COLUMN } else { SqlState::UNDEFINED_TABLE };
+        let state = if message.starts_with("column") {
+            SqlState::UNDEFINED_COLUMN
+        } else {
+            SqlState::UNDEFINED_TABLE
+        };
         self.error(&state.0, path.span, message)
     }
 
@@ -144,6 +147,6 @@ impl Compiler<'_> {
 
 /// The null of a type.
 pub(super) fn null(sql_type: &SqlType) -> Bound {
-    let bound = Bound::computed(build::null(), sql_type.clone(), true);
-    Bound { expression: build::typed_null(bound.data_type), ..bound }
+    let data_type = Bound::computed(build::null(), sql_type.clone(), true).data_type;
+    Bound::held_as(build::typed_null(data_type), sql_type.clone(), true, data_type)
 }

@@ -21,8 +21,8 @@ mod result;
 mod scope;
 mod sequence;
 
-pub use result::Returned;
 pub use query::declare_notices;
+pub use result::Returned;
 pub use scope::{Entity, List, Scope, Variable, VariablePlace};
 
 use super::tree::{Body, Definition};
@@ -108,7 +108,8 @@ pub fn compile(
         root.parameters().iter().map(|variable| variable.place.borrow().clone()).collect();
     for _ in 0..ROUNDS_MAX {
         root.reset(&places);
-        let mut compiler = Compiler::new(catalog, definition, (binder.next_name(), following), nullable.clone());
+        let mut compiler =
+            Compiler::new(catalog, definition, (binder.next_name(), following), nullable.clone());
         (compiler.parameters, compiler.arguments) = (binder.parameters.clone(), binder.arguments.clone());
         let mut body = Block::new();
         let returned = compiler.body(root, &mut body)?;
@@ -130,7 +131,10 @@ pub fn compile(
         }
         nullable.append(&mut compiler.found_nullable);
     }
-    Err(Error::new(fabius_value::SqlState::PROGRAM_LIMIT, "the function has too many variables that may be null"))
+    Err(Error::new(
+        fabius_value::SqlState::PROGRAM_LIMIT,
+        "the function has too many variables that may be null",
+    ))
 }
 
 impl<'c> Compiler<'c> {

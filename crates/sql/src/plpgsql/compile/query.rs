@@ -8,7 +8,7 @@ use crate::bind::{Bind, Binder, Bound, Stop, tree as build};
 use crate::lowered::OutputColumn;
 use crate::plpgsql::inline;
 use crate::plpgsql::tree::{self, Into, Path, Query, Statement, StatementKind};
-use crate::plpgsql::{call::Argument, call};
+use crate::plpgsql::{call, call::Argument};
 use crate::sql_type::SqlType;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, BinaryOperator, Block};
@@ -18,8 +18,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// What is done for a row, in the block that is given.
-type ForRow<'r, 'c> =
-    dyn FnMut(&mut Compiler<'c>, Vec<(OutputColumn, Bound)>, &mut Block) -> Result<()> + 'r;
+type ForRow<'r, 'c> = dyn FnMut(&mut Compiler<'c>, Vec<(OutputColumn, Bound)>, &mut Block) -> Result<()> + 'r;
 
 impl<'c> Compiler<'c> {
     // ---- rows ----
@@ -183,12 +182,8 @@ impl<'c> Compiler<'c> {
     /// A variable that the program declares itself, and that is never null.
     fn fixed(&mut self, name: &str, sql_type: SqlType, program: &str) -> Rc<Variable> {
         self.variables += 1;
-        let place = VariablePlace {
-            program: program.to_string(),
-            nullable: false,
-            depth: usize::MAX,
-            generation: 0,
-        };
+        let place =
+            VariablePlace { program: program.to_string(), nullable: false, depth: usize::MAX, generation: 0 };
         Rc::new(Variable {
             name: name.to_string(),
             sql_type,
@@ -238,7 +233,8 @@ impl<'c> Compiler<'c> {
     /// Parameters that the body assigns to become variables.
     pub(super) fn copy_parameters(&mut self, root: &Scope<'_>, tree: &tree::Block, block: &mut Block) {
         let assigned = super::counting::assigned_names(&tree.statements);
-        let outputs = self.definition.parameters.iter().filter(|p| p.mode == crate::catalog::ParameterMode::InOut);
+        let outputs =
+            self.definition.parameters.iter().filter(|p| p.mode == crate::catalog::ParameterMode::InOut);
         let outputs: Vec<&str> = outputs.map(|parameter| parameter.name.as_str()).collect();
         for (number, variable) in root.parameters().into_iter().enumerate() {
             let by_number = format!("${}", number + 1);
@@ -268,7 +264,10 @@ impl<'c> Compiler<'c> {
         for ((column, value), place) in row.into_iter().zip(places) {
             let path = place.and_then(|argument: &Argument| super::assignment::path_of(&argument.value));
             let Some(parts) = path else {
-                let message = format!("procedure parameter \"{}\" is an output parameter but corresponding argument is not writable", column.name);
+                let message = format!(
+                    "procedure parameter \"{}\" is an output parameter but corresponding argument is not writable",
+                    column.name
+                );
                 return Err(self.error(b"42601", span, message));
             };
             let destination = self.destination(&[Path { parts, span }], scope)?;
@@ -330,7 +329,8 @@ fn table_of(statement: &ast::Statement) -> Option<String> {
             _ => None,
         },
         ast::Statement::Delete(delete) => {
-            let (ast::FromTable::WithFromKeyword(tables) | ast::FromTable::WithoutKeyword(tables)) = &delete.from;
+            let (ast::FromTable::WithFromKeyword(tables) | ast::FromTable::WithoutKeyword(tables)) =
+                &delete.from;
             match tables.first().map(|table| &table.relation) {
                 Some(ast::TableFactor::Table { name, .. }) => last(name),
                 _ => None,

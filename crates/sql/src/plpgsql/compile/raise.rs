@@ -28,7 +28,8 @@ impl Compiler<'_> {
             Level::Notice(Some(severity)) => Some(severity),
         };
         let state = self.state_of(raise, severity)?;
-        let option = |wanted| raise.options.iter().find(|(option, _)| *option == wanted).map(|(_, value)| value);
+        let option =
+            |wanted| raise.options.iter().find(|(option, _)| *option == wanted).map(|(_, value)| value);
         let message = match (&raise.format, option(RaiseOption::Message)) {
             (Some(parts), _) => self.formatted(parts, &raise.arguments, scope, block)?,
             (None, Some(message)) => Text::Computed(self.text(message, scope, block)?),

@@ -1,11 +1,11 @@
 //! Loops. Each goes over a range, a list or a query, and so ends.
 
+use super::Compiler;
 use super::assignment::Destination;
 use super::counting::{Counting, assigned_names, counting};
 use super::query::written_tables;
 use super::scope::{Entity, Scope};
 use super::sequence::{Flow, Target, none_of};
-use super::Compiler;
 use crate::bind::{Bound, tree as build};
 use crate::lowered::OutputColumn;
 use crate::plpgsql::tree::{Expression, Loop, LoopKind, Query, Statement};
@@ -43,9 +43,7 @@ impl<'c> Compiler<'c> {
                 None => return Err(self.unbounded(repeat, span)),
             },
             LoopKind::Range { .. } => self.range(repeat, &flags, span, scope, block)?,
-            LoopKind::Array { target, array } => {
-                self.array(repeat, (target, array), &flags, scope, block)?
-            }
+            LoopKind::Array { target, array } => self.array(repeat, (target, array), &flags, scope, block)?,
             LoopKind::Query { targets, query } => {
                 let destination = self.destination(targets, scope)?;
                 self.over_query(repeat, &destination, query, &flags, (span, scope), block)?
@@ -184,7 +182,8 @@ impl<'c> Compiler<'c> {
         let path = super::assignment::path_of(&array.tree);
         let Some(Entity::List(list)) = path.and_then(|path| scope.find(&path)) else {
             let message = "FOREACH over anything but an array parameter is not supported in a function";
-            return Err(self.error(b"0A000", array.span, message)
+            return Err(self
+                .error(b"0A000", array.span, message)
                 .with_hint("Give the array as a parameter, or use FOR over a query."));
         };
         let destination = self.destination(std::slice::from_ref(target), scope)?;
@@ -214,9 +213,10 @@ impl<'c> Compiler<'c> {
         if !self.disturbs(repeat, query) {
             let mut flow = Flow::default();
             self.rows(query, None, scope, block, &mut |compiler, row, inner| {
-                let (mut turn, one) = compiler.turn(repeat, &repeat.body, flags, scope, |compiler, turn| {
-                    compiler.row_of_loop(destination, row, span, scope, turn)
-                })?;
+                let (mut turn, one) =
+                    compiler.turn(repeat, &repeat.body, flags, scope, |compiler, turn| {
+                        compiler.row_of_loop(destination, row, span, scope, turn)
+                    })?;
                 inner.append(&mut turn);
                 flow.flags.extend(one.flags);
                 Ok(())
@@ -229,7 +229,12 @@ impl<'c> Compiler<'c> {
         self.rows(query, None, scope, block, &mut |_, row, inner| {
             let nullable = |at: usize| columns.get(at).is_some_and(|(_, bound)| bound.nullable);
             let merged = row.iter().enumerate().map(|(at, (column, bound))| {
-                (column.clone(), Bound { nullable: bound.nullable || nullable(at), ..bound.clone() })
+                let nullable = bound.nullable || nullable(at);
+                let expression = bound.expression.clone();
+                (
+                    column.clone(),
+                    Bound::held_as(expression, bound.sql_type.clone(), nullable, bound.data_type),
+                )
             });
             let merged = merged.collect();
             columns = merged;
@@ -237,7 +242,10 @@ impl<'c> Compiler<'c> {
             Ok(())
         })?;
         let field = |at: usize| format!("c{}", at + 1);
-        let fields = columns.iter().enumerate().map(|(at, (_, bound))| build::field(&field(at), bound.data_type, bound.nullable));
+        let fields = columns
+            .iter()
+            .enumerate()
+            .map(|(at, (_, bound))| build::field(&field(at), bound.data_type, bound.nullable));
         block.insert(at, build::declare_list(&list, fields.collect()));
         let element = self.name("row");
         let row = columns
@@ -306,16 +314,17 @@ impl<'c> Compiler<'c> {
         scope: &Scope<'_>,
         block: &mut Block,
     ) -> Result<Flow> {
-        let is_integer = |sql_type: &SqlType| {
-            matches!(sql_type, SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
-        };
+        let is_integer =
+            |sql_type: &SqlType| matches!(sql_type, SqlType::SmallInt | SqlType::Int | SqlType::BigInt);
         let Some(Entity::Variable(variable)) = scope.find(std::slice::from_ref(&counting.variable)) else {
             return Err(self.unbounded(repeat, span));
         };
         if !is_integer(&variable.sql_type) {
             return Err(self.unbounded(repeat, span));
         }
-        let limit = self.bind(scope, span, block, |_, binder| binder.expression(&counting.limit, Some(&SqlType::BigInt)))?;
+        let limit = self.bind(scope, span, block, |_, binder| {
+            binder.expression(&counting.limit, Some(&SqlType::BigInt))
+        })?;
         if !is_integer(&limit.sql_type) {
             return Err(self.unbounded(repeat, span));
         }
@@ -360,7 +369,8 @@ impl<'c> Compiler<'c> {
 
     fn unbounded(&self, repeat: &Loop, span: Span) -> fabius_value::Error {
         let word = if matches!(repeat.kind, LoopKind::Forever) { "LOOP" } else { "WHILE" };
-        let message = format!("{word} without a bound that is known when it begins is not supported in a function");
+        let message =
+            format!("{word} without a bound that is known when it begins is not supported in a function");
         let error = self.error(b"0A000", span, message);
         let assigned = assigned_names(&repeat.body);
         let counter = assigned.iter().next().map_or("n", String::as_str);

@@ -1,10 +1,10 @@
 //! What a function returns, and where it gathers it.
 
+use super::Compiler;
 use super::assignment::{Destination, output};
 use super::declaration::null;
 use super::scope::{Entity, Scope, Variable};
 use super::sequence::Flow;
-use super::Compiler;
 use crate::bind::{Bound, tree as build};
 use crate::catalog::{ParameterMode, Returns};
 use crate::lowered::OutputColumn;
@@ -114,14 +114,17 @@ impl Compiler<'_> {
 
     /// `OUT` parameters, the columns of `RETURNS TABLE`, the value to return.
     fn declare_output(&mut self, scope: &Scope<'_>, names_them: bool, block: &mut Block) -> Result<()> {
-        let has_outputs = self.definition.parameters.iter().any(|parameter| {
-            matches!(parameter.mode, ParameterMode::Out | ParameterMode::InOut)
-        });
+        let has_outputs = self
+            .definition
+            .parameters
+            .iter()
+            .any(|parameter| matches!(parameter.mode, ParameterMode::Out | ParameterMode::InOut));
         let named = names_them && (has_outputs || matches!(self.definition.returns, Returns::Table(_)));
         self.output = match self.definition.returns.clone() {
             Returns::Scalar(SqlType::Void) => Output::Nothing,
             Returns::Scalar(sql_type) => {
-                let variables = self.outputs(&[(String::new(), sql_type)], named && has_outputs, scope, block)?;
+                let variables =
+                    self.outputs(&[(String::new(), sql_type)], named && has_outputs, scope, block)?;
                 variables.into_iter().next().map_or(Output::Nothing, Output::Value)
             }
             Returns::Record(columns) => Output::Row(self.outputs(&columns, named, scope, block)?),
@@ -194,9 +197,11 @@ impl Compiler<'_> {
         scope: &Scope<'_>,
         block: &mut Block,
     ) -> Result<Flow> {
-        let has_outputs = self.definition.parameters.iter().any(|parameter| {
-            matches!(parameter.mode, ParameterMode::Out | ParameterMode::InOut)
-        });
+        let has_outputs = self
+            .definition
+            .parameters
+            .iter()
+            .any(|parameter| matches!(parameter.mode, ParameterMode::Out | ParameterMode::InOut));
         let refuse = |message: &str| Err(self.error(b"42804", span, message));
         match (&self.output.clone(), value) {
             (Output::Nothing | Output::Table { .. }, None) => {}
@@ -246,10 +251,17 @@ impl Compiler<'_> {
         block: &mut Block,
     ) -> Result<Vec<(OutputColumn, Bound)>> {
         if let Some(fields) = self.record_value(&value.tree, scope) {
-            return Ok(fields.iter().map(|field| (output(&field.name, &field.bound()), field.bound())).collect());
+            return Ok(fields
+                .iter()
+                .map(|field| (output(&field.name, &field.bound()), field.bound()))
+                .collect());
         }
         let ast::Expr::Tuple(items) = &value.tree else {
-            return Err(self.error(b"42804", value.span, "cannot return non-composite value from function returning composite type"));
+            return Err(self.error(
+                b"42804",
+                value.span,
+                "cannot return non-composite value from function returning composite type",
+            ));
         };
         self.bind(scope, value.span, block, |_, binder| {
             let mut row = Vec::new();
@@ -305,7 +317,11 @@ impl Compiler<'_> {
         if row.len() != columns.len() {
             return Err(self
                 .error(b"42804", span, "structure of query does not match function result type")
-                .with_detail(format!("{} columns are returned, {} are expected.", row.len(), columns.len())));
+                .with_detail(format!(
+                    "{} columns are returned, {} are expected.",
+                    row.len(),
+                    columns.len()
+                )));
         }
         let mut values = Vec::new();
         for ((_, value), (_, sql_type)) in row.into_iter().zip(&columns) {
@@ -318,9 +334,11 @@ impl Compiler<'_> {
 
     /// A function with a value has to return it.
     fn check_returned(&mut self, flow: &Flow, block: &mut Block) {
-        let has_outputs = self.definition.parameters.iter().any(|parameter| {
-            matches!(parameter.mode, ParameterMode::Out | ParameterMode::InOut)
-        });
+        let has_outputs = self
+            .definition
+            .parameters
+            .iter()
+            .any(|parameter| matches!(parameter.mode, ParameterMode::Out | ParameterMode::InOut));
         let is_free = has_outputs || matches!(self.output, Output::Nothing | Output::Table { .. });
         if is_free || flow.leaves {
             return;
@@ -352,9 +370,9 @@ impl Compiler<'_> {
                     .map(|(variable, (name, sql_type))| (column(name, sql_type), variable.bound()))
                     .collect(),
             ),
-            (Output::Row(variables), _) => Returned::Row(
-                variables.iter().map(|v| (column(&v.name, &v.sql_type), v.bound())).collect(),
-            ),
+            (Output::Row(variables), _) => {
+                Returned::Row(variables.iter().map(|v| (column(&v.name, &v.sql_type), v.bound())).collect())
+            }
             (Output::Table { list, columns, .. }, _) => Returned::Table {
                 list: list.clone(),
                 columns: columns.iter().map(|(name, sql_type)| column(name, sql_type)).collect(),

@@ -84,7 +84,12 @@ pub struct List {
 impl<'p> Scope<'p> {
     /// The function's own: its parameters.
     pub fn root(function: &str) -> Scope<'static> {
-        Scope { parent: None, label: Some(function.into()), names: RefCell::default(), parameters: Vec::new() }
+        Scope {
+            parent: None,
+            label: Some(function.into()),
+            names: RefCell::default(),
+            parameters: Vec::new(),
+        }
     }
 
     /// A block's.

@@ -1,8 +1,8 @@
 //! Statements one after another, and how control leaves them.
 
+use super::Compiler;
 use super::outcome::{Outcome, outcome};
 use super::scope::Scope;
-use super::Compiler;
 use crate::bind::tree as build;
 use crate::plpgsql::tree::{Expression, Statement, StatementKind};
 use fabius_program::syntax::diagnostic::Span;
@@ -157,7 +157,10 @@ impl Compiler<'_> {
             (None, _) => {
                 let message = match label {
                     Some(label) => {
-                        format!("there is no label \"{}\" attached to any block or loop enclosing this statement", label.text)
+                        format!(
+                            "there is no label \"{}\" attached to any block or loop enclosing this statement",
+                            label.text
+                        )
                     }
                     None => format!("{word} cannot be used outside a loop, unless it has a label"),
                 };

@@ -1,0 +1,60 @@
+//! Statements to programs: names looked up, types found as PostgreSQL finds them, rows reached by key or index.
+//!
+//! ```text
+//! UPDATE stock SET qty = qty - 1        var count: bigint = 0
+//! WHERE id = $1 AND qty >= 1            if exists stock[p1] {
+//!                                           if stock[p1].qty >= p2 {
+//!                                               update stock[p1] { qty: stock[p1].qty - p3 }
+//!                                               count += 1
+//!                                           }
+//!                                       }
+//!                                       return count
+//! ```
+//!
+//! | module | concept |
+//! |---|---|
+//! | `binder` | the state of binding: the program so far, its parameters |
+//! | `scope` | names of columns, and where their values are |
+//! | `bound` | an expression of a program with its SQL type |
+//! | `typing`, `conversion` | which types fit together; a value as one of another type |
+//! | `expression`, `operator`, `function`, `literal`, `temporal` | expressions |
+//! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
+//! | `select`, `aggregate`, `subquery` | queries |
+//! | `table_function` | functions of the catalog |
+//! | `write`, `insert`, `update`, `delete` | writes |
+//! | `constraint` | CHECK and REFERENCES |
+//! | `lowering` | a whole statement as a program |
+//! | `stop` | why something is not bound |
+//! | `tree` | parts of programs |
+
+mod access;
+mod aggregate;
+mod binder;
+mod bound;
+mod condition;
+mod constraint;
+mod conversion;
+mod delete;
+mod expression;
+mod from;
+mod function;
+mod insert;
+mod literal;
+mod lowering;
+mod operator;
+mod scope;
+mod select;
+mod stop;
+mod subquery;
+mod table_function;
+mod temporal;
+pub(crate) mod tree;
+mod typing;
+mod update;
+mod write;
+
+pub use binder::{Binder, Variables};
+pub use bound::Bound;
+pub use lowering::lower;
+pub use select::{QueryFacts, RowBody};
+pub use stop::{Bind, Stop};
