@@ -24,7 +24,7 @@ pub fn lower(
     catalog: &Catalog,
     types: &mut ParameterTypes,
 ) -> Result<Option<Lowered>> {
-    let mut binder = Binder::new(catalog, &source.text, types);
+    let binder = Binder::new(catalog, &source.text, types);
     let lowered = match statement {
         Statement::Query(query) => binder.lower_query(query, source),
         Statement::Insert(insert) => {
