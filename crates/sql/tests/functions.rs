@@ -79,7 +79,9 @@ impl World {
         let mut key = Vec::new();
         let mut columns = Vec::new();
         for column in &create.columns {
-            let is = |wanted: fn(&ast::ColumnOption) -> bool| column.options.iter().any(|option| wanted(&option.option));
+            let is = |wanted: fn(&ast::ColumnOption) -> bool| {
+                column.options.iter().any(|option| wanted(&option.option))
+            };
             let is_key = is(|option| matches!(option, ast::ColumnOption::PrimaryKey(_)));
             if is_key {
                 key.push(column.name.value.clone());
@@ -143,17 +145,20 @@ impl World {
     }
 
     fn execute(&mut self, lowered: &Lowered) -> Result<String, Error> {
-        let arguments: Vec<Value> = lowered.arguments.iter().map(|argument| self.argument(argument)).collect();
-        let statement = self.database.statement(&lowered.definition).map_err(|error| {
-            panic!("{}\n{error}\n{:?}", lowered.definition, error.detail())
-        });
-        let statement = statement?;
+        let arguments: Vec<Value> =
+            lowered.arguments.iter().map(|argument| self.argument(argument)).collect();
+        let statement = match self.database.statement(&lowered.definition) {
+            Ok(statement) => statement,
+            Err(error) => return Ok(format!("NOT A PROGRAM:\n{}\n{error}\n", lowered.definition)),
+        };
         let outcome = futures::executor::block_on(self.database.run(&statement, &arguments, None))?;
         let mut results = outcome.results;
         let mut text = String::new();
         if lowered.notices {
             for notice in rows(&results.pop().expect("notices")) {
-                let [severity, _, message, detail, hint] = &notice[..] else { panic!("a notice has 5 fields") };
+                let [severity, _, message, detail, hint] = &notice[..] else {
+                    panic!("a notice has 5 fields")
+                };
                 writeln!(text, "{severity}:  {message}").expect("written");
                 for (word, more) in [("DETAIL", detail), ("HINT", hint)] {
                     if more != "" {
@@ -171,8 +176,12 @@ impl World {
                 }
             }
             Shape::Count => writeln!(text, "{} {}", lowered.tag, show(&results[0])).expect("written"),
-            Shape::CountAndRows(_) => writeln!(text, "{} {:?}", lowered.tag, rows(&results[1])).expect("written"),
-            Shape::OneRow(columns) if columns.is_empty() => writeln!(text, "{}", lowered.tag).expect("written"),
+            Shape::CountAndRows(_) => {
+                writeln!(text, "{} {:?}", lowered.tag, rows(&results[1])).expect("written")
+            }
+            Shape::OneRow(columns) if columns.is_empty() => {
+                writeln!(text, "{}", lowered.tag).expect("written")
+            }
             Shape::OneRow(columns) => {
                 let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
                 let row: Vec<String> = results.iter().map(show).collect();
@@ -249,8 +258,10 @@ fn run_file(path: &Path) {
 #[test]
 fn functions_give_what_is_written_down() {
     let directory: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "functions"].iter().collect();
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(directory).expect("the cases").map(|entry| entry.expect("an entry").path()).collect();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(directory)
+        .expect("the cases")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     files.sort();
     assert!(!files.is_empty());
     let only = std::env::var("ONLY").unwrap_or_default();

@@ -97,7 +97,9 @@ impl FunctionOperation {
             Function::Greatest => FunctionOperation::Greatest,
             Function::Coalesce => return Err(ill_typed("coalesce of values")),
             Function::Concat => FunctionOperation::Concat,
-            Function::Round(rounding) if first == DataType::Double => FunctionOperation::RoundDouble(rounding),
+            Function::Round(rounding) if first == DataType::Double => {
+                FunctionOperation::RoundDouble(rounding)
+            }
             Function::Round(rounding) => {
                 FunctionOperation::RoundNumeric { rounding, from: first.scale(), to: result.scale() }
             }

@@ -125,7 +125,7 @@ impl Compiler<'_> {
         let condition = build::is_null(value.expression.clone(), true);
         let kind = program::StatementKind::Require { condition, failure };
         block.push(program::Statement { kind, span });
-        Bound::held_as(value.expression.clone(), value.sql_type.clone(), false, value.data_type)
+        value.clone()
     }
 
     /// Where `INTO`, `FOR` and the like put a row.

@@ -118,7 +118,7 @@ pub fn compile(
             flags.insert(compiler.found);
             let mut whole = compiler.hoisted;
             whole.append(&mut body);
-            polish::polish(&mut whole, &flags);
+            polish::polish(&mut whole, &flags, &returned);
             block.append(&mut whole);
             (binder.parameters, binder.arguments) = (compiler.parameters, compiler.arguments);
             return Ok(Compiled {

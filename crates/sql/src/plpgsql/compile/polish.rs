@@ -1,17 +1,26 @@
 //! What is taken out of a compiled body again: flags that nobody reads, `var` where `let` is enough.
 
+use super::result::Returned;
 use fabius_program::syntax::tree::{
-    Block, Expression, ExpressionKind, RowReference, Scan, Statement, StatementKind, Target,
+    Block, Expression, ExpressionKind, Literal, RowReference, Scan, Statement, StatementKind, Target,
 };
 use std::collections::BTreeSet;
 
-/// Takes out flags that are only set, and says `let` of what is never assigned to.
-pub fn polish(block: &mut Block, flags: &BTreeSet<String>) {
-    let mut used = Names::default();
-    used.block(block);
+/// Takes out flags that are only set and first values that nobody sees, and says `let` of what is never assigned to.
+pub fn polish(block: &mut Block, flags: &BTreeSet<String>, returned: &Returned) {
+    let names = |block: &Block| {
+        let mut used = Names::default();
+        used.block(block);
+        if let Returned::Row(row) = returned {
+            row.iter().for_each(|(_, value)| used.expression(&value.expression));
+        }
+        used
+    };
+    let used = names(block);
     drop_flags(block, &|name| flags.contains(name) && !used.read.contains(name));
-    let mut used = Names::default();
-    used.block(block);
+    let used = names(block);
+    drop_unseen(block, &|name| !used.read.contains(name) && !used.written.contains(name));
+    let used = names(block);
     settle(block, &used.written);
 }
 
@@ -29,6 +38,26 @@ fn drop_flags(block: &mut Block, is_dropped: &impl Fn(&str) -> bool) {
         }
         _ => true,
     });
+}
+
+/// Takes out variables that nobody uses, if their values are plain.
+fn drop_unseen(block: &mut Block, is_unseen: &impl Fn(&str) -> bool) {
+    block.retain(|statement| match &statement.kind {
+        StatementKind::Let { name, value, .. } => !(is_plain(value) && is_unseen(&name.text)),
+        _ => true,
+    });
+    inner_blocks(block, &mut |inner| drop_unseen(inner, is_unseen));
+}
+
+/// Whether a value cannot fail.
+fn is_plain(value: &Expression) -> bool {
+    match &value.kind {
+        ExpressionKind::Literal(_) | ExpressionKind::Variable(_) => true,
+        ExpressionKind::Cast { operand, .. } => {
+            matches!(operand.kind, ExpressionKind::Literal(Literal::Null))
+        }
+        _ => false,
+    }
 }
 
 fn settle(block: &mut Block, written: &BTreeSet<String>) {

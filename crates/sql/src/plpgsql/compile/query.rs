@@ -85,16 +85,22 @@ impl<'c> Compiler<'c> {
         let rows = self.name("rows");
         let bigint = |value| build::cast(build::integer(value), DataType::BigInt);
         block.push(build::declare(&rows, true, Some(build::scalar_type(DataType::BigInt, false)), bigint(0)));
-        let limited = limited(query, if strict { 2 } else { 1 });
-        let query = limited.as_ref().unwrap_or(query);
         let count = is_write.then_some(rows.as_str());
         let from = block.len();
-        let is_single = self.rows(query, count, scope, block, &mut |compiler, row, inner| {
-            if !is_write {
-                inner.push(build::add(&rows, bigint(1)));
-            }
-            compiler.store_row(destination, row, span, scope, inner)
-        })?;
+        let mut run = |compiler: &mut Self, query: &Query, block: &mut Block| {
+            compiler.rows(query, count, scope, block, &mut |compiler, row, inner| {
+                if !is_write {
+                    inner.push(build::add(&rows, bigint(1)));
+                }
+                compiler.store_row(destination, row, span, scope, inner)
+            })
+        };
+        let mut is_single = run(self, query, block)?;
+        // Only a query that may have more rows needs to be told to stop.
+        if !is_single && let Some(limited) = limited(query, if strict { 2 } else { 1 }) {
+            block.truncate(from);
+            is_single = run(self, &limited, block)? && !strict;
+        }
         let test = |operator| build::binary(operator, build::variable(&rows), bigint(1));
         if strict {
             let message = "query returned no rows".to_string();

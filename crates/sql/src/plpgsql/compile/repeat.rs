@@ -164,9 +164,15 @@ impl<'c> Compiler<'c> {
             let there = build::is_null(bound.expression.clone(), true);
             block.push(build::require(there, b"22004", message, None));
         }
+        let value = match bound.nullable {
+            true => {
+                build::call("coalesce", vec![bound.expression, build::cast(build::integer(0), DataType::Int)])
+            }
+            false => bound.expression,
+        };
         let name = self.name("bound");
         let ty = Some(build::scalar_type(DataType::Int, false));
-        block.push(build::declare(&name, false, ty, bound.expression));
+        block.push(build::declare(&name, false, ty, value));
         Ok(build::variable(&name))
     }
 
