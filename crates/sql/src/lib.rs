@@ -20,6 +20,7 @@
 //! | [`text_format`] | values as PostgreSQL writes and reads them |
 //! | [`settings`] | `SET`, `SHOW`, `RESET` |
 //! | [`lock`] | locks on tables and names, between connections |
+//! | `copy`, `ddl`, `sequence`, `wording` | `COPY`; definitions; numbers in order; errors in PostgreSQL's words |
 //! | [`connection`] | one client's way in: prepare, execute, transactions |
 //!
 //! This crate knows nothing of sockets or wire formats.
@@ -28,12 +29,16 @@ pub mod binary_format;
 pub mod bind;
 pub mod catalog;
 pub mod connection;
+mod copy;
+mod ddl;
 pub mod lock;
 pub mod lowered;
 pub mod parameter_types;
 pub mod parse;
 pub mod plpgsql;
 pub mod query;
+mod sequence;
 pub mod settings;
 pub mod sql_type;
 pub mod text_format;
+mod wording;
