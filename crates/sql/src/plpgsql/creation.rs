@@ -1,8 +1,11 @@
 //! `CREATE FUNCTION` and `CREATE PROCEDURE`: what the catalog gets.
 
 use super::definition;
+use super::inline;
 use super::tree::Definition;
+use crate::bind::Binder;
 use crate::catalog::{Catalog, Function, FunctionParameter, Returns};
+use crate::parameter_types::ParameterTypes;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use std::sync::Arc;
@@ -23,11 +26,23 @@ pub struct Creation {
 pub fn create(text: &str, catalog: &Catalog) -> Result<Creation> {
     let definition = definition::parse(text, catalog)?;
     let mut function = function(&definition, text);
+    check(&definition, &function, catalog)?;
     if let Some(old) = same(catalog, &function) {
         replaceable(&definition, old)?;
         function.oid = old.oid;
     }
     Ok(Creation { function, or_replace: definition.or_replace })
+}
+
+/// Compiles a body with nothing given, for what is wrong with it whatever tables there are. As in PostgreSQL, what
+/// it names may be created later.
+fn check(definition: &Definition, function: &Function, catalog: &Catalog) -> Result<()> {
+    let mut types = ParameterTypes::default();
+    let mut binder = Binder::new(catalog, "", &mut types);
+    match inline::checked(&mut binder, definition, &function.parameters) {
+        Err(error) if !matches!(&error.state().0, b"42P01" | b"42703" | b"42883") => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn function(definition: &Definition, text: &str) -> Function {

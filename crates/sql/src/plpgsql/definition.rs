@@ -446,7 +446,9 @@ impl<'a> Header<'a> {
         let body = match (language.as_str(), is_written) {
             ("sql", true) => Body::Sql(written_statements(&source)?),
             ("sql", false) => Body::Sql(statements(Cursor::new(&source)?)?),
-            ("plpgsql", false) => Body::Block(parser::parse(&source)?),
+            ("plpgsql", false) => {
+                Body::Block(parser::parse(&source).map_err(|error| near(error, &name.name))?)
+            }
             ("plpgsql", true) => {
                 return Err(invalid("inline SQL function body only valid for language SQL"));
             }
@@ -531,6 +533,16 @@ impl<'a> Header<'a> {
             (Some(_), [(_, only)]) => record_needed(&only.to_string()),
             (Some(_), _) => record_needed("record"),
         }
+    }
+}
+
+/// An error of a body, with the function's name.
+fn near(error: Error, name: &str) -> Error {
+    match error.line() {
+        Some(line) => {
+            error.with_context(format!("compilation of PL/pgSQL function \"{name}\" near line {line}"))
+        }
+        None => error,
     }
 }
 

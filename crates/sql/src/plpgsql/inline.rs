@@ -185,6 +185,33 @@ fn body(
     Ok(returned)
 }
 
+/// Compiles a body with null for each parameter.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn checked(
+    binder: &mut Binder<'_>,
+    definition: &Definition,
+    parameters: &[crate::catalog::FunctionParameter],
+) -> fabius_value::Result<()> {
+    let mut entities = Vec::new();
+    for parameter in parameters.iter().filter(|parameter| parameter.is_input()) {
+        let value = match &parameter.sql_type {
+            array @ SqlType::Array(_) => gathered(binder, Vec::new(), array),
+            sql_type => {
+                let data_type = Bound::computed(build::null(), sql_type.clone(), true).data_type;
+                Ok(Bound::held_as(build::typed_null(data_type), sql_type.clone(), true, data_type))
+            }
+        };
+        let number = entities.len() + 1;
+        let entity = value
+            .and_then(|value| entity(binder, &parameter.name, &parameter.sql_type, number, value))
+            .map_err(Stop::into_error)?;
+        entities.push((parameter.name.clone(), entity));
+    }
+    compiled(binder, definition, &entities).map(drop).map_err(Stop::into_error)
+}
+
 /// Compiles a body into the binder's block.
 ///
 /// # Errors
@@ -217,15 +244,12 @@ pub fn compiled(
     following.push(itself);
     let mut block = Block::new();
     let compiled = compile(binder.catalog, definition, &root, (&mut *binder, &following), &mut block);
-    let types: Vec<String> =
-        super::creation::input_types(&definition.parameters).map(ToString::to_string).collect();
     let compiled = compiled.map_err(|error| {
         let has_context = error.place().is_some_and(|place| place.context.is_some());
         match error.line() {
             Some(line) if !has_context => error.with_context(format!(
-                "compilation of function {}({}) near line {line}",
-                definition.name.name,
-                types.join(",")
+                "compilation of PL/pgSQL function \"{}\" near line {line}",
+                definition.name.name
             )),
             _ => error,
         }

@@ -121,7 +121,10 @@ impl Compiler<'_> {
         }
         let message =
             format!("null value cannot be assigned to variable \"{}\" declared NOT NULL", variable.name);
-        let failure = program::Failure::from(message).with_state(SqlState(*b"22004"));
+        let failure = program::Failure {
+            detail: Some(build::typed_null(fabius_value::DataType::TEXT)),
+            ..program::Failure::from(message).with_state(SqlState(*b"22004"))
+        };
         let condition = build::is_null(value.expression.clone(), true);
         let kind = program::StatementKind::Require { condition, failure };
         block.push(program::Statement { kind, span });

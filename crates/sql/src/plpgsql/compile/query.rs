@@ -12,7 +12,7 @@ use crate::plpgsql::{call, call::Argument};
 use crate::sql_type::SqlType;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, BinaryOperator, Block};
-use fabius_value::{DataType, Result};
+use fabius_value::{DataType, Result, SqlState};
 use sqlparser::ast;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -107,8 +107,14 @@ impl<'c> Compiler<'c> {
             block.push(build::require(test(BinaryOperator::GreaterEqual), b"P0002", message, None));
         }
         if (strict || is_write) && !is_single {
-            let message = "query returned more than one row".to_string();
-            block.push(build::require(test(BinaryOperator::LessEqual), b"P0003", message, None));
+            let failure = program::Failure {
+                message: program::Message::Fixed("query returned more than one row".into()),
+                state: Some(SqlState(*b"P0003")),
+                detail: Some(build::typed_null(DataType::TEXT)),
+                hint: Some(build::text("Make sure the query returns a single row, or use LIMIT 1")),
+            };
+            let condition = test(BinaryOperator::LessEqual);
+            block.push(build::statement(program::StatementKind::Require { condition, failure }));
         }
         self.set_counts(&rows, block);
         Ok(())

@@ -49,6 +49,7 @@ impl Compiler<'_> {
                 Text::Fixed(text) => Message::Fixed(text),
                 Text::Computed(expression) => Message::Computed(expression),
             };
+            let detail = detail.or_else(no_detail);
             let failure = Failure { message, state: Some(state), detail, hint };
             let kind = program::StatementKind::Require { condition: build::boolean(false), failure };
             block.push(program::Statement { kind, span });
@@ -161,11 +162,17 @@ impl Compiler<'_> {
             None => Message::Fixed("assertion failed".into()),
             Some(message) => Message::Computed(self.text(message, scope, block)?),
         };
-        let failure = Failure { message, state: Some(SqlState(*b"P0004")), detail: None, hint: None };
+        let state = Some(SqlState(*b"P0004"));
+        let failure = Failure { message, state, detail: no_detail(), hint: None };
         let kind = program::StatementKind::Require { condition: holds, failure };
         block.push(program::Statement { kind, span: condition.span });
         Ok(())
     }
+}
+
+/// The detail of a failure that has none: not the values that its condition mentions.
+fn no_detail() -> Option<program::Expression> {
+    Some(build::typed_null(DataType::TEXT))
 }
 
 /// A message.
