@@ -2,7 +2,7 @@
 
 mod shop;
 
-use fabius::{SqlState, Value};
+use fabius::{EngineKind, SqlState, TransactionOptions, Value};
 use shop::*;
 
 /// Goal: a statement by itself is a call, or a query; statements of the same text are one procedure.
@@ -113,6 +113,7 @@ fn repeated_statements_are_a_loop() {
             for at in 0..lines {
                 client.ok(LINE, &[lines.into(), (at as i32).into(), 1.into()]);
                 client.ok(SET, &[1.into(), at.into()]);
+                client.ok(FULL, &[5.into()]);
             }
             client.ok(READ, &[1.into()]);
             client.commit().expect("nobody else is there");
@@ -121,6 +122,15 @@ fn repeated_statements_are_a_loop() {
         assert_eq!(shop.database.rows("lines").unwrap().len(), 302);
         // ADD, and the transaction.
         assert_eq!(shop.database.definitions().catalog.procedures().count(), 2);
+
+        // What a turn of the loop was shown has to hold.
+        let mut client = shop.begin();
+        for item in [1, 2, 3] {
+            client.ok(READ, &[item.into()]);
+        }
+        client.ok(SET, &[1.into(), 0.into()]);
+        shop.run(SET, &[2.into(), 17.into()]).unwrap();
+        is_conflict(client.commit());
     });
 }
 
@@ -135,4 +145,45 @@ fn reading_alone_never_conflicts() {
         assert_eq!(client.ok(ALL, &[]), rows(&[&[1, 10], &[2, 1], &[3, 5]]));
         client.commit().expect("a snapshot is a place in the order");
     });
+}
+
+/// Goal: a speculative transaction takes it that there is a row to change; commit finds out.
+#[test]
+fn answers_can_be_assumed() {
+    on_every_engine(|shop| {
+        let options = TransactionOptions { speculative: true, ..Default::default() };
+        for (count, is_right) in [(10, true), (11, false)] {
+            shop.run(SET, &[1.into(), 0.into()]).unwrap();
+            let mut client = Client { shop, transaction: shop.database.begin(options.clone()) };
+            assert_eq!(client.ok(TAKE, &[1.into(), count.into()]), Value::BigInt(1));
+            shop.run(SET, &[1.into(), 10.into()]).unwrap();
+            let outcome = client.commit();
+            assert_eq!(outcome.is_ok(), is_right, "{outcome:?}");
+            assert_eq!(shop.quantity(1), if is_right { 0 } else { 10 });
+        }
+    });
+}
+
+/// Goal: statements in no order that repeats are a program too, if a long one.
+#[test]
+fn irregular_statements_are_a_program() {
+    let shop = Shop::new(EngineKind::Lazy);
+    let mut random = 1u64;
+    let mut client = shop.begin();
+    for at in 0..150i64 {
+        random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        match random >> 61 {
+            0 => client.ok(READ, &[1.into()]),
+            1 => client.ok(TAKE, &[3.into(), 1.into()]),
+            2 => client.ok(SET, &[1.into(), at.into()]),
+            3 => client.ok(ALL, &[]),
+            4 => client.ok(LINE, &[at.into(), 1.into(), 1.into()]),
+            5 => client.ok(FULL, &[3.into()]),
+            6 => client.ok(REMOVE, &[at.into()]),
+            _ => client.ok(ADD, &[(at + 10).into(), format!("item {at}").into(), 1.into()]),
+        };
+    }
+    let began = std::time::Instant::now();
+    client.commit().expect("nobody else is there");
+    println!("committed in {:?}", began.elapsed());
 }

@@ -20,7 +20,7 @@
 //! | [`text_format`] | values as PostgreSQL writes and reads them |
 //! | [`settings`] | `SET`, `SHOW`, `RESET` |
 //! | [`lock`] | locks on tables and names, between connections |
-//! | `copy`, `ddl`, `sequence`, `wording` | `COPY`; definitions; numbers in order; errors in PostgreSQL's words |
+//! | `copy`, `ddl`, `sequence` | `COPY`; definitions; numbers in order |
 //! | [`connection`] | one client's way in: prepare, execute, transactions |
 //!
 //! This crate knows nothing of sockets or wire formats.
@@ -41,4 +41,3 @@ mod sequence;
 pub mod settings;
 pub mod sql_type;
 pub mod text_format;
-mod wording;

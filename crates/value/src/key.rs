@@ -303,4 +303,38 @@ mod tests {
         top.extend(&[0xff]);
         assert!(top.prefix_end().is_none());
     }
+
+    /// Goal: what was encoded is decoded again, and nothing else is.
+    #[test]
+    fn keys_are_decoded() {
+        let columns = [
+            (DataType::Boolean, Value::Boolean(true)),
+            (DataType::SmallInt, Value::SmallInt(-3)),
+            (DataType::Int, Value::Int(i32::MIN)),
+            (DataType::BigInt, Value::BigInt(-1)),
+            (DataType::Date, Value::Date(20_000)),
+            (DataType::Timestamp, Value::Timestamp(-5)),
+            (
+                DataType::Numeric { precision: 9, scale: 2 },
+                Value::Numeric(crate::Decimal { mantissa: -150, scale: 2 }),
+            ),
+            (
+                DataType::Numeric { precision: 30, scale: 1 },
+                Value::Numeric(crate::Decimal { mantissa: 7, scale: 1 }),
+            ),
+            (DataType::Double, Value::Double(-2.5)),
+            (DataType::Double, Value::Double(2.5)),
+            (DataType::Text { limit: None }, Value::Text("a\0b".into())),
+            (DataType::Bytea, Value::Bytea(vec![0, 0xff, 0, 0])),
+        ];
+        let types: Vec<DataType> = columns.iter().map(|column| column.0).collect();
+        let values: Vec<Value> = columns.iter().map(|column| column.1.clone()).collect();
+        let mut key = Key::new();
+        for (data_type, value) in &columns {
+            key.push(Datum::from_value(value), *data_type, false).unwrap();
+        }
+        assert_eq!(decode(key.bytes(), &types), Some(values));
+        assert_eq!(decode(&key.bytes()[..key.bytes().len() - 1], &types), None);
+        assert_eq!(decode(&[0, 1], &[DataType::Text { limit: None }]), None);
+    }
 }

@@ -158,7 +158,7 @@ impl Admission {
 }
 
 impl Gate {
-    fn holder(&mut self, owner: &Arc<Owner>) -> Option<usize> {
+    fn holder(&self, owner: &Arc<Owner>) -> Option<usize> {
         self.holders.iter().position(|holder| Arc::ptr_eq(&holder.owner, owner))
     }
 

@@ -71,6 +71,7 @@ use fabius_program::syntax::{Source, Span};
 use fabius_value::{DataType, Error, Result, Seq, SqlState, Value};
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
@@ -105,6 +106,7 @@ pub struct FutureTransaction {
 impl Database {
     /// Begins a transaction over future values.
     pub fn futures(self: &Arc<Self>, settings: Futures) -> FutureTransaction {
+        self.sessions().open.fetch_add(1, Relaxed);
         FutureTransaction {
             database: self.clone(),
             settings,
@@ -234,9 +236,10 @@ impl FutureTransaction {
         let id = definitions.catalog.find_table(table);
         let id = id.ok_or_else(|| missing(SqlState::UNDEFINED_TABLE, format!("table {table:?}")))?;
         let columns = &definitions.table(id).schema().columns;
-        let column = columns.iter().find(|of| of.name == column);
-        let column =
-            column.ok_or_else(|| missing(SqlState::UNDEFINED_COLUMN, format!("column {table}.{}", "?")))?;
+        let found = columns.iter().find(|of| of.name == column);
+        let column = found.ok_or_else(|| {
+            missing(SqlState::UNDEFINED_COLUMN, format!("column {column} in table {table}"))
+        })?;
         let value = self.value(&value, column.data_type).await?;
         Ok(FutureValue::new(Node::Constant(value)))
     }
@@ -297,7 +300,7 @@ impl FutureTransaction {
             Concurrency::Optimistic => {
                 let snapshot = match self.snapshot.take() {
                     Some(snapshot) => snapshot,
-                    None => self.database.foundation().hold_snapshot(),
+                    None => self.database.hold_snapshot()?,
                 };
                 let at = snapshot.seq();
                 self.snapshot = Some(snapshot);
@@ -367,7 +370,7 @@ impl FutureTransaction {
         let label = &self.settings.options.label;
         let owner = self.owner.get_or_insert_with(|| database.sessions().admission.owner(label)).clone();
         database.with_gate(&owner, statement.tables(), |asking| {
-            let snapshot = database.foundation().hold_snapshot();
+            let snapshot = database.hold_snapshot()?;
             let asked = self.ask_at(snapshot.seq(), statement, arguments, encoded)?;
             match asking.lock(std::slice::from_ref(&asked), &asked.footprint, Hold::Lock, waker) {
                 Asked::Granted => {
@@ -469,6 +472,7 @@ impl Drop for FutureTransaction {
         if let Some(owner) = &self.owner {
             self.database.set_locks(owner, &[]);
         }
+        self.database.sessions().open.fetch_sub(1, Relaxed);
     }
 }
 

@@ -22,6 +22,7 @@
 //! | [`savepoint`] | going back to a point within a transaction |
 //! | [`observation`] | what a statement has shown |
 //! | [`compound`] | the program that a transaction is, kept for the next one alike |
+//! | `conventional` | every row looked at counts as shown, to compare with |
 //! | [`future`] | a transaction over values that are not known yet |
 //! | [`expression`] | arithmetic and comparison on such values |
 //! | [`condition_lock`] | a statement with its answer, which others leave as it is |
@@ -39,6 +40,7 @@ pub mod block_on;
 pub mod compound;
 pub mod condition_lock;
 pub mod conflict;
+mod conventional;
 pub mod expression;
 pub mod future;
 pub mod observation;

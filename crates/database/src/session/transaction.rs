@@ -37,6 +37,12 @@ pub struct TransactionOptions {
     pub label: String,
     /// How long it waits for a lock; `None` for as long as it takes.
     pub lock_timeout: Option<Duration>,
+    /// Every row that a statement looks at counts as shown, with all its values: what a database does that
+    /// sees reads and writes only. To compare with.
+    pub conventional: bool,
+    /// A statement that writes and returns a count alone is taken to find a row, even if it finds none now:
+    /// commit finds out (OCC-LSD+, section 3.3.2 of the paper).
+    pub speculative: bool,
 }
 
 /// What becomes of what a statement shows.
@@ -63,6 +69,8 @@ pub struct Transaction {
     pub(super) begins: Vec<Mark>,
     /// What it locks as, once it has.
     pub(super) owner: Option<Arc<Owner>>,
+    /// Whether it has shown anything that is not so at its snapshot.
+    pub(super) has_assumed: bool,
 }
 
 impl Database {
@@ -77,7 +85,22 @@ impl Database {
             observations: Vec::new(),
             begins: Vec::new(),
             owner: None,
+            has_assumed: false,
         }
+    }
+}
+
+impl Database {
+    /// A snapshot for an interactive transaction.
+    ///
+    /// # Errors
+    /// `53400` if there are too many transactions.
+    pub(crate) fn hold_snapshot(&self) -> Result<HeldSnapshot> {
+        if self.sessions().open.load(Relaxed) > TRANSACTIONS_MAX {
+            return Err(Error::new(SqlState::TOO_MANY, "too many open transactions")
+                .with_detail(format!("at most {TRANSACTIONS_MAX} are allowed")));
+        }
+        Ok(self.foundation().hold_snapshot())
     }
 }
 
@@ -121,6 +144,24 @@ impl Transaction {
         if let Some(error) = self.owner.as_ref().and_then(|owner| owner.wounded()) {
             return Err(error);
         }
+        let before = self.observations.len();
+        if self.options.conventional {
+            self.show_rows(statement, arguments).await?;
+        }
+        let results = self.run_held(statement, arguments, hold).await;
+        if results.is_err() {
+            self.truncate(before);
+        }
+        results
+    }
+
+    /// Runs a statement and holds what it has shown.
+    pub(super) async fn run_held(
+        &mut self,
+        statement: &Arc<Statement>,
+        arguments: &[Value],
+        hold: Hold,
+    ) -> Result<Vec<Value>> {
         let encoded: Arc<[u8]> = statement.encode(arguments)?.into();
         let hold = match (hold, self.options.concurrency) {
             (Hold::Observe, Concurrency::Pessimistic) => Hold::Lock,
@@ -137,8 +178,12 @@ impl Transaction {
     fn run_at(&mut self, at: Seq, run: &Run<'_>) -> Result<Arc<Observation>> {
         let begin = self.overlay.mark();
         let engine = self.database.engine();
-        let Speculated { results, footprint } =
+        let Speculated { mut results, footprint } =
             engine.speculate(at, run.statement.procedure(), run.encoded, &mut self.overlay)?;
+        if self.options.speculative && !run.statement.is_read_only() && results == [Value::BigInt(0)] {
+            results = vec![Value::BigInt(1)];
+            self.has_assumed = true;
+        }
         let observation = Arc::new(Observation {
             statement: run.statement.clone(),
             arguments: run.arguments.to_vec(),
@@ -153,23 +198,15 @@ impl Transaction {
     }
 
     /// The seq at which it reads; whoever is told of what is there may be.
-    async fn reading_at(&mut self) -> Result<Seq> {
+    pub(super) async fn reading_at(&mut self) -> Result<Seq> {
         if let Some(snapshot) = &self.snapshot {
             return Ok(snapshot.seq());
         }
-        let snapshot = self.new_snapshot()?;
+        let snapshot = self.database.hold_snapshot()?;
         let seq = snapshot.seq();
         self.database.durable(seq).await?;
         self.snapshot = Some(snapshot);
         Ok(seq)
-    }
-
-    fn new_snapshot(&self) -> Result<HeldSnapshot> {
-        if self.database.sessions().open.load(Relaxed) > TRANSACTIONS_MAX {
-            return Err(Error::new(SqlState::TOO_MANY, "too many open transactions")
-                .with_detail(format!("at most {TRANSACTIONS_MAX} are allowed")));
-        }
-        Ok(self.database.foundation().hold_snapshot())
     }
 
     /// Runs a statement on the newest state, and locks what it has shown.
@@ -221,7 +258,7 @@ impl Transaction {
         if let Some(seen) = self.seq().filter(|seen| *seen >= promised) {
             return Ok(seen);
         }
-        let snapshot = self.new_snapshot()?;
+        let snapshot = self.database.hold_snapshot()?;
         let (mut overlay, mut begins) = (Overlay::default(), Vec::with_capacity(self.begins.len()));
         for observation in &self.observations {
             begins.push(overlay.mark());
@@ -260,7 +297,7 @@ impl Transaction {
         if let Some(error) = self.owner.as_ref().and_then(|owner| owner.wounded()) {
             return Err(error);
         }
-        if self.overlay.is_empty() {
+        if self.overlay.is_empty() && !self.has_assumed {
             // Everything it has seen was so at its snapshot, which is a place in the order.
             return Ok(self.seq().unwrap_or_else(|| self.database.foundation().promised()));
         }

@@ -28,6 +28,8 @@ pub(super) struct Access {
     /// Bounds on the next column.
     pub(super) lower: Option<Comparison>,
     pub(super) upper: Option<Comparison>,
+    /// The index's columns and then the primary key's: the order that its rows come in.
+    pub(super) order: Vec<usize>,
     /// The list that some of the columns are taken from.
     pub(super) list: Option<Membership>,
     /// Whether it finds at most one row for each element of its list.
@@ -70,11 +72,15 @@ pub(super) fn ways(table: &Table, says: &Says, with_lists: bool) -> Vec<Access> 
     for (index, names, unique) in keys {
         let columns: Option<Vec<usize>> = names.iter().map(place).collect();
         let Some(columns) = columns else { continue };
-        ways.push(way(index.clone(), columns.clone(), unique, says, None));
+        let primary: Vec<usize> =
+            table.primary_key.iter().flat_map(|key| &key.columns).filter_map(place).collect();
+        let mut order = columns.clone();
+        order.extend(primary.into_iter().filter(|column| !columns.contains(column)));
+        ways.push(way(index.clone(), columns.clone(), order.clone(), unique, says, None));
         if with_lists {
             for list in &says.memberships {
                 if list.columns.iter().all(|column| columns.contains(column)) {
-                    let way = way(index.clone(), columns.clone(), unique, says, Some(list));
+                    let way = way(index.clone(), columns.clone(), order.clone(), unique, says, Some(list));
                     let uses = way.equal.iter().filter(|part| matches!(part, Part::Field(_))).count();
                     if uses == list.columns.len() {
                         ways.push(way);
@@ -86,6 +92,7 @@ pub(super) fn ways(table: &Table, says: &Says, with_lists: bool) -> Vec<Access> 
     ways.push(Access {
         index: None,
         columns: Vec::new(),
+        order: Vec::new(),
         equal: Vec::new(),
         lower: None,
         upper: None,
@@ -100,6 +107,7 @@ pub(super) fn ways(table: &Table, says: &Says, with_lists: bool) -> Vec<Access> 
 fn way(
     index: Option<String>,
     columns: Vec<usize>,
+    order: Vec<usize>,
     unique: bool,
     says: &Says,
     list: Option<&Membership>,
@@ -136,7 +144,7 @@ fn way(
         _ => found * 100 + ranged * 20 + if found + ranged > 0 && index.is_none() { 1 } else { 0 },
     };
     let score = score.saturating_sub(u32::from(list.is_some()) * 50).max(u32::from(found + ranged > 0));
-    Access { index, columns, equal, lower, upper, list: list.cloned(), is_unique, score }
+    Access { index, columns, order, equal, lower, upper, list: list.cloned(), is_unique, score }
 }
 
 /// The list of a way, made a parameter: its name and its fields' types.
@@ -257,7 +265,15 @@ impl Binder<'_> {
             return Ok(None);
         }
         let value = self.named_key(value)?;
-        Ok(key_value(&value, column))
+        let Some(key) = key_value(&value, column) else { return Ok(None) };
+        if !matches!(key.kind, ExpressionKind::If { .. }) {
+            return Ok(Some(key));
+        }
+        // A guarded key is written once.
+        let storage = column.storage().unwrap_or(DataType::TEXT);
+        let name = self.name("key");
+        self.emit(tree::declare(&name, false, Some(tree::scalar_type(storage, true)), key));
+        Ok(Some(tree::variable(name)))
     }
 
     /// Keys are written for every column that is read: what is long gets a name.

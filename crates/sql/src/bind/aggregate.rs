@@ -174,7 +174,7 @@ impl<'a> Binder<'a> {
             let done = binder.aggregated_row(select, &window, body);
             binder.replaced.truncate(before);
             done?;
-            Ok(QueryFacts { is_single: true, paths: from.found.paths.clone() })
+            Ok(QueryFacts { is_single: true, is_keyed: from.found.is_keyed })
         })
     }
 

@@ -53,6 +53,8 @@ pub struct Binder<'a> {
     pub writes: BTreeSet<ObjectName>,
     /// Expressions whose value is at hand: aggregates once they are computed.
     pub(super) replaced: Vec<(ast::Expr, Bound)>,
+    /// The ways that were taken to tables, in words.
+    pub(super) paths: Vec<String>,
     /// How deep expressions, subqueries and cascades are nested.
     pub(super) depth: usize,
     /// Views and referential actions that are being followed.
@@ -86,6 +88,7 @@ impl<'a> Binder<'a> {
             reads: BTreeSet::new(),
             writes: BTreeSet::new(),
             replaced: Vec::new(),
+            paths: Vec::new(),
             depth: 0,
             following: Vec::new(),
             notices: false,
@@ -290,14 +293,14 @@ impl<'a> Binder<'a> {
 
     /// The table that a name means.
     pub(super) fn table(&mut self, name: &ast::ObjectName) -> Bind<Arc<Table>> {
-        let path = path(name)?;
-        if let Some(table) = find(&self.catalog.tables, &path) {
+        let found = self.catalog.relation(name).map_err(|error| self.error(error, Place::of(name)))?;
+        if let Some(crate::catalog::Relation::Table(table)) = found {
             return Ok(table.clone());
         }
-        let is_known = matches!(path.as_slice(), [schema, _] if is_system(schema))
-            || matches!(path.as_slice(), [only] if only.starts_with("pg_"))
-            || find(&self.catalog.views, &path).is_some()
-            || find(&self.catalog.sequences, &path).is_some();
+        let path = path(name)?;
+        let is_known = found.is_some()
+            || matches!(path.as_slice(), [.., schema, _] if is_system(schema))
+            || matches!(path.as_slice(), [only] if only.starts_with("pg_"));
         if is_known {
             return super::stop::beyond(format!("relation {}", path.join(".")));
         }
@@ -309,20 +312,6 @@ impl<'a> Binder<'a> {
 /// Whether a schema is PostgreSQL's own.
 pub(super) fn is_system(schema: &str) -> bool {
     matches!(schema, "pg_catalog" | "information_schema" | "fabius")
-}
-
-/// The object of a name: with its schema, or in `public`.
-pub(super) fn find<'m, T>(
-    objects: &'m std::collections::BTreeMap<ObjectName, T>,
-    path: &[String],
-) -> Option<&'m T> {
-    let (schema, name) = match path {
-        [name] => ("public".to_string(), name.clone()),
-        [schema, name] => (schema.clone(), name.clone()),
-        [_, schema, name] => (schema.clone(), name.clone()),
-        _ => return None,
-    };
-    objects.get(&ObjectName { schema, name })
 }
 
 /// An identifier as SQL means it: in lower case unless quoted.

@@ -202,12 +202,8 @@ impl Binder<'_> {
             let operator = if negated { Op::Equal } else { Op::NotEqual };
             return Ok(logic(tree::binary(operator, left.expression, right.expression), false));
         }
-        let (left, right) = (self.named(left, "v")?, self.named(right, "v")?);
-        let is_null = |bound: &Bound| tree::is_null(bound.expression.clone(), false);
-        let both = tree::all([is_null(&left), is_null(&right)]);
-        let equal = tree::binary(Op::Equal, left.expression, right.expression);
-        let same = tree::any([tree::call("coalesce", vec![equal, tree::boolean(false)]), both]);
-        Ok(logic(if negated { same } else { tree::not(same) }, false))
+        let operator = if negated { Op::IsNotDistinct } else { Op::IsDistinct };
+        Ok(logic(tree::binary(operator, left.expression, right.expression), false))
     }
 
     fn in_list(&mut self, operand: &Expr, list: &[Expr], negated: bool, place: Place) -> Bind<Bound> {

@@ -43,6 +43,8 @@ pub(super) struct Order {
 pub(super) struct Found {
     /// Whether there is at most one row.
     pub(super) is_single: bool,
+    /// Whether no table is gone over as a whole.
+    pub(super) is_keyed: bool,
     /// Whether rows come in the order that was wanted.
     pub(super) is_ordered: bool,
     /// Whether the limit is kept by the loop.
@@ -51,8 +53,6 @@ pub(super) struct Found {
     pub(super) indexes: Vec<Vec<usize>>,
     /// Whether each relation but the first has at most one row for one of the first.
     pub(super) others_are_unique: bool,
-    /// The way to each relation, in words.
-    pub(super) paths: Vec<String>,
 }
 
 type Body<'b, 'a> = dyn FnMut(&mut Binder<'a>) -> Bind<()> + 'b;
@@ -166,7 +166,13 @@ impl<'a> Binder<'a> {
                 Joined::Outer(on) => outer.push(Some(conditions(on.as_ref(), relations))),
             }
         }
-        let found = Found { is_single: true, is_ordered: true, others_are_unique: true, ..Found::default() };
+        let found = Found {
+            is_single: true,
+            is_ordered: true,
+            is_keyed: true,
+            others_are_unique: true,
+            ..Found::default()
+        };
         From {
             conditions: all,
             outer,
@@ -248,10 +254,11 @@ impl<'a> Binder<'a> {
             }
             if let Some(order) = from.order.as_ref().filter(|order| order.relation == at) {
                 let best = ways.first().map_or(0, |way| way.score);
-                let unordered = ways.iter().all(|way| way.score < best || !gives(way, order));
-                // An index that gives the order is worth more than one that finds few rows slowly.
-                let worth_it = !from.only_ordered_limit || best == 0;
-                if unordered && from.limit.is_some() && worth_it && best < 900 {
+                let ordered = ways.iter().filter(|way| gives(way, order)).map(|way| way.score).max();
+                // The order is free where an index gives it that finds as few rows; to stop at a limit it is
+                // worth more than a range.
+                let stops = from.limit.is_some() && best < 100 && !from.only_ordered_limit;
+                if ordered.is_some_and(|score| score >= best || stops) {
                     ways.sort_by_key(|way| {
                         (std::cmp::Reverse(gives(way, order)), std::cmp::Reverse(way.score))
                     });
@@ -294,7 +301,11 @@ impl<'a> Binder<'a> {
         if access.is_scan() && reached != 0 && self.lifts {
             return beyond("a join that is not along a key");
         }
-        from.found.paths.push(self.path_in_words(&relation, &access));
+        from.found.is_keyed &= !access.equal.is_empty();
+        let path = self.path_in_words(&relation, &access);
+        if !self.paths.contains(&path) {
+            self.paths.push(path);
+        }
         let met = keys.met.clone();
         met.iter().for_each(|met| from.conditions[*met].is_met = true);
         let list = keys.list.take();
@@ -411,7 +422,10 @@ impl<'a> Binder<'a> {
         if access.is_scan() && self.lifts {
             return beyond("a join that is not along a key");
         }
-        from.found.paths.push(self.path_in_words(&relation, &access));
+        let path = self.path_in_words(&relation, &access);
+        if !self.paths.contains(&path) {
+            self.paths.push(path);
+        }
         let rest: Vec<&Condition> =
             on.iter().enumerate().filter(|(number, _)| !keys.met.contains(number)).map(|(_, c)| c).collect();
         if access.is_point() && rest.is_empty() {
@@ -488,7 +502,7 @@ fn gives(access: &Access, order: &Order) -> bool {
         return false;
     }
     let fixed = &access.columns[..access.equal.len()];
-    let mut rest = access.columns[access.equal.len()..].iter();
+    let mut rest = access.order[access.equal.len()..].iter();
     order.columns.iter().filter(|column| !fixed.contains(column)).all(|column| rest.next() == Some(column))
 }
 

@@ -42,7 +42,7 @@ impl Binder<'_> {
                 self.call("floor", vec![argument], place)
             }
             Expr::AtTimeZone { timestamp, time_zone } => self.at_time_zone(timestamp, time_zone),
-            _ => beyond("an expression of this form"),
+            _ => self.worded(expression, place),
         }
     }
 
@@ -74,6 +74,13 @@ impl Binder<'_> {
                 for argument in &list.args {
                     let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
                         return beyond("named arguments");
+                    };
+                    // `nextval('s'::regclass)` is how PostgreSQL writes a default.
+                    let argument = match argument {
+                        Expr::Cast { expr, data_type: ast::DataType::Regclass, .. } if name == "nextval" => {
+                            expr
+                        }
+                        other => other,
                     };
                     arguments.push(self.operand(argument)?);
                 }
@@ -170,7 +177,7 @@ impl Binder<'_> {
                 }
                 Ok(joined)
             }
-            _ => beyond(format!("function {name}")),
+            _ => self.builtin(name, arguments, place),
         }
     }
 
@@ -270,9 +277,6 @@ impl Binder<'_> {
         ignoring_case: bool,
         place: Place,
     ) -> Bind<Bound> {
-        if escape.is_some() {
-            return beyond("LIKE with ESCAPE");
-        }
         let bound = self.operand(operand)?;
         let bound = self.typed(bound, &SqlType::Text)?;
         if category(&bound.sql_type) != Category::Text {
@@ -281,10 +285,14 @@ impl Binder<'_> {
             return self.no_operator(symbol, &bound, &pattern, place);
         }
         let pattern = self.operand(pattern)?;
-        let Known::Literal(Some(text)) = &pattern.known else {
-            return beyond("LIKE of a pattern that is computed");
+        let shape = match (&pattern.known, escape) {
+            (Known::Literal(Some(text)), None) => Shape::of(text),
+            _ => None,
         };
-        let Some(shape) = Shape::of(text) else { return beyond("LIKE of this pattern") };
+        let Some(shape) = shape else {
+            let like = self.any_like(bound, pattern, escape, ignoring_case)?;
+            return if negated { self.negated(like) } else { Ok(like) };
+        };
         let bound = self.settle(bound)?;
         let mut value = self.named(bound, "text")?;
         let fold = |text: &str| if ignoring_case { text.to_lowercase() } else { text.to_string() };

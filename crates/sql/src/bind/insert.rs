@@ -289,7 +289,7 @@ impl<'a> Binder<'a> {
     // ---- one row ----
 
     /// Inserts one row; `values` are those of the target's columns.
-    fn insert_row(&mut self, target: &mut Target<'_, '_, 'a>, values: Vec<Bound>) -> Bind<()> {
+    pub(super) fn insert_row(&mut self, target: &mut Target<'_, '_, 'a>, values: Vec<Bound>) -> Bind<()> {
         let table = target.table.clone();
         let mut given: Vec<Option<Bound>> = vec![None; table.columns.len()];
         for (at, value) in target.columns.iter().zip(values) {
@@ -312,10 +312,15 @@ impl<'a> Binder<'a> {
                     .with_column(&column.name);
                 return Err(error.into());
             }
+            if value.is_null() {
+                let null = self.resolve(value, &column.sql_type)?;
+                new.push(null);
+                continue;
+            }
             let value = self.settle(value)?;
             // Keys, checks and conflicts read values again.
             let again = target.conflict.is_some() || target.after.items.is_some() || !table.checks.is_empty();
-            let value = if again && !value.is_null() { self.named(value, "v")? } else { value };
+            let value = if again { self.named(value, "v")? } else { value };
             new.push(self.not_null(&table, column, value)?);
         }
         self.check_row(&table, &new, &vec![true; new.len()])?;
@@ -323,6 +328,7 @@ impl<'a> Binder<'a> {
             .columns
             .iter()
             .zip(&new)
+            .filter(|(_, value)| !value.is_null())
             .map(|(column, value)| (column.name.clone(), value.expression.clone()))
             .collect();
         if table.primary_key.is_none() {

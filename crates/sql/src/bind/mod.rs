@@ -17,20 +17,23 @@
 //! | `scope` | names of columns, and where their values are |
 //! | `bound` | an expression of a program with its SQL type |
 //! | `typing`, `conversion` | which types fit together; a value as one of another type |
-//! | `expression`, `operator`, `function`, `literal`, `temporal` | expressions |
+//! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `select`, `aggregate`, `subquery` | queries |
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `update`, `delete` | writes |
 //! | `constraint` | CHECK and REFERENCES |
 //! | `lowering` | a whole statement as a program |
+//! | `rows` | writes of rows that were computed before |
 //! | `stop` | why something is not bound |
+//! | [`wording`] | errors of programs in the words of SQL |
 //! | `tree` | parts of programs |
 
 mod access;
 mod aggregate;
 mod binder;
 mod bound;
+mod builtin;
 mod condition;
 mod constraint;
 mod conversion;
@@ -42,6 +45,7 @@ mod insert;
 mod literal;
 mod lowering;
 mod operator;
+mod rows;
 mod scope;
 mod select;
 mod stop;
@@ -51,10 +55,12 @@ mod temporal;
 pub(crate) mod tree;
 mod typing;
 mod update;
+pub mod wording;
 mod write;
 
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
-pub use lowering::lower;
+pub use lowering::{explain, lower};
+pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};

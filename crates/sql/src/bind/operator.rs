@@ -348,13 +348,7 @@ impl Binder<'_> {
                 None => self.fail(b"22008", "timestamp out of range", place),
             };
         }
-        if bound.sql_type == SqlType::Date && interval.months == 0 && interval.micros == 0 {
-            let nullable = bound.nullable;
-            let days = tree::binary(Op::Add, self.settled(bound)?, tree::integer(interval.days.into()));
-            let moment = tree::cast(days, DataType::Timestamp);
-            return Ok(Bound::computed(moment, SqlType::Timestamp, nullable).at(place));
-        }
-        beyond("an interval added to what is not known ahead")
+        self.moved_later(bound, interval, sql_type)
     }
 
     // ---- texts ----

@@ -115,7 +115,11 @@ impl Relation {
     pub(super) fn key(&self) -> Bind<Vec<Expression>> {
         let Some(table) = &self.table else { return super::stop::beyond("the key of what is not a table") };
         match &self.row {
-            Row::Key { key, .. } => Ok(key.clone()),
+            // What finds a row may be null; the row's own columns are not.
+            Row::Key { key, .. } => Ok(Relation::key_columns(table)
+                .iter()
+                .map(|column| tree::column(tree::keyed_row(&table.storage, key.clone()), column, false))
+                .collect()),
             Row::Loop(row) => Ok(Relation::key_columns(table)
                 .iter()
                 .map(|column| tree::column(tree::loop_row(row), column, false))

@@ -78,7 +78,7 @@ impl<'a> Binder<'a> {
             bounds.push(bound);
         }
         body(self, &columns, bounds)?;
-        Ok(QueryFacts { is_single: true, paths: vec!["Values".into()] })
+        Ok(QueryFacts { is_single: true, is_keyed: true })
     }
 
     fn window(&mut self, query: &ast::Query) -> Bind<Window> {
@@ -205,7 +205,7 @@ impl<'a> Binder<'a> {
                 binder.check_window(&window);
             }
             binder.block.extend(block);
-            Ok(QueryFacts { is_single: found.is_single, paths: found.paths })
+            Ok(QueryFacts { is_single: found.is_single, is_keyed: found.is_keyed })
         })
     }
 
@@ -439,7 +439,7 @@ impl<'a> Binder<'a> {
     pub(super) fn collected(&mut self, query: &ast::Query) -> Bind<Collected> {
         let list = self.name("result");
         let mut gathered = Gathered::default();
-        let (block, found) = self.nested(|binder| {
+        let (block, _) = self.nested(|binder| {
             binder.for_each_row(query, &mut |binder, columns, values| {
                 gathered.add(binder, &list, columns, values)
             })
@@ -447,13 +447,7 @@ impl<'a> Binder<'a> {
         let fields = gathered.fields();
         self.emit(tree::declare_list(&list, fields.clone()));
         self.block.extend(block);
-        Ok(Collected {
-            list,
-            fields,
-            columns: gathered.columns,
-            is_single: found.is_single,
-            paths: found.paths,
-        })
+        Ok(Collected { list, fields, columns: gathered.columns })
     }
 }
 
@@ -462,8 +456,6 @@ pub(super) struct Collected {
     pub(super) list: String,
     pub(super) fields: Vec<ColumnDefinition>,
     pub(super) columns: Vec<OutputColumn>,
-    pub(super) is_single: bool,
-    pub(super) paths: Vec<String>,
 }
 
 /// What is known of a query once its loops are built.
@@ -471,8 +463,8 @@ pub(super) struct Collected {
 pub struct QueryFacts {
     /// Whether it gives at most one row.
     pub is_single: bool,
-    /// The way to each table, in words.
-    pub paths: Vec<String>,
+    /// Whether every table is reached by values of a key's first columns.
+    pub is_keyed: bool,
 }
 
 /// The columns of a list whose rows are appended in several places.

@@ -14,15 +14,27 @@ impl<'a> Binder<'a> {
         let found = self.name("found");
         let boolean = Some(tree::scalar_type(DataType::Boolean, false));
         self.emit(tree::declare(&found, true, boolean, tree::boolean(false)));
-        let (block, _) = self.nested(|binder| {
+        let (block, facts) = self.nested(|binder| {
             binder.for_each_row(&any_columns(query), &mut |binder, _, _| {
                 binder.emit(tree::assign(&found, tree::boolean(true)));
                 Ok(())
             })
         })?;
+        self.not_in_a_loop(&facts)?;
         self.block.extend(block);
         let found = tree::variable(found);
         Ok(logic(if negated { tree::not(found) } else { found }, false))
+    }
+
+    /// A subquery that goes over a whole table is not asked again for every row of another.
+    fn not_in_a_loop(&self, facts: &super::select::QueryFacts) -> Bind<()> {
+        let in_a_loop = self.scopes.iter().flat_map(|scope| &scope.relations);
+        let in_a_loop =
+            in_a_loop.into_iter().any(|relation| matches!(relation.row, super::scope::Row::Loop(_)));
+        if self.lifts && in_a_loop && !facts.is_keyed {
+            return beyond("a subquery over a whole table for each row");
+        }
+        Ok(())
     }
 
     /// The one value of a query; null if it has no row.
@@ -53,6 +65,7 @@ impl<'a> Binder<'a> {
         self.emit(tree::declare(&result, true, nothing, tree::null()));
         let bigint = Some(tree::scalar_type(DataType::BigInt, false));
         self.emit(tree::declare(&count, true, bigint, tree::integer(0)));
+        self.not_in_a_loop(&facts)?;
         self.block.extend(block);
         if !facts.is_single {
             let one = tree::binary(Op::LessEqual, tree::variable(&count), tree::integer(1));
@@ -81,7 +94,7 @@ impl<'a> Binder<'a> {
         }
         let result = self.name("found");
         let mut nullable = false;
-        let (block, _) = self.nested(|binder| {
+        let (block, facts) = self.nested(|binder| {
             binder.for_each_row(query, &mut |binder, _, values| {
                 if values.len() != bounds.len() {
                     let message = match values.len() < bounds.len() {
@@ -108,6 +121,7 @@ impl<'a> Binder<'a> {
         })?;
         let boolean = Some(tree::scalar_type(DataType::Boolean, nullable));
         self.emit(tree::declare(&result, true, boolean, tree::boolean(false)));
+        self.not_in_a_loop(&facts)?;
         self.block.extend(block);
         let found = tree::variable(result);
         Ok(logic(if negated { tree::not(found) } else { found }, nullable))

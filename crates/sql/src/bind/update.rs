@@ -367,7 +367,11 @@ impl<'a> Binder<'a> {
         }
         let mut columns = Vec::new();
         for (column, _) in &assignments {
-            let value = self.settled(new[*column].clone())?;
+            let value = new[*column].clone();
+            let value = match value.nullable {
+                true => self.not_null(table, &table.columns[*column], value)?.expression,
+                false => self.settled(value)?,
+            };
             columns.push((table.columns[*column].name.clone(), value));
         }
         let row = match &relation.row {
@@ -390,7 +394,10 @@ impl<'a> Binder<'a> {
         if column.nullable || !value.nullable {
             return Ok(value);
         }
-        let value = self.named(value, "v")?;
+        let name = self.name("v");
+        let ty = tree::scalar_type(value.data_type, true);
+        self.emit(tree::declare(&name, false, Some(ty), value.expression));
+        let value = Bound { expression: tree::variable(name), ..value };
         let message = not_null_message(table, column);
         let there = tree::is_null(value.expression.clone(), true);
         self.emit(tree::require(there, b"23502", message, None));

@@ -1,13 +1,14 @@
 //! Many rows inserted at once: those of a query, or those that are copied in.
 
+use super::run::rows_response;
 use super::{Connection, Response};
+use crate::bind;
+use crate::bind::{RowsOf, counted, lower_insert_rows};
 use crate::catalog::{Catalog, ObjectName, Table, folded};
-use crate::lowered::{Argument, Lowered};
+use crate::lowered::{Argument, Lowered, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
-use crate::parse::Command;
 use crate::query::{self, QueryPlan, SessionFacts};
 use crate::sql_type::SqlType;
-use crate::{bind, parse};
 use fabius::{Database, Statement};
 use fabius_program::syntax::Source;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -23,7 +24,9 @@ const BYTES: usize = 8 << 20;
 pub(crate) struct BulkInsert {
     lowered: Lowered,
     statement: Arc<Statement>,
-    /// The parameters' types: one for each column.
+    /// Sequences that each row takes a number of, behind its values.
+    counted: Vec<ObjectName>,
+    /// The types of a row's values.
     pub types: Vec<SqlType>,
 }
 
@@ -34,12 +37,17 @@ pub(crate) struct InsertQuery {
     table: ObjectName,
 }
 
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+/// What inserting rows gave.
+#[derive(Default)]
+pub(crate) struct Inserted {
+    /// How many.
+    pub count: i64,
+    /// What `RETURNING` says of them.
+    returned: Vec<Vec<Value>>,
 }
 
 impl BulkInsert {
-    /// Inserts into these columns; the others get their defaults.
+    /// Inserts values of the columns' own types; other columns get their defaults.
     ///
     /// # Errors
     /// What is wrong with the columns.
@@ -49,40 +57,26 @@ impl BulkInsert {
         table: &Table,
         columns: &[String],
     ) -> Result<BulkInsert> {
-        let places = |from: usize| {
-            let all: Vec<String> = (from..from + columns.len()).map(|at| format!("${}", at + 1)).collect();
-            all.join(", ")
+        let places: Vec<usize> = columns.iter().filter_map(|name| table.position(name)).collect();
+        let types: Vec<SqlType> = places.iter().map(|at| table.columns[*at].sql_type.clone()).collect();
+        let table = Arc::new(table.clone());
+        let rows = RowsOf {
+            table: &table,
+            alias: None,
+            columns: &places,
+            types: &types,
+            conflict: None,
+            returning: None,
         };
-        let names: Vec<String> = columns.iter().map(|name| quoted(name)).collect();
-        // Two rows, so that the program takes a list of them.
-        let text = format!(
-            "INSERT INTO {}.{} ({}) OVERRIDING SYSTEM VALUE VALUES ({}), ({})",
-            quoted(&table.name.schema),
-            quoted(&table.name.name),
-            names.join(", "),
-            places(0),
-            places(columns.len())
-        );
-        let text = text.replace(" OVERRIDING SYSTEM VALUE", "");
-        let Command::Sql(statement) = parse::parse(&text)? else {
-            return Err(Error::new(SqlState(*b"XX000"), "an insert was expected"));
-        };
-        let types: Vec<SqlType> = columns
-            .iter()
-            .map(|name| table.column(name).map_or(SqlType::Unknown, |column| column.sql_type.clone()))
-            .collect();
-        let mut parameters = ParameterTypes::new(&[types.clone(), types.clone()].concat());
-        for index in 0..parameters.len() {
-            parameters.allow_null(index);
-        }
-        let source = Arc::new(Source::new(text.as_str(), "statement"));
-        let lowered = bind::lower(&statement, &source, catalog, &mut parameters)?
-            .filter(|lowered| lowered.arguments.iter().any(|argument| matches!(argument, Argument::Rows(_))))
-            .ok_or_else(|| {
-                Error::new(SqlState::NOT_SUPPORTED, "many rows at once into this table are not supported")
-            })?;
+        BulkInsert::of(database, catalog, &rows)
+    }
+
+    fn of(database: &Database, catalog: &Catalog, rows: &RowsOf<'_>) -> Result<BulkInsert> {
+        let source = Arc::new(Source::new("INSERT", "statement"));
+        let lowered = lower_insert_rows(rows, &source, catalog)?;
         let statement = database.statement(&lowered.definition)?;
-        Ok(BulkInsert { lowered, statement, types })
+        let counted = counted(rows.table, rows.columns).into_iter().map(|(_, sequence)| sequence).collect();
+        Ok(BulkInsert { lowered, statement, counted, types: rows.types.to_vec() })
     }
 }
 
@@ -90,7 +84,7 @@ impl InsertQuery {
     /// Plans one.
     ///
     /// # Errors
-    /// What is wrong with it; `0A000` for clauses that need a program.
+    /// What is wrong with it.
     pub async fn new(
         database: &Database,
         catalog: &Arc<Catalog>,
@@ -104,72 +98,63 @@ impl InsertQuery {
                 "INSERT into other than a table is not supported",
             ));
         };
-        if insert.on.is_some() || insert.returning.is_some() {
-            return Err(Error::new(
-                SqlState::NOT_SUPPORTED,
-                "ON CONFLICT and RETURNING of an INSERT with this query are not supported",
-            ));
-        }
         let table = catalog.table(name)?;
         let Some(source) = &insert.source else {
             return Err(Error::new(SqlState::NOT_SUPPORTED, "this form of INSERT is not supported"));
         };
         let query = query::plan(source, catalog, types, session).await?;
-        let mut columns: Vec<String> = match insert.columns.is_empty() {
-            true => table.columns.iter().map(|column| column.name.clone()).collect(),
-            false => insert
-                .columns
-                .iter()
-                .filter_map(|name| name.0.last().and_then(|part| part.as_ident()).map(folded))
-                .collect(),
-        };
-        if query.columns.len() > columns.len() {
+        let mut places: Vec<usize> = (0..table.columns.len()).collect();
+        if !insert.columns.is_empty() {
+            places.clear();
+            for name in &insert.columns {
+                let name = name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default();
+                places.push(table.position(&name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::UNDEFINED_COLUMN,
+                        format!("column \"{name}\" of relation \"{}\" does not exist", table.name.name),
+                    )
+                })?);
+            }
+        }
+        if query.columns.len() > places.len() {
             return Err(Error::new(
                 SqlState::SYNTAX_ERROR,
                 "INSERT has more expressions than target columns",
             ));
         }
-        if query.columns.len() < columns.len() && !insert.columns.is_empty() {
+        if query.columns.len() < places.len() && !insert.columns.is_empty() {
             return Err(Error::new(
                 SqlState::SYNTAX_ERROR,
                 "INSERT has more target columns than expressions",
             ));
         }
-        columns.truncate(query.columns.len());
-        let insert = BulkInsert::new(database, catalog, table, &columns)?;
+        places.truncate(query.columns.len());
+        let types: Vec<SqlType> = query.columns.iter().map(|column| column.sql_type.clone()).collect();
+        let rows = RowsOf {
+            table,
+            alias: None,
+            columns: &places,
+            types: &types,
+            conflict: insert.on.as_ref(),
+            returning: insert.returning.as_deref(),
+        };
+        let insert = BulkInsert::of(database, catalog, &rows)?;
         Ok(InsertQuery { insert, query, table: table.name.clone() })
     }
 
     /// Tables that it reads and writes.
     pub fn names(&self) -> Vec<ObjectName> {
-        self.query.reads.iter().chain([&self.table]).cloned().collect()
+        let lowered = &self.insert.lowered;
+        let all = self.query.reads.iter().chain(&lowered.reads).chain(&lowered.writes).chain([&self.table]);
+        all.cloned().collect()
     }
-}
 
-/// A value of a query as a column takes it.
-fn assigned(
-    value: Value,
-    from: &SqlType,
-    to: &SqlType,
-    style: &crate::text_format::TextStyle,
-) -> Result<Value> {
-    let is_same =
-        from.storage() == to.storage() && matches!(to, SqlType::Char(_)) == matches!(from, SqlType::Char(_));
-    if value.is_null() || is_same {
-        return Ok(value);
-    }
-    match (&value, to) {
-        (Value::Text(text), _) if !matches!(to, SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_)) => {
-            crate::text_format::read(text, to, style)
+    /// The columns of `RETURNING`.
+    pub fn columns(&self) -> Option<Vec<OutputColumn>> {
+        match &self.insert.lowered.shape {
+            Shape::CountAndRows(columns) | Shape::Rows(columns) => Some(columns.clone()),
+            _ => None,
         }
-        (_, SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_)) if !matches!(value, Value::Text(_)) => {
-            let text = crate::text_format::text(&value, from, style).unwrap_or_default();
-            crate::text_format::read(&text, to, style)
-        }
-        _ => match to.storage() {
-            Some(storage) => value.cast(storage),
-            None => Ok(value),
-        },
     }
 }
 
@@ -181,7 +166,7 @@ impl Connection {
         insert: &InsertQuery,
         parameters: &[Value],
     ) -> Result<Response> {
-        let is_alone = self.transaction.is_none();
+        let is_alone = !self.is_in_transaction();
         if is_alone {
             self.begin_implicit().await?;
         }
@@ -189,7 +174,11 @@ impl Connection {
         if is_alone {
             self.end_implicit(outcome.is_ok()).await?;
         }
-        outcome.map(|count| Response::Done { tag: format!("INSERT 0 {count}") })
+        let inserted = outcome?;
+        Ok(match insert.columns() {
+            Some(columns) => rows_response(columns, inserted.returned, "INSERT 0"),
+            None => Response::Done { tag: format!("INSERT 0 {}", inserted.count) },
+        })
     }
 
     async fn insert_query_rows(
@@ -197,27 +186,20 @@ impl Connection {
         catalog: &Arc<Catalog>,
         insert: &InsertQuery,
         parameters: &[Value],
-    ) -> Result<usize> {
+    ) -> Result<Inserted> {
         let rows = self.rows_of(&insert.query, parameters).await?;
-        let style = self.settings.style().clone();
-        let mut values = Vec::with_capacity(rows.len());
-        for row in rows {
-            let fields = row.into_iter().zip(&insert.query.columns).zip(&insert.insert.types);
-            let row: Result<Vec<Value>> =
-                fields.map(|((value, column), to)| assigned(value, &column.sql_type, to, &style)).collect();
-            values.push(row?);
-        }
-        self.insert_rows(catalog, &insert.insert, values).await
+        self.insert_rows(catalog, &insert.insert, rows, false).await
     }
 
-    /// Inserts rows, in calls of a bounded size; how many.
+    /// Inserts rows, in calls of a bounded size. `is_aside` into a table that nobody else sees yet.
     pub(crate) async fn insert_rows(
         &mut self,
         catalog: &Catalog,
         insert: &BulkInsert,
         rows: Vec<Vec<Value>>,
-    ) -> Result<usize> {
-        let count = rows.len();
+        is_aside: bool,
+    ) -> Result<Inserted> {
+        let mut inserted = Inserted::default();
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let mut part = Vec::new();
@@ -226,42 +208,43 @@ impl Connection {
                 bytes += row.iter().map(size).sum::<usize>();
                 part.push(row);
             }
-            self.insert_part(catalog, insert, part).await?;
+            self.number_rows(catalog, insert, &mut part).await?;
+            let mut part = Some(Value::List(part));
+            let mut arguments = Vec::with_capacity(insert.lowered.arguments.len());
+            for argument in &insert.lowered.arguments {
+                arguments.push(match argument {
+                    Argument::Rows(_) => part.take().unwrap_or_default(),
+                    other => self.argument(catalog, other, &[]).await?,
+                });
+            }
+            let results = match is_aside {
+                true => self.run_aside(&insert.statement, &arguments).await,
+                false => self.run_statement(&insert.statement, &arguments, fabius::Hold::Observe).await,
+            };
+            let mut results = results.map_err(|error| bind::wording::in_words(error, catalog))?.into_iter();
+            inserted.count += results.next().and_then(|count| count.as_integer()).unwrap_or_default();
+            if let Some(Value::List(rows)) = results.next() {
+                inserted.returned.extend(rows);
+            }
         }
-        Ok(count)
+        Ok(inserted)
     }
 
-    async fn insert_part(
+    /// Gives each row its numbers.
+    async fn number_rows(
         &mut self,
         catalog: &Catalog,
         insert: &BulkInsert,
-        rows: Vec<Vec<Value>>,
+        rows: &mut [Vec<Value>],
     ) -> Result<()> {
-        let mut arguments = Vec::new();
-        for argument in &insert.lowered.arguments {
-            arguments.push(match argument {
-                Argument::Rows(template) => {
-                    let fields = template.first().cloned().unwrap_or_default();
-                    let expanded = Argument::Rows(
-                        rows.iter()
-                            .map(|row| {
-                                let filled = fields.iter().map(|field| match field {
-                                    Argument::Parameter(index) => {
-                                        Argument::Constant(row.get(*index).cloned().unwrap_or_default())
-                                    }
-                                    other => other.clone(),
-                                });
-                                filled.collect()
-                            })
-                            .collect(),
-                    );
-                    self.argument(catalog, &expanded, &[]).await?
-                }
-                other => self.argument(catalog, other, &[]).await?,
-            });
+        for name in &insert.counted {
+            let one = Argument::NextValue(name.clone());
+            let numbers = Argument::Rows(vec![vec![one]; rows.len()]);
+            if let Value::List(numbers) = self.argument(catalog, &numbers, &[]).await? {
+                rows.iter_mut().zip(numbers).for_each(|(row, number)| row.extend(number));
+            }
         }
-        let results = self.run_statement(&insert.statement, &arguments, fabius::Hold::Observe).await;
-        results.map(drop).map_err(|error| crate::wording::in_words(error, catalog))
+        Ok(())
     }
 }
 

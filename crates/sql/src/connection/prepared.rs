@@ -196,7 +196,7 @@ impl Plan {
         let source = Arc::new(Source::new(text, "statement"));
         let mut types = ParameterTypes::new(given);
         let program = Program::new(database, catalog, statement, &source, &mut types)
-            .map_err(|error| crate::wording::in_words(error, catalog))?;
+            .map_err(|error| crate::bind::wording::in_words(error, catalog))?;
         if let Some(mut program) = program {
             program.types = types.finish();
             let lowered = &program.lowered;
@@ -239,7 +239,7 @@ impl Plan {
                 Ok(Arc::new(Plan {
                     version: catalog.version,
                     parameters: types.finish(),
-                    columns: None,
+                    columns: insert.columns(),
                     tables: keys(catalog, &names),
                     names,
                     writes: true,

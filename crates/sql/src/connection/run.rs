@@ -200,7 +200,7 @@ impl Connection {
         let hold = if lowered.locks_rows { Hold::LockForUpdate } else { Hold::Observe };
         self.run_statement(&program.statement, &arguments, hold)
             .await
-            .map_err(|error| crate::wording::in_words(error, catalog))
+            .map_err(|error| crate::bind::wording::in_words(error, catalog))
     }
 
     /// Runs a statement of the database beneath in the transaction, or as one.

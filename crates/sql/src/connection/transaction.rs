@@ -255,7 +255,7 @@ impl Connection {
         let outcome = running.commit(key.as_deref().map(str::as_bytes)).await;
         self.commitment.store(false, SeqCst);
         let catalog = self.catalog();
-        outcome.map(drop).map_err(|error| crate::wording::in_words(error, &catalog))
+        outcome.map(drop).map_err(|error| crate::bind::wording::in_words(error, &catalog))
     }
 
     /// Forgets what is open.
@@ -342,7 +342,7 @@ impl Connection {
     }
 
     /// A statement has failed: so has its transaction.
-    pub(super) fn fail(&mut self) {
+    pub(crate) fn fail(&mut self) {
         if let Some(open) = &mut self.transaction {
             open.has_failed = true;
         }
@@ -365,6 +365,25 @@ pub(super) fn now_us() -> i64 {
 
 /// What definitions ask of the connection.
 impl Connection {
+    pub(crate) fn has_run(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|open| open.has_run)
+    }
+
+    /// Whether a table of the storage is the transaction's own, and can be written without its other statements.
+    pub(crate) fn can_write_aside(&self, storage: &str) -> bool {
+        self.transaction
+            .as_ref()
+            .is_some_and(|open| !open.has_run && open.made.iter().any(|made| made == storage))
+    }
+
+    pub(crate) fn set_copying(&mut self, copying: Option<crate::copy::Copying>) {
+        self.copying = copying;
+    }
+
+    pub(crate) fn take_copying(&mut self) -> Option<crate::copy::Copying> {
+        self.copying.take()
+    }
+
     pub(crate) fn is_in_transaction(&self) -> bool {
         self.transaction.is_some()
     }

@@ -134,7 +134,7 @@ impl Connection {
         let catalog = self.catalog();
         let insert =
             crate::connection::BulkInsert::new(self.database().database(), &catalog, &table, &names)?;
-        self.insert_rows(&catalog, &insert, rows).await?;
+        self.insert_rows(&catalog, &insert, rows, true).await?;
         Ok(format!("SELECT {count}"))
     }
 

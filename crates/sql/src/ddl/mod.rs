@@ -21,6 +21,8 @@ mod sequence;
 mod storage;
 mod view;
 
+pub(crate) use storage::Filling;
+
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{Catalog, ObjectName, Relation, Table, parts};
 use crate::connection::{Connection, Response};
@@ -148,7 +150,7 @@ impl Connection {
         Ok((**self.catalog().table(name)?).clone())
     }
 
-    fn put_table(&mut self, table: Table) {
+    pub(crate) fn put_table(&mut self, table: Table) {
         let is_temporary = table.is_temporary();
         self.record(Change::from(Object::Table(table)), is_temporary);
     }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// Where columns of the next form of a table get their values, if not from the column of the same name.
 #[derive(Default)]
-pub(super) struct Filling {
+pub(crate) struct Filling {
     /// New column to old column.
     pub renamed: BTreeMap<String, String>,
     /// Values of columns that are new.
@@ -83,7 +83,7 @@ impl Connection {
     ///
     /// # Errors
     /// What the storage does not take.
-    pub(super) fn make_storage(&mut self, table: &mut Table) -> Result<()> {
+    pub(crate) fn make_storage(&mut self, table: &mut Table) -> Result<()> {
         table.storage = self.database().new_storage(&table.name.name);
         let text = definition(table)?;
         self.database().database().define(&text)?;
@@ -95,7 +95,7 @@ impl Connection {
     ///
     /// # Errors
     /// Rows that do not fit the next form.
-    pub(super) async fn rebuild(
+    pub(crate) async fn rebuild(
         &mut self,
         before: &Table,
         after: &mut Table,
