@@ -150,12 +150,12 @@ impl<'a> Binder<'a> {
                     binder.function_row(select, relation, window, (&taken, &skipped), body)
                 })?;
                 self.emit(tree::for_list(&element, &list, block));
-                Ok(Some(QueryFacts { is_single: false, paths: vec!["Function Scan".into()] }))
+                Ok(Some(QueryFacts { is_single: false, is_keyed: true }))
             }
             Returned::Row(row) => {
                 relation.row = Row::Values(row.into_iter().map(|(_, value)| value).collect());
                 self.function_row(select, relation, window, (&taken, &skipped), body)?;
-                Ok(Some(QueryFacts { is_single: true, paths: vec!["Function Scan".into()] }))
+                Ok(Some(QueryFacts { is_single: true, is_keyed: true }))
             }
             Returned::Nothing => Ok(None),
         }
