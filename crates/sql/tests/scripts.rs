@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 async fn answer(connection: &mut Connection, text: &str) -> String {
     let mut out = String::new();
-    let outcome = async {
+    let outcome: fabius::Result<()> = async {
         for bytes in connection.split(text)? {
             let prepared = connection.prepare(&text[bytes], &[]).await?;
             match connection.execute(&prepared, &[]).await? {
@@ -46,7 +46,7 @@ async fn answer(connection: &mut Connection, text: &str) -> String {
                 }
             }
         }
-        fabius::Result::Ok(())
+        Ok(())
     }
     .await;
     if let Err(error) = outcome {

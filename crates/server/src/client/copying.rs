@@ -59,13 +59,16 @@ impl Client {
         &mut self,
         mut data: BoxStream<'static, Result<Vec<u8>>>,
         is_binary: bool,
+        has_header: bool,
         deadline: Option<Instant>,
     ) -> Outcome<Completion> {
         let mut rows = 0;
+        let mut is_header = has_header;
         while let Some(row) = self.attend_rows(deadline, async { data.next().await.transpose() }).await? {
             backend::copy_data(&mut self.socket.output, &row);
             let is_frame = is_binary && (row.starts_with(BINARY_SIGNATURE) || row == BINARY_TRAILER);
-            rows += u64::from(!is_frame);
+            rows += u64::from(!is_frame && !is_header);
+            is_header = false;
             if self.socket.output.len() > OUTPUT_BYTES {
                 self.send_within(deadline).await?;
             }

@@ -20,6 +20,7 @@ use fabius_sql::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// Statements with a name that a session may have.
 const STATEMENTS_MAX: usize = 10_000;
@@ -32,6 +33,8 @@ pub(super) struct Extended {
     statements: HashMap<String, Arc<Prepared>>,
     portals: HashMap<String, Portal>,
     batch: Batch,
+    /// Whether a transaction was begun around the batch.
+    is_enclosed: bool,
 }
 
 /// Where a session is between two `Sync`.
@@ -220,9 +223,7 @@ impl Client {
             }
             Progress::Bound => {
                 let parameters = std::mem::take(&mut portal.parameters);
-                if self.sql.status() == TransactionStatus::Idle && !self.is_alone().await? {
-                    self.attend(deadline, async |sql| sql.begin_implicit().await).await?;
-                }
+                self.enclose(deadline).await?;
                 let response =
                     self.attend(deadline, async |sql| sql.execute(&prepared, &parameters).await).await?;
                 match response {
@@ -252,12 +253,24 @@ impl Client {
         Ok(())
     }
 
+    /// Sees to it that a statement of several runs in a transaction with them, also after one that has ended it.
+    async fn enclose(&mut self, deadline: Option<Instant>) -> Outcome {
+        if self.sql.status() != TransactionStatus::Idle {
+            return Ok(());
+        }
+        if self.extended.is_enclosed || !self.is_alone().await? {
+            self.extended.is_enclosed = true;
+            self.attend(deadline, async |sql| sql.begin_implicit().await).await?;
+        }
+        Ok(())
+    }
+
     /// Whether `Sync` comes before anything else is run.
     async fn is_alone(&mut self) -> Outcome<bool> {
         let known = |kind| match kind {
-            b'S' | b'X' => Some(true),
-            // `Flush` wants an answer before it is known what comes.
-            b'E' | b'H' | b'Q' => Some(false),
+            b'S' => Some(true),
+            // `Flush` wants an answer before it is known what comes. A client that leaves commits nothing.
+            b'E' | b'H' | b'Q' | b'X' => Some(false),
             _ => None,
         };
         let looked = self.socket.look_ahead(known);
@@ -275,7 +288,7 @@ impl Client {
     /// Ends the transaction around a batch, if there is one.
     pub(super) async fn end_batch(&mut self) -> Outcome {
         let batch = std::mem::take(&mut self.extended.batch);
-        if batch == Batch::Empty || self.sql.status() == TransactionStatus::Idle {
+        if !std::mem::take(&mut self.extended.is_enclosed) {
             return Ok(());
         }
         let commit = batch == Batch::Open;

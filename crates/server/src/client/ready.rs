@@ -65,7 +65,8 @@ impl Client {
             if let Err(failure) = done {
                 return Err(failure);
             }
-            if self.session.ending() > Ending::No && self.sql.status() == TransactionStatus::Idle {
+            let is_idle = self.extended.is_quiet() && self.sql.status() == TransactionStatus::Idle;
+            if self.session.ending() > Ending::No && is_idle {
                 return Err(Failure::Fatal(shutdown()));
             }
         }
@@ -122,6 +123,8 @@ impl Client {
     pub(super) fn refuse(&mut self, error: &Error) {
         tracing::debug!(state = %error.state(), %error, "statement failed");
         self.metrics().error(error.state().0);
+        // Also if the session knows nothing of it: a parameter that does not read as its type, say.
+        self.sql.interrupted();
         self.tell_notices();
         backend::error_response(&mut self.socket.output, "ERROR", error);
     }

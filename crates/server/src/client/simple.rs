@@ -19,7 +19,6 @@ impl Client {
         let statements = match self.sql.split(text) {
             Ok(statements) => statements,
             Err(error) => {
-                self.sql.interrupted();
                 self.refuse(&error);
                 return Ok(());
             }

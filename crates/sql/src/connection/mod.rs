@@ -125,6 +125,8 @@ pub enum Response {
         columns: usize,
         /// Whether the format is binary.
         is_binary: bool,
+        /// Whether the first of the data is a line with names.
+        has_header: bool,
         /// The bytes.
         data: BoxStream<'static, Result<Vec<u8>>>,
     },

@@ -307,7 +307,12 @@ impl Connection {
             let header = futures::stream::iter(header.into_iter().map(Ok));
             header.chain(rows.map(shown)).boxed()
         };
-        Ok(Response::CopyOut { columns: count, is_binary, data })
+        Ok(Response::CopyOut {
+            columns: count,
+            is_binary,
+            has_header: copy.options.header && !is_binary,
+            data,
+        })
     }
 }
 
