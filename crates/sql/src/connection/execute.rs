@@ -6,7 +6,7 @@ use super::{Connection, Response};
 use crate::lowered::OutputColumn;
 use crate::parse::{self, Command};
 use crate::sql_type::SqlType;
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{Result, Value};
 use sqlparser::ast;
 use std::sync::Arc;
 

@@ -87,7 +87,7 @@ impl<'c> Compiler<'c> {
         block.push(build::declare(&rows, true, Some(build::scalar_type(DataType::BigInt, false)), bigint(0)));
         let count = is_write.then_some(rows.as_str());
         let from = block.len();
-        let mut run = |compiler: &mut Self, query: &Query, block: &mut Block| {
+        let run = |compiler: &mut Self, query: &Query, block: &mut Block| {
             compiler.rows(query, count, scope, block, &mut |compiler, row, inner| {
                 if !is_write {
                     inner.push(build::add(&rows, bigint(1)));
