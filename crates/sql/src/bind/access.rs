@@ -6,7 +6,7 @@ use super::condition::{Comparison, Condition, Members, Membership, Says};
 use super::scope::Relation;
 use super::stop::Bind;
 use super::tree;
-use super::typing::{Category, Conversion, category, held, unified};
+use super::typing::{Category, category, held, unified};
 use crate::catalog::Table;
 use crate::lowered::Argument;
 use crate::sql_type::SqlType;
@@ -40,6 +40,7 @@ pub(super) struct Access {
 
 /// What a key column equals.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "there are few, and they live briefly")]
 pub(super) enum Part {
     /// The other side of a comparison.
     Value(Comparison),
@@ -407,12 +408,6 @@ impl Binder<'_> {
             filter,
             ..tree::scan(storage)
         }
-    }
-
-    /// A value in a type, where the program wants it so.
-    pub(super) fn as_type(&mut self, bound: Bound, to: &SqlType) -> Bind<Expression> {
-        let bound = self.convert(bound, to, Conversion::Assignment)?;
-        self.settled(bound)
     }
 }
 

@@ -26,8 +26,6 @@ pub(super) struct Comparison {
     pub(super) operator: B,
     /// What the column is compared with.
     pub(super) value: Expr,
-    /// Whether the condition says nothing else.
-    pub(super) is_all: bool,
 }
 
 /// `(a, b) IN ((1, 2), ...)`, `a = ANY ($1)`: columns that take one of several values.
@@ -40,6 +38,7 @@ pub(super) struct Membership {
 
 /// The values of a [`Membership`].
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "there are few, and they live briefly")]
 pub(super) enum Members {
     /// One row of values after the other.
     Rows(Vec<Vec<Expr>>),
@@ -172,8 +171,8 @@ impl Binder<'_> {
         let Some(relation) = relations.get(at) else { return };
         let column = |expression: &Expr| column_of(expression, relation, relations);
         let at_hand = |expression: &Expr| uses(expression, relations) & !reached == 0;
-        let mut compare = |column: usize, operator: B, value: &Expr, is_all: bool| {
-            says.comparisons.push(Comparison { condition, column, operator, value: value.clone(), is_all });
+        let mut compare = |column: usize, operator: B, value: &Expr| {
+            says.comparisons.push(Comparison { condition, column, operator, value: value.clone() });
         };
         match expression {
             Expr::BinaryOp { left, op: op @ (B::Eq | B::Lt | B::LtEq | B::Gt | B::GtEq), right } => {
@@ -183,22 +182,22 @@ impl Binder<'_> {
                     if left.len() == right.len() && all {
                         for (left, right) in pairs() {
                             if let Some(column) = column(left) {
-                                compare(column, B::Eq, right, false);
+                                compare(column, B::Eq, right);
                             }
                         }
                     }
                     return;
                 }
                 if let Some(column) = column(left).filter(|_| at_hand(right)) {
-                    compare(column, op.clone(), right, true);
+                    compare(column, op.clone(), right);
                 } else if let Some(column) = column(right).filter(|_| at_hand(left)) {
-                    compare(column, exchanged(op), left, true);
+                    compare(column, exchanged(op), left);
                 }
             }
             Expr::Between { expr, negated: false, low, high } => {
                 if let Some(column) = column(expr).filter(|_| at_hand(low) && at_hand(high)) {
-                    compare(column, B::GtEq, low, false);
-                    compare(column, B::LtEq, high, false);
+                    compare(column, B::GtEq, low);
+                    compare(column, B::LtEq, high);
                 }
             }
             Expr::IsTrue(inner) => self.collect(condition, inner, at, relations, reached, says),
@@ -215,7 +214,7 @@ impl Binder<'_> {
                 } else if let (Some(column), [only]) = (column(expr), list.as_slice())
                     && at_hand(only)
                 {
-                    compare(column, B::Eq, only, true);
+                    compare(column, B::Eq, only);
                 } else if let Some(column) = column(expr)
                     && list.iter().all(is_given)
                 {

@@ -1,7 +1,7 @@
 //! Expressions.
 
 use super::binder::Binder;
-use super::bound::{Bound, Known};
+use super::bound::Bound;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use super::typing::{Category, Conversion, category};
@@ -47,11 +47,13 @@ impl Binder<'_> {
                 self.explicit_cast(bound, &to)
             }
             Expr::Interval(interval) => self.interval(interval, place),
-            Expr::Cast { kind, expr, data_type, array: false, format: None }
-                if matches!(kind, ast::CastKind::Cast | ast::CastKind::DoubleColon) =>
-            {
-                self.cast_expression(expr, data_type, place)
-            }
+            Expr::Cast {
+                kind: ast::CastKind::Cast | ast::CastKind::DoubleColon,
+                expr,
+                data_type,
+                array: false,
+                format: None,
+            } => self.cast_expression(expr, data_type, place),
             Expr::UnaryOp { op, expr } => self.unary(op, expr, place),
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right, place),
             Expr::IsNull(operand) | Expr::IsUnknown(operand) => self.is_null(operand, false),
@@ -325,9 +327,4 @@ pub(super) fn held_by_all(values: &[Bound]) -> DataType {
 /// Whether values of the type can be compared.
 pub(super) fn is_ordered(sql_type: &SqlType) -> bool {
     !matches!(category(sql_type), Category::Json | Category::Array | Category::Other | Category::Interval)
-}
-
-/// Whether the bound is known ahead or by the call: a constant or a parameter.
-pub(super) fn is_given(bound: &Bound) -> bool {
-    matches!(bound.known, Known::Constant(_) | Known::Literal(_) | Known::Parameter(_))
 }

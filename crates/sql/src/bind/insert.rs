@@ -18,6 +18,10 @@ use std::sync::Arc;
 /// More rows of `VALUES` than this are a list parameter, so that the program is the same for any number.
 const UNROLLED: usize = 3;
 
+/// What inserts the row, as a block of its own.
+type Inserting<'i, 'a> =
+    dyn Fn(&mut Binder<'a>, &mut Target<'_, '_, 'a>) -> Bind<(fabius_program::syntax::tree::Block, ())> + 'i;
+
 /// A row of `VALUES` as arguments, with how programs hold them: data type and whether null.
 type Cells = Vec<(Argument, DataType, bool)>;
 
@@ -432,10 +436,7 @@ impl<'a> Binder<'a> {
         key: &[String],
         update: &ast::DoUpdate,
         new: &[Bound],
-        insert: &dyn Fn(
-            &mut Binder<'a>,
-            &mut Target<'_, '_, 'a>,
-        ) -> Bind<(fabius_program::syntax::tree::Block, ())>,
+        insert: &Inserting<'_, 'a>,
     ) -> Bind<()> {
         let table = target.table.clone();
         let list = self.name("existing");
@@ -505,7 +506,7 @@ impl<'a> Binder<'a> {
             let (block, ()) = binder.nested(|binder| {
                 let assignments = binder.assigned_values(&table, &targets)?;
                 binder.change_row(&table, &existing, assignments, false)?;
-                binder.scopes.last_mut().map(|scope| scope.relations.truncate(1));
+                binder.scope().relations.truncate(1);
                 binder.afterwards(&mut target.after)
             })?;
             match condition {

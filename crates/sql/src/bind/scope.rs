@@ -139,6 +139,7 @@ pub(super) fn key_types(table: &Table) -> Vec<DataType> {
 }
 
 /// What a name turned out to be.
+#[allow(clippy::large_enum_variant, reason = "it lives briefly")]
 pub(super) enum Found {
     /// A column of a relation: how many scopes out, which relation, which column.
     Column { out: usize, relation: usize, column: usize },

@@ -1,6 +1,6 @@
 //! Which SQL types fit together, as PostgreSQL decides it.
 
-use crate::sql_type::{FREE_SCALE, SqlType};
+use crate::sql_type::SqlType;
 use fabius_value::DataType;
 
 /// What types have in common (`pg_type.typcategory`).
@@ -212,6 +212,3 @@ pub(super) fn constant_numeric(digits: u32, scale: u8) -> DataType {
     let precision = if digits <= 18 && scale <= 18 { 18 } else { 38 };
     DataType::Numeric { precision, scale: scale.min(38) }
 }
-
-/// What `numeric` without modifiers is held as.
-pub(super) const FREE_NUMERIC: DataType = DataType::Numeric { precision: 38, scale: FREE_SCALE };

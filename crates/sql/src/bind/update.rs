@@ -2,7 +2,7 @@
 
 use super::binder::{Binder, ident};
 use super::bound::Bound;
-use super::condition::{has_subquery, uses};
+use super::condition::has_subquery;
 use super::from::Joined;
 use super::operator::row;
 use super::scope::{Relation, Row};
@@ -429,9 +429,4 @@ fn fallback(data_type: fabius_value::DataType) -> Expression {
         Family::Timestamp => Value::Timestamp(0),
     };
     tree::literal(&value, data_type)
-}
-
-/// The relations besides the first that an expression mentions.
-pub(super) fn others_used(expression: &Expr, relations: &[Relation]) -> bool {
-    uses(expression, relations) & !1 != 0
 }

@@ -14,6 +14,20 @@ pub fn in_words(error: Error, catalog: &Catalog) -> Error {
     let mut message = renamed(error.message(), storage, table);
     let mut constraint = error.place().and_then(|place| place.constraint.clone());
     let mut column = error.place().and_then(|place| place.column.clone());
+    let mut detail = error.detail().map(|detail| renamed(detail, storage, table));
+    if state == SqlState::UNIQUE_VIOLATION
+        && message.starts_with("duplicate key in ")
+        && let Some((key, name)) = error.detail().and_then(|detail| detail.split_once(" is there already ("))
+    {
+        let name = name.trim_end_matches(')');
+        let name = match &table.primary_key {
+            Some(key) if name == "primary key" => key.name.clone(),
+            _ => name.to_string(),
+        };
+        message = format!("duplicate key value violates unique constraint \"{name}\"");
+        detail = Some(format!("Key {} already exists.", key.replacen(" = ", "=", 1)));
+        constraint = Some(name);
+    }
     if let Some(found) = &mut constraint
         && *found == format!("{storage}_pkey")
         && let Some(key) = &table.primary_key
@@ -39,8 +53,8 @@ pub fn in_words(error: Error, catalog: &Catalog) -> Error {
     if let Some(column) = column {
         words = words.with_column(column);
     }
-    if let Some(detail) = error.detail() {
-        words = words.with_detail(renamed(detail, storage, table));
+    if let Some(detail) = detail {
+        words = words.with_detail(detail);
     }
     if let Some(hint) = error.hint() {
         words = words.with_hint(hint);
