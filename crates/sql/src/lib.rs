@@ -15,6 +15,7 @@
 //! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
 //! | [`bind`] | statements to programs |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
+//! | [`plpgsql`] | functions and procedures |
 //! | [`query`] | queries that are not programs, by DataFusion |
 //! | [`text_format`] | values as PostgreSQL writes and reads them |
 //! | [`settings`] | `SET`, `SHOW`, `RESET` |
@@ -34,6 +35,7 @@ pub mod lock;
 pub mod lowered;
 pub mod parameter_types;
 pub mod parse;
+pub mod plpgsql;
 pub mod query;
 mod sequence;
 pub mod settings;

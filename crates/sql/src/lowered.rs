@@ -69,4 +69,7 @@ pub struct Lowered {
     pub writes: Vec<ObjectName>,
     /// `FOR UPDATE`, `FOR SHARE`: what it reads may not change until the transaction ends.
     pub locks_rows: bool,
+    /// Whether the program's last result, besides those of the shape, is a list of what `RAISE NOTICE` and its like
+    /// said: `(severity: text, code: text, message: text, detail: text null, hint: text null)`.
+    pub notices: bool,
 }

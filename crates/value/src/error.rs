@@ -178,6 +178,12 @@ impl Error {
         self
     }
 
+    /// Takes the place in the statement's text away: it was one in another text.
+    pub fn without_position(mut self) -> Error {
+        self.0.position = None;
+        self
+    }
+
     /// Adds the table it is about.
     pub fn with_table(mut self, schema: impl Into<String>, table: impl Into<String>) -> Error {
         let place = self.place_mut();

@@ -9,6 +9,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// How much is read at once.
@@ -17,6 +18,8 @@ const READ_BYTES: usize = 8 << 10;
 pub const OUTPUT_BYTES: usize = 64 << 10;
 /// Buffers larger than this are given back when the client is idle.
 const KEPT_BYTES: usize = 64 << 10;
+/// How long a client is read from after it was told why its connection ends.
+const LINGER: Duration = Duration::from_millis(200);
 /// Bytes before a message's body: its kind and its length.
 const HEADER_BYTES: usize = 5;
 /// The longest first message, and the longest of a client that has not shown who it is.
@@ -241,10 +244,14 @@ impl Socket {
         poll_fn(|cx| self.poll_send(cx)).await
     }
 
-    /// Sends what waits and closes.
+    /// Sends what waits and closes. What the client still sends is read for a moment: closed with unread bytes, the
+    /// system would take back what was sent last.
     pub async fn close(mut self) {
         // A client that is gone needs no goodbye.
         let _ = self.send().await;
         let _ = self.stream.shutdown().await;
+        let mut unread = [0; 512];
+        let drained = async { while matches!(self.stream.read(&mut unread).await, Ok(1..)) {} };
+        let _ = tokio::time::timeout(LINGER, drained).await;
     }
 }

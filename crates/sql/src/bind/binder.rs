@@ -35,8 +35,8 @@ pub struct Binder<'a> {
     pub(super) lifts: bool,
     /// Whether literals stay all the same: in what the catalog says.
     pub(super) inline: bool,
-    pub(super) parameters: Vec<Parameter>,
-    pub(super) arguments: Vec<Argument>,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) arguments: Vec<Argument>,
     pub(super) own_parameters: HashMap<usize, Bound>,
     pub(super) transaction_time: Option<String>,
     fresh: usize,
@@ -59,6 +59,8 @@ pub struct Binder<'a> {
     pub(super) depth: usize,
     /// Views and referential actions that are being followed.
     pub(crate) following: Vec<ObjectName>,
+    /// Whether a function that is called says something to the client: see [`Lowered::notices`](crate::lowered::Lowered).
+    pub notices: bool,
 }
 
 /// Deeper statements are refused (54001).
@@ -89,6 +91,7 @@ impl<'a> Binder<'a> {
             paths: Vec::new(),
             depth: 0,
             following: Vec::new(),
+            notices: false,
         }
     }
 

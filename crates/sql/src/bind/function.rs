@@ -47,6 +47,9 @@ impl Binder<'_> {
     }
 
     fn function(&mut self, function: &ast::Function, place: Place) -> Bind<Bound> {
+        if let Some(called) = crate::plpgsql::scalar(self, function)? {
+            return Ok(called.at(place));
+        }
         let path = path(&function.name)?;
         let name = match path.as_slice() {
             [name] => name.as_str(),

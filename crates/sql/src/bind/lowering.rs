@@ -146,13 +146,15 @@ impl Binder<'_> {
 
     /// The program of what was bound.
     pub(crate) fn finish(
-        self,
+        mut self,
         source: &Arc<Source>,
         results: Results,
         shape: Shape,
         tag: &'static str,
         locks_rows: bool,
     ) -> Lowered {
+        let results = self.with_notices(results);
+        let notices = self.notices;
         let definition = ProcedureDefinition {
             source: source.clone(),
             name: tree::name(NAME),
@@ -162,6 +164,6 @@ impl Binder<'_> {
         };
         let reads = self.reads.into_iter().collect();
         let writes = self.writes.into_iter().collect();
-        Lowered { definition, arguments: self.arguments, shape, tag, reads, writes, locks_rows }
+        Lowered { definition, arguments: self.arguments, shape, tag, reads, writes, locks_rows, notices }
     }
 }

@@ -20,6 +20,7 @@
 //! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `select`, `aggregate`, `subquery` | queries |
+//! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `update`, `delete` | writes |
 //! | `constraint` | CHECK and REFERENCES |
 //! | `lowering` | a whole statement as a program |
@@ -49,6 +50,7 @@ mod scope;
 mod select;
 mod stop;
 mod subquery;
+mod table_function;
 mod temporal;
 pub(crate) mod tree;
 mod typing;

@@ -152,6 +152,12 @@ impl<'a> Binder<'a> {
         if select.having.is_some() {
             return beyond("HAVING without aggregates");
         }
+        if order.is_empty()
+            && !is_distinct
+            && let Some(facts) = self.from_function(select, &window, body)?
+        {
+            return Ok(facts);
+        }
         let (relations, joined) = self.relations(&select.from)?;
         self.with_scope(relations.clone(), |binder| {
             let mut from = binder.from(&relations, &joined, select.selection.as_ref());
@@ -214,8 +220,21 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// Declares what a window counts.
+    pub(super) fn declare_window(&mut self, window: &Window, taken: &str, skipped: &str) {
+        let zero = || tree::cast(tree::integer(0), DataType::BigInt);
+        let bigint = || Some(tree::scalar_type(DataType::BigInt, false));
+        if window.limit.is_some() {
+            self.emit(tree::declare(taken, true, bigint(), zero()));
+        }
+        if window.offset.is_some() {
+            self.emit(tree::declare(skipped, true, bigint(), zero()));
+        }
+        self.check_window(window);
+    }
+
     /// Does something for the rows of a window only.
-    fn windowed(
+    pub(super) fn windowed(
         &mut self,
         window: &Window,
         taken: &str,

@@ -15,7 +15,6 @@ pub mod store;
 pub use lookup::{Relation, SYSTEM, TEMPORARY, folded, name_of_text, parts};
 
 use crate::sql_type::SqlType;
-use fabius_program::syntax::tree::ProcedureDefinition;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -222,21 +221,66 @@ pub struct Function {
     pub oid: Oid,
     /// Its name.
     pub name: ObjectName,
-    /// Parameters: name (may be empty) and type.
-    pub parameters: Vec<(String, SqlType)>,
+    /// Parameters, in order; `OUT` ones too, but not the columns of `RETURNS TABLE`.
+    pub parameters: Vec<FunctionParameter>,
     /// What it returns.
     pub returns: Returns,
     /// `sql` or `plpgsql`.
     pub language: String,
-    /// The body as given.
+    /// The body as given; of `RETURN e` and `BEGIN ATOMIC`, these words too.
     pub body: String,
     /// Whether it is a procedure, run by `CALL`.
     pub is_procedure: bool,
-    /// `CREATE FUNCTION ...`, as given.
+    /// `STRICT`: null if any argument is, without being run.
+    pub is_strict: bool,
+    /// What it may do, as declared.
+    pub volatility: Volatility,
+    /// `CREATE FUNCTION ...`, as given: what is compiled into each statement that calls it.
     pub definition: String,
-    /// The program. It is made anew from the body when the database opens, and when a table it uses changes.
-    #[serde(skip)]
-    pub program: Option<Arc<ProcedureDefinition>>,
+}
+
+/// A parameter of a function.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FunctionParameter {
+    /// Its name; may be empty.
+    pub name: String,
+    /// Its type; an array's for `VARIADIC`.
+    pub sql_type: SqlType,
+    /// Which way it goes.
+    pub mode: ParameterMode,
+    /// What it is if it is left out, as SQL.
+    pub default: Option<String>,
+}
+
+impl FunctionParameter {
+    /// Whether callers give it.
+    pub fn is_input(&self) -> bool {
+        self.mode != ParameterMode::Out
+    }
+}
+
+/// Which way a parameter goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ParameterMode {
+    /// `IN`
+    In,
+    /// `OUT`
+    Out,
+    /// `INOUT`
+    InOut,
+    /// `VARIADIC`: takes all further arguments.
+    Variadic,
+}
+
+/// What a function may do, as declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Volatility {
+    /// `IMMUTABLE`: the same for the same arguments, for ever.
+    Immutable,
+    /// `STABLE`: within a statement.
+    Stable,
+    /// `VOLATILE`: anything.
+    Volatile,
 }
 
 /// What a function returns.

@@ -6,7 +6,7 @@ use super::{Connection, Response};
 use crate::lowered::OutputColumn;
 use crate::parse::{self, Command};
 use crate::sql_type::SqlType;
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{Result, Value};
 use sqlparser::ast;
 use std::sync::Arc;
 
@@ -70,6 +70,7 @@ impl Connection {
                 let database = self.database.database().clone();
                 Plan::of(&database, &catalog, statement, text, given, &session).await
             }
+            Command::Do => Plan::of_block(self.database.database(), &catalog, text),
             Command::Show(None) => {
                 other(Some(vec![text_column("name"), text_column("setting"), text_column("description")]))
             }
@@ -124,8 +125,7 @@ impl Connection {
             | Command::Rename { .. }
             | Command::RenameSchema { .. }
             | Command::Comment { .. } => self.define_command(&prepared.command, &prepared.text).await,
-            Command::Do => Err(Error::new(SqlState::NOT_SUPPORTED, "DO is not supported")
-                .with_hint("create a procedure, and CALL it")),
+            Command::Do => self.run_prepared(prepared, parameters).await,
             Command::Copy(copy) => self.copy(copy).await,
             Command::Begin(characteristics) => {
                 self.begin(characteristics)?;

@@ -101,7 +101,13 @@ impl Program {
         text: &Arc<Source>,
         types: &mut ParameterTypes,
     ) -> Result<Option<Program>> {
-        let Some(lowered) = bind::lower(source, text, catalog, types)? else { return Ok(None) };
+        let lowered = match crate::plpgsql::lower_call(source, text, catalog, types)? {
+            Some(call) => call,
+            None => match bind::lower(source, text, catalog, types)? {
+                Some(lowered) => lowered,
+                None => return Ok(None),
+            },
+        };
         let statement = database.statement(&lowered.definition)?;
         Ok(Some(Program {
             lowered,
@@ -150,6 +156,32 @@ impl Plan {
             names: Vec::new(),
             writes: false,
         })
+    }
+
+    /// How `DO` runs.
+    pub fn of_block(database: &Database, catalog: &Catalog, text: &str) -> Result<Arc<Plan>> {
+        let lowered = crate::plpgsql::lower_do(text, catalog)?;
+        let statement = database.statement(&lowered.definition)?;
+        let names: Vec<ObjectName> = lowered.reads.iter().chain(&lowered.writes).cloned().collect();
+        let writes = !lowered.writes.is_empty();
+        let program = Program {
+            lowered,
+            statement,
+            // It has no parameters, so that it is not bound again.
+            source: ast::Statement::Commit { chain: false, end: false, modifier: None },
+            text: Arc::new(Source::new(text, "statement")),
+            types: Vec::new(),
+            variants: Mutex::default(),
+        };
+        Ok(Arc::new(Plan {
+            version: catalog.version,
+            parameters: Vec::new(),
+            columns: None,
+            tables: keys(catalog, &names),
+            names,
+            writes,
+            body: Body::Program(Arc::new(program)),
+        }))
     }
 
     /// Finds how a statement of rows runs.

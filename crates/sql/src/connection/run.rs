@@ -120,6 +120,31 @@ impl Connection {
         }
     }
 
+    /// Passes on what functions said: the rows of [`Lowered::notices`](crate::lowered::Lowered::notices).
+    fn say(&mut self, notices: Option<Value>) {
+        let Some(Value::List(notices)) = notices else { return };
+        for notice in notices.iter() {
+            let text = |at: usize| match notice.get(at) {
+                Some(Value::Text(text)) => Some(text.to_string()),
+                _ => None,
+            };
+            let severity = match text(0).as_deref() {
+                Some("WARNING") => "WARNING",
+                Some("INFO") => "INFO",
+                _ => "NOTICE",
+            };
+            let state = text(1).and_then(|code| SqlState::parse(&code)).unwrap_or(SqlState(*b"00000"));
+            let mut error = Error::new(state, text(2).unwrap_or_default());
+            if let Some(detail) = text(3) {
+                error = error.with_detail(detail);
+            }
+            if let Some(hint) = text(4) {
+                error = error.with_hint(hint);
+            }
+            self.notices.push(super::Notice { severity, error });
+        }
+    }
+
     async fn run_plan(
         &mut self,
         catalog: &Arc<Catalog>,
@@ -145,7 +170,10 @@ impl Connection {
             Body::Program(program) => {
                 let nulls: Vec<bool> = parameters.iter().map(Value::is_null).collect();
                 let program = program.for_nulls(self.database.database(), catalog, &nulls)?;
-                let results = self.run_program(catalog, &program, parameters).await?;
+                let mut results = self.run_program(catalog, &program, parameters).await?;
+                if program.lowered.notices {
+                    self.say(results.pop());
+                }
                 respond(&program.lowered.shape, program.lowered.tag, results)
             }
             Body::Query(query) => {

@@ -206,8 +206,15 @@ impl Connection {
     }
 
     /// `CREATE FUNCTION`, `CREATE PROCEDURE`
-    async fn create_function(&mut self, _text: &str) -> Result<String> {
-        Err(not_supported("CREATE FUNCTION"))
+    async fn create_function(&mut self, text: &str) -> Result<String> {
+        let catalog = self.catalog();
+        let mut function = crate::plpgsql::create(text, &catalog)?.function;
+        if function.oid == 0 {
+            function.oid = self.database().new_oid();
+        }
+        let tag = if function.is_procedure { "CREATE PROCEDURE" } else { "CREATE FUNCTION" };
+        self.record(Change::from(Object::Function(function)), false);
+        Ok(tag.into())
     }
 
     fn drop_functions(
@@ -232,7 +239,9 @@ impl Connection {
             let fits = |function: &&std::sync::Arc<crate::catalog::Function>| {
                 function.is_procedure == is_procedure
                     && types.as_ref().is_none_or(|types| {
-                        function.parameters.iter().map(|parameter| &parameter.1).eq(types.iter())
+                        let inputs = function.parameters.iter().filter(|parameter| parameter.is_input());
+                        let given = types.iter().map(crate::sql_type::SqlType::internal_name);
+                        inputs.map(|parameter| parameter.sql_type.internal_name()).eq(given)
                     })
             };
             let found: Vec<_> = all.iter().filter(fits).collect();
