@@ -28,6 +28,7 @@ pub mod loader;
 pub mod machine;
 pub mod measured;
 pub mod open_loop;
+pub mod peers;
 pub mod recorder;
 pub mod run;
 pub mod sent;

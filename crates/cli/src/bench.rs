@@ -1,4 +1,4 @@
-//! `fabius bench list | run | compare | figure`.
+//! `fabius bench list | run | compare | figure | peers`.
 
 use crate::message::out;
 use crate::progress::Line;
@@ -7,12 +7,16 @@ use fabius::{Durability, EngineKind, Error, Result, SqlState};
 use fabius_bench::compare;
 use fabius_bench::figure::{self, FIGURES, FigureKind, Laboratory};
 use fabius_bench::interrupt::Interrupt;
+use fabius_bench::peers::{self, pgbench::Load};
 use fabius_bench::run::{self, RunOptions, Stage};
+use fabius_bench::settings::Settings;
 use fabius_bench::table::grouped;
-use fabius_bench::workload::{WORKLOADS, WorkloadKind};
+use fabius_bench::workload::{WORKLOADS, Workload, WorkloadKind};
+use fabius_bench::workloads::own::Own;
 use fabius_bench::{machine, settings};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// `fabius bench ...`
@@ -26,6 +30,44 @@ pub enum Command {
     Compare(Compare),
     /// Reproduce a figure of a paper: a table, the paper's claims and what was measured
     Figure(Figure),
+    /// Compare `fabius serve` with the PostgreSQL on this machine: the same clients and scripts, in turns
+    Peers(Peers),
+}
+
+/// `fabius bench peers ...`
+#[derive(Args)]
+#[command(after_help = "Examples:
+  fabius bench peers
+  fabius bench peers hot reservation --clients 64 --seconds 10
+Both sync every commit. Without a PostgreSQL only Fabius is measured; pgbench has to be there.
+")]
+pub struct Peers {
+    /// hot, reservation, cold, select [default: all]
+    scripts: Vec<String>,
+    /// Clients at a time
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    clients: usize,
+    /// Threads of pgbench
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    threads: usize,
+    /// How long one run takes
+    #[arg(long, default_value_t = 5, value_name = "S")]
+    seconds: u64,
+    /// Runs of each script on each database, of which the median is shown
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    rounds: usize,
+    /// Rows of the table that is read and written at random
+    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    rows: u64,
+    /// simple, extended or prepared
+    #[arg(long, default_value = "prepared", value_name = "PROTOCOL")]
+    protocol: String,
+    /// Print one JSON object per script
+    #[arg(long)]
+    json: bool,
+    /// Where to make the databases [default: the system's place for temporary files]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
 }
 
 /// `fabius bench figure ...`
@@ -59,7 +101,7 @@ pub struct Figure {
   fabius bench run tpcc --engine lazy,2pl --threads 2 --seconds 10 --set warehouses=4 --json
 ")]
 pub struct Run {
-    /// The workload; see `fabius bench list`
+    /// A workload of `fabius bench list`, or a file with programs of your own (.fab)
     workload: String,
     /// Engines, separated by commas; see docs/engines.md
     #[arg(long, value_delimiter = ',', default_value = "lazy", value_name = "ENGINE")]
@@ -73,9 +115,11 @@ pub struct Run {
 #[command(after_help = "Examples:
   fabius bench compare hot --durability none --seconds 3
   fabius bench compare ycsb --set theta=0.9 --set cross=0.1 --json
+  fabius bench compare bank.fab --load 'open_account(1..1000, null, 100)' \\
+                                --call '3*transfer(1..1000, 1..10, 1..20)' --call 'balance(1..1000)'
 ")]
 pub struct Compare {
-    /// The workload; see `fabius bench list`
+    /// A workload of `fabius bench list`, or a file with programs of your own (.fab)
     workload: String,
     #[command(flatten)]
     conditions: Conditions,
@@ -96,6 +140,12 @@ struct Conditions {
     /// A setting of the workload (may be repeated)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
+    /// For a program file: a call that loads rows, once for each number of its first range (may be repeated)
+    #[arg(long = "load", value_name = "CALL")]
+    load: Vec<String>,
+    /// For a program file: a call to make, with ranges to draw from, perhaps with a weight (may be repeated)
+    #[arg(long = "call", value_name = "CALL")]
+    calls: Vec<String>,
     /// Print one JSON object per engine
     #[arg(long)]
     json: bool,
@@ -117,7 +167,46 @@ pub fn run(command: Command, interrupt: &Interrupt) -> Result<ExitCode> {
         Command::Run(arguments) => run_workload(&arguments, interrupt),
         Command::Compare(arguments) => compare_engines(&arguments, interrupt),
         Command::Figure(arguments) => make_figure(&arguments, interrupt),
+        Command::Peers(arguments) => compare_peers(&arguments, interrupt),
     }
+}
+
+fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
+    for (what, count) in
+        [("clients", arguments.clients), ("rounds", arguments.rounds), ("threads", arguments.threads)]
+    {
+        if !(1..=10_000).contains(&count) {
+            return Err(Error::new(SqlState::INVALID_PARAMETER, format!("{count} {what} are not possible"))
+                .with_hint(format!("{what} are 1 to 10000")));
+        }
+    }
+    let program = std::env::current_exe().map_err(|error| {
+        Error::new(SqlState::IO_ERROR, "this program cannot be found").with_detail(error.to_string())
+    })?;
+    let load = Load {
+        clients: arguments.clients,
+        threads: arguments.threads.min(arguments.clients),
+        seconds: arguments.seconds.max(1),
+        rows: arguments.rows.max(1),
+        protocol: arguments.protocol.clone(),
+    };
+    let options = peers::Options {
+        program,
+        scripts: arguments.scripts.clone(),
+        load,
+        rounds: arguments.rounds,
+        parent: arguments.dir.clone(),
+    };
+    let line = Line::new();
+    let comparisons = peers::run(&options, interrupt, &mut |text| line.say(text));
+    line.clear();
+    let comparisons = comparisons?;
+    if arguments.json {
+        comparisons.iter().for_each(|comparison| out(&format!("{}\n", comparison.json(&options))));
+    } else {
+        out(&peers::table(&comparisons));
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
@@ -168,8 +257,18 @@ pub fn threads(given: Option<usize>) -> Result<usize> {
 
 impl Conditions {
     fn options(&self, workload: &str, engines: Vec<EngineKind>) -> Result<RunOptions> {
-        let kind = WorkloadKind::find(workload)?;
-        let mut settings = kind.defaults();
+        let file = Path::new(workload);
+        let is_file = file.extension().is_some_and(|extension| extension == "fab");
+        let kind = (!is_file).then(|| WorkloadKind::find(workload)).transpose()?;
+        if kind.is_some() && !(self.load.is_empty() && self.calls.is_empty()) {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER,
+                format!("workload {workload} has calls of its own"),
+            )
+            .with_hint("--load and --call go with a program file"));
+        }
+        let mut settings =
+            kind.map_or_else(|| Settings::new("of a program file", &[]), WorkloadKind::defaults);
         self.settings.iter().try_for_each(|assignment| settings.set(assignment))?;
         let durability: Durability = self.durability.parse()?;
         if !(0.01..=86_400.0).contains(&self.seconds) {
@@ -179,8 +278,13 @@ impl Conditions {
             )
             .with_hint("seconds are 0.01 to 86400"));
         }
+        let work: Arc<dyn Workload> = match kind {
+            Some(kind) => (kind.build)(&settings).into(),
+            None => Arc::new(Own::open(file, &self.load, &self.calls, &settings)?),
+        };
         Ok(RunOptions {
-            workload: kind.name,
+            workload: work,
+            name: workload.to_string(),
             engines,
             threads: threads(self.threads)?,
             time: Duration::from_secs_f64(self.seconds),
@@ -193,7 +297,7 @@ impl Conditions {
     fn head(&self, options: &RunOptions) -> String {
         format!(
             "{} on {} threads, calls made for {} s on each engine, durability {}",
-            options.workload, options.threads, self.seconds, options.durability
+            options.name, options.threads, self.seconds, options.durability
         )
     }
 }

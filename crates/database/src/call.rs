@@ -125,17 +125,21 @@ impl Promise<'_> {
     /// # Errors
     /// None for a procedure's own reasons: what could fail was decided before the promise.
     pub fn result(&self) -> Result<Vec<Value>> {
-        let Some(ticket) = &self.ticket else { return Ok(Vec::new()) };
-        loop {
-            if let Some(values) = ticket.values() {
-                return values.clone();
-            }
-            self.database.engine().resolve(ticket);
-        }
+        self.ticket.as_ref().map_or(Ok(Vec::new()), |ticket| self.database.resolve(ticket))
     }
 }
 
 impl Database {
+    /// The values that a ticket stands for; computes them now if nobody has.
+    pub(crate) fn resolve(&self, ticket: &Ticket) -> Result<Vec<Value>> {
+        loop {
+            if let Some(values) = ticket.values() {
+                return values.clone();
+            }
+            self.engine().resolve(ticket);
+        }
+    }
+
     /// Waits for a batch, lending the thread to the engine as long as calls are to be taken in.
     pub fn wait(&self, batch: &Batch) {
         self.wait_until(batch, None);

@@ -5,6 +5,7 @@ use crate::checkpoints::{Automatic, Checkpoint, CheckpointStatus, Checkpoints};
 use crate::identity::{self, io_error};
 use crate::opening;
 use crate::options::{Durability, EngineKind, Options};
+use crate::session::shared::Sessions;
 use crate::signal::Signal;
 use fabius_engine::checkpoint::Progress as CheckpointProgress;
 use fabius_engine::counters::Counts;
@@ -43,6 +44,7 @@ pub struct Database {
     recovery: Option<RecoveryReport>,
     checkpoints: Option<Arc<Checkpoints>>,
     automatic: Option<Automatic>,
+    sessions: Sessions,
 }
 
 impl Database {
@@ -182,6 +184,7 @@ impl Database {
             recovery: None,
             checkpoints: None,
             automatic: None,
+            sessions: Sessions::default(),
         };
         database.start_workers(options.workers);
         database
@@ -210,6 +213,21 @@ impl Database {
     /// The engine that runs the calls.
     pub fn engine(&self) -> &dyn Engine {
         &*self.engine
+    }
+
+    /// What the engine stands on.
+    pub(crate) fn foundation(&self) -> &Arc<Foundation> {
+        &self.foundation
+    }
+
+    /// What transactions share.
+    pub(crate) fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Held by whoever defines a statement.
+    pub(crate) fn defining(&self) -> &Mutex<()> {
+        &self.sessions.defining
     }
 
     /// The lazy engine, if that is the one: for its policy.

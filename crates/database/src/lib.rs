@@ -35,7 +35,9 @@
 //! # }
 //! ```
 //!
-//! This crate knows nothing of wire formats, SQL or sessions.
+//! Clients that talk while their transaction is open use a [`Transaction`]; see [`session`].
+//!
+//! This crate knows nothing of wire formats or SQL.
 
 mod call;
 mod checkpoints;
@@ -43,7 +45,9 @@ mod database;
 mod identity;
 mod opening;
 mod options;
+pub mod session;
 mod signal;
+mod statement;
 
 pub use call::{Pending, Prepared, Promise};
 pub use checkpoints::{Checkpoint, CheckpointStatus};
@@ -59,3 +63,7 @@ pub use fabius_log::RecoveryReport;
 pub use fabius_program as program;
 pub use fabius_value::{DataType, Datum, Decimal, Error, Result, Seq, SqlState, Value};
 pub use options::{Durability, EngineKind, Options};
+pub use session::block_on::block_on;
+pub use session::savepoint::Savepoint;
+pub use session::transaction::{Concurrency, Hold, Transaction, TransactionOptions};
+pub use statement::{Outcome, Statement, StatementId};

@@ -8,7 +8,7 @@ use crossbeam_queue::SegQueue;
 use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
-use fabius_engine::reader::query_settled;
+use fabius_engine::reader::query_unanswered;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
@@ -169,8 +169,8 @@ impl Engine for GraphEngine {
         self.foundation.wait_durable(seq)
     }
 
-    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
-        query_settled(&self.foundation, procedure, arguments)
+    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
+        query_unanswered(&self.foundation, procedure, arguments)
     }
 
     fn resolve(&self, _: &Ticket) {}

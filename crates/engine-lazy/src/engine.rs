@@ -11,6 +11,7 @@ use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
+use fabius_engine::speculation::{Overlay, Speculated, speculate};
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
@@ -268,7 +269,7 @@ impl Engine for LazyEngine {
         self.foundation.wait_durable(seq)
     }
 
-    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
+    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
         let snapshot = self.foundation.begin_snapshot();
         let definitions = self.foundation.definitions();
         let guard = crossbeam_epoch::pin();
@@ -277,22 +278,28 @@ impl Engine for LazyEngine {
         let mut context =
             SnapshotContext::new(&definitions, &guard, snapshot.seq(), self.foundation.clock.now_us());
         let mut frame = FrameFor::<SnapshotContext<'_>>::default();
-        frame.start(&procedure.whole, arguments, &arena)?;
-        let outcome = LazyEngine::run_at(&mut tools, &mut context, |context| {
-            run(&mut frame, &procedure.whole, context, &arena)
+        let outcome = frame.start(&procedure.whole, arguments, &arena).and_then(|()| {
+            LazyEngine::run_at(&mut tools, &mut context, |context| {
+                run(&mut frame, &procedure.whole, context, &arena)
+            })
         });
-        self.foundation.counters.substantiated.add(tools.run);
-        self.foundation.wait_durable(snapshot.seq())?;
-        match outcome {
-            Ok(()) => {
-                self.foundation.counters.committed.add(1);
-                Ok(frame.results(&procedure.whole).unwrap_or_default())
-            }
-            Err(error) => {
-                self.foundation.counters.aborted.add(1);
-                Err(error)
-            }
-        }
+        let counters = &self.foundation.counters;
+        counters.substantiated.add(tools.run);
+        let counter = if outcome.is_ok() { &counters.committed } else { &counters.aborted };
+        counter.add(1);
+        (snapshot.seq(), outcome.map(|()| frame.results(&procedure.whole).unwrap_or_default()))
+    }
+
+    fn speculate(
+        &self,
+        at: Seq,
+        procedure: &Procedure,
+        arguments: &[u8],
+        overlay: &mut Overlay,
+    ) -> Result<Speculated> {
+        // SAFETY: read from an open sticky under an epoch that is still pinned.
+        let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
+        speculate(&self.foundation, at, procedure, arguments, overlay, &mut substantiate)
     }
 
     fn resolve(&self, ticket: &Ticket) {

@@ -24,7 +24,7 @@ use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::{PURGE_AT, Shared};
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_engine::entry::{self, Entries};
-use fabius_engine::reader::{query_settled, query_unanswered};
+use fabius_engine::reader::query_unanswered;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::{Mutex, RwLock};
@@ -480,8 +480,8 @@ impl Engine for LockingEngine {
         self.foundation().wait_durable(seq)
     }
 
-    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
-        query_settled(self.foundation(), procedure, arguments)
+    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
+        query_unanswered(self.foundation(), procedure, arguments)
     }
 
     fn resolve(&self, _: &Ticket) {}

@@ -15,7 +15,7 @@ use fabius_engine::counters::Counts;
 use fabius_engine::eager::Ground;
 use fabius_engine::eager::intake::{Chunk, Intake};
 use fabius_engine::entry;
-use fabius_engine::reader::query_settled;
+use fabius_engine::reader::query_unanswered;
 use fabius_engine::{Batch, Engine, Foundation, Procedure, Standpoint, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
@@ -197,8 +197,8 @@ impl Engine for PartitionedEngine {
         }
     }
 
-    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
-        query_settled(self.foundation(), procedure, arguments)
+    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
+        query_unanswered(self.foundation(), procedure, arguments)
     }
 
     fn resolve(&self, _: &Ticket) {}

@@ -2,7 +2,8 @@
 //!
 //! A client hands calls in as a [`Batch`], as many as it likes at a time: one for a caller who waits,
 //! thousands for a loader. The engine fills in the outcome of every call, and *completes* the batch
-//! when all outcomes are final and durable. Then, and only then, the client may look.
+//! when all outcomes are final and durable. Then, and only then, the client may look. Before that a batch is
+//! *decided*: the outcomes are final, and the log is to be synced behind them.
 //!
 //! A call that wants its result also gets a [`Ticket`], which holds the returned values once they
 //! have been computed; asking for them makes the engine compute them.
@@ -17,16 +18,20 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::sync::{Arc, OnceLock};
+use std::task::Waker;
 use std::time::Duration;
 
 /// Calls handed in together.
 pub struct Batch {
     calls: Vec<u8>,
     count: u32,
+    decided: AtomicBool,
     complete: AtomicBool,
     completed_ns: AtomicU64,
     outcomes: Mutex<Outcomes>,
     completion: Condvar,
+    /// Tasks to wake at completion.
+    wakers: parking_lot::Mutex<Vec<Waker>>,
 }
 
 /// What became of a batch's calls.
@@ -122,6 +127,33 @@ impl Batch {
         self.complete.load(Acquire)
     }
 
+    /// Whether all outcomes are final, durable or not.
+    #[inline]
+    pub fn is_decided(&self) -> bool {
+        self.decided.load(Acquire) || self.is_complete()
+    }
+
+    /// Says that all outcomes are final.
+    pub fn decide(&self) {
+        self.decided.store(true, Release);
+    }
+
+    /// Whether the batch is complete; if not, this waker is woken when it is.
+    pub fn poll_complete(&self, waker: &Waker) -> bool {
+        if self.is_complete() {
+            return true;
+        }
+        let mut wakers = self.wakers.lock();
+        // Completion comes first, then the wakers are taken: whoever finds it incomplete here is woken.
+        if self.is_complete() {
+            return true;
+        }
+        if !wakers.iter().any(|known| known.will_wake(waker)) {
+            wakers.push(waker.clone());
+        }
+        false
+    }
+
     /// When it was completed, on the monotonic clock of the engine's foundation; 0 before.
     pub fn completed_ns(&self) -> u64 {
         self.completed_ns.load(Relaxed)
@@ -158,9 +190,12 @@ impl Batch {
     /// Says that all outcomes are final and durable, and wakes who waits.
     pub fn complete(&self, now_ns: u64) {
         self.completed_ns.store(now_ns, Relaxed);
-        let _outcomes = self.outcomes.lock();
+        let outcomes = self.outcomes.lock();
         self.complete.store(true, Release);
         self.completion.notify_all();
+        drop(outcomes);
+        let wakers = std::mem::take(&mut *self.wakers.lock());
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Says that the engine stopped before the outcomes were known.
@@ -240,10 +275,12 @@ impl BatchBuilder {
         Arc::new(Batch {
             calls: self.calls,
             count: self.count,
+            decided: AtomicBool::new(false),
             complete: AtomicBool::new(false),
             completed_ns: AtomicU64::new(0),
             outcomes: Mutex::default(),
             completion: Condvar::new(),
+            wakers: parking_lot::Mutex::default(),
         })
     }
 }

@@ -10,6 +10,7 @@
 
 use crate::checkpoint::State;
 use crate::counters::Counts;
+use crate::speculation::{Overlay, Speculated, speculate};
 use crate::{Batch, Foundation, Procedure, Standpoint, Ticket, entry};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use std::sync::Arc;
@@ -51,8 +52,32 @@ pub trait Engine: Send + Sync {
     /// Runs a procedure that writes nothing on the newest promised state.
     ///
     /// # Errors
-    /// Why the procedure aborted.
-    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>>;
+    /// Why the procedure aborted, or what ended the log.
+    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
+        let (seq, outcome) = self.query_unanswered(procedure, arguments);
+        self.foundation().wait_durable(seq)?;
+        outcome
+    }
+
+    /// The same, for a caller who sees to it that nobody is told before the seq that was read is durable;
+    /// gives that seq beside the outcome.
+    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>);
+
+    /// Runs a program on the rows of one seq and a transaction's own writes, which it adds to; see
+    /// [`speculation`](crate::speculation).
+    ///
+    /// # Errors
+    /// Why the program aborted; then the overlay is as before.
+    fn speculate(
+        &self,
+        at: Seq,
+        procedure: &Procedure,
+        arguments: &[u8],
+        overlay: &mut Overlay,
+    ) -> Result<Speculated> {
+        let mut never = |_| unreachable!("this engine leaves no stickies");
+        speculate(self.foundation(), at, procedure, arguments, overlay, &mut never)
+    }
 
     /// Computes what a ticket waits for.
     fn resolve(&self, ticket: &Ticket);

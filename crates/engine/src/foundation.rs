@@ -9,7 +9,7 @@ use fabius_env::{Clock, schedule};
 use fabius_log::Log;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::{syntax, verify};
-use fabius_storage::{Table, snapshot::Snapshot, snapshot::Snapshots};
+use fabius_storage::{Table, snapshot::Claim, snapshot::Snapshot, snapshot::Snapshots};
 use fabius_value::{Error, Result, Seq, SqlState, TableId};
 use parking_lot::RwLock;
 use std::collections::VecDeque;
@@ -191,6 +191,11 @@ impl Foundation {
         })
     }
 
+    /// The same, for as long as the owner likes.
+    pub fn hold_snapshot(self: &Arc<Self>) -> HeldSnapshot {
+        HeldSnapshot { foundation: self.clone(), claim: Some(self.begin_snapshot().into_claim()) }
+    }
+
     /// Moves `promised` up.
     pub fn set_promised(&self, seq: Seq) {
         self.promised.store(seq.0, Release);
@@ -203,6 +208,7 @@ impl Foundation {
 
     /// Completes a decided batch whose last call has `last`: at once, or when the log is that far.
     pub fn decided(&self, last: Seq, batch: Arc<Batch>) {
+        batch.decide();
         if self.is_durable(last) {
             batch.complete(self.clock.monotonic_ns());
             return;
@@ -219,7 +225,7 @@ impl Foundation {
     }
 
     /// Whether callers may be told of what has this seq.
-    fn is_durable(&self, seq: Seq) -> bool {
+    pub fn is_durable(&self, seq: Seq) -> bool {
         if !self.waits_for_log.load(Acquire) {
             return true;
         }
@@ -265,6 +271,27 @@ impl Foundation {
     fn fail_unlogged(&self, error: &Error) {
         let now = self.clock.monotonic_ns();
         self.unlogged.lock().drain(..).for_each(|(_, batch)| batch.fail(error.clone(), now));
+    }
+}
+
+/// A snapshot that keeps what it stands on: for readers that outlive a function.
+pub struct HeldSnapshot {
+    foundation: Arc<Foundation>,
+    claim: Option<Claim>,
+}
+
+impl HeldSnapshot {
+    /// The seq that this reader sees.
+    pub fn seq(&self) -> Seq {
+        self.claim.as_ref().map_or(Seq::default(), Claim::seq)
+    }
+}
+
+impl Drop for HeldSnapshot {
+    fn drop(&mut self) {
+        if let Some(claim) = self.claim.take() {
+            self.foundation.snapshots.end(claim);
+        }
     }
 }
 

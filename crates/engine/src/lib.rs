@@ -11,9 +11,9 @@
 //! | [`constraint`] | the errors of constraints that engines check |
 //! | [`ahead`] | bringing rows near before their calls run |
 //! | [`eager`] | what engines that run calls whole have in common |
-//! | [`ahead`] | bringing rows near before their calls run |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
+//! | [`speculation`] | a program run ahead of its place in the order, over a transaction's own writes |
 //! | [`standpoint`] | rows, definitions and keys of one seq, for as long as somebody looks |
 //! | [`checkpoint`] | the state at one seq, to a file and back |
 //! | [`rig`] | an engine set up for a test |
@@ -41,11 +41,12 @@ pub mod procedure;
 pub mod random;
 pub mod reader;
 pub mod rig;
+pub mod speculation;
 pub mod standpoint;
 
 pub use batch::{Batch, BatchBuilder, Ticket};
 pub use contract::Engine;
 pub use counters::{Counter, Counters};
-pub use foundation::{Definitions, Foundation};
+pub use foundation::{Definitions, Foundation, HeldSnapshot};
 pub use procedure::Procedure;
 pub use standpoint::Standpoint;

@@ -124,18 +124,8 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
     }
 }
 
-/// Runs a procedure that writes nothing on the newest promised state, for an engine that leaves no stickies.
-///
-/// # Errors
-/// Why the procedure aborted.
-pub fn query_settled(foundation: &Foundation, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
-    let (seq, outcome) = query_unanswered(foundation, procedure, arguments);
-    foundation.wait_durable(seq)?;
-    outcome
-}
-
-/// The same, for a caller who sees to it that nobody is told before the seq that was read is durable; gives
-/// that seq beside the outcome.
+/// Runs a procedure that writes nothing on the newest promised state, for an engine that leaves no stickies:
+/// see [`Engine::query_unanswered`](crate::Engine::query_unanswered).
 pub fn query_unanswered(
     foundation: &Foundation,
     procedure: &Procedure,

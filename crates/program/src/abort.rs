@@ -10,7 +10,7 @@
 //!
 //! The reference interpreter and the executor both make them here, and add the line.
 
-use fabius_value::{Error, SqlState, Value, limit};
+use fabius_value::{Datum, Error, SqlState, Value, limit};
 
 /// Characters of one value that a message shows.
 const SHOWN: usize = 80;
@@ -21,14 +21,40 @@ pub(crate) fn require<'n>(
     state: SqlState,
     message: &str,
     mentioned: impl Iterator<Item = (&'n str, Value)>,
+    hint: Option<&str>,
 ) -> Error {
-    let error = Error::new(state, message);
+    let error = raised(state, Some(message), None, hint);
     let mentioned: Vec<String> =
         mentioned.map(|(name, value)| format!("{name} = {}", shown(&value))).collect();
     if mentioned.is_empty() || state == SqlState::NOT_NULL_VIOLATION {
         error
     } else {
         error.with_detail(mentioned.join(", "))
+    }
+}
+
+/// A `require` that was not met and says itself what the caller is told. A null message is `null`.
+pub(crate) fn raised(
+    state: SqlState,
+    message: Option<&str>,
+    detail: Option<&str>,
+    hint: Option<&str>,
+) -> Error {
+    let mut error = Error::new(state, message.unwrap_or("null"));
+    if let Some(detail) = detail {
+        error = error.with_detail(detail);
+    }
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// The text inside, if it is not null.
+pub(crate) fn text(datum: Datum<'_>) -> Option<&str> {
+    match datum {
+        Datum::Text(text) => Some(text),
+        _ => None,
     }
 }
 

@@ -29,7 +29,7 @@ pub use frame::{Frame, FrameFor, emptied};
 
 use crate::arguments::list_value;
 use crate::compile::Code;
-use crate::compile::code::Mention;
+use crate::compile::code::{FailureMessage, Mention};
 use crate::compile::instruction::{Instruction, Register, Truth};
 use crate::context::{Context, DeltaOperator, ScanRange, Stop, WriteSet};
 use crate::operation::{BinaryOperation, aggregate};
@@ -394,7 +394,18 @@ pub(crate) fn element<'a>(list: &[Datum<'a>], index: Datum<'a>, field: u16, widt
 #[cold]
 fn failed(code: &Code, failure: u16, registers: &[Datum<'_>], lists: &[Vec<Datum<'_>>]) -> Error {
     let failure = &code.failures[usize::from(failure)];
-    let mentioned = failure.mentioned.iter().map(|mention| match mention {
+    let text = |register: &Register| abort::text(registers[usize::from(register.0)]);
+    let (detail, hint) = (failure.detail.as_ref().and_then(text), failure.hint.as_ref().and_then(text));
+    let (message, mentioned) = match &failure.message {
+        FailureMessage::Fixed(message, mentioned) if failure.detail.is_none() => (message, mentioned),
+        FailureMessage::Fixed(message, _) => {
+            return abort::raised(failure.state, Some(message), detail, hint);
+        }
+        FailureMessage::Computed(message) => {
+            return abort::raised(failure.state, text(message), detail, hint);
+        }
+    };
+    let mentioned = mentioned.iter().map(|mention| match mention {
         Mention::Scalar { name, data_type, register } => {
             (name.as_str(), registers[usize::from(register.0)].to_value(*data_type))
         }
@@ -402,7 +413,7 @@ fn failed(code: &Code, failure: u16, registers: &[Datum<'_>], lists: &[Vec<Datum
             (name.as_str(), list_value(fields, &lists[usize::from(list.0)]))
         }
     });
-    abort::require(failure.state, &failure.message, mentioned)
+    abort::require(failure.state, message, mentioned, hint)
 }
 
 #[cold]

@@ -16,13 +16,13 @@ use crate::compile::mentioned;
 use crate::context::{Context, ScanRange, Stop, WriteSet};
 use crate::execute::element;
 use crate::ir::{
-    BinaryOperator, Block, Expression, ExpressionKind, Filter, Function, Program, Returned, RowId, Scan,
-    ScanBound, Step, StepKind, Type, VariableId,
+    BinaryOperator, Block, Expression, ExpressionKind, Failure, Filter, Function, Message, Program, Returned,
+    RowId, Scan, ScanBound, Step, StepKind, Type, VariableId,
 };
 use crate::operation::{BinaryOperation, Cast, FunctionOperation, UnaryOperation, aggregate};
 use crate::turns::Turns;
 use bumpalo::Bump;
-use fabius_value::{ColumnId, ColumnMask, DataType, Datum, TableId, Value};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Error, TableId, Value};
 
 /// Runs a whole program and gives its results.
 ///
@@ -124,13 +124,9 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
                     self.assign(*variable, value);
                 }
             }
-            StepKind::Require { condition, state, message } => {
+            StepKind::Require { condition, failure } => {
                 if !self.evaluate(condition)?.is_true() {
-                    let mentioned = mentioned(condition);
-                    let mentioned = mentioned.iter().map(|variable| {
-                        (self.program.variables[usize::from(variable.0)].name.as_str(), self.value(*variable))
-                    });
-                    return Err(abort::require(*state, message, mentioned).into());
+                    return Err(self.failure(condition, failure)?.into());
                 }
             }
             StepKind::If { condition, then, otherwise } => {
@@ -253,6 +249,25 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
         values.sort_by_key(|(column, _)| *column);
         let columns = values.iter().map(|(column, _)| *column).collect();
         Ok((columns, values.into_iter().map(|(_, value)| value).collect()))
+    }
+
+    fn failure(&mut self, condition: &Expression, failure: &Failure) -> Result<Error, Stop> {
+        let mut text = |expression: &Expression| self.evaluate(expression).map(abort::text);
+        let detail = failure.detail.as_ref().map(&mut text).transpose()?.flatten();
+        let hint = failure.hint.as_ref().map(&mut text).transpose()?.flatten();
+        Ok(match &failure.message {
+            Message::Computed(message) => abort::raised(failure.state, text(message)?, detail, hint),
+            Message::Fixed(message) if failure.detail.is_some() => {
+                abort::raised(failure.state, Some(message), detail, hint)
+            }
+            Message::Fixed(message) => {
+                let mentioned = mentioned(condition);
+                let mentioned = mentioned.iter().map(|variable| {
+                    (self.program.variables[usize::from(variable.0)].name.as_str(), self.value(*variable))
+                });
+                abort::require(failure.state, message, mentioned, hint)
+            }
+        })
     }
 
     fn evaluate_all(&mut self, expressions: &[Expression]) -> Result<Vec<Datum<'a>>, Stop> {

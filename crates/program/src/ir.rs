@@ -170,10 +170,8 @@ pub enum StepKind {
     Require {
         /// The condition.
         condition: Expression,
-        /// P0001 for a `require` of the text, 23502 for one that keeps null out of a column.
-        state: SqlState,
-        /// The message for the caller.
-        message: String,
+        /// What the caller is told otherwise.
+        failure: Failure,
     },
     /// Runs one of two blocks; null counts as false.
     If {
@@ -238,6 +236,45 @@ pub enum StepKind {
         /// In the order of [`Program::results`].
         values: Vec<Returned>,
     },
+}
+
+/// What the caller is told when a `require` is not met.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// P0001 unless the text says another; 23502 where null is kept out of a column.
+    pub state: SqlState,
+    /// The short fact.
+    pub message: Message,
+    /// The particulars, as text; without them and with a fixed message, the values of the variables
+    /// that the condition mentions. Null is none.
+    pub detail: Option<Expression>,
+    /// What to do about it, as text. Null is none.
+    pub hint: Option<Expression>,
+}
+
+/// The message of a [`Failure`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// The same every time.
+    Fixed(String),
+    /// A text that is computed when the condition does not hold.
+    Computed(Expression),
+}
+
+impl Failure {
+    /// A failure with a fixed message.
+    pub fn fixed(state: SqlState, message: impl Into<String>) -> Failure {
+        Failure { state, message: Message::Fixed(message.into()), detail: None, hint: None }
+    }
+
+    /// What is computed only if the condition does not hold.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let message = match &self.message {
+            Message::Fixed(_) => None,
+            Message::Computed(message) => Some(message),
+        };
+        message.into_iter().chain(&self.detail).chain(&self.hint)
+    }
 }
 
 /// A result: a scalar, or a whole list variable.
@@ -377,6 +414,10 @@ pub enum BinaryOperator {
     Greater,
     /// `>=`.
     GreaterEqual,
+    /// `is distinct from`: two nulls are the same, null and a value are not; never null.
+    IsDistinct,
+    /// `is not distinct from`: the opposite.
+    IsNotDistinct,
     /// Three-valued `and`.
     And,
     /// Three-valued `or`.

@@ -23,6 +23,7 @@
 //! | [`record_action`] | a program as record actions with their dependencies |
 //! | [`explain`] | a program's phases and record actions for a reader |
 //! | [`explain_svg`] | the record actions as a picture |
+//! | [`compose`] | the statements of a transaction as one program |
 //! | [`compile`] | programs to flat register code |
 //! | [`operation`] | what every operator, function, cast and aggregate computes |
 //! | [`execute`] | runs compiled code over a context |
@@ -40,6 +41,7 @@ pub mod argument_tuple;
 pub mod arguments;
 pub mod catalog;
 pub mod compile;
+pub mod compose;
 pub mod context;
 pub mod execute;
 pub mod explain;

@@ -6,7 +6,7 @@ use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_program::syntax::tree::*;
 use fabius_program::syntax::{Definition, parse};
 use fabius_program::verify;
-use fabius_value::{DataType, Decimal};
+use fabius_value::{DataType, Decimal, SqlState};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -268,6 +268,8 @@ fn operator() -> impl Strategy<Value = BinaryOperator> {
         LessEqual,
         Greater,
         GreaterEqual,
+        IsDistinct,
+        IsNotDistinct,
         And,
         Or,
         Concatenate,
@@ -330,6 +332,18 @@ fn expression() -> impl Strategy<Value = Expression> {
     })
 }
 
+fn failure() -> impl Strategy<Value = Failure> {
+    let message = prop_oneof![".{0,10}".prop_map(Message::Fixed), expression().prop_map(Message::Computed)];
+    let state = prop::option::of("[1-9A-Z][0-9A-Z]{4}".prop_map(|code| SqlState::parse(&code).unwrap()));
+    let part = || prop::option::of(expression());
+    (message, state, part(), part()).prop_map(|(message, state, detail, hint)| Failure {
+        message,
+        state,
+        detail,
+        hint,
+    })
+}
+
 fn columns() -> impl Strategy<Value = Vec<(Name, Expression)>> {
     prop::collection::vec((name(), expression()), 1..4)
 }
@@ -389,8 +403,8 @@ fn statement() -> impl Strategy<Value = Statement> {
             .prop_map(|(name, mutable, ty, value)| StatementKind::Let { name, mutable, ty, value }),
         (target, prop::sample::select(operators), expression())
             .prop_map(|(target, operator, value)| StatementKind::Assign { target, operator, value }),
-        (expression(), ".{0,10}")
-            .prop_map(|(condition, message)| StatementKind::Require { condition, message }),
+        (expression(), failure())
+            .prop_map(|(condition, failure)| StatementKind::Require { condition, failure }),
         (name(), columns(), any::<bool>()).prop_map(|(table, columns, upsert)| StatementKind::Insert {
             table,
             columns,

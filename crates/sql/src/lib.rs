@@ -8,10 +8,11 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | [`parse`] | text to statements |
+//! | [`parameter_types`] | the types of `$1`, `$2`, ... |
 //! | [`sql_type`] | the types that SQL has, and how each is stored |
 //! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
-//! | [`parameter_types`] | the types of a statement's parameters |
 //! | [`query`] | queries that are not programs, by DataFusion |
 //! | [`connection`] | one client's way in: prepare, execute, transactions |
 //!
@@ -21,5 +22,6 @@ pub mod catalog;
 pub mod connection;
 pub mod lowered;
 pub mod parameter_types;
+pub mod parse;
 pub mod query;
 pub mod sql_type;

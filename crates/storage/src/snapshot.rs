@@ -21,7 +21,7 @@ use std::sync::atomic::{
 };
 
 /// Readers at one time; more wait for a slot.
-pub const READERS_MAX: usize = 256;
+pub const READERS_MAX: usize = 2048;
 
 const FREE: u64 = u64::MAX;
 
@@ -78,7 +78,35 @@ impl Snapshots {
     }
 }
 
+/// A reader's claim that borrows nothing: whoever has it [ends](Snapshots::end) it.
+#[derive(Debug)]
+pub struct Claim {
+    slot: usize,
+    seq: Seq,
+}
+
+impl Claim {
+    /// The seq that this reader sees.
+    pub fn seq(&self) -> Seq {
+        self.seq
+    }
+}
+
+impl Snapshots {
+    /// Ends what [`Snapshot::into_claim`] gave.
+    pub fn end(&self, claim: Claim) {
+        self.slots[claim.slot].store(FREE, SeqCst);
+    }
+}
+
 impl Snapshot<'_> {
+    /// The claim without its owner; it has to be ended.
+    pub fn into_claim(self) -> Claim {
+        let claim = Claim { slot: self.slot, seq: self.seq };
+        std::mem::forget(self);
+        claim
+    }
+
     /// The seq that this reader sees.
     pub fn seq(&self) -> Seq {
         self.seq

@@ -395,21 +395,14 @@ impl Table {
         entry.bytes().starts_with(key.bytes())
     }
 
-    /// Opens a scan over the records of a range.
+    /// The bytes between which a range's entries lie, the upper ones excluded; `None` if there can be none.
     ///
     /// # Errors
-    /// `54000` if a bound is too long; `42809`-like misuse (a scan by a hash key) is excluded by the
-    /// verifier.
-    pub fn scan<'g>(&'g self, range: &Range<'_, '_>, guard: &'g Guard) -> Result<TableScan<'g>> {
-        let (ordered, columns) = match range.index {
-            Some(index) => {
-                let index = &self.secondary[index.0 as usize];
-                (&index.ordered, &index.columns[..])
-            }
-            None => match &self.primary {
-                Primary::Ordered(ordered) => (ordered, &self.schema.primary_key[..]),
-                Primary::Hash(_) => panic!("a hash key has no order to scan in"),
-            },
+    /// `54000` if a bound is too long.
+    pub fn range_bytes(&self, range: &Range<'_, '_>) -> Result<Option<(Key, Option<Key>)>> {
+        let columns = match range.index {
+            Some(index) => self.index_columns(index),
+            None => &self.schema.primary_key[..],
         };
         let mut prefix = Key::new();
         for (&value, &column) in range.equal.iter().zip(columns) {
@@ -438,10 +431,25 @@ impl Table {
             Some((value, false)) => Some(bounded(value)?),
         };
         // A lower bound beyond every key leaves nothing.
-        let empty = lower.is_none();
-        let bounds = Box::new((lower.unwrap_or_default(), upper));
-        let empty = empty || bounds.1.as_ref().is_some_and(|upper| *upper <= bounds.0);
-        Ok(TableScan::new(ordered, bounds, empty, range.descending, guard))
+        Ok(lower.filter(|lower| upper.as_ref().is_none_or(|upper| upper > lower)).map(|lower| (lower, upper)))
+    }
+
+    /// Opens a scan over the records of a range.
+    ///
+    /// # Errors
+    /// `54000` if a bound is too long; `42809`-like misuse (a scan by a hash key) is excluded by the
+    /// verifier.
+    pub fn scan<'g>(&'g self, range: &Range<'_, '_>, guard: &'g Guard) -> Result<TableScan<'g>> {
+        let ordered = match range.index {
+            Some(index) => &self.secondary[index.0 as usize].ordered,
+            None => match &self.primary {
+                Primary::Ordered(ordered) => ordered,
+                Primary::Hash(_) => panic!("a hash key has no order to scan in"),
+            },
+        };
+        let bounds = self.range_bytes(range)?;
+        let empty = bounds.is_none();
+        Ok(TableScan::new(ordered, Box::new(bounds.unwrap_or_default()), empty, range.descending, guard))
     }
 
     /// Calls `visit` for every record, in no particular order for hash tables.

@@ -64,11 +64,24 @@ states! {
     IO_ERROR = b"58030";
     /// A file is there but not what it should be.
     DATA_CORRUPTED = b"XX001";
+    /// What a transaction has seen was changed by another before it committed.
+    SERIALIZATION_FAILURE = b"40001";
+    /// A lock was not granted in time.
+    LOCK_NOT_AVAILABLE = b"55P03";
+    /// More transactions, or more statements in one, than are kept.
+    TOO_MANY = b"53400";
     /// Another process uses the directory.
     IN_USE = b"55006";
 }
 
 impl SqlState {
+    /// Reads a code: five digits and capital letters, not `00000`, which is success.
+    pub fn parse(text: &str) -> Option<SqlState> {
+        let code: [u8; 5] = text.as_bytes().try_into().ok()?;
+        let plain = code.iter().all(|c| c.is_ascii_digit() || c.is_ascii_uppercase());
+        (plain && &code != b"00000").then_some(SqlState(code))
+    }
+
     /// The code as text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or("?????")
@@ -227,7 +240,12 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         matches!(
             self.0.state,
-            SqlState::DISK_FULL | SqlState::OUT_OF_MEMORY | SqlState::IN_USE | SqlState::SHUTDOWN
+            SqlState::DISK_FULL
+                | SqlState::OUT_OF_MEMORY
+                | SqlState::IN_USE
+                | SqlState::SHUTDOWN
+                | SqlState::SERIALIZATION_FAILURE
+                | SqlState::LOCK_NOT_AVAILABLE
         )
     }
 }

@@ -12,7 +12,7 @@ use crate::eager::ground::{Entered, Ground};
 use crate::eager::intake::Intake;
 use crate::eager::plan::Schema;
 use crate::eager::turn::{Order, Turn};
-use crate::reader::query_settled;
+use crate::reader::query_unanswered;
 use crate::{Batch, Engine, Foundation, Procedure, Standpoint, Ticket};
 use bumpalo::Bump;
 use fabius_env::schedule;
@@ -169,8 +169,8 @@ impl<P: Protocol> Engine for EagerEngine<P> {
         self.ground.amend(gate, entry)
     }
 
-    fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
-        query_settled(self.foundation(), procedure, arguments)
+    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
+        query_unanswered(self.foundation(), procedure, arguments)
     }
 
     fn resolve(&self, _: &Ticket) {}

@@ -195,7 +195,10 @@ impl Reading {
                 self.located.insert(*row);
                 key.iter().for_each(|value| self.expression(value));
             }
-            StepKind::Require { condition, .. } => self.expression(condition),
+            StepKind::Require { condition, failure } => {
+                self.expression(condition);
+                failure.expressions().for_each(|text| self.expression(text));
+            }
             StepKind::If { condition, then, otherwise } => {
                 self.expression(condition);
                 self.block(then);

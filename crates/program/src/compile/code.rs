@@ -101,12 +101,21 @@ pub(crate) struct WritePlan {
     pub deltas: Box<[(ColumnId, DeltaOperator)]>,
 }
 
-/// A require: its state and message, and what its condition mentions.
+/// A require: its state, and where what the caller is told comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub state: SqlState,
-    pub message: String,
-    pub mentioned: Vec<Mention>,
+    pub message: FailureMessage,
+    pub detail: Option<Register>,
+    pub hint: Option<Register>,
+}
+
+/// The message of a [`Failure`].
+#[derive(Clone, Debug)]
+pub(crate) enum FailureMessage {
+    /// With what the condition mentions, which is the detail unless one is computed.
+    Fixed(String, Vec<Mention>),
+    Computed(Register),
 }
 
 /// A variable to show the value of.

@@ -4,12 +4,14 @@
 //! something to do there; in the now-phase it then captures what the [`tape`](super::tape) says, in
 //! the later-phase it restores that instead of computing it.
 
-use super::code::{Failure, Mention, MissingRow, ResultPlan};
+use super::code::{Failure, FailureMessage, Mention, MissingRow, ResultPlan};
 use super::instruction::{Instruction, Register, RowSlot, Truth};
 use super::tape::Captured;
 use super::{Compiler, Part};
-use crate::ir::{Block, Expression, ExpressionKind, Returned, RowId, Step, StepKind, Type, VariableId};
-use fabius_value::{Result, SqlState, TableId};
+use crate::ir::{
+    self, Block, Expression, ExpressionKind, Message, Returned, RowId, Step, StepKind, Type, VariableId,
+};
+use fabius_value::{Result, TableId};
 
 impl<'p> Compiler<'p> {
     pub(super) fn block(&mut self, block: &'p Block) -> Result<()> {
@@ -111,9 +113,7 @@ impl<'p> Compiler<'p> {
                 self.builder.emit(Instruction::Exists { to, row, table });
             }
             StepKind::Read { .. } => self.read(step),
-            StepKind::Require { condition, state, message } if !later => {
-                self.require(condition, *state, message)?
-            }
+            StepKind::Require { condition, failure } if !later => self.require(condition, failure)?,
             StepKind::If { condition, then, otherwise } => self.branch(condition, then, otherwise)?,
             StepKind::ForList { list, fields, body } => self.for_list(step, *list, fields, body)?,
             StepKind::ForRange { variable, from, to, body } => {
@@ -232,10 +232,26 @@ impl<'p> Compiler<'p> {
         }
     }
 
-    fn require(&mut self, condition: &Expression, state: SqlState, message: &str) -> Result<()> {
+    fn require(&mut self, condition: &Expression, failure: &ir::Failure) -> Result<()> {
         let met = self.builder.label();
         self.builder.jump(condition, Truth::True, met)?;
-        let mentioned = mentioned(condition)
+        let mut text = |expression: &Option<Expression>| {
+            expression.as_ref().map(|expression| self.builder.operand(expression)).transpose()
+        };
+        let (detail, hint) = (text(&failure.detail)?, text(&failure.hint)?);
+        let message = match &failure.message {
+            Message::Fixed(message) => FailureMessage::Fixed(message.clone(), self.mentions(condition)),
+            Message::Computed(message) => FailureMessage::Computed(self.builder.operand(message)?),
+        };
+        let number = self.builder.number(self.builder.code.failures.len());
+        self.builder.code.failures.push(Failure { state: failure.state, message, detail, hint });
+        self.builder.emit(Instruction::Fail { failure: number });
+        self.builder.place(met);
+        Ok(())
+    }
+
+    fn mentions(&mut self, condition: &Expression) -> Vec<Mention> {
+        mentioned(condition)
             .into_iter()
             .map(|variable| {
                 let declared = &self.program.variables[usize::from(variable.0)];
@@ -250,12 +266,7 @@ impl<'p> Compiler<'p> {
                     }
                 }
             })
-            .collect();
-        let failure = self.builder.number(self.builder.code.failures.len());
-        self.builder.code.failures.push(Failure { state, message: message.into(), mentioned });
-        self.builder.emit(Instruction::Fail { failure });
-        self.builder.place(met);
-        Ok(())
+            .collect()
     }
 
     fn branch(&mut self, condition: &Expression, then: &'p Block, otherwise: &'p Block) -> Result<()> {

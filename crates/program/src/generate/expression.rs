@@ -215,11 +215,10 @@ impl Writer<'_> {
                 let kind = Kind::USUAL[self.random.index(Kind::USUAL.len())];
                 let depth = depth.min(1);
                 let (left, right) = (self.expression(kind, depth), self.expression(kind, 0));
-                let operator = ["=", "<>", "<", "<=", ">", ">="][self.random.index(6)];
-                Term {
-                    text: format!("{} {operator} {}", left.text, right.text),
-                    nullable: left.nullable || right.nullable,
-                }
+                let operators = ["=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from"];
+                let operator = operators[self.random.index(operators.len())];
+                let nullable = !operator.starts_with("is") && (left.nullable || right.nullable);
+                Term { text: format!("{} {operator} {}", left.text, right.text), nullable }
             }
             3 => match self.random.index(3) {
                 0 if !self.in_filter => {

@@ -202,7 +202,14 @@ impl<'c> Writer<'c> {
         let message = self.name("requirement ");
         // Alone, every second one would fail.
         match self.random.index(3) {
-            0 => self.line(&format!("require {condition}, \"{message}\"")),
+            0 if self.random.chance(1, 2) => self.line(&format!("require {condition}, \"{message}\"")),
+            0 => {
+                let (said, detail) =
+                    (self.expression(Kind::Text, 1).text, self.expression(Kind::Text, 1).text);
+                self.line(&format!(
+                    "require {condition}, '{message}' || {said}, sqlstate '23514', detail {detail}"
+                ));
+            }
             _ => self.line(&format!("require ({condition}) or a < 5, \"{message}\"")),
         }
     }

@@ -4,7 +4,7 @@ use super::arithmetic::{
     Digits, DoubleOperator, Width, divide_numerics, division_by_zero, doubles, modulo, multiply_numerics,
     out_of_range,
 };
-use super::{Comparison, ill_typed, null_of};
+use super::{Comparison, compare, ill_typed, null_of};
 use crate::ir::BinaryOperator;
 use bumpalo::Bump;
 use fabius_value::data_type::Family;
@@ -53,6 +53,8 @@ pub enum BinaryOperation {
     DaysBetween,
     /// A comparison.
     Compare(Comparison),
+    /// `is distinct from` (true), `is not distinct from` (false).
+    Distinct(bool),
     /// Three-valued `and` of two operands that were both evaluated.
     And,
     /// Three-valued `or` likewise.
@@ -84,6 +86,8 @@ impl BinaryOperation {
         let digits = Digits::of(result);
         let same_scale = left.scale() == right.scale() && left.scale() == result.scale();
         let operation = match (operator, families) {
+            (Op::IsDistinct, _) => Some(BinaryOperation::Distinct(true)),
+            (Op::IsNotDistinct, _) => Some(BinaryOperation::Distinct(false)),
             (Op::And, _) => Some(BinaryOperation::And),
             (Op::Or, _) => Some(BinaryOperation::Or),
             (Op::Add, (Family::Integer, Family::Integer)) => width.map(BinaryOperation::AddIntegers),
@@ -136,7 +140,8 @@ impl BinaryOperation {
 
     /// Whether it can fail on operands of its types.
     pub fn can_fail(self) -> bool {
-        !matches!(self, BinaryOperation::Compare(_) | BinaryOperation::And | BinaryOperation::Or)
+        use BinaryOperation as Op;
+        !matches!(self, Op::Compare(_) | Op::Distinct(_) | Op::And | Op::Or)
     }
 
     /// Computes the operator.
@@ -168,6 +173,7 @@ impl BinaryOperation {
                 _ => Ok(null_of(&self, &[left, right])),
             },
             Op::Compare(comparison) => Ok(comparison.holds(left, right).map_or(Datum::Null, Datum::Boolean)),
+            Op::Distinct(wanted) => Ok(Datum::Boolean(distinct(left, right) == wanted)),
             Op::And | Op::Or => Ok(self.connect(left, right)),
             _ if left.is_null() || right.is_null() => Ok(Datum::Null),
             _ => self.apply_to_values(left, right, arena),
@@ -229,6 +235,14 @@ impl BinaryOperation {
         } else {
             left
         }
+    }
+}
+
+/// Whether two values differ, where null is the same as null and differs from every value.
+fn distinct(left: Datum<'_>, right: Datum<'_>) -> bool {
+    match compare(left, right) {
+        Some(ordering) => ordering.is_ne(),
+        None => left.is_null() != right.is_null(),
     }
 }
 
@@ -316,6 +330,19 @@ mod tests {
         };
         assert_eq!(table(BinaryOperator::And), "tfn fff nfn");
         assert_eq!(table(BinaryOperator::Or), "ttt tfn tnn");
+    }
+
+    /// Goal: null is a value like others to `is distinct from`.
+    #[test]
+    fn distinct_takes_null_for_a_value() {
+        use BinaryOperator::{IsDistinct, IsNotDistinct};
+        for (l, r, same) in [(Datum::Null, Datum::Null, true), (Datum::Int(1), Datum::Null, false)] {
+            for (l, r) in [(l, r), (r, l)] {
+                assert_eq!(apply(IsNotDistinct, DataType::Int, l, r).parse(), Ok(same));
+                assert_eq!(apply(IsDistinct, DataType::Int, l, r).parse(), Ok(!same));
+            }
+        }
+        assert_eq!(apply(IsDistinct, DataType::Int, Datum::Int(1), Datum::Int(1)), "false");
     }
 
     /// Goal: dates move by days within the calendar.

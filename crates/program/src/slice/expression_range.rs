@@ -116,6 +116,7 @@ impl Prover<'_> {
         match operator {
             Op::And | Op::Or | Op::Equal | Op::NotEqual => Interval::EVERY,
             Op::Less | Op::LessEqual | Op::Greater | Op::GreaterEqual => Interval::EVERY,
+            Op::IsDistinct | Op::IsNotDistinct => Interval::EVERY,
             Op::Concatenate => {
                 let bytes = byte_length(left, a) + byte_length(right, b);
                 self.fit_length(expression, a.plus(b), bytes)
@@ -362,6 +363,14 @@ impl Prover<'_> {
         left: &Expression,
         right: &Expression,
     ) {
+        // Two values are the same, or not, as in `=`; where both may be null, nothing follows.
+        let operator = match (operator, left.ty.nullable, right.ty.nullable) {
+            (BinaryOperator::IsNotDistinct, false, _) | (BinaryOperator::IsNotDistinct, _, false) => {
+                BinaryOperator::Equal
+            }
+            (BinaryOperator::IsDistinct, false, false) => BinaryOperator::NotEqual,
+            (operator, ..) => operator,
+        };
         let ordered = |ty: DataType| ty.is_exact() || matches!(ty, DataType::Date | DataType::Timestamp);
         let comparison = matches!(
             operator,
@@ -446,6 +455,8 @@ fn opposite(operator: BinaryOperator) -> Option<BinaryOperator> {
         BinaryOperator::LessEqual => BinaryOperator::Greater,
         BinaryOperator::Greater => BinaryOperator::LessEqual,
         BinaryOperator::GreaterEqual => BinaryOperator::Less,
+        BinaryOperator::IsDistinct => BinaryOperator::IsNotDistinct,
+        BinaryOperator::IsNotDistinct => BinaryOperator::IsDistinct,
         _ => return None,
     })
 }

@@ -80,6 +80,8 @@ fn sign(operator: BinaryOperator) -> (&'static str, u8) {
         BinaryOperator::LessEqual => ("<=", 4),
         BinaryOperator::Greater => (">", 4),
         BinaryOperator::GreaterEqual => (">=", 4),
+        BinaryOperator::IsDistinct => ("is distinct from", 3),
+        BinaryOperator::IsNotDistinct => ("is not distinct from", 3),
         BinaryOperator::Concatenate => ("||", 5),
         BinaryOperator::Add => ("+", 6),
         BinaryOperator::Subtract => ("-", 6),

@@ -20,7 +20,7 @@ use super::outline::{
 };
 use super::proof::Proofs;
 use crate::catalog::Catalog;
-use crate::ir::{Expression, RowId, StepId, StepKind, VariableId};
+use crate::ir::{Expression, Failure, Message, RowId, StepId, StepKind, VariableId};
 use fabius_value::{ColumnId, ColumnMask, SqlState, limit};
 use std::rc::Rc;
 
@@ -118,7 +118,11 @@ impl<'a, 'p> NowSlice<'a, 'p> {
     fn add_roots(&mut self) {
         for &step in &self.outline.order {
             match &self.outline.at(step).step.kind {
-                StepKind::Require { state: SqlState::NOT_NULL_VIOLATION, message, .. } => {
+                StepKind::Require {
+                    failure:
+                        Failure { state: SqlState::NOT_NULL_VIOLATION, message: Message::Fixed(message), .. },
+                    ..
+                } => {
                     self.need_step(step, Why::new(format!("decides the outcome ({message})")));
                 }
                 StepKind::Require { .. } => self.need_step(step, Why::new("decides the outcome (require)")),

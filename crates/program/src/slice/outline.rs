@@ -233,7 +233,11 @@ pub(crate) fn expressions<'p>(step: &'p Step, visit: &mut dyn FnMut(&'p Expressi
         StepKind::Assign { value, .. } => visit(value),
         StepKind::Append { values, .. } | StepKind::Insert { values, .. } => values.iter().for_each(visit),
         StepKind::Locate { key, .. } => key.iter().for_each(visit),
-        StepKind::Require { condition, .. } | StepKind::If { condition, .. } => visit(condition),
+        StepKind::Require { condition, failure } => {
+            visit(condition);
+            failure.expressions().for_each(visit);
+        }
+        StepKind::If { condition, .. } => visit(condition),
         StepKind::ForRange { from, to, .. } => {
             visit(from);
             visit(to);

@@ -4,7 +4,7 @@
 //! loosest  or
 //!          and
 //!          not
-//!          is null, is not null
+//!          is null, is not null, is distinct from, is not distinct from
 //!          = <> < <= > >=            not chained: a < b < c is refused
 //!          between, not between
 //!          ||
@@ -91,6 +91,8 @@ pub fn operator_form(operator: BinaryOperator) -> (&'static str, Precedence) {
         BinaryOperator::LessEqual => ("<=", Precedence::Comparison),
         BinaryOperator::Greater => (">", Precedence::Comparison),
         BinaryOperator::GreaterEqual => (">=", Precedence::Comparison),
+        BinaryOperator::IsDistinct => ("is distinct from", Precedence::Is),
+        BinaryOperator::IsNotDistinct => ("is not distinct from", Precedence::Is),
         BinaryOperator::Concatenate => ("||", Precedence::Concatenate),
         BinaryOperator::Add => ("+", Precedence::Sum),
         BinaryOperator::Subtract => ("-", Precedence::Sum),
@@ -187,8 +189,18 @@ impl Parser {
         } else if self.at_word("is") && allowed.contains(&Precedence::Is) {
             self.advance();
             let negated = self.eat_word("not");
-            self.word("null")?;
-            (ExpressionKind::IsNull { operand: Box::new(left.0), negated }, left.1)
+            if self.eat_word("distinct") {
+                self.word("from")?;
+                let operator =
+                    if negated { BinaryOperator::IsNotDistinct } else { BinaryOperator::IsDistinct };
+                let right = self.operators(Precedence::Is.tighter())?;
+                let height = left.1.max(right.1);
+                (ExpressionKind::Binary(operator, Box::new(left.0), Box::new(right.0)), height)
+            } else if self.eat_word("null") {
+                (ExpressionKind::IsNull { operand: Box::new(left.0), negated }, left.1)
+            } else {
+                return Err(self.expected("`null` or `distinct from`"));
+            }
         } else if (self.at_word("between") || negated) && allowed.contains(&Precedence::Between) {
             self.advance();
             if negated {

@@ -14,7 +14,7 @@
 //! block      = "{" { statement } "}"
 //! statement  = ( "let" | "var" ) name [ ":" type ] "=" e
 //!            | ( name | row "." name ) ( "=" | "+=" | "-=" | "*=" | "/=" | "%=" ) e
-//!            | "require" e "," message
+//!            | "require" e "," ( message | e ) [ "," "sqlstate" text ] [ "," "detail" e ] [ "," "hint" e ]
 //!            | ( "insert" | "upsert" ) name columns
 //!            | "update" row columns
 //!            | "delete" row

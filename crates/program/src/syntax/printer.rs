@@ -104,8 +104,8 @@ impl Printer<'_, '_> {
                 let operator = operator.map_or("", |operator| operator_form(operator).0);
                 write!(self.to, "{target} {operator}= {value}")
             }
-            StatementKind::Require { condition, message } => {
-                write!(self.to, "require {condition}, \"{}\"", message.replace('"', "\"\""))
+            StatementKind::Require { condition, failure } => {
+                write!(self.to, "require {condition}, {failure}")
             }
             StatementKind::Insert { table, columns, upsert } => {
                 self.columns(&format!("{} {table}", if *upsert { "upsert" } else { "insert" }), columns)
@@ -209,6 +209,24 @@ impl Display for Target {
             Target::Variable(name) => name.fmt(f),
             Target::Column { row, column } => write!(f, "{row}.{column}"),
         }
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.message {
+            Message::Fixed(message) => write!(f, "\"{}\"", message.replace('"', "\"\""))?,
+            Message::Computed(message) => message.fmt(f)?,
+        }
+        if let Some(state) = self.state {
+            write!(f, ", sqlstate '{state}'")?;
+        }
+        for (word, value) in [("detail", &self.detail), ("hint", &self.hint)] {
+            if let Some(value) = value {
+                write!(f, ", {word} {value}")?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -84,13 +84,46 @@ impl Parser {
             return Err(error);
         }
         self.at += 1;
-        match self.peek() {
+        let message = match self.peek() {
             TokenKind::Message(_) => {
                 let TokenKind::Message(message) = self.advance().kind else { unreachable!() };
-                Ok(StatementKind::Require { condition, message })
+                Message::Fixed(message)
             }
-            _ => Err(self.expected("a message in double quotes")),
+            TokenKind::End | TokenKind::Symbol("}") => {
+                return Err(self.expected("a message in double quotes"));
+            }
+            _ => Message::Computed(self.expression()?),
+        };
+        let mut failure = Failure { message, state: None, detail: None, hint: None };
+        let mut comma = self.eat_symbol(",");
+        if comma && self.eat_word("sqlstate") {
+            failure.state = Some(self.state()?);
+            comma = self.eat_symbol(",");
         }
+        for (word, part) in [("detail", &mut failure.detail), ("hint", &mut failure.hint)] {
+            if comma && self.eat_word(word) {
+                *part = Some(self.expression()?);
+                comma = self.eat_symbol(",");
+            }
+        }
+        if comma {
+            return Err(self.expected("`sqlstate`, `detail` or `hint`, in this order"));
+        }
+        Ok(StatementKind::Require { condition, failure })
+    }
+
+    fn state(&mut self) -> Parsed<SqlState> {
+        let state = match self.peek() {
+            TokenKind::Text(text) => SqlState::parse(text),
+            _ => None,
+        };
+        let Some(state) = state else {
+            let mut error = self.expected("a SQLSTATE");
+            error.hint = Some("five digits and capital letters in single quotes: sqlstate '23514'".into());
+            return Err(error);
+        };
+        self.advance();
+        Ok(state)
     }
 
     fn insert(&mut self) -> Parsed<StatementKind> {

@@ -5,7 +5,7 @@
 //! their spans point into the [`Source`] they give, so that errors are shown in the user's own text.
 
 use super::diagnostic::{Source, Span};
-use fabius_value::{ColumnId, DataType, Decimal, TableSchema};
+use fabius_value::{ColumnId, DataType, Decimal, SqlState, TableSchema};
 use std::sync::Arc;
 
 /// A name and where it stands. Names are lower-case unless they were written in backquotes.
@@ -218,12 +218,12 @@ pub enum StatementKind {
         /// The value, or the operator's right operand.
         value: Expression,
     },
-    /// `require e, "message"`
+    /// `require e, "message"`, `require e, 'made ' || of, sqlstate '23514', detail d, hint h`
     Require {
         /// What must hold.
         condition: Expression,
         /// What the caller is told if it does not.
-        message: String,
+        failure: Failure,
     },
     /// `insert t { a: e }` or `upsert t { a: e }`
     Insert {
@@ -285,6 +285,58 @@ pub enum StatementKind {
         /// The results.
         values: Vec<Expression>,
     },
+}
+
+/// What the caller is told when a `require` is not met.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The short fact.
+    pub message: Message,
+    /// `sqlstate '23514'`; P0001 if it is left out.
+    pub state: Option<SqlState>,
+    /// `detail e`: a text; null is none.
+    pub detail: Option<Expression>,
+    /// `hint e`: a text; null is none.
+    pub hint: Option<Expression>,
+}
+
+/// The message of a [`Failure`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// `"message"`; the values that the condition mentions are the detail, unless one is given.
+    Fixed(String),
+    /// A text that is computed when the condition does not hold.
+    Computed(Expression),
+}
+
+impl<M: Into<String>> From<M> for Failure {
+    /// A fixed message, and nothing else.
+    fn from(message: M) -> Failure {
+        Failure { message: Message::Fixed(message.into()), state: None, detail: None, hint: None }
+    }
+}
+
+impl Failure {
+    /// The same with a SQLSTATE.
+    pub fn with_state(self, state: SqlState) -> Failure {
+        Failure { state: Some(state), ..self }
+    }
+
+    /// The expressions it has.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        let message = match &self.message {
+            Message::Fixed(_) => None,
+            Message::Computed(message) => Some(message),
+        };
+        message.into_iter().chain(&self.detail).chain(&self.hint)
+    }
+}
+
+impl StatementKind {
+    /// `require condition, failure`: `StatementKind::require(e, "not enough")`.
+    pub fn require(condition: Expression, failure: impl Into<Failure>) -> StatementKind {
+        StatementKind::Require { condition, failure: failure.into() }
+    }
 }
 
 /// What an assignment stores to.

@@ -212,6 +212,14 @@ impl Lowering<'_> {
                 let [left, right] = pair(left, right)?;
                 Ok(logic(operator, left, right))
             }
+            IsDistinct | IsNotDistinct => {
+                // Two nulls without a type are the same whatever it is.
+                let pair = unified(vec![left, right], Some(DataType::TEXT))?;
+                let [left, right] = pair.try_into().expect("two operands give two values");
+                let mut asked = logic(operator, left, right);
+                asked.ty.nullable = false;
+                Ok(asked)
+            }
             Concatenate => concatenate(left, right, span),
             _ => arithmetic(operator, left, right, span),
         }

@@ -4,15 +4,42 @@ use super::Lowered;
 use super::lowering::{Lowering, OpenLoop, type_of, type_text};
 use super::scope::Binding;
 use super::typing::{assigned, settled};
-use crate::ir::{Expression, Field, Returned, ScalarType, StepKind, Type, VariableId};
+use crate::ir::{Expression, Failure, Field, Message, Returned, ScalarType, StepKind, Type, VariableId};
 use crate::syntax::tree::{
     self, BinaryOperator, Block, ExpressionKind, Name, ProcedureDefinition, Statement, StatementKind, Target,
     TypeName,
 };
 use crate::syntax::{Diagnostic, Span};
-use fabius_value::SqlState;
+use fabius_value::{DataType, SqlState};
 
 impl Lowering<'_> {
+    fn failure(&mut self, failure: &tree::Failure, span: Span) -> Lowered<Failure> {
+        let state = failure.state.unwrap_or(SqlState::RAISED);
+        if SqlState::parse(state.as_str()) != Some(state) {
+            return Err(self.invalid(span, format!("{state} is not a SQLSTATE of an error")).into());
+        }
+        let message = match &failure.message {
+            tree::Message::Fixed(message) => Message::Fixed(message.clone()),
+            tree::Message::Computed(message) => {
+                let operand = self.operand(message, Some(DataType::TEXT))?;
+                Message::Computed(assigned(operand, DataType::TEXT, "a message")?)
+            }
+        };
+        let mut text = |expression: &Option<tree::Expression>, place| match expression {
+            Some(expression) => {
+                let operand = self.operand(expression, Some(DataType::TEXT))?;
+                assigned(operand, DataType::TEXT, place).map(Some)
+            }
+            None => Ok(None),
+        };
+        Ok(Failure {
+            state,
+            message,
+            detail: text(&failure.detail, "a detail")?,
+            hint: text(&failure.hint, "a hint")?,
+        })
+    }
+
     /// One statement; `last` if it ends the procedure's body.
     pub(super) fn statement(&mut self, statement: &Statement, last: bool) -> Lowered<()> {
         let span = statement.span;
@@ -28,12 +55,10 @@ impl Lowering<'_> {
                 Target::Variable(name) => self.assignment(name, *operator, value, span),
                 Target::Column { row, column } => self.assign_column(row, column, *operator, value, span),
             },
-            StatementKind::Require { condition, message } => {
+            StatementKind::Require { condition, failure } => {
                 let condition = self.condition(condition)?;
-                self.emit(
-                    StepKind::Require { condition, state: SqlState::RAISED, message: message.clone() },
-                    span,
-                )
+                let failure = self.failure(failure, span)?;
+                self.emit(StepKind::Require { condition, failure }, span)
             }
             StatementKind::Insert { table, columns, upsert: false } => self.insert(table, columns, span),
             StatementKind::Insert { table, columns, upsert: true } => self.upsert(table, columns, span),

@@ -5,7 +5,7 @@ use super::expression::is_not_null;
 use super::lowering::{Lowering, OpenLoop};
 use super::typing::{self, Operand, assigned};
 use crate::abort::null_in_column_message;
-use crate::ir::{BinaryOperator, Expression, ExpressionKind, RowId, ScalarType, StepKind};
+use crate::ir::{BinaryOperator, Expression, ExpressionKind, Failure, RowId, ScalarType, StepKind};
 use crate::syntax::tree::{self, Name, RowReference};
 use crate::syntax::{Diagnostic, Span};
 use fabius_value::{ColumnId, ColumnMask, DataType, SqlState, TableId, Value};
@@ -228,7 +228,8 @@ impl Lowering<'_> {
                 self.variable(variable)
             }
         };
-        self.emit(StepKind::Require { condition: is_not_null(value.clone()), state, message }, span)?;
+        let failure = Failure::fixed(state, message);
+        self.emit(StepKind::Require { condition: is_not_null(value.clone()), failure }, span)?;
         Ok(value)
     }
 

@@ -76,11 +76,21 @@ impl Dump<'_> {
                 });
                 format!("Read r{} {{ {} }}", row.0, columns.collect::<Vec<_>>().join(", "))
             }
-            StepKind::Require { condition, state: SqlState::RAISED, message } => {
-                format!("Require {} {message:?}", self.expression(condition))
-            }
-            StepKind::Require { condition, state, message } => {
-                format!("Require {} {message:?} {state}", self.expression(condition))
+            StepKind::Require { condition, failure } => {
+                let mut line = format!("Require {}", self.expression(condition));
+                match &failure.message {
+                    Message::Fixed(message) => write!(line, " {message:?}").unwrap(),
+                    Message::Computed(message) => write!(line, " {}", self.expression(message)).unwrap(),
+                }
+                if failure.state != SqlState::RAISED {
+                    write!(line, " {}", failure.state).unwrap();
+                }
+                for (word, value) in [("detail", &failure.detail), ("hint", &failure.hint)] {
+                    if let Some(value) = value {
+                        write!(line, " {word} {}", self.expression(value)).unwrap();
+                    }
+                }
+                line
             }
             StepKind::If { condition, .. } => format!("If {}", self.expression(condition)),
             StepKind::ForList { list, fields, .. } => {

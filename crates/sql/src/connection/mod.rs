@@ -1,6 +1,7 @@
 //! One client's way in: prepare, execute, transactions.
 
 use crate::lowered::OutputColumn;
+use crate::parse;
 use crate::sql_type::SqlType;
 use fabius::{Database, Error, Result, SqlState, Value};
 use futures::stream::BoxStream;
@@ -138,8 +139,8 @@ impl Connection {
     ///
     /// # Errors
     /// `42601`, with the position.
-    pub fn split(&self, _text: &str) -> Result<Vec<Range<usize>>> {
-        Err(unfinished())
+    pub fn split(&self, text: &str) -> Result<Vec<Range<usize>>> {
+        parse::split(text)
     }
 
     /// Makes one statement ready to run. `types` are those that the client gives for `$1`, `$2`, ...;

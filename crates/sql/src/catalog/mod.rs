@@ -4,6 +4,15 @@
 //! database's own, one per object, so that changing it is a transaction like any other. A table's rows are in a
 //! table of the storage that no SQL name reaches but through here: `ALTER TABLE` and `TRUNCATE` make a new one,
 //! fill it, and let the catalog point at it.
+//!
+//! What a name means depends on the connection too (its `search_path`, its temporary tables, what it has defined
+//! and not committed), so each looks at a catalog of its own, mostly a shared one. Two that say the same have the
+//! same [`Catalog::version`].
+
+mod lookup;
+pub mod store;
+
+pub use lookup::{Relation, SYSTEM, TEMPORARY, folded, name_of_text, parts};
 
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::ProcedureDefinition;
@@ -26,8 +35,10 @@ pub struct ObjectName {
 /// Everything that is defined, at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// Goes up with every change.
+    /// Two catalogs with the same version say the same.
     pub version: u64,
+    /// Where names without a schema are looked for, besides `pg_temp` and `pg_catalog`, which come first.
+    pub search_path: Vec<String>,
     /// Schemas besides `pg_catalog` and `information_schema`.
     pub schemas: BTreeMap<String, Oid>,
     /// Tables.
@@ -38,6 +49,8 @@ pub struct Catalog {
     pub sequences: BTreeMap<ObjectName, Arc<Sequence>>,
     /// Functions and procedures; one name may have several with different arguments.
     pub functions: BTreeMap<ObjectName, Vec<Arc<Function>>>,
+    /// `COMMENT ON`: by the object's number, and the column's place from 1, or 0.
+    pub comments: BTreeMap<(Oid, u16), String>,
 }
 
 /// A table as SQL sees it.
@@ -61,6 +74,39 @@ pub struct Table {
     pub checks: Vec<Check>,
     /// `REFERENCES` constraints.
     pub foreign_keys: Vec<ForeignKey>,
+}
+
+impl std::fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.schema, self.name)
+    }
+}
+
+impl Table {
+    /// The column of a name.
+    pub fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// The place of a column, from 0.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name == name)
+    }
+
+    /// The primary key, unique key or index of a name.
+    pub fn key(&self, name: &str) -> Option<&Key> {
+        self.keys().find(|key| key.name == name)
+    }
+
+    /// The primary key, the unique keys, the indexes.
+    pub fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.primary_key.iter().chain(&self.unique).chain(&self.indexes)
+    }
+
+    /// Whether each connection has its own.
+    pub fn is_temporary(&self) -> bool {
+        self.name.schema == TEMPORARY
+    }
 }
 
 /// The hidden column that tells rows of a table without a primary key apart: a `bigint` from a sequence.

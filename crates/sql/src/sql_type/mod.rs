@@ -3,6 +3,8 @@
 //! Storage knows fewer types than PostgreSQL does; each SQL type has one storage type that keeps its values
 //! and their order. Object identifiers are PostgreSQL's (`pg_type.oid`), which clients know by heart.
 
+mod name;
+
 use fabius_value::DataType;
 
 /// A SQL type with its modifiers.

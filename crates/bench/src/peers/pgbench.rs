@@ -1,0 +1,169 @@
+//! pgbench as the client: the same for every peer.
+
+use super::script::Script;
+use super::server_process::ServerProcess;
+use fabius::{Error, Result, SqlState};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How clients behave.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Clients at a time.
+    pub clients: usize,
+    /// Threads of pgbench.
+    pub threads: usize,
+    /// Seconds of one run.
+    pub seconds: u64,
+    /// Rows of the large table.
+    pub rows: u64,
+    /// `simple`, `extended` or `prepared`.
+    pub protocol: String,
+}
+
+/// One run.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    /// Transactions that committed, per second.
+    pub tps: f64,
+    /// Transactions that failed, of all that were tried.
+    pub failed_share: f64,
+    /// Latencies of those that committed, in microseconds, ascending.
+    pub latencies_us: Vec<u64>,
+}
+
+impl Sample {
+    /// The latency that this share of transactions stays below, in microseconds.
+    pub fn latency_us(&self, share: f64) -> u64 {
+        let last = self.latencies_us.len().saturating_sub(1);
+        self.latencies_us.get((last as f64 * share).round() as usize).copied().unwrap_or(0)
+    }
+}
+
+/// The programs of a PostgreSQL on this machine: the folder with `initdb`, `postgres` and `pgbench`.
+pub fn find_postgres() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    folders.sort();
+    folders.reverse();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    folders.extend(std::env::split_paths(&path));
+    folders
+        .into_iter()
+        .find(|folder| ["initdb", "postgres"].iter().all(|program| folder.join(program).exists()))
+}
+
+/// pgbench: beside PostgreSQL's other programs, or on the path.
+///
+/// # Errors
+/// `58P01` with what to install.
+pub fn find(postgres: Option<&Path>) -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = postgres.map(Path::to_path_buf).into_iter().chain(std::env::split_paths(&path));
+    folders.map(|folder| folder.join("pgbench")).find(|program| program.exists()).ok_or_else(|| {
+        Error::new(SqlState(*b"58P01"), "pgbench, which makes the load, is not on this machine")
+            .with_hint("install PostgreSQL (Debian: apt install postgresql)")
+    })
+}
+
+/// Makes a script's tables.
+///
+/// # Errors
+/// What pgbench says.
+pub fn set_up(pgbench: &Path, server: &ServerProcess, script: &Script, load: &Load) -> Result<()> {
+    let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
+    let file = directory.path().join("setup.sql");
+    std::fs::write(&file, script.setup.replace("{rows}", &load.rows.to_string()))
+        .map_err(|error| failed(&error))?;
+    let mut command = to(pgbench, server);
+    command.args(["-n", "-c", "1", "-t", "1", "-M", "simple", "-f"]).arg(&file);
+    run(&mut command, server).map(|_| ())
+}
+
+/// Runs it for a while.
+///
+/// # Errors
+/// What pgbench says.
+pub fn measure(pgbench: &Path, server: &ServerProcess, script: &Script, load: &Load) -> Result<Sample> {
+    let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
+    let file = directory.path().join("transaction.sql");
+    std::fs::write(&file, script.transaction.replace("{rows}", &load.rows.to_string()))
+        .map_err(|error| failed(&error))?;
+    let mut command = to(pgbench, server);
+    command.args(["-n", "-c", &load.clients.to_string(), "-j", &load.threads.to_string()]);
+    command.args(["-T", &load.seconds.to_string(), "-M", &load.protocol, "-f"]).arg(&file);
+    command.arg("-l").arg("--log-prefix=transactions").current_dir(directory.path());
+    let said = run(&mut command, server)?;
+    let mut sample = Sample { tps: rate(&said)?, ..Sample::default() };
+    let mut failures = 0;
+    for entry in std::fs::read_dir(directory.path()).map_err(|error| failed(&error))?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with("transactions") {
+            let log = std::fs::read_to_string(entry.path()).map_err(|error| failed(&error))?;
+            failures += latencies(&log, &mut sample.latencies_us);
+        }
+    }
+    let tried = failures + sample.latencies_us.len();
+    sample.failed_share = failures as f64 / tried.max(1) as f64;
+    sample.latencies_us.sort_unstable();
+    Ok(sample)
+}
+
+/// Takes in the latencies of a log of pgbench; how many transactions failed.
+fn latencies(log: &str, to: &mut Vec<u64>) -> usize {
+    // client, number, microseconds (or what went wrong), script, and when.
+    let fields = log.lines().filter_map(|line| line.split(' ').nth(2));
+    let mut failures = 0;
+    for field in fields {
+        match field.parse() {
+            Ok(latency) => to.push(latency),
+            Err(_) => failures += 1,
+        }
+    }
+    failures
+}
+
+fn rate(said: &str) -> Result<f64> {
+    let line = said.lines().find_map(|line| line.strip_prefix("tps = "));
+    line.and_then(|line| line.split(' ').next()?.parse().ok()).ok_or_else(|| {
+        Error::new(SqlState::IO_ERROR, "pgbench gave no rate").with_detail(said.trim().to_string())
+    })
+}
+
+fn to(pgbench: &Path, server: &ServerProcess) -> Command {
+    let mut command = Command::new(pgbench);
+    let database = if server.name == "fabius" { "fabius" } else { "postgres" };
+    command.args(["-h", "127.0.0.1", "-p", &server.port.to_string(), "-U", &server.user, database]);
+    command
+}
+
+fn run(command: &mut Command, server: &ServerProcess) -> Result<String> {
+    let output = command.output().map_err(|error| failed(&error))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+    Err(Error::new(SqlState::IO_ERROR, format!("pgbench failed on {}", server.name)).with_detail(said))
+}
+
+fn failed(error: &std::io::Error) -> Error {
+    Error::new(SqlState::IO_ERROR, "pgbench cannot be run").with_detail(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: rates, latencies and failures are read from what pgbench prints.
+    #[test]
+    fn what_pgbench_prints_is_understood() {
+        let said = "latency average = 1.2 ms\ntps = 2812.5 (without initial connection time)\n";
+        assert_eq!(rate(said).unwrap(), 2812.5);
+        assert!(rate("nothing").is_err());
+        let mut all = Vec::new();
+        assert_eq!(latencies("0 1 1500 0 17 3\n1 1 failed 0 17 4\n0 2 500 0 17 9\n", &mut all), 1);
+        all.sort_unstable();
+        let sample = Sample { latencies_us: all, ..Sample::default() };
+        assert_eq!((sample.latency_us(0.0), sample.latency_us(1.0)), (500, 1500));
+        assert_eq!(Sample::default().latency_us(0.5), 0);
+    }
+}

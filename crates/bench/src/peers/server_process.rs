@@ -1,0 +1,158 @@
+//! A database server as a process of our own: started in a directory that goes with it, stopped when dropped.
+
+use fabius::{Error, Result, SqlState};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// How long a server may take until it takes connections.
+const START: Duration = Duration::from_secs(60);
+
+/// How long it may take to end when asked to.
+const END: Duration = Duration::from_secs(20);
+
+/// A server that runs.
+pub struct ServerProcess {
+    /// What it is called in tables.
+    pub name: String,
+    /// Its port on the loopback address.
+    pub port: u16,
+    /// The user to connect as.
+    pub user: String,
+    child: Child,
+    _directory: TempDir,
+}
+
+impl ServerProcess {
+    /// Starts `fabius serve` on an empty database; `arguments` are added to its own.
+    ///
+    /// # Errors
+    /// If the program does not start, or takes no connections within a minute.
+    pub fn fabius(program: &Path, parent: Option<&Path>, arguments: &[&str]) -> Result<ServerProcess> {
+        let directory = directory(parent)?;
+        let port = free_port()?;
+        let mut command = Command::new(program);
+        command.arg("serve").arg(directory.path().join("data"));
+        command.args(["--listen", &format!("127.0.0.1:{port}"), "--http", "off"]).args(arguments);
+        ServerProcess::start("fabius", command, port, "fabius", directory)
+    }
+
+    /// Starts a PostgreSQL of its own on an empty database cluster, as it is configured by default, with as many
+    /// connections as asked for.
+    ///
+    /// # Errors
+    /// If it cannot be set up, or takes no connections within a minute.
+    pub fn postgres(programs: &Path, parent: Option<&Path>, connections: usize) -> Result<ServerProcess> {
+        let directory = directory(parent)?;
+        let data = directory.path().join("data");
+        let user = unprivileged();
+        if let Some((user, group)) = user {
+            std::os::unix::fs::chown(directory.path(), Some(user), Some(group))
+                .map_err(|error| failed("the directory cannot be given to another user", &error))?;
+        }
+        let as_user = |command: &mut Command| {
+            if let Some((user, group)) = user {
+                command.uid(user).gid(group);
+            }
+        };
+        let mut initdb = Command::new(programs.join("initdb"));
+        initdb
+            .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "-D"])
+            .arg(&data);
+        initdb.current_dir(directory.path());
+        as_user(&mut initdb);
+        let output = initdb.output().map_err(|error| failed("initdb does not start", &error))?;
+        if !output.status.success() {
+            return Err(Error::new(SqlState::IO_ERROR, "initdb failed")
+                .with_detail(String::from_utf8_lossy(&output.stderr).trim().to_string()));
+        }
+        let port = free_port()?;
+        let mut command = Command::new(programs.join("postgres"));
+        command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-k", ""]);
+        command.args(["-c", "listen_addresses=127.0.0.1", "-c", "synchronous_commit=on", "-c", "fsync=on"]);
+        command.args(["-c", &format!("max_connections={}", connections + 20)]);
+        command.current_dir(directory.path());
+        as_user(&mut command);
+        ServerProcess::start("postgresql", command, port, "postgres", directory)
+    }
+
+    fn start(
+        name: &str,
+        mut command: Command,
+        port: u16,
+        user: &str,
+        directory: TempDir,
+    ) -> Result<ServerProcess> {
+        let log = directory.path().join("server.log");
+        let output = std::fs::File::create(&log).map_err(|error| failed("a log cannot be made", &error))?;
+        let again = output.try_clone().map_err(|error| failed("a log cannot be made", &error))?;
+        command.stdin(Stdio::null()).stdout(output).stderr(again);
+        let child = command.spawn().map_err(|error| failed(&format!("{name} does not start"), &error))?;
+        let mut server =
+            ServerProcess { name: name.into(), port, user: user.into(), child, _directory: directory };
+        let begin = Instant::now();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
+            let ended = server.child.try_wait().ok().flatten();
+            if ended.is_some() || begin.elapsed() > START {
+                let said = std::fs::read_to_string(&log).unwrap_or_default();
+                return Err(Error::new(SqlState::IO_ERROR, format!("{name} takes no connections"))
+                    .with_detail(said.trim().to_string()));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        // PostgreSQL ends connections at once on SIGINT; for `fabius serve` it is the same as SIGTERM.
+        let asked = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        let begin = Instant::now();
+        while asked.is_ok() && begin.elapsed() < END {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn directory(parent: Option<&Path>) -> Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("fabius-peers-");
+    match parent {
+        Some(parent) => builder.tempdir_in(parent),
+        None => builder.tempdir(),
+    }
+    .map_err(|error| failed("a temporary directory cannot be made", &error))
+}
+
+fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    let address = listener.and_then(|listener| listener.local_addr());
+    address.map(|address| address.port()).map_err(|error| failed("there is no free port", &error))
+}
+
+/// Whom to run PostgreSQL as, which refuses to run as root; `None` if we are not root.
+fn unprivileged() -> Option<(u32, u32)> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
+    let accounts = std::fs::read_to_string("/etc/passwd").ok().filter(|_| is_root)?;
+    let of = |name: &str| {
+        let account = accounts.lines().find(|line| line.split(':').next() == Some(name))?;
+        let mut fields = account.split(':').skip(2);
+        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+    };
+    of("postgres").or_else(|| of("nobody"))
+}
+
+fn failed(what: &str, error: &std::io::Error) -> Error {
+    Error::new(SqlState::IO_ERROR, what).with_detail(error.to_string())
+}

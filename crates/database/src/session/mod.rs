@@ -1,0 +1,33 @@
+//! Interactive transactions (lazy state determination).
+//!
+//! A client that talks while its transaction is open sees results before anything has been ordered. It runs
+//! its statements on a snapshot with its own writes laid over it; what they return is *observed*. Committing is
+//! one call of the program that runs the statements again at their place in the order, and requires that each
+//! returns what was observed:
+//!
+//! ```text
+//! client            session                                             log
+//! select qty  --->  run on snapshot + overlay; shown: 5
+//! update ...  --->  run on snapshot + overlay; shown: 1 row
+//! commit      --->  [select; require 5] [update; require 1 row]  --->   one call
+//! ```
+//!
+//! So what counts as a conflict is what the client was shown, and nothing else. `qty = qty - 1 where qty >= 1`
+//! shows one row, before and after others have bought too: a condition and an expression (IS-TRUE and WRITE
+//! of the paper), not a read. A `select` shows a value, which has to stay.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`transaction`] | statements one by one, then commit or roll back |
+//! | [`savepoint`] | going back to a point within a transaction |
+//! | [`observation`] | what a statement has shown |
+//! | [`block_on`](mod@block_on) | waiting for a future on a thread of one's own |
+//! | `shared` | what the transactions of one database share |
+//! | [`compound`] | the program that a transaction is, kept for the next one alike |
+
+pub mod block_on;
+pub mod compound;
+pub mod observation;
+pub mod savepoint;
+pub(crate) mod shared;
+pub mod transaction;

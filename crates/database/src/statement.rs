@@ -1,0 +1,287 @@
+//! Programs that are run without a name of the user's: statements, and transactions of them.
+//!
+//! A statement that only reads is never logged. One that writes is a procedure like any other, because the log
+//! holds calls: it is defined the first time it runs by itself, under a name made of its text, so that whoever
+//! defines the same text means the same procedure.
+
+use crate::Database;
+use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure};
+use fabius_program::arguments;
+use fabius_program::catalog::ProcedureId;
+use fabius_program::ir::{Block, Program, StepKind};
+use fabius_program::syntax::tree::{Name, ProcedureDefinition};
+use fabius_program::{compose, verify};
+use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::{Arc, OnceLock};
+use std::task::Poll;
+use std::time::Duration;
+
+/// How often a task looks again for the lane, without sleeping, before it naps.
+const LOOKS: u32 = 64;
+
+/// How long it naps.
+const NAP: Duration = Duration::from_micros(50);
+
+/// A program, ready to be run.
+pub struct Statement {
+    id: StatementId,
+    definition: ProcedureDefinition,
+    text: String,
+    /// Compiled under the definitions at that time; its number means nothing.
+    procedure: Procedure,
+    writes: BTreeSet<TableId>,
+    is_repeatable: bool,
+    /// The procedure that the log knows.
+    defined: OnceLock<Arc<Procedure>>,
+}
+
+/// What tells statements apart: made of their text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StatementId(u128);
+
+impl fmt::Display for StatementId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// What running a statement gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Its place in the order: its own if it wrote, else that of the last call it has seen.
+    pub seq: Seq,
+    /// What it returned.
+    pub results: Vec<Value>,
+}
+
+impl Statement {
+    fn new(definition: &ProcedureDefinition, definitions: &Definitions) -> Result<Statement> {
+        let mut definition = definition.clone();
+        definition.name = name("statement".into());
+        let id = StatementId(fnv(definition.to_string().as_bytes()));
+        definition.name = name(format!("statement {id}"));
+        let text = definition.to_string();
+        let program = Arc::new(verify::procedure(&definition, &definitions.catalog)?);
+        let procedure = Procedure::new(ProcedureId(u32::MAX), program, &definitions.catalog)?;
+        let writes = written_tables(&procedure.program);
+        let is_repeatable = compose::is_repeatable(&definition);
+        Ok(Statement { id, definition, text, procedure, writes, is_repeatable, defined: OnceLock::new() })
+    }
+
+    /// What tells it apart.
+    pub fn id(&self) -> StatementId {
+        self.id
+    }
+
+    /// What it was made of, under a name of its own.
+    pub fn definition(&self) -> &ProcedureDefinition {
+        &self.definition
+    }
+
+    /// The compiled program.
+    pub fn procedure(&self) -> &Procedure {
+        &self.procedure
+    }
+
+    /// Whether it writes nothing.
+    pub fn is_read_only(&self) -> bool {
+        self.procedure.is_read_only
+    }
+
+    /// Tables that it may write.
+    pub fn writes(&self) -> &BTreeSet<TableId> {
+        &self.writes
+    }
+
+    /// Whether runs of it, one after the other, can be a loop.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        self.is_repeatable
+    }
+
+    /// The encoded form of a call's arguments.
+    ///
+    /// # Errors
+    /// Arguments that do not fit the parameters.
+    pub(crate) fn encode(&self, arguments: &[Value]) -> Result<Vec<u8>> {
+        arguments::encode(&self.procedure.program, arguments)
+    }
+}
+
+impl fmt::Debug for Statement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Statement").field("id", &format_args!("{}", self.id)).finish_non_exhaustive()
+    }
+}
+
+impl Database {
+    /// Verifies and compiles a program that is run without being stored under a name. Not logged.
+    ///
+    /// # Errors
+    /// What the verifier finds wrong.
+    pub fn statement(&self, definition: &ProcedureDefinition) -> Result<Arc<Statement>> {
+        Ok(Arc::new(Statement::new(definition, &self.definitions())?))
+    }
+
+    /// The same from the text form: `procedure name(...) -> ... { ... }`; the name does not matter.
+    ///
+    /// # Errors
+    /// What the parser and the verifier find wrong; `42601` if it is not one procedure.
+    pub fn statement_text(&self, text: &str) -> Result<Arc<Statement>> {
+        let definitions = fabius_program::syntax::parse(text, "statement")?;
+        match definitions.as_slice() {
+            [fabius_program::syntax::Definition::Procedure(definition)] => self.statement(definition),
+            _ => Err(Error::new(SqlState::SYNTAX_ERROR, "a statement is one procedure")),
+        }
+    }
+
+    /// Runs a statement as a transaction of its own: one that only reads on the newest promised state, one
+    /// that writes as a call, with `key` as its idempotency key. Returns when its outcome is durable; what it
+    /// returned is computed on this thread. Dropping the future does not take a call back that was handed in.
+    ///
+    /// # Errors
+    /// Why it aborted: its own reasons, a constraint, its arguments; or why its outcome is not known.
+    pub async fn run(
+        &self,
+        statement: &Statement,
+        arguments: &[Value],
+        key: Option<&[u8]>,
+    ) -> Result<Outcome> {
+        let bytes = statement.encode(arguments)?;
+        if statement.is_read_only() {
+            let (seq, results) = self.engine().query_unanswered(statement.procedure(), &bytes);
+            self.durable(seq).await?;
+            return Ok(Outcome { seq, results: results? });
+        }
+        let procedure = self.define_statement(statement)?;
+        self.call_encoded(&procedure, &bytes, key).await
+    }
+
+    /// The procedure that the log knows for a statement; defines it if there is none yet.
+    ///
+    /// # Errors
+    /// What ended the log.
+    pub(crate) fn define_statement(&self, statement: &Statement) -> Result<Arc<Procedure>> {
+        if let Some(procedure) = statement.defined.get() {
+            return Ok(procedure.clone());
+        }
+        let _one_at_a_time = self.defining().lock();
+        let name = &statement.definition.name.text;
+        let find = || {
+            let definitions = self.definitions();
+            let id = definitions.catalog.find_procedure(name)?;
+            let procedure = definitions.procedure(id).ok()?;
+            (*procedure.program.text == *statement.text).then(|| procedure.clone())
+        };
+        let procedure = match find() {
+            Some(procedure) => procedure,
+            None => {
+                self.engine().define(&statement.text)?;
+                find()
+                    .ok_or_else(|| Error::new(SqlState::UNDEFINED_FUNCTION, "a statement was not defined"))?
+            }
+        };
+        Ok(statement.defined.get_or_init(|| procedure).clone())
+    }
+
+    /// Calls a procedure with encoded arguments; its results come with the outcome.
+    pub(crate) async fn call_encoded(
+        &self,
+        procedure: &Procedure,
+        arguments: &[u8],
+        key: Option<&[u8]>,
+    ) -> Result<Outcome> {
+        let mut builder = BatchBuilder::with_capacity(arguments.len() + 64);
+        let wants_result = !procedure.program.results.is_empty();
+        builder.push(procedure.id, arguments, key, wants_result)?;
+        let batch = builder.build();
+        self.submit(batch.clone());
+        self.complete(&batch).await;
+        batch.outcome(0)?;
+        let seq = batch.outcomes().first_seq.unwrap_or_default();
+        let results = match batch.ticket(0) {
+            Some(ticket) => self.resolve(&ticket)?,
+            None => Vec::new(),
+        };
+        Ok(Outcome { seq, results })
+    }
+
+    /// Returns when a batch is complete. This thread lends itself to the engine until the batch is decided;
+    /// for the log it does not wait.
+    pub(crate) async fn complete(&self, batch: &Batch) {
+        self.decide(batch);
+        poll_fn(|context| match batch.poll_complete(context.waker()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        })
+        .await;
+    }
+
+    /// Lends this thread to the engine until a batch is decided, which somebody else may be doing.
+    pub(crate) fn decide(&self, batch: &Batch) {
+        let mut looks = 0;
+        while !batch.is_decided() {
+            if self.engine().admit() {
+                looks = 0;
+            } else if looks < LOOKS {
+                looks += 1;
+                std::thread::yield_now();
+            } else {
+                batch.wait(NAP);
+            }
+        }
+    }
+
+    /// Returns when callers may be told of what has this seq.
+    ///
+    /// # Errors
+    /// What ended the log.
+    pub(crate) async fn durable(&self, seq: Seq) -> Result<()> {
+        if self.foundation().is_durable(seq) {
+            return Ok(());
+        }
+        // A batch without calls is complete as soon as the log is that far.
+        let nothing = BatchBuilder::new().build();
+        self.foundation().decided(seq, nothing.clone());
+        self.complete(&nothing).await;
+        let failure = nothing.outcomes().failure.clone();
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+fn name(text: String) -> Name {
+    Name { text, span: Default::default() }
+}
+
+/// FNV-1a with 128 bits: the same in every build, because names of procedures are made of it.
+fn fnv(bytes: &[u8]) -> u128 {
+    bytes.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d, |hash, &byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    })
+}
+
+/// The tables that a program may write.
+pub(crate) fn written_tables(program: &Program) -> BTreeSet<TableId> {
+    fn walk(program: &Program, block: &Block, tables: &mut BTreeSet<TableId>) {
+        for step in block {
+            match &step.kind {
+                StepKind::Insert { row, .. } | StepKind::Update { row, .. } | StepKind::Delete { row } => {
+                    tables.extend(program.rows.get(usize::from(row.0)).map(|row| row.table));
+                }
+                StepKind::If { then, otherwise, .. } => {
+                    walk(program, then, tables);
+                    walk(program, otherwise, tables);
+                }
+                StepKind::ForList { body, .. }
+                | StepKind::ForRange { body, .. }
+                | StepKind::ForScan { body, .. } => walk(program, body, tables),
+                _ => {}
+            }
+        }
+    }
+    let mut tables = BTreeSet::new();
+    walk(program, &program.body, &mut tables);
+    tables
+}

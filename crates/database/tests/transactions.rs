@@ -1,0 +1,275 @@
+//! Interactive transactions in optimistic mode, on every engine.
+
+use fabius::{
+    Database, EngineKind, Error, Hold, Options, Result, SqlState, Statement, Transaction, TransactionOptions,
+    Value, block_on,
+};
+use std::sync::Arc;
+
+const TABLES: &str = "
+    table stock { item: bigint, name: text, quantity: bigint, primary key (item), unique index by_name (name),
+        index by_quantity (quantity) }
+    table lines { number: bigint, position: int, item: bigint, primary key (number, position) }
+";
+
+const READ: &str = "procedure r(item: bigint) -> list of (name: text, quantity: bigint) {
+    var rows: list of (name: text, quantity: bigint) = []
+    for row in stock[item] { append rows (row.name, row.quantity) }
+    return rows
+}";
+
+const TAKE: &str = "procedure t(item: bigint, count: bigint) -> bigint {
+    var rows: bigint = 0
+    if exists stock[item] {
+        if stock[item].quantity >= count {
+            stock[item].quantity -= count
+            rows += 1
+        }
+    }
+    return rows
+}";
+
+const ADD: &str = "procedure a(item: bigint, name: text, quantity: bigint) -> bigint {
+    insert stock { item: item, name: name, quantity: quantity }
+    return 1
+}";
+
+const SET: &str = "procedure s(item: bigint, quantity: bigint) -> bigint {
+    var rows: bigint = 0
+    if exists stock[item] {
+        stock[item].quantity = quantity
+        rows += 1
+    }
+    return rows
+}";
+
+const REMOVE: &str = "procedure d(item: bigint) -> bigint {
+    var rows: bigint = 0
+    for row in stock[item] {
+        delete row
+        rows += 1
+    }
+    return rows
+}";
+
+const ALL: &str = "procedure l() -> list of (item: bigint, quantity: bigint) {
+    var rows: list of (item: bigint, quantity: bigint) = []
+    for row in stock { append rows (row.item, row.quantity) }
+    return rows
+}";
+
+const FULL: &str = "procedure f(low: bigint) -> list of bigint {
+    var rows: list of bigint = []
+    for row in stock by by_quantity[low ..] descending { append rows (row.item) }
+    return rows
+}";
+
+const LINE: &str = "procedure i(number: bigint, place: int, item: bigint) -> bigint {
+    insert lines { number: number, position: place, item: item }
+    return 1
+}";
+
+struct Shop {
+    database: Arc<Database>,
+}
+
+impl Shop {
+    fn new(engine: EngineKind) -> Shop {
+        let database = Database::in_memory(Options { engine, ..Options::default() });
+        database.define(TABLES).expect("tables");
+        let shop = Shop { database: Arc::new(database) };
+        for (item, name, quantity) in [(1, "pen", 10), (2, "ink", 1), (3, "cup", 5)] {
+            shop.run(ADD, &[item.into(), name.into(), quantity.into()]).expect("inserted");
+        }
+        shop
+    }
+
+    fn statement(&self, text: &str) -> Arc<Statement> {
+        self.database.statement_text(text).expect("a statement")
+    }
+
+    fn run(&self, text: &str, arguments: &[Value]) -> Result<Vec<Value>> {
+        block_on(self.database.run(&self.statement(text), arguments, None)).map(|outcome| outcome.results)
+    }
+
+    fn begin(&self) -> Client<'_> {
+        Client { shop: self, transaction: self.database.begin(TransactionOptions::default()) }
+    }
+
+    fn quantity(&self, item: i64) -> i64 {
+        match &self.run(READ, &[item.into()]).expect("rows")[0] {
+            Value::List(rows) => rows[0][1].as_integer().expect("a number"),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+struct Client<'s> {
+    shop: &'s Shop,
+    transaction: Transaction,
+}
+
+impl Client<'_> {
+    fn run(&mut self, text: &str, arguments: &[Value]) -> Result<Value> {
+        let statement = self.shop.statement(text);
+        let results = block_on(self.transaction.run(&statement, arguments, Hold::Observe))?;
+        Ok(results.into_iter().next().expect("a result"))
+    }
+
+    fn ok(&mut self, text: &str, arguments: &[Value]) -> Value {
+        self.run(text, arguments).expect("it runs")
+    }
+
+    fn commit(self) -> Result<()> {
+        block_on(self.transaction.commit(None)).map(drop)
+    }
+}
+
+fn rows(values: &[&[i64]]) -> Value {
+    Value::List(values.iter().map(|row| row.iter().map(|value| (*value).into()).collect()).collect())
+}
+
+fn is_conflict(result: Result<()>) -> Error {
+    let error = result.expect_err("a conflict");
+    assert_eq!(error.state(), SqlState::SERIALIZATION_FAILURE, "{error:?}");
+    error
+}
+
+fn on_every_engine(test: impl Fn(&Shop)) {
+    for engine in EngineKind::ALL {
+        println!("{engine}");
+        test(&Shop::new(engine));
+    }
+}
+
+/// Goal: a statement by itself is a call, or a query; statements of the same text are one procedure.
+#[test]
+fn statements_run_by_themselves() {
+    on_every_engine(|shop| {
+        assert_eq!(shop.run(TAKE, &[1.into(), 4.into()]).unwrap(), [Value::BigInt(1)]);
+        assert_eq!(shop.run(TAKE, &[1.into(), 7.into()]).unwrap(), [Value::BigInt(0)]);
+        assert_eq!(shop.quantity(1), 6);
+        let error = shop.run(ADD, &[1.into(), "x".into(), 1.into()]).unwrap_err();
+        assert_eq!(error.state(), SqlState::UNIQUE_VIOLATION);
+        let names = shop.database.definitions().catalog.procedures().count();
+        assert_eq!(names, 2, "ADD and TAKE");
+    });
+}
+
+/// Goal: a transaction sees its own writes in lookups and in scans of either index, in either direction;
+/// others see them when it has committed.
+#[test]
+fn a_transaction_sees_its_own_writes() {
+    on_every_engine(|shop| {
+        let mut client = shop.begin();
+        client.ok(ADD, &[0.into(), "ox".into(), 7.into()]);
+        client.ok(SET, &[3.into(), 20.into()]);
+        client.ok(REMOVE, &[2.into()]);
+        client.ok(ADD, &[4.into(), "ink".into(), 8.into()]);
+        assert_eq!(client.ok(ALL, &[]), rows(&[&[0, 7], &[1, 10], &[3, 20], &[4, 8]]));
+        assert_eq!(client.ok(FULL, &[8.into()]), rows(&[&[3], &[1], &[4]]));
+        let error = client.run(ADD, &[9.into(), "pen".into(), 1.into()]).unwrap_err();
+        assert_eq!(error.state(), SqlState::UNIQUE_VIOLATION);
+        assert_eq!(client.ok(ALL, &[]), rows(&[&[0, 7], &[1, 10], &[3, 20], &[4, 8]]));
+        assert_eq!(shop.run(ALL, &[]).unwrap()[0], rows(&[&[1, 10], &[2, 1], &[3, 5]]));
+        client.commit().expect("nobody else is there");
+        assert_eq!(shop.run(ALL, &[]).unwrap()[0], rows(&[&[0, 7], &[1, 10], &[3, 20], &[4, 8]]));
+    });
+}
+
+/// Goal: decrements of plenty commit in any interleaving; of the last item, exactly one.
+#[test]
+fn conditions_are_not_values() {
+    on_every_engine(|shop| {
+        let (mut first, mut second) = (shop.begin(), shop.begin());
+        for client in [&mut first, &mut second] {
+            assert_eq!(client.ok(TAKE, &[1.into(), 3.into()]), Value::BigInt(1));
+        }
+        first.commit().expect("plenty");
+        second.commit().expect("plenty");
+        assert_eq!(shop.quantity(1), 4);
+
+        let (mut first, mut second) = (shop.begin(), shop.begin());
+        for client in [&mut first, &mut second] {
+            assert_eq!(client.ok(TAKE, &[2.into(), 1.into()]), Value::BigInt(1));
+        }
+        second.commit().expect("the first to commit");
+        is_conflict(first.commit());
+        assert_eq!(shop.quantity(2), 0);
+    });
+}
+
+/// Goal: a value that was shown has to stay, a row that was not there too.
+#[test]
+fn what_was_shown_has_to_hold() {
+    on_every_engine(|shop| {
+        let mut client = shop.begin();
+        client.ok(READ, &[1.into()]);
+        client.ok(SET, &[3.into(), 1.into()]);
+        shop.run(TAKE, &[1.into(), 1.into()]).unwrap();
+        is_conflict(client.commit());
+
+        let mut client = shop.begin();
+        assert_eq!(client.ok(READ, &[9.into()]), rows(&[]));
+        client.ok(SET, &[3.into(), 1.into()]);
+        shop.run(ADD, &[9.into(), "new".into(), 1.into()]).unwrap();
+        is_conflict(client.commit());
+        assert_eq!(shop.quantity(3), 5);
+
+        // A constraint that is violated only now is one all the same.
+        let mut client = shop.begin();
+        client.ok(ADD, &[10.into(), "late".into(), 1.into()]);
+        shop.run(ADD, &[10.into(), "early".into(), 1.into()]).unwrap();
+        assert_eq!(client.commit().unwrap_err().state(), SqlState::UNIQUE_VIOLATION);
+    });
+}
+
+/// Goal: going back to a savepoint forgets writes, and what was shown.
+#[test]
+fn savepoints_cut_the_list() {
+    on_every_engine(|shop| {
+        let mut client = shop.begin();
+        client.ok(TAKE, &[3.into(), 1.into()]);
+        let point = client.transaction.savepoint();
+        client.ok(READ, &[1.into()]);
+        client.ok(ADD, &[5.into(), "five".into(), 5.into()]);
+        client.transaction.roll_back_to(&point);
+        assert_eq!(client.ok(READ, &[5.into()]), rows(&[]));
+        shop.run(TAKE, &[1.into(), 1.into()]).unwrap();
+        client.commit().expect("what has changed was forgotten");
+        assert_eq!((shop.quantity(3), shop.quantity(1)), (4, 9));
+    });
+}
+
+/// Goal: a transaction of many statements is a small program; one of a thousand is that of two.
+#[test]
+fn repeated_statements_are_a_loop() {
+    on_every_engine(|shop| {
+        for lines in [2, 300] {
+            let mut client = shop.begin();
+            for at in 0..lines {
+                client.ok(LINE, &[lines.into(), (at as i32).into(), 1.into()]);
+                client.ok(SET, &[1.into(), at.into()]);
+            }
+            client.ok(READ, &[1.into()]);
+            client.commit().expect("nobody else is there");
+        }
+        assert_eq!(shop.quantity(1), 299);
+        assert_eq!(shop.database.rows("lines").unwrap().len(), 302);
+        // ADD, and the transaction.
+        assert_eq!(shop.database.definitions().catalog.procedures().count(), 2);
+    });
+}
+
+/// Goal: a transaction that only reads commits without a call, and reads at one seq.
+#[test]
+fn reading_alone_never_conflicts() {
+    on_every_engine(|shop| {
+        let mut client = shop.begin();
+        assert_eq!(client.ok(ALL, &[]), rows(&[&[1, 10], &[2, 1], &[3, 5]]));
+        shop.run(SET, &[1.into(), 0.into()]).unwrap();
+        shop.run(REMOVE, &[3.into()]).unwrap();
+        assert_eq!(client.ok(ALL, &[]), rows(&[&[1, 10], &[2, 1], &[3, 5]]));
+        client.commit().expect("a snapshot is a place in the order");
+    });
+}

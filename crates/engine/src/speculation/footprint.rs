@@ -1,0 +1,28 @@
+//! What a program has looked at.
+
+use super::overlay::{KeyBytes, Mark, Overlay};
+use fabius_value::TableId;
+use std::collections::BTreeSet;
+
+/// The rows a program has looked at, there or not, and the tables it has gone over a range of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Table and key of each row.
+    pub rows: BTreeSet<(TableId, KeyBytes)>,
+    /// Tables with a range, of which any row may be one more.
+    pub scanned: BTreeSet<TableId>,
+}
+
+impl Footprint {
+    /// Whether writes after `mark` may have changed any of it.
+    pub fn meets(&self, overlay: &Overlay, mark: Mark) -> bool {
+        overlay
+            .written_since(mark)
+            .any(|(table, key)| self.scanned.contains(&table) || self.rows.contains(&(table, key.clone())))
+    }
+
+    /// Its tables.
+    pub fn tables(&self) -> BTreeSet<TableId> {
+        self.rows.iter().map(|(table, _)| *table).chain(self.scanned.iter().copied()).collect()
+    }
+}

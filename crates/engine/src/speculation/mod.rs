@@ -1,0 +1,391 @@
+//! A program run ahead of its place in the order, over a transaction's own writes.
+//!
+//! An interactive transaction shows its client results before anything is ordered. Its statements run on
+//! the rows of one seq with what the transaction itself has written laid over them:
+//!
+//! ```text
+//!             overlay     (2, 'new')          (7, deleted)
+//!             snapshot    (2, 'old')  (5, ..) (7, ..)         at one seq
+//!   ------------------------------------------------------
+//!   the program sees      (2, 'new')  (5, ..)
+//! ```
+//!
+//! Nothing here decides anything: the calls that commit the transaction run again at their place in the
+//! order, and check that what was shown still holds. The overlay only ever has whole rows; a program that
+//! aborts leaves it as it was.
+
+mod footprint;
+mod overlay;
+
+pub use footprint::Footprint;
+pub use overlay::{Image, KeyBytes, Mark, Overlay};
+
+use crate::constraint::duplicate;
+use crate::{Definitions, Foundation, Procedure, random::CallRandom};
+use bumpalo::Bump;
+use crossbeam_epoch::Guard;
+use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
+use fabius_program::execute::{self, FrameFor};
+use fabius_storage::table::{Range, RowScan};
+use fabius_storage::{Cell, Table, chain, chain::Visible};
+use fabius_value::{ColumnId, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, Value};
+use overlay::entry;
+use std::sync::Arc;
+
+/// What a program that ran ahead has given.
+#[derive(Clone, Debug)]
+pub struct Speculated {
+    /// What it returned.
+    pub results: Vec<Value>,
+    /// What it looked at.
+    pub footprint: Footprint,
+}
+
+/// Runs a program on the rows of one seq, at which the caller holds a snapshot, and on an overlay, which gets
+/// its writes. `substantiate` computes what a sticky stands for.
+///
+/// # Errors
+/// Why the program aborted; then the overlay is as before.
+pub fn speculate(
+    foundation: &Foundation,
+    at: Seq,
+    procedure: &Procedure,
+    arguments: &[u8],
+    overlay: &mut Overlay,
+    substantiate: &mut dyn FnMut(*mut ()),
+) -> Result<Speculated> {
+    let definitions = foundation.definitions();
+    let guard = crossbeam_epoch::pin();
+    let arena = Bump::new();
+    let begin = overlay.mark();
+    let mut context = Speculation {
+        definitions: &definitions,
+        guard: &guard,
+        arena: &arena,
+        seq: at,
+        time_us: foundation.clock.now_us(),
+        random: CallRandom::new(at),
+        key: Key::new(),
+        overlay,
+        footprint: Footprint::default(),
+        substantiate,
+    };
+    let mut frame = FrameFor::<Speculation<'_, '_>>::default();
+    let outcome = match frame.start(&procedure.whole, arguments, &arena) {
+        Ok(()) => execute::run(&mut frame, &procedure.whole, &mut context, &arena),
+        Err(error) => Err(Stop::Abort(error)),
+    };
+    let footprint = std::mem::take(&mut context.footprint);
+    match outcome {
+        Ok(()) => {
+            let results = frame.results(&procedure.whole).unwrap_or_default();
+            Ok(Speculated { results, footprint })
+        }
+        Err(Stop::Abort(error)) => {
+            overlay.undo_to(begin);
+            Err(error)
+        }
+        Err(Stop::Blocked | Stop::Restart) => unreachable!("nothing is waited for"),
+    }
+}
+
+/// A row that was looked up: its key, and what the snapshot has of it.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    key: &'a [u8],
+    version: Visible,
+}
+
+/// The context of a program that runs ahead.
+struct Speculation<'a, 'o> {
+    definitions: &'a Definitions,
+    guard: &'a Guard,
+    arena: &'a Bump,
+    seq: Seq,
+    time_us: i64,
+    random: CallRandom,
+    key: Key,
+    overlay: &'o mut Overlay,
+    footprint: Footprint,
+    substantiate: &'o mut dyn FnMut(*mut ()),
+}
+
+/// A scan over what the snapshot and the overlay have together, in order.
+struct Scan<'a> {
+    table: &'a Arc<Table>,
+    index: Option<IndexId>,
+    descending: bool,
+    base: RowScan<'a>,
+    /// The snapshot's next row with its entry, once it has been asked for.
+    next: Option<Option<(KeyBytes, Found<'a>)>>,
+    /// The overlay's entries at `opened`, the next one last.
+    own: Vec<(KeyBytes, KeyBytes)>,
+    opened: Mark,
+}
+
+impl<'a> Speculation<'a, '_> {
+    fn table(&self, table: TableId) -> &'a Arc<Table> {
+        self.definitions.table(table)
+    }
+
+    /// What the snapshot has of the key in `self.key`.
+    fn base(&self, table: &'a Table) -> Visible {
+        let record = table.find(&self.key, self.guard);
+        // SAFETY: the epoch is pinned during 'a.
+        record.map_or_else(Visible::default, |record| Visible(unsafe { record.visible(self.seq) }))
+    }
+
+    fn found(&mut self, table: &'a Table) -> Found<'a> {
+        let key = self.arena.alloc_slice_copy(self.key.bytes());
+        self.footprint.rows.insert((table.id(), (&*key).into()));
+        Found { key, version: self.base(table) }
+    }
+
+    fn is_there(&self, table: TableId, row: Found<'a>) -> bool {
+        match self.overlay.image(table, row.key) {
+            Some(image) => image.is_some(),
+            // SAFETY: the epoch is pinned during 'a.
+            None => unsafe { chain::is_present(row.version.0) },
+        }
+    }
+
+    fn lend(&self, value: &Value) -> Datum<'a> {
+        match Datum::from_value(value) {
+            Datum::Text(text) => Datum::Text(self.arena.alloc_str(text)),
+            Datum::Bytes(bytes) => Datum::Bytes(self.arena.alloc_slice_copy(bytes)),
+            Datum::Null => Datum::Null,
+            Datum::Boolean(v) => Datum::Boolean(v),
+            Datum::Int(v) => Datum::Int(v),
+            Datum::Numeric(v) => Datum::Numeric(v),
+            Datum::Double(v) => Datum::Double(v),
+        }
+    }
+
+    /// A column of the snapshot's version.
+    fn base_column(&mut self, table: &Table, version: Visible, column: ColumnId) -> Datum<'a> {
+        let data_type = table.types()[usize::from(column.0)];
+        loop {
+            // SAFETY: the epoch is pinned during 'a; the snapshot keeps what is visible at its seq.
+            match unsafe { chain::read(version.0, column, data_type, std::ptr::null_mut()) } {
+                Cell::Value(value) => return value,
+                Cell::Pending(source) => (self.substantiate)(source),
+                Cell::Absent => return Datum::Null,
+            }
+        }
+    }
+
+    fn column(&mut self, table: &'a Table, row: Found<'a>, column: ColumnId) -> Datum<'a> {
+        match self.overlay.image(table.id(), row.key) {
+            Some(image) => image.as_ref().map_or(Datum::Null, |row| self.lend(&row[usize::from(column.0)])),
+            None => self.base_column(table, row.version, column),
+        }
+    }
+
+    /// The whole row, owned.
+    fn whole(&mut self, table: &'a Table, row: Found<'a>) -> Vec<Value> {
+        if let Some(Some(row)) = self.overlay.image(table.id(), row.key) {
+            return row.to_vec();
+        }
+        let types = table.types();
+        let columns = (0..types.len()).map(|at| ColumnId(at as u8));
+        columns
+            .map(|column| self.base_column(table, row.version, column).to_value(types[usize::from(column.0)]))
+            .collect()
+    }
+
+    fn open(&mut self, table: &'a Arc<Table>, range: &Range<'_, 'a>) -> Result<Scan<'a>> {
+        let own = match table.range_bytes(range)? {
+            Some((lower, upper)) => {
+                self.overlay.entries(table.id(), range.index, lower.bytes(), upper.as_ref().map(Key::bytes))
+            }
+            None => Vec::new(),
+        };
+        let mut scan = Scan {
+            table,
+            index: range.index,
+            descending: range.descending,
+            base: RowScan::open(table, range, self.guard)?,
+            next: None,
+            own,
+            opened: self.overlay.mark(),
+        };
+        if !scan.descending {
+            scan.own.reverse();
+        }
+        Ok(scan)
+    }
+
+    /// The snapshot's next row that the transaction had not written when the scan was opened.
+    fn next_base(&mut self, scan: &mut Scan<'a>) -> Result<Option<(KeyBytes, Found<'a>)>> {
+        loop {
+            // SAFETY: the epoch is pinned during 'a.
+            let next = unsafe { scan.base.next_row(|record| record.visible(self.seq)) };
+            let Some((record, version)) = next else { return Ok(None) };
+            if self.overlay.had_image(scan.table.id(), record.key(), scan.opened) {
+                continue;
+            }
+            let found = Found { key: record.key(), version: Visible(version) };
+            let entry = match scan.index {
+                None => record.key().into(),
+                Some(index) => {
+                    let columns = scan.table.index_columns(index).iter();
+                    let values: Vec<(ColumnId, Datum<'a>)> = columns
+                        .map(|&column| (column, self.base_column(scan.table, found.version, column)))
+                        .collect();
+                    let value = |wanted| {
+                        values.iter().find(|(column, _)| *column == wanted).map_or(Datum::Null, |pair| pair.1)
+                    };
+                    scan.table.encode_entry(index, value, record.key(), &mut self.key)?;
+                    self.key.bytes().into()
+                }
+            };
+            return Ok(Some((entry, found)));
+        }
+    }
+
+    /// The next row of both together.
+    fn next_row(&mut self, scan: &mut Scan<'a>) -> Result<Option<Found<'a>>> {
+        loop {
+            if scan.next.is_none() {
+                scan.next = Some(self.next_base(scan)?);
+            }
+            let own_first = match (scan.own.last(), scan.next.as_ref().and_then(Option::as_ref)) {
+                (None, None) => return Ok(None),
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (Some((own, _)), Some((base, _))) => (own < base) != scan.descending,
+            };
+            let found = match own_first {
+                true => scan.own.pop().map(|(_, key)| {
+                    let key = self.arena.alloc_slice_copy(&key);
+                    Found { key, version: Visible::default() }
+                }),
+                false => scan.next.take().flatten().map(|(_, found)| found),
+            };
+            // The loop's body may have deleted it.
+            if let Some(found) = found.filter(|found| self.is_there(scan.table.id(), *found)) {
+                return Ok(Some(found));
+            }
+        }
+    }
+
+    /// Refuses a row whose values another row has in a unique index, or whose entry is too long.
+    fn check_index(
+        &mut self,
+        table: &'a Arc<Table>,
+        index: IndexId,
+        key: &[u8],
+        row: &[Value],
+    ) -> Result<()> {
+        entry(table, index, row, key)?;
+        let columns = table.index_columns(index);
+        let equal: Vec<Datum<'a>> =
+            columns.iter().map(|column| self.lend(&row[usize::from(column.0)])).collect();
+        if !table.is_unique(index) || equal.iter().any(|value| value.is_null()) {
+            return Ok(());
+        }
+        let range = Range { index: Some(index), equal: &equal, lower: None, upper: None, descending: false };
+        let mut scan = self.open(table, &range)?;
+        while let Some(found) = self.next_row(&mut scan)? {
+            if found.key != key {
+                let name = &table.schema().indexes[usize::from(index.0)].name;
+                return Err(duplicate(table.schema(), columns, &equal, name));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Context<'a> for Speculation<'a, '_> {
+    type Row = Option<Found<'a>>;
+    type Scan = Scan<'a>;
+
+    fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Self::Row, Stop> {
+        let table = self.table(table);
+        table.encode_key(key, &mut self.key)?;
+        Ok(Some(self.found(table)))
+    }
+
+    fn exists(&mut self, table: TableId, row: Self::Row) -> Result<bool, Stop> {
+        Ok(row.is_some_and(|row| self.is_there(table, row)))
+    }
+
+    fn read(&mut self, table: TableId, row: Self::Row, column: ColumnId) -> Result<Datum<'a>, Stop> {
+        let table = self.table(table);
+        Ok(row.map_or(Datum::Null, |row| self.column(table, row, column)))
+    }
+
+    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Scan<'a>, Stop> {
+        let ScanRange { table, index, equal, lower, upper, descending, .. } = range;
+        self.footprint.scanned.insert(table);
+        Ok(self.open(self.table(table), &Range { index, equal, lower, upper, descending })?)
+    }
+
+    fn scan_next(&mut self, scan: &mut Scan<'a>) -> Result<Option<Self::Row>, Stop> {
+        let found = self.next_row(scan)?;
+        if let Some(found) = found {
+            self.footprint.rows.insert((scan.table.id(), found.key.into()));
+        }
+        Ok(found.map(Some))
+    }
+
+    fn insert(&mut self, table: TableId, write: WriteSet<'_, 'a>) -> Result<Self::Row, Stop> {
+        let table = self.table(table);
+        table.encode_row_key(write.values, &mut self.key)?;
+        let found = self.found(table);
+        if self.is_there(table.id(), found) {
+            let columns = &table.schema().primary_key;
+            let values: Vec<Datum<'a>> =
+                columns.iter().map(|column| write.values[usize::from(column.0)]).collect();
+            return Err(duplicate(table.schema(), columns, &values, "primary key").into());
+        }
+        let row: Vec<Value> =
+            write.values.iter().zip(&**table.types()).map(|(value, ty)| value.to_value(*ty)).collect();
+        for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
+            self.check_index(table, index, found.key, &row)?;
+        }
+        self.overlay.set(table, found.key, Some(row.into()));
+        Ok(Some(found))
+    }
+
+    fn update(&mut self, table: TableId, row: Self::Row, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
+        let table = self.table(table);
+        let row = row.ok_or_else(gone)?;
+        let before = self.whole(table, row);
+        let mut after = before.clone();
+        for (column, value) in write.columns.iter().zip(write.values) {
+            after[usize::from(column.0)] = value.to_value(table.types()[usize::from(column.0)]);
+        }
+        for index in table.indexes_of(write.columns) {
+            let columns = table.index_columns(index).iter().map(|column| usize::from(column.0));
+            if columns.into_iter().any(|column| before[column] != after[column]) {
+                self.check_index(table, index, row.key, &after)?;
+            }
+        }
+        self.overlay.set(table, row.key, Some(after.into()));
+        Ok(())
+    }
+
+    fn delete(&mut self, table: TableId, row: Self::Row) -> Result<(), Stop> {
+        let row = row.ok_or_else(gone)?;
+        self.overlay.set(self.definitions.table(table), row.key, None);
+        Ok(())
+    }
+
+    fn now(&self) -> i64 {
+        self.time_us
+    }
+
+    fn random(&mut self) -> f64 {
+        self.random.next()
+    }
+
+    fn is_missing(&self, row: Self::Row) -> bool {
+        row.is_none()
+    }
+}
+
+/// Code asks whether a row is there before it writes it.
+fn gone() -> Error {
+    Error::new(SqlState::NO_SUCH_ROW, "no such row")
+}

@@ -1,0 +1,364 @@
+//! The statements of a transaction as one program.
+//!
+//! An interactive transaction has run its statements one by one, each ahead of its place in the order, and
+//! has shown what they returned. Committing it is a call of a program that runs them all, in order, and
+//! requires after each that it returns what was shown:
+//!
+//! ```text
+//! procedure statement(id: int) -> bigint { ...  return count }        run with 7, has shown 1
+//!
+//! procedure transaction(s1_id: int, e1_1: bigint null) {
+//!     ...                                                              // its names with s1_ before them
+//!     let r1_1: bigint null = s1_count
+//!     require r1_1 is not distinct from e1_1, "...", sqlstate '40001'
+//! }
+//! ```
+//!
+//! What was shown is a parameter, so transactions of the same statements are one program, whatever they
+//! read. A list is compared element by element.
+//!
+//! Statements that repeat are a loop over a list with one element per turn, so that a transaction of a
+//! thousand `INSERT`s is as small a program as one of two ([`Part::Repeated`]).
+
+mod rename;
+
+use crate::syntax::tree::{
+    BinaryOperator, Block, ColumnDefinition, Expression, ExpressionKind, Failure, Literal, Name, Parameter,
+    ProcedureDefinition, Results, RowReference, ScalarName, Scan, Statement, StatementKind, TypeKind,
+    TypeName,
+};
+use crate::syntax::{Source, Span};
+use fabius_value::{DataType, Error, Result, SqlState, Value, limit};
+use rename::{Renaming, prefixed};
+use std::sync::Arc;
+
+/// What a call aborts with whose statements do not return what was shown.
+pub const CHANGED: &str = "could not serialize access due to concurrent update";
+
+/// Statements of a transaction, next to each other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Part<S> {
+    /// One, once.
+    Once(S),
+    /// Some, one after the other, several times. All their parameters and results are scalars.
+    Repeated(Vec<S>),
+}
+
+/// A statement as it was run.
+#[derive(Clone, Copy, Debug)]
+pub struct Run<'r, S> {
+    /// The statement.
+    pub statement: S,
+    /// With what.
+    pub arguments: &'r [Value],
+    /// What it returned.
+    pub results: &'r [Value],
+}
+
+/// Statements that repeat together, at most.
+const PERIOD_MAX: usize = 16;
+
+/// Divides a transaction's statements into parts; `may_repeat` says whether a statement
+/// [can](is_repeatable) be part of a loop.
+pub fn parts<S: Clone + PartialEq>(
+    statements: &[S],
+    may_repeat: impl Fn(&S) -> bool,
+) -> Vec<(Part<S>, usize)> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    let mut repeatable = 0;
+    while at < statements.len() {
+        let rest = &statements[at..];
+        if repeatable == 0 {
+            repeatable = rest.iter().take_while(|statement| may_repeat(statement)).count();
+        }
+        let turns = |period: usize| {
+            let first = &rest[..period];
+            rest[..repeatable].chunks_exact(period).take_while(|turn| *turn == first).count()
+        };
+        // The most statements in one loop; of two that take as many, the shorter.
+        let best = (1..=PERIOD_MAX.min(repeatable / 2))
+            .map(|period| (period, turns(period)))
+            .filter(|(_, turns)| *turns >= 2)
+            .max_by_key(|(period, turns)| (period * turns, std::cmp::Reverse(*period)));
+        let (part, count) = match best {
+            Some((period, turns)) => (Part::Repeated(rest[..period].to_vec()), period * turns),
+            None => (Part::Once(rest[0].clone()), 1),
+        };
+        parts.push((part, count));
+        at += count;
+        repeatable = repeatable.saturating_sub(count);
+    }
+    parts
+}
+
+/// Whether a statement can be part of a loop.
+pub fn is_repeatable(definition: &ProcedureDefinition) -> bool {
+    let is_scalar = |ty: &TypeName| matches!(ty.kind, TypeKind::Scalar(_));
+    let results = result_types(definition);
+    definition.parameters.iter().all(|parameter| is_scalar(&parameter.ty))
+        && results.iter().all(|ty| is_scalar(ty))
+        && definition.parameters.len() + results.len() > 0
+}
+
+/// The program of a transaction.
+///
+/// # Errors
+/// `54000` if it is too large.
+pub fn compose(name: &str, parts: &[Part<&ProcedureDefinition>]) -> Result<ProcedureDefinition> {
+    let mut composition = Composition { parameters: Vec::new(), body: Vec::new(), number: 0 };
+    for part in parts {
+        match part {
+            Part::Once(statement) => composition.once(statement),
+            Part::Repeated(statements) => composition.repeated(statements),
+        }
+    }
+    let definition = ProcedureDefinition {
+        source: Arc::new(Source::new("", name)),
+        name: named(name),
+        parameters: composition.parameters,
+        results: Results::None,
+        body: composition.body,
+    };
+    let bytes = definition.to_string().len();
+    if bytes > limit::PROGRAM_BYTES {
+        return Err(Error::new(SqlState::PROGRAM_LIMIT, "transaction too large")
+            .with_detail(format!(
+                "its statements form a program of {bytes} bytes, at most {} are allowed",
+                limit::PROGRAM_BYTES
+            ))
+            .with_hint("divide it among several transactions, or write several rows in one statement"));
+    }
+    Ok(definition)
+}
+
+/// The arguments of the call that commits a transaction; `parts` are those of its program, with how many
+/// statements each stands for.
+pub fn arguments<S>(parts: &[(Part<S>, usize)], runs: &[Run<'_, S>]) -> Vec<Value> {
+    let mut values = Vec::new();
+    let mut runs = runs.iter();
+    let of = |run: &Run<'_, S>| run.arguments.iter().chain(run.results).cloned().collect::<Vec<Value>>();
+    for (part, count) in parts {
+        let next = runs.by_ref().take(*count);
+        match part {
+            Part::Once(_) => next.for_each(|run| values.extend(of(run))),
+            Part::Repeated(statements) => {
+                let all: Vec<Vec<Value>> = next.map(of).collect();
+                values.push(Value::List(all.chunks(statements.len()).map(|turn| turn.concat()).collect()));
+            }
+        }
+    }
+    values
+}
+
+struct Composition {
+    parameters: Vec<Parameter>,
+    body: Block,
+    /// Of the last statement.
+    number: usize,
+}
+
+impl Composition {
+    fn once(&mut self, statement: &ProcedureDefinition) {
+        self.number += 1;
+        let prefix = format!("s{}_", self.number);
+        for parameter in &statement.parameters {
+            let name = named(&prefixed(&prefix, &parameter.name.text));
+            self.parameters.push(Parameter { name, ty: parameter.ty.clone() });
+        }
+        let mut expected = Vec::new();
+        for (at, ty) in result_types(statement).into_iter().enumerate() {
+            let name = format!("e{}_{}", self.number, at + 1);
+            self.parameters.push(Parameter { name: named(&name), ty: nullable(ty) });
+            expected.push(variable(&name));
+        }
+        self.inline(statement, &prefix, &expected);
+    }
+
+    fn repeated(&mut self, statements: &[&ProcedureDefinition]) {
+        let first = self.number + 1;
+        let (list, turn) = (format!("t{first}"), format!("u{first}"));
+        let mut fields = Vec::new();
+        let outer = std::mem::take(&mut self.body);
+        for statement in statements {
+            self.number += 1;
+            let prefix = format!("s{}_", self.number);
+            for parameter in &statement.parameters {
+                let name = prefixed(&prefix, &parameter.name.text);
+                fields.extend(
+                    scalar(&parameter.ty).map(|scalar| ColumnDefinition { name: named(&name), scalar }),
+                );
+                self.body.push(declare(&name, parameter.ty.clone(), field(&turn, &name)));
+            }
+            let mut expected = Vec::new();
+            for (at, ty) in result_types(statement).into_iter().enumerate() {
+                let name = format!("e{}_{}", self.number, at + 1);
+                let scalar = scalar(&nullable(ty));
+                fields.extend(scalar.map(|scalar| ColumnDefinition { name: named(&name), scalar }));
+                expected.push(field(&turn, &name));
+            }
+            self.inline(statement, &prefix, &expected);
+        }
+        let body = std::mem::replace(&mut self.body, outer);
+        let ty = TypeName { kind: TypeKind::Records(fields), span: Span::default() };
+        self.parameters.push(Parameter { name: named(&list), ty });
+        let scan = Scan {
+            name: named(&list),
+            index: None,
+            range: None,
+            filter: None,
+            descending: false,
+            limit: None,
+            span: Span::default(),
+        };
+        self.push(StatementKind::ForEach { variable: named(&turn), scan: Box::new(scan), body });
+    }
+
+    fn push(&mut self, kind: StatementKind) {
+        self.body.push(Statement { kind, span: Span::default() });
+    }
+
+    /// A statement's body under new names, and what it requires of its results.
+    fn inline(&mut self, statement: &ProcedureDefinition, prefix: &str, expected: &[Expression]) {
+        let mut body = Renaming::of(statement, prefix).block(&statement.body);
+        let returned = match body.pop() {
+            Some(Statement { kind: StatementKind::Return { values }, .. }) => values,
+            other => {
+                body.extend(other);
+                Vec::new()
+            }
+        };
+        self.body.extend(body);
+        let types = result_types(statement);
+        for (at, ((value, ty), expected)) in returned.into_iter().zip(types).zip(expected).enumerate() {
+            match &ty.kind {
+                TypeKind::Scalar(_) => {
+                    let name = format!("r{}_{}", self.number, at + 1);
+                    self.body.push(declare(&name, nullable(ty), value));
+                    self.body.push(require_same(variable(&name), expected.clone()));
+                }
+                TypeKind::List(_) => self.require_list(at, &value, expected, &[None]),
+                TypeKind::Records(fields) => {
+                    let fields: Vec<_> = fields.iter().map(|field| Some(&field.name)).collect();
+                    self.require_list(at, &value, expected, &fields);
+                }
+            }
+        }
+    }
+
+    /// Two lists have as many elements, and the same ones.
+    fn require_list(
+        &mut self,
+        at: usize,
+        value: &Expression,
+        expected: &Expression,
+        fields: &[Option<&Name>],
+    ) {
+        let (ExpressionKind::Variable(value), ExpressionKind::Variable(expected)) =
+            (&value.kind, &expected.kind)
+        else {
+            // The verifier says what is wrong with a list that is not a variable.
+            return self.body.push(require_same(value.clone(), expected.clone()));
+        };
+        self.body.push(require_same(count(value), count(expected)));
+        let turn = format!("n{}_{}", self.number, at + 1);
+        let body = fields
+            .iter()
+            .map(|name| require_same(element(value, &turn, *name), element(expected, &turn, *name)))
+            .collect();
+        let from = expression(ExpressionKind::Literal(Literal::Integer(1)));
+        self.push(StatementKind::ForRange { variable: named(&turn), from, to: count(value), body });
+    }
+}
+
+/// The types of what a procedure returns.
+pub fn result_types(definition: &ProcedureDefinition) -> Vec<&TypeName> {
+    match &definition.results {
+        Results::None => Vec::new(),
+        Results::One(ty) => vec![ty],
+        Results::Named(results) => results.iter().map(|result| &result.ty).collect(),
+    }
+}
+
+fn named(text: &str) -> Name {
+    Name { text: text.into(), span: Span::default() }
+}
+
+fn expression(kind: ExpressionKind) -> Expression {
+    Expression { kind, span: Span::default() }
+}
+
+fn variable(name: &str) -> Expression {
+    expression(ExpressionKind::Variable(name.into()))
+}
+
+/// `turn.name`
+fn field(turn: &str, name: &str) -> Expression {
+    let row = RowReference { name: named(turn), key: None, span: Span::default() };
+    expression(ExpressionKind::Column { row, optional: false, column: named(name) })
+}
+
+/// `list[at]`, `list[at].name`
+fn element(list: &str, at: &str, name: Option<&Name>) -> Expression {
+    expression(match name {
+        None => ExpressionKind::Element { list: named(list), index: Box::new(variable(at)) },
+        Some(column) => ExpressionKind::Column {
+            row: RowReference { name: named(list), key: Some(vec![variable(at)]), span: Span::default() },
+            optional: false,
+            column: column.clone(),
+        },
+    })
+}
+
+fn count(list: &str) -> Expression {
+    let arguments = vec![variable(list)];
+    expression(ExpressionKind::Call { function: named("count"), distinct: false, arguments })
+}
+
+fn binary(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
+    expression(ExpressionKind::Binary(operator, Box::new(left), Box::new(right)))
+}
+
+/// Requires that a result is what was shown.
+fn require_same(left: Expression, right: Expression) -> Statement {
+    require(binary(BinaryOperator::IsNotDistinct, left, right))
+}
+
+fn require(condition: Expression) -> Statement {
+    let failure = Failure::from(CHANGED).with_state(SqlState::SERIALIZATION_FAILURE);
+    Statement { kind: StatementKind::require(condition, failure), span: Span::default() }
+}
+
+fn declare(name: &str, ty: TypeName, value: Expression) -> Statement {
+    let kind = StatementKind::Let { name: named(name), mutable: false, ty: Some(ty), value };
+    Statement { kind, span: Span::default() }
+}
+
+fn scalar(ty: &TypeName) -> Option<ScalarName> {
+    match ty.kind {
+        TypeKind::Scalar(scalar) => Some(scalar),
+        TypeKind::List(_) | TypeKind::Records(_) => None,
+    }
+}
+
+/// The type with null wherever there was none: a result can be compared with any answer.
+fn nullable(ty: &TypeName) -> TypeName {
+    let kind = match &ty.kind {
+        TypeKind::Scalar(scalar) => TypeKind::Scalar(ScalarName { nullable: true, ..*scalar }),
+        TypeKind::List(scalar) => TypeKind::List(ScalarName { nullable: true, ..*scalar }),
+        TypeKind::Records(fields) => {
+            let field = |field: &ColumnDefinition| ColumnDefinition {
+                name: field.name.clone(),
+                scalar: ScalarName { nullable: true, ..field.scalar },
+            };
+            TypeKind::Records(fields.iter().map(field).collect())
+        }
+    };
+    TypeName { kind, span: Span::default() }
+}
+
+/// The type of a scalar, for callers who build definitions.
+pub fn scalar_type(data_type: DataType, nullable: bool) -> TypeName {
+    let scalar = ScalarName { data_type, nullable, span: Span::default() };
+    TypeName { kind: TypeKind::Scalar(scalar), span: Span::default() }
+}

@@ -1,0 +1,251 @@
+//! Names to objects, along the `search_path`.
+
+use super::{Catalog, Function, ObjectName, Sequence, Table, View};
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+use std::sync::Arc;
+
+/// The schema of temporary tables: each connection has its own.
+pub const TEMPORARY: &str = "pg_temp";
+/// Schemas of the system's own relations, which always come first in a search.
+pub const SYSTEM: [&str; 2] = ["pg_catalog", "information_schema"];
+
+/// An identifier as SQL means it: lower-case unless it is quoted.
+pub fn folded(ident: &ast::Ident) -> String {
+    match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    }
+}
+
+/// A name as written: its schema, if it says one, and the name itself.
+///
+/// # Errors
+/// `42601` for a name that is not made of identifiers, `0A000` for one of another database.
+pub fn parts(name: &ast::ObjectName) -> Result<(Option<String>, String)> {
+    let idents: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(folded).collect();
+    match idents.as_slice() {
+        [name] => Ok((None, name.clone())),
+        [schema, name] => Ok((Some(schema.clone()), name.clone())),
+        [_, schema, name] => Ok((Some(schema.clone()), name.clone())),
+        _ => Err(Error::new(
+            SqlState::SYNTAX_ERROR,
+            format!("improper qualified name (too many dotted names): {name}"),
+        )),
+    }
+}
+
+/// A relation: what a name in `FROM` can mean.
+#[derive(Clone, Debug)]
+pub enum Relation<'c> {
+    /// A table.
+    Table(&'c Arc<Table>),
+    /// A view.
+    View(&'c Arc<View>),
+    /// A sequence.
+    Sequence(&'c Arc<Sequence>),
+    /// An index or unique constraint, with its table and its name.
+    Index(&'c Arc<Table>, &'c str),
+}
+
+impl Relation<'_> {
+    /// What it is, as messages call it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Relation::Table(_) => "table",
+            Relation::View(_) => "view",
+            Relation::Sequence(_) => "sequence",
+            Relation::Index(..) => "index",
+        }
+    }
+
+    /// Its number.
+    pub fn oid(&self) -> super::Oid {
+        match self {
+            Relation::Table(table) => table.oid,
+            Relation::View(view) => view.oid,
+            Relation::Sequence(sequence) => sequence.oid,
+            Relation::Index(table, name) => table.key(name).map_or(0, |key| key.oid),
+        }
+    }
+}
+
+impl Catalog {
+    /// Whether a schema is there.
+    pub fn has_schema(&self, name: &str) -> bool {
+        self.schemas.contains_key(name) || SYSTEM.contains(&name) || name == TEMPORARY
+    }
+
+    /// The full names that a name can stand for, first choice first.
+    pub fn candidates(&self, schema: Option<&str>, name: &str) -> Vec<ObjectName> {
+        let in_schema = |schema: &str| ObjectName { schema: schema.to_string(), name: name.to_string() };
+        match schema {
+            Some(schema) => vec![in_schema(schema)],
+            None => std::iter::once(TEMPORARY)
+                .chain(self.search_path.iter().map(String::as_str))
+                .map(in_schema)
+                .collect(),
+        }
+    }
+
+    /// The relation that has exactly this name.
+    pub fn relation_named(&self, name: &ObjectName) -> Option<Relation<'_>> {
+        if let Some(table) = self.tables.get(name) {
+            return Some(Relation::Table(table));
+        }
+        if let Some(view) = self.views.get(name) {
+            return Some(Relation::View(view));
+        }
+        if let Some(sequence) = self.sequences.get(name) {
+            return Some(Relation::Sequence(sequence));
+        }
+        let mut tables = self.tables.values().filter(|table| table.name.schema == name.schema);
+        tables.find_map(|table| table.key(&name.name).map(|key| Relation::Index(table, &key.name)))
+    }
+
+    /// The relation that a name stands for, if there is one.
+    ///
+    /// # Errors
+    /// As [`parts`].
+    pub fn relation(&self, name: &ast::ObjectName) -> Result<Option<Relation<'_>>> {
+        let (schema, name) = parts(name)?;
+        Ok(self.candidates(schema.as_deref(), &name).iter().find_map(|name| self.relation_named(name)))
+    }
+
+    /// The table that a name stands for, if a table has it.
+    ///
+    /// # Errors
+    /// As [`parts`].
+    pub fn find_table(&self, name: &ast::ObjectName) -> Result<Option<&Arc<Table>>> {
+        Ok(match self.relation(name)? {
+            Some(Relation::Table(table)) => Some(table),
+            _ => None,
+        })
+    }
+
+    /// The table that a name stands for.
+    ///
+    /// # Errors
+    /// `42P01` if there is none, `42809` if it is something else.
+    pub fn table(&self, name: &ast::ObjectName) -> Result<&Arc<Table>> {
+        match self.relation(name)? {
+            Some(Relation::Table(table)) => Ok(table),
+            Some(other) => Err(not_a(name, "table", &other)),
+            None => Err(self.missing("relation", name)),
+        }
+    }
+
+    /// The view that a name stands for, if a view has it.
+    ///
+    /// # Errors
+    /// As [`parts`].
+    pub fn find_view(&self, name: &ast::ObjectName) -> Result<Option<&Arc<View>>> {
+        Ok(match self.relation(name)? {
+            Some(Relation::View(view)) => Some(view),
+            _ => None,
+        })
+    }
+
+    /// The sequence that a name stands for.
+    ///
+    /// # Errors
+    /// `42P01` if there is none, `42809` if it is something else.
+    pub fn sequence(&self, name: &ast::ObjectName) -> Result<&Arc<Sequence>> {
+        match self.relation(name)? {
+            Some(Relation::Sequence(sequence)) => Ok(sequence),
+            Some(other) => Err(not_a(name, "sequence", &other)),
+            None => Err(self.missing("relation", name)),
+        }
+    }
+
+    /// The sequence that a text stands for, as in `nextval('items_id_seq')`.
+    ///
+    /// # Errors
+    /// As [`Catalog::sequence`], and `42602` for a text that is not a name.
+    pub fn sequence_of_text(&self, text: &str) -> Result<&Arc<Sequence>> {
+        self.sequence(&name_of_text(text)?)
+    }
+
+    /// The functions and procedures of a name.
+    ///
+    /// # Errors
+    /// As [`parts`].
+    pub fn functions_named(&self, name: &ast::ObjectName) -> Result<&[Arc<Function>]> {
+        let (schema, name) = parts(name)?;
+        let candidates = self.candidates(schema.as_deref(), &name);
+        Ok(candidates.iter().find_map(|name| self.functions.get(name)).map_or(&[], Vec::as_slice))
+    }
+
+    /// The table of a number.
+    pub fn table_of_oid(&self, oid: super::Oid) -> Option<&Arc<Table>> {
+        self.tables.values().find(|table| table.oid == oid)
+    }
+
+    /// The table whose rows are in a table of the storage.
+    pub fn table_of_storage(&self, storage: &str) -> Option<&Arc<Table>> {
+        self.tables.values().find(|table| table.storage == storage)
+    }
+
+    /// The full name that something new of this name gets.
+    ///
+    /// # Errors
+    /// `3F000` if there is no such schema, or none to make it in; `42501` in a schema of the system.
+    pub fn name_for_new(&self, name: &ast::ObjectName, is_temporary: bool) -> Result<ObjectName> {
+        let (schema, name) = parts(name)?;
+        let schema = match schema {
+            Some(schema) if is_temporary && schema != TEMPORARY => {
+                return Err(Error::new(
+                    SqlState(*b"42P16"),
+                    "cannot create temporary relation in non-temporary schema",
+                ));
+            }
+            _ if is_temporary => TEMPORARY.to_string(),
+            Some(schema) => schema,
+            None => self
+                .search_path
+                .iter()
+                .find(|schema| self.schemas.contains_key(*schema))
+                .cloned()
+                .ok_or_else(|| Error::new(SqlState(*b"3F000"), "no schema has been selected to create in"))?,
+        };
+        if SYSTEM.contains(&schema.as_str()) {
+            return Err(Error::new(SqlState(*b"42501"), format!("permission denied for schema {schema}")));
+        }
+        if !self.has_schema(&schema) {
+            return Err(Error::new(SqlState(*b"3F000"), format!("schema \"{schema}\" does not exist")));
+        }
+        Ok(ObjectName { schema, name })
+    }
+
+    /// `relation "x" does not exist`, or that its schema does not.
+    pub fn missing(&self, kind: &str, name: &ast::ObjectName) -> Error {
+        let shown = match parts(name) {
+            Ok((Some(schema), _)) if kind != "relation" && !self.has_schema(&schema) => {
+                return Error::new(SqlState(*b"3F000"), format!("schema \"{schema}\" does not exist"));
+            }
+            Ok((Some(schema), name)) => format!("{schema}.{name}"),
+            Ok((None, name)) => name,
+            Err(error) => return error,
+        };
+        Error::new(SqlState::UNDEFINED_TABLE, format!("{kind} \"{shown}\" does not exist"))
+    }
+}
+
+fn not_a(name: &ast::ObjectName, wanted: &str, found: &Relation<'_>) -> Error {
+    let shown = parts(name).map(|(_, name)| name).unwrap_or_default();
+    let article = if found.kind() == "index" { "an" } else { "a" };
+    Error::new(SqlState(*b"42809"), format!("\"{shown}\" is not a {wanted}"))
+        .with_detail(format!("it is {article} {}", found.kind()))
+}
+
+/// A text as a name: `public.items`, `"Items"`.
+///
+/// # Errors
+/// `42602` if it is not one.
+pub fn name_of_text(text: &str) -> Result<ast::ObjectName> {
+    let invalid = |_| Error::new(SqlState(*b"42602"), format!("invalid name syntax: \"{text}\""));
+    let mut tokens = crate::parse::tokens::Tokens::of(text).map_err(invalid)?;
+    let name = tokens.object_name().map_err(invalid)?;
+    tokens.finish().map_err(invalid)?;
+    Ok(name)
+}

@@ -1,0 +1,220 @@
+//! The catalog as rows of a table of the database: one per object, as JSON.
+
+use super::{Catalog, Function, Oid, Sequence, Table, View};
+use fabius_program::syntax::tree::{Definition, ProcedureDefinition};
+use fabius_value::{Error, Result, SqlState, Value};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The table that holds the catalog; no SQL name reaches it.
+pub const TABLE: &str = "fabius catalog";
+/// The number of the row that says which form the rows have.
+const FORMAT_ROW: i64 = 0;
+/// The form that this version writes.
+const FORMAT: i64 = 1;
+/// The first number of an object that a user made, as in PostgreSQL.
+pub const FIRST_OID: Oid = 16_384;
+/// The number of the schema `public`, as in PostgreSQL.
+pub const PUBLIC_OID: Oid = 2200;
+
+/// Something that is defined.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Object {
+    /// A schema.
+    Schema(Oid, String),
+    /// A table.
+    Table(Table),
+    /// A view.
+    View(View),
+    /// A sequence.
+    Sequence(Sequence),
+    /// A function or procedure.
+    Function(Function),
+    /// A comment: the object's number, the column's place or 0, the text.
+    Comment(Oid, u16, String),
+}
+
+/// One object that is made, replaced or gone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// The number of the object's row.
+    pub row: i64,
+    /// What it is from now on; `None` if it is gone.
+    pub object: Option<Object>,
+}
+
+impl Object {
+    /// The number of its row.
+    fn row(&self) -> i64 {
+        match self {
+            Object::Schema(oid, _) => i64::from(*oid),
+            Object::Table(table) => i64::from(table.oid),
+            Object::View(view) => i64::from(view.oid),
+            Object::Sequence(sequence) => i64::from(sequence.oid),
+            Object::Function(function) => i64::from(function.oid),
+            Object::Comment(oid, column, _) => comment_row(*oid, *column),
+        }
+    }
+}
+
+fn comment_row(oid: Oid, column: u16) -> i64 {
+    -(i64::from(oid) << 16 | i64::from(column)) - 1
+}
+
+impl From<Object> for Change {
+    fn from(object: Object) -> Change {
+        Change { row: object.row(), object: Some(object) }
+    }
+}
+
+impl Change {
+    /// The object of a number is gone.
+    pub fn gone(oid: Oid) -> Change {
+        Change { row: i64::from(oid), object: None }
+    }
+
+    /// A comment is gone.
+    pub fn no_comment(oid: Oid, column: u16) -> Change {
+        Change { row: comment_row(oid, column), object: None }
+    }
+}
+
+impl Catalog {
+    /// A catalog with nothing in it but the schema `public`.
+    pub fn empty() -> Catalog {
+        let mut catalog = Catalog { search_path: vec!["public".into()], ..Catalog::default() };
+        catalog.schemas.insert("public".into(), PUBLIC_OID);
+        catalog
+    }
+
+    /// Makes a change. The caller gives the catalog a new version.
+    pub fn apply(&mut self, change: &Change) {
+        self.forget(change.row);
+        match change.object.clone() {
+            None => {}
+            Some(Object::Schema(oid, name)) => drop(self.schemas.insert(name, oid)),
+            Some(Object::Table(table)) => drop(self.tables.insert(table.name.clone(), Arc::new(table))),
+            Some(Object::View(view)) => drop(self.views.insert(view.name.clone(), Arc::new(view))),
+            Some(Object::Sequence(sequence)) => {
+                self.sequences.insert(sequence.name.clone(), Arc::new(sequence));
+            }
+            Some(Object::Function(function)) => {
+                self.functions.entry(function.name.clone()).or_default().push(Arc::new(function));
+            }
+            Some(Object::Comment(oid, column, text)) => drop(self.comments.insert((oid, column), text)),
+        }
+    }
+
+    /// Takes out what had the row.
+    fn forget(&mut self, row: i64) {
+        if row < 0 {
+            self.comments.retain(|(oid, column), _| comment_row(*oid, *column) != row);
+            return;
+        }
+        let is_it = |oid: Oid| i64::from(oid) == row;
+        self.schemas.retain(|_, oid| !is_it(*oid));
+        self.tables.retain(|_, table| !is_it(table.oid));
+        self.views.retain(|_, view| !is_it(view.oid));
+        self.sequences.retain(|_, sequence| !is_it(sequence.oid));
+        for functions in self.functions.values_mut() {
+            functions.retain(|function| !is_it(function.oid));
+        }
+        self.functions.retain(|_, functions| !functions.is_empty());
+    }
+
+    /// The greatest number that anything has.
+    pub fn last_oid(&self) -> Oid {
+        let keys = self.tables.values().flat_map(|table| table.keys().map(|key| key.oid).chain([table.oid]));
+        keys.chain(self.schemas.values().copied())
+            .chain(self.views.values().map(|view| view.oid))
+            .chain(self.sequences.values().map(|sequence| sequence.oid))
+            .chain(self.functions.values().flatten().map(|function| function.oid))
+            .chain([FIRST_OID - 1])
+            .max()
+            .unwrap_or(FIRST_OID)
+    }
+
+    /// Reads a catalog from the rows of [`TABLE`].
+    ///
+    /// # Errors
+    /// `XX001` for rows that cannot be read, `0A000` for those of a newer version.
+    pub fn read(rows: Vec<Vec<Value>>) -> Result<Catalog> {
+        let mut catalog = Catalog::empty();
+        for row in rows {
+            let [Value::BigInt(number), Value::Text(body)] = row.as_slice() else {
+                return Err(Error::new(SqlState::DATA_CORRUPTED, "the catalog's table has other columns"));
+            };
+            if *number == FORMAT_ROW {
+                if body.parse::<i64>().ok().is_none_or(|format| format > FORMAT) {
+                    return Err(Error::new(SqlState::NOT_SUPPORTED, "the catalog is of a newer version")
+                        .with_detail(format!("it has form {body}, this version reads up to {FORMAT}")));
+                }
+                continue;
+            }
+            let object: Object = serde_json::from_str(body).map_err(|error| {
+                Error::new(SqlState::DATA_CORRUPTED, "a row of the catalog cannot be read")
+                    .with_detail(format!("row {number}: {error}"))
+            })?;
+            catalog.apply(&Change { row: *number, object: Some(object) });
+        }
+        Ok(catalog)
+    }
+}
+
+/// The table and the procedure of the catalog, as text.
+pub fn table_definition() -> String {
+    format!("table `{TABLE}` {{ id: bigint, body: text, primary key (id) }}")
+}
+
+/// The program that makes changes: rows to put, rows that are gone.
+///
+/// # Errors
+/// None but for a fault in the program's text.
+pub fn change_program() -> Result<ProcedureDefinition> {
+    procedure(&format!(
+        "procedure `fabius change catalog`(puts: list of (id: bigint, body: text), gone: list of bigint) {{
+             for put in puts {{
+                 upsert `{TABLE}` {{ id: put.id, body: put.body }}
+             }}
+             for id in gone {{
+                 if exists `{TABLE}`[id] {{
+                     delete `{TABLE}`[id]
+                 }}
+             }}
+         }}"
+    ))
+}
+
+/// The arguments of [`change_program`].
+///
+/// # Errors
+/// `54000` for an object that is too large.
+pub fn change_arguments(changes: &[Change]) -> Result<Vec<Value>> {
+    let mut puts = vec![vec![Value::BigInt(FORMAT_ROW), Value::Text(FORMAT.to_string())]];
+    let mut gone = Vec::new();
+    for change in changes {
+        match &change.object {
+            None => gone.push(vec![Value::BigInt(change.row)]),
+            Some(object) => {
+                let body = serde_json::to_string(object).map_err(|error| {
+                    Error::new(SqlState::PROGRAM_LIMIT, "the object cannot be stored")
+                        .with_detail(error.to_string())
+                })?;
+                puts.push(vec![Value::BigInt(change.row), Value::Text(body)]);
+            }
+        }
+    }
+    Ok(vec![Value::List(puts), Value::List(gone)])
+}
+
+/// A procedure from its text.
+///
+/// # Errors
+/// What the parser finds wrong.
+pub fn procedure(text: &str) -> Result<ProcedureDefinition> {
+    let mut definitions = fabius_program::syntax::parse(text, "sql")?;
+    match definitions.pop() {
+        Some(Definition::Procedure(procedure)) if definitions.is_empty() => Ok(procedure),
+        _ => Err(Error::new(SqlState::INVALID_DEFINITION, "one procedure was expected")),
+    }
+}

@@ -1,0 +1,229 @@
+//! What a statement asks for.
+
+use super::copy::CopyStatement;
+use super::definition::{self, SequenceChange, SequenceOptions};
+use super::session;
+use super::tokens::Tokens;
+use crate::sql_type::SqlType;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+use sqlparser::tokenizer::Token;
+
+/// A statement, by who answers it.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Rows are read or written, or something is defined: as sqlparser reads it.
+    Sql(Box<ast::Statement>),
+    /// `CREATE [OR REPLACE] FUNCTION | PROCEDURE`: read with the language of its body.
+    CreateFunction,
+    /// `DO`: a block without a name.
+    Do,
+    /// `CREATE SEQUENCE`
+    CreateSequence {
+        /// Its name.
+        name: ast::ObjectName,
+        /// `IF NOT EXISTS`
+        if_not_exists: bool,
+        /// `TEMPORARY`
+        is_temporary: bool,
+        /// What it says.
+        options: SequenceOptions,
+    },
+    /// `ALTER SEQUENCE`
+    AlterSequence {
+        /// Its name.
+        name: ast::ObjectName,
+        /// `IF EXISTS`
+        if_exists: bool,
+        /// What becomes of it.
+        change: SequenceChange,
+    },
+    /// `ALTER SCHEMA name RENAME TO name`
+    RenameSchema {
+        /// Its name.
+        from: String,
+        /// Its new name.
+        to: String,
+    },
+    /// `ALTER INDEX | VIEW | SEQUENCE name RENAME TO name`
+    Rename {
+        /// `INDEX`, `VIEW`
+        kind: &'static str,
+        /// `IF EXISTS`
+        if_exists: bool,
+        /// Its name.
+        from: ast::ObjectName,
+        /// Its new name.
+        to: String,
+    },
+    /// `COPY`
+    Copy(Box<CopyStatement>),
+    /// `BEGIN`, `START TRANSACTION`
+    Begin(Characteristics),
+    /// `COMMIT`, `END`
+    Commit {
+        /// `AND CHAIN`
+        chain: bool,
+    },
+    /// `ROLLBACK`, `ABORT`
+    Rollback {
+        /// `AND CHAIN`
+        chain: bool,
+    },
+    /// `SAVEPOINT`
+    Savepoint(String),
+    /// `ROLLBACK TO`
+    RollbackTo(String),
+    /// `RELEASE`
+    Release(String),
+    /// `SET TRANSACTION`
+    SetTransaction(Characteristics),
+    /// `SET SESSION CHARACTERISTICS AS TRANSACTION`
+    SetCharacteristics(Characteristics),
+    /// `SET name = value`; `None` for `DEFAULT`.
+    Set {
+        /// `LOCAL`
+        is_local: bool,
+        /// The setting.
+        name: String,
+        /// Its value.
+        value: Option<String>,
+    },
+    /// `SHOW`: one, or all of them.
+    Show(Option<String>),
+    /// `RESET`: one, or all of them.
+    Reset(Option<String>),
+    /// `DISCARD`
+    Discard(Discard),
+    /// `LISTEN`, `UNLISTEN`, `NOTIFY`: with the command's tag.
+    Notification(&'static str),
+    /// `PREPARE`
+    Prepare {
+        /// Its name.
+        name: String,
+        /// Types of its parameters, as far as they are given.
+        types: Vec<SqlType>,
+        /// The statement.
+        text: String,
+    },
+    /// `EXECUTE`
+    Execute {
+        /// Which.
+        name: String,
+        /// Its arguments.
+        arguments: Vec<ast::Expr>,
+    },
+    /// `DEALLOCATE`: one, or all of them.
+    Deallocate(Option<String>),
+    /// `DECLARE ... CURSOR FOR`
+    Declare {
+        /// Its name.
+        name: String,
+        /// `WITH HOLD`
+        is_held: bool,
+        /// The query.
+        text: String,
+    },
+    /// `FETCH`, `MOVE`
+    Fetch {
+        /// Which cursor.
+        name: String,
+        /// How far.
+        step: Step,
+        /// `MOVE`: no rows are given.
+        is_move: bool,
+    },
+    /// `CLOSE`: one, or all of them.
+    Close(Option<String>),
+    /// `LOCK TABLE`
+    Lock {
+        /// Which.
+        tables: Vec<ast::ObjectName>,
+        /// Whether others may not even read.
+        is_exclusive: bool,
+        /// `NOWAIT`
+        no_wait: bool,
+    },
+    /// `VACUUM`, `ANALYZE`, `REINDEX`, `CLUSTER`: there is nothing to do. The tag, and tables that have to be there.
+    Maintenance(&'static str, Vec<ast::ObjectName>),
+    /// `CHECKPOINT`
+    Checkpoint,
+    /// `COMMENT ON`
+    Comment {
+        /// `TABLE`, `COLUMN`, ...
+        kind: String,
+        /// On what.
+        name: ast::ObjectName,
+        /// `None` takes it away.
+        comment: Option<String>,
+    },
+    /// `GRANT`, `REVOKE`, `ALTER ... OWNER TO`: the tag.
+    Privilege(&'static str),
+    /// `CREATE EXTENSION`, of what is there anyway: its name, and `IF NOT EXISTS`.
+    CreateExtension(String, bool),
+}
+
+/// What `BEGIN` and `SET TRANSACTION` say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Characteristics {
+    /// `READ ONLY`, `READ WRITE`
+    pub is_read_only: Option<bool>,
+    /// `ISOLATION LEVEL`, as `SHOW transaction_isolation` gives it back.
+    pub isolation: Option<&'static str>,
+    /// `DEFERRABLE`
+    pub is_deferrable: Option<bool>,
+}
+
+/// What `DISCARD` forgets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discard {
+    /// Everything.
+    All,
+    /// Cached plans.
+    Plans,
+    /// Cached numbers of sequences.
+    Sequences,
+    /// Temporary tables.
+    Temporary,
+}
+
+/// How far `FETCH` goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// So many rows on, or back.
+    By(i64),
+    /// All that are left.
+    AllForward,
+    /// All that came before, last first.
+    AllBackward,
+    /// The row of a number, from 1; from the end if negative.
+    Absolute(i64),
+    /// The row so far from here.
+    Relative(i64),
+}
+
+/// Reads a statement.
+pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
+    let Some(first) = tokens.word() else {
+        return match tokens.token(0) {
+            Token::LParen => Ok(Command::Sql(Box::new(tokens.sql()?))),
+            _ => Err(tokens.unexpected()),
+        };
+    };
+    match first.as_str() {
+        "SELECT" | "WITH" | "VALUES" | "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "EXPLAIN" | "CALL" => {
+            Ok(Command::Sql(Box::new(tokens.sql()?)))
+        }
+        "TABLE" => definition::read_table_query(tokens),
+        "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "COMMENT" | "GRANT" | "REVOKE" | "IMPORT" | "SECURITY"
+        | "REASSIGN" => definition::read(tokens, &first),
+        "COPY" => super::copy::read(tokens).map(|copy| Command::Copy(Box::new(copy))),
+        "DO" => Ok(Command::Do),
+        _ => session::read(tokens, &first),
+    }
+}
+
+/// PostgreSQL has it, Fabius has not.
+pub(super) fn not_supported(what: &str) -> Error {
+    Error::new(SqlState::NOT_SUPPORTED, format!("{what} is not supported"))
+}

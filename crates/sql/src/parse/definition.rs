@@ -1,0 +1,318 @@
+//! The grammar of definitions that sqlparser does not read as PostgreSQL does.
+
+use super::command::{Command, not_supported};
+use super::tokens::Tokens;
+use crate::sql_type::SqlType;
+use fabius_value::Result;
+use sqlparser::ast;
+use sqlparser::tokenizer::Token;
+
+/// What `CREATE SEQUENCE` and `ALTER SEQUENCE` say; `None` where they say nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SequenceOptions {
+    /// `AS type`
+    pub sql_type: Option<SqlType>,
+    /// `START WITH`
+    pub start: Option<i64>,
+    /// `RESTART`, perhaps `WITH` a number.
+    pub restart: Option<Option<i64>>,
+    /// `INCREMENT BY`
+    pub increment: Option<i64>,
+    /// `MINVALUE`; `Some(None)` is `NO MINVALUE`.
+    pub minimum: Option<Option<i64>>,
+    /// `MAXVALUE`; `Some(None)` is `NO MAXVALUE`.
+    pub maximum: Option<Option<i64>>,
+    /// `CYCLE`, `NO CYCLE`
+    pub cycle: Option<bool>,
+    /// `OWNED BY`; `Some(None)` is `OWNED BY NONE`.
+    pub owner: Option<Option<ast::ObjectName>>,
+}
+
+/// What becomes of a sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SequenceChange {
+    /// It has other options.
+    Options(SequenceOptions),
+    /// `RENAME TO`
+    Rename(String),
+}
+
+/// Options of a sequence, as many as there are.
+pub fn sequence_options(tokens: &mut Tokens<'_>) -> Result<SequenceOptions> {
+    let mut options = SequenceOptions::default();
+    loop {
+        if tokens.accept(&["AS"]) {
+            options.sql_type = Some(SqlType::from_ast(&tokens.take(|parser| parser.parse_data_type())?)?);
+        } else if tokens.accept(&["START"]) {
+            tokens.accept(&["WITH"]);
+            options.start = Some(tokens.integer()?);
+        } else if tokens.accept(&["RESTART"]) {
+            tokens.accept(&["WITH"]);
+            let is_number = matches!(tokens.token(tokens.at()), Token::Number(..) | Token::Minus);
+            options.restart = Some(if is_number { Some(tokens.integer()?) } else { None });
+        } else if tokens.accept(&["INCREMENT"]) {
+            tokens.accept(&["BY"]);
+            options.increment = Some(tokens.integer()?);
+        } else if tokens.accept(&["NO", "MINVALUE"]) {
+            options.minimum = Some(None);
+        } else if tokens.accept(&["NO", "MAXVALUE"]) {
+            options.maximum = Some(None);
+        } else if tokens.accept(&["NO", "CYCLE"]) {
+            options.cycle = Some(false);
+        } else if tokens.accept(&["MINVALUE"]) {
+            options.minimum = Some(Some(tokens.integer()?));
+        } else if tokens.accept(&["MAXVALUE"]) {
+            options.maximum = Some(Some(tokens.integer()?));
+        } else if tokens.accept(&["CYCLE"]) {
+            options.cycle = Some(true);
+        } else if tokens.accept(&["CACHE"]) {
+            tokens.integer()?;
+        } else if tokens.accept(&["OWNED", "BY"]) {
+            options.owner = Some(if tokens.accept(&["NONE"]) { None } else { Some(tokens.object_name()?) });
+        } else {
+            return Ok(options);
+        }
+    }
+}
+
+/// `TABLE name`, which is `SELECT * FROM name`.
+pub(super) fn read_table_query(tokens: &mut Tokens<'_>) -> Result<Command> {
+    tokens.go_to(1);
+    let name = tokens.object_name()?;
+    let text = format!("SELECT * FROM {name} {}", tokens.rest());
+    Ok(Command::Sql(Box::new(Tokens::of(&text)?.sql()?)))
+}
+
+/// Reads a statement that begins with `first`.
+pub(super) fn read(tokens: &mut Tokens<'_>, first: &str) -> Result<Command> {
+    tokens.go_to(1);
+    match first {
+        "CREATE" => create(tokens),
+        "ALTER" => alter(tokens),
+        "DROP" => drop(tokens),
+        "COMMENT" => comment(tokens),
+        "GRANT" => Ok(Command::Privilege("GRANT")),
+        "REVOKE" => Ok(Command::Privilege("REVOKE")),
+        "TRUNCATE" => Ok(Command::Sql(Box::new(tokens.sql()?))),
+        _ => Err(not_supported(first)),
+    }
+}
+
+fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
+    let replaces = tokens.accept(&["OR", "REPLACE"]);
+    if tokens.sees(&["FUNCTION"]) || tokens.sees(&["PROCEDURE"]) {
+        return Ok(Command::CreateFunction);
+    }
+    let kinds = [
+        "AGGREGATE",
+        "CAST",
+        "COLLATION",
+        "CONVERSION",
+        "DATABASE",
+        "DOMAIN",
+        "EVENT",
+        "FOREIGN",
+        "GROUP",
+        "LANGUAGE",
+        "MATERIALIZED",
+        "OPERATOR",
+        "POLICY",
+        "PUBLICATION",
+        "ROLE",
+        "RULE",
+        "SERVER",
+        "STATISTICS",
+        "SUBSCRIPTION",
+        "TABLESPACE",
+        "TEXT",
+        "TRANSFORM",
+        "TRIGGER",
+        "TYPE",
+        "USER",
+        "CONSTRAINT",
+        "TRUSTED",
+        "PROCEDURAL",
+        "ACCESS",
+        "RECURSIVE",
+    ];
+    if let Some(kind) = kinds.iter().find(|kind| tokens.sees(&[kind])) {
+        return Err(not_supported(&format!("CREATE {kind}")));
+    }
+    if tokens.accept(&["EXTENSION"]) {
+        let if_not_exists = tokens.accept(&["IF", "NOT", "EXISTS"]);
+        return Ok(Command::CreateExtension(tokens.name()?, if_not_exists));
+    }
+    let before = tokens.at();
+    let _ = tokens.accept(&["GLOBAL"]) || tokens.accept(&["LOCAL"]);
+    let is_temporary = tokens.accept(&["TEMP"]) || tokens.accept(&["TEMPORARY"]);
+    if tokens.accept(&["SEQUENCE"]) {
+        let if_not_exists = tokens.accept(&["IF", "NOT", "EXISTS"]);
+        let name = tokens.object_name()?;
+        let options = sequence_options(tokens)?;
+        tokens.finish()?;
+        return Ok(Command::CreateSequence { name, if_not_exists, is_temporary, options });
+    }
+    tokens.go_to(before);
+    // Where and how rows are kept cannot change an answer.
+    if tokens.sees(&["UNLOGGED"]) {
+        tokens.remove(before, 1);
+    }
+    let is_table = (before..before + 3).any(|at| tokens.word_at(at).as_deref() == Some("TABLE"));
+    let is_index = (before..before + 2).any(|at| tokens.word_at(at).as_deref() == Some("INDEX"));
+    if is_table || is_index {
+        remove_placement(tokens, before, is_table);
+    }
+    if replaces && !tokens.sees(&["VIEW"]) && !tokens.sees(&["TEMP"]) && !tokens.sees(&["TEMPORARY"]) {
+        return Err(tokens.unexpected());
+    }
+    Ok(Command::Sql(Box::new(tokens.sql()?)))
+}
+
+/// Takes out `TABLESPACE name`, `USING INDEX TABLESPACE name`, and a table's `USING heap` and `WITHOUT OIDS`.
+fn remove_placement(tokens: &mut Tokens<'_>, from: usize, is_table: bool) {
+    let mut at = from;
+    let mut depth = 0;
+    while at < tokens.len() {
+        match tokens.token(at) {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        let words: [Option<String>; 3] = [0, 1, 2].map(|offset| tokens.word_at(at + offset));
+        let count = match words.each_ref().map(Option::as_deref) {
+            [Some("USING"), Some("INDEX"), Some("TABLESPACE")] => 4,
+            [Some("TABLESPACE"), ..] if depth == 0 => 2,
+            [Some("USING"), Some("HEAP"), _] if is_table && depth == 0 => 2,
+            [Some("WITHOUT"), Some("OIDS"), _] if is_table && depth == 0 => 2,
+            [Some("AS"), Some("SELECT" | "WITH" | "VALUES"), _] => return,
+            _ => 0,
+        };
+        if count > 0 && at + count <= tokens.len() {
+            tokens.remove(at, count);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
+    let Some(kind) = tokens.word() else { return Err(tokens.unexpected()) };
+    tokens.next();
+    let if_exists = kind != "TABLE" && tokens.accept(&["IF", "EXISTS"]);
+    match kind.as_str() {
+        "TABLE" => alter_table(tokens),
+        "SEQUENCE" => {
+            let name = tokens.object_name()?;
+            let change = if tokens.accept(&["RENAME", "TO"]) {
+                SequenceChange::Rename(tokens.name()?)
+            } else if tokens.accept(&["OWNER", "TO"]) {
+                tokens.name()?;
+                return Ok(Command::Privilege("ALTER SEQUENCE"));
+            } else {
+                SequenceChange::Options(sequence_options(tokens)?)
+            };
+            tokens.finish()?;
+            Ok(Command::AlterSequence { name, if_exists, change })
+        }
+        "INDEX" | "VIEW" => {
+            let from = tokens.object_name()?;
+            let (kind, tag) = if kind == "INDEX" { ("INDEX", "ALTER INDEX") } else { ("VIEW", "ALTER VIEW") };
+            if tokens.accept(&["OWNER", "TO"]) || tokens.sees(&["SET"]) || tokens.sees(&["RESET"]) {
+                return Ok(Command::Privilege(tag));
+            }
+            tokens.expect(&["RENAME", "TO"])?;
+            let to = tokens.name()?;
+            tokens.finish()?;
+            Ok(Command::Rename { kind, if_exists, from, to })
+        }
+        "SCHEMA" => {
+            let from = tokens.name()?;
+            if tokens.accept(&["OWNER", "TO"]) {
+                return Ok(Command::Privilege("ALTER SCHEMA"));
+            }
+            tokens.expect(&["RENAME", "TO"])?;
+            let to = tokens.name()?;
+            tokens.finish()?;
+            Ok(Command::RenameSchema { from, to })
+        }
+        "FUNCTION" | "PROCEDURE" | "DATABASE"
+            if (2..tokens.len()).any(|at| tokens.word_at(at).as_deref() == Some("OWNER")) =>
+        {
+            Ok(Command::Privilege(if kind == "DATABASE" { "ALTER DATABASE" } else { "ALTER FUNCTION" }))
+        }
+        _ => Err(not_supported(&format!("ALTER {kind}"))),
+    }
+}
+
+/// `ALTER TABLE`, but for what says only where and how rows are kept.
+fn alter_table(tokens: &mut Tokens<'_>) -> Result<Command> {
+    let if_exists = tokens.accept(&["IF", "EXISTS"]);
+    tokens.accept(&["ONLY"]);
+    let name = tokens.object_name()?;
+    tokens.accept_token(&Token::Mul);
+    let is_hint = tokens.sees(&["OWNER", "TO"])
+        || tokens.sees(&["CLUSTER", "ON"])
+        || tokens.sees(&["SET", "WITHOUT", "CLUSTER"])
+        || tokens.sees(&["SET", "TABLESPACE"])
+        || tokens.sees(&["SET", "LOGGED"])
+        || tokens.sees(&["SET", "UNLOGGED"])
+        || tokens.sees(&["REPLICA", "IDENTITY"])
+        || (tokens.word().as_deref() == Some("SET") && *tokens.token(tokens.at() + 1) == Token::LParen)
+        || (tokens.word().as_deref() == Some("RESET") && *tokens.token(tokens.at() + 1) == Token::LParen);
+    if is_hint {
+        return Ok(Command::Maintenance("ALTER TABLE", if if_exists { Vec::new() } else { vec![name] }));
+    }
+    if tokens.sees(&["ALTER"]) {
+        let statistics = (tokens.at()..tokens.len()).any(|at| {
+            matches!(tokens.word_at(at).as_deref(), Some("STATISTICS" | "STORAGE" | "COMPRESSION"))
+        });
+        if statistics {
+            return Ok(Command::Maintenance("ALTER TABLE", vec![name]));
+        }
+    }
+    Ok(Command::Sql(Box::new(tokens.sql()?)))
+}
+
+fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
+    match tokens.word().as_deref() {
+        Some("TABLE" | "INDEX" | "VIEW" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE") => {}
+        Some("ROUTINE") => return Err(not_supported("DROP ROUTINE")),
+        Some("EXTENSION") => return Err(not_supported("DROP EXTENSION")),
+        Some(
+            kind @ ("TYPE" | "DOMAIN" | "TRIGGER" | "ROLE" | "USER" | "DATABASE" | "RULE" | "POLICY"
+            | "MATERIALIZED" | "AGGREGATE" | "OPERATOR" | "CAST" | "COLLATION" | "FOREIGN" | "SERVER"
+            | "OWNED" | "GROUP" | "LANGUAGE" | "TABLESPACE" | "PUBLICATION" | "SUBSCRIPTION"
+            | "STATISTICS" | "EVENT"),
+        ) => return Err(not_supported(&format!("DROP {kind}"))),
+        _ => return Err(tokens.unexpected()),
+    }
+    let concurrently = (1..4).find(|at| tokens.word_at(*at).as_deref() == Some("CONCURRENTLY"));
+    if let Some(at) = concurrently {
+        tokens.remove(at, 1);
+    }
+    Ok(Command::Sql(Box::new(tokens.sql()?)))
+}
+
+fn comment(tokens: &mut Tokens<'_>) -> Result<Command> {
+    tokens.expect(&["ON"])?;
+    let Some(kind) = tokens.word() else { return Err(tokens.unexpected()) };
+    tokens.next();
+    match kind.as_str() {
+        "TABLE" | "COLUMN" | "VIEW" | "INDEX" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE"
+        | "DATABASE" => {}
+        "CONSTRAINT" | "EXTENSION" | "TYPE" | "ROLE" | "DOMAIN" | "TRIGGER" | "MATERIALIZED" => {
+            return Err(not_supported(&format!("COMMENT ON {kind}")));
+        }
+        _ => return Err(tokens.unexpected()),
+    }
+    let name = tokens.object_name()?;
+    if *tokens.token(tokens.at()) == Token::LParen {
+        while !tokens.is_done() && !tokens.accept_token(&Token::RParen) {
+            tokens.next();
+        }
+    }
+    tokens.expect(&["IS"])?;
+    let comment = if tokens.accept(&["NULL"]) { None } else { Some(tokens.string()?) };
+    tokens.finish()?;
+    Ok(Command::Comment { kind, name, comment })
+}

@@ -1,0 +1,360 @@
+//! The tokens of a statement with their places; syntax errors in PostgreSQL's words.
+
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
+
+/// Parentheses, subqueries and the like within each other, at most.
+const DEPTH: usize = 120;
+
+/// The tokens of a text, without blanks and comments, and a place among them.
+pub struct Tokens<'t> {
+    text: &'t str,
+    tokens: Vec<TokenWithSpan>,
+    lines: Vec<usize>,
+    at: usize,
+}
+
+impl<'t> Tokens<'t> {
+    /// The tokens of a text.
+    ///
+    /// # Errors
+    /// `42601` for a quote or comment without an end.
+    pub fn of(text: &'t str) -> Result<Tokens<'t>> {
+        let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        let lines: Vec<usize> = std::iter::once(0).chain(after_breaks).collect();
+        let mut tokens = Tokens { text, tokens: Vec::new(), lines, at: 0 };
+        let all = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().map_err(|error| {
+            let start = tokens.byte(error.location);
+            let message = error.message.to_lowercase();
+            let what = match &message {
+                m if m.contains("comment") => "unterminated /* comment",
+                m if m.contains("dollar") || m.contains('$') => "unterminated dollar-quoted string",
+                m if m.contains("identifier") || m.contains("delimited") || m.contains("close delimiter") => {
+                    "unterminated quoted identifier"
+                }
+                m if m.contains("string") || m.contains("literal") => "unterminated quoted string",
+                _ => "syntax error",
+            };
+            let near = text.get(start..).unwrap_or_default();
+            Error::new(SqlState::SYNTAX_ERROR, format!("{what} at or near \"{near}\""))
+                .at_position(tokens.position(start))
+        })?;
+        tokens.tokens = all
+            .into_iter()
+            .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
+            .collect();
+        Ok(tokens)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// The text.
+    pub fn text(&self) -> &'t str {
+        self.text
+    }
+
+    /// The place among the tokens.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back, or on, to a place.
+    pub fn go_to(&mut self, at: usize) {
+        self.at = at;
+    }
+
+    /// The token at a place; [`Token::EOF`] behind the last.
+    pub fn token(&self, at: usize) -> &Token {
+        self.tokens.get(at).map_or(&Token::EOF, |token| &token.token)
+    }
+
+    /// The bytes of the token at a place: its first, and the one after its last.
+    pub fn bytes(&self, at: usize) -> (usize, usize) {
+        match self.tokens.get(at) {
+            Some(token) => (self.byte(token.span.start), self.byte(token.span.end)),
+            None => (self.text.len(), self.text.len()),
+        }
+    }
+
+    /// The byte of a line and column.
+    fn byte(&self, location: Location) -> usize {
+        let line = usize::try_from(location.line.saturating_sub(1)).unwrap_or_default();
+        let start = self.lines.get(line).copied().unwrap_or(self.text.len());
+        let column = usize::try_from(location.column.saturating_sub(1)).unwrap_or_default();
+        let rest = self.text.get(start..).unwrap_or_default();
+        // Nearly all text is ASCII, where columns are bytes.
+        if rest.len() >= column && rest.as_bytes()[..column].is_ascii() {
+            return start + column;
+        }
+        rest.char_indices().nth(column).map_or(self.text.len(), |(at, _)| start + at)
+    }
+
+    /// A byte as a client counts it: characters, from 1.
+    fn position(&self, byte: usize) -> u32 {
+        self.text.get(..byte).map_or(0, |before| before.chars().count()) as u32 + 1
+    }
+
+    /// The word here, upper-case, if there is one without quotes.
+    pub fn word(&self) -> Option<String> {
+        self.word_at(self.at)
+    }
+
+    /// The word at a place, upper-case, if there is one without quotes.
+    pub fn word_at(&self, at: usize) -> Option<String> {
+        match self.token(at) {
+            Token::Word(Word { value, quote_style: None, .. }) => Some(value.to_uppercase()),
+            _ => None,
+        }
+    }
+
+    /// Whether the words here are these.
+    pub fn sees(&self, words: &[&str]) -> bool {
+        words.iter().enumerate().all(|(offset, word)| {
+            matches!(self.token(self.at + offset), Token::Word(Word { value, quote_style: None, .. })
+                if value.eq_ignore_ascii_case(word))
+        })
+    }
+
+    /// Goes past these words if they stand here.
+    pub fn accept(&mut self, words: &[&str]) -> bool {
+        let found = self.sees(words);
+        if found {
+            self.at += words.len();
+        }
+        found
+    }
+
+    /// Goes past a token if it stands here.
+    pub fn accept_token(&mut self, token: &Token) -> bool {
+        let found = self.token(self.at) == token;
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Goes past these words.
+    ///
+    /// # Errors
+    /// `42601` if they are not there.
+    pub fn expect(&mut self, words: &[&str]) -> Result<()> {
+        for word in words {
+            if !self.accept(&[word]) {
+                return Err(self.unexpected());
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes past a token.
+    ///
+    /// # Errors
+    /// `42601` if it is not there.
+    pub fn expect_token(&mut self, token: &Token) -> Result<()> {
+        if self.accept_token(token) { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// Whether all have been read.
+    pub fn is_done(&self) -> bool {
+        self.at >= self.tokens.len()
+    }
+
+    /// Nothing more may follow.
+    ///
+    /// # Errors
+    /// `42601` if something does.
+    pub fn finish(&mut self) -> Result<()> {
+        self.accept_token(&Token::SemiColon);
+        if self.is_done() { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    /// The next token, gone past.
+    pub fn next(&mut self) -> Token {
+        let token = self.token(self.at).clone();
+        self.at += 1;
+        token
+    }
+
+    /// A name: lower-case unless it is quoted.
+    ///
+    /// # Errors
+    /// `42601` if there is none.
+    pub fn name(&mut self) -> Result<String> {
+        match self.token(self.at) {
+            Token::Word(word) => {
+                let name = match word.quote_style {
+                    Some(_) => word.value.clone(),
+                    None => word.value.to_lowercase(),
+                };
+                self.at += 1;
+                Ok(name)
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// A name with its schema, if it says one.
+    ///
+    /// # Errors
+    /// `42601` if there is none.
+    pub fn object_name(&mut self) -> Result<ast::ObjectName> {
+        let mut parts = Vec::new();
+        loop {
+            match self.next() {
+                Token::Word(word) => {
+                    let ident = match word.quote_style {
+                        Some(quote) => ast::Ident::with_quote(quote, word.value),
+                        None => ast::Ident::new(word.value),
+                    };
+                    parts.push(ast::ObjectNamePart::Identifier(ident));
+                }
+                _ => {
+                    self.at -= 1;
+                    return Err(self.unexpected());
+                }
+            }
+            if !self.accept_token(&Token::Period) {
+                return Ok(ast::ObjectName(parts));
+            }
+        }
+    }
+
+    /// A text in quotes.
+    ///
+    /// # Errors
+    /// `42601` if there is none.
+    pub fn string(&mut self) -> Result<String> {
+        let text = match self.token(self.at) {
+            Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text) => text.clone(),
+            Token::DollarQuotedString(text) => text.value.clone(),
+            _ => return Err(self.unexpected()),
+        };
+        self.at += 1;
+        Ok(text)
+    }
+
+    /// An integer, with its sign.
+    ///
+    /// # Errors
+    /// `42601` if there is none.
+    pub fn integer(&mut self) -> Result<i64> {
+        let negative = self.accept_token(&Token::Minus);
+        if !negative {
+            self.accept_token(&Token::Plus);
+        }
+        let Token::Number(digits, _) = self.token(self.at) else { return Err(self.unexpected()) };
+        let number = if negative { format!("-{digits}").parse() } else { digits.parse() };
+        let number = number.map_err(|_| self.unexpected())?;
+        self.at += 1;
+        Ok(number)
+    }
+
+    /// The text from here to the end.
+    pub fn rest(&self) -> &'t str {
+        self.text.get(self.bytes(self.at).0..).unwrap_or_default().trim_end().trim_end_matches(';')
+    }
+
+    /// `syntax error at or near`, about the token here.
+    pub fn unexpected(&self) -> Error {
+        self.error_at(self.at)
+    }
+
+    fn error_at(&self, at: usize) -> Error {
+        let (start, end) = self.bytes(at);
+        let message = match self.text.get(start..end) {
+            Some(near) if !near.is_empty() => format!("syntax error at or near \"{near}\""),
+            _ => "syntax error at end of input".to_string(),
+        };
+        Error::new(SqlState::SYNTAX_ERROR, message).at_position(self.position(start))
+    }
+
+    /// Leaves out tokens: a hint that sqlparser does not know.
+    pub fn remove(&mut self, from: usize, count: usize) {
+        self.tokens.drain(from..from + count);
+    }
+
+    /// Reads all of it as SQL.
+    ///
+    /// # Errors
+    /// `42601`, with the position.
+    pub fn sql(&self) -> Result<ast::Statement> {
+        self.read_with(0, |parser| parser.parse_statement())
+    }
+
+    /// Reads what begins here with a rule of sqlparser's grammar; it has to take in all that is left.
+    ///
+    /// # Errors
+    /// `42601`, with the position.
+    pub fn read<T>(&self, rule: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>) -> Result<T> {
+        self.read_with(self.at, rule)
+    }
+
+    fn read_with<T>(
+        &self,
+        from: usize,
+        rule: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
+    ) -> Result<T> {
+        let tokens = self.tokens.get(from..).unwrap_or_default().to_vec();
+        let dialect = PostgreSqlDialect {};
+        let mut parser = Parser::new(&dialect).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
+        let read = rule(&mut parser).map_err(|error| self.explain(&error))?;
+        while parser.consume_token(&Token::SemiColon) {}
+        let next = parser.peek_token();
+        if next.token != Token::EOF {
+            let start = self.byte(next.span.start);
+            return Err(self.error_at(self.place_of(start)));
+        }
+        Ok(read)
+    }
+
+    /// Reads one part with a rule of sqlparser's grammar, and goes on behind it.
+    ///
+    /// # Errors
+    /// `42601`, with the position.
+    pub fn take<T>(&mut self, rule: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>) -> Result<T> {
+        let tokens = self.tokens.get(self.at..).unwrap_or_default().to_vec();
+        let dialect = PostgreSqlDialect {};
+        let mut parser = Parser::new(&dialect).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
+        let read = rule(&mut parser).map_err(|error| self.explain(&error))?;
+        let next = parser.peek_token();
+        self.at = if next.token == Token::EOF {
+            self.tokens.len()
+        } else {
+            self.place_of(self.byte(next.span.start))
+        };
+        Ok(read)
+    }
+
+    /// The token that begins at a byte.
+    fn place_of(&self, byte: usize) -> usize {
+        (0..self.tokens.len()).find(|at| self.bytes(*at).0 >= byte).unwrap_or(self.tokens.len())
+    }
+
+    /// What sqlparser says, in PostgreSQL's words.
+    fn explain(&self, error: &ParserError) -> Error {
+        let message = match error {
+            ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
+            ParserError::RecursionLimitExceeded => {
+                return Error::new(SqlState(*b"54001"), "stack depth limit exceeded")
+                    .with_hint("the statement nests too deep");
+            }
+        };
+        let place = message.rsplit_once("at Line: ").and_then(|(_, place)| {
+            let (line, column) = place.split_once(", Column: ")?;
+            Some(Location { line: line.trim().parse().ok()?, column: column.trim().parse().ok()? })
+        });
+        match place {
+            Some(location) if location.line > 0 => self.error_at(self.place_of(self.byte(location))),
+            _ => self.error_at(self.tokens.len()),
+        }
+    }
+}
