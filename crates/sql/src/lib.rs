@@ -13,6 +13,7 @@
 //! | [`sql_type`] | the types that SQL has, and how each is stored |
 //! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
+//! | [`pg_catalog`] | the catalog as relations that clients ask: `pg_catalog`, `information_schema` |
 //! | [`query`] | queries that are not programs, by DataFusion |
 //! | [`connection`] | one client's way in: prepare, execute, transactions |
 //!
@@ -23,5 +24,6 @@ pub mod connection;
 pub mod lowered;
 pub mod parameter_types;
 pub mod parse;
+pub mod pg_catalog;
 pub mod query;
 pub mod sql_type;
