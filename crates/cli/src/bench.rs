@@ -9,6 +9,7 @@ use fabius_bench::figure::{self, FIGURES, FigureKind, Laboratory};
 use fabius_bench::interrupt::Interrupt;
 use fabius_bench::peers::{self, pgbench::Load};
 use fabius_bench::run::{self, RunOptions, Stage};
+use fabius_bench::server_process::ServerProcess;
 use fabius_bench::settings::Settings;
 use fabius_bench::table::grouped;
 use fabius_bench::workload::{WORKLOADS, Workload, WorkloadKind};
@@ -88,6 +89,9 @@ pub struct Figure {
     /// Threads in all [default: the cores there are]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// For lsd-*: how long each message of a client to the server is held back, in milliseconds
+    #[arg(long, default_value_t = 1, value_name = "MS")]
+    network_delay: u64,
     /// Where to make the databases [default: the system's place for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -180,9 +184,6 @@ fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
                 .with_hint(format!("{what} are 1 to 10000")));
         }
     }
-    let program = std::env::current_exe().map_err(|error| {
-        Error::new(SqlState::IO_ERROR, "this program cannot be found").with_detail(error.to_string())
-    })?;
     let load = Load {
         clients: arguments.clients,
         threads: arguments.threads.min(arguments.clients),
@@ -191,7 +192,7 @@ fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
         protocol: arguments.protocol.clone(),
     };
     let options = peers::Options {
-        program,
+        program: ServerProcess::this_program()?,
         scripts: arguments.scripts.clone(),
         load,
         rounds: arguments.rounds,
@@ -216,6 +217,7 @@ fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
         is_quick: arguments.quick,
         threads: threads(arguments.threads)?,
         parent: arguments.dir.clone(),
+        network_delay: Duration::from_millis(arguments.network_delay),
         interrupt: interrupt.clone(),
         say: &mut |text| line.say(format!("{}: {text}", kind.id)),
     };

@@ -11,7 +11,7 @@ use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
-use fabius_engine::speculation::{Overlay, Speculated, speculate};
+use fabius_engine::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
@@ -300,6 +300,12 @@ impl Engine for LazyEngine {
         // SAFETY: read from an open sticky under an epoch that is still pinned.
         let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
         speculate(&self.foundation, at, procedure, arguments, overlay, &mut substantiate)
+    }
+
+    fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> RowAt {
+        // SAFETY: as above.
+        let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
+        row_at(&self.foundation, at, table, key, &mut substantiate)
     }
 
     fn resolve(&self, ticket: &Ticket) {

@@ -319,7 +319,7 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
             ExpressionKind::Call(function, arguments) => {
                 let first = arguments.first().map_or(data_type, |argument| argument.ty.data_type);
                 let arguments = self.evaluate_all(arguments)?;
-                FunctionOperation::of(*function, first)?.apply(&arguments, self.arena)?
+                FunctionOperation::of(*function, first, data_type)?.apply(&arguments, self.arena)?
             }
             ExpressionKind::Aggregate { aggregate: which, list, field } => {
                 let (width, field_type) = self.list_field(*list, *field);

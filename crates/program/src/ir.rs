@@ -448,6 +448,148 @@ pub enum Function {
     Greatest,
     /// `coalesce(a, b, ...)`: the first that is not null.
     Coalesce,
+    /// `concat(a, b, ...)`: the texts one after the other, ignoring nulls; never null.
+    Concat,
+    /// `round(x)`, `trunc`, `floor`, `ceil` of a numeric or double; of a numeric also with the digits
+    /// after the point, as `bigint`. Halves go away from zero, of doubles to the even number.
+    Round(Rounding),
+    /// `sign(x)` of a numeric or double: -1, 0 or 1.
+    Sign,
+    /// `div(a, b)` of numerics of one scale: the quotient without digits after the point.
+    DivideWhole,
+    /// `bitand(a, b)` and its like, of integers of one type; shifts take an `int`.
+    Bits(Bits),
+    /// `bitnot(a)`.
+    BitNot,
+    /// `extract('field', date or timestamp)`, a numeric.
+    Extract(DateField),
+    /// `like(text, pattern[, escape])`.
+    Like,
+    /// `ilike(text, pattern[, escape])`: whatever the case of letters.
+    ILike,
+    /// `starts_with(text, start)`.
+    StartsWith,
+    /// `strpos(text, part)`: from 1; 0 if it is not in there.
+    Position,
+    /// `trim(text[, characters])`.
+    Trim,
+    /// `ltrim`.
+    TrimLeft,
+    /// `rtrim`.
+    TrimRight,
+    /// `replace(text, from, to)`.
+    Replace,
+    /// `translate(text, from, to)`: character by character.
+    Translate,
+    /// `left(text, n)`: all but the last -n, if n is negative.
+    Left,
+    /// `right(text, n)`: all but the first -n, if n is negative.
+    Right,
+    /// `lpad(text, length[, fill])`.
+    PadLeft,
+    /// `rpad(text, length[, fill])`.
+    PadRight,
+    /// `repeat(text, count)`.
+    Repeat,
+    /// `reverse(text)`.
+    Reverse,
+    /// `initcap(text)`.
+    Capitalise,
+    /// `ascii(text)`: the code point of its first character, 0 if it has none.
+    CodeOf,
+    /// `chr(code)`.
+    CharacterOf,
+    /// `split_part(text, by, number)`.
+    SplitPart,
+    /// `octet_length(text)`.
+    OctetLength,
+    /// `md5(text)`: 32 hexadecimal digits.
+    Md5,
+    /// `power(a, b)`.
+    Power,
+    /// `sqrt(x)`.
+    SquareRoot,
+    /// `cbrt(x)`.
+    CubeRoot,
+    /// `exp(x)`.
+    Exponential,
+    /// `ln(x)`.
+    NaturalLogarithm,
+    /// `log(x)`, to the base 10.
+    DecimalLogarithm,
+    /// `date_part(field, timestamp)`, a double.
+    DatePart,
+    /// `date_trunc(unit, timestamp)`.
+    DateTruncate,
+}
+
+/// Where a number without digits after the point lies from the one it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rounding {
+    /// As near as can be.
+    Nearest,
+    /// Toward zero.
+    TowardZero,
+    /// Below.
+    Down,
+    /// Above.
+    Up,
+}
+
+/// Operators on the bits of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Bits {
+    /// `bitand`.
+    And,
+    /// `bitor`.
+    Or,
+    /// `bitxor`.
+    Xor,
+    /// `shift_left`.
+    Left,
+    /// `shift_right`, which keeps the sign.
+    Right,
+}
+
+/// A part of a date or timestamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DateField {
+    /// Microseconds of the minute.
+    Microseconds,
+    /// Milliseconds of the minute, with a fraction.
+    Milliseconds,
+    /// Seconds, with a fraction.
+    Second,
+    /// Minutes of the hour.
+    Minute,
+    /// Hours of the day.
+    Hour,
+    /// Days of the month.
+    Day,
+    /// The week of ISO 8601.
+    Week,
+    /// The month.
+    Month,
+    /// The quarter.
+    Quarter,
+    /// The year.
+    Year,
+    /// The year divided by ten.
+    Decade,
+    /// The century; the 21st began in 2001.
+    Century,
+    /// The millennium.
+    Millennium,
+    /// Seconds since 1970-01-01.
+    Epoch,
+    /// The day of the week, Sunday being 0.
+    DayOfWeek,
+    /// The day of the week, Sunday being 7.
+    IsoDayOfWeek,
+    /// The day of the year.
+    DayOfYear,
+    /// The year that the week of ISO 8601 belongs to.
+    IsoYear,
 }
 
 /// Aggregates over a list's field. Nulls are ignored; over no values all but counts give null.

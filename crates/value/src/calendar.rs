@@ -12,6 +12,46 @@ pub const DATE_RANGE: (i32, i32) = (-4_371_587, 2_932_896);
 
 const EPOCH: civil::Date = civil::date(1970, 1, 1);
 
+/// A day of the proleptic Gregorian calendar; the year before 1 is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Civil {
+    /// The year.
+    pub year: i64,
+    /// From 1 to 12.
+    pub month: u8,
+    /// From 1 to 31.
+    pub day: u8,
+}
+
+/// Days in the 400 years after which the calendar begins again.
+const CYCLE_DAYS: i64 = 146_097;
+/// Days from 0000-03-01 to 1970-01-01.
+const MARCH_TO_EPOCH: i64 = 719_468;
+
+/// The day that is so many days after 1970-01-01, of any year.
+///
+/// Years are counted from March, so that a leap day is the last of its year.
+pub fn civil(days: i64) -> Civil {
+    let shifted = days + MARCH_TO_EPOCH;
+    let (cycle, day) = (shifted.div_euclid(CYCLE_DAYS), shifted.rem_euclid(CYCLE_DAYS));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let of_year = day - (365 * year + year / 4 - year / 100);
+    // From March on, months have 153 days in every five.
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, later) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    Civil { year: 400 * cycle + year + later, month: month as u8, day: day as u8 }
+}
+
+/// The days from 1970-01-01 to a day.
+pub fn days_of(day: Civil) -> i64 {
+    let Civil { year, month, day } = day;
+    let (year, month) = (year - i64::from(month <= 2), i64::from((month + 9) % 12));
+    let (cycle, year) = (year.div_euclid(400), year.rem_euclid(400));
+    let of_year = (153 * month + 2) / 5 + i64::from(day) - 1;
+    cycle * CYCLE_DAYS + 365 * year + year / 4 - year / 100 + of_year - MARCH_TO_EPOCH
+}
+
 /// Days since 1970-01-01; `None` if the text is not a date.
 pub fn parse_date(text: &str) -> Option<i32> {
     let date: civil::Date = text.trim().parse().ok()?;
@@ -55,6 +95,20 @@ pub fn format_timestamp(micros: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: our own calendar is jiff's, where that has one.
+    #[test]
+    fn civil_days_are_those_of_the_calendar() {
+        for days in (DATE_RANGE.0..=DATE_RANGE.1).step_by(97) {
+            let day = civil(days.into());
+            let text = match day.year {
+                0.. => format!("{:04}-{:02}-{:02}", day.year, day.month, day.day),
+                year => format!("-{:06}-{:02}-{:02}", -year, day.month, day.day),
+            };
+            assert_eq!(text, format_date(days));
+            assert_eq!(days_of(day), i64::from(days));
+        }
+    }
 
     #[test]
     fn dates_and_timestamps_round_trip() {

@@ -34,6 +34,12 @@ states! {
     DATETIME_OVERFLOW = b"22008";
     /// An argument outside a function's domain.
     INVALID_PARAMETER = b"22023";
+    /// The logarithm of what has none.
+    INVALID_LOGARITHM = b"2201E";
+    /// A power or root of what has none.
+    INVALID_POWER = b"2201F";
+    /// A pattern that ends with its escape character, or an escape of several.
+    INVALID_ESCAPE = b"22025";
     /// Text that does not parse.
     SYNTAX_ERROR = b"42601";
     /// A table that does not exist.

@@ -14,7 +14,7 @@
 //! PostgreSQL). A secondary index appends the primary key, so its entries are unique. The first
 //! columns of a key are a byte prefix of it: a scan over equal leading columns is a prefix scan.
 
-use crate::{DataType, Datum, Error, Result, SqlState, limit};
+use crate::{DataType, Datum, Error, Result, SqlState, Value, limit};
 use std::fmt;
 
 /// Keys up to this many bytes live inside [`Key`]; longer ones on the heap.
@@ -153,6 +153,74 @@ pub fn width_bound<'a>(columns: impl IntoIterator<Item = (&'a DataType, bool)>) 
         };
         Some(sum + bytes + usize::from(nullable))
     })
+}
+
+/// The values of a key whose columns, none of them nullable, have these types; `None` if it is not one.
+pub fn decode(mut bytes: &[u8], types: &[DataType]) -> Option<Vec<Value>> {
+    let mut values = Vec::with_capacity(types.len());
+    for &data_type in types {
+        values.push(match data_type {
+            DataType::Boolean => Value::Boolean(take::<1>(&mut bytes)?[0] != 0),
+            DataType::SmallInt => {
+                Datum::Int((u16::from_be_bytes(take(&mut bytes)?) ^ 1 << 15).cast_signed().into())
+                    .to_value(data_type)
+            }
+            DataType::Int | DataType::Date => {
+                Datum::Int((u32::from_be_bytes(take(&mut bytes)?) ^ 1 << 31).cast_signed().into())
+                    .to_value(data_type)
+            }
+            DataType::BigInt | DataType::Timestamp => {
+                Datum::Int((u64::from_be_bytes(take(&mut bytes)?) ^ 1 << 63).cast_signed())
+                    .to_value(data_type)
+            }
+            DataType::Numeric { .. } if data_type.is_wide_numeric() => {
+                Datum::Numeric((u128::from_be_bytes(take(&mut bytes)?) ^ 1 << 127).cast_signed())
+                    .to_value(data_type)
+            }
+            DataType::Numeric { .. } => {
+                let number = (u64::from_be_bytes(take(&mut bytes)?) ^ 1 << 63).cast_signed();
+                Datum::Numeric(number.into()).to_value(data_type)
+            }
+            DataType::Double => {
+                let bits = u64::from_be_bytes(take(&mut bytes)?);
+                let flip = if bits >> 63 == 1 { 1 << 63 } else { u64::MAX };
+                Value::Double(f64::from_bits(bits ^ flip))
+            }
+            DataType::Text { .. } | DataType::Char { .. } => {
+                Value::Text(String::from_utf8(take_escaped(&mut bytes)?).ok()?)
+            }
+            DataType::Bytea => Value::Bytea(take_escaped(&mut bytes)?),
+        });
+    }
+    bytes.is_empty().then_some(values)
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*first)
+}
+
+/// Bytes in which 00 is written as 00 FF, up to 00 00.
+fn take_escaped(bytes: &mut &[u8]) -> Option<Vec<u8>> {
+    let mut value = Vec::new();
+    loop {
+        match *bytes {
+            [0, 0xff, rest @ ..] => {
+                value.push(0);
+                *bytes = rest;
+            }
+            [0, 0, rest @ ..] => {
+                *bytes = rest;
+                return Some(value);
+            }
+            [byte, rest @ ..] => {
+                value.push(*byte);
+                *bytes = rest;
+            }
+            [] => return None,
+        }
+    }
 }
 
 /// One round of multiply-fold mixing (the core of wyhash).

@@ -3,6 +3,8 @@
 use super::KEYS;
 use super::scope::{Kind, Term};
 use super::statement::Writer;
+use crate::ir::Function;
+use crate::operation::function::{SIGNATURES, Signature};
 use fabius_value::{ColumnId, DataType, TableId};
 
 fn solid(text: impl Into<String>) -> Term {
@@ -33,6 +35,7 @@ impl Writer<'_> {
                     nullable: first.nullable && second.nullable,
                 }
             }
+            (_, 6) => self.call(kind, depth),
             (Kind::Boolean, _) => self.condition(depth),
             (Kind::Integer, 2) => {
                 let text = self.expression(Kind::Text, depth);
@@ -89,6 +92,40 @@ impl Writer<'_> {
                 }
             }
         }
+    }
+
+    /// A function of fixed types, or of numerics, that gives the kind.
+    fn call(&mut self, kind: Kind, depth: usize) -> Term {
+        if kind == Kind::Numeric {
+            let number = self.expression(kind, depth);
+            let function = ["round", "trunc", "floor", "ceil", "sign"][self.random.index(5)];
+            let digits = match function {
+                "round" | "trunc" => ["", ", 1", ", -1"][self.random.index(3)],
+                _ => "",
+            };
+            return Term {
+                text: format!("{function}({}{digits})::numeric(38, 8)", number.text),
+                nullable: number.nullable,
+            };
+        }
+        let gives = |line: &&Signature| Kind::of(line.result) == Some(kind);
+        let takes = |line: &&Signature| line.parameters.iter().all(|ty| Kind::of(*ty).is_some());
+        let lines: Vec<&Signature> = SIGNATURES.iter().filter(gives).filter(takes).collect();
+        let Some(line) = self.pick(&lines) else { return self.leaf(kind) };
+        let mut nullable = false;
+        let mut arguments = Vec::new();
+        for (at, data_type) in line.parameters.iter().enumerate() {
+            let kind = Kind::of(*data_type).unwrap_or(Kind::Text);
+            let value = self.expression(kind, if at == 0 { depth } else { 0 });
+            nullable |= value.nullable;
+            // Counts and lengths are small, so that texts are; codes mostly are of letters.
+            arguments.push(match (kind, line.function) {
+                (Kind::Integer, Function::CharacterOf) => format!("90 + ({}) % 8", value.text),
+                (Kind::Integer, _) => format!("({}) % 6", value.text),
+                _ => value.text,
+            });
+        }
+        Term { text: format!("{}({})", line.name, arguments.join(", ")), nullable }
     }
 
     fn operator(&mut self, kind: Kind, depth: usize, operators: &[&str]) -> Term {

@@ -9,6 +9,8 @@
 //! | a cast between numbers, dates, timestamps | the interval fits |
 //! | a cast to bounded text, `\|\|`, `overlay`, `lower`, `upper` | the length's interval fits |
 //! | a cast of text to something else | only of a constant |
+//! | `like`, `ilike` | the pattern is known and does not end with its escape character |
+//! | other functions that can fail | none |
 //! | `substring`, `overlay` | the count is not negative, the position at least 1 |
 //! | `+ - * / %`, `sum`, `avg` on doubles | none: they overflow, so they never count as proven |
 //!
@@ -20,6 +22,8 @@ use super::knowledge::{Knowledge, type_range};
 use super::outline::draws_random;
 use super::proof::Prover;
 use crate::ir::{Aggregate, BinaryOperator, Expression, ExpressionKind, Function, UnaryOperator};
+use crate::operation::FunctionOperation;
+use crate::operation::function::pattern;
 use fabius_value::data_type::Family;
 use fabius_value::{DataType, Value, calendar, limit};
 
@@ -223,8 +227,37 @@ impl Prover<'_> {
                 greatest(arguments, &flipped).negated()
             }
             (Function::Greatest, _) => greatest(arguments, ranges),
+            (Function::Concat, _) => {
+                let bytes =
+                    arguments.iter().zip(ranges).map(|(argument, range)| byte_length(argument, *range)).sum();
+                let length = ranges.iter().fold(Interval::only(0), |sum, range| {
+                    Interval::new(0, sum.high.saturating_add(range.high.max(0)))
+                });
+                self.fit_length(expression, length, bytes)
+            }
+            (Function::Bits(_) | Function::BitNot | Function::Sign | Function::Extract(_), _) => {
+                type_range(expression.ty.data_type)
+            }
+            (Function::Like | Function::ILike, _) => {
+                if !is_sound_pattern(arguments) {
+                    self.fails(|p| {
+                        format!("the pattern of {} could end with its escape", p.text(expression))
+                    });
+                }
+                Interval::EVERY
+            }
+            (Function::Trim | Function::TrimLeft | Function::TrimRight | Function::Reverse, [a, ..])
+            | (Function::Left | Function::Right, [a, ..]) => Interval::new(0, a.high.max(0)),
             (Function::Coalesce, _) => ranges.iter().fold(Interval::EMPTY, |all, range| all.hull(*range)),
-            _ => type_range(expression.ty.data_type),
+            (function, _) => {
+                let data_type = expression.ty.data_type;
+                let first = arguments.first().map_or(data_type, |argument| argument.ty.data_type);
+                let operation = FunctionOperation::of(function, first, data_type);
+                if operation.is_ok_and(FunctionOperation::can_fail) {
+                    self.fails(|p| format!("{} could fail", p.text(expression)));
+                }
+                type_range(data_type)
+            }
         }
     }
 
@@ -498,6 +531,22 @@ fn text_length(from: DataType, range: Interval) -> Interval {
         Family::Timestamp => 48,
     };
     Interval::new(0, most)
+}
+
+/// Whether the arguments of a `like` are known never to be an error.
+fn is_sound_pattern(arguments: &[Expression]) -> bool {
+    let constant = |at: usize| match arguments.get(at).map(|argument| &argument.kind) {
+        Some(ExpressionKind::Constant(Value::Text(text))) => Some(text.as_str()),
+        _ => None,
+    };
+    let escape = match arguments.len() {
+        2 => Some("\\"),
+        _ => constant(2).filter(|escape| escape.chars().count() <= 1),
+    };
+    match (constant(1), escape) {
+        (Some(pattern), Some(escape)) => pattern::is_sound(pattern, escape.chars().next()),
+        _ => false,
+    }
 }
 
 /// How many bytes text or bytea of this length has at most: four a character, and never more than a

@@ -5,8 +5,10 @@
 //! verifier added are left out.
 
 use crate::ir::{
-    Aggregate, BinaryOperator, Expression, ExpressionKind, Function, Program, UnaryOperator, VariableId,
+    Aggregate, BinaryOperator, Bits, Expression, ExpressionKind, Function, Program, Rounding, UnaryOperator,
+    VariableId,
 };
+use crate::operation::function::Signature;
 use fabius_value::Value;
 
 /// The text of an expression.
@@ -45,6 +47,9 @@ fn text(program: &Program, expression: &Expression, around: u8) -> String {
             }
             inside += &text(program, otherwise, 0);
             if around > 0 { format!("({inside})") } else { inside }
+        }
+        ExpressionKind::Call(Function::Extract(field), arguments) => {
+            format!("extract('{}', {})", field.name(), list(arguments))
         }
         ExpressionKind::Call(function, arguments) => format!("{}({})", called(*function), list(arguments)),
         ExpressionKind::Aggregate { aggregate, list, field } => {
@@ -102,6 +107,21 @@ fn called(function: Function) -> &'static str {
         Function::Least => "least",
         Function::Greatest => "greatest",
         Function::Coalesce => "coalesce",
+        Function::Concat => "concat",
+        Function::Round(Rounding::Nearest) => "round",
+        Function::Round(Rounding::TowardZero) => "trunc",
+        Function::Round(Rounding::Down) => "floor",
+        Function::Round(Rounding::Up) => "ceil",
+        Function::Sign => "sign",
+        Function::DivideWhole => "div",
+        Function::Bits(Bits::And) => "bitand",
+        Function::Bits(Bits::Or) => "bitor",
+        Function::Bits(Bits::Xor) => "bitxor",
+        Function::Bits(Bits::Left) => "shift_left",
+        Function::Bits(Bits::Right) => "shift_right",
+        Function::BitNot => "bitnot",
+        Function::Extract(_) => "extract",
+        fixed => Signature::of(fixed).map_or("", |line| line.name),
     }
 }
 

@@ -2,30 +2,49 @@
 
 use super::Lowered;
 use super::lowering::Lowering;
-use super::typing::{Operand, assigned, is_number, settled, unified};
-use crate::ir::{Aggregate, Expression, ExpressionKind, Function, ScalarType};
+use super::typing::{Operand, as_numeric, assigned, convert, is_number, settled, unified};
+use crate::ir::{
+    Aggregate, BinaryOperator, Bits, DateField, Expression, ExpressionKind, Function, Rounding, ScalarType,
+};
+use crate::operation::function::{SIGNATURES, Signature};
 use crate::syntax::tree::{self, Name};
 use crate::syntax::{Diagnostic, Span};
 use fabius_value::data_type::Family;
 use fabius_value::{DataType, SqlState, Value, limit};
 
-/// Every function and aggregate, and how it is called.
+/// Every aggregate, and every function whose types are not fixed, and how it is called. The others
+/// are in [`SIGNATURES`].
 const FORMS: &[(&str, &str)] = &[
     ("abs", "abs(number)"),
     ("avg", "avg(list.field)"),
+    ("bitand", "bitand(integer, integer)"),
+    ("bitnot", "bitnot(integer)"),
+    ("bitor", "bitor(integer, integer)"),
+    ("bitxor", "bitxor(integer, integer)"),
+    ("ceil", "ceil(number)"),
     ("coalesce", "coalesce(value, value, ...)"),
+    ("concat", "concat(text, text, ...)"),
     ("count", "count(list) or count(distinct list.field)"),
+    ("div", "div(number, number)"),
+    ("extract", "extract('field', date or timestamp)"),
+    ("floor", "floor(number)"),
     ("greatest", "greatest(value, value, ...)"),
     ("least", "least(value, value, ...)"),
     ("length", "length(text or bytea)"),
     ("lower", "lower(text)"),
     ("max", "max(list.field)"),
     ("min", "min(list.field)"),
+    ("mod", "mod(number, number)"),
     ("now", "now()"),
     ("overlay", "overlay(text or bytea, replacement, from)"),
     ("random", "random()"),
+    ("round", "round(number) or round(numeric, digits)"),
+    ("shift_left", "shift_left(integer, count)"),
+    ("shift_right", "shift_right(integer, count)"),
+    ("sign", "sign(number)"),
     ("substring", "substring(text or bytea, from, count)"),
     ("sum", "sum(list.field)"),
+    ("trunc", "trunc(number) or trunc(numeric, digits)"),
     ("upper", "upper(text)"),
 ];
 
@@ -43,18 +62,17 @@ impl Lowering<'_> {
         span: Span,
     ) -> Lowered<Expression> {
         let name = function.text.as_str();
+        if SIGNATURES.iter().any(|line| line.name == name) {
+            return self.fixed(name, distinct, arguments, span);
+        }
         let Some(&(_, form)) = FORMS.iter().find(|(known, _)| *known == name) else {
             let error = Diagnostic::new(
                 SqlState::UNDEFINED_FUNCTION,
                 function.span,
                 format!("unknown function {name}"),
             );
-            return Err(match name {
-                "ceil" | "floor" | "round" | "trunc" => {
-                    error.with_hint("rounding is a cast: (...)::int or (...)::numeric(12, 2)").into()
-                }
-                _ => error.did_you_mean(name, FORMS.iter().map(|(known, _)| *known), || None).into(),
-            });
+            let known = FORMS.iter().map(|(known, _)| *known).chain(SIGNATURES.iter().map(|line| line.name));
+            return Err(error.did_you_mean(name, known, || None).into());
         };
         let wrong = || {
             let message = format!("wrong number of arguments for {name}");
@@ -107,8 +125,51 @@ impl Lowering<'_> {
             }
             ("substring", 3) => of_text(Function::Substring, operands, None, true, form),
             ("overlay", 3) => of_text(Function::Overlay, operands, None, true, form),
+            ("concat", _) => concatenated(operands),
+            ("mod", 2) => self.binary(BinaryOperator::Modulo, &arguments[0], &arguments[1], span),
+            ("div", 2) => whole_quotient(operands, form),
+            ("round", 1 | 2) => rounded(Rounding::Nearest, operands, form),
+            ("trunc", 1 | 2) => rounded(Rounding::TowardZero, operands, form),
+            ("floor", 1) => rounded(Rounding::Down, operands, form),
+            ("ceil", 1) => rounded(Rounding::Up, operands, form),
+            ("sign", 1) => sign(operands, form),
+            ("bitand", 2) => of_bits(Function::Bits(Bits::And), operands, form),
+            ("bitor", 2) => of_bits(Function::Bits(Bits::Or), operands, form),
+            ("bitxor", 2) => of_bits(Function::Bits(Bits::Xor), operands, form),
+            ("bitnot", 1) => of_bits(Function::BitNot, operands, form),
+            ("shift_left", 2) => shifted(Bits::Left, operands, form),
+            ("shift_right", 2) => shifted(Bits::Right, operands, form),
+            ("extract", 2) => extracted(operands, form),
             _ => Err(wrong().into()),
         }
+    }
+
+    /// A function of [`SIGNATURES`].
+    fn fixed(
+        &mut self,
+        name: &str,
+        distinct: bool,
+        arguments: &[tree::Expression],
+        span: Span,
+    ) -> Lowered<Expression> {
+        if distinct {
+            let error = self.invalid(span, format!("{name} does not take distinct"));
+            return Err(error.with_hint("only count does").into());
+        }
+        let Some(line) = Signature::find(name, arguments.len()) else {
+            let forms: Vec<String> =
+                SIGNATURES.iter().filter(|line| line.name == name).map(Signature::form).collect();
+            let message = format!("wrong number of arguments for {name}");
+            let error = Diagnostic::new(SqlState::UNDEFINED_FUNCTION, span, message);
+            return Err(error.with_hint(format!("it is called {}", forms.join(" or "))).into());
+        };
+        let mut values = Vec::new();
+        for (argument, data_type) in arguments.iter().zip(line.parameters) {
+            let operand = self.operand(argument, Some(*data_type))?;
+            values.push(as_argument(operand, *data_type, name)?);
+        }
+        let nullable = values.iter().any(|value| value.ty.nullable);
+        Ok(function(line.function, values, ScalarType { data_type: line.result, nullable }))
     }
 
     fn aggregate(
@@ -232,6 +293,153 @@ fn of_text(
     };
     let nullable = arguments.iter().any(|argument| argument.ty.nullable);
     Ok(function(which, arguments, ScalarType { data_type: result.unwrap_or(unbounded), nullable }))
+}
+
+/// The operand as an argument of a type. Bounded texts need no conversion to text.
+fn as_argument(operand: Operand, data_type: DataType, name: &str) -> Lowered<Expression> {
+    let same = !operand.literal && operand.data_type().family() == data_type.family();
+    if same && data_type.family() == Family::Text {
+        return Ok(operand.value);
+    }
+    assigned(operand, data_type, &format!("an argument of {name}"))
+}
+
+/// A function whose result is null if an argument is.
+fn strict(which: Function, arguments: Vec<Expression>, data_type: DataType) -> Expression {
+    let nullable = arguments.iter().any(|argument| argument.ty.nullable);
+    function(which, arguments, ScalarType { data_type, nullable })
+}
+
+fn concatenated(operands: Vec<Operand>) -> Lowered<Expression> {
+    let arguments: Result<Vec<_>, _> =
+        operands.into_iter().map(|operand| as_argument(operand, DataType::TEXT, "concat")).collect();
+    let ty = ScalarType { data_type: DataType::TEXT, nullable: false };
+    Ok(function(Function::Concat, arguments?, ty))
+}
+
+/// A number as one that rounding is for: integers as doubles, as in PostgreSQL.
+fn numeric_or_double(operand: Operand, form: &str) -> Lowered<Expression> {
+    let span = operand.span;
+    let value = settled(operand)?;
+    match value.ty.data_type.family() {
+        Family::Numeric | Family::Double => Ok(value),
+        Family::Integer => convert(value, DataType::Double, span),
+        _ => Err(wrong_argument(span, value.ty.data_type, form).into()),
+    }
+}
+
+/// The digits that a numeric has after rounding, `scale` of them after the point.
+fn rounded_type(from: DataType, scale: u8) -> DataType {
+    match from {
+        DataType::Numeric { precision, scale: before } => {
+            let whole = (precision - before + 1).min(limit::NUMERIC_PRECISION);
+            let scale = scale.min(limit::NUMERIC_PRECISION - whole);
+            DataType::Numeric { precision: whole + scale, scale }
+        }
+        other => other,
+    }
+}
+
+/// `round` and its like. With digits that are not known, a numeric keeps its scale.
+fn rounded(rounding: Rounding, mut operands: Vec<Operand>, form: &str) -> Lowered<Expression> {
+    let digits = if operands.len() == 2 { operands.pop() } else { None };
+    let operand = operands.remove(0);
+    let span = operand.span;
+    let Some(digits) = digits else {
+        let value = numeric_or_double(operand, form)?;
+        let data_type = rounded_type(value.ty.data_type, 0);
+        return Ok(strict(Function::Round(rounding), vec![value], data_type));
+    };
+    let value = settled(operand)?;
+    if !value.ty.data_type.is_exact() {
+        return Err(wrong_argument(span, value.ty.data_type, form).into());
+    }
+    let value = {
+        let to = as_numeric(value.ty.data_type);
+        convert(value, to, span)?
+    };
+    let digits = assigned(digits, DataType::BigInt, "the digits")?;
+    let scale = match &digits.kind {
+        ExpressionKind::Constant(Value::BigInt(known)) => (*known).clamp(0, 38) as u8,
+        _ => value.ty.data_type.scale(),
+    };
+    let data_type = rounded_type(value.ty.data_type, scale);
+    Ok(strict(Function::Round(rounding), vec![value, digits], data_type))
+}
+
+fn sign(mut operands: Vec<Operand>, form: &str) -> Lowered<Expression> {
+    let value = numeric_or_double(operands.remove(0), form)?;
+    let data_type = match value.ty.data_type {
+        DataType::Double => DataType::Double,
+        _ => DataType::Numeric { precision: 1, scale: 0 },
+    };
+    Ok(strict(Function::Sign, vec![value], data_type))
+}
+
+/// `div`: of integers too a numeric, as in PostgreSQL.
+fn whole_quotient(operands: Vec<Operand>, form: &str) -> Lowered<Expression> {
+    let spans: Vec<Span> = operands.iter().map(|operand| operand.span).collect();
+    let mut values = Vec::new();
+    for (value, span) in unified(operands, None)?.into_iter().zip(spans) {
+        if !value.ty.data_type.is_exact() {
+            return Err(wrong_argument(span, value.ty.data_type, form).into());
+        }
+        let to = as_numeric(value.ty.data_type);
+        values.push(convert(value, to, span)?);
+    }
+    let data_type = DataType::Numeric { precision: limit::NUMERIC_PRECISION, scale: 0 };
+    Ok(strict(Function::DivideWhole, values, data_type))
+}
+
+fn of_bits(which: Function, operands: Vec<Operand>, form: &str) -> Lowered<Expression> {
+    let span = operands[0].span;
+    let values = unified(operands, None)?;
+    let data_type = values[0].ty.data_type;
+    match data_type.family() {
+        Family::Integer => Ok(strict(which, values, data_type)),
+        _ => Err(wrong_argument(span, data_type, form).into()),
+    }
+}
+
+fn shifted(operator: Bits, mut operands: Vec<Operand>, form: &str) -> Lowered<Expression> {
+    let count = operands.pop().expect("a shift has two operands");
+    let operand = operands.remove(0);
+    let span = operand.span;
+    let value = settled(operand)?;
+    let data_type = value.ty.data_type;
+    if data_type.family() != Family::Integer {
+        return Err(wrong_argument(span, data_type, form).into());
+    }
+    let count = assigned(count, DataType::Int, "the count")?;
+    Ok(strict(Function::Bits(operator), vec![value, count], data_type))
+}
+
+fn extracted(mut operands: Vec<Operand>, form: &str) -> Lowered<Expression> {
+    let moment = operands.pop().expect("extract has two operands");
+    let (field, span) = (operands.remove(0), moment.span);
+    let value = settled(moment)?;
+    let data_type = value.ty.data_type;
+    let kind = match data_type {
+        DataType::Date => "date",
+        DataType::Timestamp => "timestamp without time zone",
+        _ => return Err(wrong_argument(span, data_type, form).into()),
+    };
+    let ExpressionKind::Constant(Value::Text(name)) = &field.value.kind else {
+        let error =
+            Diagnostic::new(SqlState::INVALID_DEFINITION, field.span, "the field of extract is a literal");
+        return Err(error.with_hint("date_part takes any text").into());
+    };
+    let refuse = |state, what| {
+        let message = format!("unit \"{}\" {what} for type {kind}", name.to_lowercase());
+        Err(Diagnostic::new(state, field.span, message).into())
+    };
+    match DateField::parse(name) {
+        None => refuse(SqlState::INVALID_PARAMETER, "not recognized"),
+        Some(field) if field.is_time() && data_type == DataType::Date => {
+            refuse(SqlState::NOT_SUPPORTED, "not supported")
+        }
+        Some(field) => Ok(strict(Function::Extract(field), vec![value], field.extracted(data_type))),
+    }
 }
 
 fn wrong_argument(span: Span, found: DataType, form: &str) -> Diagnostic {

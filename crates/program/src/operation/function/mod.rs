@@ -2,13 +2,29 @@
 //!
 //! Text is measured, cut and overlaid by characters, bytea by bytes. `coalesce` is not here: it
 //! evaluates its arguments one by one, so it is control and belongs to whoever runs a program.
+//!
+//! | module | functions |
+//! |---|---|
+//! | `signature` | the table of those with fixed types |
+//! | `text` | of texts |
+//! | [`pattern`] | `like` |
+//! | `number` | rounding, bits, doubles |
+//! | `moment` | fields of dates and timestamps |
 
-use super::arithmetic::Width;
+mod moment;
+mod number;
+pub mod pattern;
+mod signature;
+mod text;
+
+pub use signature::{SIGNATURES, Signature};
+
+use super::arithmetic::{Width, division_by_zero};
 use super::{binary, compare, ill_typed};
-use crate::ir::Function;
+use crate::ir::{Bits, DateField, Function, Rounding};
 use bumpalo::Bump;
 use fabius_value::data_type::Family;
-use fabius_value::{DataType, Datum, Error, Result, SqlState, value::check_blob};
+use fabius_value::{DataType, Datum, Error, Result, SqlState, calendar, value::check_blob};
 use std::cmp::Ordering;
 
 /// A function resolved for the type of its first argument.
@@ -32,14 +48,41 @@ pub enum FunctionOperation {
     Least,
     /// `greatest`.
     Greatest,
+    /// `concat`.
+    Concat,
+    /// `round` and its like, of a numeric.
+    RoundNumeric {
+        /// Which way.
+        rounding: Rounding,
+        /// The operand's scale.
+        from: u8,
+        /// The result's scale.
+        to: u8,
+    },
+    /// `round` and its like, of a double.
+    RoundDouble(Rounding),
+    /// `sign`.
+    Sign,
+    /// `div` of numerics of one scale.
+    DivideWhole,
+    /// Operators on bits.
+    Bits(Bits, Width),
+    /// `bitnot`.
+    BitNot,
+    /// `extract` of a timestamp.
+    Extract(DateField),
+    /// `extract` of a date.
+    ExtractFromDate(DateField),
+    /// A function of [`SIGNATURES`].
+    Fixed(Function),
 }
 
 impl FunctionOperation {
-    /// Resolves a function by the type of its first argument.
+    /// Resolves a function by the types of its first argument and its result.
     ///
     /// # Errors
     /// `42804` for a function that is not one of values (`coalesce`) or not of this type.
-    pub fn of(function: Function, first: DataType) -> Result<FunctionOperation> {
+    pub fn of(function: Function, first: DataType, result: DataType) -> Result<FunctionOperation> {
         Ok(match function {
             Function::Abs if first.family() == Family::Integer => {
                 FunctionOperation::AbsInteger(Width::of(first).ok_or_else(|| ill_typed(first))?)
@@ -53,26 +96,49 @@ impl FunctionOperation {
             Function::Least => FunctionOperation::Least,
             Function::Greatest => FunctionOperation::Greatest,
             Function::Coalesce => return Err(ill_typed("coalesce of values")),
+            Function::Concat => FunctionOperation::Concat,
+            Function::Round(rounding) if first == DataType::Double => {
+                FunctionOperation::RoundDouble(rounding)
+            }
+            Function::Round(rounding) => {
+                FunctionOperation::RoundNumeric { rounding, from: first.scale(), to: result.scale() }
+            }
+            Function::Sign => FunctionOperation::Sign,
+            Function::DivideWhole => FunctionOperation::DivideWhole,
+            Function::Bits(operator) => {
+                FunctionOperation::Bits(operator, Width::of(first).ok_or_else(|| ill_typed(first))?)
+            }
+            Function::BitNot => FunctionOperation::BitNot,
+            Function::Extract(field) if first == DataType::Date => FunctionOperation::ExtractFromDate(field),
+            Function::Extract(field) => FunctionOperation::Extract(field),
+            fixed => FunctionOperation::Fixed(fixed),
         })
     }
 
     /// Whether it can fail on arguments of its types.
     pub fn can_fail(self) -> bool {
         use FunctionOperation as Op;
-        // Changing case can lengthen text, in principle beyond the largest allowed.
-        !matches!(self, Op::Abs | Op::Length | Op::Least | Op::Greatest)
+        match self {
+            Op::Abs | Op::Length | Op::Least | Op::Greatest | Op::Sign | Op::Bits(..) | Op::BitNot => false,
+            Op::RoundDouble(_) | Op::Extract(_) | Op::ExtractFromDate(_) => false,
+            Op::Fixed(function) => Signature::of(function).is_none_or(|line| line.can_fail),
+            // Changing case can lengthen text, in principle beyond the largest allowed.
+            _ => true,
+        }
     }
 
     /// Computes the function.
     ///
     /// # Errors
     /// `22003` for `abs` of the lowest integer, `22023` for a position or count outside the
-    /// function's domain, `54000` text too long.
+    /// function's domain, `22012` for `div` by zero, `54000` text too long; what else a function of
+    /// [`SIGNATURES`] refuses.
     pub fn apply<'a>(self, arguments: &[Datum<'a>], arena: &'a Bump) -> Result<Datum<'a>> {
         use FunctionOperation as Op;
         match self {
             Op::Least => return Ok(extreme(arguments.iter().copied(), Ordering::Less)),
             Op::Greatest => return Ok(extreme(arguments.iter().copied(), Ordering::Greater)),
+            Op::Concat => return text::concatenate(arguments, arena),
             _ if arguments.iter().any(|argument| argument.is_null()) => return Ok(Datum::Null),
             _ => {}
         }
@@ -82,8 +148,8 @@ impl FunctionOperation {
             (Op::Abs, [Datum::Double(v)]) => Datum::Double(v.abs()),
             (Op::Length, [Datum::Text(v)]) => Datum::Int(v.chars().count() as i64),
             (Op::Length, [Datum::Bytes(v)]) => Datum::Int(v.len() as i64),
-            (Op::Lower, [Datum::Text(v)]) => text(&v.to_lowercase(), arena)?,
-            (Op::Upper, [Datum::Text(v)]) => text(&v.to_uppercase(), arena)?,
+            (Op::Lower, [Datum::Text(v)]) => made(&v.to_lowercase(), arena)?,
+            (Op::Upper, [Datum::Text(v)]) => made(&v.to_uppercase(), arena)?,
             (Op::Substring, [Datum::Text(v), Datum::Int(from), Datum::Int(count)]) => {
                 let (start, end) = window(*from, *count)?;
                 Datum::Text(&v[byte_of(v, start)..byte_of(v, end)])
@@ -104,6 +170,45 @@ impl FunctionOperation {
                 check_blob(start + by.len() + (v.len() - end))?;
                 Datum::Bytes(binary::join_bytes(&[&v[..start], by, &v[end..]], arena))
             }
+            (Op::RoundNumeric { rounding, from, to }, [Datum::Numeric(v), rest @ ..]) => {
+                let digits = rest.first().map_or(0, |digits| digits.int());
+                Datum::Numeric(number::round_numeric(rounding, *v, from, digits, to)?)
+            }
+            (Op::RoundDouble(rounding), [Datum::Double(v)]) => {
+                Datum::Double(number::round_double(rounding, *v))
+            }
+            (Op::Sign, [Datum::Numeric(v)]) => Datum::Numeric(v.signum()),
+            (Op::Sign, [Datum::Double(v)]) => {
+                Datum::Double(f64::from(i8::from(*v > 0.0) - i8::from(*v < 0.0)))
+            }
+            (Op::DivideWhole, [Datum::Numeric(_), Datum::Numeric(0)]) => return Err(division_by_zero()),
+            (Op::DivideWhole, [Datum::Numeric(l), Datum::Numeric(r)]) => Datum::Numeric(l / r),
+            (Op::Bits(operator, width), [Datum::Int(l), Datum::Int(r)]) => {
+                Datum::Int(number::bits(operator, width, *l, *r))
+            }
+            (Op::BitNot, [Datum::Int(v)]) => Datum::Int(!v),
+            (Op::Extract(field), [Datum::Int(micros)]) => {
+                Datum::Numeric(moment::extract(field, *micros).into())
+            }
+            (Op::ExtractFromDate(DateField::Epoch), [Datum::Int(days)]) => {
+                Datum::Numeric(i128::from(*days) * i128::from(calendar::DAY_MICROS / 1_000_000))
+            }
+            (Op::ExtractFromDate(field), [Datum::Int(days)]) => {
+                Datum::Numeric(moment::extract_from_day(field, *days).into())
+            }
+            (Op::Fixed(Function::DatePart), [Datum::Text(field), Datum::Int(micros)]) => {
+                moment::date_part(field, *micros)?
+            }
+            (Op::Fixed(Function::DateTruncate), [Datum::Text(unit), Datum::Int(micros)]) => {
+                moment::date_truncate(unit, *micros)?
+            }
+            (Op::Fixed(function), _) => {
+                let computed = match text::apply(function, arguments, arena)? {
+                    None => number::apply(function, arguments)?,
+                    computed => computed,
+                };
+                computed.unwrap_or_else(|| panic!("{function:?} does not apply to {arguments:?}"))
+            }
             _ => panic!("{self:?} does not apply to {arguments:?}"),
         })
     }
@@ -118,7 +223,7 @@ pub(super) fn extreme<'a>(values: impl Iterator<Item = Datum<'a>>, wanted: Order
     })
 }
 
-fn text<'a>(text: &str, arena: &'a Bump) -> Result<Datum<'a>> {
+fn made<'a>(text: &str, arena: &'a Bump) -> Result<Datum<'a>> {
     check_blob(text.len())?;
     Ok(Datum::Text(binary::join_text(&[text], arena)))
 }
@@ -165,7 +270,7 @@ mod tests {
         };
         let arena = Bump::new();
         let arguments: Vec<Datum<'_>> = arguments.to_vec();
-        match FunctionOperation::of(function, first).unwrap().apply(&arguments, &arena) {
+        match FunctionOperation::of(function, first, first).unwrap().apply(&arguments, &arena) {
             Ok(Datum::Int(v)) => v.to_string(),
             Ok(Datum::Text(v)) => v.to_string(),
             Ok(other) => format!("{other:?}"),
