@@ -41,6 +41,8 @@ impl Display for Definition {
         match self {
             Definition::Table(table) => table.fmt(f),
             Definition::Procedure(procedure) => procedure.fmt(f),
+            Definition::Drop(Drop { what: Dropped::Table, name, .. }) => writeln!(f, "drop table {name}"),
+            Definition::Drop(Drop { what: Dropped::Procedure, name, .. }) => writeln!(f, "drop procedure {name}"),
         }
     }
 }

@@ -24,6 +24,34 @@ pub enum Definition {
     Table(TableDefinition),
     /// `procedure ...`
     Procedure(ProcedureDefinition),
+    /// `drop table name`, `drop procedure name`
+    Drop(Drop),
+}
+
+/// `drop table name`, `drop procedure name`
+#[derive(Clone, Debug)]
+pub struct Drop {
+    /// The text it was read from.
+    pub source: Arc<Source>,
+    /// What is dropped.
+    pub what: Dropped,
+    /// Its name.
+    pub name: Name,
+}
+
+impl PartialEq for Drop {
+    fn eq(&self, other: &Drop) -> bool {
+        self.what == other.what && self.name == other.name
+    }
+}
+
+/// What can be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// A table, and with it the procedures that name it.
+    Table,
+    /// The newest procedure of the name.
+    Procedure,
 }
 
 /// `table name { ... }`

@@ -86,6 +86,17 @@ pub fn procedure(definition: &ProcedureDefinition, catalog: &Catalog) -> Result<
     })
 }
 
+/// A catalog without what is dropped.
+///
+/// # Errors
+/// As [`Catalog::without_table`] and [`Catalog::without_procedure`].
+fn without(drop: &Drop, catalog: &Catalog) -> fabius_value::Result<Catalog> {
+    Ok(match drop.what {
+        Dropped::Table => catalog.without_table(&drop.name.text)?.0,
+        Dropped::Procedure => catalog.without_procedure(&drop.name.text)?.0,
+    })
+}
+
 /// Reads a text and adds its tables and procedures to a catalog, in their order.
 ///
 /// # Errors
@@ -112,6 +123,16 @@ pub fn load(text: &str, file: &str, catalog: &Catalog) -> Result<Catalog, Diagno
                     errors.extend(refused.list);
                 }
             },
+            Definition::Drop(_) if tables_refused => {}
+            Definition::Drop(drop) => {
+                names.remove(&drop.name.text);
+                match without(&drop, &catalog) {
+                    Ok(without) => catalog = without,
+                    Err(error) => {
+                        errors.push(Diagnostic::new(error.state(), drop.name.span, error.message()));
+                    }
+                }
+            }
             // Without its tables, a procedure only has errors that follow from theirs.
             Definition::Procedure(_) if tables_refused => {}
             Definition::Procedure(definition) => {
