@@ -102,8 +102,11 @@ impl History {
             }
         };
         let shown = fabius_value::calendar::format_timestamp;
-        Err(not_there(format!("{} is not in the history that is kept", shown(time_us)))
-            .with_detail(format!("it reaches from {} to {}", shown(first), shown(now))))
+        Err(not_there(format!("{} is not in the history that is kept", shown(time_us))).with_detail(format!(
+            "it reaches from {} to {}",
+            shown(first),
+            shown(now)
+        )))
     }
 }
 

@@ -295,7 +295,8 @@ impl Engine for LazyEngine {
         let mut context =
             SnapshotContext::new(&definitions, &guard, snapshot.seq(), self.foundation.clock.now_us());
         let mut frame = FrameFor::<SnapshotContext<'_>>::default();
-        let started = definitions.admit(procedure).and_then(|()| frame.start(&procedure.whole, arguments, &arena));
+        let started =
+            definitions.admit(procedure).and_then(|()| frame.start(&procedure.whole, arguments, &arena));
         let outcome = started.and_then(|()| {
             LazyEngine::run_at(&mut tools, &mut context, |context| {
                 run(&mut frame, &procedure.whole, context, &arena)

@@ -98,9 +98,9 @@ impl Definitions {
     pub fn drops_table(entry: &[u8]) -> bool {
         let Ok(Entries::Definition(text)) = entry::decode(entry) else { return false };
         let Ok(definitions) = syntax::parse(text, "definition") else { return false };
-        definitions.iter().any(|definition| {
-            matches!(definition, syntax::Definition::Drop(drop) if drop.what == Dropped::Table)
-        })
+        definitions.iter().any(
+            |definition| matches!(definition, syntax::Definition::Drop(drop) if drop.what == Dropped::Table),
+        )
     }
 
     fn define(&mut self, text: &str) -> Result<()> {

@@ -141,13 +141,14 @@ impl Oracle {
         seq: Seq,
         time_us: i64,
     ) -> Result<Vec<Value>> {
-        let program = self.catalog.procedure(procedure).cloned().ok_or_else(|| match self.gone.get(&procedure) {
-            Some(reason) => reason.clone(),
-            None => {
-                let message = format!("there is no procedure number {}", procedure.0);
-                Error::new(SqlState::UNDEFINED_FUNCTION, message)
-            }
-        })?;
+        let program =
+            self.catalog.procedure(procedure).cloned().ok_or_else(|| match self.gone.get(&procedure) {
+                Some(reason) => reason.clone(),
+                None => {
+                    let message = format!("there is no procedure number {}", procedure.0);
+                    Error::new(SqlState::UNDEFINED_FUNCTION, message)
+                }
+            })?;
         let catalog = self.catalog.clone();
         let arena = Bump::new();
         let mut run = Run {

@@ -14,7 +14,9 @@ use crate::{Definitions, Foundation, HeldSnapshot};
 use fabius_storage::snapshot::Snapshot;
 use fabius_storage::table::Range;
 use fabius_storage::{Cell, Table, Version, chain, checkpoint};
-use fabius_value::{ColumnId, DataType, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, TableSchema, Value};
+use fabius_value::{
+    ColumnId, DataType, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, TableSchema, Value,
+};
 use std::sync::Arc;
 
 /// Rows read under one epoch.
@@ -43,7 +45,15 @@ impl TableScan {
     /// Every row and column, in the order of the primary key.
     pub fn whole(table: TableId, schema: &TableSchema) -> TableScan {
         let columns = (0..schema.columns.len()).map(|at| ColumnId(at as u8)).collect();
-        TableScan { table, index: None, equal: Vec::new(), lower: None, upper: None, descending: false, columns }
+        TableScan {
+            table,
+            index: None,
+            equal: Vec::new(),
+            lower: None,
+            upper: None,
+            descending: false,
+            columns,
+        }
     }
 
     /// Whether all rows will do, in any order that the table has.

@@ -179,7 +179,10 @@ fn null_is_kept_out_of_columns() {
         let count = 7
         insert stock { warehouse: 1, item: i, count: count }
     }";
-    assert_eq!(call(key, &[Value::Null]), "[23502] null value in column \"item\" of relation \"stock\" violates not-null constraint (line 3)");
+    assert_eq!(
+        call(key, &[Value::Null]),
+        "[23502] null value in column \"item\" of relation \"stock\" violates not-null constraint (line 3)"
+    );
 }
 
 /// Goal: what need not be evaluated is not; what must be is, even if a null has decided already.

@@ -159,9 +159,11 @@ impl Value {
             },
             Family::Integer => {
                 let number: i128 = trimmed.parse().map_err(|_| invalid(SqlState::INVALID_TEXT))?;
-                let fits = i64::try_from(number).ok().and_then(|wide| Value::BigInt(wide).cast(data_type).ok());
+                let fits =
+                    i64::try_from(number).ok().and_then(|wide| Value::BigInt(wide).cast(data_type).ok());
                 fits.ok_or_else(|| {
-                    let message = format!("value \"{trimmed}\" is out of range for type {}", input_name(data_type));
+                    let message =
+                        format!("value \"{trimmed}\" is out of range for type {}", input_name(data_type));
                     Error::new(SqlState::OUT_OF_RANGE, message)
                 })
             }
@@ -221,8 +223,10 @@ pub fn fit_text(text: &str, data_type: DataType) -> Result<&str> {
     match text.char_indices().nth(most as usize) {
         None => Ok(text),
         Some((at, _)) if text[at..].bytes().all(|byte| byte == b' ') => Ok(&text[..at]),
-        Some(_) => Err(Error::new(SqlState::TOO_LONG, format!("value too long for type {}", data_type.sql_name()))
-            .with_detail(format!("it has {} characters", text.chars().count()))),
+        Some(_) => {
+            Err(Error::new(SqlState::TOO_LONG, format!("value too long for type {}", data_type.sql_name()))
+                .with_detail(format!("it has {} characters", text.chars().count())))
+        }
     }
 }
 

@@ -47,7 +47,12 @@ pub(super) fn ranges_are_read_at_a_standpoint(make: Make<'_>) {
         let columns = scan.columns.clone();
         let mut visit = |row: &[fabius_value::Datum<'_>]| {
             let values = row.iter().zip(&columns);
-            rows.push(values.map(|(v, column)| v.to_value(schema.data_type(*column)).to_string()).collect::<Vec<_>>().join(" "));
+            rows.push(
+                values
+                    .map(|(v, column)| v.to_value(schema.data_type(*column)).to_string())
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            );
             Ok(rows.len() < most)
         };
         rig.engine.scan_at(&at, &scan, &mut visit).unwrap();
@@ -63,8 +68,7 @@ pub(super) fn ranges_are_read_at_a_standpoint(make: Make<'_>) {
     let down = TableScan { descending: true, ..in_shop.clone() };
     assert_eq!(read(down.clone(), usize::MAX), expected.iter().rev().cloned().collect::<Vec<_>>());
     assert_eq!(read(down, 2), ["399", "398"]);
-    let between =
-        TableScan { lower: Some((int(2), false)), upper: Some((int(6), true)), ..in_shop.clone() };
+    let between = TableScan { lower: Some((int(2), false)), upper: Some((int(6), true)), ..in_shop.clone() };
     assert_eq!(read(between, usize::MAX), ["4", "5", "6"]);
     assert_eq!(read(TableScan { lower: Some((int(398), true)), ..in_shop.clone() }, 9), ["398", "399"]);
     assert!(read(TableScan { upper: Some((Value::Null, true)), ..in_shop }, 9).is_empty());
@@ -72,13 +76,17 @@ pub(super) fn ranges_are_read_at_a_standpoint(make: Make<'_>) {
     assert_eq!(read(one.clone(), 9), ["5"]);
     assert!(read(TableScan { equal: vec![int(1), int(3)], ..one }, 9).is_empty());
 
-    let by_price = TableScan { index: Some(IndexId(0)), equal: vec![big(5)], columns: number, ..whole(things) };
+    let by_price =
+        TableScan { index: Some(IndexId(0)), equal: vec![big(5)], columns: number, ..whole(things) };
     assert_eq!(read(by_price.clone(), usize::MAX).len(), 57 * 3);
     assert_eq!(read(by_price.clone(), 3), ["5", "12", "19"]);
     assert_eq!(read(TableScan { equal: Vec::new(), descending: true, ..by_price }, usize::MAX).len(), 1199);
 
     let id = vec![ColumnId(0)];
-    assert_eq!(read(TableScan { equal: vec![int(4)], columns: vec![ColumnId(1)], ..whole(hashed) }, 9), ["n04"]);
+    assert_eq!(
+        read(TableScan { equal: vec![int(4)], columns: vec![ColumnId(1)], ..whole(hashed) }, 9),
+        ["n04"]
+    );
     let by_name = TableScan { index: Some(IndexId(0)), columns: id, ..whole(hashed) };
     let from = TableScan { lower: Some((Value::Text("n03".into()), true)), ..by_name.clone() };
     assert_eq!(read(from, usize::MAX), ["8", "13", "4", "14", "19"]);

@@ -14,10 +14,10 @@
 use crate::Definitions;
 use crate::eager::granule::Space;
 use fabius_program::catalog::{Catalog, ProcedureId};
-use fabius_program::shelf::Shelf;
 use fabius_program::context::Stop;
 use fabius_program::ir::{Block, Expression, ExpressionKind, Program, Returned, RowId, Scan, StepKind};
 use fabius_program::key_plan::KeyPlan;
+use fabius_program::shelf::Shelf;
 use fabius_program::slice::operation::{TableOperations, operations};
 use fabius_storage::Table;
 use fabius_value::{ColumnId, Datum, IndexId, Key, TableId};
@@ -229,6 +229,7 @@ impl Reading {
                 }
             }
             StepKind::Clear { .. }
+            | StepKind::Sort { .. }
             | StepKind::RequireRow { .. }
             | StepKind::Exists { .. }
             | StepKind::Read { .. } => {}

@@ -119,7 +119,8 @@ impl Builder<'_> {
                 self.place(end);
             }
             ExpressionKind::Call(function, arguments) => {
-                let operation = FunctionOperation::of(*function, first_type(arguments, data_type), data_type)?;
+                let operation =
+                    FunctionOperation::of(*function, first_type(arguments, data_type), data_type)?;
                 let first = self.block(arguments)?;
                 let count = self.number(arguments.len());
                 self.emit(Instruction::Function { operation, to, first, count });
@@ -194,7 +195,8 @@ pub(super) fn fold(expression: &Expression) -> Option<Value> {
         }
         ExpressionKind::Call(function, arguments) if *function != Function::Coalesce => {
             let values = arguments.iter().map(fold).collect::<Option<Vec<Value>>>()?;
-            let operation = FunctionOperation::of(*function, first_type(arguments, data_type), data_type).ok()?;
+            let operation =
+                FunctionOperation::of(*function, first_type(arguments, data_type), data_type).ok()?;
             let arguments: Vec<Datum<'_>> = values.iter().map(Datum::from_value).collect();
             Some(operation.apply(&arguments, &Bump::new()).ok()?.to_value(data_type))
         }

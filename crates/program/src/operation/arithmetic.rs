@@ -253,7 +253,11 @@ pub fn doubles(operator: DoubleOperator, left: f64, right: f64) -> Result<f64> {
         Divide => result == 0.0 && left != 0.0 && !right.is_infinite(),
         Add | Subtract | Modulo => false,
     };
-    if vanished { Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: underflow")) } else { Ok(result) }
+    if vanished {
+        Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: underflow"))
+    } else {
+        Ok(result)
+    }
 }
 
 /// 22003 for a type.

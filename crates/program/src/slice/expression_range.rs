@@ -228,7 +228,8 @@ impl Prover<'_> {
             }
             (Function::Greatest, _) => greatest(arguments, ranges),
             (Function::Concat, _) => {
-                let bytes = arguments.iter().zip(ranges).map(|(argument, range)| byte_length(argument, *range)).sum();
+                let bytes =
+                    arguments.iter().zip(ranges).map(|(argument, range)| byte_length(argument, *range)).sum();
                 let length = ranges.iter().fold(Interval::only(0), |sum, range| {
                     Interval::new(0, sum.high.saturating_add(range.high.max(0)))
                 });
@@ -239,7 +240,9 @@ impl Prover<'_> {
             }
             (Function::Like | Function::ILike, _) => {
                 if !is_sound_pattern(arguments) {
-                    self.fails(|p| format!("the pattern of {} could end with its escape", p.text(expression)));
+                    self.fails(|p| {
+                        format!("the pattern of {} could end with its escape", p.text(expression))
+                    });
                 }
                 Interval::EVERY
             }

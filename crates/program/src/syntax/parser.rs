@@ -18,12 +18,14 @@
 //!            | ( "insert" | "upsert" ) name columns
 //!            | "update" row columns
 //!            | "delete" row
+//!            | "sort" name [ "by" name ] direction { "," name direction }
 //!            | "append" name "(" e { "," e } ")"
 //!            | "if" e block { "else" "if" e block } [ "else" block ]
 //!            | "for" name "in" e "to" e block
 //!            | "for" name "in" name [ "by" name ] [ range ]
 //!              [ "where" e ] [ "descending" ] [ "limit" e ] block
 //!            | "return" e { "," e }
+//! direction  = [ "descending" ] [ "nulls" ( "first" | "last" ) ]
 //! columns    = "{" name ":" e { "," name ":" e } [ "," ] "}"
 //! row        = name | name "[" e { "," e } "]"
 //! range      = "[" { e "," } ( e | [ e ] ( ".." | "<.." | "..<" | "<..<" ) [ e ] ) "]"
@@ -395,7 +397,7 @@ impl Parser {
                 (false, false) => return Err(self.expected("`table` or `procedure`")),
             };
             let name = self.name("its name")?;
-            Ok(Definition::Drop(Drop { source: self.source.clone(), what, name }))
+            Ok(Definition::Drop(DropDefinition { source: self.source.clone(), what, name }))
         } else {
             Err(self.expected("`table` or `procedure`"))
         }

@@ -25,12 +25,12 @@ pub enum Definition {
     /// `procedure ...`
     Procedure(ProcedureDefinition),
     /// `drop table name`, `drop procedure name`
-    Drop(Drop),
+    Drop(DropDefinition),
 }
 
 /// `drop table name`, `drop procedure name`
 #[derive(Clone, Debug)]
-pub struct Drop {
+pub struct DropDefinition {
     /// The text it was read from.
     pub source: Arc<Source>,
     /// What is dropped.
@@ -39,8 +39,8 @@ pub struct Drop {
     pub name: Name,
 }
 
-impl PartialEq for Drop {
-    fn eq(&self, other: &Drop) -> bool {
+impl PartialEq for DropDefinition {
+    fn eq(&self, other: &DropDefinition) -> bool {
         self.what == other.what && self.name == other.name
     }
 }
@@ -281,6 +281,13 @@ pub enum StatementKind {
         /// One value per field.
         values: Vec<Expression>,
     },
+    /// `sort list by a, b descending nulls last`; `sort list descending` of plain values
+    Sort {
+        /// The list.
+        list: Name,
+        /// What its rows are compared by, most significant first; at least one.
+        keys: Vec<SortKey>,
+    },
     /// `if c { ... } else if d { ... } else { ... }`
     If {
         /// Conditions and blocks; at least one.
@@ -365,6 +372,17 @@ impl StatementKind {
     pub fn require(condition: Expression, failure: impl Into<Failure>) -> StatementKind {
         StatementKind::Require { condition, failure: failure.into() }
     }
+}
+
+/// What a list is sorted by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortKey {
+    /// The field; none for a list of plain values.
+    pub field: Option<Name>,
+    /// `descending`
+    pub descending: bool,
+    /// `nulls first`; what is left out is `nulls last`, but with `descending` it is `nulls first`.
+    pub nulls_first: bool,
 }
 
 /// What an assignment stores to.

@@ -425,7 +425,8 @@ fn extracted(mut operands: Vec<Operand>, form: &str) -> Lowered<Expression> {
         _ => return Err(wrong_argument(span, data_type, form).into()),
     };
     let ExpressionKind::Constant(Value::Text(name)) = &field.value.kind else {
-        let error = Diagnostic::new(SqlState::INVALID_DEFINITION, field.span, "the field of extract is a literal");
+        let error =
+            Diagnostic::new(SqlState::INVALID_DEFINITION, field.span, "the field of extract is a literal");
         return Err(error.with_hint("date_part takes any text").into());
     };
     let refuse = |state, what| {

@@ -39,6 +39,7 @@ mod write;
 use crate::catalog::Catalog;
 use crate::ir::Program;
 use crate::syntax::diagnostic::DIAGNOSTICS_MAX;
+use crate::syntax::tree::{DropDefinition, Dropped};
 use crate::syntax::{Definition, Diagnostic, Diagnostics, ProcedureDefinition, Source, parse};
 use fabius_value::{SqlState, limit};
 use std::sync::Arc;
@@ -90,7 +91,7 @@ pub fn procedure(definition: &ProcedureDefinition, catalog: &Catalog) -> Result<
 ///
 /// # Errors
 /// As [`Catalog::without_table`] and [`Catalog::without_procedure`].
-fn without(drop: &Drop, catalog: &Catalog) -> fabius_value::Result<Catalog> {
+fn without(drop: &DropDefinition, catalog: &Catalog) -> fabius_value::Result<Catalog> {
     Ok(match drop.what {
         Dropped::Table => catalog.without_table(&drop.name.text)?.0,
         Dropped::Procedure => catalog.without_procedure(&drop.name.text)?.0,

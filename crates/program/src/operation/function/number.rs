@@ -75,7 +75,13 @@ pub(super) fn round_double(rounding: Rounding, value: f64) -> f64 {
 ///
 /// # Errors
 /// `22003` if it does not fit 38 digits.
-pub(super) fn round_numeric(rounding: Rounding, mantissa: i128, from: u8, digits: i64, to: u8) -> Result<i128> {
+pub(super) fn round_numeric(
+    rounding: Rounding,
+    mantissa: i128,
+    from: u8,
+    digits: i64,
+    to: u8,
+) -> Result<i128> {
     let most = i64::from(from);
     let kept = digits.clamp(-38, most);
     let dropped = (most - kept) as u8;
@@ -126,7 +132,8 @@ mod tests {
     /// Goal: numerics are rounded by their digits, as PostgreSQL 15 rounds them.
     #[test]
     fn numerics_are_rounded() {
-        let round = |rounding, mantissa, digits, to| round_numeric(rounding, mantissa, 2, digits, to).unwrap();
+        let round =
+            |rounding, mantissa, digits, to| round_numeric(rounding, mantissa, 2, digits, to).unwrap();
         assert_eq!(round(Rounding::Nearest, 12_345, 1, 1), 1235);
         assert_eq!(round(Rounding::Nearest, -12_345, 1, 1), -1235);
         assert_eq!(round(Rounding::TowardZero, -12_349, 1, 1), -1234);

@@ -172,7 +172,8 @@ mod tests {
         ] {
             assert_eq!(like(text, pattern), expected, "{text} like {pattern}");
         }
-        let escaped = |text, pattern, escape| matches(text, pattern, escape_of(escape).unwrap(), false).unwrap();
+        let escaped =
+            |text, pattern, escape| matches(text, pattern, escape_of(escape).unwrap(), false).unwrap();
         assert!(!escaped("abc", "a#%", "#"));
         assert!(escaped("a%", "a#%", "#"));
         assert!(escaped("a\\b", "a\\b", ""));

@@ -70,13 +70,13 @@ pub(super) fn apply<'a>(
         }
         (Function::Reverse, [Text(text)]) => Text(arena.alloc_str(&text.chars().rev().collect::<String>())),
         (Function::Capitalise, [Text(text)]) => made(&capitalise(text), arena)?,
-        (Function::CodeOf, [Text(text)]) => Int(text.chars().next().map_or(0, |first| i64::from(u32::from(first)))),
+        (Function::CodeOf, [Text(text)]) => {
+            Int(text.chars().next().map_or(0, |first| i64::from(u32::from(first))))
+        }
         (Function::CharacterOf, [Int(code)]) => made(character(*code)?.encode_utf8(&mut [0; 4]), arena)?,
         (Function::SplitPart, [Text(text), Text(by), Int(number)]) => Text(split_part(text, by, *number)?),
         (Function::OctetLength, [Text(text)]) => Int(text.len() as i64),
-        (Function::Md5, [Text(text)]) => {
-            made(&format!("{:x}", md5::compute(text)), arena)?
-        }
+        (Function::Md5, [Text(text)]) => made(&format!("{:x}", md5::compute(text)), arena)?,
         _ => return Ok(None),
     }))
 }
