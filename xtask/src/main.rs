@@ -1,9 +1,10 @@
-//! The front door for development: `cargo xtask tidy | test | sim | fuzz | miri | bench | figures`.
+//! The front door for development: `cargo xtask tidy | test | clients | sim | fuzz | miri | bench | figures`.
 //!
 //! Every command is a sequence of ordinary cargo commands, printed before they run, so that each can
 //! be repeated alone. This crate uses none of the crates it checks: a broken crate cannot break it.
 
 mod cargo;
+mod clients;
 mod fuzz;
 mod measure;
 mod miri;
@@ -36,6 +37,8 @@ enum Command {
         #[arg(long)]
         long: bool,
     },
+    /// Fetch the PostgreSQL clients that tests of the server use; `test` does so itself
+    Clients,
     /// Simulate: random programs, calls, schedules of threads and crashes, on every engine and on the oracle
     Sim(sim::Options),
     /// Run one fuzz target of crates/fuzz; needs nightly Rust and cargo-fuzz, and says so
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
             tidy::run(extent, Missing::Fails)
         }
         Command::Test { long } => test::run(long),
+        Command::Clients => clients::fetch(),
         Command::Sim(options) => sim::run(&options),
         Command::Fuzz { target, seconds } => fuzz::fuzz(&target, seconds),
         Command::Miri { schedules } => miri::miri(schedules),

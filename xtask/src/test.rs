@@ -1,6 +1,7 @@
 //! Everything that has to hold before a change goes in.
 
 use crate::cargo;
+use crate::clients;
 use crate::tidy::{self, Extent, Missing};
 
 /// Settings of the long campaigns, which their tests read; without them, tests take their short form.
@@ -15,10 +16,19 @@ const LONG: &[(&str, &str)] = &[
 /// Tests run also if tidy has findings: one run tells everything. A compiler without rustfmt or
 /// clippy is enough. The long campaigns run optimised.
 pub fn run(long: bool) -> bool {
+    let clients = clients::folder().display().to_string();
+    let mut environment = vec![("FABIUS_CLIENTS", clients.as_str())];
+    if clients::fetch() {
+        // None may be passed over then.
+        environment.push(("FABIUS_CLIENTS_REQUIRED", "1"));
+    }
     let is_tidy = tidy::run(Extent::Everything, Missing::IsSkipped);
     let passed = match long {
-        false => cargo::run(&["test", "--workspace", "--no-fail-fast"], &[]),
-        true => cargo::run(&["test", "--workspace", "--no-fail-fast", "--release"], LONG),
+        false => cargo::run(&["test", "--workspace", "--no-fail-fast"], &environment),
+        true => {
+            environment.extend(LONG);
+            cargo::run(&["test", "--workspace", "--no-fail-fast", "--release"], &environment)
+        }
     };
     if passed && !is_tidy {
         eprintln!("\nthe tests passed, but tidy has findings: see above, or run cargo xtask tidy");

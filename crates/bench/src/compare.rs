@@ -37,7 +37,7 @@ impl Entry {
         match &self.outcome {
             Ok(report) => report.json(),
             Err(error) => json!({
-                "workload": options.workload,
+                "workload": options.name,
                 "engine": self.engine.name(),
                 "error": error.to_string(),
             }),

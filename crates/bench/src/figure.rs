@@ -6,7 +6,7 @@ use crate::closed_loop::{self, Limit, Plan};
 use crate::figures::{
     calvin_10, doppel_adapt, doppel_incr_cores, doppel_incr_share, doppel_like, doppel_phase, doppel_rubis,
     lads_8, lads_9, lads_10, lads_11, lads_12, lads_13, lads_14, lads_15, lads_17, lads_18, lazy_3, lazy_4,
-    lazy_5, lazy_6, lazy_7, lazy_8,
+    lazy_5, lazy_6, lazy_7, lazy_8, lsd_7, lsd_8,
 };
 use crate::interrupt::Interrupt;
 use crate::machine;
@@ -30,6 +30,11 @@ pub const FIGURES: &[FigureKind] = &[
     lazy_6::KIND,
     lazy_7::KIND,
     lazy_8::KIND,
+    lsd_7::HIGH,
+    lsd_7::LOW,
+    lsd_8::HOTKEY,
+    lsd_8::PRIVATE,
+    lsd_8::HOT,
     lads_8::KIND,
     lads_9::KIND,
     lads_10::KIND,
@@ -98,6 +103,8 @@ pub struct Laboratory<'l> {
     pub threads: usize,
     /// Where databases are made.
     pub parent: Option<PathBuf>,
+    /// How long messages of interactive clients are held back.
+    pub network_delay: Duration,
     /// Raised if the user wants to stop.
     pub interrupt: Interrupt,
     /// Told what is going on.

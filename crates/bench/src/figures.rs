@@ -1,6 +1,6 @@
 //! The figures, one file each. `FIGURES.md` has their axes and claims.
 //!
-//! Those of one paper share what its evaluation has in common: `lads.rs`, `doppel.rs`. Where two figures show the
+//! Those of one paper share what its evaluation has in common: `lads.rs`, `doppel.rs`; interactive transactions are in `crates/bench/src/interactive`. Where two figures show the
 //! same runs, one file makes both.
 
 pub mod calvin_10;
@@ -28,3 +28,5 @@ pub mod lazy_5;
 pub mod lazy_6;
 pub mod lazy_7;
 pub mod lazy_8;
+pub mod lsd_7;
+pub mod lsd_8;

@@ -44,6 +44,19 @@ impl<'d> Loader<'d> {
         procedure: &'static str,
         write: impl FnOnce(&mut ArgumentWriter<'_>),
     ) -> Result<()> {
+        let mut arguments = std::mem::take(&mut self.arguments);
+        arguments.clear();
+        write(&mut ArgumentWriter::new(&mut arguments));
+        let handed_in = self.call_encoded(procedure, &arguments);
+        self.arguments = arguments;
+        handed_in
+    }
+
+    /// Calls a procedure with encoded arguments.
+    ///
+    /// # Errors
+    /// As [`Loader::call`].
+    pub fn call_encoded(&mut self, procedure: &'static str, arguments: &[u8]) -> Result<()> {
         let id = match self.procedures.get(procedure) {
             Some(id) => *id,
             None => {
@@ -52,10 +65,8 @@ impl<'d> Loader<'d> {
                 id
             }
         };
-        self.arguments.clear();
-        write(&mut ArgumentWriter::new(&mut self.arguments));
-        self.builder.push(id, &self.arguments, None, false)?;
-        self.bytes += self.arguments.len();
+        self.builder.push(id, arguments, None, false)?;
+        self.bytes += arguments.len();
         if self.bytes >= BATCH_BYTES {
             self.submit()?;
         }

@@ -8,17 +8,20 @@ use crate::recorder::Latencies;
 use crate::settings::Settings;
 use crate::table::{Table, bytes, grouped, time};
 use crate::target::{Target, TargetOptions};
-use crate::workload::{Verdict, Workload, WorkloadKind};
+use crate::workload::{Verdict, Workload};
 use fabius::{Durability, EngineKind, Result};
 use serde_json::{Map, Value as Json, json};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What to run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RunOptions {
     /// The workload.
-    pub workload: &'static str,
+    pub workload: Arc<dyn Workload>,
+    /// What it is called.
+    pub name: String,
     /// Engines, one after another.
     pub engines: Vec<EngineKind>,
     /// Threads in all.
@@ -45,8 +48,8 @@ pub enum Stage<'p> {
 
 /// One engine's run.
 pub struct Report {
-    /// The workload.
-    pub workload: &'static str,
+    /// What the workload is called.
+    pub workload: String,
     /// The engine.
     pub engine: EngineKind,
     /// Threads in all.
@@ -71,24 +74,23 @@ pub fn run(
     interrupt: &Interrupt,
     observe: &mut dyn FnMut(Stage<'_>),
 ) -> Result<Vec<Report>> {
-    let workload = (WorkloadKind::find(options.workload)?.build)(&options.settings);
     let mut reports = Vec::new();
     for &engine in &options.engines {
         if interrupt.is_raised() {
             break;
         }
-        reports.push(run_engine(options, &*workload, engine, interrupt, observe)?);
+        reports.push(run_engine(options, engine, interrupt, observe)?);
     }
     Ok(reports)
 }
 
 fn run_engine(
     options: &RunOptions,
-    workload: &dyn Workload,
     engine: EngineKind,
     interrupt: &Interrupt,
     observe: &mut dyn FnMut(Stage<'_>),
 ) -> Result<Report> {
+    let workload = &*options.workload;
     observe(Stage::Loading(engine));
     let began = Instant::now();
     let (durability, settings) = (options.durability, &options.settings);
@@ -111,7 +113,7 @@ fn run_engine(
     target.database.close()?;
     let settings = settings.clone();
     Ok(Report {
-        workload: options.workload,
+        workload: options.name.clone(),
         engine,
         threads: options.threads,
         durability,

@@ -247,6 +247,12 @@ fn assigned(settings: &Settings, set: &Assignments) -> Settings {
 }
 
 impl Swept {
+    /// Nothing yet: lines are added as they are measured.
+    pub fn new(axis: Axis, points: Vec<Point>, panels: &[&str]) -> Swept {
+        let panels = panels.iter().map(|title| (title.to_string(), Vec::new())).collect();
+        Swept { axis, points, panels, notes: Vec::new() }
+    }
+
     /// Adds a line that was measured in another way.
     pub fn add_line(&mut self, panel: usize, line: Line) {
         self.panels[panel].1.push(line);
@@ -281,6 +287,11 @@ impl Swept {
                 series: series.collect(),
             });
         }
+    }
+
+    /// Adds a remark.
+    pub fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
 
     /// How many panels there are.

@@ -1,4 +1,4 @@
-//! The workloads, one file each.
+//! The workloads, one file each; [`own`] is a user's.
 
 pub mod assert;
 pub mod burst;
@@ -6,6 +6,7 @@ pub mod calvin_micro;
 pub mod cart;
 pub mod hot;
 pub mod like;
+pub mod own;
 pub mod rmw10;
 pub mod rubis;
 pub mod tpcc;

@@ -9,7 +9,10 @@ use fabius_bench::recorder::Recorder;
 use fabius_bench::run::{self, RunOptions};
 use fabius_bench::settings::Settings;
 use fabius_bench::target::{Target, TargetOptions};
-use fabius_bench::workload::{ClientPlace, WORKLOADS, WorkloadKind};
+use fabius_bench::workload::{ClientPlace, WORKLOADS, Workload, WorkloadKind};
+use fabius_bench::workloads::own::Own;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A workload's settings, small enough for a test.
@@ -124,13 +127,15 @@ fn calls_follow_from_the_seed() {
 #[test]
 fn json_has_the_keys_that_scripts_rely_on() {
     let kind = WorkloadKind::find("tpcc").unwrap();
+    let settings = small(kind);
     let options = RunOptions {
-        workload: kind.name,
+        workload: (kind.build)(&settings).into(),
+        name: kind.name.into(),
         engines: EngineKind::ALL.to_vec(),
         threads: 2,
         time: Duration::from_millis(30),
         durability: Durability::None,
-        settings: small(kind),
+        settings,
         parent: None,
     };
     let reports = run::run(&options, &Interrupt::default(), &mut |_| {}).unwrap();
@@ -191,4 +196,32 @@ fn errors_name_what_there_is() {
     );
     let error = fabius_bench::figure::FigureKind::find("lazy-9").err().unwrap();
     assert!(error.hint().unwrap().starts_with("figures are lazy-3, lazy-4"));
+}
+
+/// Goal: a user's own program file runs on every engine, and the rows are those of the calls one at a time.
+#[test]
+fn a_program_file_is_a_workload() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/bank.fab");
+    let settings = Settings::new("bank.fab", &[]);
+    let described = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
+    let load = described(&["open_account(1..50, null, 100)"]);
+    let calls = described(&["3*transfer(1..50, 1..50, 1..20)", "balance(1..50)"]);
+    let workload: Arc<dyn Workload> = Arc::new(Own::open(&path, &load, &calls, &settings).unwrap());
+    let options = RunOptions {
+        workload,
+        name: "bank.fab".into(),
+        engines: EngineKind::ALL.to_vec(),
+        threads: 2,
+        time: Duration::from_millis(30),
+        durability: Durability::None,
+        settings: settings.clone(),
+        parent: None,
+    };
+    let reports = run::run(&options, &Interrupt::default(), &mut |_| {}).unwrap();
+    for report in &reports {
+        assert_eq!(report.check, Ok("50 rows of 1 tables are what the calls give one at a time".into()));
+        assert!(report.measured.seen.committed_total() > 0, "{}", report.engine);
+    }
+    let nothing = Own::open(&path, &load, &[], &settings).err().unwrap();
+    assert!(nothing.detail().unwrap().contains("transfer(src, dst, amount)"));
 }

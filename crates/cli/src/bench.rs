@@ -9,11 +9,15 @@ use fabius_bench::figure::{self, FIGURES, FigureKind, Laboratory};
 use fabius_bench::interrupt::Interrupt;
 use fabius_bench::peers::{self, pgbench::Load};
 use fabius_bench::run::{self, RunOptions, Stage};
+use fabius_bench::server_process::ServerProcess;
+use fabius_bench::settings::Settings;
 use fabius_bench::table::grouped;
-use fabius_bench::workload::{WORKLOADS, WorkloadKind};
+use fabius_bench::workload::{WORKLOADS, Workload, WorkloadKind};
+use fabius_bench::workloads::own::Own;
 use fabius_bench::{machine, settings};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// `fabius bench ...`
@@ -85,6 +89,9 @@ pub struct Figure {
     /// Threads in all [default: the cores there are]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// For lsd-*: how long each message of a client to the server is held back, in milliseconds
+    #[arg(long, default_value_t = 1, value_name = "MS")]
+    network_delay: u64,
     /// Where to make the databases [default: the system's place for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -98,7 +105,7 @@ pub struct Figure {
   fabius bench run tpcc --engine lazy,2pl --threads 2 --seconds 10 --set warehouses=4 --json
 ")]
 pub struct Run {
-    /// The workload; see `fabius bench list`
+    /// A workload of `fabius bench list`, or a file with programs of your own (.fab)
     workload: String,
     /// Engines, separated by commas; see docs/engines.md
     #[arg(long, value_delimiter = ',', default_value = "lazy", value_name = "ENGINE")]
@@ -112,9 +119,11 @@ pub struct Run {
 #[command(after_help = "Examples:
   fabius bench compare hot --durability none --seconds 3
   fabius bench compare ycsb --set theta=0.9 --set cross=0.1 --json
+  fabius bench compare bank.fab --load 'open_account(1..1000, null, 100)' \\
+                                --call '3*transfer(1..1000, 1..10, 1..20)' --call 'balance(1..1000)'
 ")]
 pub struct Compare {
-    /// The workload; see `fabius bench list`
+    /// A workload of `fabius bench list`, or a file with programs of your own (.fab)
     workload: String,
     #[command(flatten)]
     conditions: Conditions,
@@ -135,6 +144,12 @@ struct Conditions {
     /// A setting of the workload (may be repeated)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     settings: Vec<String>,
+    /// For a program file: a call that loads rows, once for each number of its first range (may be repeated)
+    #[arg(long = "load", value_name = "CALL")]
+    load: Vec<String>,
+    /// For a program file: a call to make, with ranges to draw from, perhaps with a weight (may be repeated)
+    #[arg(long = "call", value_name = "CALL")]
+    calls: Vec<String>,
     /// Print one JSON object per engine
     #[arg(long)]
     json: bool,
@@ -169,9 +184,6 @@ fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
                 .with_hint(format!("{what} are 1 to 10000")));
         }
     }
-    let program = std::env::current_exe().map_err(|error| {
-        Error::new(SqlState::IO_ERROR, "this program cannot be found").with_detail(error.to_string())
-    })?;
     let load = Load {
         clients: arguments.clients,
         threads: arguments.threads.min(arguments.clients),
@@ -180,7 +192,7 @@ fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
         protocol: arguments.protocol.clone(),
     };
     let options = peers::Options {
-        program,
+        program: ServerProcess::this_program()?,
         scripts: arguments.scripts.clone(),
         load,
         rounds: arguments.rounds,
@@ -205,6 +217,7 @@ fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
         is_quick: arguments.quick,
         threads: threads(arguments.threads)?,
         parent: arguments.dir.clone(),
+        network_delay: Duration::from_millis(arguments.network_delay),
         interrupt: interrupt.clone(),
         say: &mut |text| line.say(format!("{}: {text}", kind.id)),
     };
@@ -246,8 +259,18 @@ pub fn threads(given: Option<usize>) -> Result<usize> {
 
 impl Conditions {
     fn options(&self, workload: &str, engines: Vec<EngineKind>) -> Result<RunOptions> {
-        let kind = WorkloadKind::find(workload)?;
-        let mut settings = kind.defaults();
+        let file = Path::new(workload);
+        let is_file = file.extension().is_some_and(|extension| extension == "fab");
+        let kind = (!is_file).then(|| WorkloadKind::find(workload)).transpose()?;
+        if kind.is_some() && !(self.load.is_empty() && self.calls.is_empty()) {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER,
+                format!("workload {workload} has calls of its own"),
+            )
+            .with_hint("--load and --call go with a program file"));
+        }
+        let mut settings =
+            kind.map_or_else(|| Settings::new("of a program file", &[]), WorkloadKind::defaults);
         self.settings.iter().try_for_each(|assignment| settings.set(assignment))?;
         let durability: Durability = self.durability.parse()?;
         if !(0.01..=86_400.0).contains(&self.seconds) {
@@ -257,8 +280,13 @@ impl Conditions {
             )
             .with_hint("seconds are 0.01 to 86400"));
         }
+        let work: Arc<dyn Workload> = match kind {
+            Some(kind) => (kind.build)(&settings).into(),
+            None => Arc::new(Own::open(file, &self.load, &self.calls, &settings)?),
+        };
         Ok(RunOptions {
-            workload: kind.name,
+            workload: work,
+            name: workload.to_string(),
             engines,
             threads: threads(self.threads)?,
             time: Duration::from_secs_f64(self.seconds),
@@ -271,7 +299,7 @@ impl Conditions {
     fn head(&self, options: &RunOptions) -> String {
         format!(
             "{} on {} threads, calls made for {} s on each engine, durability {}",
-            options.workload, options.threads, self.seconds, options.durability
+            options.name, options.threads, self.seconds, options.durability
         )
     }
 }

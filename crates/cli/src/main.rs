@@ -11,6 +11,7 @@ mod flash_sale;
 mod log;
 mod message;
 mod progress;
+mod serve;
 
 use clap::{Parser, Subcommand};
 use fabius::SqlState;
@@ -25,6 +26,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[command(name = "fabius", version, max_term_width = 100)]
 #[command(after_help = "Examples:
   fabius demo                                      see what it does, in half a minute
+  fabius serve                                     be a PostgreSQL server
   fabius bench run tpcc --engine lazy,2pl          measure TPC-C on two engines
   fabius bench figure lazy-6 --quick --out out     reproduce a figure of a paper
   fabius explain crates/bench/programs/bank.fab    what of a procedure is done now, and what later
@@ -40,6 +42,8 @@ struct Arguments {
 enum Command {
     /// A flash sale on a durable database: what laziness buys, and proof that nothing is lost
     Demo(demo::Demo),
+    /// Serve a database to PostgreSQL clients
+    Serve(serve::Serve),
     /// Measure: list workloads, run one, reproduce a figure
     #[command(subcommand)]
     Bench(bench::Command),
@@ -56,10 +60,14 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let interrupt = Interrupt::default();
     let raised = interrupt.clone();
-    if let Err(error) = ctrlc::set_handler(move || raised.raise()) {
+    // The server has its own way to end.
+    if !matches!(arguments.command, Command::Serve(_))
+        && let Err(error) = ctrlc::set_handler(move || raised.raise())
+    {
         eprintln!("warning: Ctrl-C ends the program at once: {error}");
     }
     let outcome = match arguments.command {
+        Command::Serve(command) => serve::run(&command),
         Command::Demo(command) => demo::run(&command, &interrupt),
         Command::Bench(command) => bench::run(command, &interrupt),
         Command::Explain(command) => explain::run(&command),

@@ -361,7 +361,14 @@ impl Database {
     }
 
     /// Hands in many calls at once; see [`fabius_engine::BatchBuilder`].
+    ///
+    /// A batch that would change what an interactive transaction has locked is held back until it would not.
     pub fn submit(&self, batch: Arc<Batch>) {
+        self.admit(batch, None, "");
+    }
+
+    /// Hands a batch to the engine.
+    pub(crate) fn hand_in(&self, batch: Arc<Batch>) {
         self.engine.submit(batch);
         self.signal.ring();
     }

@@ -5,6 +5,9 @@
 //! defines the same text means the same procedure.
 
 use crate::Database;
+use crate::session::admission::{Wait, waited_too_long};
+use crate::session::transaction::TransactionOptions;
+use crate::session::wound_wait::Owner;
 use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure};
 use fabius_program::arguments;
 use fabius_program::catalog::ProcedureId;
@@ -12,12 +15,12 @@ use fabius_program::ir::{Block, Program, StepKind};
 use fabius_program::syntax::tree::{Name, ProcedureDefinition};
 use fabius_program::{compose, verify};
 use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a task looks again for the lane, without sleeping, before it naps.
 const LOOKS: u32 = 64;
@@ -32,6 +35,7 @@ pub struct Statement {
     text: String,
     /// Compiled under the definitions at that time; its number means nothing.
     procedure: Procedure,
+    tables: BTreeSet<TableId>,
     writes: BTreeSet<TableId>,
     is_repeatable: bool,
     /// The procedure that the log knows.
@@ -48,6 +52,30 @@ impl fmt::Display for StatementId {
     }
 }
 
+/// Statements that are kept.
+const KEPT: usize = 1024;
+
+/// Statements by their texts.
+#[derive(Default)]
+pub(crate) struct Interned {
+    by_text: HashMap<String, Arc<Statement>>,
+    /// In the order in which they came.
+    order: VecDeque<String>,
+}
+
+impl Interned {
+    fn keep(&mut self, text: String, statement: Arc<Statement>) {
+        if self.by_text.insert(text.clone(), statement).is_none() {
+            self.order.push_back(text);
+        }
+        while self.order.len() > KEPT
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.by_text.remove(&oldest);
+        }
+    }
+}
+
 /// What running a statement gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -61,14 +89,18 @@ impl Statement {
     fn new(definition: &ProcedureDefinition, definitions: &Definitions) -> Result<Statement> {
         let mut definition = definition.clone();
         definition.name = name("statement".into());
-        let id = StatementId(fnv(definition.to_string().as_bytes()));
-        definition.name = name(format!("statement {id}"));
-        let text = definition.to_string();
         let program = Arc::new(verify::procedure(&definition, &definitions.catalog)?);
         let procedure = Procedure::new(ProcedureId(u32::MAX), program, &definitions.catalog)?;
+        let tables: BTreeSet<TableId> = procedure.program.rows.iter().map(|row| row.table).collect();
+        // The same text may come to mean other tables of the same names.
+        let meant = tables.iter().fold(definition.to_string(), |text, table| format!("{text} {}", table.0));
+        let id = StatementId(fnv(meant.as_bytes()));
+        definition.name = name(format!("statement {id}"));
+        let text = definition.to_string();
         let writes = written_tables(&procedure.program);
         let is_repeatable = compose::is_repeatable(&definition);
-        Ok(Statement { id, definition, text, procedure, writes, is_repeatable, defined: OnceLock::new() })
+        let defined = OnceLock::new();
+        Ok(Statement { id, definition, text, procedure, tables, writes, is_repeatable, defined })
     }
 
     /// What tells it apart.
@@ -89,6 +121,11 @@ impl Statement {
     /// Whether it writes nothing.
     pub fn is_read_only(&self) -> bool {
         self.procedure.is_read_only
+    }
+
+    /// Tables that it names.
+    pub fn tables(&self) -> &BTreeSet<TableId> {
+        &self.tables
     }
 
     /// Tables that it may write.
@@ -125,6 +162,25 @@ impl Database {
         Ok(Arc::new(Statement::new(definition, &self.definitions())?))
     }
 
+    /// The same for programs that the database makes itself, again and again: they are kept.
+    pub(crate) fn interned(&self, definition: &ProcedureDefinition) -> Result<Arc<Statement>> {
+        let text = definition.to_string();
+        let definitions = self.definitions();
+        let known = self.sessions().interned.lock().by_text.get(&text).cloned();
+        let means_the_same = |statement: &Arc<Statement>| {
+            let mut tables = statement.tables.iter();
+            tables.all(|table| {
+                definitions.catalog.find_table(&definitions.table(*table).schema().name) == Some(*table)
+            })
+        };
+        if let Some(statement) = known.filter(means_the_same) {
+            return Ok(statement);
+        }
+        let statement = Arc::new(Statement::new(definition, &definitions)?);
+        self.sessions().interned.lock().keep(text, statement.clone());
+        Ok(statement)
+    }
+
     /// The same from the text form: `procedure name(...) -> ... { ... }`; the name does not matter.
     ///
     /// # Errors
@@ -149,6 +205,31 @@ impl Database {
         arguments: &[Value],
         key: Option<&[u8]>,
     ) -> Result<Outcome> {
+        self.run_by(&Caller::default(), statement, arguments, key).await
+    }
+
+    /// The same with a label, and for how long to wait for the locks of others, as a transaction has.
+    ///
+    /// # Errors
+    /// As [`Database::run`]; `55P03` if others' locks were not gone in time: then it was not run.
+    pub async fn run_as(
+        &self,
+        options: &TransactionOptions,
+        statement: &Statement,
+        arguments: &[Value],
+        key: Option<&[u8]>,
+    ) -> Result<Outcome> {
+        let caller = Caller { label: &options.label, lock_timeout: options.lock_timeout, owner: None };
+        self.run_by(&caller, statement, arguments, key).await
+    }
+
+    pub(crate) async fn run_by(
+        &self,
+        caller: &Caller<'_>,
+        statement: &Statement,
+        arguments: &[Value],
+        key: Option<&[u8]>,
+    ) -> Result<Outcome> {
         let bytes = statement.encode(arguments)?;
         if statement.is_read_only() {
             let (seq, results) = self.engine().query_unanswered(statement.procedure(), &bytes);
@@ -156,7 +237,7 @@ impl Database {
             return Ok(Outcome { seq, results: results? });
         }
         let procedure = self.define_statement(statement)?;
-        self.call_encoded(&procedure, &bytes, key).await
+        self.call_encoded(caller, &procedure, &bytes, key).await
     }
 
     /// The procedure that the log knows for a statement; defines it if there is none yet.
@@ -189,6 +270,7 @@ impl Database {
     /// Calls a procedure with encoded arguments; its results come with the outcome.
     pub(crate) async fn call_encoded(
         &self,
+        caller: &Caller<'_>,
         procedure: &Procedure,
         arguments: &[u8],
         key: Option<&[u8]>,
@@ -197,10 +279,16 @@ impl Database {
         let wants_result = !procedure.program.results.is_empty();
         builder.push(procedure.id, arguments, key, wants_result)?;
         let batch = builder.build();
-        self.submit(batch.clone());
-        self.complete(&batch).await;
+        if self.admit(batch.clone(), caller.owner.clone(), caller.label) {
+            self.complete(&batch).await;
+        } else {
+            self.admitted(&batch, caller.lock_timeout).await;
+        }
         batch.outcome(0)?;
         let seq = batch.outcomes().first_seq.unwrap_or_default();
+        if !caller.label.is_empty() {
+            self.sessions().committers.lock().note(seq, caller.label);
+        }
         let results = match batch.ticket(0) {
             Some(ticket) => self.resolve(&ticket)?,
             None => Vec::new(),
@@ -217,6 +305,25 @@ impl Database {
             false => Poll::Pending,
         })
         .await;
+    }
+
+    /// Returns when a batch is complete that may have been held back; whoever admits it runs it. It is taken
+    /// back after the timeout, and when the future is dropped, if it is still held back.
+    async fn admitted(&self, batch: &Arc<Batch>, timeout: Option<Duration>) {
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let waiting = HeldBack { database: self, batch };
+        let mut is_set = false;
+        poll_fn(|context| {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                self.withdraw(batch, waited_too_long);
+            } else if let Some(deadline) = deadline.filter(|_| !is_set) {
+                is_set = true;
+                self.sessions().alarm.at(deadline, context.waker().clone());
+            }
+            if batch.poll_complete(context.waker()) { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        drop(waiting);
     }
 
     /// Lends this thread to the engine until a batch is decided, which somebody else may be doing.
@@ -248,6 +355,32 @@ impl Database {
         self.complete(&nothing).await;
         let failure = nothing.outcomes().failure.clone();
         failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Who runs a statement.
+#[derive(Default)]
+pub(crate) struct Caller<'c> {
+    /// What errors and listings call it.
+    pub(crate) label: &'c str,
+    /// How long it waits for the locks of others.
+    pub(crate) lock_timeout: Option<Duration>,
+    /// What its own locks are held as.
+    pub(crate) owner: Option<Arc<Owner>>,
+}
+
+/// A batch that somebody waits for.
+struct HeldBack<'d> {
+    database: &'d Database,
+    batch: &'d Arc<Batch>,
+}
+
+impl Drop for HeldBack<'_> {
+    fn drop(&mut self) {
+        if !self.batch.is_complete() {
+            let reason = |_: &Wait| Error::new(SqlState::CANCELED, "gave up waiting for a lock");
+            self.database.withdraw(self.batch, reason);
+        }
     }
 }
 

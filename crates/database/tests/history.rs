@@ -39,7 +39,8 @@ fn the_past_is_there() {
             let at = database.standpoint_at(*seq).unwrap();
             assert_eq!((at.seq(), numbers(&database, &at)), (*seq, vec![number as i64]));
         }
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as i64;
+        let now =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as i64;
         let newest = database.standpoint_at_time(now).unwrap();
         assert_eq!(numbers(&database, &newest), [49]);
         let state = |result: fabius::Result<Standpoint<'static>>| result.err().unwrap().state().to_string();
@@ -75,7 +76,8 @@ fn many_procedures() {
     let define = |from: u32, to: u32| {
         let begun = std::time::Instant::now();
         for number in from..to {
-            let text = format!("procedure p{number}(id: int) -> bigint null {{ return counters[id]?.number }}");
+            let text =
+                format!("procedure p{number}(id: int) -> bigint null {{ return counters[id]?.number }}");
             database.define(&text).unwrap();
         }
         begun.elapsed()

@@ -11,13 +11,13 @@ use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
-use fabius_engine::speculation::{Overlay, Speculated, speculate};
+use fabius_engine::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
-use fabius_value::{Datum, Error, Result, Seq, Value};
+use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -319,6 +319,12 @@ impl Engine for LazyEngine {
         // SAFETY: read from an open sticky under an epoch that is still pinned.
         let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
         speculate(&self.foundation, at, procedure, arguments, overlay, &mut substantiate)
+    }
+
+    fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> RowAt {
+        // SAFETY: as above.
+        let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
+        row_at(&self.foundation, at, table, key, &mut substantiate)
     }
 
     fn resolve(&self, ticket: &Ticket) {

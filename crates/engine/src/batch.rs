@@ -325,6 +325,37 @@ mod tests {
         }
     }
 
+    /// Goal: a task that waits for a batch is woken once it is complete, whether it asks before, while, or after;
+    /// one that asks twice is woken once.
+    #[test]
+    fn completion_wakes_tasks() {
+        struct Count(AtomicU32);
+        impl std::task::Wake for Count {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Relaxed);
+            }
+        }
+        for turn in 0..if cfg!(miri) { 3 } else { 2_000u32 } {
+            let mut builder = BatchBuilder::new();
+            builder.push(ProcedureId(1), &[], None, false).unwrap();
+            let batch = builder.build();
+            let count = Arc::new(Count(AtomicU32::new(0)));
+            let waker = Waker::from(count.clone());
+            let was_complete = std::thread::scope(|scope| {
+                let asked = scope.spawn(|| (batch.poll_complete(&waker), batch.poll_complete(&waker)));
+                if turn % 2 == 0 {
+                    std::thread::yield_now();
+                }
+                batch.decide();
+                assert!(batch.is_decided());
+                batch.complete(1);
+                asked.join().unwrap()
+            });
+            assert!(batch.poll_complete(&waker));
+            assert_eq!(count.0.load(Relaxed), u32::from(!was_complete.0));
+        }
+    }
+
     /// Goal: a ticket is fulfilled once; who sees its source gone sees its values.
     #[test]
     fn a_ticket_without_source_has_values() {

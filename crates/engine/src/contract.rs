@@ -10,7 +10,7 @@
 
 use crate::checkpoint::State;
 use crate::counters::Counts;
-use crate::speculation::{Overlay, Speculated, speculate};
+use crate::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
 use crate::{Batch, Foundation, Procedure, Standpoint, TableScan, Ticket, entry};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use std::sync::Arc;
@@ -77,6 +77,12 @@ pub trait Engine: Send + Sync {
     ) -> Result<Speculated> {
         let mut never = |_| unreachable!("this engine leaves no stickies");
         speculate(self.foundation(), at, procedure, arguments, overlay, &mut never)
+    }
+
+    /// A row at one seq, at which the caller holds a snapshot.
+    fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> RowAt {
+        let mut never = |_| unreachable!("this engine leaves no stickies");
+        row_at(self.foundation(), at, table, key, &mut never)
     }
 
     /// Computes what a ticket waits for.

@@ -187,7 +187,9 @@ impl Foundation {
 
     /// Puts new definitions in force; the engine calls this at their place in the order.
     pub fn set_definitions(&self, definitions: Arc<Definitions>) {
-        *self.definitions.write() = definitions;
+        let before = std::mem::replace(&mut *self.definitions.write(), definitions);
+        // Outside of the lock: with them may go the rows of a table that was dropped.
+        drop(before);
     }
 
     /// Begins with the state of a checkpoint; the engine calls this before anything else.

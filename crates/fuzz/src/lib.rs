@@ -13,6 +13,7 @@
 //! | `arguments.rs` | a call's arguments | what decodes encodes to the same bytes, and all readers agree |
 //! | `log_entry.rs` | a log entry | what decodes encodes to the same entry |
 //! | `log_segment.rs` | files of a log | verifying and opening agree; what was opened reads back |
+//! | `protocol.rs` | messages of PostgreSQL's protocol, binary values | what reads as a value is written so that it reads back |
 //! | `agreement.rs` | seeds of programs and calls | compiled code and phases agree with the interpreter |
 //!
 //! It is not responsible for engines: `crates/engine/src/differential/mod.rs` compares those.
@@ -23,6 +24,7 @@ mod input;
 mod log_entry;
 mod log_segment;
 mod program_text;
+mod protocol;
 mod value_text;
 
 #[path = "../../program/tests/support/memory.rs"]
@@ -49,6 +51,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "arguments", run: arguments::run, seeds: arguments::seeds },
     Target { name: "log_entry", run: log_entry::run, seeds: log_entry::seeds },
     Target { name: "log_segment", run: log_segment::run, seeds: log_segment::seeds },
+    Target { name: "protocol", run: protocol::run, seeds: protocol::seeds },
     Target { name: "agreement", run: agreement::run, seeds: agreement::seeds },
 ];
 

@@ -8,20 +8,34 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | [`binary_format`] | values as bytes, as clients send and receive them |
 //! | [`parse`] | text to statements |
 //! | [`parameter_types`] | the types of `$1`, `$2`, ... |
 //! | [`sql_type`] | the types that SQL has, and how each is stored |
 //! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
+//! | [`bind`] | statements to programs |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
 //! | [`query`] | queries that are not programs, by DataFusion |
+//! | [`text_format`] | values as PostgreSQL writes and reads them |
+//! | [`settings`] | `SET`, `SHOW`, `RESET` |
+//! | [`lock`] | locks on tables and names, between connections |
+//! | `copy`, `ddl`, `sequence` | `COPY`; definitions; numbers in order |
 //! | [`connection`] | one client's way in: prepare, execute, transactions |
 //!
 //! This crate knows nothing of sockets or wire formats.
 
+pub mod binary_format;
+pub mod bind;
 pub mod catalog;
 pub mod connection;
+mod copy;
+mod ddl;
+pub mod lock;
 pub mod lowered;
 pub mod parameter_types;
 pub mod parse;
 pub mod query;
+mod sequence;
+pub mod settings;
 pub mod sql_type;
+pub mod text_format;

@@ -33,6 +33,10 @@ pub enum Argument {
     RandomUuid,
     /// Rows of values, computed before the program runs: one element per row, one argument per field.
     Rows(Vec<Vec<Argument>>),
+    /// The same as a set: rows with a null are left out, none is there twice, and they ascend.
+    Set(Vec<Vec<Argument>>),
+    /// The elements of the statement's array parameter, from 0 for `$1`, as such a set of rows of one field.
+    Elements(usize),
 }
 
 /// What a statement gives back.

@@ -10,12 +10,14 @@ pub const PARAMETERS: usize = 65_535;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParameterTypes {
     types: Vec<SqlType>,
+    /// Those that may be null; the others are not when the statement runs.
+    nulls: std::collections::BTreeSet<usize>,
 }
 
 impl ParameterTypes {
     /// Begins with the types that the client gives.
     pub fn new(given: &[SqlType]) -> ParameterTypes {
-        ParameterTypes { types: given.to_vec() }
+        ParameterTypes { types: given.to_vec(), ..ParameterTypes::default() }
     }
 
     /// How many there are.
@@ -52,6 +54,17 @@ impl ParameterTypes {
             self.types[index] = sql_type.clone();
         }
         Ok(self.types[index].clone())
+    }
+
+    /// Says that the parameter at `index` (0 for `$1`) may be null. A statement is bound for parameters that are
+    /// not, unless told so: a call that passes null needs another binding.
+    pub fn allow_null(&mut self, index: usize) {
+        self.nulls.insert(index);
+    }
+
+    /// Whether the parameter at `index` (0 for `$1`) may be null.
+    pub fn may_be_null(&self, index: usize) -> bool {
+        self.nulls.contains(&index)
     }
 
     /// The types once the statement is bound. What nothing asked to be of a type is text, as in PostgreSQL.

@@ -3,20 +3,18 @@
 //! | module | concept |
 //! |---|---|
 //! | [`script`] | what is measured |
-//! | [`server_process`] | a server of our own, stopped when we are done |
 //! | [`pgbench`] | the clients |
 
 pub mod pgbench;
 pub mod script;
-pub mod server_process;
 
 use crate::interrupt::Interrupt;
+use crate::server_process::ServerProcess;
 use crate::table::{Table, grouped, time};
 use fabius::{Error, Result, SqlState};
 use pgbench::{Load, Sample};
 use script::{SCRIPTS, Script};
 use serde_json::{Value as Json, json};
-use server_process::ServerProcess;
 use std::path::PathBuf;
 
 /// What to measure, and with what.

@@ -1,7 +1,7 @@
 //! pgbench as the client: the same for every peer.
 
 use super::script::Script;
-use super::server_process::ServerProcess;
+use crate::server_process::ServerProcess;
 use fabius::{Error, Result, SqlState};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -52,7 +52,7 @@ impl Database {
     ///
     /// # Errors
     /// `54000` if it is too large.
-    pub(crate) fn compound(&self, observations: &[Observation]) -> Result<(Arc<Statement>, Vec<Value>)> {
+    pub(crate) fn compound(&self, observations: &[Arc<Observation>]) -> Result<(Arc<Statement>, Vec<Value>)> {
         let statements: Vec<Listed<'_>> =
             observations.iter().map(|observation| Listed(&observation.statement)).collect();
         let parts = compose::parts(&statements, |listed| listed.0.is_repeatable());

@@ -21,13 +21,31 @@
 //! | [`transaction`] | statements one by one, then commit or roll back |
 //! | [`savepoint`] | going back to a point within a transaction |
 //! | [`observation`] | what a statement has shown |
+//! | [`compound`] | the program that a transaction is, kept for the next one alike |
+//! | `conventional` | every row looked at counts as shown, to compare with |
+//! | [`future`] | a transaction over values that are not known yet |
+//! | [`expression`] | arithmetic and comparison on such values |
+//! | [`condition_lock`] | a statement with its answer, which others leave as it is |
+//! | [`admission`] | who may write past the locks of others |
+//! | [`wound_wait`] | who waits for whom |
+//! | [`conflict`] | why a transaction could not be committed |
+//! | `row_name` | a row's name in messages |
+//! | [`alarm`] | waking tasks at a time |
 //! | [`block_on`](mod@block_on) | waiting for a future on a thread of one's own |
 //! | `shared` | what the transactions of one database share |
-//! | [`compound`] | the program that a transaction is, kept for the next one alike |
 
+pub mod admission;
+pub mod alarm;
 pub mod block_on;
 pub mod compound;
+pub mod condition_lock;
+pub mod conflict;
+mod conventional;
+pub mod expression;
+pub mod future;
 pub mod observation;
+mod row_name;
 pub mod savepoint;
 pub(crate) mod shared;
 pub mod transaction;
+pub mod wound_wait;

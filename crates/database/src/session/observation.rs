@@ -1,12 +1,12 @@
 //! What a statement has shown.
 
+use super::transaction::Hold;
 use crate::Statement;
-use fabius_engine::speculation::{Footprint, Mark};
+use fabius_engine::speculation::Footprint;
 use fabius_value::Value;
 use std::sync::Arc;
 
 /// A statement that a transaction has run, and what it has shown the client.
-#[derive(Clone)]
 pub struct Observation {
     /// The statement.
     pub statement: Arc<Statement>,
@@ -18,6 +18,6 @@ pub struct Observation {
     pub results: Vec<Value>,
     /// What it looked at.
     pub footprint: Footprint,
-    /// Where its writes begin.
-    pub begin: Mark,
+    /// Whether that is locked, or checked at commit.
+    pub hold: Hold,
 }

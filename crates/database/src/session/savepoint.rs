@@ -1,25 +1,25 @@
 //! Going back to a point within a transaction.
 
 use super::transaction::Transaction;
-use fabius_engine::speculation::Mark;
 
 /// A point within a transaction. It means nothing to another transaction, nor after going back behind it.
 #[derive(Clone, Copy, Debug)]
 pub struct Savepoint {
     statements: usize,
-    written: Mark,
 }
 
 impl Transaction {
     /// The point after everything run so far.
     pub fn savepoint(&self) -> Savepoint {
-        Savepoint { statements: self.observations.len(), written: self.overlay.mark() }
+        Savepoint { statements: self.observations.len() }
     }
 
-    /// Forgets everything that was run after a point, what it has shown included: whether that still holds does
-    /// not matter to what is left. Does nothing for a point that was gone behind already.
+    /// Forgets everything that was run after a point, what it has shown and locked included: whether that still
+    /// holds does not matter to what is left. Does nothing for a point that was gone behind already.
     pub fn roll_back_to(&mut self, savepoint: &Savepoint) {
-        self.overlay.undo_to(savepoint.written);
-        self.observations.truncate(savepoint.statements);
+        self.truncate(savepoint.statements);
+        if let Some(owner) = &self.owner {
+            self.database.set_locks(owner, &self.observations);
+        }
     }
 }

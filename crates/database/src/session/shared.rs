@@ -1,14 +1,26 @@
 //! What the transactions of one database share.
 
+use crate::session::admission::Admission;
+use crate::session::alarm::Alarm;
 use crate::session::compound::Compounds;
+use crate::session::conflict::Committers;
+use crate::statement::Interned;
 use parking_lot::Mutex;
 use std::sync::atomic::AtomicUsize;
 
 /// What the transactions of one database share.
 #[derive(Default)]
 pub(crate) struct Sessions {
+    /// Locks, and who waits for them.
+    pub(crate) admission: Admission,
+    /// Wakes those who have waited long enough.
+    pub(crate) alarm: Alarm,
+    /// Who has committed lately.
+    pub(crate) committers: Mutex<Committers>,
     /// The programs of transactions.
     pub(crate) compounds: Mutex<Compounds>,
+    /// Statements that the database itself makes.
+    pub(crate) interned: Mutex<Interned>,
     /// Transactions that are open.
     pub(crate) open: AtomicUsize,
     /// Held by whoever defines a statement.

@@ -1,14 +1,19 @@
 //! An interactive transaction: statements one by one, then commit or roll back.
 
+use super::admission::{Asked, Wait, waited_too_long};
 use super::compound::STATEMENTS_MAX;
 use super::observation::Observation;
+use super::wound_wait::Owner;
+use crate::statement::Caller;
 use crate::{Database, Statement};
 use fabius_engine::HeldSnapshot;
-use fabius_engine::speculation::Overlay;
-use fabius_program::compose::CHANGED;
+use fabius_engine::speculation::{Mark, Overlay, Speculated};
 use fabius_value::{Error, Result, Seq, SqlState, Value};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
 
 /// Transactions open at one time, at most: each holds a snapshot.
 pub const TRANSACTIONS_MAX: usize = 1536;
@@ -31,7 +36,10 @@ pub struct TransactionOptions {
     /// What errors and listings call it: `process 4711`.
     pub label: String,
     /// How long it waits for a lock; `None` for as long as it takes.
-    pub lock_timeout: Option<std::time::Duration>,
+    pub lock_timeout: Option<Duration>,
+    /// Every row that a statement looks at counts as shown, with all its values: what a database does that
+    /// sees reads and writes only. To compare with.
+    pub conventional: bool,
 }
 
 /// What becomes of what a statement shows.
@@ -42,7 +50,7 @@ pub enum Hold {
     Observe,
     /// It stays as it is until the transaction ends (`FOR SHARE`).
     Lock,
-    /// Besides, nobody else locks the rows it has looked at (`FOR UPDATE`).
+    /// Besides, nobody else writes or locks the rows it has looked at (`FOR UPDATE`).
     LockForUpdate,
 }
 
@@ -50,10 +58,14 @@ pub enum Hold {
 pub struct Transaction {
     pub(super) database: Arc<Database>,
     pub(super) options: TransactionOptions,
-    /// Where it reads, from its first statement on.
+    /// Where it reads, from its first statement on; with a lock it moves on.
     pub(super) snapshot: Option<HeldSnapshot>,
     pub(super) overlay: Overlay,
-    pub(super) observations: Vec<Observation>,
+    pub(super) observations: Vec<Arc<Observation>>,
+    /// Where the writes of each begin.
+    pub(super) begins: Vec<Mark>,
+    /// What it locks as, once it has.
+    pub(super) owner: Option<Arc<Owner>>,
 }
 
 impl Database {
@@ -66,7 +78,23 @@ impl Database {
             snapshot: None,
             overlay: Overlay::default(),
             observations: Vec::new(),
+            begins: Vec::new(),
+            owner: None,
         }
+    }
+}
+
+impl Database {
+    /// A snapshot for an interactive transaction.
+    ///
+    /// # Errors
+    /// `53400` if there are too many transactions.
+    pub(crate) fn hold_snapshot(&self) -> Result<HeldSnapshot> {
+        if self.sessions().open.load(Relaxed) > TRANSACTIONS_MAX {
+            return Err(Error::new(SqlState::TOO_MANY, "too many open transactions")
+                .with_detail(format!("at most {TRANSACTIONS_MAX} are allowed")));
+        }
+        Ok(self.foundation().hold_snapshot())
     }
 }
 
@@ -74,6 +102,11 @@ impl Transaction {
     /// Its settings.
     pub fn options(&self) -> &TransactionOptions {
         &self.options
+    }
+
+    /// Changes how long it waits for a lock, from its next statement on.
+    pub fn set_lock_timeout(&mut self, timeout: Option<Duration>) {
+        self.options.lock_timeout = timeout;
     }
 
     /// The seq at which it reads; `None` before its first statement.
@@ -89,48 +122,159 @@ impl Transaction {
     /// Runs a statement; what it returns can be shown to the client.
     ///
     /// # Errors
-    /// Why it aborted: then the transaction is as it was before the statement. `53400` for too many
-    /// statements, or transactions.
+    /// Why it aborted: then the transaction is as it was before the statement. `40001` if it has to give way
+    /// to an older one, or a lock shows that something has changed; `55P03` if a lock was not granted in time;
+    /// `53400` for too many statements, or transactions.
     pub async fn run(
         &mut self,
         statement: &Arc<Statement>,
         arguments: &[Value],
-        _hold: Hold,
+        hold: Hold,
     ) -> Result<Vec<Value>> {
         if self.observations.len() >= STATEMENTS_MAX {
             return Err(Error::new(SqlState::TOO_MANY, "too many statements in one transaction")
                 .with_detail(format!("at most {STATEMENTS_MAX} are allowed")));
         }
+        if let Some(error) = self.owner.as_ref().and_then(|owner| owner.wounded()) {
+            return Err(error);
+        }
+        let before = self.observations.len();
+        if self.options.conventional {
+            self.show_rows(statement, arguments).await?;
+        }
+        let results = self.run_held(statement, arguments, hold).await;
+        if results.is_err() {
+            self.truncate(before);
+        }
+        results
+    }
+
+    /// Runs a statement and holds what it has shown.
+    pub(super) async fn run_held(
+        &mut self,
+        statement: &Arc<Statement>,
+        arguments: &[Value],
+        hold: Hold,
+    ) -> Result<Vec<Value>> {
         let encoded: Arc<[u8]> = statement.encode(arguments)?.into();
+        let hold = match (hold, self.options.concurrency) {
+            (Hold::Observe, Concurrency::Pessimistic) => Hold::Lock,
+            _ => hold,
+        };
+        let run = Run { statement, arguments, encoded: &encoded, hold };
+        if hold != Hold::Observe {
+            return self.run_locked(&run).await;
+        }
         let at = self.reading_at().await?;
+        self.run_at(at, &run).map(|observation| observation.results.clone())
+    }
+
+    fn run_at(&mut self, at: Seq, run: &Run<'_>) -> Result<Arc<Observation>> {
         let begin = self.overlay.mark();
         let engine = self.database.engine();
-        let speculated = engine.speculate(at, statement.procedure(), &encoded, &mut self.overlay)?;
-        self.observations.push(Observation {
-            statement: statement.clone(),
-            arguments: arguments.to_vec(),
-            encoded,
-            results: speculated.results.clone(),
-            footprint: speculated.footprint,
-            begin,
+        let Speculated { results, footprint } =
+            engine.speculate(at, run.statement.procedure(), run.encoded, &mut self.overlay)?;
+        let observation = Arc::new(Observation {
+            statement: run.statement.clone(),
+            arguments: run.arguments.to_vec(),
+            encoded: run.encoded.clone(),
+            results,
+            footprint,
+            hold: run.hold,
         });
-        Ok(speculated.results)
+        self.observations.push(observation.clone());
+        self.begins.push(begin);
+        Ok(observation)
     }
 
     /// The seq at which it reads; whoever is told of what is there may be.
-    async fn reading_at(&mut self) -> Result<Seq> {
+    pub(super) async fn reading_at(&mut self) -> Result<Seq> {
         if let Some(snapshot) = &self.snapshot {
             return Ok(snapshot.seq());
         }
-        if self.database.sessions().open.load(Relaxed) > TRANSACTIONS_MAX {
-            return Err(Error::new(SqlState::TOO_MANY, "too many open transactions")
-                .with_detail(format!("at most {TRANSACTIONS_MAX} are allowed")));
-        }
-        let snapshot = self.database.foundation().hold_snapshot();
+        let snapshot = self.database.hold_snapshot()?;
         let seq = snapshot.seq();
         self.database.durable(seq).await?;
         self.snapshot = Some(snapshot);
         Ok(seq)
+    }
+
+    /// Runs a statement on the newest state, and locks what it has shown.
+    async fn run_locked(&mut self, run: &Run<'_>) -> Result<Vec<Value>> {
+        let deadline = self.options.lock_timeout.map(|timeout| Instant::now() + timeout);
+        let alarm = self.database.clone();
+        let results = poll_fn(|context| match self.try_locked(run, context.waker()) {
+            Ok(Ok(results)) => Poll::Ready(Ok(results)),
+            Ok(Err(wait)) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
+                Poll::Ready(Err(waited_too_long(&wait)))
+            }
+            Ok(Err(_)) => {
+                if let Some(deadline) = deadline {
+                    alarm.sessions().alarm.at(deadline, context.waker().clone());
+                }
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(error)),
+        })
+        .await?;
+        let at = self.seq().unwrap_or_default();
+        self.database.durable(at).await?;
+        Ok(results)
+    }
+
+    /// The statement's results, or who is in the way.
+    fn try_locked(&mut self, run: &Run<'_>, waker: &Waker) -> Result<Result<Vec<Value>, Wait>> {
+        let database = self.database.clone();
+        let owner = self
+            .owner
+            .get_or_insert_with(|| database.sessions().admission.owner(&self.options.label))
+            .clone();
+        database.with_gate(&owner, run.statement.tables(), |asking| {
+            let at = self.move_on()?;
+            let observation = self.run_at(at, run)?;
+            match asking.lock(&self.observations, &observation.footprint, run.hold, waker) {
+                Asked::Granted => Ok(Ok(observation.results.clone())),
+                Asked::Blocked(wait) => {
+                    self.truncate(self.observations.len() - 1);
+                    Ok(Err(wait))
+                }
+            }
+        })
+    }
+
+    /// Moves to the newest state. What was shown so far has to be so there too.
+    fn move_on(&mut self) -> Result<Seq> {
+        let promised = self.database.foundation().promised();
+        if let Some(seen) = self.seq().filter(|seen| *seen >= promised) {
+            return Ok(seen);
+        }
+        let snapshot = self.database.hold_snapshot()?;
+        let (mut overlay, mut begins) = (Overlay::default(), Vec::with_capacity(self.begins.len()));
+        for observation in &self.observations {
+            begins.push(overlay.mark());
+            let procedure = observation.statement.procedure();
+            let engine = self.database.engine();
+            let again = engine.speculate(snapshot.seq(), procedure, &observation.encoded, &mut overlay);
+            if !again.is_ok_and(|again| again.results == observation.results) {
+                return Err(self.conflict());
+            }
+        }
+        let seq = snapshot.seq();
+        (self.overlay, self.begins, self.snapshot) = (overlay, begins, Some(snapshot));
+        Ok(seq)
+    }
+
+    fn conflict(&self) -> Error {
+        self.database.conflict(&self.options.label, self.seq().unwrap_or_default(), &self.observations)
+    }
+
+    /// Forgets all statements from one on.
+    pub(super) fn truncate(&mut self, count: usize) {
+        if let Some(begin) = self.begins.get(count) {
+            self.overlay.undo_to(*begin);
+            self.begins.truncate(count);
+            self.observations.truncate(count);
+        }
     }
 
     /// Commits: everything it has run, at one place in the order, has shown what it would have shown there.
@@ -139,43 +283,52 @@ impl Transaction {
     /// # Errors
     /// `40001` if something it was shown has changed: trying the whole transaction again may help. Class 23
     /// if it would now violate a constraint. Nothing was written then.
-    pub async fn commit(mut self, key: Option<&[u8]>) -> Result<Seq> {
-        let seq =
-            self.snapshot.as_ref().map_or_else(|| self.database.foundation().promised(), HeldSnapshot::seq);
+    pub async fn commit(self, key: Option<&[u8]>) -> Result<Seq> {
+        if let Some(error) = self.owner.as_ref().and_then(|owner| owner.wounded()) {
+            return Err(error);
+        }
         if self.overlay.is_empty() {
             // Everything it has seen was so at its snapshot, which is a place in the order.
-            return Ok(seq);
+            return Ok(self.seq().unwrap_or_else(|| self.database.foundation().promised()));
         }
-        let observations = std::mem::take(&mut self.observations);
-        let (program, arguments) = self.database.compound(&observations)?;
-        let outcome = self.database.run(&program, &arguments, key).await;
-        outcome.map(|outcome| outcome.seq).map_err(as_conflict)
+        let (program, arguments) = self.database.compound(&self.observations)?;
+        let caller = Caller {
+            label: &self.options.label,
+            lock_timeout: self.options.lock_timeout,
+            owner: self.owner.clone(),
+        };
+        match self.database.run_by(&caller, &program, &arguments, key).await {
+            Ok(outcome) => Ok(outcome.seq),
+            Err(error) => Err(self.as_conflict(error)),
+        }
     }
 
     /// Forgets everything it has run.
     pub fn roll_back(self) {}
+
+    /// The error of a transaction's call as the client meets it: its statements ran well before, so whatever
+    /// stops one now has come from others.
+    fn as_conflict(&self, error: Error) -> Error {
+        let is_wound = self.owner.as_ref().is_some_and(|owner| owner.wounded().is_some());
+        // What was shown is not so; a row is gone, a number has become too large.
+        let is_conflict = ["40", "P0", "22"].iter().any(|class| error.state().as_str().starts_with(class));
+        if is_conflict && !is_wound { self.conflict() } else { error }
+    }
+}
+
+/// A statement that is to be run.
+struct Run<'r> {
+    statement: &'r Arc<Statement>,
+    arguments: &'r [Value],
+    encoded: &'r Arc<[u8]>,
+    hold: Hold,
 }
 
 impl Drop for Transaction {
     fn drop(&mut self) {
+        if let Some(owner) = &self.owner {
+            self.database.set_locks(owner, &[]);
+        }
         self.database.sessions().open.fetch_sub(1, Relaxed);
     }
-}
-
-/// The error of a transaction's call as the client meets it: its statements ran well before, so whatever
-/// stops one now has come from others.
-fn as_conflict(error: Error) -> Error {
-    let is_changed = error.state() == SqlState::SERIALIZATION_FAILURE;
-    // A row that is gone, a number that has become too large.
-    let by_program = ["P0", "22"].iter().any(|class| error.state().as_str().starts_with(class));
-    if !is_changed && !by_program {
-        return error;
-    }
-    let conflict = Error::new(SqlState::SERIALIZATION_FAILURE, CHANGED);
-    let detail = match is_changed {
-        true => error.detail().map(str::to_string),
-        false => Some(error.to_string()),
-    };
-    let conflict = conflict.with_hint("the transaction might succeed if retried");
-    detail.into_iter().fold(conflict, Error::with_detail)
 }

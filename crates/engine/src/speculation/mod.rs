@@ -90,6 +90,51 @@ pub fn speculate(
     }
 }
 
+/// A row at one seq.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowAt {
+    /// Its values, if it is there.
+    pub values: Option<Vec<Value>>,
+    /// The call that wrote it last; 0 if none ever has.
+    pub seq: Seq,
+}
+
+/// A row at one seq, at which the caller holds a snapshot, by the bytes of its key.
+pub fn row_at(
+    foundation: &Foundation,
+    at: Seq,
+    table: TableId,
+    bytes: &[u8],
+    substantiate: &mut dyn FnMut(*mut ()),
+) -> RowAt {
+    let definitions = foundation.definitions();
+    let table = definitions.table(table);
+    let guard = crossbeam_epoch::pin();
+    let mut key = Key::new();
+    key.extend(bytes);
+    let Some(record) = table.find(&key, &guard) else { return RowAt { values: None, seq: Seq::default() } };
+    // SAFETY: the epoch is pinned; the snapshot keeps what is visible at its seq.
+    let version = unsafe { record.visible(at) };
+    // SAFETY: as above.
+    let seq = unsafe { version.as_ref() }.map_or(Seq::default(), |version| version.seq());
+    // SAFETY: as above.
+    if !unsafe { chain::is_present(version) } {
+        return RowAt { values: None, seq };
+    }
+    let columns = table.types().iter().enumerate();
+    let values = columns.map(|(column, &data_type)| {
+        loop {
+            // SAFETY: as above.
+            match unsafe { chain::read(version, ColumnId(column as u8), data_type, std::ptr::null_mut()) } {
+                Cell::Value(value) => break value.to_value(data_type),
+                Cell::Pending(source) => substantiate(source),
+                Cell::Absent => break Value::Null,
+            }
+        }
+    });
+    RowAt { values: Some(values.collect()), seq }
+}
+
 /// A row that was looked up: its key, and what the snapshot has of it.
 #[derive(Clone, Copy)]
 struct Found<'a> {

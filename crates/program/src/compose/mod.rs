@@ -18,7 +18,8 @@
 //! read. A list is compared element by element.
 //!
 //! Statements that repeat are a loop over a list with one element per turn, so that a transaction of a
-//! thousand `INSERT`s is as small a program as one of two ([`Part::Repeated`]).
+//! thousand `INSERT`s is as small a program as one of two ([`Part::Repeated`]). Lists that they return are
+//! one after the other in a list of their own; a turn knows from where on, and how many.
 
 mod rename;
 
@@ -40,7 +41,7 @@ pub const CHANGED: &str = "could not serialize access due to concurrent update";
 pub enum Part<S> {
     /// One, once.
     Once(S),
-    /// Some, one after the other, several times. All their parameters and results are scalars.
+    /// Some, one after the other, several times. All their parameters are scalars.
     Repeated(Vec<S>),
 }
 
@@ -95,10 +96,8 @@ pub fn parts<S: Clone + PartialEq>(
 /// Whether a statement can be part of a loop.
 pub fn is_repeatable(definition: &ProcedureDefinition) -> bool {
     let is_scalar = |ty: &TypeName| matches!(ty.kind, TypeKind::Scalar(_));
-    let results = result_types(definition);
     definition.parameters.iter().all(|parameter| is_scalar(&parameter.ty))
-        && results.iter().all(|ty| is_scalar(ty))
-        && definition.parameters.len() + results.len() > 0
+        && definition.parameters.len() + result_types(definition).len() > 0
 }
 
 /// The program of a transaction.
@@ -137,18 +136,55 @@ pub fn compose(name: &str, parts: &[Part<&ProcedureDefinition>]) -> Result<Proce
 pub fn arguments<S>(parts: &[(Part<S>, usize)], runs: &[Run<'_, S>]) -> Vec<Value> {
     let mut values = Vec::new();
     let mut runs = runs.iter();
-    let of = |run: &Run<'_, S>| run.arguments.iter().chain(run.results).cloned().collect::<Vec<Value>>();
     for (part, count) in parts {
         let next = runs.by_ref().take(*count);
         match part {
-            Part::Once(_) => next.for_each(|run| values.extend(of(run))),
+            Part::Once(_) => {
+                next.for_each(|run| values.extend(run.arguments.iter().chain(run.results).cloned()))
+            }
             Part::Repeated(statements) => {
-                let all: Vec<Vec<Value>> = next.map(of).collect();
-                values.push(Value::List(all.chunks(statements.len()).map(|turn| turn.concat()).collect()));
+                let all: Vec<&Run<'_, S>> = next.collect();
+                values.extend(of_loop(all.chunks(statements.len())));
             }
         }
     }
     values
+}
+
+/// The list of a loop's turns; then for each list that its statements return, the elements of all turns.
+fn of_loop<'r, S: 'r>(turns: impl Iterator<Item = &'r [&'r Run<'r, S>]>) -> Vec<Value> {
+    let mut elements: Vec<Vec<Vec<Value>>> = Vec::new();
+    let mut list = Vec::new();
+    for turn in turns {
+        let mut fields = Vec::new();
+        let mut lists = 0;
+        for run in turn {
+            fields.extend(run.arguments.iter().cloned());
+            for result in run.results {
+                let Value::List(rows) = result else {
+                    fields.push(result.clone());
+                    continue;
+                };
+                if elements.len() == lists {
+                    elements.push(Vec::new());
+                }
+                let all = &mut elements[lists];
+                lists += 1;
+                fields.extend([Value::BigInt(all.len() as i64), Value::BigInt(rows.len() as i64)]);
+                all.extend(rows.iter().cloned());
+            }
+        }
+        list.push(fields);
+    }
+    std::iter::once(list).chain(elements).map(Value::List).collect()
+}
+
+/// What a result has to be.
+enum Expected {
+    /// This value.
+    Scalar(Expression),
+    /// So many elements of a list, those after an offset.
+    List { list: String, offset: Option<Expression>, count: Expression },
 }
 
 struct Composition {
@@ -170,7 +206,10 @@ impl Composition {
         for (at, ty) in result_types(statement).into_iter().enumerate() {
             let name = format!("e{}_{}", self.number, at + 1);
             self.parameters.push(Parameter { name: named(&name), ty: nullable(ty) });
-            expected.push(variable(&name));
+            expected.push(match ty.kind {
+                TypeKind::Scalar(_) => Expected::Scalar(variable(&name)),
+                _ => Expected::List { count: count(&name), list: name, offset: None },
+            });
         }
         self.inline(statement, &prefix, &expected);
     }
@@ -178,7 +217,7 @@ impl Composition {
     fn repeated(&mut self, statements: &[&ProcedureDefinition]) {
         let first = self.number + 1;
         let (list, turn) = (format!("t{first}"), format!("u{first}"));
-        let mut fields = Vec::new();
+        let (mut fields, mut elements) = (Vec::new(), Vec::new());
         let outer = std::mem::take(&mut self.body);
         for statement in statements {
             self.number += 1;
@@ -193,15 +232,26 @@ impl Composition {
             let mut expected = Vec::new();
             for (at, ty) in result_types(statement).into_iter().enumerate() {
                 let name = format!("e{}_{}", self.number, at + 1);
-                let scalar = scalar(&nullable(ty));
-                fields.extend(scalar.map(|scalar| ColumnDefinition { name: named(&name), scalar }));
-                expected.push(field(&turn, &name));
+                if let Some(scalar) = scalar(&nullable(ty)) {
+                    fields.push(ColumnDefinition { name: named(&name), scalar });
+                    expected.push(Expected::Scalar(field(&turn, &name)));
+                    continue;
+                }
+                let (offset, count) =
+                    (format!("o{}_{}", self.number, at + 1), format!("c{}_{}", self.number, at + 1));
+                let scalar =
+                    ScalarName { data_type: DataType::BigInt, nullable: false, span: Span::default() };
+                fields.extend([&offset, &count].map(|name| ColumnDefinition { name: named(name), scalar }));
+                elements.push(Parameter { name: named(&name), ty: nullable(ty) });
+                let (offset, count) = (Some(field(&turn, &offset)), field(&turn, &count));
+                expected.push(Expected::List { list: name, offset, count });
             }
             self.inline(statement, &prefix, &expected);
         }
         let body = std::mem::replace(&mut self.body, outer);
         let ty = TypeName { kind: TypeKind::Records(fields), span: Span::default() };
         self.parameters.push(Parameter { name: named(&list), ty });
+        self.parameters.extend(elements);
         let scan = Scan {
             name: named(&list),
             index: None,
@@ -219,7 +269,7 @@ impl Composition {
     }
 
     /// A statement's body under new names, and what it requires of its results.
-    fn inline(&mut self, statement: &ProcedureDefinition, prefix: &str, expected: &[Expression]) {
+    fn inline(&mut self, statement: &ProcedureDefinition, prefix: &str, expected: &[Expected]) {
         let mut body = Renaming::of(statement, prefix).block(&statement.body);
         let returned = match body.pop() {
             Some(Statement { kind: StatementKind::Return { values }, .. }) => values,
@@ -231,16 +281,18 @@ impl Composition {
         self.body.extend(body);
         let types = result_types(statement);
         for (at, ((value, ty), expected)) in returned.into_iter().zip(types).zip(expected).enumerate() {
-            match &ty.kind {
-                TypeKind::Scalar(_) => {
+            match (expected, &ty.kind) {
+                (Expected::Scalar(expected), _) => {
                     let name = format!("r{}_{}", self.number, at + 1);
                     self.body.push(declare(&name, nullable(ty), value));
                     self.body.push(require_same(variable(&name), expected.clone()));
                 }
-                TypeKind::List(_) => self.require_list(at, &value, expected, &[None]),
-                TypeKind::Records(fields) => {
+                (Expected::List { list, offset, count }, TypeKind::Records(fields)) => {
                     let fields: Vec<_> = fields.iter().map(|field| Some(&field.name)).collect();
-                    self.require_list(at, &value, expected, &fields);
+                    self.require_list(at, &value, list, offset.as_ref(), count, &fields);
+                }
+                (Expected::List { list, offset, count }, _) => {
+                    self.require_list(at, &value, list, offset.as_ref(), count, &[None]);
                 }
             }
         }
@@ -251,20 +303,26 @@ impl Composition {
         &mut self,
         at: usize,
         value: &Expression,
-        expected: &Expression,
+        expected: &str,
+        offset: Option<&Expression>,
+        expected_count: &Expression,
         fields: &[Option<&Name>],
     ) {
-        let (ExpressionKind::Variable(value), ExpressionKind::Variable(expected)) =
-            (&value.kind, &expected.kind)
-        else {
+        let ExpressionKind::Variable(value) = &value.kind else {
             // The verifier says what is wrong with a list that is not a variable.
-            return self.body.push(require_same(value.clone(), expected.clone()));
+            return self.body.push(require_same(value.clone(), variable(expected)));
         };
-        self.body.push(require_same(count(value), count(expected)));
+        self.body.push(require_same(count(value), expected_count.clone()));
         let turn = format!("n{}_{}", self.number, at + 1);
+        let there = match offset {
+            None => variable(&turn),
+            Some(offset) => binary(BinaryOperator::Add, offset.clone(), variable(&turn)),
+        };
         let body = fields
             .iter()
-            .map(|name| require_same(element(value, &turn, *name), element(expected, &turn, *name)))
+            .map(|name| {
+                require_same(element(value, variable(&turn), *name), element(expected, there.clone(), *name))
+            })
             .collect();
         let from = expression(ExpressionKind::Literal(Literal::Integer(1)));
         self.push(StatementKind::ForRange { variable: named(&turn), from, to: count(value), body });
@@ -299,11 +357,11 @@ fn field(turn: &str, name: &str) -> Expression {
 }
 
 /// `list[at]`, `list[at].name`
-fn element(list: &str, at: &str, name: Option<&Name>) -> Expression {
+fn element(list: &str, at: Expression, name: Option<&Name>) -> Expression {
     expression(match name {
-        None => ExpressionKind::Element { list: named(list), index: Box::new(variable(at)) },
+        None => ExpressionKind::Element { list: named(list), index: Box::new(at) },
         Some(column) => ExpressionKind::Column {
-            row: RowReference { name: named(list), key: Some(vec![variable(at)]), span: Span::default() },
+            row: RowReference { name: named(list), key: Some(vec![at]), span: Span::default() },
             optional: false,
             column: column.clone(),
         },

@@ -41,7 +41,9 @@ impl Display for Definition {
         match self {
             Definition::Table(table) => table.fmt(f),
             Definition::Procedure(procedure) => procedure.fmt(f),
-            Definition::Drop(DropDefinition { what: Dropped::Table, name, .. }) => writeln!(f, "drop table {name}"),
+            Definition::Drop(DropDefinition { what: Dropped::Table, name, .. }) => {
+                writeln!(f, "drop table {name}")
+            }
             Definition::Drop(DropDefinition { what: Dropped::Procedure, name, .. }) => {
                 writeln!(f, "drop procedure {name}")
             }

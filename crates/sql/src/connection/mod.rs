@@ -1,34 +1,55 @@
 //! One client's way in: prepare, execute, transactions.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `sql_database` | a database with its SQL catalog, shared by all connections |
+//! | `prepared` | statements that are ready to run, and the plans that connections share |
+//! | `execute` | who answers which command |
+//! | `run` | programs and queries: arguments in, rows out |
+//! | `bulk` | many rows inserted at once |
+//! | `transaction` | begin, commit, roll back, savepoints |
+//! | `session_command` | settings, prepared statements, locks and the like by SQL |
+//! | `session_function` | functions that are about the session: `currval`, `setval`, `fabius.outcome` |
+//! | `cursor` | `DECLARE`, `FETCH`, `CLOSE` |
+//! | `source` | rows for queries |
+//! | `facts` | what queries ask about the session |
 
+mod bulk;
+mod cursor;
+mod execute;
+mod facts;
+mod prepared;
+mod run;
+mod session_command;
+mod session_function;
+mod source;
+mod sql_database;
+mod transaction;
+
+pub(crate) use bulk::BulkInsert;
+pub use prepared::Prepared;
+pub use sql_database::SqlDatabase;
+
+use crate::catalog::store::{Change, Object};
+use crate::catalog::{Catalog, Oid};
+use crate::copy::Copying;
+use crate::lock::LockKey;
 use crate::lowered::OutputColumn;
 use crate::parse;
-use crate::sql_type::SqlType;
-use fabius::{Database, Error, Result, SqlState, Value};
+use crate::query::session_facts::Activity;
+use crate::settings::Settings;
+use crate::text_format::TextStyle;
+use cursor::Cursor;
+use fabius::{Error, Result, Value};
+use facts::Facts;
 use futures::stream::BoxStream;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// A database with its SQL catalog. Shared by all connections.
-pub struct SqlDatabase {
-    database: Arc<Database>,
-}
-
-impl SqlDatabase {
-    /// Reads the catalog of a database, or begins one there.
-    ///
-    /// # Errors
-    /// A catalog of a newer version, or one that cannot be read.
-    pub async fn open(database: Arc<Database>) -> Result<Arc<SqlDatabase>> {
-        Ok(Arc::new(SqlDatabase { database }))
-    }
-
-    /// The database beneath.
-    pub fn database(&self) -> &Arc<Database> {
-        &self.database
-    }
-}
+use transaction::OpenTransaction;
 
 /// Where a connection's transaction stands: PostgreSQL's `I`, `T` and `E`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +66,26 @@ pub enum TransactionStatus {
 pub struct Connection {
     database: Arc<SqlDatabase>,
     user: String,
+    process: i32,
     commitment: Arc<AtomicBool>,
+    settings: Settings,
+    transaction: Option<OpenTransaction>,
+    notices: Vec<Notice>,
+    /// What names mean to this connection; made again when something changes.
+    catalog: Option<Arc<Catalog>>,
+    /// The committed catalog that it was made of.
+    catalog_base: u64,
+    /// Temporary tables and the like.
+    temporary: Vec<Change>,
+    prepared: BTreeMap<String, Arc<Prepared>>,
+    cursors: BTreeMap<String, Cursor>,
+    /// Values that sequences gave this session, and which was the last.
+    sequence_values: BTreeMap<Oid, i64>,
+    last_sequence: Option<Oid>,
+    copying: Option<Copying>,
+    /// Locks until the statement ends, outside of transactions.
+    statement_locks: Vec<LockKey>,
+    facts: Arc<Facts>,
 }
 
 /// How long things may take; zero is for ever. Settings of these names, as PostgreSQL has them.
@@ -57,18 +97,6 @@ pub struct Timeouts {
     pub idle_in_transaction: Duration,
     /// `idle_session_timeout`
     pub idle_session: Duration,
-}
-
-fn unfinished() -> Error {
-    Error::new(SqlState::NOT_SUPPORTED, "SQL is not there yet")
-}
-
-/// A statement that is ready to run.
-pub struct Prepared {
-    /// Types of `$1`, `$2`, ...
-    pub parameters: Vec<SqlType>,
-    /// Columns of its result, if it gives rows.
-    pub columns: Option<Vec<OutputColumn>>,
 }
 
 /// What running a statement gave.
@@ -122,7 +150,36 @@ pub struct Notice {
 impl Connection {
     /// A connection of a user.
     pub fn new(database: Arc<SqlDatabase>, user: &str) -> Connection {
-        Connection { database, user: user.to_string(), commitment: Arc::default() }
+        let process = database.new_process();
+        let facts =
+            Facts { database: database.clone(), user: user.to_string(), process, now: Mutex::default() };
+        let activity = Activity {
+            process,
+            user: user.to_string(),
+            state: "active".into(),
+            connected_us: transaction::now_us(),
+            ..Activity::default()
+        };
+        database.sessions.lock().insert(process, activity);
+        Connection {
+            database,
+            user: user.to_string(),
+            process,
+            commitment: Arc::default(),
+            settings: Settings::new(user),
+            transaction: None,
+            notices: Vec::new(),
+            catalog: None,
+            catalog_base: 0,
+            temporary: Vec::new(),
+            prepared: BTreeMap::new(),
+            cursors: BTreeMap::new(),
+            sequence_values: BTreeMap::new(),
+            last_sequence: None,
+            copying: None,
+            statement_locks: Vec::new(),
+            facts: Arc::new(facts),
+        }
     }
 
     /// The database.
@@ -135,6 +192,16 @@ impl Connection {
         &self.user
     }
 
+    /// Its number: `pg_backend_pid()`.
+    pub fn process(&self) -> i32 {
+        self.process
+    }
+
+    /// How it wants values as text.
+    pub fn text_style(&self) -> TextStyle {
+        self.settings.style().clone()
+    }
+
     /// Divides a text into statements: the bytes of each. None if the text has none.
     ///
     /// # Errors
@@ -143,58 +210,25 @@ impl Connection {
         parse::split(text)
     }
 
-    /// Makes one statement ready to run. `types` are those that the client gives for `$1`, `$2`, ...;
-    /// [`SqlType::Unknown`] leaves one to be found.
-    ///
-    /// # Errors
-    /// What is wrong with the statement.
-    pub async fn prepare(&mut self, _text: &str, _types: &[SqlType]) -> Result<Arc<Prepared>> {
-        Err(unfinished())
-    }
-
-    /// Runs it; parameters are in the storage types of [`Prepared::parameters`].
-    ///
-    /// # Errors
-    /// Why it failed; in a transaction, that has then failed too.
-    pub async fn execute(&mut self, _prepared: &Arc<Prepared>, _parameters: &[Value]) -> Result<Response> {
-        Err(unfinished())
-    }
-
-    /// Takes in a part of what the client copies.
-    ///
-    /// # Errors
-    /// A line that does not fit, with its number. The copy has then failed.
-    pub async fn copy_data(&mut self, _data: &[u8]) -> Result<()> {
-        Err(unfinished())
-    }
-
-    /// Ends the copy: `COPY n`.
-    ///
-    /// # Errors
-    /// As [`Connection::copy_data`]; `failure` is the client's own reason to give it up.
-    pub async fn copy_end(&mut self, _failure: Option<String>) -> Result<Response> {
-        Err(unfinished())
-    }
-
-    /// Where its transaction stands.
-    pub fn status(&self) -> TransactionStatus {
-        TransactionStatus::Idle
-    }
-
-    /// Begins the transaction that several statements of one message form together, unless one is open.
-    ///
-    /// # Errors
-    /// If the database is closing.
-    pub async fn begin_implicit(&mut self) -> Result<()> {
-        Err(unfinished())
-    }
-
-    /// Ends that transaction, unless the client has made it its own by `BEGIN`.
-    ///
-    /// # Errors
-    /// Why it could not be committed.
-    pub async fn end_implicit(&mut self, _commit: bool) -> Result<()> {
-        Err(unfinished())
+    /// What names mean to this connection now.
+    pub(crate) fn catalog(&mut self) -> Arc<Catalog> {
+        let version = self.database.version();
+        if let Some(catalog) = self.catalog.as_ref().filter(|_| self.catalog_base == version) {
+            return catalog.clone();
+        }
+        let shared = self.database.catalog(&self.settings.search_path(&self.user));
+        let changes = self.transaction.as_ref().map(|open| open.changes.as_slice()).unwrap_or_default();
+        let catalog = if changes.is_empty() && self.temporary.is_empty() {
+            shared
+        } else {
+            let mut own = (*shared).clone();
+            self.temporary.iter().chain(changes).for_each(|change| own.apply(change));
+            own.version = self.database.new_version();
+            Arc::new(own)
+        };
+        self.catalog_base = version;
+        self.catalog = Some(catalog.clone());
+        catalog
     }
 
     /// Whether it is past recall: true while a call that is in the order already is waited for. Whoever wants to
@@ -204,28 +238,70 @@ impl Connection {
     }
 
     /// The future of a statement was dropped: it was cancelled, or took too long. An open transaction has failed.
-    pub fn interrupted(&mut self) {}
-
+    pub fn interrupted(&mut self) {
+        self.fail();
+        self.copying = None;
+        self.release_statement_locks();
+    }
     /// The timeouts in force.
     pub fn timeouts(&self) -> Timeouts {
-        Timeouts::default()
+        let time = |name| self.settings.time(name).unwrap_or_default();
+        Timeouts {
+            statement: time("statement_timeout"),
+            idle_in_transaction: time("idle_in_transaction_session_timeout"),
+            idle_session: time("idle_session_timeout"),
+        }
     }
 
     /// Notices since the last time.
     pub fn take_notices(&mut self) -> Vec<Notice> {
-        Vec::new()
+        let rank = |severity: &str| match severity {
+            "WARNING" => 2,
+            "NOTICE" => 1,
+            _ => 0,
+        };
+        let least = match self.settings.get("client_min_messages").as_deref() {
+            Some("error") => 3,
+            Some("warning") => 2,
+            Some("notice") => 1,
+            _ => 0,
+        };
+        std::mem::take(&mut self.notices)
+            .into_iter()
+            .filter(|notice| rank(notice.severity) >= least)
+            .collect()
     }
 
     /// Settings that the client has to be told of (`ParameterStatus`) since the last time; at first all.
     pub fn take_reported_settings(&mut self) -> Vec<(String, String)> {
-        Vec::new()
+        self.settings.take_reported()
     }
 
     /// Sets a setting, as `SET name = value` does: what clients give when they start.
     ///
     /// # Errors
     /// `42704` for an unknown one, `22023` for a value it does not take.
-    pub fn set(&mut self, _name: &str, _value: &str) -> Result<()> {
-        Err(unfinished())
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        self.catalog = None;
+        self.settings.start(name, value)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let open = self.transaction.take();
+        let keys = open.as_ref().map(|open| open.locks.clone()).unwrap_or_default();
+        self.database.locks.release(self.process, &keys);
+        self.release_statement_locks();
+        self.database.sessions.lock().remove(&self.process);
+        let made = open.map(|open| open.made).unwrap_or_default();
+        let temporary = self.temporary.iter().filter_map(|change| match &change.object {
+            Some(Object::Table(table)) => Some(table.storage.clone()),
+            _ => None,
+        });
+        for name in made.into_iter().chain(temporary) {
+            // What is left over is dropped when the database opens the next time.
+            let _ = self.database.drop_storage(&name);
+        }
     }
 }

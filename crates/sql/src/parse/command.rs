@@ -12,6 +12,8 @@ use sqlparser::tokenizer::Token;
 /// A statement, by who answers it.
 #[derive(Clone, Debug)]
 pub enum Command {
+    /// Nothing.
+    Empty,
     /// Rows are read or written, or something is defined: as sqlparser reads it.
     Sql(Box<ast::Statement>),
     /// `CREATE [OR REPLACE] FUNCTION | PROCEDURE`: read with the language of its body.
@@ -206,6 +208,7 @@ pub enum Step {
 pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
     let Some(first) = tokens.word() else {
         return match tokens.token(0) {
+            Token::EOF => Ok(Command::Empty),
             Token::LParen => Ok(Command::Sql(Box::new(tokens.sql()?))),
             _ => Err(tokens.unexpected()),
         };

@@ -89,6 +89,6 @@ mod tests {
         assert_eq!(texts("select ';' ; select 2"), ["select ';'", "select 2"]);
         assert_eq!(texts(" select 1; "), ["select 1"]);
         assert_eq!(texts("do $$ a; b; $$; x").len(), 2);
-        assert_eq!(split("select 'a").unwrap_err().state(), SqlState::SYNTAX_ERROR);
+        assert_eq!(split("select 'a; x").unwrap_err().state(), SqlState::SYNTAX_ERROR);
     }
 }

@@ -3,7 +3,7 @@
 use fabius::{Error, Result, SqlState};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -27,6 +27,14 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
+    /// The program that is running, which has `serve`.
+    ///
+    /// # Errors
+    /// If the system does not say where it is.
+    pub fn this_program() -> Result<PathBuf> {
+        std::env::current_exe().map_err(|error| failed("this program cannot be found", &error))
+    }
+
     /// Starts `fabius serve` on an empty database; `arguments` are added to its own.
     ///
     /// # Errors
@@ -126,7 +134,7 @@ impl Drop for ServerProcess {
 
 fn directory(parent: Option<&Path>) -> Result<TempDir> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix("fabius-peers-");
+    builder.prefix("fabius-server-");
     match parent {
         Some(parent) => builder.tempdir_in(parent),
         None => builder.tempdir(),

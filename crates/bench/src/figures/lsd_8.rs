@@ -1,0 +1,173 @@
+//! `lsd-8ad`, `lsd-8be`, `lsd-8cf`: the microbenchmarks HOTKEY and ASSERT (LSD, figure 8), throughput and aborts.
+
+use crate::chart::Axis;
+use crate::claim::Claim;
+use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::interactive::clients::{self, Load, abort_share};
+use crate::interactive::counters::{Change, Counters};
+use crate::interactive::{Client, Protocol};
+use crate::server_process::ServerProcess;
+use crate::sweep::{Point, Swept};
+use fabius::Result;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// HOTKEY.
+pub const HOTKEY: FigureKind =
+    FigureKind { id: "lsd-8ad", title: "HOTKEY: increments against the share on one counter", make: hotkey };
+
+/// ASSERT without contention.
+pub const PRIVATE: FigureKind = FigureKind {
+    id: "lsd-8be",
+    title: "ASSERT on private counters, against how often the condition changes",
+    make: private,
+};
+
+/// ASSERT on one counter.
+pub const HOT: FigureKind = FigureKind {
+    id: "lsd-8cf",
+    title: "ASSERT on one counter, against how often the condition changes",
+    make: hot,
+};
+
+/// Why lines lie closer than in the paper.
+const ONE_MACHINE: &str =
+    "clients and server share two cores; a message costs its delay, and the server's work";
+
+fn hotkey(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let shares = laboratory.choose(vec![0, 500, 1000], vec![0, 100, 250, 500, 750, 1000]);
+    let points = shares.into_iter().map(|per_mille| {
+        let label = format!("{} %", per_mille / 10);
+        (per_mille as f64 / 10.0, label, Counters { change: Change::Increment, hot_per_mille: per_mille })
+    });
+    let swept = run(laboratory, "share on the hot counter, %", false, points.collect(), &Protocol::FOUR)?;
+    let mut figure = shown(&swept);
+    let last = |line: &[f64]| line[line.len() - 1];
+    figure.claims.push(swept.claim(
+        "LSD's throughput is flat in the share",
+        &[(0, "OCC-LSD"), (0, "2PL-LSD")],
+        |lines| {
+            let lows: Vec<f64> = lines.iter().map(|line| last(line) / line[0].max(1e-9)).collect();
+            (
+                lows.iter().all(|low| *low > 0.8),
+                format!("OCC-LSD {:.2}, 2PL-LSD {:.2} times at 100 %", lows[0], lows[1]),
+            )
+        },
+        ONE_MACHINE,
+    ));
+    figure.claims.push(compared(&swept, "OCC-LSD", "2PL", 5.0, "at 100 % LSD has about 5 times 2PL"));
+    figure.claims.push(compared(&swept, "OCC-LSD", "OCC", 30.0, "at 100 % LSD has about 30 times OCC"));
+    Ok(figure)
+}
+
+fn private(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let swept = asserts(laboratory, 0)?;
+    let mut figure = shown(&swept);
+    figure.claims.push(swept.claim(
+        "without contention LSD costs 1.1 to 1.25 times",
+        &[(0, "OCC"), (0, "OCC-LSD")],
+        |lines| {
+            let cost = lines[0].iter().sum::<f64>() / lines[1].iter().sum::<f64>().max(1e-9);
+            (cost <= 1.25, format!("OCC has {cost:.2} times the throughput of OCC-LSD"))
+        },
+        ONE_MACHINE,
+    ));
+    figure.claims.push(compared(
+        &swept,
+        "OCC-LSD+",
+        "OCC",
+        1.3,
+        "LSD+ gains up to 1.3 times as its assumptions become true",
+    ));
+    Ok(figure)
+}
+
+fn hot(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
+    let swept = asserts(laboratory, 1000)?;
+    let mut figure = shown(&swept);
+    figure.claims.push(compared(&swept, "OCC-LSD", "OCC", 17.0, "OCC-LSD reaches 17 times OCC"));
+    figure.claims.push(compared(&swept, "2PL-LSD", "2PL", 2.0, "2PL-LSD reaches 2 times 2PL"));
+    figure.claims.push(compared(&swept, "OCC-LSD+", "OCC", 30.0, "OCC-LSD+ reaches 30 times OCC"));
+    Ok(figure)
+}
+
+/// ASSERT for several initial values: with `n`, the condition changes with one transaction in `n`.
+fn asserts(laboratory: &mut Laboratory<'_>, hot_per_mille: u64) -> Result<Swept> {
+    let initials = laboratory.choose(vec![10, 1000], vec![2, 5, 10, 100, 1000]);
+    let points = initials.into_iter().map(|initial| {
+        let work = Counters { change: Change::Decrement { initial }, hot_per_mille };
+        (100.0 / initial as f64, format!("{} %", 100.0 / initial as f64), work)
+    });
+    let mut protocols = Protocol::FOUR.to_vec();
+    protocols.push(Protocol::SPECULATIVE);
+    run(laboratory, "transactions that change the condition, %", true, points.collect(), &protocols)
+}
+
+fn run(
+    laboratory: &mut Laboratory<'_>,
+    axis: &str,
+    is_log: bool,
+    points: Vec<(f64, String, Counters)>,
+    protocols: &[Protocol],
+) -> Result<Swept> {
+    let program = ServerProcess::this_program()?;
+    let count = laboratory.choose(16, 32);
+    let time = Duration::from_secs_f64(laboratory.choose(1.5, 10.0));
+    let axis = if is_log { Axis::log(axis) } else { Axis::linear(axis) };
+    let point = |(x, label, _): &(f64, String, Counters)| Point {
+        x: *x,
+        label: label.clone(),
+        set: Vec::new(),
+        threads: None,
+    };
+    let mut swept = Swept::new(axis, points.iter().map(point).collect(), &["all clients"]);
+    (laboratory.say)("starting the server".into());
+    let server = ServerProcess::fabius(&program, laboratory.parent.as_deref(), &["--durability", "none"])?;
+    for protocol in protocols {
+        let mut line = Vec::new();
+        for (at, (_, label, work)) in points.iter().enumerate() {
+            laboratory.go_on()?;
+            (laboratory.say)(format!("{protocol}, {label}"));
+            let load = Load {
+                port: server.port,
+                protocol: *protocol,
+                clients: count,
+                delay: laboratory.network_delay,
+                time,
+            };
+            clients::once(async {
+                let client = Client::connect(server.port, *protocol, Duration::ZERO).await?;
+                work.load(&client, count).await
+            })?;
+            let seed = at as u64;
+            line.push(Some(clients::run(&Arc::new(work.clone()), &load, seed, &laboratory.interrupt)?));
+        }
+        swept.add_line(0, (protocol.to_string(), line));
+    }
+    swept.note(format!(
+        "{count} clients over TCP; each message is held back by {} ms; the log is not synced",
+        laboratory.network_delay.as_millis()
+    ));
+    Ok(swept)
+}
+
+fn shown(swept: &Swept) -> Figure {
+    let mut figure = Figure { notes: swept.notes(), ..Figure::default() };
+    swept.show(&mut figure, "transactions/s", |sample| sample.throughput_tps);
+    swept.show(&mut figure, "aborted attempts, %", |sample| abort_share(sample) * 100.0);
+    figure
+}
+
+/// A claim about the last point of two lines.
+fn compared(swept: &Swept, one: &'static str, other: &'static str, times: f64, text: &str) -> Claim {
+    swept.claim(
+        text,
+        &[(0, one), (0, other)],
+        |lines| {
+            let last = |line: &[f64]| line[line.len() - 1];
+            let ratio = last(&lines[0]) / last(&lines[1]).max(1e-9);
+            (ratio >= times * 0.8, format!("{one} has {ratio:.1} times {other} at the last point"))
+        },
+        ONE_MACHINE,
+    )
+}

@@ -1,0 +1,191 @@
+//! `fabius serve`: a database that PostgreSQL clients connect to.
+
+use crate::message::{out, print};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use fabius::{Database, Error, Options, Result, SqlState};
+use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
+use fabius_server::{Server, logging};
+use fabius_sql::connection::SqlDatabase;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+const CONFIG: &str = "config";
+const PRINT_CONFIG: &str = "print-config";
+
+/// `fabius serve ...`: one flag for each of the server's settings.
+pub struct Serve {
+    given: Given,
+    print_config: bool,
+}
+
+impl Args for Serve {
+    fn augment_args(command: Command) -> Command {
+        let command = SETTINGS.iter().fold(command, |command, setting| {
+            let variable = format!(" [{}]", setting.variable());
+            let arg = Arg::new(setting.name)
+                .value_name(setting.value_name)
+                .help(setting.help.to_string() + &variable);
+            command.arg(match setting.name {
+                // What most people give has no flag before it.
+                "directory" => arg.help(format!("{} [default: fabius-data]{variable}", setting.help)),
+                // The help lives as long as the program.
+                _ => arg.long(&*setting.flag().leak()),
+            })
+        });
+        command
+            .about("Serve a database to PostgreSQL clients")
+            .arg(
+                Arg::new(CONFIG).long(CONFIG).value_name("FILE").help(
+                    "A file with settings, NAME = VALUE in TOML [default: fabius.toml in DIRECTORY] [FABIUS_CONFIG]",
+                ),
+            )
+            .arg(
+                Arg::new(PRINT_CONFIG)
+                    .long(PRINT_CONFIG)
+                    .action(ArgAction::SetTrue)
+                    .help("Print the settings in force and where each comes from, and do nothing else"),
+            )
+            .after_help(
+                "Settings come from the file, the environment and flags; later ones win.
+
+Examples:
+  fabius serve                                     begin, or go on with, a database in ./fabius-data
+  psql \"host=127.0.0.1 port=5433 dbname=fabius\"    connect to it: any user name, no password
+  fabius serve data --listen 5440 --http off       another directory and port, no metrics
+  fabius serve data --listen 0.0.0.0:5433 --users users.txt --tls-certificate c.pem --tls-key k.pem
+  fabius serve data --print-config > data/fabius.toml
+",
+            )
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Serve::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Serve {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Serve, clap::Error> {
+        let flags = SETTINGS.iter().filter_map(|setting| {
+            let value = matches.get_one::<String>(setting.name)?;
+            Some((setting.name.to_string(), value.clone()))
+        });
+        let file = matches.get_one::<String>(CONFIG).map(PathBuf::from);
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Ok(Serve {
+            given: Given { file, variables: variables.collect(), flags: flags.collect() },
+            print_config: matches.get_flag(PRINT_CONFIG),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Serve::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Serves until a signal ends it.
+///
+/// # Errors
+/// Settings that do not hold together, a database that cannot be opened, addresses that are taken.
+pub fn run(arguments: &Serve) -> Result<ExitCode> {
+    let effective = effective(&arguments.given)?;
+    if arguments.print_config {
+        out(&effective.print());
+        return Ok(ExitCode::SUCCESS);
+    }
+    logging::begin(&effective.configuration)?;
+    let database = Arc::new(open(&effective.configuration)?);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("fabius-server")
+        .build()
+        .map_err(|error| {
+            Error::new(SqlState::IO_ERROR, "threads cannot be started").with_detail(error.to_string())
+        })?;
+    let served = runtime.block_on(serve(effective, database.clone()));
+    // Everyone who holds the database is gone with the runtime's tasks.
+    drop(runtime);
+    match Arc::try_unwrap(database) {
+        Ok(database) => database.close()?,
+        Err(_) => tracing::warn!("the database is still in use; it is closed as the process ends"),
+    }
+    served
+}
+
+fn open(configuration: &Configuration) -> Result<Database> {
+    let usual = Options::default();
+    let options = Options {
+        engine: configuration.engine,
+        durability: configuration.durability,
+        workers: configuration.workers.unwrap_or(usual.workers),
+        checkpoint_log_bytes: Some(configuration.checkpoint_log_bytes),
+        ..usual
+    };
+    Database::open(&configuration.directory, options)
+}
+
+async fn serve(effective: Effective, database: Arc<Database>) -> Result<ExitCode> {
+    let mut signals = Signals::new()?;
+    let sql = SqlDatabase::open(database).await?;
+    let server = start(effective, sql).await?;
+    let configuration = &server.shared().configuration;
+    let address = server.address();
+    let mut text = format!(
+        "fabius serves {} on {address}; connect with\n  psql \"host={} port={} dbname={}\"\n",
+        configuration.directory.display(),
+        address.ip(),
+        address.port(),
+        configuration.database
+    );
+    if let Some(http) = server.http_address() {
+        text += &format!("metrics and health are on http://{http}/metrics and http://{http}/health\n");
+    }
+    out(&text);
+    signals.next().await;
+    server.shut_down(signals.next()).await;
+    out("fabius has ended\n");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Begins to listen. A port for metrics that nobody asked for may be taken.
+async fn start(effective: Effective, sql: Arc<SqlDatabase>) -> Result<Server> {
+    let configuration = effective.configuration.clone();
+    match Server::start(configuration.clone(), sql.clone()).await {
+        Err(error) if effective.is_default("http") => {
+            let quiet = Configuration { http: None, ..configuration };
+            let server = Server::start(quiet, sql).await?;
+            print(&error);
+            tracing::warn!("there are no metrics");
+            Ok(server)
+        }
+        other => other,
+    }
+}
+
+/// The signals that end the server.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Signals> {
+        let of = |kind| {
+            signal(kind).map_err(|error| {
+                Error::new(SqlState::IO_ERROR, "signals cannot be received").with_detail(error.to_string())
+            })
+        };
+        Ok(Signals { interrupt: of(SignalKind::interrupt())?, terminate: of(SignalKind::terminate())? })
+    }
+
+    /// The next of them.
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

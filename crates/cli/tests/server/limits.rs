@@ -1,0 +1,83 @@
+//! Bounds: connections, time, memory.
+
+use crate::protocol::{Raw, field, kinds};
+use crate::support::Server;
+
+/// Goal: beyond the limit clients are told so; administrators find a place.
+#[test]
+fn connections_are_bounded() {
+    let server = Server::start(&["--max-connections", "5", "--reserved-connections", "2"]);
+    let held: Vec<_> = (0..3).map(|_| Raw::begin(&server).0).collect();
+    let begin = |user: &str| {
+        let mut raw = Raw::new(&server);
+        raw.startup(196_608, &[("user", user), ("database", "fabius")]);
+        let answer = raw.until(b'Z');
+        (raw, answer)
+    };
+    let (_, answer) = begin("tester");
+    assert_eq!(field(&answer, b'C'), "53300");
+    assert!(field(&answer, b'M').contains("reserved"), "{}", field(&answer, b'M'));
+    let administrators = [begin("postgres"), begin("postgres")];
+    assert!(administrators.iter().all(|(_, answer)| kinds(answer).ends_with('Z')));
+    assert_eq!(field(&begin("postgres").1, b'M'), "sorry, too many clients already");
+    drop((held, administrators));
+    // Places are free again once the server has noticed.
+    let mut attempts = 0;
+    while kinds(&begin("tester").1).ends_with('E') {
+        attempts += 1;
+        assert!(attempts < 100, "places are not free again");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// Goal: a thousand idle connections take less than 100 MB.
+#[test]
+fn idle_connections_are_cheap() {
+    let server = Server::start(&["--max-connections", "1100"]);
+    drop(Raw::begin(&server));
+    let before = server.resident_bytes();
+    let held: Vec<_> = (0..1000).map(|_| Raw::begin(&server).0).collect();
+    let took = server.resident_bytes().saturating_sub(before);
+    assert!(took < 100 << 20, "{} connections take {took} bytes", held.len());
+    let page = server.get("/metrics");
+    assert!(page.contains("\nfabius_connections 1000\n"), "{page}");
+}
+
+/// Goal: statements, idle sessions and idle transactions end when their time is over.
+#[test]
+fn time_is_bounded() {
+    let server = Server::start(&["--statement-timeout", "300ms"]);
+    let (mut raw, _) = Raw::begin(&server);
+    let answer = raw.query("SELECT pg_sleep(30)");
+    assert_eq!(field(&answer, b'M'), "canceling statement due to statement timeout");
+    assert_eq!(kinds(&raw.query("SET statement_timeout = 0; SELECT 1")), "CTDCZ");
+    raw.query("SET idle_in_transaction_session_timeout = '100ms'");
+    raw.query("BEGIN");
+    let answer = raw.until(b'Z');
+    assert_eq!((field(&answer, b'C').as_str(), field(&answer, b'S').as_str()), ("25P03", "FATAL"));
+    let (mut raw, _) = Raw::begin(&server);
+    raw.query("SET idle_session_timeout = '100ms'");
+    assert_eq!(field(&raw.until(b'Z'), b'C'), "57P05");
+}
+
+/// Goal: metrics name what happened, and health is told.
+#[test]
+fn metrics_and_health() {
+    let server = Server::start(&[]);
+    let (mut raw, _) = Raw::begin(&server);
+    raw.query("SELECT 1");
+    raw.query("SELECT broken");
+    let page = server.get("/metrics");
+    for line in [
+        "fabius_connections 1",
+        "fabius_statements_total{kind=\"SELECT\"} 1",
+        "fabius_statement_duration_seconds_count{kind=\"SELECT\"} 1",
+        "fabius_errors_total{sqlstate=\"42703\"} 1",
+        "fabius_backlog_calls ",
+        "fabius_log_bytes_total ",
+    ] {
+        assert!(page.contains(&format!("\n{line}")), "{line}\n{page}");
+    }
+    assert!(server.get("/health").contains("200 OK"));
+    assert!(server.get("/health/live").ends_with("live\n"));
+}

@@ -1,0 +1,240 @@
+//! The protocol, message by message, over a raw socket.
+
+use crate::support::{PATIENCE, Server};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+/// A client that says exactly what it is told to.
+pub struct Raw {
+    pub stream: TcpStream,
+}
+
+/// A message: its kind and its body.
+pub type Message = (u8, Vec<u8>);
+
+impl Raw {
+    pub fn new(server: &Server) -> Raw {
+        let stream = TcpStream::connect(server.address).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        Raw { stream }
+    }
+
+    /// A session; what the server said on the way.
+    pub fn begin(server: &Server) -> (Raw, Vec<Message>) {
+        let mut raw = Raw::new(server);
+        raw.startup(196_608, &[("user", "tester"), ("database", "fabius")]);
+        let greeting = raw.until(b'Z');
+        (raw, greeting)
+    }
+
+    pub fn startup(&mut self, version: u32, parameters: &[(&str, &str)]) {
+        let mut body = version.to_be_bytes().to_vec();
+        parameters.iter().for_each(|(name, value)| body.extend(format!("{name}\0{value}\0").bytes()));
+        body.push(0);
+        self.send_opening(&body);
+    }
+
+    pub fn send_opening(&mut self, body: &[u8]) {
+        let length = (body.len() as u32 + 4).to_be_bytes();
+        self.stream.write_all(&[&length, body].concat()).expect("the opening is sent");
+    }
+
+    pub fn send(&mut self, messages: &[(u8, &[u8])]) {
+        let bytes: Vec<u8> = messages.iter().flat_map(|(kind, body)| message(*kind, body)).collect();
+        self.stream.write_all(&bytes).expect("messages are sent");
+    }
+
+    pub fn query(&mut self, text: &str) -> Vec<Message> {
+        self.send(&[(b'Q', format!("{text}\0").as_bytes())]);
+        self.until(b'Z')
+    }
+
+    /// The next message; `None` when the server has closed the connection.
+    pub fn receive(&mut self) -> Option<Message> {
+        let mut header = [0; 5];
+        self.stream.read_exact(&mut header).ok()?;
+        let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]);
+        let mut body = vec![0; length as usize - 4];
+        self.stream.read_exact(&mut body).ok()?;
+        Some((header[0], body))
+    }
+
+    /// Messages up to the next of a kind, or to the end.
+    pub fn until(&mut self, kind: u8) -> Vec<Message> {
+        let mut messages = Vec::new();
+        while let Some(message) = self.receive() {
+            let is_last = message.0 == kind;
+            messages.push(message);
+            if is_last {
+                break;
+            }
+        }
+        messages
+    }
+
+    /// Whether the server has closed the connection; what it said before is passed over.
+    pub fn is_closed(&mut self) -> bool {
+        while self.receive().is_some() {}
+        true
+    }
+}
+
+pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    [&[kind], &(body.len() as u32 + 4).to_be_bytes()[..], body].concat()
+}
+
+/// Kinds of messages, as text.
+pub fn kinds(messages: &[Message]) -> String {
+    messages.iter().filter(|(kind, _)| *kind != b'S').map(|(kind, _)| char::from(*kind)).collect()
+}
+
+/// The field of an error that has this code.
+pub fn field(messages: &[Message], code: u8) -> String {
+    let (_, body) = messages.iter().find(|(kind, _)| *kind == b'E').expect("an error");
+    let fields = body.split(|byte| *byte == 0).filter(|field| field.first() == Some(&code));
+    fields.map(|field| String::from_utf8_lossy(&field[1..]).into_owned()).next().unwrap_or_default()
+}
+
+fn text(text: &str) -> Vec<u8> {
+    format!("{text}\0").into_bytes()
+}
+
+/// `Parse`, `Bind` and `Execute` of a statement without parameters, without names.
+fn run(statement: &str, rows: u32) -> Vec<(u8, Vec<u8>)> {
+    vec![
+        (b'P', [text(""), text(statement), vec![0, 0]].concat()),
+        (b'B', vec![0, 0, 0, 0, 0, 0, 0, 0]),
+        (b'E', [text(""), rows.to_be_bytes().to_vec()].concat()),
+    ]
+}
+
+fn send_all(raw: &mut Raw, messages: &[(u8, Vec<u8>)]) {
+    let borrowed: Vec<(u8, &[u8])> = messages.iter().map(|(kind, body)| (*kind, body.as_slice())).collect();
+    raw.send(&borrowed);
+}
+
+const SYNC: (u8, Vec<u8>) = (b'S', Vec::new());
+
+/// Goal: requests for encryption are refused politely, unknown minor versions and options are negotiated, the session
+/// begins with what drivers look for.
+#[test]
+fn openings() {
+    let server = Server::start(&[]);
+    let mut raw = Raw::new(&server);
+    for code in [80_877_103u32, 80_877_104] {
+        raw.send_opening(&code.to_be_bytes());
+        let mut answer = [0];
+        raw.stream.read_exact(&mut answer).expect("an answer");
+        assert_eq!(answer, *b"N");
+    }
+    raw.startup(
+        196_608 + 9999,
+        &[("user", "me"), ("database", "fabius"), ("_pq_.x", "1"), ("options", "-c DateStyle=ISO")],
+    );
+    let greeting = raw.until(b'Z');
+    assert_eq!(greeting[0].0, b'v');
+    assert_eq!(greeting[0].1, [&196_608u32.to_be_bytes()[..], &1u32.to_be_bytes(), b"_pq_.x\0"].concat());
+    assert_eq!(kinds(&greeting), "vRKZ");
+    let told =
+        |name: &str| greeting.iter().any(|(kind, body)| *kind == b'S' && body.starts_with(name.as_bytes()));
+    for name in
+        ["server_version\0", "client_encoding\0UTF8", "DateStyle\0", "integer_datetimes\0on", "TimeZone\0"]
+    {
+        assert!(told(name), "{name}");
+    }
+
+    let mut raw = Raw::new(&server);
+    raw.startup(196_610, &[("user", "me")]);
+    let key = raw.until(b'Z').into_iter().find(|(kind, _)| *kind == b'K').expect("a key");
+    assert_eq!(key.1.len(), 4 + 32);
+
+    for (parameters, state) in [
+        (&[("user", "me"), ("database", "other")][..], "3D000"),
+        (&[("database", "fabius")], "28000"),
+        (&[("user", "me"), ("replication", "true")], "0A000"),
+        (&[("user", "me"), ("no_such_setting", "1")], "42704"),
+    ] {
+        let mut raw = Raw::new(&server);
+        raw.startup(196_608, parameters);
+        let answer = raw.until(b'Z');
+        assert_eq!((field(&answer, b'C').as_str(), field(&answer, b'S').as_str()), (state, "FATAL"));
+    }
+}
+
+/// Goal: several statements are one transaction; the text may end it and go on.
+#[test]
+fn simple_queries() {
+    let server = Server::start(&[]);
+    let (mut raw, _) = Raw::begin(&server);
+    assert_eq!(kinds(&raw.query("")), "IZ");
+    assert_eq!(kinds(&raw.query("CREATE TABLE t (id integer PRIMARY KEY); INSERT INTO t VALUES (1)")), "CCZ");
+    let failed = raw.query("INSERT INTO t VALUES (2); INSERT INTO t VALUES (1); INSERT INTO t VALUES (3)");
+    assert_eq!(kinds(&failed), "CEZ");
+    assert_eq!(field(&failed, b'C'), "23505");
+    let kept = raw.query("INSERT INTO t VALUES (2); COMMIT; INSERT INTO t VALUES (3); SELECT 1 / 0");
+    assert!(kinds(&kept).ends_with("EZ"), "{}", kinds(&kept));
+    let rows = raw.query("SELECT id FROM t ORDER BY id");
+    assert_eq!(kinds(&rows), "TDDCZ");
+    let begun = raw.query("BEGIN; INSERT INTO t VALUES (9)");
+    assert_eq!(begun.last(), Some(&(b'Z', b"T".to_vec())));
+    let failed = raw.query("SELECT nothing");
+    assert_eq!(failed.last(), Some(&(b'Z', b"E".to_vec())));
+    assert_eq!(field(&raw.query("SELECT 1"), b'C'), "25P02");
+    assert_eq!(raw.query("ROLLBACK").last(), Some(&(b'Z', b"I".to_vec())));
+    let wrong = raw.query("SELECT 1; SELEC 2");
+    assert_eq!((field(&wrong, b'C').as_str(), field(&wrong, b'P').as_str()), ("42601", "11"));
+}
+
+/// Goal: a batch up to `Sync` is one transaction, errors pass over the rest of it, a statement alone commits.
+#[test]
+fn batches() {
+    let server = Server::start(&[]);
+    let (mut raw, _) = Raw::begin(&server);
+    raw.query("CREATE TABLE t (id integer PRIMARY KEY)");
+    let batch = |statements: &[&str]| -> Vec<(u8, Vec<u8>)> {
+        statements.iter().flat_map(|statement| run(statement, 0)).chain([SYNC]).collect()
+    };
+    send_all(
+        &mut raw,
+        &batch(&["INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (1)", "INSERT INTO t VALUES (2)"]),
+    );
+    let failed = raw.until(b'Z');
+    assert_eq!(kinds(&failed), "12C12EZ");
+    assert_eq!(field(&failed, b'C'), "23505");
+    // Three batches at once: each with its own answer.
+    let three =
+        [batch(&["INSERT INTO t VALUES (5)"]), batch(&["SELECT broken"]), batch(&["SELECT id FROM t"])];
+    send_all(&mut raw, &three.concat());
+    assert_eq!(kinds(&raw.until(b'Z')), "12CZ");
+    assert_eq!(kinds(&raw.until(b'Z')), "EZ");
+    assert_eq!(kinds(&raw.until(b'Z')), "12DCZ");
+}
+
+/// Goal: portals give rows by portions, and end with their transaction; names are kept apart.
+#[test]
+fn portals() {
+    let server = Server::start(&[]);
+    let (mut raw, _) = Raw::begin(&server);
+    raw.query("CREATE TABLE t (id integer PRIMARY KEY); INSERT INTO t VALUES (1), (2), (3)");
+    raw.query("BEGIN");
+    send_all(&mut raw, &[run("SELECT id FROM t ORDER BY id", 2), vec![SYNC]].concat());
+    assert_eq!(kinds(&raw.until(b'Z')), "12DDsZ");
+    let more = (b'E', [text(""), 2u32.to_be_bytes().to_vec()].concat());
+    send_all(&mut raw, &[more.clone(), SYNC]);
+    assert_eq!(kinds(&raw.until(b'Z')), "DCZ");
+    raw.query("COMMIT");
+    send_all(&mut raw, &[more, SYNC]);
+    assert_eq!(field(&raw.until(b'Z'), b'C'), "34000");
+    // A statement and what it takes and gives.
+    let parse = (b'P', [text("s"), text("SELECT id FROM t WHERE id = $1"), vec![0, 0]].concat());
+    send_all(&mut raw, &[parse.clone(), (b'D', [b"S".to_vec(), text("s")].concat()), SYNC]);
+    assert_eq!(kinds(&raw.until(b'Z')), "1tTZ");
+    send_all(&mut raw, &[parse, SYNC]);
+    assert_eq!(field(&raw.until(b'Z'), b'C'), "42P05");
+    send_all(
+        &mut raw,
+        &[(b'C', [b"S".to_vec(), text("s")].concat()), (b'D', [b"S".to_vec(), text("s")].concat()), SYNC],
+    );
+    let closed = raw.until(b'Z');
+    assert_eq!((kinds(&closed).as_str(), field(&closed, b'C').as_str()), ("3EZ", "26000"));
+}

@@ -1,0 +1,415 @@
+//! Who may write past the locks of others.
+//!
+//! As long as nobody holds a lock, a call goes straight to the engine; finding that out is one load. Otherwise a
+//! call that may write a table with locks is tried first, on the newest state: if every lock's statement still
+//! gives its answer, it is admitted, else it is *held back* until who is in its way is done. One at a time, from
+//! the trial until the call is decided, so that what was tried is what happens.
+//!
+//! ```text
+//! submit --- no locks ----------------------------------------> engine
+//!        \-- locks --> try: answers stay the same ------------> engine, decided before the next is tried
+//!                      try: one changes --> held back --release, or the holder is younger: wounded--> try
+//! ```
+//!
+//! A lock is asked for in the same place, on the newest state too. A call that was under way when a table got
+//! its first lock may slip past it; so the call that commits a transaction checks everything all the same, and
+//! a lock only makes it likely that nothing is found.
+
+use super::condition_lock::{Holder, RowKey};
+use super::observation::Observation;
+use super::row_name::row_name;
+use super::transaction::Hold;
+use super::wound_wait::Owner;
+use crate::Database;
+use crate::statement::written_tables;
+use fabius_engine::speculation::{Footprint, Overlay};
+use fabius_engine::{Batch, Definitions, entry};
+use fabius_program::catalog::ProcedureId;
+use fabius_value::{Error, SqlState, TableId};
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Relaxed, SeqCst},
+};
+use std::task::Waker;
+use std::time::Instant;
+
+/// The locks of a database, and who waits for them.
+#[derive(Default)]
+pub(crate) struct Admission {
+    /// How many hold locks.
+    holders: AtomicUsize,
+    ages: AtomicU64,
+    /// Tables with locks, and of how many holders.
+    tables: RwLock<BTreeMap<TableId, usize>>,
+    /// What procedures write, as far as somebody asked.
+    writes: RwLock<HashMap<ProcedureId, Arc<BTreeSet<TableId>>>>,
+    gate: Mutex<Gate>,
+}
+
+#[derive(Default)]
+struct Gate {
+    holders: Vec<Holder>,
+    held: Vec<Held>,
+    waiting: Vec<Waiting>,
+}
+
+/// A batch that is held back.
+struct Held {
+    batch: Arc<Batch>,
+    owner: Arc<Owner>,
+    wait: Wait,
+}
+
+/// A statement that waits for its lock.
+struct Waiting {
+    waker: Waker,
+    wait: Wait,
+}
+
+/// Someone who waits, and for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Who waits: the label of its transaction.
+    pub waiting: String,
+    /// Who is in the way.
+    pub holder: String,
+    /// The row it is about: `stock (item) = (1)`.
+    pub row: String,
+    /// Whether it waits to write, or for a lock.
+    pub writes: bool,
+    /// Since when.
+    pub since: Instant,
+}
+
+/// Someone who holds locks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// Who: the label of its transaction.
+    pub holder: String,
+    /// The tables of which it has locked something.
+    pub tables: Vec<TableId>,
+    /// How many statements it has locked the answers of.
+    pub statements: usize,
+}
+
+/// A lock that was asked for.
+pub(crate) enum Asked {
+    /// It is held now.
+    Granted,
+    /// Someone older is in the way; the waker is woken when it is worth asking again.
+    Blocked(Wait),
+}
+
+impl Admission {
+    /// An owner younger than all before.
+    pub(crate) fn owner(&self, label: &str) -> Arc<Owner> {
+        Arc::new(Owner::new(self.ages.fetch_add(1, Relaxed) + 1, label))
+    }
+
+    /// Whether nobody holds a lock.
+    #[inline]
+    pub(crate) fn is_free(&self) -> bool {
+        self.holders.load(Relaxed) == 0
+    }
+
+    fn has_locks(&self, tables: &BTreeSet<TableId>) -> bool {
+        let locked = self.tables.read();
+        tables.iter().any(|table| locked.contains_key(table))
+    }
+
+    /// The tables that a batch may write.
+    fn written_by(&self, definitions: &Definitions, batch: &Batch) -> BTreeSet<TableId> {
+        let mut tables = BTreeSet::new();
+        for call in entry::calls(batch.calls()).map_while(Result::ok) {
+            let known = self.writes.read().get(&call.procedure).cloned();
+            let writes = known.unwrap_or_else(|| {
+                let procedure = definitions.procedure(call.procedure);
+                let writes: BTreeSet<TableId> = procedure
+                    .map_or_else(|_| BTreeSet::new(), |procedure| written_tables(&procedure.program));
+                let writes = Arc::new(writes);
+                self.writes.write().insert(call.procedure, writes.clone());
+                writes
+            });
+            tables.extend(writes.iter().copied());
+        }
+        tables
+    }
+
+    /// Who waits for whom.
+    pub(crate) fn waits(&self) -> Vec<Wait> {
+        let gate = self.gate.lock();
+        let held = gate.held.iter().map(|held| held.wait.clone());
+        held.chain(gate.waiting.iter().map(|waiting| waiting.wait.clone())).collect()
+    }
+
+    /// Who holds locks.
+    pub(crate) fn locks(&self) -> Vec<Lock> {
+        let gate = self.gate.lock();
+        let lock = |holder: &Holder| Lock {
+            holder: holder.owner.label.clone(),
+            tables: holder.tables().iter().copied().collect(),
+            statements: holder.observations.iter().filter(|of| of.hold != Hold::Observe).count(),
+        };
+        gate.holders.iter().map(lock).collect()
+    }
+}
+
+impl Gate {
+    fn holder(&mut self, owner: &Arc<Owner>) -> Option<usize> {
+        self.holders.iter().position(|holder| Arc::ptr_eq(&holder.owner, owner))
+    }
+
+    fn wake_all(&mut self) {
+        self.waiting.drain(..).for_each(|waiting| waiting.waker.wake());
+    }
+}
+
+impl Database {
+    /// Who waits for the locks of whom.
+    pub fn waits(&self) -> Vec<Wait> {
+        self.sessions().admission.waits()
+    }
+
+    /// Who holds condition locks.
+    pub fn condition_locks(&self) -> Vec<Lock> {
+        self.sessions().admission.locks()
+    }
+
+    /// Hands a batch in; if it would change what others have locked, as soon as it would not. Whether it went
+    /// straight to the engine.
+    pub(crate) fn admit(&self, batch: Arc<Batch>, owner: Option<Arc<Owner>>, label: &str) -> bool {
+        let admission = &self.sessions().admission;
+        if admission.is_free() {
+            self.hand_in(batch);
+            return true;
+        }
+        let tables = admission.written_by(&self.definitions(), &batch);
+        if !admission.has_locks(&tables) {
+            self.hand_in(batch);
+            return true;
+        }
+        let owner = owner.unwrap_or_else(|| admission.owner(if label.is_empty() { "a call" } else { label }));
+        let mut gate = admission.gate.lock();
+        self.try_batch(&mut gate, batch, owner, Instant::now());
+        self.retry(&mut gate);
+        false
+    }
+
+    /// Admits a batch, or holds it back.
+    fn try_batch(&self, gate: &mut Gate, batch: Arc<Batch>, owner: Arc<Owner>, since: Instant) {
+        loop {
+            let Some((at, row)) = self.in_the_way(gate, &batch, &owner) else {
+                self.hand_in(batch.clone());
+                self.decide(&batch);
+                return;
+            };
+            let row = row_name(&self.definitions(), &row);
+            if gate.holders[at].owner.age < owner.age {
+                let holder = gate.holders[at].owner.label.clone();
+                let wait = Wait { waiting: owner.label.clone(), holder, row, writes: true, since };
+                gate.held.push(Held { batch, owner, wait });
+                return;
+            }
+            self.wound(gate, at, &owner, &row);
+        }
+    }
+
+    /// The first holder that a batch would change the answer of, and a row that it is about.
+    fn in_the_way(&self, gate: &Gate, batch: &Batch, owner: &Arc<Owner>) -> Option<(usize, RowKey)> {
+        let definitions = self.definitions();
+        let written = self.sessions().admission.written_by(&definitions, batch);
+        let is_near =
+            |holder: &Holder| !Arc::ptr_eq(&holder.owner, owner) && !holder.tables().is_disjoint(&written);
+        if !gate.holders.iter().any(is_near) {
+            return None;
+        }
+        let snapshot = self.foundation().begin_snapshot();
+        let mut overlay = Overlay::default();
+        let begin = overlay.mark();
+        for call in entry::calls(batch.calls()).map_while(Result::ok) {
+            if let Ok(procedure) = definitions.procedure(call.procedure) {
+                // A call that aborts writes nothing.
+                let _ = self.engine().speculate(snapshot.seq(), procedure, call.arguments, &mut overlay);
+            }
+        }
+        let mut near = gate.holders.iter().enumerate().filter(|(_, holder)| is_near(holder));
+        near.find_map(|(at, holder)| {
+            Some((at, holder.breaks(self.engine(), snapshot.seq(), &mut overlay, begin)?))
+        })
+    }
+
+    /// Makes a holder give up its locks, and the batch that it may be waiting to commit with.
+    fn wound(&self, gate: &mut Gate, at: usize, culprit: &Owner, row: &str) {
+        let owner = gate.holders[at].owner.clone();
+        owner.wound(culprit, row);
+        let error = owner.wounded();
+        gate.held.retain(|held| {
+            let is_its = Arc::ptr_eq(&held.owner, &owner);
+            if let (true, Some(error)) = (is_its, &error) {
+                held.batch.fail(error.clone(), self.foundation().clock.monotonic_ns());
+            }
+            !is_its
+        });
+        self.remove(gate, at);
+    }
+
+    fn remove(&self, gate: &mut Gate, at: usize) {
+        let holder = gate.holders.remove(at);
+        self.count_tables(holder.tables(), &BTreeSet::new());
+        self.sessions().admission.holders.store(gate.holders.len(), SeqCst);
+        gate.wake_all();
+    }
+
+    /// Tries what was held back again, the oldest first.
+    fn retry(&self, gate: &mut Gate) {
+        loop {
+            let mut held = std::mem::take(&mut gate.held);
+            let count = held.len();
+            held.sort_by_key(|held| held.owner.age);
+            for Held { batch, owner, wait } in held {
+                // Its own transaction may have been wounded by one before it.
+                match owner.wounded() {
+                    Some(error) => batch.fail(error, self.foundation().clock.monotonic_ns()),
+                    None => self.try_batch(gate, batch, owner, wait.since),
+                }
+            }
+            // Whoever was admitted, or wounded, may have been in the way of one tried before.
+            if gate.held.len() == count || gate.held.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn count_tables(&self, before: &BTreeSet<TableId>, after: &BTreeSet<TableId>) -> bool {
+        let mut tables = self.sessions().admission.tables.write();
+        let mut is_first = false;
+        for table in after.difference(before) {
+            let count = tables.entry(*table).or_default();
+            is_first |= *count == 0;
+            *count += 1;
+        }
+        for table in before.difference(after) {
+            if let Some(count) = tables.get_mut(table) {
+                *count -= 1;
+                if *count == 0 {
+                    tables.remove(table);
+                }
+            }
+        }
+        is_first
+    }
+
+    /// Runs `step` while nobody is admitted, on behalf of an owner; what it looked at is then to be locked.
+    ///
+    /// # Errors
+    /// Those of `step`; that the owner was wounded.
+    pub(crate) fn with_gate<T>(
+        &self,
+        owner: &Arc<Owner>,
+        tables: &BTreeSet<TableId>,
+        step: impl FnOnce(&mut Asking<'_>) -> fabius_value::Result<T>,
+    ) -> fabius_value::Result<T> {
+        let admission = &self.sessions().admission;
+        let mut gate = admission.gate.lock();
+        if let Some(error) = owner.wounded() {
+            return Err(error);
+        }
+        // From here on, whoever writes these tables asks first.
+        let is_first = self.count_tables(&BTreeSet::new(), tables);
+        admission.holders.store(gate.holders.len().max(1), SeqCst);
+        if is_first {
+            while self.engine().admit() {}
+            drop(self.engine().stand());
+        }
+        let result = step(&mut Asking { database: self, gate: &mut gate, owner });
+        // It may have wounded who was in the way of others.
+        self.retry(&mut gate);
+        self.count_tables(tables, &BTreeSet::new());
+        admission.holders.store(gate.holders.len(), SeqCst);
+        result
+    }
+
+    /// Replaces what an owner has locked; with nothing, its locks are gone.
+    pub(crate) fn set_locks(&self, owner: &Arc<Owner>, observations: &[Arc<Observation>]) {
+        let mut gate = self.sessions().admission.gate.lock();
+        let Some(at) = gate.holder(owner) else { return };
+        self.remove(&mut gate, at);
+        let holder = Holder::new(owner.clone(), observations.to_vec());
+        if !holder.tables().is_empty() {
+            self.add(&mut gate, holder);
+        }
+        self.retry(&mut gate);
+    }
+
+    fn add(&self, gate: &mut Gate, holder: Holder) {
+        self.count_tables(&BTreeSet::new(), holder.tables());
+        gate.holders.push(holder);
+        self.sessions().admission.holders.store(gate.holders.len(), SeqCst);
+    }
+
+    /// Takes a batch back that is held back; whether it was.
+    pub(crate) fn withdraw(&self, batch: &Arc<Batch>, reason: impl FnOnce(&Wait) -> Error) -> bool {
+        let mut gate = self.sessions().admission.gate.lock();
+        let Some(at) = gate.held.iter().position(|held| Arc::ptr_eq(&held.batch, batch)) else {
+            return false;
+        };
+        let held = gate.held.remove(at);
+        drop(gate);
+        held.batch.fail(reason(&held.wait), self.foundation().clock.monotonic_ns());
+        true
+    }
+}
+
+/// The moment in which a lock is asked for.
+pub(crate) struct Asking<'d> {
+    database: &'d Database,
+    gate: &'d mut Gate,
+    owner: &'d Arc<Owner>,
+}
+
+impl Asking<'_> {
+    /// Locks what the last of these observations has looked at, unless someone older is in the way.
+    pub(crate) fn lock(
+        &mut self,
+        observations: &[Arc<Observation>],
+        footprint: &Footprint,
+        hold: Hold,
+        waker: &Waker,
+    ) -> Asked {
+        while let Some((at, row)) = self.in_the_way(footprint, hold) {
+            let row = row_name(&self.database.definitions(), &row);
+            if self.gate.holders[at].owner.age < self.owner.age {
+                let holder = self.gate.holders[at].owner.label.clone();
+                let (waiting, since) = (self.owner.label.clone(), Instant::now());
+                let wait = Wait { waiting, holder, row, writes: false, since };
+                self.gate.waiting.retain(|waiting| !waiting.waker.will_wake(waker));
+                self.gate.waiting.push(Waiting { waker: waker.clone(), wait: wait.clone() });
+                return Asked::Blocked(wait);
+            }
+            self.database.wound(self.gate, at, self.owner, &row);
+        }
+        if let Some(at) = self.gate.holder(self.owner) {
+            let before = self.gate.holders.remove(at);
+            self.database.count_tables(before.tables(), &BTreeSet::new());
+        }
+        let holder = Holder::new(self.owner.clone(), observations.to_vec());
+        self.database.add(self.gate, holder);
+        Asked::Granted
+    }
+
+    fn in_the_way(&self, footprint: &Footprint, hold: Hold) -> Option<(usize, RowKey)> {
+        let others = self.gate.holders.iter().enumerate();
+        others
+            .filter(|(_, holder)| !Arc::ptr_eq(&holder.owner, self.owner))
+            .find_map(|(at, holder)| Some((at, holder.excludes(footprint, hold)?)))
+    }
+}
+
+/// The error of someone who has waited for as long as it wanted to.
+pub(crate) fn waited_too_long(wait: &Wait) -> Error {
+    Error::new(SqlState::LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout")
+        .with_detail(format!("{} is locked by {}", wait.row, wait.holder))
+}

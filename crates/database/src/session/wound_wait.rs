@@ -1,0 +1,48 @@
+//! Who waits for whom: wound-wait by age.
+//!
+//! ```text
+//! older wants what younger holds      the younger is wounded: it gives up what it holds, and gets 40001
+//! younger wants what older holds      it waits
+//! ```
+//!
+//! So waiting always leads to something older, and never in a circle; the oldest is never wounded. A
+//! transaction's age counts from its first lock: one that has not locked anything is in nobody's way.
+
+use fabius_value::{Error, SqlState};
+use parking_lot::Mutex;
+
+/// Someone who holds locks, or wants to write past them. Numbers go up: the lower, the older.
+pub(crate) struct Owner {
+    /// Its place in the order of ages.
+    pub(crate) age: u64,
+    /// What errors call it.
+    pub(crate) label: String,
+    wound: Mutex<Option<Error>>,
+}
+
+impl Owner {
+    /// An owner of this age.
+    pub(crate) fn new(age: u64, label: &str) -> Owner {
+        let label = if label.is_empty() { format!("transaction {age}") } else { label.to_string() };
+        Owner { age, label, wound: Mutex::default() }
+    }
+
+    /// Makes it give up; `what` it held that the culprit wanted.
+    pub(crate) fn wound(&self, culprit: &Owner, what: &str) {
+        let error = Error::new(
+            SqlState::SERIALIZATION_FAILURE,
+            "could not serialize access due to concurrent update",
+        )
+        .with_detail(format!(
+            "{} gave way to {}, which is older and wanted {what}",
+            self.label, culprit.label
+        ))
+        .with_hint("the transaction might succeed if retried");
+        self.wound.lock().get_or_insert(error);
+    }
+
+    /// Why it has to give up, if it has.
+    pub(crate) fn wounded(&self) -> Option<Error> {
+        self.wound.lock().clone()
+    }
+}

@@ -1,0 +1,161 @@
+//! Waiting for a statement, with an eye on everything else.
+//!
+//! While a statement waits, what was answered before is sent, and the statement can be given up: by a cancel
+//! request, when its time is over, when the server ends, when the client is gone. Giving up is dropping its future;
+//! that is not done while the statement is past recall (`Connection::commitment`).
+
+use super::{Client, Failure, Outcome};
+use crate::registry::{Ending, Session};
+use crate::wire::socket::Socket;
+use fabius_sql::connection::Connection;
+use fabius_value::{Error, Result, SqlState};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering::Acquire};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+
+/// Why a statement was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interruption {
+    Cancelled,
+    TimedOut,
+    Ending,
+    Gone,
+}
+
+/// What a server that is told to stop tells its clients.
+pub(super) fn shutdown() -> Error {
+    Error::new(SqlState::SHUTDOWN, "terminating connection due to administrator command")
+}
+
+impl Client {
+    /// When the statement that begins now is to be given up.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let limit = self.sql.timeouts().statement;
+        (limit > Duration::ZERO).then(|| Instant::now() + limit)
+    }
+
+    /// Runs something of the session's to its end, unless it is given up.
+    ///
+    /// # Errors
+    /// The statement's own, or why it was given up.
+    pub(super) async fn attend<T>(
+        &mut self,
+        deadline: Option<Instant>,
+        work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
+    ) -> Outcome<T> {
+        let sight = Sight {
+            session: &self.session,
+            commitment: &self.commitment,
+            deadline,
+            socket: &mut self.socket,
+        };
+        let attended = sight.attend(work(&mut self.sql)).await;
+        attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
+    }
+
+    /// The same for something that does not need the session: rows of a result.
+    ///
+    /// # Errors
+    /// As [`Client::attend`].
+    pub(super) async fn attend_rows<T>(
+        &mut self,
+        deadline: Option<Instant>,
+        work: impl Future<Output = Result<T>>,
+    ) -> Outcome<T> {
+        let sight = Sight {
+            session: &self.session,
+            commitment: &self.commitment,
+            deadline,
+            socket: &mut self.socket,
+        };
+        let attended = sight.attend(work).await;
+        attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
+    }
+
+    /// Sends what waits in the midst of a statement.
+    ///
+    /// # Errors
+    /// A client that does not take it in time ends the connection: its statement cannot go on.
+    pub(super) async fn send_within(&mut self, deadline: Option<Instant>) -> Outcome {
+        let session = &self.session;
+        let mut timer = pin!(async {
+            match deadline {
+                Some(deadline) => sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        });
+        let sent = poll_fn(|cx| -> Poll<std::io::Result<()>> {
+            session.listen(cx.waker());
+            if self.socket.poll_send(cx)?.is_ready() {
+                return Poll::Ready(Ok(()));
+            }
+            // Half a message has been sent: no error can be told any more.
+            let is_over = session.is_cancelled()
+                || session.ending() == Ending::Now
+                || timer.as_mut().poll(cx).is_ready();
+            if is_over { Poll::Ready(Err(std::io::ErrorKind::TimedOut.into())) } else { Poll::Pending }
+        });
+        Ok(sent.await?)
+    }
+
+    fn interrupted(&mut self, interruption: Interruption) -> Failure {
+        self.sql.interrupted();
+        match interruption {
+            Interruption::Cancelled => {
+                Error::new(SqlState::CANCELED, "canceling statement due to user request").into()
+            }
+            Interruption::TimedOut => {
+                Error::new(SqlState::CANCELED, "canceling statement due to statement timeout").into()
+            }
+            Interruption::Ending => Failure::Fatal(shutdown()),
+            Interruption::Gone => Failure::Gone,
+        }
+    }
+}
+
+/// What is looked at while something is waited for.
+struct Sight<'c> {
+    session: &'c Session,
+    commitment: &'c AtomicBool,
+    deadline: Option<Instant>,
+    socket: &'c mut Socket,
+}
+
+impl Sight<'_> {
+    async fn attend<T>(self, work: impl Future<Output = T>) -> std::result::Result<T, Interruption> {
+        let mut work = pin!(work);
+        let mut timer = pin!(async {
+            match self.deadline {
+                Some(deadline) => sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        });
+        let mut is_timed_out = false;
+        let mut is_gone = false;
+        poll_fn(|cx| {
+            if let Poll::Ready(done) = work.as_mut().poll(cx) {
+                return Poll::Ready(Ok(done));
+            }
+            self.session.listen(cx.waker());
+            if self.deadline.is_some() && !is_timed_out {
+                is_timed_out = timer.as_mut().poll(cx).is_ready();
+            }
+            if self.socket.has_output() && !is_gone {
+                is_gone = matches!(self.socket.poll_send(cx), Poll::Ready(Err(_)));
+            }
+            let interruption = match () {
+                () if is_gone => Interruption::Gone,
+                () if self.session.ending() == Ending::Now => Interruption::Ending,
+                () if self.session.is_cancelled() => Interruption::Cancelled,
+                () if is_timed_out => Interruption::TimedOut,
+                () => return Poll::Pending,
+            };
+            // Past recall: it is polled again when it is done.
+            if self.commitment.load(Acquire) { Poll::Pending } else { Poll::Ready(Err(interruption)) }
+        })
+        .await
+    }
+}

@@ -1,0 +1,306 @@
+//! The extended protocol: statements made ready, bound to parameters as portals, run for so many rows at a time.
+//!
+//! ```text
+//! Parse --> statement --Bind--> portal --Execute--> rows | suspended | done
+//! Sync ends a batch; what comes after an error is passed over until then.
+//! ```
+//!
+//! Statements between two `Sync` are one transaction. One alone needs no transaction around it: it is a call of its
+//! own, which cannot fail for a conflict. So at `Execute` we look at what comes next, and the client, which waits for
+//! no answer before `Sync` or `Flush`, does not mind.
+
+use super::execution::{Completion, Rows};
+use super::values::read_parameters;
+use super::{Client, Failure, Outcome};
+use crate::wire::backend;
+use crate::wire::frontend::{Bind, Execute, Formats, Parse, Target};
+use crate::wire::socket::Frame;
+use fabius_sql::connection::{Prepared, Response, TransactionStatus};
+use fabius_sql::sql_type::SqlType;
+use fabius_value::{Error, Result, SqlState, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Statements with a name that a session may have.
+const STATEMENTS_MAX: usize = 10_000;
+/// Portals that it may have.
+const PORTALS_MAX: usize = 1_000;
+
+/// What a session has made ready.
+#[derive(Default)]
+pub(super) struct Extended {
+    statements: HashMap<String, Arc<Prepared>>,
+    portals: HashMap<String, Portal>,
+    batch: Batch,
+}
+
+/// Where a session is between two `Sync`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Batch {
+    /// Nothing has come.
+    #[default]
+    Empty,
+    /// Messages have come.
+    Open,
+    /// One of them has failed; others are passed over.
+    Failed,
+}
+
+/// A statement with its parameters.
+struct Portal {
+    prepared: Arc<Prepared>,
+    parameters: Vec<Value>,
+    formats: Formats,
+    progress: Progress,
+}
+
+/// How far a portal has come.
+enum Progress {
+    /// It has not begun.
+    Bound,
+    /// There may be more rows.
+    Suspended(Rows),
+    /// It is done; if it gave rows, running it again gives none.
+    Done(Option<&'static str>),
+}
+
+impl Extended {
+    /// Whether no batch is under way: an answer may be awaited.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.batch == Batch::Empty
+    }
+
+    /// Forgets the statement and the portal without a name.
+    pub(super) fn forget_unnamed(&mut self) {
+        self.statements.remove("");
+        self.portals.remove("");
+    }
+
+    fn portal(&mut self, name: &str) -> Result<&mut Portal> {
+        self.portals
+            .get_mut(name)
+            .ok_or_else(|| Error::new(SqlState(*b"34000"), format!("portal \"{name}\" does not exist")))
+    }
+
+    fn statement(&self, name: &str) -> Result<&Arc<Prepared>> {
+        self.statements.get(name).ok_or_else(|| {
+            let message = match name {
+                "" => "unnamed prepared statement does not exist".to_string(),
+                name => format!("prepared statement \"{name}\" does not exist"),
+            };
+            Error::new(SqlState(*b"26000"), message)
+        })
+    }
+}
+
+impl Client {
+    /// Answers a message of the extended protocol.
+    pub(super) async fn extended_message(&mut self, frame: &Frame) -> Outcome {
+        if frame.kind == b'S' {
+            return self.sync().await;
+        }
+        if self.extended.batch == Batch::Failed {
+            return Ok(());
+        }
+        if frame.kind == b'H' {
+            return self.send_within(None).await;
+        }
+        self.extended.batch = Batch::Open;
+        let done = match frame.kind {
+            b'P' => self.parse(frame).await,
+            b'B' => self.bind(frame),
+            b'D' => self.describe(frame),
+            b'E' => self.execute(frame).await,
+            _ => self.close(frame),
+        };
+        match done {
+            Err(Failure::Statement(error)) => {
+                self.extended.batch = Batch::Failed;
+                self.refuse(&error);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    async fn parse(&mut self, frame: &Frame) -> Outcome {
+        let Parse { name, query, types } = Parse::read(&frame.body)?;
+        if !name.is_empty() {
+            if self.extended.statements.contains_key(name) {
+                let message = format!("prepared statement \"{name}\" already exists");
+                return Err(Error::new(SqlState(*b"42P05"), message).into());
+            }
+            if self.extended.statements.len() > STATEMENTS_MAX {
+                return Err(Error::new(SqlState::PROGRAM_LIMIT, "too many prepared statements")
+                    .with_hint("close those that are not used any more")
+                    .into());
+            }
+        }
+        let types = types.into_iter().map(type_of).collect::<Result<Vec<_>>>()?;
+        self.session.begin_statement();
+        let deadline = self.deadline();
+        let prepared = self.attend(deadline, async |sql| sql.prepare(query, &types).await).await?;
+        self.extended.statements.insert(name.to_string(), prepared);
+        backend::parse_complete(&mut self.socket.output);
+        Ok(())
+    }
+
+    fn bind(&mut self, frame: &Frame) -> Outcome {
+        let bind = Bind::read(&frame.body)?;
+        let prepared = self.extended.statement(bind.statement)?.clone();
+        let parameters = read_parameters(&bind, &prepared.parameters, &self.sql.text_style())?;
+        if let (Some(formats), Some(columns)) = (bind.result_formats.count(), &prepared.columns)
+            && formats != columns.len()
+        {
+            let message =
+                format!("bind message has {formats} result formats but query has {} columns", columns.len());
+            return Err(crate::wire::frontend::violation(message).into());
+        }
+        let portals = &mut self.extended.portals;
+        if !bind.portal.is_empty() && portals.contains_key(bind.portal) {
+            let message = format!("cursor \"{}\" already exists", bind.portal);
+            return Err(Error::new(SqlState(*b"42P03"), message).into());
+        }
+        if portals.len() > PORTALS_MAX {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "too many portals").into());
+        }
+        let portal = Portal { prepared, parameters, formats: bind.result_formats, progress: Progress::Bound };
+        portals.insert(bind.portal.to_string(), portal);
+        backend::bind_complete(&mut self.socket.output);
+        Ok(())
+    }
+
+    fn describe(&mut self, frame: &Frame) -> Outcome {
+        let out = &mut self.socket.output;
+        let text = Formats::Text;
+        let (prepared, formats) = match Target::read(&frame.body)? {
+            Target::Statement(name) => {
+                let prepared = self.extended.statement(name)?;
+                backend::parameter_description(out, prepared.parameters.iter().map(SqlType::oid));
+                (prepared, &text)
+            }
+            Target::Portal(name) => {
+                let portal = self.extended.portal(name)?;
+                (&portal.prepared, &portal.formats)
+            }
+        };
+        match &prepared.columns {
+            Some(columns) => backend::row_description(out, columns, formats),
+            None => backend::no_data(out),
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, frame: &Frame) -> Outcome {
+        match Target::read(&frame.body)? {
+            Target::Statement(name) => drop(self.extended.statements.remove(name)),
+            Target::Portal(name) => drop(self.extended.portals.remove(name)),
+        }
+        backend::close_complete(&mut self.socket.output);
+        Ok(())
+    }
+
+    async fn execute(&mut self, frame: &Frame) -> Outcome {
+        let Execute { portal: name, rows_max } = Execute::read(&frame.body)?;
+        let begun = std::time::Instant::now();
+        self.session.begin_statement();
+        let deadline = self.deadline();
+        let portal = self.extended.portal(name)?;
+        let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
+        let mut rows = match std::mem::replace(&mut portal.progress, Progress::Done(None)) {
+            Progress::Suspended(rows) => rows,
+            Progress::Done(Some(tag)) => {
+                portal.progress = Progress::Done(Some(tag));
+                self.complete(&Completion::Rows(tag, 0));
+                return Ok(());
+            }
+            Progress::Done(None) => {
+                let message = format!("portal \"{name}\" cannot be run");
+                return Err(Error::new(SqlState(*b"55000"), message).into());
+            }
+            Progress::Bound => {
+                let parameters = std::mem::take(&mut portal.parameters);
+                if self.sql.status() == TransactionStatus::Idle && !self.is_alone().await? {
+                    self.attend(deadline, async |sql| sql.begin_implicit().await).await?;
+                }
+                let response =
+                    self.attend(deadline, async |sql| sql.execute(&prepared, &parameters).await).await?;
+                match response {
+                    Response::Rows { columns, rows, tag } => Rows { columns, rows, tag },
+                    other => {
+                        let completion = self.give_rest(other, deadline).await?;
+                        self.metrics().statement(completion.tag(), begun.elapsed());
+                        self.complete(&completion);
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        let most = if rows_max == 0 { u64::MAX } else { rows_max.into() };
+        let (count, is_all) = self.give_rows(&mut rows, &formats, most, deadline).await?;
+        let tag = rows.tag;
+        if is_all {
+            self.metrics().statement(tag, begun.elapsed());
+            self.complete(&Completion::Rows(tag, count));
+        } else {
+            backend::portal_suspended(&mut self.socket.output);
+        }
+        // The portal is gone if the statement was `CLOSE ALL` or the like.
+        if let Ok(portal) = self.extended.portal(name) {
+            portal.progress = if is_all { Progress::Done(Some(tag)) } else { Progress::Suspended(rows) };
+        }
+        Ok(())
+    }
+
+    /// Whether `Sync` comes before anything else is run.
+    async fn is_alone(&mut self) -> Outcome<bool> {
+        let known = |kind| match kind {
+            b'S' | b'X' => Some(true),
+            // `Flush` wants an answer before it is known what comes.
+            b'E' | b'H' | b'Q' => Some(false),
+            _ => None,
+        };
+        let looked = self.socket.look_ahead(known);
+        // A client that does not go on holds nobody up but itself; but it has to go when the server does.
+        Ok(super::ready::unless_ending(&self.session, looked).await??)
+    }
+
+    async fn sync(&mut self) -> Outcome {
+        self.end_batch().await?;
+        self.after_statements();
+        self.ready_for_query();
+        Ok(())
+    }
+
+    /// Ends the transaction around a batch, if there is one.
+    pub(super) async fn end_batch(&mut self) -> Outcome {
+        let batch = std::mem::take(&mut self.extended.batch);
+        if batch == Batch::Empty || self.sql.status() == TransactionStatus::Idle {
+            return Ok(());
+        }
+        let commit = batch == Batch::Open;
+        self.session.begin_statement();
+        let deadline = self.deadline();
+        match self.attend(deadline, async |sql| sql.end_implicit(commit).await).await {
+            Err(Failure::Statement(error)) => {
+                self.refuse(&error);
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Portals end with their transaction.
+    pub(super) fn after_statements(&mut self) {
+        if self.sql.status() == TransactionStatus::Idle && !self.extended.portals.is_empty() {
+            self.extended.portals.clear();
+        }
+    }
+}
+
+fn type_of(oid: u32) -> Result<SqlType> {
+    SqlType::of_oid(oid).ok_or_else(|| {
+        Error::new(SqlState(*b"42704"), format!("type with OID {oid} does not exist"))
+            .with_hint("give another type, or none and let it be found")
+    })
+}

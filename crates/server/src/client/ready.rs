@@ -1,0 +1,159 @@
+//! The session's main loop: one message after another.
+
+use super::attendance::shutdown;
+use super::{Client, Failure, Outcome, part};
+use crate::registry::{Ending, Session};
+use crate::wire::backend;
+use crate::wire::frontend::{read_text, violation};
+use crate::wire::socket::{Frame, Socket};
+use fabius_sql::connection::TransactionStatus;
+use fabius_value::{Error, SqlState};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+/// How long a client may take to read why its connection ends.
+pub(super) const PARTING: Duration = Duration::from_secs(2);
+
+/// Waits for something, unless the session has to end.
+pub(super) async fn unless_ending<T>(session: &Session, work: impl Future<Output = T>) -> Outcome<T> {
+    let mut work = pin!(work);
+    poll_fn(|cx| {
+        if let Poll::Ready(done) = work.as_mut().poll(cx) {
+            return Poll::Ready(Ok(done));
+        }
+        session.listen(cx.waker());
+        match session.ending() {
+            Ending::No => Poll::Pending,
+            _ => Poll::Ready(Err(Failure::Fatal(shutdown()))),
+        }
+    })
+    .await
+}
+
+/// Serves the session until it ends.
+pub(super) async fn run(mut client: Client) {
+    tracing::debug!(process = client.session.process, user = client.sql.user(), "session begins");
+    let failure = match client.converse().await {
+        Ok(()) => Failure::Gone,
+        Err(failure) => failure,
+    };
+    // Its transaction is rolled back when its connection is dropped.
+    let socket = client.retire();
+    part(socket, failure).await;
+}
+
+impl Client {
+    /// Ends the session; what is left is the connection.
+    fn retire(mut self) -> Socket {
+        self.socket.detach()
+    }
+
+    async fn converse(&mut self) -> Outcome {
+        loop {
+            let frame = self.next().await?;
+            let done = match frame.kind {
+                b'X' => return Ok(()),
+                b'Q' => self.simple_query(&frame).await,
+                b'P' | b'B' | b'D' | b'E' | b'C' | b'H' | b'S' => self.extended_message(&frame).await,
+                // What a client still sends of a copy that has failed.
+                b'd' | b'c' | b'f' => Ok(()),
+                b'F' => self.function_call(),
+                other => Err(Failure::Fatal(violation(format!("invalid frontend message type {other}")))),
+            };
+            if let Err(failure) = done {
+                return Err(failure);
+            }
+            if self.session.ending() > Ending::No && self.sql.status() == TransactionStatus::Idle {
+                return Err(Failure::Fatal(shutdown()));
+            }
+        }
+    }
+
+    /// The next message. When none is there what waits is sent, and the time without one is counted.
+    async fn next(&mut self) -> Outcome<Frame> {
+        if !self.socket.has_frame() {
+            if self.extended.is_quiet() {
+                self.send_within(None).await?;
+            }
+            self.socket.shrink();
+        }
+        let timeouts = self.sql.timeouts();
+        let (limit, message, state) = match self.sql.status() {
+            _ if !self.extended.is_quiet() => (Duration::ZERO, "", *b"00000"),
+            TransactionStatus::Idle => {
+                (timeouts.idle_session, "terminating connection due to idle-session timeout", *b"57P05")
+            }
+            TransactionStatus::Open | TransactionStatus::Failed => (
+                timeouts.idle_in_transaction,
+                "terminating connection due to idle-in-transaction timeout",
+                *b"25P03",
+            ),
+        };
+        let frame = self.socket.frame();
+        let frame = unless_ending(&self.session, async {
+            match limit {
+                Duration::ZERO => Ok(frame.await),
+                limit => tokio::time::timeout(limit, frame).await,
+            }
+        });
+        match frame.await? {
+            Ok(frame) => Ok(frame?),
+            Err(_) => Err(Failure::Fatal(Error::new(SqlState(state), message))),
+        }
+    }
+
+    /// The next message of a copy.
+    pub(super) async fn next_of_copy(&mut self) -> Outcome<Frame> {
+        Ok(unless_ending(&self.session, self.socket.frame()).await??)
+    }
+
+    /// The function call protocol, which nobody uses any more.
+    fn function_call(&mut self) -> Outcome {
+        let what = "function calls are not supported";
+        let error = Error::new(SqlState::NOT_SUPPORTED, what).with_hint("use SELECT function(...)");
+        self.refuse(&error);
+        self.ready_for_query();
+        Ok(())
+    }
+
+    /// Tells the client of a statement that failed.
+    pub(super) fn refuse(&mut self, error: &Error) {
+        tracing::debug!(state = %error.state(), %error, "statement failed");
+        self.metrics().error(error.state().0);
+        self.tell_notices();
+        backend::error_response(&mut self.socket.output, "ERROR", error);
+    }
+
+    /// Sends notices and changed settings.
+    pub(super) fn tell_notices(&mut self) {
+        for notice in self.sql.take_notices() {
+            backend::notice_response(&mut self.socket.output, notice.severity, &notice.error);
+        }
+        for (name, value) in self.sql.take_reported_settings() {
+            backend::parameter_status(&mut self.socket.output, &name, &value);
+        }
+    }
+
+    /// Ends the answer to a query or a batch.
+    pub(super) fn ready_for_query(&mut self) {
+        self.tell_notices();
+        backend::ready_for_query(&mut self.socket.output, self.sql.status());
+    }
+
+    async fn simple_query(&mut self, frame: &Frame) -> Outcome {
+        // PostgreSQL forgets the statement and the portal without a name here.
+        self.extended.forget_unnamed();
+        match read_text(&frame.body) {
+            Ok(text) => self.simple(text).await?,
+            Err(error) => self.refuse(&error),
+        }
+        if !self.extended.is_quiet() {
+            self.end_batch().await?;
+        }
+        self.after_statements();
+        self.ready_for_query();
+        Ok(())
+    }
+}

@@ -1,0 +1,217 @@
+//! The server: its sockets, its limits, its end.
+//!
+//! ```text
+//! running --shut_down--> closing: idle sessions end, running statements may finish
+//!                           | shutdown_timeout, or shut_down again
+//!                           v
+//!                        closing now: only commits that are in the order already are waited for
+//! ```
+
+use crate::client;
+use crate::configuration::Configuration;
+use crate::http;
+use crate::metrics::Metrics;
+use crate::registry::{Ending, Registry};
+use crate::tls::{self, Tls};
+use crate::users::Users;
+use fabius_sql::connection::SqlDatabase;
+use fabius_value::{Error, Result, SqlState};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Connections beyond the limit that may wait to be told so, or to bring a cancel request.
+const STRANGERS_MAX: usize = 100;
+/// How long sessions have to end once they are told to end now.
+const FORCED_END: Duration = Duration::from_secs(5);
+/// How often histograms are taken in.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// What all connections share.
+pub struct Shared {
+    /// The settings.
+    pub configuration: Configuration,
+    /// The database.
+    pub sql: Arc<SqlDatabase>,
+    /// Who is connected.
+    pub registry: Registry,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Who may connect; without this, anybody.
+    pub users: Option<Users>,
+    /// How connections are encrypted, if they can be.
+    pub tls: Option<Tls>,
+    sockets: AtomicUsize,
+    ending: watch::Sender<Ending>,
+}
+
+impl Shared {
+    /// Whether the server is ending.
+    pub fn is_closing(&self) -> bool {
+        *self.ending.borrow() > Ending::No
+    }
+}
+
+/// A server that is running; dropping it ends it at once.
+pub struct Server {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+    http_address: Option<SocketAddr>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Begins to listen. Runs on the tokio runtime that it is called on.
+    ///
+    /// # Errors
+    /// Users or certificates that cannot be read, addresses that are taken.
+    pub async fn start(configuration: Configuration, sql: Arc<SqlDatabase>) -> Result<Server> {
+        let users = configuration.users.as_deref().map(Users::read).transpose()?;
+        let tls = tls::configure(&configuration)?;
+        let listener = bind(configuration.listen, "listen").await?;
+        let http_listener = match configuration.http {
+            Some(address) => Some(bind(address, "http").await?),
+            None => None,
+        };
+        let address = listener.local_addr().unwrap_or(configuration.listen);
+        let http_address = http_listener.as_ref().and_then(|listener| listener.local_addr().ok());
+        let shared = Arc::new(Shared {
+            configuration,
+            sql,
+            registry: Registry::default(),
+            metrics: Metrics::default(),
+            users,
+            tls,
+            sockets: AtomicUsize::new(0),
+            ending: watch::Sender::new(Ending::No),
+        });
+        let mut tasks = vec![tokio::spawn(accept(listener, shared.clone()))];
+        tasks.extend(http_listener.map(|listener| tokio::spawn(http::serve(listener, shared.clone()))));
+        tasks.push(tokio::spawn(upkeep(shared.clone())));
+        tracing::info!(%address, "listening");
+        Ok(Server { shared, address, http_address, tasks })
+    }
+
+    /// Where clients connect.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where metrics and health are.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http_address
+    }
+
+    /// What all connections share.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Ends: takes no more connections, lets running statements finish for `shutdown_timeout` or until `hurry`,
+    /// then ends what is left. Commits that are in the order are always waited for.
+    pub async fn shut_down(self, hurry: impl Future<Output = ()>) {
+        tracing::info!("shutting down");
+        self.shared.ending.send_replace(Ending::Soon);
+        self.shared.registry.end(Ending::Soon);
+        let mut tasks = self.tasks.iter();
+        // Nobody new comes in once the listener is closed.
+        if let Some(accepting) = tasks.next() {
+            accepting.abort();
+        }
+        let grace = self.shared.configuration.shutdown_timeout;
+        tokio::select! {
+            () = self.empty() => {}
+            () = tokio::time::sleep(grace) => tracing::warn!("statements still run; they are ended now"),
+            () = hurry => tracing::warn!("told to hurry: statements that still run are ended"),
+        }
+        self.shared.ending.send_replace(Ending::Now);
+        self.shared.registry.end(Ending::Now);
+        if tokio::time::timeout(FORCED_END, self.empty()).await.is_err() {
+            tracing::warn!(sockets = self.shared.sockets.load(Acquire), "connections did not end in time");
+        }
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+
+    /// Returns when no connection is left.
+    async fn empty(&self) {
+        let mut pause = Duration::from_millis(1);
+        while self.shared.sockets.load(Acquire) > 0 {
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.ending.send_replace(Ending::Now);
+        self.shared.registry.end(Ending::Now);
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+async fn bind(address: SocketAddr, setting: &str) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| {
+        Error::new(SqlState::IO_ERROR, format!("cannot listen on {address}"))
+            .with_detail(error.to_string())
+            .with_hint(format!(
+                "another program may be there; choose another address with --{setting} ADDRESS"
+            ))
+    })
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => admit(stream, peer, &shared),
+            // Out of file descriptors, most likely: others have to go first.
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+/// One socket that is counted as long as it lives.
+struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.sockets.fetch_sub(1, AcqRel);
+    }
+}
+
+fn admit(stream: TcpStream, peer: SocketAddr, shared: &Arc<Shared>) {
+    shared.metrics.accepted.increment(1);
+    let before = shared.sockets.fetch_add(1, AcqRel);
+    let counted = Counted(shared.clone());
+    if before >= shared.configuration.max_connections + STRANGERS_MAX {
+        shared.metrics.rejected.increment(1);
+        return;
+    }
+    // What is sent is sent whole; waiting for more would only delay it.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY");
+    }
+    if let Err(error) = socket2::SockRef::from(&stream).set_keepalive(true) {
+        tracing::debug!(%error, "SO_KEEPALIVE");
+    }
+    let shared = shared.clone();
+    tokio::spawn(async move {
+        client::serve(stream, peer, shared).await;
+        drop(counted);
+    });
+}
+
+async fn upkeep(shared: Arc<Shared>) {
+    loop {
+        tokio::time::sleep(UPKEEP).await;
+        shared.metrics.upkeep();
+    }
+}

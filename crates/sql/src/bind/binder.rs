@@ -1,0 +1,326 @@
+//! The state of binding one statement: its program so far, its parameters, the names in scope.
+
+use super::bound::{Bound, Known};
+use super::scope::Scope;
+use super::stop::{Bind, Place, Stop, wrong};
+use super::tree;
+use crate::catalog::{Catalog, ObjectName, Table};
+use crate::lowered::Argument;
+use crate::parameter_types::ParameterTypes;
+use crate::sql_type::SqlType;
+use fabius_program::syntax::tree::{Block, Expression, Parameter, Statement, TypeName};
+use fabius_value::{DataType, Error, Value};
+use sqlparser::ast;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Names that a statement can use besides columns: a procedure's variables and parameters.
+pub trait Variables {
+    /// What a name means: `x`, `record.field`, `block.x`. Names are folded to lower case unless quoted.
+    fn variable(&self, path: &[String]) -> Option<Bound>;
+
+    /// What `$1` (0) and so on mean.
+    fn parameter(&self, index: usize) -> Option<Bound>;
+}
+
+/// Binds statements and expressions into a block of a program.
+pub struct Binder<'a> {
+    /// What names of tables, sequences and functions mean.
+    pub catalog: &'a Catalog,
+    /// The text that places are in.
+    pub(super) text: &'a str,
+    pub(super) types: &'a mut ParameterTypes,
+    pub(super) variables: Option<&'a dyn Variables>,
+    /// Whether literals become parameters of the program.
+    pub(super) lifts: bool,
+    /// Whether literals stay all the same: in what the catalog says.
+    pub(super) inline: bool,
+    pub(super) parameters: Vec<Parameter>,
+    pub(super) arguments: Vec<Argument>,
+    pub(super) own_parameters: HashMap<usize, Bound>,
+    pub(super) transaction_time: Option<String>,
+    fresh: usize,
+    /// The block being built: statements that an expression needs go here too.
+    pub block: Block,
+    /// The element of a list of rows that is inserted, and how many of its fields are columns.
+    pub(super) in_list: Option<(String, usize)>,
+    /// Whether the loop being built keeps a limit itself.
+    pub(super) limited: bool,
+    pub(super) scopes: Vec<Scope>,
+    /// Tables that the statement reads.
+    pub reads: BTreeSet<ObjectName>,
+    /// Tables that it writes.
+    pub writes: BTreeSet<ObjectName>,
+    /// Expressions whose value is at hand: aggregates once they are computed.
+    pub(super) replaced: Vec<(ast::Expr, Bound)>,
+    /// The ways that were taken to tables, in words.
+    pub(super) paths: Vec<String>,
+    /// How deep expressions, subqueries and cascades are nested.
+    pub(super) depth: usize,
+    /// Views and referential actions that are being followed.
+    pub(crate) following: Vec<ObjectName>,
+}
+
+/// Deeper statements are refused (54001).
+const DEPTH: usize = 60;
+
+impl<'a> Binder<'a> {
+    /// Begins a program of its own, whose literals become parameters.
+    pub fn new(catalog: &'a Catalog, text: &'a str, types: &'a mut ParameterTypes) -> Binder<'a> {
+        Binder {
+            catalog,
+            text,
+            types,
+            variables: None,
+            lifts: true,
+            inline: false,
+            parameters: Vec::new(),
+            arguments: Vec::new(),
+            own_parameters: HashMap::new(),
+            transaction_time: None,
+            fresh: 0,
+            block: Block::new(),
+            in_list: None,
+            limited: false,
+            scopes: Vec::new(),
+            reads: BTreeSet::new(),
+            writes: BTreeSet::new(),
+            replaced: Vec::new(),
+            paths: Vec::new(),
+            depth: 0,
+            following: Vec::new(),
+        }
+    }
+
+    /// Begins a part of a procedure: literals stay, names that are no columns are `variables`, and generated
+    /// names begin at `first_name`, so that those of several parts differ.
+    pub fn within(
+        catalog: &'a Catalog,
+        text: &'a str,
+        types: &'a mut ParameterTypes,
+        variables: &'a dyn Variables,
+        first_name: usize,
+    ) -> Binder<'a> {
+        let fresh = first_name;
+        Binder { variables: Some(variables), lifts: false, fresh, ..Binder::new(catalog, text, types) }
+    }
+
+    /// What the next part's generated names begin at.
+    pub fn next_name(&self) -> usize {
+        self.fresh
+    }
+
+    /// Generated names begin at this number, or later.
+    pub fn set_next_name(&mut self, next: usize) {
+        self.fresh = self.fresh.max(next);
+    }
+
+    /// A name that nothing else has.
+    pub fn name(&mut self, stem: &str) -> String {
+        self.fresh += 1;
+        format!("{stem}_{}", self.fresh)
+    }
+
+    /// Adds a statement to the block being built.
+    pub fn emit(&mut self, statement: Statement) {
+        self.block.push(statement);
+    }
+
+    /// Builds a block of its own.
+    pub fn nested<T>(&mut self, build: impl FnOnce(&mut Self) -> Bind<T>) -> Bind<(Block, T)> {
+        let outer = std::mem::take(&mut self.block);
+        let built = build(self);
+        let block = std::mem::replace(&mut self.block, outer);
+        Ok((block, built?))
+    }
+
+    /// Does something one level deeper.
+    pub(super) fn deeper<T>(&mut self, act: impl FnOnce(&mut Self) -> Bind<T>) -> Bind<T> {
+        if self.depth == DEPTH {
+            return Err(wrong(b"54001", "stack depth limit exceeded").into());
+        }
+        self.depth += 1;
+        let done = act(self);
+        self.depth -= 1;
+        done
+    }
+
+    // ---- errors ----
+
+    /// An error at a place.
+    pub(super) fn fail<T>(&self, state: &[u8; 5], message: impl Into<String>, place: Place) -> Bind<T> {
+        Err(self.error(wrong(state, message), place))
+    }
+
+    /// An error at a place.
+    pub(super) fn error(&self, error: Error, place: Place) -> Stop {
+        Stop::Wrong(place.mark(error, self.text))
+    }
+
+    // ---- parameters ----
+
+    fn add_parameter(&mut self, stem: &str, ty: TypeName, argument: Argument) -> String {
+        let name = format!("{stem}{}", self.parameters.len() + 1);
+        self.parameters.push(Parameter { name: tree::name(&name), ty });
+        self.arguments.push(argument);
+        name
+    }
+
+    /// A new scalar parameter.
+    pub(super) fn add_scalar(
+        &mut self,
+        data_type: DataType,
+        nullable: bool,
+        argument: Argument,
+    ) -> Expression {
+        tree::variable(self.add_parameter("p", tree::scalar_type(data_type, nullable), argument))
+    }
+
+    /// A new list parameter.
+    pub(super) fn add_list(&mut self, ty: TypeName, argument: Argument) -> String {
+        self.add_parameter("rows", ty, argument)
+    }
+
+    /// The statement's own parameter, 0 for `$1`, as far as its type is known.
+    pub(super) fn own_parameter(&mut self, index: usize, place: Place) -> Bind<Bound> {
+        if let Some(variables) = self.variables {
+            return match variables.parameter(index) {
+                Some(bound) => Ok(bound.at(place)),
+                None => self.fail(b"42P02", format!("there is no parameter ${}", index + 1), place),
+            };
+        }
+        if let Some(bound) = self.own_parameters.get(&index) {
+            return Ok(bound.clone().at(place));
+        }
+        let sql_type = self.types.get(index)?;
+        if sql_type == SqlType::Unknown {
+            return Ok(Bound::parameter(index, self.types.may_be_null(index)).at(place));
+        }
+        self.typed_parameter(index, &sql_type, place)
+    }
+
+    /// The statement's own parameter, as a value of a type if it has none yet.
+    pub(super) fn typed_parameter(&mut self, index: usize, wanted: &SqlType, place: Place) -> Bind<Bound> {
+        if let Some(bound) = self.own_parameters.get(&index) {
+            return Ok(bound.clone().at(place));
+        }
+        let sql_type = self.types.infer(index, wanted)?;
+        let nullable = self.types.may_be_null(index);
+        let data_type = super::typing::held(&sql_type);
+        let expression = if matches!(sql_type, SqlType::Array(_) | SqlType::Interval) {
+            tree::null()
+        } else {
+            self.add_scalar(data_type, nullable, Argument::Parameter(index))
+        };
+        let bound = Bound::held_as(expression, sql_type, nullable, data_type);
+        self.own_parameters.insert(index, bound.clone());
+        Ok(bound.at(place))
+    }
+
+    /// When the transaction began.
+    pub(super) fn transaction_time(&mut self) -> Bound {
+        let expression = if !self.lifts {
+            tree::call("now", Vec::new())
+        } else if let Some(name) = &self.transaction_time {
+            tree::variable(name.clone())
+        } else {
+            let ty = tree::scalar_type(DataType::Timestamp, false);
+            let name = self.add_parameter("now", ty, Argument::TransactionTime);
+            self.transaction_time = Some(name.clone());
+            tree::variable(name)
+        };
+        Bound::computed(expression, SqlType::TimestampTz, false)
+    }
+
+    /// A constant where the program can use it.
+    pub(super) fn constant(&mut self, value: &Value, data_type: DataType) -> Expression {
+        match value {
+            Value::Null => tree::typed_null(data_type),
+            Value::Boolean(value) => tree::boolean(*value),
+            value if self.lifts && !self.inline => {
+                self.add_scalar(data_type, false, Argument::Constant(value.clone()))
+            }
+            value => tree::literal(value, data_type),
+        }
+    }
+
+    /// The bound as something that the program computes. What has no type yet is text.
+    pub fn settle(&mut self, bound: Bound) -> Bind<Bound> {
+        let bound = match &bound.known {
+            Known::Literal(_) | Known::Parameter(_) => self.resolve(bound, &SqlType::Text)?,
+            _ => bound,
+        };
+        match bound.known.clone() {
+            Known::Constant(value) => {
+                let expression = self.constant(&value, bound.data_type);
+                Ok(Bound { expression, known: Known::Computed, ..bound })
+            }
+            Known::Interval(_) => super::stop::beyond("an interval"),
+            _ if matches!(bound.sql_type, SqlType::Array(_) | SqlType::Interval) => {
+                super::stop::beyond("an array")
+            }
+            _ => Ok(bound),
+        }
+    }
+
+    /// The expression of [`Binder::settle`].
+    pub(super) fn settled(&mut self, bound: Bound) -> Bind<Expression> {
+        Ok(self.settle(bound)?.expression)
+    }
+
+    /// The bound as a variable or parameter, so that it can be written more than once.
+    pub(super) fn named(&mut self, bound: Bound, stem: &str) -> Bind<Bound> {
+        use fabius_program::syntax::tree::ExpressionKind as E;
+        let bound = self.settle(bound)?;
+        if matches!(bound.expression.kind, E::Variable(_) | E::Literal(_)) {
+            return Ok(bound);
+        }
+        if let E::Column { row, .. } = &bound.expression.kind
+            && row.key.is_none()
+        {
+            return Ok(bound);
+        }
+        let name = self.name(stem);
+        let ty = tree::scalar_type(bound.data_type, bound.nullable);
+        self.emit(tree::declare(&name, false, Some(ty), bound.expression));
+        Ok(Bound { expression: tree::variable(name), ..bound })
+    }
+
+    // ---- tables ----
+
+    /// The table that a name means.
+    pub(super) fn table(&mut self, name: &ast::ObjectName) -> Bind<Arc<Table>> {
+        let found = self.catalog.relation(name).map_err(|error| self.error(error, Place::of(name)))?;
+        if let Some(crate::catalog::Relation::Table(table)) = found {
+            return Ok(table.clone());
+        }
+        let path = path(name)?;
+        let is_known = found.is_some()
+            || matches!(path.as_slice(), [.., schema, _] if is_system(schema))
+            || matches!(path.as_slice(), [only] if only.starts_with("pg_"));
+        if is_known {
+            return super::stop::beyond(format!("relation {}", path.join(".")));
+        }
+        let message = format!("relation \"{}\" does not exist", path.join("."));
+        self.fail(b"42P01", message, Place::of(name))
+    }
+}
+
+/// Whether a schema is PostgreSQL's own.
+pub(super) fn is_system(schema: &str) -> bool {
+    matches!(schema, "pg_catalog" | "information_schema" | "fabius")
+}
+
+/// An identifier as SQL means it: in lower case unless quoted.
+pub(super) fn ident(ident: &ast::Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// The parts of a name.
+pub(super) fn path(name: &ast::ObjectName) -> Bind<Vec<String>> {
+    let part = |part: &ast::ObjectNamePart| match part {
+        ast::ObjectNamePart::Identifier(name) => Ok(ident(name)),
+        ast::ObjectNamePart::Function(_) => super::stop::beyond("a name computed by a function"),
+    };
+    name.0.iter().map(part).collect()
+}

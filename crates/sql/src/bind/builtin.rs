@@ -1,0 +1,275 @@
+//! PostgreSQL's functions that programs have under their own name.
+
+use super::binder::Binder;
+use super::bound::{Bound, Interval, Known};
+use super::stop::{Bind, Place, beyond, wrong};
+use super::tree;
+use super::typing::{self, Category, Conversion, category, is_integer, is_number};
+use crate::sql_type::SqlType;
+use fabius_value::{DataType, Value};
+use sqlparser::ast;
+
+/// What a function takes or gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Int,
+    Double,
+    Boolean,
+}
+
+impl Kind {
+    fn sql_type(self) -> SqlType {
+        match self {
+            Kind::Text => SqlType::Text,
+            Kind::Int => SqlType::Int,
+            Kind::Double => SqlType::Double,
+            Kind::Boolean => SqlType::Boolean,
+        }
+    }
+}
+
+use Kind::{Boolean, Double, Int, Text};
+
+/// Functions: PostgreSQL's name, that of programs, what they take, what they give.
+const FUNCTIONS: &[(&str, &str, &[Kind], Kind)] = &[
+    ("starts_with", "starts_with", &[Text, Text], Boolean),
+    ("strpos", "strpos", &[Text, Text], Int),
+    ("btrim", "trim", &[Text], Text),
+    ("btrim", "trim", &[Text, Text], Text),
+    ("ltrim", "ltrim", &[Text], Text),
+    ("ltrim", "ltrim", &[Text, Text], Text),
+    ("rtrim", "rtrim", &[Text], Text),
+    ("rtrim", "rtrim", &[Text, Text], Text),
+    ("replace", "replace", &[Text, Text, Text], Text),
+    ("translate", "translate", &[Text, Text, Text], Text),
+    ("left", "left", &[Text, Int], Text),
+    ("right", "right", &[Text, Int], Text),
+    ("lpad", "lpad", &[Text, Int], Text),
+    ("lpad", "lpad", &[Text, Int, Text], Text),
+    ("rpad", "rpad", &[Text, Int], Text),
+    ("rpad", "rpad", &[Text, Int, Text], Text),
+    ("repeat", "repeat", &[Text, Int], Text),
+    ("reverse", "reverse", &[Text], Text),
+    ("initcap", "initcap", &[Text], Text),
+    ("split_part", "split_part", &[Text, Text, Int], Text),
+    ("ascii", "ascii", &[Text], Int),
+    ("chr", "chr", &[Int], Text),
+    ("octet_length", "octet_length", &[Text], Int),
+    ("md5", "md5", &[Text], Text),
+    ("sqrt", "sqrt", &[Double], Double),
+    ("cbrt", "cbrt", &[Double], Double),
+    ("exp", "exp", &[Double], Double),
+    ("ln", "ln", &[Double], Double),
+    ("log", "log", &[Double], Double),
+    ("power", "power", &[Double, Double], Double),
+    ("pow", "power", &[Double, Double], Double),
+];
+
+/// Whether programs have `add_months` and `add_micros`.
+const MOVES_MOMENTS: bool = false;
+
+impl Binder<'_> {
+    /// A function that programs have.
+    pub(super) fn builtin(&mut self, name: &str, mut arguments: Vec<Bound>, place: Place) -> Bind<Bound> {
+        match (name, arguments.len()) {
+            ("round" | "trunc" | "floor" | "ceil" | "ceiling" | "sign", 1 | 2) => {
+                return self.rounded(name, arguments, place);
+            }
+            ("date_trunc", 2) => {
+                let moment = arguments.remove(1);
+                let moment =
+                    if moment.is_unknown() { self.resolve(moment, &SqlType::TimestampTz)? } else { moment };
+                if category(&moment.sql_type) != Category::Moment {
+                    return beyond("date_trunc of this type");
+                }
+                let to = match moment.sql_type {
+                    SqlType::Timestamp => SqlType::Timestamp,
+                    _ => SqlType::TimestampTz,
+                };
+                let moment = self.convert(moment, &to, Conversion::Implicit)?;
+                let unit = self.convert(arguments.remove(0), &SqlType::Text, Conversion::Implicit)?;
+                let nullable = unit.nullable || moment.nullable;
+                let parts = vec![self.settled(unit)?, self.settled(moment)?];
+                return Ok(Bound::computed(tree::call("date_trunc", parts), to, nullable));
+            }
+            ("date_part", 2) => {
+                let moment = arguments.remove(1);
+                let Known::Literal(Some(field)) = &arguments[0].known else {
+                    return beyond("a computed field");
+                };
+                let field = field.clone();
+                let part = self.extract(&field, moment, place)?;
+                return self.convert(part, &SqlType::Double, Conversion::Implicit);
+            }
+            _ => {}
+        }
+        let mut known =
+            FUNCTIONS.iter().filter(|(known, _, takes, _)| *known == name && takes.len() == arguments.len());
+        let Some((_, function, takes, gives)) = known.next() else {
+            return beyond(format!("function {name}"));
+        };
+        // Logarithms and powers of exact numbers are exact in PostgreSQL.
+        let exact = arguments.iter().any(|argument| matches!(argument.sql_type, SqlType::Numeric(_)));
+        if takes.contains(&Double) && exact {
+            return beyond(format!("function {name} of exact numbers"));
+        }
+        let mut values = Vec::new();
+        let mut nullable = false;
+        for (argument, kind) in arguments.into_iter().zip(*takes) {
+            let to = kind.sql_type();
+            let fits =
+                argument.is_unknown() || typing::converts(&argument.sql_type, &to, Conversion::Implicit);
+            if !fits {
+                let message = format!("function {name}({}) does not exist", argument.sql_type);
+                let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
+                return Err(self.error(wrong(b"42883", message).with_hint(hint), place));
+            }
+            let argument = self.convert(argument, &to, Conversion::Implicit)?;
+            nullable |= argument.nullable;
+            values.push(self.settled(argument)?);
+        }
+        Ok(Bound::computed(tree::call(function, values), gives.sql_type(), nullable))
+    }
+
+    fn rounded(&mut self, name: &str, mut arguments: Vec<Bound>, place: Place) -> Bind<Bound> {
+        let function = if name == "ceiling" { "ceil" } else { name };
+        let digits = if arguments.len() == 2 { Some(arguments.remove(1)) } else { None };
+        let value = arguments.remove(0);
+        let value = if value.is_unknown() { self.resolve(value, &SqlType::Double)? } else { value };
+        if !is_number(&value.sql_type) {
+            let message = format!("function {name}({}) does not exist", value.sql_type);
+            return self.fail(b"42883", message, place);
+        }
+        let value = match (&value.sql_type, &digits) {
+            (sql_type, None) if is_integer(sql_type) => {
+                self.convert(value, &SqlType::Double, Conversion::Implicit)?
+            }
+            (SqlType::Numeric(_), _) | (_, None) => value,
+            (SqlType::Real | SqlType::Double, Some(_)) => {
+                let message = format!("function {name}({}, integer) does not exist", value.sql_type);
+                let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
+                return Err(self.error(wrong(b"42883", message).with_hint(hint), place));
+            }
+            _ => self.convert(value, &SqlType::Numeric(None), Conversion::Implicit)?,
+        };
+        let value = self.settle(value)?;
+        let is_double = value.data_type == DataType::Double;
+        let Some(digits) = digits else {
+            let data_type = match is_double {
+                true => DataType::Double,
+                false => DataType::Numeric { precision: 38, scale: 0 },
+            };
+            let sql_type = if is_double { SqlType::Double } else { SqlType::Numeric(None) };
+            let rounded = tree::call(function, vec![value.expression]);
+            return Ok(Bound::held_as(rounded, sql_type, value.nullable, data_type));
+        };
+        let Some(scale) = digits.value().and_then(Value::as_integer) else {
+            return beyond("rounding to a number of digits that is not a literal");
+        };
+        let Ok(scale) = u8::try_from(scale) else { return beyond("rounding before the point") };
+        if scale > value.data_type.scale() || !matches!(function, "round" | "trunc") {
+            return beyond("rounding to more digits than there are");
+        }
+        let rounded = tree::call(function, vec![value.expression, tree::integer(scale.into())]);
+        let data_type = DataType::Numeric { precision: 38, scale };
+        Ok(Bound::held_as(rounded, SqlType::Numeric(None), value.nullable, data_type))
+    }
+
+    /// `EXTRACT (field FROM moment)`.
+    pub(super) fn extract(&mut self, field: &str, moment: Bound, place: Place) -> Bind<Bound> {
+        let moment = if moment.is_unknown() { self.resolve(moment, &SqlType::TimestampTz)? } else { moment };
+        if category(&moment.sql_type) != Category::Moment {
+            return beyond("EXTRACT of this type");
+        }
+        let field = field.trim_matches('\'').to_lowercase();
+        let scale = match field.as_str() {
+            "second" | "seconds" | "epoch" => 6,
+            "millisecond" | "milliseconds" => 3,
+            "year" | "month" | "day" | "hour" | "minute" | "dow" | "isodow" | "doy" | "week" | "quarter"
+            | "isoyear" | "decade" | "century" | "millennium" | "microseconds" => 0,
+            _ => return beyond(format!("EXTRACT of {field}")),
+        };
+        let is_time = matches!(
+            field.as_str(),
+            "hour" | "minute" | "second" | "seconds" | "millisecond" | "milliseconds" | "microseconds"
+        );
+        if is_time && moment.sql_type == SqlType::Date {
+            let message = format!("unit \"{field}\" not supported for type date");
+            return self.fail(b"0A000", message, place);
+        }
+        let nullable = moment.nullable;
+        let parts = vec![tree::text(field), self.settled(moment)?];
+        let data_type = DataType::Numeric { precision: 38, scale };
+        Ok(Bound::held_as(tree::call("extract", parts), SqlType::Numeric(None), nullable, data_type))
+    }
+
+    /// A moment that the program computes, moved by an interval.
+    pub(super) fn moved_later(&mut self, moment: Bound, interval: Interval, to: SqlType) -> Bind<Bound> {
+        if !MOVES_MOMENTS {
+            return beyond("an interval added to what is not known ahead");
+        }
+        let moment = self.convert(moment, &to, Conversion::Implicit)?;
+        let nullable = moment.nullable;
+        let mut value = self.settled(moment)?;
+        if interval.months != 0 {
+            value = tree::call("add_months", vec![value, tree::integer(interval.months.into())]);
+        }
+        let day = i128::from(fabius_value::calendar::DAY_MICROS);
+        let micros = i128::from(interval.days) * day + i128::from(interval.micros);
+        if micros != 0 || interval.months == 0 {
+            value =
+                tree::call("add_micros", vec![value, tree::cast(tree::integer(micros), DataType::BigInt)]);
+        }
+        Ok(Bound::computed(value, to, nullable))
+    }
+
+    /// `substring`, `trim`, `overlay`, `position` in the words of SQL.
+    pub(super) fn worded(&mut self, expression: &ast::Expr, place: Place) -> Bind<Bound> {
+        match expression {
+            ast::Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
+                let name = match trim_where {
+                    Some(ast::TrimWhereField::Leading) => "ltrim",
+                    Some(ast::TrimWhereField::Trailing) => "rtrim",
+                    _ => "btrim",
+                };
+                let mut arguments = vec![self.operand(expr)?];
+                match (trim_what, trim_characters.as_deref()) {
+                    (Some(what), None) => arguments.push(self.operand(what)?),
+                    (None, Some([what])) => arguments.push(self.operand(what)?),
+                    (None, None) => {}
+                    _ => return beyond("trim of this form"),
+                }
+                self.builtin(name, arguments, place)
+            }
+            ast::Expr::Position { expr, r#in } => {
+                let (part, text) = (self.operand(expr)?, self.operand(r#in)?);
+                self.builtin("strpos", vec![text, part], place)
+            }
+            ast::Expr::Extract { field, expr, .. } => {
+                let moment = self.operand(expr)?;
+                self.extract(&field.to_string(), moment, place)
+            }
+            _ => beyond("an expression of this form"),
+        }
+    }
+
+    /// LIKE and ILIKE of any pattern.
+    pub(super) fn any_like(
+        &mut self,
+        value: Bound,
+        pattern: Bound,
+        escape: Option<&ast::ValueWithSpan>,
+        ignoring_case: bool,
+    ) -> Bind<Bound> {
+        let pattern = self.convert(pattern, &SqlType::Text, Conversion::Implicit)?;
+        let nullable = value.nullable || pattern.nullable;
+        let mut parts = vec![self.settled(value)?, self.settled(pattern)?];
+        if let Some(escape) = escape {
+            let ast::Value::SingleQuotedString(escape) = &escape.value else { return beyond("this ESCAPE") };
+            parts.push(tree::text(escape.clone()));
+        }
+        let function = if ignoring_case { "ilike" } else { "like" };
+        Ok(super::expression::logic(tree::call(function, parts), nullable))
+    }
+}

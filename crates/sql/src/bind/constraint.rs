@@ -1,0 +1,387 @@
+//! Constraints: CHECK and REFERENCES, as far as a statement can hurt them.
+
+use super::binder::Binder;
+use super::bound::Bound;
+use super::scope::{Relation, Row};
+use super::stop::{Bind, beyond, wrong};
+use super::tree;
+use super::typing::held;
+use crate::catalog::{ForeignKey, ReferentialAction, Table};
+use fabius_program::ir::BinaryOperator as Op;
+use fabius_program::syntax::tree::{Expression, Scan};
+use fabius_value::DataType;
+use std::sync::Arc;
+
+/// Cascades of a table to itself go this deep.
+const CASCADE_DEPTH: usize = 8;
+
+impl Binder<'_> {
+    /// Checks a new or changed row: `values` of all columns, `changed` those that the statement writes.
+    pub(super) fn check_row(&mut self, table: &Arc<Table>, values: &[Bound], changed: &[bool]) -> Bind<()> {
+        for check in &table.checks {
+            let condition = self.parsed(&check.condition)?;
+            let relation = Relation { row: Row::Values(values.to_vec()), ..Relation::table(table, None) };
+            let uses = super::condition::columns_used(&condition, &relation);
+            if !uses.iter().any(|column| changed[*column]) {
+                continue;
+            }
+            let inline = std::mem::replace(&mut self.inline, true);
+            let bound = self.with_only(vec![relation], |binder| binder.truth(&condition, "CHECK"));
+            self.inline = inline;
+            let bound = bound?;
+            let (nullable, holds) = (bound.nullable, self.settled(bound)?);
+            let holds =
+                if nullable { tree::call("coalesce", vec![holds, tree::boolean(true)]) } else { holds };
+            let relation = &table.name.name;
+            let message =
+                format!("new row for relation \"{relation}\" violates check constraint \"{}\"", check.name);
+            self.emit(tree::require(holds, b"23514", message, None));
+        }
+        for key in &table.foreign_keys {
+            let columns = places(table, &key.columns)?;
+            if columns.iter().any(|column| changed[*column]) {
+                let referring: Vec<Bound> = columns.iter().map(|column| values[*column].clone()).collect();
+                self.check_parent(table, key, &referring, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The row that is referred to must be there, unless a column is null.
+    fn check_parent(
+        &mut self,
+        table: &Arc<Table>,
+        key: &ForeignKey,
+        referring: &[Bound],
+        values: &[Bound],
+    ) -> Bind<()> {
+        let Some(parent) = self.catalog.tables.get(&key.parent).cloned() else {
+            return Err(wrong(b"42P01", format!("relation \"{}\" does not exist", key.parent.name)).into());
+        };
+        if referring.iter().any(Bound::is_null) {
+            return Ok(());
+        }
+        self.reads.insert(parent.name.clone());
+        let mut settled = Vec::new();
+        for value in referring {
+            let value = self.settle(value.clone())?;
+            settled.push(self.named(value, "ref")?);
+        }
+        let mut by_column = Vec::new();
+        for (name, value) in key.parent_columns.iter().zip(&settled) {
+            let at = place(&parent, name)?;
+            let to = parent.columns[at].sql_type.clone();
+            let Some(value) = self.key_of(value.clone(), &to)? else {
+                return beyond("a reference between types that are not comparable");
+            };
+            by_column.push((name.clone(), value));
+        }
+        let mut ways: Vec<Expression> = settled
+            .iter()
+            .filter(|value| value.nullable)
+            .map(|value| tree::is_null(value.expression.clone(), false))
+            .collect();
+        if parent.name == table.name {
+            // A row may refer to itself.
+            let mut same = Vec::new();
+            for (name, value) in key.parent_columns.iter().zip(&settled) {
+                let own = self.settled(values[place(table, name)?].clone())?;
+                same.push(tree::binary(Op::Equal, own, value.expression.clone()));
+            }
+            ways.push(tree::all(same));
+        }
+        ways.push(self.row_exists(&parent, &by_column)?);
+        let child = &table.name.name;
+        let message =
+            format!("insert or update on table \"{child}\" violates foreign key constraint \"{}\"", key.name);
+        let detail = key_in_words(&key.columns, &settled).map(|words| {
+            let after = format!(") is not present in table \"{}\".", parent.name.name);
+            tree::binary(Op::Concatenate, words, tree::text(after))
+        });
+        self.emit(tree::require(tree::any(ways), b"23503", message, detail));
+        Ok(())
+    }
+
+    /// Whether a row with these values in the columns of a key is there.
+    pub(super) fn row_exists(
+        &mut self,
+        table: &Arc<Table>,
+        columns: &[(String, Expression)],
+    ) -> Bind<Expression> {
+        let value =
+            |name: &String| columns.iter().find(|(column, _)| column == name).map(|(_, value)| value.clone());
+        let primary = Relation::key_columns(table);
+        if primary.len() == columns.len()
+            && let Some(key) = primary.iter().map(value).collect::<Option<Vec<_>>>()
+        {
+            return Ok(tree::exists(tree::keyed_row(&table.storage, key)));
+        }
+        let found = self.name("found");
+        let boolean = Some(tree::scalar_type(DataType::Boolean, false));
+        self.emit(tree::declare(&found, true, boolean, tree::boolean(false)));
+        let mut scan = scan_for(table, columns);
+        scan.limit = Some(tree::integer(1));
+        let row = self.name("row");
+        let block = vec![tree::assign(&found, tree::boolean(true))];
+        self.emit(tree::for_each(&row, filtered(scan, &row), block));
+        Ok(tree::variable(found))
+    }
+
+    /// Tables that refer to this one, with the keys by which they do.
+    pub(super) fn referrers(&self, table: &Table) -> Vec<(Arc<Table>, ForeignKey)> {
+        let all = self.catalog.tables.values();
+        let keys =
+            all.flat_map(|child| child.foreign_keys.iter().map(move |key| (child.clone(), key.clone())));
+        keys.filter(|(_, key)| key.parent == table.name).collect()
+    }
+
+    /// What a row's end means to those that refer to it; `old` are the values of its columns. Before it is deleted.
+    pub(super) fn before_delete(&mut self, table: &Arc<Table>, old: &[Bound]) -> Bind<()> {
+        for (child, key) in self.referrers(table) {
+            let columns = self.referred_columns(table, &child, &key, old)?;
+            match key.on_delete {
+                ReferentialAction::Refuse => self.refuse(table, &child, &key, &columns)?,
+                action => self.follow(&child, &key, &columns, action, None)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The referring columns with the values that mean the row.
+    pub(super) fn referred_columns(
+        &mut self,
+        table: &Arc<Table>,
+        child: &Arc<Table>,
+        key: &ForeignKey,
+        old: &[Bound],
+    ) -> Bind<Vec<(String, Expression)>> {
+        self.reads.insert(child.name.clone());
+        let mut columns = Vec::new();
+        for (name, parent) in key.columns.iter().zip(&key.parent_columns) {
+            let to = child.columns[place(child, name)?].sql_type.clone();
+            let value = old[place(table, parent)?].clone();
+            let value = self.settle(value)?;
+            let value = self.named(value, "old")?;
+            let Some(value) = self.key_of(value, &to)? else {
+                return beyond("a reference between types that are not comparable");
+            };
+            columns.push((name.clone(), value));
+        }
+        Ok(columns)
+    }
+
+    fn refuse(
+        &mut self,
+        table: &Table,
+        child: &Arc<Table>,
+        key: &ForeignKey,
+        columns: &[(String, Expression)],
+    ) -> Bind<()> {
+        let referred = self.row_exists(child, columns)?;
+        let (parent, of) = (&table.name.name, &child.name.name);
+        let message = format!(
+            "update or delete on table \"{parent}\" violates foreign key constraint \"{}\" on table \"{of}\"",
+            key.name
+        );
+        let values: Vec<Bound> = columns
+            .iter()
+            .zip(&key.columns)
+            .map(|((_, value), name)| {
+                let sql_type = child
+                    .columns
+                    .iter()
+                    .find(|column| column.name == *name)
+                    .map(|column| column.sql_type.clone());
+                Bound::computed(value.clone(), sql_type.unwrap_or(crate::sql_type::SqlType::Text), false)
+            })
+            .collect();
+        let detail = key_in_words(&key.parent_columns, &values).map(|words| {
+            tree::binary(
+                Op::Concatenate,
+                words,
+                tree::text(format!(") is still referenced from table \"{of}\".")),
+            )
+        });
+        self.emit(tree::require(tree::not(referred), b"23503", message, detail));
+        Ok(())
+    }
+
+    /// Refuses a change of a key that is referred to.
+    pub(super) fn refuse_change(
+        &mut self,
+        table: &Arc<Table>,
+        child: &Arc<Table>,
+        key: &ForeignKey,
+        old: &[Bound],
+    ) -> Bind<()> {
+        let columns = self.referred_columns(table, child, key, old)?;
+        self.refuse(table, child, key, &columns)
+    }
+
+    /// `CASCADE`, `SET NULL`, `SET DEFAULT`: done to the rows that refer; `new` are the values that they get by
+    /// `ON UPDATE CASCADE`.
+    pub(super) fn follow(
+        &mut self,
+        child: &Arc<Table>,
+        key: &ForeignKey,
+        columns: &[(String, Expression)],
+        action: ReferentialAction,
+        new: Option<&[Expression]>,
+    ) -> Bind<()> {
+        let again = self.following.iter().filter(|name| **name == child.name).count();
+        if again >= CASCADE_DEPTH {
+            // Deeper chains are refused when they are met, never cut short.
+            let referred = self.row_exists(child, columns)?;
+            let message = format!("references of \"{}\" are nested too deep", child.name.name);
+            self.emit(tree::require(tree::not(referred), b"54001", message, None));
+            return Ok(());
+        }
+        self.following.push(child.name.clone());
+        let followed = self.follow_rows(child, key, columns, action, new);
+        self.following.pop();
+        followed
+    }
+
+    fn follow_rows(
+        &mut self,
+        child: &Arc<Table>,
+        key: &ForeignKey,
+        columns: &[(String, Expression)],
+        action: ReferentialAction,
+        new: Option<&[Expression]>,
+    ) -> Bind<()> {
+        self.writes.insert(child.name.clone());
+        let (list, row) = (self.name("referring"), self.name("row"));
+        let names = Relation::key_columns(child);
+        let types = super::scope::key_types(child);
+        let fields = types.iter().enumerate();
+        let fields =
+            fields.map(|(at, data_type)| tree::field(&format!("k{}", at + 1), *data_type, false)).collect();
+        self.emit(tree::declare_list(&list, fields));
+        let found = names.iter().map(|name| tree::column(tree::loop_row(&row), name, false)).collect();
+        let scan = filtered(scan_for(child, columns), &row);
+        self.emit(tree::for_each(&row, scan, vec![tree::append(&list, found)]));
+        self.second_pass(&list, |binder, each| {
+            let field = |at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
+            let place_of: Vec<Expression> = (0..names.len()).map(field).collect();
+            let relation = Binder::keyed(child, None, place_of.clone());
+            let old = binder.current(&relation)?;
+            if action == ReferentialAction::Cascade && new.is_none() {
+                // A row may have gone by another way.
+                let row = tree::keyed_row(&child.storage, place_of);
+                let (block, ()) = binder.nested(|binder| {
+                    binder.before_delete(child, &old)?;
+                    binder.emit(tree::delete(row.clone()));
+                    Ok(())
+                })?;
+                let there = tree::exists(row);
+                binder.emit(tree::when(there, block, None));
+                return Ok(());
+            }
+            let mut assignments = Vec::new();
+            for (at, name) in key.columns.iter().enumerate() {
+                let column = place(child, name)?;
+                let definition = child.columns[column].clone();
+                let value = match (action, new) {
+                    (ReferentialAction::Cascade, Some(new)) => {
+                        Bound::computed(new[at].clone(), definition.sql_type.clone(), false)
+                    }
+                    (ReferentialAction::SetDefault, _) => binder.default_value(&definition)?,
+                    _ => Bound::literal(None),
+                };
+                let value = binder.stored(value, &definition.name, &definition.sql_type)?;
+                assignments.push((column, value));
+            }
+            binder.change_row(child, &relation, assignments, action == ReferentialAction::SetDefault)?;
+            Ok(())
+        })
+    }
+}
+
+/// `'Key (a, b)=(' || a || ', ' || b`; `None` if a value has no text in programs.
+fn key_in_words(names: &[String], values: &[Bound]) -> Option<Expression> {
+    let mut words = tree::text(format!("Key ({})=(", names.join(", ")));
+    for (at, value) in values.iter().enumerate() {
+        if value.data_type == DataType::Bytea {
+            return None;
+        }
+        if at > 0 {
+            words = tree::binary(Op::Concatenate, words, tree::text(", "));
+        }
+        let shown = tree::cast(value.expression.clone(), DataType::TEXT);
+        words = tree::binary(Op::Concatenate, words, shown);
+    }
+    Some(words)
+}
+
+/// The rows with these values in these columns, along the index that knows most of them.
+fn scan_for(table: &Table, columns: &[(String, Expression)]) -> Scan {
+    let keys = table.primary_key.iter().map(|key| (None, key));
+    let others = table.unique.iter().chain(&table.indexes).map(|key| (Some(key.name.clone()), key));
+    let value =
+        |name: &String| columns.iter().find(|(column, _)| column == name).map(|(_, value)| value.clone());
+    let best = keys
+        .chain(others)
+        .map(|(index, key)| (index, key.columns.iter().map_while(value).collect::<Vec<_>>(), key))
+        .max_by_key(|(index, equal, _)| (equal.len(), index.is_none()));
+    let (index, equal, covered) = match best {
+        Some((index, equal, key)) if !equal.is_empty() => {
+            let covered: Vec<String> = key.columns[..equal.len()].to_vec();
+            (index, equal, covered)
+        }
+        _ => (None, Vec::new(), Vec::new()),
+    };
+    // What the index does not answer is left to `filtered`, by a variable that stands for the row.
+    let rest = columns.iter().filter(|(name, _)| !covered.contains(name)).map(|(name, value)| {
+        tree::binary(Op::Equal, tree::column(tree::loop_row(ROW), name, false), value.clone())
+    });
+    let rest: Vec<Expression> = rest.collect();
+    Scan {
+        index: index.map(tree::name),
+        range: tree::range(equal, None, None),
+        filter: (!rest.is_empty()).then(|| tree::all(rest)),
+        ..tree::scan(&table.storage)
+    }
+}
+
+/// Stands for a loop's row until it has a name.
+const ROW: &str = "row_";
+
+/// The scan with its row's own name in its filter.
+fn filtered(mut scan: Scan, row: &str) -> Scan {
+    use fabius_program::syntax::tree::ExpressionKind as K;
+    fn rename(expression: &mut Expression, to: &str) {
+        match &mut expression.kind {
+            K::Binary(_, left, right) => {
+                rename(left, to);
+                rename(right, to);
+            }
+            K::Column { row, .. } if row.name.text == ROW => row.name.text = to.to_string(),
+            _ => {}
+        }
+    }
+    if let Some(filter) = &mut scan.filter {
+        rename(filter, row);
+    }
+    scan
+}
+
+pub(super) fn place(table: &Table, name: &str) -> Bind<usize> {
+    match table.columns.iter().position(|column| column.name == name) {
+        Some(at) => Ok(at),
+        None => Err(wrong(b"42703", format!("column \"{name}\" does not exist")).into()),
+    }
+}
+
+pub(super) fn places(table: &Table, names: &[String]) -> Bind<Vec<usize>> {
+    names.iter().map(|name| place(table, name)).collect()
+}
+
+/// How the columns are held.
+pub(super) fn types(table: &Table) -> Vec<DataType> {
+    table
+        .columns
+        .iter()
+        .map(|column| column.sql_type.storage().unwrap_or_else(|| held(&column.sql_type)))
+        .collect()
+}

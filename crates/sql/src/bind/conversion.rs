@@ -1,0 +1,274 @@
+//! Conversions: a value as one of another type, where PostgreSQL converts.
+
+use super::binder::Binder;
+use super::bound::{Bound, Known};
+use super::stop::{Bind, beyond, wrong};
+use super::tree;
+use super::typing::{self, Category, Conversion, category, held};
+use super::{literal, temporal};
+use crate::sql_type::SqlType;
+use fabius_value::data_type::Family;
+use fabius_value::{DataType, Error, Result, SqlState, Value, calendar};
+
+impl Binder<'_> {
+    /// What has no type yet, as a value of this one.
+    pub(super) fn resolve(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
+        let place = bound.place;
+        match &bound.known {
+            Known::Literal(None) => Ok(Bound::constant(Value::Null, to.clone(), held(to)).at(place)),
+            Known::Literal(Some(text)) if *to == SqlType::Interval => match temporal::interval(text) {
+                Some(interval) => Ok(Bound::interval(interval).at(place)),
+                None => {
+                    let message = format!("invalid input syntax for type interval: \"{text}\"");
+                    self.fail(b"22007", message, place)
+                }
+            },
+            Known::Literal(Some(_)) if matches!(to, SqlType::Array(_) | SqlType::JsonB) => {
+                beyond(format!("a literal of type {to}"))
+            }
+            Known::Literal(Some(text)) => {
+                let value = literal::read(text, to).map_err(|error| self.error(error, place))?;
+                let data_type = match &value {
+                    Value::Numeric(decimal) => literal::decimal_type(*decimal),
+                    _ => held(to),
+                };
+                Ok(Bound::constant(value, typing::without_modifiers(to), data_type).at(place))
+            }
+            Known::Parameter(index) => {
+                let index = *index;
+                self.typed_parameter(index, &typing::without_modifiers(to), place)
+            }
+            _ => Ok(bound),
+        }
+    }
+
+    /// A value of another type, for an operator, a place that stores it, or because the text says so.
+    pub(super) fn convert(&mut self, bound: Bound, to: &SqlType, conversion: Conversion) -> Bind<Bound> {
+        let bound = if bound.is_unknown() { self.resolve(bound, to)? } else { bound };
+        if bound.sql_type == *to {
+            return Ok(bound);
+        }
+        if !typing::converts(&bound.sql_type, to, conversion) {
+            return self.cannot_convert(&bound, to);
+        }
+        if let Known::Constant(value) = &bound.known {
+            let converted = constant(value, &bound.sql_type, to, conversion);
+            let Some(converted) = converted.map_err(|error| self.error(error, bound.place))? else {
+                return beyond(format!("converting {} to {to}", bound.sql_type));
+            };
+            let data_type = match (&converted, to) {
+                (Value::Numeric(decimal), SqlType::Numeric(None)) => literal::decimal_type(*decimal),
+                _ => to.storage().unwrap_or_else(|| held(to)),
+            };
+            let origin = (0, 0);
+            return Ok(Bound { origin, ..Bound::constant(converted, to.clone(), data_type).at(bound.place) });
+        }
+        self.computed_conversion(bound, to, conversion)
+    }
+
+    fn computed_conversion(&mut self, bound: Bound, to: &SqlType, conversion: Conversion) -> Bind<Bound> {
+        use Category as C;
+        let from = bound.sql_type.clone();
+        let (expression, data_type) = match (category(&from), category(to)) {
+            (C::Number, C::Number) => {
+                let data_type = match (to, bound.data_type) {
+                    (SqlType::Numeric(None), DataType::Numeric { .. }) => bound.data_type,
+                    (SqlType::Numeric(None), DataType::SmallInt | DataType::Int | DataType::BigInt) => {
+                        DataType::Numeric { precision: 38, scale: 0 }
+                    }
+                    _ => to.storage().unwrap_or(DataType::Double),
+                };
+                (cast(&bound, data_type), data_type)
+            }
+            (C::Text, C::Text) => match (to, conversion) {
+                // A bound is kept by the place that stores it; only an explicit cast cuts.
+                (SqlType::VarChar(Some(most)) | SqlType::Char(most), Conversion::Explicit) => {
+                    let arguments =
+                        vec![bound.expression.clone(), tree::integer(1), tree::integer((*most).into())];
+                    (tree::call("substring", arguments), DataType::TEXT)
+                }
+                (SqlType::VarChar(Some(_)) | SqlType::Char(_), _) => {
+                    let data_type = to.storage().unwrap_or(DataType::TEXT);
+                    (cast(&bound, data_type), data_type)
+                }
+                _ => (bound.expression.clone(), bound.data_type),
+            },
+            (C::Moment, C::Moment) => {
+                let data_type = held(to);
+                (cast(&bound, data_type), data_type)
+            }
+            (C::Json, C::Text | C::Json) if *to != SqlType::JsonB => {
+                (bound.expression.clone(), DataType::TEXT)
+            }
+            (C::Boolean, C::Number) => {
+                let (one, zero) = (tree::cast(tree::integer(1), DataType::Int), tree::integer(0));
+                let number = tree::choice(bound.expression.clone(), one, zero);
+                let null = tree::typed_null(DataType::Int);
+                let known =
+                    tree::choice(tree::is_null(bound.expression.clone(), false), null, number.clone());
+                (if bound.nullable { known } else { number }, DataType::Int)
+            }
+            (C::Number, C::Boolean) => {
+                let operator = fabius_program::ir::BinaryOperator::NotEqual;
+                (tree::binary(operator, bound.expression.clone(), tree::integer(0)), DataType::Boolean)
+            }
+            (C::Number, C::Text) if from != SqlType::Real && from != SqlType::Double => {
+                (cast(&bound, DataType::TEXT), DataType::TEXT)
+            }
+            (C::Boolean, C::Text) => (cast(&bound, DataType::TEXT), DataType::TEXT),
+            (C::Moment, C::Text) if from != SqlType::TimestampTz => {
+                (cast(&bound, DataType::TEXT), DataType::TEXT)
+            }
+            (C::Text, C::Number | C::Boolean | C::Moment) if *to != SqlType::TimestampTz => {
+                let data_type = to.storage().unwrap_or(DataType::TEXT);
+                (cast(&bound, data_type), data_type)
+            }
+            _ => return beyond(format!("converting {from} to {to}")),
+        };
+        let bound = Bound { expression, sql_type: to.clone(), data_type, origin: (0, 0), ..bound };
+        match (to, conversion) {
+            (SqlType::Char(_) | SqlType::VarChar(Some(_)), _) if category(&from) != C::Text => {
+                let text = Bound { sql_type: SqlType::Text, ..bound };
+                self.convert(text, to, conversion)
+            }
+            _ => Ok(bound),
+        }
+    }
+
+    fn cannot_convert<T>(&self, bound: &Bound, to: &SqlType) -> Bind<T> {
+        let from = &bound.sql_type;
+        self.fail(b"42846", format!("cannot cast type {from} to {to}"), bound.place)
+    }
+
+    /// A value for a column.
+    pub(super) fn stored(&mut self, bound: Bound, column: &str, to: &SqlType) -> Bind<Bound> {
+        let bound = match &bound.known {
+            // A parameter has the column's type; its bounds are the column's to keep.
+            Known::Parameter(_) => self.resolve(bound, to)?,
+            _ => bound,
+        };
+        if !bound.is_unknown() && !typing::converts(&bound.sql_type, to, Conversion::Assignment) {
+            let from = &bound.sql_type;
+            let message = format!("column \"{column}\" is of type {to} but expression is of type {from}");
+            let error = Error::new(SqlState::DATATYPE_MISMATCH, message)
+                .with_hint("You will need to rewrite or cast the expression.");
+            return Err(self.error(error, bound.place));
+        }
+        self.convert(bound, to, Conversion::Assignment)
+    }
+
+    /// A value for a place of a type: a variable of a procedure, an argument.
+    ///
+    /// # Errors
+    /// `42804` if there is no such conversion.
+    pub fn assigned(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
+        if !bound.is_unknown() && !typing::converts(&bound.sql_type, to, Conversion::Assignment) {
+            let message = format!("expression is of type {} but {to} is wanted", bound.sql_type);
+            return self.fail(b"42804", message, bound.place);
+        }
+        let bound = self.convert(bound, to, Conversion::Assignment)?;
+        self.settle(bound)
+    }
+
+    /// The values as one type: that of `CASE`, `COALESCE`, `IN`, ...
+    pub(super) fn unify(&mut self, bounds: Vec<Bound>, what: &str) -> Bind<(Vec<Bound>, SqlType)> {
+        let mut common: Option<SqlType> = None;
+        for bound in bounds.iter().filter(|bound| !bound.is_unknown()) {
+            common = Some(match common {
+                None => bound.sql_type.clone(),
+                Some(so_far) => match typing::common(&so_far, &bound.sql_type) {
+                    Some(wider) => wider,
+                    None => {
+                        let other = &bound.sql_type;
+                        let message = format!("{what} types {so_far} and {other} cannot be matched");
+                        return self.fail(b"42804", message, bound.place);
+                    }
+                },
+            });
+        }
+        let to = common.unwrap_or(SqlType::Text);
+        let mut unified = Vec::new();
+        for bound in bounds {
+            unified.push(self.convert(bound, &to, Conversion::Implicit)?);
+        }
+        Ok((unified, to))
+    }
+}
+
+fn cast(bound: &Bound, data_type: DataType) -> fabius_program::syntax::tree::Expression {
+    if bound.data_type == data_type {
+        return bound.expression.clone();
+    }
+    tree::cast(bound.expression.clone(), data_type)
+}
+
+/// A constant converted ahead; `None` if that is not known here.
+fn constant(value: &Value, from: &SqlType, to: &SqlType, conversion: Conversion) -> Result<Option<Value>> {
+    use Category as C;
+    let out_of_range = || wrong(b"22003", format!("{} out of range", typing::without_modifiers(to)));
+    if value.is_null() {
+        return Ok(Some(Value::Null));
+    }
+    let storage = to.storage();
+    Ok(Some(match (category(from), category(to), value) {
+        (C::Number, C::Number, Value::Numeric(_)) if *to == SqlType::Numeric(None) => value.clone(),
+        (C::Number, C::Number, _) if *to == SqlType::Numeric(None) && value.as_integer().is_some() => {
+            value.cast(DataType::Numeric { precision: 38, scale: 0 })?
+        }
+        (C::Number, C::Number, _) => {
+            let value = value.cast(storage.unwrap_or(DataType::Double)).map_err(|_| match to {
+                SqlType::Numeric(Some((precision, scale))) => field_overflow(*precision, *scale),
+                _ => out_of_range(),
+            })?;
+            match (to, value) {
+                (SqlType::Real, Value::Double(number)) => Value::Double(f64::from(number as f32)),
+                (_, value) => value,
+            }
+        }
+        (C::Text, C::Text, Value::Text(text)) => match (to, storage) {
+            (SqlType::VarChar(Some(most)) | SqlType::Char(most), Some(storage)) => {
+                if conversion == Conversion::Explicit {
+                    let cut: String = text.chars().take(*most as usize).collect();
+                    Value::Text(cut).cast(storage)?
+                } else {
+                    value
+                        .cast(storage)
+                        .map_err(|_| wrong(b"22001", format!("value too long for type {to}")))?
+                }
+            }
+            _ => value.clone(),
+        },
+        (C::Text, _, Value::Text(text)) => match literal::read(text, to)? {
+            number @ Value::Numeric(_) if *to != SqlType::Numeric(None) => {
+                return constant(&number, &SqlType::Numeric(None), to, conversion);
+            }
+            value => value,
+        },
+        (C::Moment, C::Moment, _) => value.cast(held(to))?,
+        (C::Moment, C::Time, Value::Timestamp(micros)) => {
+            Value::BigInt(micros.rem_euclid(calendar::DAY_MICROS))
+        }
+        (C::Boolean, C::Number, Value::Boolean(value)) => Value::Int((*value).into()),
+        (C::Number, C::Boolean, _) => Value::Boolean(value.as_integer() != Some(0)),
+        (C::Json, C::Text | C::Json, Value::Text(_)) if *to != SqlType::JsonB => value.clone(),
+        (C::Uuid, C::Text, Value::Bytea(bytes)) => match uuid::Uuid::from_slice(bytes) {
+            Ok(uuid) => Value::Text(uuid.to_string()),
+            Err(_) => return Ok(None),
+        },
+        (C::Number, C::Text, _) if from.storage().is_some_and(|held| held.family() == Family::Double) => {
+            return Ok(None);
+        }
+        (C::Number | C::Boolean, C::Text, _) => Value::Text(value.to_string()),
+        (C::Moment, C::Text, _) if *from != SqlType::TimestampTz => Value::Text(value.to_string()),
+        _ => return Ok(None),
+    }))
+}
+
+/// PostgreSQL's words for a numeric that has too many digits for its place.
+pub(super) fn field_overflow(precision: u8, scale: u8) -> Error {
+    let whole = precision - scale.min(precision);
+    let bound = if whole == 0 { "1".to_string() } else { format!("10^{whole}") };
+    wrong(b"22003", "numeric field overflow").with_detail(format!(
+        "A field with precision {precision}, scale {scale} must round to an absolute value less than {bound}."
+    ))
+}

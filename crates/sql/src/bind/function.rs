@@ -1,0 +1,345 @@
+//! Functions, as calls and in the forms that have words of their own.
+
+use super::binder::{Binder, path};
+use super::bound::{Bound, Known};
+use super::expression::held_by_all;
+use super::stop::{Bind, Place, beyond, wrong};
+use super::tree;
+use super::typing::{self, Category, Conversion, category, is_integer, is_number};
+use crate::catalog::ObjectName;
+use crate::lowered::Argument;
+use crate::sql_type::SqlType;
+use fabius_program::ir::BinaryOperator as Op;
+use fabius_program::syntax::tree::Expression;
+use fabius_value::{DataType, Value};
+use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
+
+impl Binder<'_> {
+    /// Expressions that are functions by another way of writing them.
+    pub(super) fn function_form(&mut self, expression: &Expr, place: Place) -> Bind<Bound> {
+        match expression {
+            Expr::Function(function) => self.function(function, place),
+            Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
+                let mut arguments = vec![self.operand(expr)?];
+                arguments.push(match substring_from {
+                    Some(from) => self.operand(from)?,
+                    None => Bound::constant(Value::Int(1), SqlType::Int, DataType::Int),
+                });
+                if let Some(count) = substring_for {
+                    arguments.push(self.operand(count)?);
+                }
+                self.call("substring", arguments, place)
+            }
+            Expr::Ceil { expr, field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime) } => {
+                let argument = self.operand(expr)?;
+                self.call("ceil", vec![argument], place)
+            }
+            Expr::Floor {
+                expr,
+                field: ast::CeilFloorKind::DateTimeField(ast::DateTimeField::NoDateTime),
+            } => {
+                let argument = self.operand(expr)?;
+                self.call("floor", vec![argument], place)
+            }
+            Expr::AtTimeZone { timestamp, time_zone } => self.at_time_zone(timestamp, time_zone),
+            _ => self.worded(expression, place),
+        }
+    }
+
+    fn function(&mut self, function: &ast::Function, place: Place) -> Bind<Bound> {
+        let path = path(&function.name)?;
+        let name = match path.as_slice() {
+            [name] => name.as_str(),
+            [schema, name] if schema == "pg_catalog" => name.as_str(),
+            _ => return beyond("a function of a schema"),
+        };
+        if function.over.is_some()
+            || function.filter.is_some()
+            || !function.within_group.is_empty()
+            || function.null_treatment.is_some()
+        {
+            return beyond("a window function");
+        }
+        let arguments = match &function.args {
+            FunctionArguments::None => Vec::new(),
+            FunctionArguments::Subquery(_) => return beyond("a subquery as an argument"),
+            FunctionArguments::List(list) => {
+                if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
+                    return beyond("an aggregate");
+                }
+                let mut arguments = Vec::new();
+                for argument in &list.args {
+                    let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
+                        return beyond("named arguments");
+                    };
+                    arguments.push(self.operand(argument)?);
+                }
+                arguments
+            }
+        };
+        self.call(name, arguments, place)
+    }
+
+    /// A function of PostgreSQL's that programs have.
+    pub(super) fn call(&mut self, name: &str, mut arguments: Vec<Bound>, place: Place) -> Bind<Bound> {
+        let count = arguments.len();
+        match (name, count) {
+            ("now" | "transaction_timestamp" | "current_timestamp", 0) => Ok(self.transaction_time()),
+            ("localtimestamp", 0) => {
+                let now = self.transaction_time();
+                self.convert(now, &SqlType::Timestamp, Conversion::Explicit)
+            }
+            ("current_date", 0) => {
+                let now = self.transaction_time();
+                self.convert(now, &SqlType::Date, Conversion::Explicit)
+            }
+            ("random", 0) => Ok(if self.lifts {
+                let value = self.add_scalar(DataType::Double, false, Argument::Random);
+                Bound::computed(value, SqlType::Double, false)
+            } else {
+                Bound::computed(tree::call("random", Vec::new()), SqlType::Double, false)
+            }),
+            ("gen_random_uuid" | "uuid_generate_v4", 0) if self.lifts => {
+                let value = self.add_scalar(DataType::Bytea, false, Argument::RandomUuid);
+                Ok(Bound::computed(value, SqlType::Uuid, false))
+            }
+            ("nextval", 1) => self.nextval(&arguments[0], place),
+            ("coalesce", 1..) => self.coalesce(arguments),
+            ("greatest" | "least", 1..) => {
+                let what = if name == "least" { "LEAST" } else { "GREATEST" };
+                let (values, sql_type) = self.unify(arguments, what)?;
+                let nullable = values.iter().all(|value| value.nullable);
+                let data_type = held_by_all(&values);
+                let settled = self.all_settled(values)?;
+                Ok(Bound::held_as(tree::call(name, settled), sql_type, nullable, data_type))
+            }
+            ("nullif", 2) => {
+                let (second, first) = (arguments.remove(1), arguments.remove(0));
+                let (first, second) = match first.is_unknown() && second.is_unknown() {
+                    true => (self.resolve(first, &SqlType::Text)?, second),
+                    false => (first, second),
+                };
+                let (first, second) = self.comparable(first, "=", second, place)?;
+                let (first, second) = (self.settle(first)?, self.settle(second)?);
+                let equal = tree::binary(Op::Equal, first.expression.clone(), second.expression);
+                let null = tree::typed_null(first.data_type);
+                let value = tree::choice(equal, null, first.expression.clone());
+                Ok(Bound { expression: value, nullable: true, origin: (0, 0), ..first })
+            }
+            ("abs", 1) if arguments[0].is_unknown() || is_number(&arguments[0].sql_type) => {
+                let value = self.typed(arguments.remove(0), &SqlType::Double)?;
+                let value = self.settle(value)?;
+                let sql_type = typing::without_modifiers(&value.sql_type);
+                Ok(Bound {
+                    expression: tree::call("abs", vec![value.expression]),
+                    sql_type,
+                    origin: (0, 0),
+                    ..value
+                })
+            }
+            ("mod", 2) => {
+                let right = arguments.remove(1);
+                let left = arguments.remove(0);
+                self.calculate(left, &ast::BinaryOperator::Modulo, right, place)
+            }
+            ("length" | "char_length" | "character_length", 1) => {
+                self.of_text(name, "length", arguments, SqlType::Int, place)
+            }
+            ("lower" | "upper", 1) => self.of_text(name, name, arguments, SqlType::Text, place),
+            ("substring" | "substr", 2 | 3) => {
+                let positions = &arguments[1..];
+                if positions.iter().any(|argument| !argument.is_unknown() && !is_integer(&argument.sql_type))
+                {
+                    return beyond("substring by a pattern");
+                }
+                self.of_text(name, "substring", arguments, SqlType::Text, place)
+            }
+            ("concat", 1..) => {
+                let mut joined = Bound::constant(Value::Text(String::new()), SqlType::Text, DataType::TEXT);
+                for argument in arguments {
+                    if argument.is_null() {
+                        continue;
+                    }
+                    let text = self.typed(argument, &SqlType::Text)?;
+                    let text = self.convert(text, &SqlType::Text, Conversion::Assignment)?;
+                    let text = self.coalesce(vec![text, Bound::literal(Some(String::new()))])?;
+                    joined = self.concatenate(joined, text, place)?;
+                }
+                Ok(joined)
+            }
+            _ => self.builtin(name, arguments, place),
+        }
+    }
+
+    fn typed(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
+        if bound.is_unknown() { self.resolve(bound, to) } else { Ok(bound) }
+    }
+
+    fn all_settled(&mut self, bounds: Vec<Bound>) -> Bind<Vec<Expression>> {
+        bounds.into_iter().map(|bound| self.settled(bound)).collect()
+    }
+
+    pub(super) fn coalesce(&mut self, arguments: Vec<Bound>) -> Bind<Bound> {
+        let (values, sql_type) = self.unify(arguments, "COALESCE")?;
+        let nullable = values.iter().all(|value| value.nullable);
+        let data_type = held_by_all(&values);
+        let settled = self.all_settled(values)?;
+        Ok(Bound::held_as(tree::call("coalesce", settled), sql_type, nullable, data_type))
+    }
+
+    /// A function of a text (or bytes), and of positions in it.
+    fn of_text(
+        &mut self,
+        name: &str,
+        function: &str,
+        arguments: Vec<Bound>,
+        result: SqlType,
+        place: Place,
+    ) -> Bind<Bound> {
+        let mut values = Vec::new();
+        let mut is_bytes = false;
+        for (at, argument) in arguments.into_iter().enumerate() {
+            let to = if at == 0 { SqlType::Text } else { SqlType::Int };
+            let argument = self.typed(argument, &to)?;
+            let fits = match (at, category(&argument.sql_type)) {
+                (0, Category::Text) => true,
+                (0, Category::Bytea) => {
+                    is_bytes = true;
+                    name != "lower" && name != "upper"
+                }
+                (0, _) => false,
+                _ => is_integer(&argument.sql_type),
+            };
+            if !fits {
+                let message = format!("function {name}({}) does not exist", argument.sql_type);
+                let hint = "No function matches the given name and argument types. You might need to add explicit type casts.";
+                return Err(self.error(wrong(b"42883", message).with_hint(hint), place));
+            }
+            values.push(argument);
+        }
+        let nullable = values.iter().any(|value| value.nullable);
+        let settled = self.all_settled(values)?;
+        let result = if is_bytes && result == SqlType::Text { SqlType::Bytea } else { result };
+        Ok(Bound::computed(tree::call(function, settled), result, nullable))
+    }
+
+    fn at_time_zone(&mut self, moment: &Expr, zone: &Expr) -> Bind<Bound> {
+        let bound = self.operand(moment)?;
+        let zone = self.operand(zone)?;
+        let is_utc = matches!(&zone.known, Known::Literal(Some(zone)) if matches!(zone.to_uppercase().as_str(), "UTC" | "GMT" | "Z"));
+        if !is_utc {
+            return beyond("a time zone");
+        }
+        let to = match bound.sql_type {
+            SqlType::TimestampTz => SqlType::Timestamp,
+            SqlType::Timestamp | SqlType::Date => SqlType::TimestampTz,
+            _ => return beyond("a time zone of this type"),
+        };
+        self.convert(bound, &to, Conversion::Explicit)
+    }
+
+    // ---- sequences ----
+
+    fn nextval(&mut self, argument: &Bound, place: Place) -> Bind<Bound> {
+        let text = match &argument.known {
+            Known::Literal(Some(text)) => text.clone(),
+            Known::Constant(Value::Text(text)) => text.clone(),
+            _ => return beyond("nextval of what is computed"),
+        };
+        let sequence = self.catalog.sequence_of_text(&text).map_err(|error| self.error(error, place))?;
+        let name = sequence.name.clone();
+        Ok(self.next_value(name))
+    }
+
+    /// The next value of a sequence.
+    pub(super) fn next_value(&mut self, sequence: ObjectName) -> Bound {
+        let value = self.add_scalar(DataType::BigInt, false, Argument::NextValue(sequence));
+        Bound::computed(value, SqlType::BigInt, false)
+    }
+
+    /// LIKE and ILIKE.
+    pub(super) fn like(
+        &mut self,
+        operand: &Expr,
+        pattern: &Expr,
+        escape: Option<&ast::ValueWithSpan>,
+        negated: bool,
+        ignoring_case: bool,
+        place: Place,
+    ) -> Bind<Bound> {
+        let bound = self.operand(operand)?;
+        let bound = self.typed(bound, &SqlType::Text)?;
+        if category(&bound.sql_type) != Category::Text {
+            let pattern = self.operand(pattern)?;
+            let symbol = if ignoring_case { "~~*" } else { "~~" };
+            return self.no_operator(symbol, &bound, &pattern, place);
+        }
+        let pattern = self.operand(pattern)?;
+        let shape = match (&pattern.known, escape) {
+            (Known::Literal(Some(text)), None) => Shape::of(text),
+            _ => None,
+        };
+        let Some(shape) = shape else {
+            let like = self.any_like(bound, pattern, escape, ignoring_case)?;
+            return if negated { self.negated(like) } else { Ok(like) };
+        };
+        let bound = self.settle(bound)?;
+        let mut value = self.named(bound, "text")?;
+        let fold = |text: &str| if ignoring_case { text.to_lowercase() } else { text.to_string() };
+        if ignoring_case {
+            value.expression = tree::call("lower", vec![value.expression.clone()]);
+        }
+        let nullable = value.nullable;
+        let value = value.expression;
+        let length = |text: &str| tree::integer(text.chars().count() as i128);
+        let holds = match shape {
+            Shape::Equal(text) => tree::binary(Op::Equal, value, self.text_value(fold(&text))),
+            Shape::Prefix(text) => {
+                let start = tree::call("substring", vec![value, tree::integer(1), length(&text)]);
+                tree::binary(Op::Equal, start, self.text_value(fold(&text)))
+            }
+            Shape::Suffix(text) => {
+                let size = tree::call("length", vec![value.clone()]);
+                let from = tree::binary(Op::Subtract, size.clone(), length(&text));
+                let from = tree::binary(Op::Add, from, tree::integer(1));
+                let end = tree::call("substring", vec![value, tree::cast(from, DataType::BigInt)]);
+                let fits = tree::binary(Op::GreaterEqual, size, length(&text));
+                tree::all([fits, tree::binary(Op::Equal, end, self.text_value(fold(&text)))])
+            }
+            Shape::Any => tree::binary(Op::GreaterEqual, tree::call("length", vec![value]), tree::integer(0)),
+        };
+        let bound = super::expression::logic(holds, nullable);
+        if negated { self.negated(bound) } else { Ok(bound) }
+    }
+
+    fn text_value(&mut self, text: String) -> Expression {
+        self.constant(&Value::Text(text), DataType::TEXT)
+    }
+}
+
+/// The patterns of LIKE that are a comparison.
+enum Shape {
+    Equal(String),
+    Prefix(String),
+    Suffix(String),
+    Any,
+}
+
+impl Shape {
+    fn of(pattern: &str) -> Option<Shape> {
+        if pattern.contains(['_', '\\']) {
+            return None;
+        }
+        let plain = |text: &str| (!text.contains('%')).then(|| text.to_string());
+        if pattern == "%" {
+            return Some(Shape::Any);
+        }
+        if let Some(prefix) = pattern.strip_suffix('%') {
+            return plain(prefix).map(Shape::Prefix);
+        }
+        if let Some(suffix) = pattern.strip_prefix('%') {
+            return plain(suffix).map(Shape::Suffix);
+        }
+        plain(pattern).map(Shape::Equal)
+    }
+}

@@ -1,0 +1,146 @@
+//! Literals: what their text is as a value of a type.
+
+use super::stop::wrong;
+use super::temporal;
+use crate::sql_type::SqlType;
+use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
+
+/// A number as it is written, with the type that PostgreSQL gives it.
+pub(super) fn number(text: &str) -> Option<(Value, SqlType, DataType)> {
+    let text = text.replace('_', "");
+    if let Ok(value) = text.parse::<i32>() {
+        return Some((Value::Int(value), SqlType::Int, DataType::Int));
+    }
+    if let Ok(value) = text.parse::<i64>() {
+        return Some((Value::BigInt(value), SqlType::BigInt, DataType::BigInt));
+    }
+    let decimal = decimal(&text)?;
+    Some((Value::Numeric(decimal), SqlType::Numeric(None), decimal_type(decimal)))
+}
+
+/// How a constant number is held.
+pub(super) fn decimal_type(decimal: Decimal) -> DataType {
+    let digits = decimal.mantissa.unsigned_abs().checked_ilog10().map_or(1, |log| log + 1);
+    super::typing::constant_numeric(digits, decimal.scale)
+}
+
+/// A decimal, perhaps with an exponent.
+fn decimal(text: &str) -> Option<Decimal> {
+    let (digits, exponent) = match text.find(['e', 'E']) {
+        Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let decimal = Decimal::parse(digits)?;
+    let scale = i32::from(decimal.scale).checked_sub(exponent)?;
+    if (0..=38).contains(&scale) {
+        return Some(Decimal { scale: scale as u8, ..decimal });
+    }
+    if !(-38..0).contains(&scale) {
+        return None;
+    }
+    let mantissa = decimal.mantissa.checked_mul(10i128.checked_pow(scale.unsigned_abs())?)?;
+    (mantissa.abs() <= fabius_value::decimal::MANTISSA_MAX).then_some(Decimal { mantissa, scale: 0 })
+}
+
+/// The value of a type that a text is.
+///
+/// # Errors
+/// `22P02`, `22007`, `22008` or `22003`, in PostgreSQL's words.
+pub(super) fn read(text: &str, sql_type: &SqlType) -> Result<Value> {
+    let name = super::typing::without_modifiers(sql_type);
+    let invalid = || wrong(b"22P02", format!("invalid input syntax for type {name}: \"{text}\""));
+    let bad_moment = || wrong(b"22007", format!("invalid input syntax for type {name}: \"{text}\""));
+    let trimmed = text.trim();
+    match sql_type {
+        SqlType::Boolean => boolean(trimmed).map(Value::Boolean).ok_or_else(invalid),
+        SqlType::SmallInt | SqlType::Int | SqlType::BigInt | SqlType::Oid => {
+            let mantissa: i128 = trimmed.parse().map_err(|_| invalid())?;
+            let storage = sql_type.storage().unwrap_or(DataType::BigInt);
+            let whole = i64::try_from(mantissa).ok().map(Value::BigInt);
+            whole
+                .and_then(|whole| whole.cast(storage).ok())
+                .ok_or_else(|| wrong(b"22003", format!("value \"{text}\" is out of range for type {name}")))
+        }
+        SqlType::Real | SqlType::Double => {
+            let number = double(trimmed).ok_or_else(invalid)?;
+            Ok(Value::Double(if *sql_type == SqlType::Real { f64::from(number as f32) } else { number }))
+        }
+        SqlType::Numeric(_) => decimal(trimmed).map(Value::Numeric).ok_or_else(invalid),
+        SqlType::Text | SqlType::VarChar(_) | SqlType::Name | SqlType::Char(_) => {
+            Ok(Value::Text(text.into()))
+        }
+        SqlType::Bytea => bytea(text).map(Value::Bytea).ok_or_else(invalid),
+        SqlType::Date => {
+            let micros = temporal::moment(trimmed).ok_or_else(bad_moment)?.0;
+            Ok(Value::Date(micros.div_euclid(fabius_value::calendar::DAY_MICROS) as i32))
+        }
+        SqlType::Timestamp => {
+            temporal::moment(trimmed).map(|at| Value::Timestamp(at.0)).ok_or_else(bad_moment)
+        }
+        SqlType::TimestampTz => {
+            temporal::moment(trimmed).map(|at| Value::Timestamp(at.0 - at.1)).ok_or_else(bad_moment)
+        }
+        SqlType::Time => temporal::time(trimmed).map(Value::BigInt).ok_or_else(bad_moment),
+        SqlType::Uuid => uuid::Uuid::try_parse(trimmed)
+            .map(|uuid| Value::Bytea(uuid.as_bytes().to_vec()))
+            .map_err(|_| invalid()),
+        SqlType::Json => match serde_json::from_str::<serde_json::Value>(text) {
+            Ok(_) => Ok(Value::Text(text.into())),
+            Err(_) => Err(invalid()),
+        },
+        _ => Err(Error::new(SqlState::NOT_SUPPORTED, format!("a literal of type {name} is not supported"))),
+    }
+}
+
+fn boolean(text: &str) -> Option<bool> {
+    let text = text.to_ascii_lowercase();
+    let abbreviates = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
+    if text == "1" || abbreviates("true", 1) || abbreviates("yes", 1) || text == "on" {
+        Some(true)
+    } else if text == "0" || abbreviates("false", 1) || abbreviates("no", 1) || abbreviates("off", 2) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+fn double(text: &str) -> Option<f64> {
+    match text.to_ascii_lowercase().as_str() {
+        "infinity" | "+infinity" | "inf" => Some(f64::INFINITY),
+        "-infinity" | "-inf" => Some(f64::NEG_INFINITY),
+        "nan" => Some(f64::NAN),
+        plain => plain.parse().ok(),
+    }
+}
+
+/// Hexadecimal (`\x...`) or escaped bytes.
+fn bytea(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
+    if let Some(digits) = text.strip_prefix("\\x") {
+        let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let pairs = digits.chunks(2).map(|pair| match pair {
+            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+            _ => None,
+        });
+        return pairs.collect();
+    }
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, tail @ ..] = rest {
+        rest = match (first, tail) {
+            (b'\\', [b'\\', tail @ ..]) => {
+                bytes.push(b'\\');
+                tail
+            }
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..]) => {
+                bytes.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
+                tail
+            }
+            (b'\\', _) => return None,
+            (plain, tail) => {
+                bytes.push(*plain);
+                tail
+            }
+        };
+    }
+    Some(bytes)
+}

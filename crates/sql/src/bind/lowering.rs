@@ -1,0 +1,167 @@
+//! A whole statement as a program.
+
+use super::binder::Binder;
+use super::select::Gathered;
+use super::stop::{Bind, Stop, beyond};
+use super::tree;
+use crate::catalog::Catalog;
+use crate::lowered::{Lowered, Shape};
+use crate::parameter_types::ParameterTypes;
+use fabius_program::syntax::Source;
+use fabius_program::syntax::tree::{Block, Parameter, ProcedureDefinition, Results, StatementKind};
+use fabius_value::{DataType, Result};
+use sqlparser::ast::{self, Statement};
+use std::sync::Arc;
+
+/// A statement as a program. `None`: no program can express it; the caller takes the query path (SELECT), or
+/// computes the rows by a query (writes).
+///
+/// # Errors
+/// What is wrong with the statement, in PostgreSQL's words, with its place in the text.
+pub fn lower(
+    statement: &Statement,
+    source: &Arc<Source>,
+    catalog: &Catalog,
+    types: &mut ParameterTypes,
+) -> Result<Option<Lowered>> {
+    Ok(lowered(statement, source, catalog, types)?.map(|(lowered, _)| lowered))
+}
+
+/// `EXPLAIN`: the ways to the tables, then each line of the program with its phase, and its keys. `None` as
+/// [`lower`]. `assumed` is what is known of the values in the tables.
+///
+/// # Errors
+/// As [`lower`].
+pub fn explain(
+    statement: &Statement,
+    source: &Arc<Source>,
+    catalog: &Catalog,
+    types: &mut ParameterTypes,
+    programs: &fabius_program::catalog::Catalog,
+    assumed: &dyn fabius_program::slice::Assumptions,
+) -> Result<Option<Vec<String>>> {
+    let Some((lowered, paths)) = lowered(statement, source, catalog, types)? else { return Ok(None) };
+    let program = fabius_program::verify::procedure(&lowered.definition, programs)?;
+    let phases = fabius_program::slice::slice(&program, programs, assumed);
+    let text = fabius_program::explain::explain(&program, programs, &phases);
+    let mut lines = paths;
+    lines.push(String::new());
+    lines.extend(text.lines().map(String::from));
+    Ok(Some(lines))
+}
+
+/// The statement's program, and the ways to its tables in words.
+fn lowered(
+    statement: &Statement,
+    source: &Arc<Source>,
+    catalog: &Catalog,
+    types: &mut ParameterTypes,
+) -> Result<Option<(Lowered, Vec<String>)>> {
+    let binder = Binder::new(catalog, &source.text, types);
+    let lowered = match statement {
+        Statement::Query(query) => binder.lower_query(query, source),
+        Statement::Insert(insert) => {
+            binder.lower_write(statement, insert.returning.is_some(), "INSERT", source)
+        }
+        Statement::Update(update) => {
+            binder.lower_write(statement, update.returning.is_some(), "UPDATE", source)
+        }
+        Statement::Delete(delete) => {
+            binder.lower_write(statement, delete.returning.is_some(), "DELETE", source)
+        }
+        _ => return Ok(None),
+    };
+    match lowered {
+        Ok(lowered) => Ok(Some(lowered)),
+        Err(Stop::Beyond(_)) => Ok(None),
+        Err(Stop::Wrong(error)) => Err(error),
+    }
+}
+
+/// The name that programs of statements have.
+const NAME: &str = "statement";
+
+impl Binder<'_> {
+    fn lower_query(mut self, query: &ast::Query, source: &Arc<Source>) -> Bind<(Lowered, Vec<String>)> {
+        for lock in &query.locks {
+            if lock.nonblock.is_some() {
+                return beyond("NOWAIT and SKIP LOCKED");
+            }
+        }
+        let collected = self.collected(query)?;
+        self.emit(tree::statement(StatementKind::Return { values: vec![tree::variable(&collected.list)] }));
+        let results = Results::One(tree::records(collected.fields));
+        let locks_rows = !query.locks.is_empty();
+        let paths = std::mem::take(&mut self.paths);
+        Ok((self.finish(source, results, Shape::Rows(collected.columns), "SELECT", locks_rows), paths))
+    }
+
+    fn lower_write(
+        mut self,
+        statement: &Statement,
+        returns: bool,
+        tag: &'static str,
+        source: &Arc<Source>,
+    ) -> Bind<(Lowered, Vec<String>)> {
+        let (count, list) = ("count", self.name("returned"));
+        let mut gathered = Gathered::default();
+        let (block, ()) = self.nested(|binder| {
+            binder.write(statement, Some(count), &mut |binder, columns, values| {
+                gathered.add(binder, &list, columns, values)
+            })
+        })?;
+        let paths = std::mem::take(&mut self.paths);
+        Ok((self.finish_write(block, returns.then_some((list, gathered)), tag, source), paths))
+    }
+
+    /// The program of a write: its block between the declarations of its results and their return.
+    pub(super) fn finish_write(
+        mut self,
+        block: Block,
+        returned: Option<(String, Gathered)>,
+        tag: &'static str,
+        source: &Arc<Source>,
+    ) -> Lowered {
+        let count = "count";
+        let bigint = tree::scalar_type(DataType::BigInt, false);
+        self.emit(tree::declare(count, true, Some(bigint.clone()), tree::integer(0)));
+        if let Some((list, gathered)) = &returned {
+            self.emit(tree::declare_list(list, gathered.fields()));
+        }
+        self.block.extend(block);
+        let mut values = vec![tree::variable(count)];
+        let (results, shape) = match returned {
+            Some((list, gathered)) => {
+                values.push(tree::variable(&list));
+                let named = |name: &str, ty| Parameter { name: tree::name(name), ty };
+                let rows = tree::records(gathered.fields());
+                let results = vec![named("count", bigint), named("rows", rows)];
+                (Results::Named(results), Shape::CountAndRows(gathered.columns))
+            }
+            None => (Results::One(bigint), Shape::Count),
+        };
+        self.emit(tree::statement(StatementKind::Return { values }));
+        self.finish(source, results, shape, tag, false)
+    }
+
+    /// The program of what was bound.
+    pub(crate) fn finish(
+        self,
+        source: &Arc<Source>,
+        results: Results,
+        shape: Shape,
+        tag: &'static str,
+        locks_rows: bool,
+    ) -> Lowered {
+        let definition = ProcedureDefinition {
+            source: source.clone(),
+            name: tree::name(NAME),
+            parameters: self.parameters,
+            results,
+            body: self.block,
+        };
+        let reads = self.reads.into_iter().collect();
+        let writes = self.writes.into_iter().collect();
+        Lowered { definition, arguments: self.arguments, shape, tag, reads, writes, locks_rows }
+    }
+}

@@ -1,0 +1,64 @@
+//! Statements to programs: names looked up, types found as PostgreSQL finds them, rows reached by key or index.
+//!
+//! ```text
+//! UPDATE stock SET qty = qty - 1        var count: bigint = 0
+//! WHERE id = $1 AND qty >= 1            if exists stock[p1] {
+//!                                           if stock[p1].qty >= p2 {
+//!                                               update stock[p1] { qty: stock[p1].qty - p3 }
+//!                                               count += 1
+//!                                           }
+//!                                       }
+//!                                       return count
+//! ```
+//!
+//! | module | concept |
+//! |---|---|
+//! | `binder` | the state of binding: the program so far, its parameters |
+//! | `scope` | names of columns, and where their values are |
+//! | `bound` | an expression of a program with its SQL type |
+//! | `typing`, `conversion` | which types fit together; a value as one of another type |
+//! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
+//! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
+//! | `select`, `aggregate`, `subquery` | queries |
+//! | `write`, `insert`, `update`, `delete` | writes |
+//! | `constraint` | CHECK and REFERENCES |
+//! | `lowering` | a whole statement as a program |
+//! | `rows` | writes of rows that were computed before |
+//! | `stop` | why something is not bound |
+//! | [`wording`] | errors of programs in the words of SQL |
+//! | `tree` | parts of programs |
+
+mod access;
+mod aggregate;
+mod binder;
+mod bound;
+mod builtin;
+mod condition;
+mod constraint;
+mod conversion;
+mod delete;
+mod expression;
+mod from;
+mod function;
+mod insert;
+mod literal;
+mod lowering;
+mod operator;
+mod rows;
+mod scope;
+mod select;
+mod stop;
+mod subquery;
+mod temporal;
+pub(crate) mod tree;
+mod typing;
+mod update;
+pub mod wording;
+mod write;
+
+pub use binder::{Binder, Variables};
+pub use bound::Bound;
+pub use lowering::{explain, lower};
+pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
+pub use select::{QueryFacts, RowBody};
+pub use stop::{Bind, Stop};

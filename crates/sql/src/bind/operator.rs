@@ -1,0 +1,440 @@
+//! Operators, with PostgreSQL's rules for their operands' types.
+
+use super::binder::Binder;
+use super::bound::{Bound, Known};
+use super::expression::{is_ordered, logic};
+use super::stop::{Bind, Place, beyond, wrong};
+use super::temporal;
+use super::tree;
+use super::typing::{self, Category, Conversion, category, is_integer, is_number, is_text};
+use crate::sql_type::SqlType;
+use fabius_program::ir::BinaryOperator as Op;
+use fabius_program::syntax::tree::{Expression, ExpressionKind};
+use fabius_value::{DataType, Decimal, Value};
+use sqlparser::ast::{self, BinaryOperator as B, Expr, UnaryOperator as U};
+
+impl Binder<'_> {
+    pub(super) fn unary(&mut self, operator: &U, operand: &Expr, place: Place) -> Bind<Bound> {
+        match operator {
+            U::Not => {
+                let bound = self.truth(operand, "NOT")?;
+                self.negated(bound)
+            }
+            U::Plus | U::Minus => {
+                let bound = self.operand(operand)?;
+                let bound = if bound.is_unknown() { self.resolve(bound, &SqlType::Double)? } else { bound };
+                match operator {
+                    U::Plus if is_number(&bound.sql_type) => Ok(bound),
+                    U::Minus => self.minus(bound, place),
+                    _ => self.no_operator_of_one("+", &bound, place),
+                }
+            }
+            other => beyond(format!("operator {other}")),
+        }
+    }
+
+    fn minus(&mut self, bound: Bound, place: Place) -> Bind<Bound> {
+        match &bound.known {
+            Known::Interval(interval) => {
+                return match temporal::scaled(*interval, -1) {
+                    Some(interval) => Ok(Bound::interval(interval).at(place)),
+                    None => self.fail(b"22008", "interval out of range", place),
+                };
+            }
+            Known::Constant(value) => {
+                let negated = match value {
+                    Value::SmallInt(v) => v.checked_neg().map(Value::SmallInt),
+                    Value::Int(v) => v.checked_neg().map(Value::Int),
+                    Value::BigInt(v) => v.checked_neg().map(Value::BigInt),
+                    Value::Double(v) => Some(Value::Double(-v)),
+                    Value::Numeric(v) => Some(Value::Numeric(Decimal { mantissa: -v.mantissa, ..*v })),
+                    _ => None,
+                };
+                if let Some(negated) = negated {
+                    // 2147483648 is a bigint, its negative an integer.
+                    let sql_type = bound.sql_type.clone();
+                    return Ok(Bound::constant(negated, sql_type, bound.data_type).at(place));
+                }
+            }
+            _ => {}
+        }
+        if !is_number(&bound.sql_type) {
+            return self.no_operator_of_one("-", &bound, place);
+        }
+        let bound = self.settle(bound)?;
+        let negated = tree::expression(ExpressionKind::Negate(Box::new(bound.expression)));
+        let sql_type = typing::without_modifiers(&bound.sql_type);
+        Ok(Bound::held_as(negated, sql_type, bound.nullable, bound.data_type).at(place))
+    }
+
+    pub(super) fn binary(&mut self, left: &Expr, operator: &B, right: &Expr, place: Place) -> Bind<Bound> {
+        match operator {
+            B::And | B::Or => {
+                let what = if *operator == B::And { "AND" } else { "OR" };
+                let operator = if *operator == B::And { Op::And } else { Op::Or };
+                let (left, right) = (self.truth(left, what)?, self.truth(right, what)?);
+                self.logical(operator, left, right)
+            }
+            B::Eq | B::NotEq | B::Lt | B::LtEq | B::Gt | B::GtEq => {
+                if let (Some(left), Some(right)) = (row(left), row(right)) {
+                    return self.compare_rows(left, operator, right, place);
+                }
+                let (left, right) = (self.operand(left)?, self.operand(right)?);
+                self.compare(left, operator, right, place)
+            }
+            B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo => {
+                let (left, right) = (self.operand(left)?, self.operand(right)?);
+                self.calculate(left, operator, right, place)
+            }
+            B::StringConcat => {
+                let (left, right) = (self.operand(left)?, self.operand(right)?);
+                self.concatenate(left, right, place)
+            }
+            other => beyond(format!("operator {other}")),
+        }
+    }
+
+    // ---- comparison ----
+
+    /// `left operator right`.
+    pub(super) fn compare(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
+        let symbol = operator.to_string();
+        let (left, right) = self.comparable(left, &symbol, right, place)?;
+        if left.is_null() || right.is_null() {
+            return Ok(Bound::constant(Value::Null, SqlType::Boolean, DataType::Boolean));
+        }
+        let nullable = left.nullable || right.nullable;
+        let (left, right) = (self.settled(left)?, self.settled(right)?);
+        let operator = match operator {
+            B::Eq => Op::Equal,
+            B::NotEq => Op::NotEqual,
+            B::Lt => Op::Less,
+            B::LtEq => Op::LessEqual,
+            B::Gt => Op::Greater,
+            _ => Op::GreaterEqual,
+        };
+        Ok(logic(tree::binary(operator, left, right), nullable))
+    }
+
+    /// Two values in types that compare with each other.
+    pub(super) fn comparable(
+        &mut self,
+        left: Bound,
+        symbol: &str,
+        right: Bound,
+        place: Place,
+    ) -> Bind<(Bound, Bound)> {
+        let (left, right) = match (left.is_unknown(), right.is_unknown()) {
+            (true, true) => (self.resolve(left, &SqlType::Text)?, self.resolve(right, &SqlType::Text)?),
+            (true, false) => (self.like_other(left, &right)?, right),
+            (false, true) => {
+                let right = self.like_other(right, &left)?;
+                (left, right)
+            }
+            (false, false) => (left, right),
+        };
+        if matches!(left.sql_type, SqlType::Interval) || matches!(right.sql_type, SqlType::Interval) {
+            return beyond("comparing intervals");
+        }
+        let same = category(&left.sql_type) == category(&right.sql_type);
+        if !same || !is_ordered(&left.sql_type) {
+            if matches!(left.sql_type, SqlType::Array(_)) || left.sql_type == SqlType::JsonB && same {
+                return beyond(format!("comparing values of type {}", left.sql_type));
+            }
+            return self.no_operator(symbol, &left, &right, place);
+        }
+        if category(&left.sql_type) == Category::Moment && left.sql_type != right.sql_type {
+            let to = typing::common(&left.sql_type, &right.sql_type).unwrap_or(SqlType::TimestampTz);
+            let left = self.convert(left, &to, Conversion::Implicit)?;
+            return Ok((left, self.convert(right, &to, Conversion::Implicit)?));
+        }
+        Ok((left, right))
+    }
+
+    /// What has no type yet, in that of what it meets.
+    fn like_other(&mut self, bound: Bound, other: &Bound) -> Bind<Bound> {
+        let to = match &other.sql_type {
+            SqlType::Char(_) | SqlType::Name => SqlType::Text,
+            other => typing::without_modifiers(other),
+        };
+        let is_char = matches!(other.sql_type, SqlType::Char(_));
+        let bound = self.resolve(bound, &to)?;
+        // Trailing blanks do not count against a char, which is held without them.
+        match (&bound.known, is_char) {
+            (Known::Constant(Value::Text(text)), true) => {
+                let text = Value::Text(text.trim_end_matches(' ').into());
+                Ok(Bound { known: Known::Constant(text), ..bound })
+            }
+            _ => Ok(bound),
+        }
+    }
+
+    fn compare_rows(&mut self, left: &[Expr], operator: &B, right: &[Expr], place: Place) -> Bind<Bound> {
+        if left.len() != right.len() {
+            return self.fail(b"42601", "unequal number of entries in row expressions", place);
+        }
+        let mut pairs = left.iter().zip(right);
+        let Some((first_left, first_right)) = pairs.next() else { return beyond("comparing empty rows") };
+        let rest_left = &left[1..];
+        let rest_right = &right[1..];
+        match operator {
+            B::Eq | B::NotEq => {
+                let mut all = self.binary(first_left, &B::Eq, first_right, place)?;
+                for (left, right) in pairs {
+                    let equal = self.binary(left, &B::Eq, right, place)?;
+                    all = self.logical(Op::And, all, equal)?;
+                }
+                if *operator == B::NotEq { self.negated(all) } else { Ok(all) }
+            }
+            _ if rest_left.is_empty() => self.binary(first_left, operator, first_right, place),
+            _ => {
+                let strict = match operator {
+                    B::Lt | B::LtEq => B::Lt,
+                    _ => B::Gt,
+                };
+                let before = self.binary(first_left, &strict, first_right, place)?;
+                let equal = self.binary(first_left, &B::Eq, first_right, place)?;
+                let rest = self.compare_rows(rest_left, operator, rest_right, place)?;
+                let then = self.logical(Op::And, equal, rest)?;
+                self.logical(Op::Or, before, then)
+            }
+        }
+    }
+
+    // ---- arithmetic ----
+
+    pub(super) fn calculate(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
+        let symbol = operator.to_string();
+        let (left, right) = match (left.is_unknown(), right.is_unknown()) {
+            (true, true) => {
+                let message = format!("operator is not unique: unknown {symbol} unknown");
+                let hint =
+                    "Could not choose a best candidate operator. You might need to add explicit type casts.";
+                return Err(self.error(wrong(b"42725", message).with_hint(hint), place));
+            }
+            (true, false) => {
+                let to = operand_type(&right.sql_type, operator, true);
+                (self.resolve(left, &to)?, right)
+            }
+            (false, true) => {
+                let to = operand_type(&left.sql_type, operator, false);
+                let right = self.resolve(right, &to)?;
+                (left, right)
+            }
+            (false, false) => (left, right),
+        };
+        if is_number(&left.sql_type) && is_number(&right.sql_type) {
+            return self.numbers(left, operator, right, place);
+        }
+        self.moments(left, operator, right, place)
+    }
+
+    fn numbers(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
+        let sql_type = typing::arithmetic(&left.sql_type, &right.sql_type);
+        let is_double = matches!(sql_type, SqlType::Real | SqlType::Double);
+        if is_double && *operator == B::Modulo {
+            return self.no_operator("%", &left, &right, place);
+        }
+        let (symbol, operator) = match operator {
+            B::Plus => ('+', Op::Add),
+            B::Minus => ('-', Op::Subtract),
+            B::Multiply => ('*', Op::Multiply),
+            B::Divide => ('/', Op::Divide),
+            _ => ('%', Op::Modulo),
+        };
+        let nullable = left.nullable || right.nullable;
+        let (left, right) = (self.settle(left)?, self.settle(right)?);
+        let mut operands = [left, right];
+        if !is_double && symbol == '*' {
+            // A product has as many digits as fit.
+            let scales: u8 =
+                operands.iter().map(|operand| operand.data_type.scale()).fold(0, u8::saturating_add);
+            if scales > 30 {
+                for operand in &mut operands {
+                    let data_type =
+                        DataType::Numeric { precision: 38, scale: operand.data_type.scale().min(10) };
+                    operand.expression = tree::cast(operand.expression.clone(), data_type);
+                    operand.data_type = data_type;
+                }
+            }
+        }
+        let [left, right] = operands;
+        let data_type = match is_double {
+            true => DataType::Double,
+            false => typing::result_type(symbol, left.data_type, right.data_type),
+        };
+        let value = tree::binary(operator, left.expression, right.expression);
+        Ok(Bound::held_as(value, sql_type, nullable, data_type).at(place))
+    }
+
+    fn moments(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
+        use Category as C;
+        let symbol = operator.to_string();
+        let nullable = left.nullable || right.nullable;
+        match (category(&left.sql_type), operator, category(&right.sql_type)) {
+            (C::Interval, B::Plus, C::Moment) => self.moments(right, operator, left, place),
+            (C::Moment, B::Plus | B::Minus, C::Interval) => {
+                let Known::Interval(interval) = right.known else {
+                    return beyond("an interval that is computed");
+                };
+                let sign = if *operator == B::Minus { -1 } else { 1 };
+                let Some(interval) = temporal::scaled(interval, sign) else {
+                    return self.fail(b"22008", "interval out of range", place);
+                };
+                self.moved(left, interval, place)
+            }
+            (C::Interval, B::Plus | B::Minus, C::Interval) => match (left.known, right.known) {
+                (Known::Interval(left), Known::Interval(right)) => {
+                    let sign = if *operator == B::Minus { -1 } else { 1 };
+                    let sum = temporal::scaled(right, sign).and_then(|right| temporal::sum(left, right));
+                    match sum {
+                        Some(sum) => Ok(Bound::interval(sum).at(place)),
+                        None => self.fail(b"22008", "interval out of range", place),
+                    }
+                }
+                _ => beyond("an interval that is computed"),
+            },
+            (C::Interval, B::Multiply, C::Number) => {
+                match (left.known, right.value().and_then(Value::as_integer)) {
+                    (Known::Interval(interval), Some(by)) => match temporal::scaled(interval, by) {
+                        Some(interval) => Ok(Bound::interval(interval).at(place)),
+                        None => self.fail(b"22008", "interval out of range", place),
+                    },
+                    _ => beyond("an interval that is computed"),
+                }
+            }
+            (C::Number, B::Multiply, C::Interval) => self.moments(right, operator, left, place),
+            (C::Moment, B::Plus | B::Minus, C::Number)
+                if left.sql_type == SqlType::Date && is_integer(&right.sql_type) =>
+            {
+                let (left, right) = (self.settled(left)?, self.settled(right)?);
+                let operator = if *operator == B::Plus { Op::Add } else { Op::Subtract };
+                let value = tree::binary(operator, left, right);
+                Ok(Bound::computed(value, SqlType::Date, nullable).at(place))
+            }
+            (C::Number, B::Plus, C::Moment)
+                if right.sql_type == SqlType::Date && is_integer(&left.sql_type) =>
+            {
+                self.moments(right, operator, left, place)
+            }
+            (C::Moment, B::Minus, C::Moment)
+                if left.sql_type == SqlType::Date && right.sql_type == SqlType::Date =>
+            {
+                let (left, right) = (self.settled(left)?, self.settled(right)?);
+                let days = tree::binary(Op::Subtract, left, right);
+                Ok(Bound::computed(days, SqlType::Int, nullable).at(place))
+            }
+            (C::Moment, B::Minus, C::Moment) => beyond("an interval that is computed"),
+            (C::Moment | C::Time | C::Interval, ..) | (_, _, C::Time | C::Interval) => {
+                beyond(format!("{} {symbol} {}", left.sql_type, right.sql_type))
+            }
+            (C::Json, ..) => beyond("operators of json"),
+            (C::Array, ..) | (_, _, C::Array) => beyond("operators of arrays"),
+            _ => self.no_operator(&symbol, &left, &right, place),
+        }
+    }
+
+    /// A moment moved by an interval; by whole days a program does it, else it must be known.
+    fn moved(&mut self, bound: Bound, interval: super::bound::Interval, place: Place) -> Bind<Bound> {
+        let sql_type = match bound.sql_type {
+            SqlType::Date => SqlType::Timestamp,
+            ref other => other.clone(),
+        };
+        if let Some(micros) = bound.value().and_then(temporal::micros_of) {
+            return match temporal::moved(micros, interval) {
+                Some(micros) => {
+                    Ok(Bound::constant(Value::Timestamp(micros), sql_type, DataType::Timestamp).at(place))
+                }
+                None => self.fail(b"22008", "timestamp out of range", place),
+            };
+        }
+        self.moved_later(bound, interval, sql_type)
+    }
+
+    // ---- texts ----
+
+    pub(super) fn concatenate(&mut self, left: Bound, right: Bound, place: Place) -> Bind<Bound> {
+        let bytes = left.sql_type == SqlType::Bytea || right.sql_type == SqlType::Bytea;
+        let to = if bytes { SqlType::Bytea } else { SqlType::Text };
+        let any_text = is_text(&left.sql_type) || is_text(&right.sql_type);
+        let any_unknown = left.is_unknown() || right.is_unknown();
+        if !bytes && !any_text && !any_unknown {
+            if category(&left.sql_type) == Category::Json || matches!(left.sql_type, SqlType::Array(_)) {
+                return beyond("joining values of json or arrays");
+            }
+            return self.no_operator("||", &left, &right, place);
+        }
+        if [&left, &right]
+            .iter()
+            .any(|side| matches!(category(&side.sql_type), Category::Array | Category::Json))
+        {
+            return beyond("joining values of json or arrays");
+        }
+        let mut sides = Vec::new();
+        for side in [left, right] {
+            let side = if side.is_unknown() { self.resolve(side, &to)? } else { side };
+            sides.push(self.convert(side, &to, Conversion::Assignment)?);
+        }
+        let nullable = sides.iter().any(|side| side.nullable);
+        let mut joined: Option<Expression> = None;
+        for side in sides {
+            let side = self.settled(side)?;
+            joined = Some(match joined {
+                None => side,
+                Some(left) => tree::binary(Op::Concatenate, left, side),
+            });
+        }
+        Ok(Bound::computed(joined.unwrap_or_else(tree::null), to, nullable).at(place))
+    }
+
+    // ---- errors ----
+
+    pub(super) fn no_operator<T>(&self, symbol: &str, left: &Bound, right: &Bound, place: Place) -> Bind<T> {
+        let name = |bound: &Bound| typing::without_modifiers(&bound.sql_type).to_string();
+        let message = format!("operator does not exist: {} {symbol} {}", name(left), name(right));
+        let hint = "No operator matches the given name and argument types. You might need to add explicit type casts.";
+        Err(self.error(wrong(b"42883", message).with_hint(hint), place))
+    }
+
+    fn no_operator_of_one<T>(&self, symbol: &str, operand: &Bound, place: Place) -> Bind<T> {
+        let name = typing::without_modifiers(&operand.sql_type);
+        let message = format!("operator does not exist: {symbol} {name}");
+        let hint = "No operator matches the given name and argument type. You might need to add an explicit type cast.";
+        Err(self.error(wrong(b"42883", message).with_hint(hint), place))
+    }
+}
+
+/// What an operand of unknown type is beside one of a known type.
+fn operand_type(other: &SqlType, operator: &B, is_left: bool) -> SqlType {
+    match (category(other), operator) {
+        (Category::Moment, B::Minus) if *other == SqlType::Date => SqlType::Date,
+        (Category::Moment, B::Minus) if is_left => other.clone(),
+        (Category::Moment, B::Plus | B::Minus) => match other {
+            SqlType::Date => SqlType::Int,
+            _ => SqlType::Interval,
+        },
+        (Category::Interval, B::Plus | B::Minus) => SqlType::Interval,
+        (Category::Interval, _) => SqlType::Double,
+        _ => typing::without_modifiers(other),
+    }
+}
+
+/// The fields of `(a, b)` or `ROW(a, b)`.
+pub(super) fn row(expression: &Expr) -> Option<&[Expr]> {
+    match expression {
+        Expr::Tuple(fields) => Some(fields),
+        Expr::Nested(inner) => row(inner).filter(|_| matches!(**inner, Expr::Tuple(_))),
+        _ => None,
+    }
+}
+
+/// The operator that says the same with its sides exchanged.
+pub(super) fn exchanged(operator: &ast::BinaryOperator) -> ast::BinaryOperator {
+    match operator {
+        B::Lt => B::Gt,
+        B::LtEq => B::GtEq,
+        B::Gt => B::Lt,
+        B::GtEq => B::LtEq,
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,567 @@
+//! Queries as loops.
+
+use super::binder::{Binder, ident};
+use super::bound::Bound;
+use super::from::Order;
+use super::operator::row;
+use super::scope::Relation;
+use super::stop::{Bind, Place, beyond};
+use super::tree;
+use super::typing::unified;
+use crate::lowered::OutputColumn;
+use crate::sql_type::SqlType;
+use fabius_program::ir::BinaryOperator as Op;
+use fabius_program::syntax::tree::{ColumnDefinition, Expression};
+use fabius_value::DataType;
+use sqlparser::ast::{self, Expr, SelectItem, SetExpr};
+
+/// What is done for each row of a query.
+pub type RowBody<'b, 'a> = dyn FnMut(&mut Binder<'a>, &[OutputColumn], Vec<Bound>) -> Bind<()> + 'b;
+
+/// `LIMIT` and `OFFSET`, and how a loop counts them.
+pub(super) struct Window {
+    pub(super) limit: Option<Expression>,
+    pub(super) offset: Option<Expression>,
+}
+
+impl<'a> Binder<'a> {
+    /// A query as loops; `body` says what is done for each of its rows, in order. It may be asked for more than
+    /// once, for rows of different kinds.
+    ///
+    /// # Errors
+    /// What is wrong with the query, or that programs cannot express it.
+    pub fn for_each_row(&mut self, query: &ast::Query, body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
+        self.deeper(|binder| binder.query(query, body))
+    }
+
+    fn query(&mut self, query: &ast::Query, body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
+        if query.with.is_some()
+            || query.for_clause.is_some()
+            || query.settings.is_some()
+            || query.format_clause.is_some()
+            || !query.pipe_operators.is_empty()
+        {
+            return beyond("a query of this form");
+        }
+        let order = match &query.order_by {
+            None => &[][..],
+            Some(ast::OrderBy { kind: ast::OrderByKind::Expressions(order), interpolate: None }) => order,
+            Some(_) => return beyond("ORDER BY ALL"),
+        };
+        match &*query.body {
+            SetExpr::Select(select) => {
+                let window = self.window(query)?;
+                self.select(select, order, window, body)
+            }
+            SetExpr::Query(inner)
+                if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() =>
+            {
+                self.query(inner, body)
+            }
+            SetExpr::Values(values)
+                if order.is_empty() && query.limit_clause.is_none() && query.fetch.is_none() =>
+            {
+                self.values(values, body)
+            }
+            _ => beyond("a query of this form"),
+        }
+    }
+
+    fn values(&mut self, values: &ast::Values, body: &mut RowBody<'_, 'a>) -> Bind<QueryFacts> {
+        let [only] = values.rows.as_slice() else { return beyond("VALUES of several rows") };
+        let mut bounds = Vec::new();
+        let mut columns = Vec::new();
+        for (at, value) in only.content.iter().enumerate() {
+            let bound = self.expression(value, None)?;
+            let name = format!("column{}", at + 1);
+            columns.push(OutputColumn { name, sql_type: bound.sql_type.clone(), origin: (0, 0) });
+            bounds.push(bound);
+        }
+        body(self, &columns, bounds)?;
+        Ok(QueryFacts { is_single: true, is_keyed: true })
+    }
+
+    fn window(&mut self, query: &ast::Query) -> Bind<Window> {
+        let (mut limit, mut offset) = (None, None);
+        match &query.limit_clause {
+            None => {}
+            Some(ast::LimitClause::LimitOffset { limit: most, offset: first, limit_by })
+                if limit_by.is_empty() =>
+            {
+                limit = most.as_ref();
+                offset = first.as_ref().map(|first| &first.value);
+            }
+            Some(_) => return beyond("a LIMIT of this form"),
+        }
+        let one = Expr::value(ast::Value::Number("1".into(), false));
+        if let Some(fetch) = &query.fetch {
+            if fetch.with_ties || fetch.percent || limit.is_some() {
+                return beyond("FETCH of this form");
+            }
+            limit = Some(fetch.quantity.as_ref().unwrap_or(&one));
+        }
+        let mut count = |expression: Option<&Expr>| -> Bind<Option<Expression>> {
+            let Some(expression) = expression else { return Ok(None) };
+            if matches!(expression, Expr::Identifier(name) if ident(name) == "all") {
+                return Ok(None);
+            }
+            let bound = self.operand(expression)?;
+            if bound.is_null() {
+                return Ok(None);
+            }
+            let bound = self.assigned(bound, &SqlType::BigInt)?;
+            let bound = self.named(bound, "limit")?;
+            Ok(Some(bound.expression))
+        };
+        let limit = count(limit)?;
+        Ok(Window { limit, offset: count(offset)? })
+    }
+
+    fn select(
+        &mut self,
+        select: &ast::Select,
+        order: &[ast::OrderByExpr],
+        window: Window,
+        body: &mut RowBody<'_, 'a>,
+    ) -> Bind<QueryFacts> {
+        let grouped = match &select.group_by {
+            ast::GroupByExpr::Expressions(keys, modifiers) => !keys.is_empty() || !modifiers.is_empty(),
+            ast::GroupByExpr::All(_) => true,
+        };
+        let is_distinct = match &select.distinct {
+            None | Some(ast::Distinct::All) => false,
+            Some(ast::Distinct::Distinct) => true,
+            Some(ast::Distinct::On(_)) => return beyond("DISTINCT ON"),
+        };
+        if grouped
+            || select.top.is_some()
+            || select.into.is_some()
+            || !select.lateral_views.is_empty()
+            || select.prewhere.is_some()
+            || !select.connect_by.is_empty()
+            || !select.named_window.is_empty()
+            || select.qualify.is_some()
+            || select.value_table_mode.is_some()
+            || select.exclude.is_some()
+        {
+            return beyond("a query of this form");
+        }
+        if is_aggregated(select) {
+            return self.aggregated(select, window, body);
+        }
+        if select.having.is_some() {
+            return beyond("HAVING without aggregates");
+        }
+        let (relations, joined) = self.relations(&select.from)?;
+        self.with_scope(relations.clone(), |binder| {
+            let mut from = binder.from(&relations, &joined, select.selection.as_ref());
+            from.order = binder.order(select, order, &relations)?;
+            let wants_order = !order.is_empty();
+            let needs_window = window.limit.is_some() || window.offset.is_some();
+            from.limit = match (&window.limit, &window.offset) {
+                (Some(limit), None) => Some(limit.clone()),
+                (Some(limit), Some(offset)) => Some(tree::binary(Op::Add, limit.clone(), offset.clone())),
+                _ => None,
+            };
+            let (taken, skipped) = (binder.name("taken"), binder.name("skipped"));
+            let mut columns: Option<Vec<OutputColumn>> = None;
+            let mut counts = false;
+            let (block, ()) = binder.nested(|binder| {
+                binder.loops(&mut from, &mut |binder| {
+                    let (names, values) = binder.projection(select)?;
+                    columns = Some(names.clone());
+                    if !needs_window {
+                        return body(binder, &names, values);
+                    }
+                    if std::mem::take(&mut binder.limited) && window.offset.is_none() {
+                        return body(binder, &names, values);
+                    }
+                    counts = true;
+                    binder.windowed(&window, &taken, &skipped, |binder| body(binder, &names, values))
+                })
+            })?;
+            let found = from.found.clone();
+            if wants_order && !found.is_single && !(found.is_ordered && from.order.is_some()) {
+                return beyond("an order that no index gives");
+            }
+            if is_distinct && !found.is_single {
+                return beyond("DISTINCT");
+            }
+            if counts {
+                let zero = || tree::cast(tree::integer(0), DataType::BigInt);
+                let bigint = || Some(tree::scalar_type(DataType::BigInt, false));
+                if window.limit.is_some() {
+                    binder.emit(tree::declare(&taken, true, bigint(), zero()));
+                }
+                if window.offset.is_some() {
+                    binder.emit(tree::declare(&skipped, true, bigint(), zero()));
+                }
+                binder.check_window(&window);
+            }
+            binder.block.extend(block);
+            Ok(QueryFacts { is_single: found.is_single, is_keyed: found.is_keyed })
+        })
+    }
+
+    /// Negative counts are refused before anything is read.
+    fn check_window(&mut self, window: &Window) {
+        let counts = [(&window.limit, "LIMIT", b"2201W"), (&window.offset, "OFFSET", b"2201X")];
+        for (count, word, state) in counts {
+            let Some(count) = count else { continue };
+            let at_least = tree::binary(Op::GreaterEqual, count.clone(), tree::integer(0));
+            let holds = tree::call("coalesce", vec![at_least, tree::boolean(true)]);
+            self.emit(tree::require(holds, state, format!("{word} must not be negative"), None));
+        }
+    }
+
+    /// Does something for the rows of a window only.
+    fn windowed(
+        &mut self,
+        window: &Window,
+        taken: &str,
+        skipped: &str,
+        act: impl FnOnce(&mut Self) -> Bind<()>,
+    ) -> Bind<()> {
+        let one = || tree::cast(tree::integer(1), DataType::BigInt);
+        let (mut block, ()) = self.nested(act)?;
+        if let Some(limit) = &window.limit {
+            let fits = tree::binary(Op::Less, tree::variable(taken), limit.clone());
+            let fits = tree::call("coalesce", vec![fits, tree::boolean(true)]);
+            block.insert(0, tree::add(taken, one()));
+            block = vec![tree::when(fits, block, None)];
+        }
+        if let Some(offset) = &window.offset {
+            let offset = tree::call("coalesce", vec![offset.clone(), tree::integer(0)]);
+            let before = tree::binary(Op::Less, tree::variable(skipped), offset);
+            block = vec![tree::when(before, vec![tree::add(skipped, one())], Some(block))];
+        }
+        self.block.extend(block);
+        Ok(())
+    }
+
+    /// `ORDER BY` as an order along columns of one relation.
+    fn order(
+        &mut self,
+        select: &ast::Select,
+        order: &[ast::OrderByExpr],
+        relations: &[Relation],
+    ) -> Bind<Option<Order>> {
+        let mut found: Option<Order> = None;
+        for item in order {
+            if item.with_fill.is_some() {
+                return beyond("an order of this form");
+            }
+            let descending = item.options.asc == Some(false);
+            // Nulls come last going up and first going down, in indexes as in PostgreSQL.
+            if item.options.nulls_first.is_some_and(|first| first != descending) {
+                return Ok(None);
+            }
+            let Some((relation, column)) = self.ordered_column(select, &item.expr, relations)? else {
+                return Ok(None);
+            };
+            match &mut found {
+                None => found = Some(Order { relation, columns: vec![column], descending }),
+                Some(found) if found.relation == relation && found.descending == descending => {
+                    found.columns.push(column);
+                }
+                Some(_) => return Ok(None),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The relation's column that an item of `ORDER BY` is: by its number or name in the result, or its own.
+    fn ordered_column(
+        &mut self,
+        select: &ast::Select,
+        item: &Expr,
+        relations: &[Relation],
+    ) -> Bind<Option<(usize, usize)>> {
+        let mut item = item.clone();
+        if let Expr::Value(value) = &item
+            && let ast::Value::Number(number, _) = &value.value
+        {
+            let at = number.parse::<usize>().unwrap_or(0);
+            let items = &select.projection;
+            if items
+                .iter()
+                .any(|item| !matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. }))
+            {
+                let names = self.expanded(select, relations)?;
+                return Ok(at.checked_sub(1).and_then(|at| names.get(at).copied().flatten()));
+            }
+            item = match at.checked_sub(1).and_then(|at| items.get(at)) {
+                Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) => expr.clone(),
+                _ => {
+                    let message = format!("ORDER BY position {number} is not in select list");
+                    return self.fail(b"42P10", message, Place::of(&item));
+                }
+            };
+        }
+        if let Expr::Identifier(name) = &item {
+            let wanted = ident(name);
+            let alias = select.projection.iter().find_map(|item| match item {
+                SelectItem::ExprWithAlias { expr, alias } if ident(alias) == wanted => Some(expr.clone()),
+                _ => None,
+            });
+            item = alias.unwrap_or(item);
+        }
+        let path: Vec<String> = match &item {
+            Expr::Identifier(name) => vec![ident(name)],
+            Expr::CompoundIdentifier(parts) => parts.iter().map(ident).collect(),
+            _ => return Ok(None),
+        };
+        Ok(match self.lookup(&path, Place::of(&item))? {
+            Some(super::scope::Found::Column { out: 0, relation, column }) => Some((relation, column)),
+            _ => None,
+        })
+    }
+
+    /// For each column of the result, the relation's column that it is.
+    fn expanded(&self, select: &ast::Select, relations: &[Relation]) -> Bind<Vec<Option<(usize, usize)>>> {
+        let mut columns = Vec::new();
+        for item in &select.projection {
+            match item {
+                SelectItem::Wildcard(_) => {
+                    for (at, relation) in relations.iter().enumerate() {
+                        let shown =
+                            (0..relation.columns.len()).filter(|column| !relation.hidden.contains(column));
+                        columns.extend(shown.map(|column| Some((at, column))));
+                    }
+                }
+                _ => columns.push(None),
+            }
+        }
+        Ok(columns)
+    }
+
+    /// The values of a `SELECT` list, with their names.
+    pub(super) fn projection(&mut self, select: &ast::Select) -> Bind<(Vec<OutputColumn>, Vec<Bound>)> {
+        self.items(&select.projection)
+    }
+
+    /// The values of a list of items, with their names.
+    pub(super) fn items(&mut self, items: &[SelectItem]) -> Bind<(Vec<OutputColumn>, Vec<Bound>)> {
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        for item in items {
+            match item {
+                SelectItem::UnnamedExpr(expression) => {
+                    let value = self.expression(expression, None)?;
+                    columns.push(output(name_of(expression), &value));
+                    values.push(value);
+                }
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    let value = self.expression(expr, None)?;
+                    columns.push(output(ident(alias), &value));
+                    values.push(value);
+                }
+                SelectItem::Wildcard(options) => {
+                    if !is_plain(options) {
+                        return beyond("a wildcard with options");
+                    }
+                    let relations = self.scope().relations.clone();
+                    if relations.is_empty() {
+                        return self.fail(
+                            b"42601",
+                            "SELECT * with no tables specified is not valid",
+                            Place::none(),
+                        );
+                    }
+                    for relation in &relations {
+                        self.all_of(relation, false, &mut columns, &mut values)?;
+                    }
+                }
+                SelectItem::QualifiedWildcard(
+                    ast::SelectItemQualifiedWildcardKind::ObjectName(name),
+                    options,
+                ) => {
+                    if !is_plain(options) {
+                        return beyond("a wildcard with options");
+                    }
+                    let path = super::binder::path(name)?;
+                    let wanted = path.last().cloned().unwrap_or_default();
+                    let found =
+                        self.scope().relations.iter().find(|relation| relation.name == wanted).cloned();
+                    let Some(relation) = found else {
+                        let message = format!("missing FROM-clause entry for table \"{wanted}\"");
+                        return self.fail(b"42P01", message, Place::of(name));
+                    };
+                    self.all_of(&relation, true, &mut columns, &mut values)?;
+                }
+                _ => return beyond("a result column of this form"),
+            }
+        }
+        if columns.is_empty() {
+            return beyond("a result without columns");
+        }
+        Ok((columns, values))
+    }
+
+    fn all_of(
+        &mut self,
+        relation: &Relation,
+        hidden: bool,
+        columns: &mut Vec<OutputColumn>,
+        values: &mut Vec<Bound>,
+    ) -> Bind<()> {
+        for (at, (name, _)) in relation.columns.iter().enumerate() {
+            if relation.hidden.contains(&at) && !hidden {
+                continue;
+            }
+            let value = relation.value(at)?;
+            let value = self.settle(value)?;
+            columns.push(output(name.clone(), &value));
+            values.push(value);
+        }
+        Ok(())
+    }
+
+    /// A query's rows collected in a list; its name, columns, and whether it has at most one element.
+    pub(super) fn collected(&mut self, query: &ast::Query) -> Bind<Collected> {
+        let list = self.name("result");
+        let mut gathered = Gathered::default();
+        let (block, _) = self.nested(|binder| {
+            binder.for_each_row(query, &mut |binder, columns, values| {
+                gathered.add(binder, &list, columns, values)
+            })
+        })?;
+        let fields = gathered.fields();
+        self.emit(tree::declare_list(&list, fields.clone()));
+        self.block.extend(block);
+        Ok(Collected { list, fields, columns: gathered.columns })
+    }
+}
+
+/// Rows that a query gave, in a list.
+pub(super) struct Collected {
+    pub(super) list: String,
+    pub(super) fields: Vec<ColumnDefinition>,
+    pub(super) columns: Vec<OutputColumn>,
+}
+
+/// What is known of a query once its loops are built.
+#[derive(Clone, Debug, Default)]
+pub struct QueryFacts {
+    /// Whether it gives at most one row.
+    pub is_single: bool,
+    /// Whether every table is reached by values of a key's first columns.
+    pub is_keyed: bool,
+}
+
+/// The columns of a list whose rows are appended in several places.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) columns: Vec<OutputColumn>,
+    types: Vec<(DataType, bool)>,
+}
+
+impl Gathered {
+    /// Appends a row to the list.
+    pub(super) fn add(
+        &mut self,
+        binder: &mut Binder<'_>,
+        list: &str,
+        columns: &[OutputColumn],
+        values: Vec<Bound>,
+    ) -> Bind<()> {
+        let mut settled = Vec::new();
+        for (at, value) in values.into_iter().enumerate() {
+            let value = binder.settle(value)?;
+            match self.types.get_mut(at) {
+                Some((data_type, nullable)) => {
+                    *data_type = unified(*data_type, value.data_type);
+                    *nullable |= value.nullable;
+                }
+                None => self.types.push((value.data_type, value.nullable)),
+            }
+            settled.push(value.expression);
+        }
+        if self.columns.is_empty() {
+            self.columns = columns.to_vec();
+        }
+        binder.emit(tree::append(list, settled));
+        Ok(())
+    }
+
+    /// The list's fields.
+    pub(super) fn fields(&self) -> Vec<ColumnDefinition> {
+        let fields = self.types.iter().enumerate();
+        fields
+            .map(|(at, (data_type, nullable))| tree::field(&format!("c{}", at + 1), *data_type, *nullable))
+            .collect()
+    }
+}
+
+fn is_plain(options: &ast::WildcardAdditionalOptions) -> bool {
+    options.opt_ilike.is_none()
+        && options.opt_exclude.is_none()
+        && options.opt_except.is_none()
+        && options.opt_replace.is_none()
+        && options.opt_rename.is_none()
+}
+
+fn output(name: String, value: &Bound) -> OutputColumn {
+    OutputColumn { name, sql_type: value.sql_type.clone(), origin: value.origin }
+}
+
+/// The name that PostgreSQL gives a column of a result.
+pub(super) fn name_of(expression: &Expr) -> String {
+    let none = || "?column?".to_string();
+    match expression {
+        Expr::Identifier(name) => ident(name),
+        Expr::CompoundIdentifier(parts) => parts.last().map(ident).unwrap_or_else(none),
+        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => name_of(inner),
+        Expr::Function(function) => match function.name.0.last() {
+            Some(ast::ObjectNamePart::Identifier(name)) => ident(name),
+            _ => none(),
+        },
+        Expr::Cast { expr, data_type, .. } => {
+            let inner = name_of(expr);
+            if inner != "?column?" {
+                return inner;
+            }
+            SqlType::from_ast(data_type).map_or_else(|_| none(), |to| to.internal_name())
+        }
+        Expr::TypedString(typed) => {
+            SqlType::from_ast(&typed.data_type).map_or_else(|_| none(), |to| to.internal_name())
+        }
+        Expr::Interval(_) => "interval".into(),
+        Expr::Case { else_result, .. } => match else_result.as_deref().map(name_of) {
+            Some(name) if name != "?column?" => name,
+            _ => "case".into(),
+        },
+        Expr::Exists { negated: false, .. } => "exists".into(),
+        Expr::Extract { .. } => "extract".into(),
+        Expr::Ceil { .. } => "ceil".into(),
+        Expr::Floor { .. } => "floor".into(),
+        Expr::Position { .. } => "position".into(),
+        Expr::Substring { .. } => "substring".into(),
+        Expr::Overlay { .. } => "overlay".into(),
+        Expr::Trim { trim_where, .. } => match trim_where {
+            Some(ast::TrimWhereField::Leading) => "ltrim".into(),
+            Some(ast::TrimWhereField::Trailing) => "rtrim".into(),
+            _ => "btrim".into(),
+        },
+        Expr::Array(_) => "array".into(),
+        Expr::Tuple(_) => "row".into(),
+        Expr::Subquery(query) => match &*query.body {
+            SetExpr::Select(select) => match select.projection.as_slice() {
+                [SelectItem::UnnamedExpr(inner)] => name_of(inner),
+                [SelectItem::ExprWithAlias { alias, .. }] => ident(alias),
+                _ => none(),
+            },
+            _ => none(),
+        },
+        _ if row(expression).is_some() => "row".into(),
+        _ => none(),
+    }
+}
+
+/// Whether a `SELECT` has aggregates.
+pub(super) fn is_aggregated(select: &ast::Select) -> bool {
+    let items = select.projection.iter().filter_map(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    });
+    items.chain(&select.having).any(super::aggregate::has_aggregate)
+}

@@ -1,0 +1,80 @@
+//! Errors of programs in the words of SQL: a program knows tables of the storage, the client tables of SQL.
+
+use crate::catalog::{Catalog, Table};
+use fabius_value::{Error, SqlState};
+
+/// The error with the names of SQL in it, and with the table, column and constraint that it is about.
+pub fn in_words(error: Error, catalog: &Catalog) -> Error {
+    let storage = error.place().and_then(|place| place.table.clone()).or_else(|| table_in(error.message()));
+    let table = storage.as_deref().and_then(|storage| {
+        catalog.tables.values().find(|table| table.storage == storage).map(|table| (storage, &**table))
+    });
+    let Some((storage, table)) = table else { return plain(error) };
+    let state = error.state();
+    let mut message = renamed(error.message(), storage, table);
+    let mut constraint = error.place().and_then(|place| place.constraint.clone());
+    let mut column = error.place().and_then(|place| place.column.clone());
+    if let Some(found) = &mut constraint
+        && *found == format!("{storage}_pkey")
+        && let Some(key) = &table.primary_key
+    {
+        found.clone_from(&key.name);
+    }
+    if state == SqlState::NOT_NULL_VIOLATION && !message.contains("not-null constraint") {
+        column = message.strip_prefix("null value in column ").and_then(|rest| {
+            let (column, _) = rest.split_once(" of ")?;
+            Some(column.trim_matches('"').to_string())
+        });
+        if let Some(column) = &column {
+            message = format!(
+                "null value in column \"{column}\" of relation \"{}\" violates not-null constraint",
+                table.name.name
+            );
+        }
+    }
+    let mut words = Error::new(state, message).with_table(&table.name.schema, &table.name.name);
+    if let Some(constraint) = constraint {
+        words = words.with_constraint(constraint);
+    }
+    if let Some(column) = column {
+        words = words.with_column(column);
+    }
+    if let Some(detail) = error.detail() {
+        words = words.with_detail(renamed(detail, storage, table));
+    }
+    if let Some(hint) = error.hint() {
+        words = words.with_hint(hint);
+    }
+    match error.position() {
+        Some(position) => words.at_position(position),
+        None => words,
+    }
+}
+
+/// The table of the storage that a message names.
+fn table_in(message: &str) -> Option<String> {
+    let after = ["of relation ", "of table ", "duplicate key in "];
+    let rest = after.iter().find_map(|words| message.split_once(words))?.1;
+    let name = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next()?,
+        None => rest.split(" violates").next()?,
+    };
+    Some(name.trim().to_string())
+}
+
+/// A text with the table's own names for those of the storage.
+fn renamed(text: &str, storage: &str, table: &Table) -> String {
+    let mut text = text.to_string();
+    if let Some(key) = &table.primary_key {
+        text = text.replace(&format!("\"{storage}_pkey\""), &format!("\"{}\"", key.name));
+    }
+    text.replace(&format!("\"{storage}\""), &format!("\"{}\"", table.name.name))
+}
+
+/// Errors that are about no table.
+fn plain(error: Error) -> Error {
+    match error.message() {
+        "limit must not be negative" => Error::new(SqlState(*b"2201W"), "LIMIT must not be negative"),
+        _ => error,
+    }
+}

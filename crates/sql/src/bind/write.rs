@@ -1,0 +1,186 @@
+//! What INSERT, UPDATE and DELETE have in common.
+
+use super::binder::{Binder, ident};
+use super::bound::Bound;
+use super::scope::{Relation, Row};
+use super::select::RowBody;
+use super::stop::{Bind, Place, beyond};
+use super::tree;
+use crate::catalog::{Column, Table};
+use fabius_program::syntax::tree::{Block, Expression, Parameter};
+use fabius_value::DataType;
+use sqlparser::ast::{self, Expr, SelectItem};
+use std::sync::Arc;
+
+/// What a statement does with each row that it has written.
+pub(super) struct Afterwards<'r, 'b, 'a> {
+    /// The variable that counts rows.
+    pub(super) count: Option<&'r str>,
+    /// `RETURNING`.
+    pub(super) items: Option<&'r [SelectItem]>,
+    /// What is done with what it returns.
+    pub(super) body: &'r mut RowBody<'b, 'a>,
+}
+
+impl<'a> Binder<'a> {
+    /// INSERT, UPDATE or DELETE. Adds the number of rows to the variable `count`; `returning` is what is done for
+    /// each row of `RETURNING`.
+    ///
+    /// # Errors
+    /// What is wrong with the statement, or that programs cannot express it.
+    pub fn write(
+        &mut self,
+        statement: &ast::Statement,
+        count: Option<&str>,
+        returning: &mut RowBody<'_, 'a>,
+    ) -> Bind<()> {
+        match statement {
+            ast::Statement::Insert(insert) => self.insert(insert, count, returning),
+            ast::Statement::Update(update) => self.update(update, count, returning),
+            ast::Statement::Delete(delete) => self.delete(delete, count, returning),
+            _ => beyond("a statement of this kind"),
+        }
+    }
+
+    /// The table that a statement writes.
+    pub(super) fn target(&mut self, name: &ast::ObjectName) -> Bind<Arc<Table>> {
+        let table = self.table(name)?;
+        if super::binder::is_system(&table.name.schema) {
+            let message = format!("permission denied: \"{}\" is a system catalog", table.name.name);
+            return self.fail(b"42501", message, Place::of(name));
+        }
+        self.writes.insert(table.name.clone());
+        Ok(table)
+    }
+
+    /// A column that a statement gives a value.
+    pub(super) fn target_column(&mut self, table: &Table, name: &ast::ObjectName) -> Bind<usize> {
+        let Some(ast::ObjectNamePart::Identifier(last)) = name.0.last() else {
+            return beyond("a column of this form");
+        };
+        if name.0.len() > 1 {
+            return beyond("a field of a column");
+        }
+        self.target_ident(table, last)
+    }
+
+    /// A column that a statement gives a value.
+    pub(super) fn target_ident(&mut self, table: &Table, name: &ast::Ident) -> Bind<usize> {
+        let wanted = ident(name);
+        let found = table.columns.iter().position(|column| column.name == wanted);
+        match found {
+            Some(found) => Ok(found),
+            None => {
+                let relation = &table.name.name;
+                let message = format!("column \"{wanted}\" of relation \"{relation}\" does not exist");
+                self.fail(b"42703", message, Place::of_ident(name))
+            }
+        }
+    }
+
+    /// Counts a written row and returns what `RETURNING` wants of it; the relation's row is as it is now.
+    pub(super) fn afterwards(&mut self, after: &mut Afterwards<'_, '_, 'a>) -> Bind<()> {
+        if let Some(count) = after.count {
+            self.emit(tree::add(count, tree::cast(tree::integer(1), DataType::BigInt)));
+        }
+        if let Some(items) = after.items {
+            let (columns, values) = self.items(items)?;
+            (after.body)(self, &columns, values)?;
+        }
+        Ok(())
+    }
+
+    /// A column's `DEFAULT`; null if it has none.
+    pub(super) fn default_value(&mut self, column: &Column) -> Bind<Bound> {
+        if let Some(sequence) = &column.sequence {
+            let next = self.next_value(sequence.clone());
+            return self.convert(next, &column.sql_type, super::typing::Conversion::Assignment);
+        }
+        let Some(text) = &column.default else { return Ok(Bound::literal(None)) };
+        let expression = self.parsed(text)?;
+        let inline = std::mem::replace(&mut self.inline, true);
+        let value = self.with_only(Vec::new(), |binder| binder.operand(&expression));
+        self.inline = inline;
+        let value = value?;
+        self.stored(value, &column.name, &column.sql_type)
+    }
+
+    /// An expression of the catalog.
+    pub(super) fn parsed(&self, text: &str) -> Bind<Expr> {
+        let dialect = sqlparser::dialect::PostgreSqlDialect {};
+        let parsed =
+            sqlparser::parser::Parser::new(&dialect).try_with_sql(text).and_then(|mut p| p.parse_expr());
+        parsed.map_err(|error| {
+            super::stop::wrong(b"XX000", format!("an expression of the catalog does not parse: {error}"))
+                .into()
+        })
+    }
+
+    /// Whether the value is `DEFAULT`.
+    pub(super) fn is_default(expression: &Expr) -> bool {
+        matches!(expression, Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("default"))
+    }
+
+    /// The values of a relation's columns as they are.
+    pub(super) fn current(&self, relation: &Relation) -> Bind<Vec<Bound>> {
+        (0..relation.columns.len()).map(|at| relation.value(at)).collect()
+    }
+
+    /// The key that values of all columns have.
+    pub(super) fn key_among(&mut self, table: &Table, values: &[Bound]) -> Bind<Vec<Expression>> {
+        let mut key = Vec::new();
+        for name in Relation::key_columns(table) {
+            let Some(at) = table.columns.iter().position(|column| column.name == name) else {
+                return beyond("the key of a table without one");
+            };
+            key.push(self.settled(values[at].clone())?);
+        }
+        Ok(key)
+    }
+
+    /// A relation whose row is found by a key.
+    pub(super) fn keyed(table: &Arc<Table>, alias: Option<String>, key: Vec<Expression>) -> Relation {
+        Relation { row: Row::Key { key, optional: false }, ..Relation::table(table, alias) }
+    }
+
+    /// What can be put back if a way of binding turns out not to do.
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            parameters: self.parameters.clone(),
+            arguments: self.arguments.clone(),
+            own: self.own_parameters.clone(),
+            time: self.transaction_time.clone(),
+            block: self.block.len(),
+        }
+    }
+
+    /// Forgets what was bound since.
+    pub(super) fn back_to(&mut self, mark: Mark) {
+        self.parameters = mark.parameters;
+        self.arguments = mark.arguments;
+        self.own_parameters = mark.own;
+        self.transaction_time = mark.time;
+        self.block.truncate(mark.block);
+    }
+
+    /// Goes over a list of keys and values in a second pass: the element's fields are `k1..` and `v1..`.
+    pub(super) fn second_pass(
+        &mut self,
+        list: &str,
+        act: impl FnOnce(&mut Self, &str) -> Bind<()>,
+    ) -> Bind<()> {
+        let element = self.name("each");
+        let (block, ()): (Block, ()) = self.nested(|binder| act(binder, &element))?;
+        self.emit(tree::for_list(&element, list, block));
+        Ok(())
+    }
+}
+
+/// See [`Binder::mark`].
+pub(super) struct Mark {
+    parameters: Vec<Parameter>,
+    arguments: Vec<crate::lowered::Argument>,
+    own: std::collections::HashMap<usize, Bound>,
+    time: Option<String>,
+    block: usize,
+}

@@ -1,0 +1,257 @@
+//! Many rows inserted at once: those of a query, or those that are copied in.
+
+use super::run::rows_response;
+use super::{Connection, Response};
+use crate::bind;
+use crate::bind::{RowsOf, counted, lower_insert_rows};
+use crate::catalog::{Catalog, ObjectName, Table, folded};
+use crate::lowered::{Argument, Lowered, OutputColumn, Shape};
+use crate::parameter_types::ParameterTypes;
+use crate::query::{self, QueryPlan, SessionFacts};
+use crate::sql_type::SqlType;
+use fabius::{Database, Statement};
+use fabius_program::syntax::Source;
+use fabius_value::{Error, Result, SqlState, Value};
+use sqlparser::ast;
+use std::sync::Arc;
+
+/// Rows of one call, at most.
+const ROWS: usize = 10_000;
+/// Bytes of one call's rows, about, at most.
+const BYTES: usize = 8 << 20;
+
+/// `INSERT` of any number of rows, as one program with a list of them.
+pub(crate) struct BulkInsert {
+    lowered: Lowered,
+    statement: Arc<Statement>,
+    /// Sequences that each row takes a number of, behind its values.
+    counted: Vec<ObjectName>,
+    /// The types of a row's values.
+    pub types: Vec<SqlType>,
+}
+
+/// `INSERT ... SELECT` of a query that is not a program.
+pub(crate) struct InsertQuery {
+    insert: BulkInsert,
+    query: QueryPlan,
+    table: ObjectName,
+}
+
+/// What inserting rows gave.
+#[derive(Default)]
+pub(crate) struct Inserted {
+    /// How many.
+    pub count: i64,
+    /// What `RETURNING` says of them.
+    returned: Vec<Vec<Value>>,
+}
+
+impl BulkInsert {
+    /// Inserts values of the columns' own types; other columns get their defaults.
+    ///
+    /// # Errors
+    /// What is wrong with the columns.
+    pub fn new(
+        database: &Database,
+        catalog: &Catalog,
+        table: &Table,
+        columns: &[String],
+    ) -> Result<BulkInsert> {
+        let places: Vec<usize> = columns.iter().filter_map(|name| table.position(name)).collect();
+        let types: Vec<SqlType> = places.iter().map(|at| table.columns[*at].sql_type.clone()).collect();
+        let table = Arc::new(table.clone());
+        let rows = RowsOf {
+            table: &table,
+            alias: None,
+            columns: &places,
+            types: &types,
+            conflict: None,
+            returning: None,
+        };
+        BulkInsert::of(database, catalog, &rows)
+    }
+
+    fn of(database: &Database, catalog: &Catalog, rows: &RowsOf<'_>) -> Result<BulkInsert> {
+        let source = Arc::new(Source::new("INSERT", "statement"));
+        let lowered = lower_insert_rows(rows, &source, catalog)?;
+        let statement = database.statement(&lowered.definition)?;
+        let counted = counted(rows.table, rows.columns).into_iter().map(|(_, sequence)| sequence).collect();
+        Ok(BulkInsert { lowered, statement, counted, types: rows.types.to_vec() })
+    }
+}
+
+impl InsertQuery {
+    /// Plans one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub async fn new(
+        database: &Database,
+        catalog: &Arc<Catalog>,
+        insert: &ast::Insert,
+        types: &mut ParameterTypes,
+        session: &Arc<dyn SessionFacts>,
+    ) -> Result<InsertQuery> {
+        let ast::TableObject::TableName(name) = &insert.table else {
+            return Err(Error::new(
+                SqlState::NOT_SUPPORTED,
+                "INSERT into other than a table is not supported",
+            ));
+        };
+        let table = catalog.table(name)?;
+        let Some(source) = &insert.source else {
+            return Err(Error::new(SqlState::NOT_SUPPORTED, "this form of INSERT is not supported"));
+        };
+        let query = query::plan(source, catalog, types, session).await?;
+        let mut places: Vec<usize> = (0..table.columns.len()).collect();
+        if !insert.columns.is_empty() {
+            places.clear();
+            for name in &insert.columns {
+                let name = name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default();
+                places.push(table.position(&name).ok_or_else(|| {
+                    Error::new(
+                        SqlState::UNDEFINED_COLUMN,
+                        format!("column \"{name}\" of relation \"{}\" does not exist", table.name.name),
+                    )
+                })?);
+            }
+        }
+        if query.columns.len() > places.len() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "INSERT has more expressions than target columns",
+            ));
+        }
+        if query.columns.len() < places.len() && !insert.columns.is_empty() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "INSERT has more target columns than expressions",
+            ));
+        }
+        places.truncate(query.columns.len());
+        let types: Vec<SqlType> = query.columns.iter().map(|column| column.sql_type.clone()).collect();
+        let rows = RowsOf {
+            table,
+            alias: None,
+            columns: &places,
+            types: &types,
+            conflict: insert.on.as_ref(),
+            returning: insert.returning.as_deref(),
+        };
+        let insert = BulkInsert::of(database, catalog, &rows)?;
+        Ok(InsertQuery { insert, query, table: table.name.clone() })
+    }
+
+    /// Tables that it reads and writes.
+    pub fn names(&self) -> Vec<ObjectName> {
+        let lowered = &self.insert.lowered;
+        let all = self.query.reads.iter().chain(&lowered.reads).chain(&lowered.writes).chain([&self.table]);
+        all.cloned().collect()
+    }
+
+    /// The columns of `RETURNING`.
+    pub fn columns(&self) -> Option<Vec<OutputColumn>> {
+        match &self.insert.lowered.shape {
+            Shape::CountAndRows(columns) | Shape::Rows(columns) => Some(columns.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl Connection {
+    /// Runs `INSERT ... SELECT`: the rows are found first, then written.
+    pub(super) async fn insert_query(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        insert: &InsertQuery,
+        parameters: &[Value],
+    ) -> Result<Response> {
+        let is_alone = !self.is_in_transaction();
+        if is_alone {
+            self.begin_implicit().await?;
+        }
+        let outcome = self.insert_query_rows(catalog, insert, parameters).await;
+        if is_alone {
+            self.end_implicit(outcome.is_ok()).await?;
+        }
+        let inserted = outcome?;
+        Ok(match insert.columns() {
+            Some(columns) => rows_response(columns, inserted.returned, "INSERT 0"),
+            None => Response::Done { tag: format!("INSERT 0 {}", inserted.count) },
+        })
+    }
+
+    async fn insert_query_rows(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        insert: &InsertQuery,
+        parameters: &[Value],
+    ) -> Result<Inserted> {
+        let rows = self.rows_of(&insert.query, parameters).await?;
+        self.insert_rows(catalog, &insert.insert, rows, false).await
+    }
+
+    /// Inserts rows, in calls of a bounded size. `is_aside` into a table that nobody else sees yet.
+    pub(crate) async fn insert_rows(
+        &mut self,
+        catalog: &Catalog,
+        insert: &BulkInsert,
+        rows: Vec<Vec<Value>>,
+        is_aside: bool,
+    ) -> Result<Inserted> {
+        let mut inserted = Inserted::default();
+        let mut rows = rows.into_iter().peekable();
+        while rows.peek().is_some() {
+            let mut part = Vec::new();
+            let mut bytes = 0;
+            while let Some(row) = rows.next_if(|_| part.len() < ROWS && bytes < BYTES) {
+                bytes += row.iter().map(size).sum::<usize>();
+                part.push(row);
+            }
+            self.number_rows(catalog, insert, &mut part).await?;
+            let mut part = Some(Value::List(part));
+            let mut arguments = Vec::with_capacity(insert.lowered.arguments.len());
+            for argument in &insert.lowered.arguments {
+                arguments.push(match argument {
+                    Argument::Rows(_) => part.take().unwrap_or_default(),
+                    other => self.argument(catalog, other, &[]).await?,
+                });
+            }
+            let results = match is_aside {
+                true => self.run_aside(&insert.statement, &arguments).await,
+                false => self.run_statement(&insert.statement, &arguments, fabius::Hold::Observe).await,
+            };
+            let mut results = results.map_err(|error| bind::wording::in_words(error, catalog))?.into_iter();
+            inserted.count += results.next().and_then(|count| count.as_integer()).unwrap_or_default();
+            if let Some(Value::List(rows)) = results.next() {
+                inserted.returned.extend(rows);
+            }
+        }
+        Ok(inserted)
+    }
+
+    /// Gives each row its numbers.
+    async fn number_rows(
+        &mut self,
+        catalog: &Catalog,
+        insert: &BulkInsert,
+        rows: &mut [Vec<Value>],
+    ) -> Result<()> {
+        for name in &insert.counted {
+            let one = Argument::NextValue(name.clone());
+            let numbers = Argument::Rows(vec![vec![one]; rows.len()]);
+            if let Value::List(numbers) = self.argument(catalog, &numbers, &[]).await? {
+                rows.iter_mut().zip(numbers).for_each(|(row, number)| row.extend(number));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Text(text) => text.len() + 8,
+        Value::Bytea(bytes) => bytes.len() + 8,
+        _ => 16,
+    }
+}

@@ -1,0 +1,203 @@
+//! Who answers which command.
+
+use super::prepared::{Plan, Prepared};
+use super::run::rows_response;
+use super::{Connection, Response};
+use crate::lowered::OutputColumn;
+use crate::parse::{self, Command};
+use crate::sql_type::SqlType;
+use fabius_value::{Error, Result, SqlState, Value};
+use sqlparser::ast;
+use std::sync::Arc;
+
+/// A column that comes from nowhere.
+pub(super) fn text_column(name: &str) -> OutputColumn {
+    OutputColumn { name: name.into(), sql_type: SqlType::Text, origin: (0, 0) }
+}
+
+impl Connection {
+    /// Makes one statement ready to run. `types` are those that the client gives for `$1`, `$2`, ...;
+    /// [`SqlType::Unknown`] leaves one to be found.
+    ///
+    /// # Errors
+    /// What is wrong with the statement.
+    pub async fn prepare(&mut self, text: &str, types: &[SqlType]) -> Result<Arc<Prepared>> {
+        let prepared = self.find_prepared(text, types).await;
+        if prepared.is_err() {
+            self.fail();
+        }
+        prepared
+    }
+
+    async fn find_prepared(&mut self, text: &str, types: &[SqlType]) -> Result<Arc<Prepared>> {
+        let text = text.trim();
+        let catalog = self.catalog();
+        let is_failed = self.refuse_if_failed().is_err();
+        if let Some(found) = self.database.plans.get(catalog.version, types, text).filter(|_| !is_failed) {
+            return Ok(found);
+        }
+        let command = parse::parse(text)?;
+        if !ends_transaction(&command) {
+            self.refuse_if_failed()?;
+        }
+        let plan = self.plan(&command, text, types).await?;
+        let is_shared =
+            Connection::is_of_rows(&command) && !matches!(plan.body, super::prepared::Body::Query(_));
+        let prepared = Arc::new(Prepared::new(text, command, types, plan));
+        if is_shared {
+            self.database.plans.put(catalog.version, &prepared);
+        }
+        Ok(prepared)
+    }
+
+    /// Finds how a command runs now.
+    pub(super) async fn plan(
+        &mut self,
+        command: &Command,
+        text: &str,
+        given: &[SqlType],
+    ) -> Result<Arc<Plan>> {
+        let catalog = self.catalog();
+        let other = |columns| Ok(Plan::other(catalog.version, Vec::new(), columns));
+        match command {
+            Command::Sql(statement) if self.session_function(statement).is_some() => {
+                let columns = self.session_function(statement).map(|call| call.columns());
+                Ok(Plan::other(catalog.version, given.to_vec(), columns))
+            }
+            Command::Sql(statement) if Connection::is_of_rows(command) => {
+                if let ast::Statement::Explain { .. } | ast::Statement::Call(_) = &**statement {}
+                let session = self.session_facts();
+                let database = self.database.database().clone();
+                Plan::of(&database, &catalog, statement, text, given, &session).await
+            }
+            Command::Show(None) => {
+                other(Some(vec![text_column("name"), text_column("setting"), text_column("description")]))
+            }
+            Command::Show(Some(name)) => {
+                self.shown(name)?;
+                other(Some(vec![text_column(&crate::settings::Settings::name(name))]))
+            }
+            Command::Execute { name, .. } => {
+                let columns = self.prepared_named(name)?.columns.clone();
+                other(columns)
+            }
+            Command::Fetch { name, is_move: false, .. } => {
+                let columns = self.cursor_named(name)?.columns.clone();
+                other(Some(columns))
+            }
+            _ => other(None),
+        }
+    }
+
+    /// Runs it; parameters are in the storage types of [`Prepared::parameters`].
+    ///
+    /// # Errors
+    /// Why it failed; in a transaction, that has then failed too.
+    pub async fn execute(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
+        if !ends_transaction(&prepared.command) {
+            self.refuse_if_failed()?;
+        }
+        let outcome = self.dispatch(prepared, parameters).await;
+        self.release_statement_locks();
+        if outcome.is_err() {
+            self.fail();
+        }
+        outcome
+    }
+
+    async fn dispatch(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
+        let done = |tag: &str| Ok(Response::Done { tag: tag.to_string() });
+        match &prepared.command {
+            Command::Empty => Ok(Response::Empty),
+            Command::Sql(statement) => {
+                if let Some(call) = self.session_function(statement) {
+                    return self.call_session_function(call, parameters).await;
+                }
+                if Connection::is_of_rows(&prepared.command) {
+                    return self.run_prepared(prepared, parameters).await;
+                }
+                self.define_sql(statement, &prepared.text).await
+            }
+            Command::CreateFunction
+            | Command::CreateSequence { .. }
+            | Command::AlterSequence { .. }
+            | Command::Rename { .. }
+            | Command::RenameSchema { .. }
+            | Command::Comment { .. } => self.define_command(&prepared.command, &prepared.text).await,
+            Command::Do => Err(Error::new(SqlState::NOT_SUPPORTED, "DO is not supported")
+                .with_hint("create a procedure, and CALL it")),
+            Command::Copy(copy) => self.copy(copy).await,
+            Command::Begin(characteristics) => {
+                self.begin(characteristics)?;
+                done(if prepared.text.get(..5).is_some_and(|word| word.eq_ignore_ascii_case("start")) {
+                    "START TRANSACTION"
+                } else {
+                    "BEGIN"
+                })
+            }
+            Command::Commit { chain } => done(self.end(true, *chain).await?),
+            Command::Rollback { chain } => done(self.end(false, *chain).await?),
+            Command::Savepoint(name) => {
+                self.savepoint(name.clone()).await?;
+                done("SAVEPOINT")
+            }
+            Command::RollbackTo(name) => {
+                self.roll_back_to(name).await?;
+                done("ROLLBACK")
+            }
+            Command::Release(name) => {
+                self.release(name)?;
+                done("RELEASE")
+            }
+            Command::Show(name) => self.show(name.as_deref()),
+            Command::Execute { name, arguments } => self.execute_named(name, arguments).await,
+            Command::Declare { name, is_held, text } => self.declare(name, *is_held, text).await,
+            Command::Fetch { name, step, is_move } => self.fetch(name, *step, *is_move),
+            Command::Close(name) => self.close(name.as_deref()),
+            other => self.session_command(other).await,
+        }
+    }
+
+    /// `SHOW`
+    fn show(&mut self, name: Option<&str>) -> Result<Response> {
+        let text = |value: String| Value::Text(value);
+        match name {
+            Some(name) => {
+                let value = self.shown(name)?;
+                let column = text_column(&crate::settings::Settings::name(name));
+                Ok(rows_response(vec![column], vec![vec![text(value)]], "SHOW"))
+            }
+            None => {
+                let rows = self.settings.all().into_iter();
+                let rows = rows
+                    .map(|(name, value, _, description)| vec![text(name), text(value), text(description)]);
+                let columns = vec![text_column("name"), text_column("setting"), text_column("description")];
+                Ok(rows_response(columns, rows.collect(), "SHOW"))
+            }
+        }
+    }
+
+    /// A setting's value; those of the transaction are its own.
+    fn shown(&self, name: &str) -> Result<String> {
+        let switch = |on: bool| if on { "on".to_string() } else { "off".to_string() };
+        match (name.to_lowercase().as_str(), &self.transaction) {
+            ("transaction_read_only", Some(open)) => Ok(switch(open.is_read_only)),
+            ("transaction_isolation", Some(open)) if open.characteristics.isolation.is_some() => {
+                Ok(open.characteristics.isolation.unwrap_or("serializable").to_string())
+            }
+            ("transaction_isolation", _) => self.settings.show("default_transaction_isolation"),
+            ("transaction_deferrable", Some(open)) => {
+                Ok(switch(open.characteristics.is_deferrable.unwrap_or_default()))
+            }
+            _ => self.settings.show(name),
+        }
+    }
+}
+
+/// Whether a command is of use in a transaction that has failed.
+fn ends_transaction(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Commit { .. } | Command::Rollback { .. } | Command::RollbackTo(_) | Command::Empty
+    )
+}

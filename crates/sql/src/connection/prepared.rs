@@ -1,0 +1,271 @@
+//! Statements that are ready to run, and plans that connections share.
+
+use crate::bind;
+use crate::catalog::{Catalog, ObjectName};
+use crate::lock::LockKey;
+use crate::lowered::{Lowered, OutputColumn, Shape};
+use crate::parameter_types::ParameterTypes;
+use crate::parse::Command;
+use crate::query::{self, QueryPlan, SessionFacts};
+use crate::sql_type::SqlType;
+use fabius::{Database, Statement};
+use fabius_program::syntax::Source;
+use fabius_value::{Error, Result, SqlState};
+use parking_lot::Mutex;
+use sqlparser::ast;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Plans that are kept, at most.
+const PLANS: usize = 4096;
+/// Bytes of a text whose plan is kept, at most: a long one hardly comes twice.
+const TEXT_BYTES: usize = 16 << 10;
+
+/// A statement that is ready to run.
+pub struct Prepared {
+    /// Types of `$1`, `$2`, ...
+    pub parameters: Vec<SqlType>,
+    /// Columns of its result, if it gives rows.
+    pub columns: Option<Vec<OutputColumn>>,
+    pub(super) text: String,
+    pub(super) command: Command,
+    /// The types that the client gave.
+    pub(super) given: Vec<SqlType>,
+    /// How it runs; found again when the catalog changes.
+    plan: Mutex<Option<Arc<Plan>>>,
+}
+
+/// How a statement runs, under one version of the catalog.
+pub(super) struct Plan {
+    pub version: u64,
+    pub parameters: Vec<SqlType>,
+    pub columns: Option<Vec<OutputColumn>>,
+    pub body: Body,
+    /// Tables that it reads or writes.
+    pub tables: Vec<LockKey>,
+    /// Those tables by name.
+    pub names: Vec<ObjectName>,
+    pub writes: bool,
+}
+
+/// What runs.
+pub(super) enum Body {
+    /// A program.
+    Program(Arc<Program>),
+    /// A query.
+    Query(Arc<QueryPlan>),
+    /// Rows that a query gives are inserted.
+    InsertQuery(Box<super::bulk::InsertQuery>),
+    /// Something else: what [`Command`] says.
+    Other,
+}
+
+/// A statement as a program.
+pub(super) struct Program {
+    pub lowered: Lowered,
+    pub statement: Arc<Statement>,
+    source: ast::Statement,
+    text: Arc<Source>,
+    types: Vec<SqlType>,
+    /// The same for parameters of which some are null: which, as bits.
+    variants: Mutex<HashMap<Vec<bool>, Arc<Program>>>,
+}
+
+impl Prepared {
+    pub(super) fn new(text: &str, command: Command, given: &[SqlType], plan: Arc<Plan>) -> Prepared {
+        Prepared {
+            parameters: plan.parameters.clone(),
+            columns: plan.columns.clone(),
+            text: text.to_string(),
+            command,
+            given: given.to_vec(),
+            plan: Mutex::new(Some(plan)),
+        }
+    }
+
+    /// The plan under a version of the catalog, if it is there.
+    pub(super) fn plan(&self, version: u64) -> Option<Arc<Plan>> {
+        self.plan.lock().as_ref().filter(|plan| plan.version == version).cloned()
+    }
+
+    pub(super) fn keep(&self, plan: Arc<Plan>) {
+        *self.plan.lock() = Some(plan);
+    }
+}
+
+impl Program {
+    fn new(
+        database: &Database,
+        catalog: &Catalog,
+        source: &ast::Statement,
+        text: &Arc<Source>,
+        types: &mut ParameterTypes,
+    ) -> Result<Option<Program>> {
+        let Some(lowered) = bind::lower(source, text, catalog, types)? else { return Ok(None) };
+        let statement = database.statement(&lowered.definition)?;
+        Ok(Some(Program {
+            lowered,
+            statement,
+            source: source.clone(),
+            text: text.clone(),
+            types: Vec::new(),
+            variants: Mutex::default(),
+        }))
+    }
+
+    /// The program for parameters of which these are null.
+    pub fn for_nulls(
+        self: &Arc<Self>,
+        database: &Database,
+        catalog: &Catalog,
+        nulls: &[bool],
+    ) -> Result<Arc<Program>> {
+        if !nulls.contains(&true) {
+            return Ok(self.clone());
+        }
+        if let Some(found) = self.variants.lock().get(nulls) {
+            return Ok(found.clone());
+        }
+        let mut types = ParameterTypes::new(&self.types);
+        for (index, _) in nulls.iter().enumerate().filter(|(_, is_null)| **is_null) {
+            types.allow_null(index);
+        }
+        let made = Program::new(database, catalog, &self.source, &self.text, &mut types)?
+            .ok_or_else(|| Error::new(SqlState::NOT_SUPPORTED, "null for this parameter is not supported"))?;
+        let made = Arc::new(made);
+        self.variants.lock().insert(nulls.to_vec(), made.clone());
+        Ok(made)
+    }
+}
+
+impl Plan {
+    /// A plan for what is neither program nor query.
+    pub fn other(version: u64, parameters: Vec<SqlType>, columns: Option<Vec<OutputColumn>>) -> Arc<Plan> {
+        Arc::new(Plan {
+            version,
+            parameters,
+            columns,
+            body: Body::Other,
+            tables: Vec::new(),
+            names: Vec::new(),
+            writes: false,
+        })
+    }
+
+    /// Finds how a statement of rows runs.
+    pub async fn of(
+        database: &Database,
+        catalog: &Arc<Catalog>,
+        statement: &ast::Statement,
+        text: &str,
+        given: &[SqlType],
+        session: &Arc<dyn SessionFacts>,
+    ) -> Result<Arc<Plan>> {
+        let source = Arc::new(Source::new(text, "statement"));
+        let mut types = ParameterTypes::new(given);
+        let program = Program::new(database, catalog, statement, &source, &mut types)
+            .map_err(|error| crate::bind::wording::in_words(error, catalog))?;
+        if let Some(mut program) = program {
+            program.types = types.finish();
+            let lowered = &program.lowered;
+            let columns = match &lowered.shape {
+                Shape::Count => None,
+                Shape::Rows(columns) | Shape::CountAndRows(columns) | Shape::OneRow(columns) => {
+                    Some(columns.clone())
+                }
+            };
+            let names: Vec<ObjectName> = lowered.reads.iter().chain(&lowered.writes).cloned().collect();
+            return Ok(Arc::new(Plan {
+                version: catalog.version,
+                parameters: program.types.clone(),
+                columns,
+                tables: keys(catalog, &names),
+                names,
+                writes: !lowered.writes.is_empty(),
+                body: Body::Program(Arc::new(program)),
+            }));
+        }
+        let mut types = ParameterTypes::new(given);
+        match statement {
+            ast::Statement::Query(select) => {
+                let plan = query::plan(select, catalog, &mut types, session).await?;
+                Ok(Arc::new(Plan {
+                    version: catalog.version,
+                    parameters: types.finish(),
+                    columns: Some(plan.columns.clone()),
+                    tables: keys(catalog, &plan.reads),
+                    names: plan.reads.clone(),
+                    writes: false,
+                    body: Body::Query(Arc::new(plan)),
+                }))
+            }
+            ast::Statement::Insert(insert) => {
+                let insert =
+                    super::bulk::InsertQuery::new(database, catalog, insert, &mut types, session).await?;
+                let mut names = insert.names();
+                names.dedup();
+                Ok(Arc::new(Plan {
+                    version: catalog.version,
+                    parameters: types.finish(),
+                    columns: insert.columns(),
+                    tables: keys(catalog, &names),
+                    names,
+                    writes: true,
+                    body: Body::InsertQuery(Box::new(insert)),
+                }))
+            }
+            other => {
+                let words: Vec<String> =
+                    other.to_string().split_whitespace().take(1).map(str::to_string).collect();
+                Err(Error::new(
+                    SqlState::NOT_SUPPORTED,
+                    format!("this form of {} is not supported", words.join(" ")),
+                ))
+            }
+        }
+    }
+}
+
+fn keys(catalog: &Catalog, names: &[ObjectName]) -> Vec<LockKey> {
+    let mut keys: Vec<LockKey> = names
+        .iter()
+        .filter_map(|name| catalog.tables.get(name))
+        .map(|table| LockKey::Relation(table.oid))
+        .collect();
+    keys.sort_by_key(|key| match key {
+        LockKey::Relation(oid) => *oid,
+        LockKey::Name(_) => 0,
+    });
+    keys.dedup();
+    keys
+}
+
+/// Statements that are ready to run, by their text: shared by connections whose catalogs say the same.
+#[derive(Default)]
+pub(super) struct PlanCache {
+    prepared: Mutex<HashMap<(u64, Vec<SqlType>, String), Arc<Prepared>>>,
+}
+
+impl PlanCache {
+    pub fn get(&self, version: u64, types: &[SqlType], text: &str) -> Option<Arc<Prepared>> {
+        if text.len() > TEXT_BYTES {
+            return None;
+        }
+        self.prepared.lock().get(&(version, types.to_vec(), text.to_string())).cloned()
+    }
+
+    pub fn put(&self, version: u64, prepared: &Arc<Prepared>) {
+        if prepared.text.len() > TEXT_BYTES {
+            return;
+        }
+        let mut all = self.prepared.lock();
+        if all.len() >= PLANS {
+            all.clear();
+        }
+        all.insert((version, prepared.given.clone(), prepared.text.clone()), prepared.clone());
+    }
+
+    pub fn clear(&self) {
+        self.prepared.lock().clear();
+    }
+}

@@ -1,0 +1,400 @@
+//! Programs and queries: arguments in, rows out.
+
+use super::prepared::{Body, Plan, Prepared, Program};
+use super::source::TransactionRows;
+use super::transaction::{Running, now_us};
+use super::{Connection, Response};
+use crate::catalog::{Catalog, ObjectName};
+use crate::lock::{LockKey, LockMode, Patience};
+use crate::lowered::{Argument, OutputColumn, Shape};
+use crate::parse::Command;
+use crate::query::{QueryPlan, SessionFacts};
+use fabius::Hold;
+use fabius_value::{Error, Result, SqlState, Value};
+use futures::{StreamExt, TryStreamExt};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+
+/// How often a statement is planned anew because what it uses was redefined while it waited.
+const ATTEMPTS: usize = 20;
+
+/// What a name of a sequence of row numbers ends with, behind the table's number.
+const ROW_NUMBERS: &str = " row number";
+
+impl Connection {
+    /// Runs a statement of rows.
+    pub(super) async fn run_prepared(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        parameters: &[Value],
+    ) -> Result<Response> {
+        let (catalog, plan) = self.hold_plan(prepared).await?;
+        let outcome = self.run_plan(&catalog, &plan, parameters).await;
+        self.release_statement_locks();
+        outcome
+    }
+
+    /// Finds a statement's plan, and takes the locks that it needs.
+    pub(super) async fn hold_plan(&mut self, prepared: &Arc<Prepared>) -> Result<(Arc<Catalog>, Arc<Plan>)> {
+        for _ in 0..ATTEMPTS {
+            let catalog = self.catalog();
+            let plan = match prepared.plan(catalog.version) {
+                Some(plan) => plan,
+                None => {
+                    let plan = self.plan(&prepared.command, &prepared.text, &prepared.given).await?;
+                    let types = |columns: &Option<Vec<OutputColumn>>| {
+                        columns
+                            .as_ref()
+                            .map(|columns| columns.iter().map(|c| c.sql_type.clone()).collect::<Vec<_>>())
+                    };
+                    if types(&plan.columns) != types(&prepared.columns) {
+                        return Err(Error::new(
+                            SqlState::NOT_SUPPORTED,
+                            "cached plan must not change result type",
+                        ));
+                    }
+                    prepared.keep(plan.clone());
+                    plan
+                }
+            };
+            self.lock_all(&plan.tables, LockMode::Shared).await?;
+            if self.catalog().version == catalog.version {
+                self.refuse_redefined(&catalog, &plan.names)?;
+                return Ok((catalog, plan));
+            }
+            self.release_statement_locks();
+        }
+        Err(Error::new(SqlState(*b"40001"), "the tables are being redefined").with_hint("try again"))
+    }
+
+    /// A transaction reads at one moment: what others have redefined since cannot be read there.
+    fn refuse_redefined(&mut self, catalog: &Arc<Catalog>, names: &[ObjectName]) -> Result<()> {
+        let Some(open) = &mut self.transaction else { return Ok(()) };
+        if !open.has_run {
+            open.has_run = true;
+            open.catalog = Some(catalog.clone());
+            return Ok(());
+        }
+        let Some(before) = &open.catalog else { return Ok(()) };
+        for name in names {
+            let (then, now) = (before.tables.get(name), catalog.tables.get(name));
+            let is_own =
+                now.is_some_and(|table| open.changes.iter().any(|change| change.row == i64::from(table.oid)));
+            let storage =
+                |table: Option<&Arc<crate::catalog::Table>>| table.map(|table| table.storage.clone());
+            if storage(then) != storage(now) && !is_own && !name.schema.starts_with("pg_temp") {
+                return Err(Error::new(
+                    SqlState::SERIALIZATION_FAILURE,
+                    "could not serialize access due to a concurrent change of the table's definition",
+                )
+                .with_detail(format!("table {name} was redefined after the transaction began"))
+                .with_hint("the transaction might succeed if retried"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes locks: until the transaction ends, or else the statement.
+    pub(crate) async fn lock_all(&mut self, keys: &[LockKey], mode: LockMode) -> Result<()> {
+        let patience = self.settings.time("lock_timeout").map_or(Patience::Unbounded, Patience::For);
+        for key in keys {
+            self.lock(key, mode, patience).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes a lock.
+    pub(crate) async fn lock(&mut self, key: &LockKey, mode: LockMode, patience: Patience) -> Result<bool> {
+        let waited = self.database.locks.acquire(self.process, key, mode, patience).await?;
+        match &mut self.transaction {
+            Some(open) => open.locks.push(key.clone()),
+            None => self.statement_locks.push(key.clone()),
+        }
+        Ok(waited)
+    }
+
+    pub(super) fn release_statement_locks(&mut self) {
+        if !self.statement_locks.is_empty() {
+            self.database.locks.release(self.process, &self.statement_locks);
+            self.statement_locks.clear();
+        }
+    }
+
+    async fn run_plan(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        plan: &Plan,
+        parameters: &[Value],
+    ) -> Result<Response> {
+        if plan.writes
+            && self.transaction.as_ref().map_or_else(
+                || self.settings.is_on("default_transaction_read_only"),
+                |open| open.is_read_only,
+            )
+        {
+            let what = match &plan.body {
+                Body::Program(program) => program.lowered.tag,
+                _ => "INSERT",
+            };
+            return Err(Error::new(
+                SqlState(*b"25006"),
+                format!("cannot execute {what} in a read-only transaction"),
+            ));
+        }
+        match &plan.body {
+            Body::Program(program) => {
+                let nulls: Vec<bool> = parameters.iter().map(Value::is_null).collect();
+                let program = program.for_nulls(self.database.database(), catalog, &nulls)?;
+                let results = self.run_program(catalog, &program, parameters).await?;
+                respond(&program.lowered.shape, program.lowered.tag, results)
+            }
+            Body::Query(query) => {
+                let rows = self.rows_of(query, parameters).await?;
+                Ok(rows_response(query.columns.clone(), rows, "SELECT"))
+            }
+            Body::InsertQuery(insert) => self.insert_query(catalog, insert, parameters).await,
+            Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
+        }
+    }
+
+    /// Runs a program in the transaction, or as one.
+    pub(super) async fn run_program(
+        &mut self,
+        catalog: &Catalog,
+        program: &Program,
+        parameters: &[Value],
+    ) -> Result<Vec<Value>> {
+        let lowered = &program.lowered;
+        let mut arguments = Vec::with_capacity(lowered.arguments.len());
+        for argument in &lowered.arguments {
+            arguments.push(self.argument(catalog, argument, parameters).await?);
+        }
+        let hold = if lowered.locks_rows { Hold::LockForUpdate } else { Hold::Observe };
+        self.run_statement(&program.statement, &arguments, hold)
+            .await
+            .map_err(|error| crate::bind::wording::in_words(error, catalog))
+    }
+
+    /// Runs a statement of the database beneath in the transaction, or as one.
+    pub(crate) async fn run_statement(
+        &mut self,
+        statement: &Arc<fabius::Statement>,
+        arguments: &[Value],
+        hold: Hold,
+    ) -> Result<Vec<Value>> {
+        if let Some(open) = &mut self.transaction {
+            open.has_run = true;
+            let running = open.running.clone();
+            let mut running = running.lock().await;
+            let transaction = running
+                .as_mut()
+                .ok_or_else(|| Error::new(SqlState(*b"25P02"), "the transaction has ended"))?;
+            return transaction.run(statement, arguments, hold).await;
+        }
+        let key = if statement.is_read_only() { None } else { self.settings.get("fabius.idempotency_key") };
+        let key = key.filter(|key| !key.is_empty());
+        self.commitment.store(!statement.is_read_only(), SeqCst);
+        let outcome =
+            self.database.database().run(statement, arguments, key.as_deref().map(str::as_bytes)).await;
+        self.commitment.store(false, SeqCst);
+        outcome.map(|outcome| outcome.results)
+    }
+
+    pub(super) async fn argument(
+        &mut self,
+        catalog: &Catalog,
+        argument: &Argument,
+        parameters: &[Value],
+    ) -> Result<Value> {
+        Ok(match argument {
+            Argument::Rows(rows) => {
+                let width = rows.first().map_or(0, Vec::len);
+                let mut values = vec![Vec::with_capacity(width); rows.len()];
+                for field in 0..width {
+                    if let Some(Argument::NextValue(name)) = rows.first().and_then(|row| row.get(field))
+                        && let Some(table) = row_numbers_of(name)
+                    {
+                        let first = self.database.sequences.row_numbers(table, rows.len()).await?;
+                        for (at, row) in values.iter_mut().enumerate() {
+                            row.push(Value::BigInt(first + at as i64));
+                        }
+                        continue;
+                    }
+                    for (row, arguments) in values.iter_mut().zip(rows) {
+                        let argument = arguments.get(field).unwrap_or(&Argument::Constant(Value::Null));
+                        row.push(self.scalar(catalog, argument, parameters).await?);
+                    }
+                }
+                Value::List(values)
+            }
+            Argument::Set(rows) => {
+                let mut values = Vec::with_capacity(rows.len());
+                for row in rows {
+                    let mut fields = Vec::with_capacity(row.len());
+                    for argument in row {
+                        fields.push(self.scalar(catalog, argument, parameters).await?);
+                    }
+                    values.push(fields);
+                }
+                Value::List(as_set(values))
+            }
+            Argument::Elements(index) => match parameters.get(*index) {
+                Some(Value::List(elements)) => Value::List(as_set(elements.clone())),
+                _ => Value::List(Vec::new()),
+            },
+            scalar => self.scalar(catalog, scalar, parameters).await?,
+        })
+    }
+
+    async fn scalar(
+        &mut self,
+        catalog: &Catalog,
+        argument: &Argument,
+        parameters: &[Value],
+    ) -> Result<Value> {
+        Ok(match argument {
+            Argument::Parameter(index) => parameters.get(*index).cloned().unwrap_or_default(),
+            Argument::Constant(value) => value.clone(),
+            Argument::TransactionTime => Value::Timestamp(self.transaction_us()),
+            Argument::NextValue(name) => Value::BigInt(match row_numbers_of(name) {
+                Some(table) => self.database.sequences.row_numbers(table, 1).await?,
+                None => self.next_value(catalog, name).await?,
+            }),
+            Argument::Random => {
+                let bits = uuid::Uuid::new_v4().as_u128() as u64 & ((1 << 53) - 1);
+                Value::Double(bits as f64 / (1u64 << 53) as f64)
+            }
+            Argument::RandomUuid => Value::Bytea(uuid::Uuid::new_v4().into_bytes().to_vec()),
+            Argument::Rows(_) | Argument::Set(_) | Argument::Elements(_) => {
+                return Err(Error::new(SqlState(*b"XX000"), "a list within a list of arguments"));
+            }
+        })
+    }
+
+    /// `nextval`
+    pub(super) async fn next_value(&mut self, catalog: &Catalog, name: &ObjectName) -> Result<i64> {
+        let sequence = catalog.sequences.get(name).cloned().ok_or_else(|| {
+            Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", name.name))
+        })?;
+        let value = self.database.sequences.next(&sequence).await?;
+        self.sequence_values.insert(sequence.oid, value);
+        self.last_sequence = Some(sequence.oid);
+        Ok(value)
+    }
+
+    /// When the transaction began, or the statement if there is none.
+    pub(super) fn transaction_us(&self) -> i64 {
+        self.transaction.as_ref().map_or_else(now_us, |open| open.began_us)
+    }
+
+    /// What queries ask about the session, as it is now.
+    pub(super) fn session_facts(&self) -> Arc<dyn SessionFacts> {
+        let mut now = self.facts.now.lock();
+        now.search_path = self.settings.search_path(&self.user);
+        now.transaction_us = self.transaction_us();
+        now.settings = self.settings.clone();
+        drop(now);
+        self.facts.clone()
+    }
+
+    /// The rows of a query, in the transaction or at a moment of its own.
+    pub(super) async fn rows_of(
+        &mut self,
+        query: &QueryPlan,
+        parameters: &[Value],
+    ) -> Result<Vec<Vec<Value>>> {
+        self.session_facts();
+        let running: Running = match &self.transaction {
+            Some(open) => open.running.clone(),
+            None => Arc::new(tokio::sync::Mutex::new(Some(self.start()))),
+        };
+        let source = Arc::new(TransactionRows { database: self.database.clone(), running });
+        let rows: Vec<Vec<Value>> = query.run(parameters, source).await?.try_collect().await?;
+        let set = std::mem::take(&mut self.facts.now.lock().set);
+        for (name, value, is_local) in set {
+            self.set_now(&name, Some(&value), is_local)?;
+        }
+        Ok(rows)
+    }
+
+    /// Whether a command is a statement of rows.
+    pub(super) fn is_of_rows(command: &Command) -> bool {
+        use sqlparser::ast::Statement as S;
+        match command {
+            Command::Sql(statement) => matches!(
+                **statement,
+                S::Query(_)
+                    | S::Insert(_)
+                    | S::Update(_)
+                    | S::Delete(_)
+                    | S::Merge(_)
+                    | S::Explain { .. }
+                    | S::Call(_)
+            ),
+            _ => false,
+        }
+    }
+}
+
+/// The table whose rows a name of a sequence numbers.
+fn row_numbers_of(name: &ObjectName) -> Option<u32> {
+    name.name.strip_suffix(ROW_NUMBERS).and_then(|oid| oid.parse().ok())
+}
+
+/// Rows without nulls, in order, each once.
+fn as_set(mut rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
+    rows.retain(|row| !row.iter().any(Value::is_null));
+    rows.sort_by(|a, b| {
+        let fields = a.iter().zip(b);
+        fields.map(|(a, b)| order(a, b)).find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    rows.dedup();
+    rows
+}
+
+fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
+    match (a, b) {
+        (Value::Text(a), Value::Text(b)) => a.cmp(b),
+        (Value::Bytea(a), Value::Bytea(b)) => a.cmp(b),
+        (Value::Date(a), Value::Date(b)) => a.cmp(b),
+        (Value::Timestamp(a), Value::Timestamp(b)) => a.cmp(b),
+        (Value::Boolean(a), Value::Boolean(b)) => a.cmp(b),
+        (Value::Double(a), Value::Double(b)) => a.total_cmp(b),
+        (Value::Numeric(a), Value::Numeric(b)) if a.scale == b.scale => a.mantissa.cmp(&b.mantissa),
+        _ => match (a.as_integer(), b.as_integer()) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => a.to_string().cmp(&b.to_string()),
+        },
+    }
+}
+
+pub(super) fn rows_response(
+    columns: Vec<OutputColumn>,
+    rows: Vec<Vec<Value>>,
+    tag: &'static str,
+) -> Response {
+    Response::Rows { columns, rows: futures::stream::iter(rows.into_iter().map(Ok)).boxed(), tag }
+}
+
+/// What a program's results are to the client.
+fn respond(shape: &Shape, tag: &'static str, results: Vec<Value>) -> Result<Response> {
+    let mut results = results.into_iter();
+    let rows = |value: Option<Value>| match value {
+        Some(Value::List(rows)) => rows,
+        _ => Vec::new(),
+    };
+    let counted = if tag == "INSERT" { "INSERT 0" } else { tag };
+    Ok(match shape {
+        Shape::Rows(columns) => rows_response(columns.clone(), rows(results.next()), tag),
+        Shape::Count => {
+            let count = results.next().and_then(|value| value.as_integer()).unwrap_or_default();
+            Response::Done { tag: if tag == "CALL" { tag.to_string() } else { format!("{counted} {count}") } }
+        }
+        Shape::CountAndRows(columns) => {
+            results.next();
+            rows_response(columns.clone(), rows(results.next()), counted)
+        }
+        Shape::OneRow(columns) if columns.is_empty() => Response::Done { tag: tag.to_string() },
+        Shape::OneRow(columns) => rows_response(columns.clone(), vec![results.collect()], tag),
+    })
+}

@@ -1,0 +1,313 @@
+//! What concerns the session alone: settings, prepared statements by SQL, table locks, maintenance.
+
+use super::prepared::Prepared;
+use super::{Connection, Response};
+use crate::catalog::store::{Change, Object};
+use crate::lock::{LockKey, LockMode, Patience};
+use crate::parse::Command;
+use crate::parse::command::{Characteristics, Discard};
+use crate::sql_type::SqlType;
+use crate::text_format;
+use fabius_value::{Error, Result, SqlState, Value};
+use sqlparser::ast;
+use std::sync::Arc;
+
+impl Connection {
+    /// Answers a command that [`Connection::execute`] leaves to this.
+    pub(super) async fn session_command(&mut self, command: &Command) -> Result<Response> {
+        let tag = match command {
+            Command::Set { is_local, name, value } => {
+                self.set_now(name, value.as_deref(), *is_local)?;
+                "SET"
+            }
+            Command::SetTransaction(characteristics) => {
+                self.characterize(characteristics)?;
+                "SET"
+            }
+            Command::SetCharacteristics(characteristics) => {
+                self.set_characteristics(characteristics)?;
+                "SET"
+            }
+            Command::Reset(Some(name)) => {
+                self.set_now(name, None, false)?;
+                "RESET"
+            }
+            Command::Reset(None) => {
+                self.settings.reset_all();
+                self.catalog = None;
+                "RESET"
+            }
+            Command::Discard(what) => self.discard(*what).await?,
+            Command::Notification(tag) => tag,
+            Command::Prepare { name, types, text } => {
+                if self.prepared.contains_key(name) {
+                    return Err(Error::new(
+                        SqlState(*b"42P05"),
+                        format!("prepared statement \"{name}\" already exists"),
+                    ));
+                }
+                let prepared = Box::pin(self.prepare(text, types)).await?;
+                self.prepared.insert(name.clone(), prepared);
+                "PREPARE"
+            }
+            Command::Deallocate(Some(name)) => {
+                self.prepared_named(name)?;
+                self.prepared.remove(name);
+                "DEALLOCATE"
+            }
+            Command::Deallocate(None) => {
+                self.prepared.clear();
+                "DEALLOCATE ALL"
+            }
+            Command::Lock { tables, is_exclusive, no_wait } => {
+                self.lock_tables(tables, *is_exclusive, *no_wait).await?;
+                "LOCK TABLE"
+            }
+            Command::Maintenance(tag, tables) => {
+                if *tag == "VACUUM" && self.transaction.as_ref().is_some_and(|open| !open.is_implicit) {
+                    return Err(Error::new(
+                        SqlState(*b"25001"),
+                        "VACUUM cannot run inside a transaction block",
+                    ));
+                }
+                let catalog = self.catalog();
+                for table in tables {
+                    catalog.table(table)?;
+                }
+                tag
+            }
+            Command::Checkpoint => {
+                let database = self.database.database().clone();
+                let taken = tokio::task::spawn_blocking(move || database.checkpoint()).await;
+                match taken {
+                    // A database in memory has nothing to write.
+                    Ok(Err(error)) if error.state() != SqlState::NOT_SUPPORTED => return Err(error),
+                    _ => "CHECKPOINT",
+                }
+            }
+            Command::Privilege(tag) if matches!(*tag, "GRANT" | "REVOKE") => {
+                return Err(Error::new(SqlState::NOT_SUPPORTED, format!("{tag} is not supported"))
+                    .with_detail("every user may do everything"));
+            }
+            Command::Privilege(tag) => tag,
+            Command::CreateExtension(name, if_not_exists) => {
+                if name != "plpgsql" {
+                    return Err(Error::new(
+                        SqlState::NOT_SUPPORTED,
+                        format!("extension \"{name}\" is not available"),
+                    ));
+                }
+                let exists =
+                    Error::new(SqlState::DUPLICATE_OBJECT, format!("extension \"{name}\" already exists"));
+                if !*if_not_exists {
+                    return Err(exists);
+                }
+                self.notice(Error::new(
+                    SqlState::DUPLICATE_OBJECT,
+                    format!("extension \"{name}\" already exists, skipping"),
+                ));
+                "CREATE EXTENSION"
+            }
+            _ => return Err(Error::new(SqlState::NOT_SUPPORTED, "this statement is not supported")),
+        };
+        Ok(Response::Done { tag: tag.to_string() })
+    }
+
+    /// Sets a setting, and what follows from it.
+    pub(super) fn set_now(&mut self, name: &str, value: Option<&str>, is_local: bool) -> Result<()> {
+        if is_local && self.transaction.as_ref().is_none_or(|open| open.is_implicit) {
+            self.warn(b"25P01", "SET LOCAL can only be used in transaction blocks");
+            if self.transaction.is_none() {
+                return Ok(());
+            }
+        }
+        match (name.to_lowercase().as_str(), value) {
+            ("transaction_isolation" | "transaction_read_only" | "transaction_deferrable", Some(value)) => {
+                let on = matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1");
+                let levels = ["serializable", "repeatable read", "read committed", "read uncommitted"];
+                let characteristics = match name.to_lowercase().as_str() {
+                    "transaction_read_only" => {
+                        Characteristics { is_read_only: Some(on), ..Default::default() }
+                    }
+                    "transaction_deferrable" => {
+                        Characteristics { is_deferrable: Some(on), ..Default::default() }
+                    }
+                    _ => Characteristics {
+                        isolation: levels.into_iter().find(|level| *level == value.to_lowercase()),
+                        ..Default::default()
+                    },
+                };
+                return self.characterize(&characteristics);
+            }
+            ("role", Some(value)) if value != "none" && value != self.user => {
+                return Err(Error::new(SqlState(*b"22023"), format!("role \"{value}\" does not exist")));
+            }
+            ("session_authorization", Some(value)) if value != self.user => {
+                return Err(Error::new(SqlState(*b"22023"), format!("role \"{value}\" does not exist")));
+            }
+            _ => {}
+        }
+        self.settings.set(name, value, is_local)?;
+        self.catalog = None;
+        Ok(())
+    }
+
+    fn set_characteristics(&mut self, characteristics: &Characteristics) -> Result<()> {
+        let switch = |on: bool| if on { "on" } else { "off" };
+        if let Some(is_read_only) = characteristics.is_read_only {
+            self.settings.set("default_transaction_read_only", Some(switch(is_read_only)), false)?;
+        }
+        if let Some(isolation) = characteristics.isolation {
+            self.settings.set("default_transaction_isolation", Some(isolation), false)?;
+        }
+        if let Some(is_deferrable) = characteristics.is_deferrable {
+            self.settings.set("default_transaction_deferrable", Some(switch(is_deferrable)), false)?;
+        }
+        Ok(())
+    }
+
+    async fn discard(&mut self, what: Discard) -> Result<&'static str> {
+        if what == Discard::All && self.transaction.as_ref().is_some_and(|open| !open.is_implicit) {
+            return Err(Error::new(SqlState(*b"25001"), "DISCARD ALL cannot run inside a transaction block"));
+        }
+        if matches!(what, Discard::All | Discard::Sequences) {
+            self.sequence_values.clear();
+            self.last_sequence = None;
+        }
+        if matches!(what, Discard::All | Discard::Temporary) {
+            for change in std::mem::take(&mut self.temporary) {
+                if let Some(Object::Table(table)) = change.object {
+                    self.database.drop_storage(&table.storage)?;
+                }
+            }
+            self.catalog = None;
+        }
+        if what == Discard::All {
+            self.prepared.clear();
+            self.cursors.clear();
+            self.settings.reset_all();
+        }
+        Ok(match what {
+            Discard::All => "DISCARD ALL",
+            Discard::Plans => "DISCARD PLANS",
+            Discard::Sequences => "DISCARD SEQUENCES",
+            Discard::Temporary => "DISCARD TEMP",
+        })
+    }
+
+    pub(super) fn prepared_named(&self, name: &str) -> Result<&Arc<Prepared>> {
+        self.prepared.get(name).ok_or_else(|| {
+            Error::new(SqlState(*b"26000"), format!("prepared statement \"{name}\" does not exist"))
+        })
+    }
+
+    /// `EXECUTE`
+    pub(super) async fn execute_named(&mut self, name: &str, arguments: &[ast::Expr]) -> Result<Response> {
+        let prepared = self.prepared_named(name)?.clone();
+        if arguments.len() != prepared.parameters.len() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("wrong number of parameters for prepared statement \"{name}\""),
+            )
+            .with_detail(format!(
+                "Expected {} parameters but got {}.",
+                prepared.parameters.len(),
+                arguments.len()
+            )));
+        }
+        let mut values = Vec::with_capacity(arguments.len());
+        for (argument, sql_type) in arguments.iter().zip(&prepared.parameters) {
+            values.push(self.evaluate(argument, sql_type).await?);
+        }
+        Box::pin(self.execute(&prepared, &values)).await
+    }
+
+    /// The value of an expression that stands by itself.
+    pub(crate) async fn evaluate(&mut self, expression: &ast::Expr, sql_type: &SqlType) -> Result<Value> {
+        if let Some(text) = literal(expression) {
+            return match text {
+                None => Ok(Value::Null),
+                Some(text) => text_format::read(&text, sql_type, self.settings.style()),
+            };
+        }
+        let text = format!("SELECT CAST(({expression}) AS {sql_type})");
+        let rows = self.query_rows(&text).await?;
+        Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).unwrap_or_default())
+    }
+
+    /// The rows of a statement, all at once.
+    pub(crate) async fn query_rows(&mut self, text: &str) -> Result<Vec<Vec<Value>>> {
+        use futures::TryStreamExt;
+        let prepared = Box::pin(self.prepare(text, &[])).await?;
+        match Box::pin(self.execute(&prepared, &[])).await? {
+            Response::Rows { rows, .. } => rows.try_collect().await,
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// `LOCK TABLE`
+    async fn lock_tables(
+        &mut self,
+        tables: &[ast::ObjectName],
+        is_exclusive: bool,
+        no_wait: bool,
+    ) -> Result<()> {
+        if self.transaction.as_ref().is_none_or(|open| open.is_implicit) {
+            return Err(Error::new(SqlState(*b"25P01"), "LOCK TABLE can only be used in transaction blocks"));
+        }
+        let mode = if is_exclusive { LockMode::Exclusive } else { LockMode::Shared };
+        let patience = match no_wait {
+            true => Patience::None,
+            false => self.settings.time("lock_timeout").map_or(Patience::Unbounded, Patience::For),
+        };
+        for name in tables {
+            let table = self.catalog().table(name)?.clone();
+            self.lock(&LockKey::Relation(table.oid), mode, patience).await.map_err(|error| {
+                match error.message().starts_with("could not obtain") {
+                    true => Error::new(
+                        error.state(),
+                        format!("could not obtain lock on relation \"{}\"", table.name.name),
+                    ),
+                    false => error,
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A change of the catalog, in the transaction that is open.
+    pub(crate) fn record(&mut self, change: Change, is_temporary: bool) {
+        if is_temporary {
+            self.temporary.retain(|earlier| earlier.row != change.row);
+            if change.object.is_some() {
+                self.temporary.push(change);
+            }
+        } else if let Some(open) = &mut self.transaction {
+            open.changes.push(change);
+        }
+        self.catalog = None;
+    }
+}
+
+/// The text of a literal; `Some(None)` for null.
+fn literal(expression: &ast::Expr) -> Option<Option<String>> {
+    match expression {
+        ast::Expr::Value(value) => Some(match &value.value {
+            ast::Value::Null => None,
+            ast::Value::Number(digits, _) => Some(digits.clone()),
+            ast::Value::SingleQuotedString(text) | ast::Value::EscapedStringLiteral(text) => {
+                Some(text.clone())
+            }
+            ast::Value::Boolean(value) => Some(value.to_string()),
+            _ => return None,
+        }),
+        ast::Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => match &**expr {
+            ast::Expr::Value(value) => match &value.value {
+                ast::Value::Number(digits, _) => Some(Some(format!("-{digits}"))),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}

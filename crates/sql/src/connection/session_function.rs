@@ -1,0 +1,161 @@
+//! Functions that are about the session or about numbers outside of transactions, called alone: `SELECT setval(...)`.
+
+use super::run::rows_response;
+use super::{Connection, Response};
+use crate::catalog::{Oid, folded};
+use crate::lowered::OutputColumn;
+use crate::parameter_types::index_of;
+use crate::sql_type::SqlType;
+use crate::text_format;
+use fabius_value::{Error, Result, SqlState, Value};
+use sqlparser::ast;
+
+/// A call of one.
+pub(super) struct SessionCall {
+    function: &'static str,
+    name: String,
+    sql_type: SqlType,
+    arguments: Vec<ast::Expr>,
+}
+
+/// Schema, name, and type of the result.
+const FUNCTIONS: &[(&str, &str, SqlType)] = &[
+    ("pg_catalog", "nextval", SqlType::BigInt),
+    ("pg_catalog", "currval", SqlType::BigInt),
+    ("pg_catalog", "setval", SqlType::BigInt),
+    ("pg_catalog", "lastval", SqlType::BigInt),
+    ("fabius", "outcome", SqlType::Text),
+];
+
+impl SessionCall {
+    pub fn columns(&self) -> Vec<OutputColumn> {
+        vec![OutputColumn { name: self.name.clone(), sql_type: self.sql_type.clone(), origin: (0, 0) }]
+    }
+}
+
+impl Connection {
+    /// The call that a statement is, if it is nothing else.
+    pub(super) fn session_function(&self, statement: &ast::Statement) -> Option<SessionCall> {
+        let ast::Statement::Query(query) = statement else { return None };
+        let ast::SetExpr::Select(select) = &*query.body else { return None };
+        if !select.from.is_empty() || select.selection.is_some() || query.with.is_some() {
+            return None;
+        }
+        let [item] = select.projection.as_slice() else { return None };
+        let (expression, alias) = match item {
+            ast::SelectItem::UnnamedExpr(expression) => (expression, None),
+            ast::SelectItem::ExprWithAlias { expr, alias } => (expr, Some(folded(alias))),
+            _ => return None,
+        };
+        let ast::Expr::Function(call) = expression else { return None };
+        let parts: Vec<String> = call.name.0.iter().filter_map(|part| part.as_ident()).map(folded).collect();
+        let (schema, name) = match parts.as_slice() {
+            [name] => ("pg_catalog", name.as_str()),
+            [schema, name] => (schema.as_str(), name.as_str()),
+            _ => return None,
+        };
+        let (_, function, sql_type) =
+            FUNCTIONS.iter().find(|(of, function, _)| *of == schema && *function == name)?;
+        let ast::FunctionArguments::List(list) = &call.args else { return None };
+        let arguments = list.args.iter().map(|argument| match argument {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expression)) => Some(expression.clone()),
+            _ => None,
+        });
+        Some(SessionCall {
+            function,
+            name: alias.unwrap_or_else(|| function.to_string()),
+            sql_type: sql_type.clone(),
+            arguments: arguments.collect::<Option<_>>()?,
+        })
+    }
+
+    /// Answers it.
+    pub(super) async fn call_session_function(
+        &mut self,
+        call: SessionCall,
+        parameters: &[Value],
+    ) -> Result<Response> {
+        let argument_types: &[SqlType] = match call.function {
+            "setval" => &[SqlType::Text, SqlType::BigInt, SqlType::Boolean],
+            _ => &[SqlType::Text],
+        };
+        let mut arguments = Vec::new();
+        for (argument, sql_type) in call.arguments.iter().zip(argument_types) {
+            // `'name'::regclass` names what its text names.
+            let inner = match argument {
+                ast::Expr::Cast { expr, data_type: ast::DataType::Regclass, .. } => expr,
+                other => other,
+            };
+            let value = match inner {
+                ast::Expr::Value(value) if matches!(value.value, ast::Value::Placeholder(_)) => {
+                    let ast::Value::Placeholder(name) = &value.value else { continue };
+                    match parameters.get(index_of(name)?).cloned().unwrap_or_default() {
+                        Value::Text(text) => text_format::read(&text, sql_type, self.settings.style())?,
+                        other => other,
+                    }
+                }
+                other => self.evaluate(other, sql_type).await?,
+            };
+            arguments.push(value);
+        }
+        let wrong = || {
+            Error::new(
+                SqlState::UNDEFINED_FUNCTION,
+                format!(
+                    "function {}() with {} arguments does not exist",
+                    call.function,
+                    call.arguments.len()
+                ),
+            )
+        };
+        let catalog = self.catalog();
+        let value = match (call.function, arguments.as_slice()) {
+            (_, arguments) if arguments.iter().any(Value::is_null) => Value::Null,
+            ("nextval", [Value::Text(name)]) => {
+                let name = catalog.sequence_of_text(name)?.name.clone();
+                Value::BigInt(self.next_value(&catalog, &name).await?)
+            }
+            ("currval", [Value::Text(name)]) => {
+                let sequence = catalog.sequence_of_text(name)?;
+                self.current_value(sequence.oid).ok_or_else(|| {
+                    Error::new(
+                        SqlState(*b"55000"),
+                        format!(
+                            "currval of sequence \"{}\" is not yet defined in this session",
+                            sequence.name.name
+                        ),
+                    )
+                })?
+            }
+            ("lastval", []) => {
+                let last = self.last_sequence.and_then(|oid| self.current_value(oid));
+                last.ok_or_else(|| {
+                    Error::new(SqlState(*b"55000"), "lastval is not yet defined in this session")
+                })?
+            }
+            ("setval", [Value::Text(name), value, rest @ ..]) => {
+                let sequence = catalog.sequence_of_text(name)?.clone();
+                let number = value.as_integer().ok_or_else(wrong)?;
+                let is_called = !matches!(rest, [Value::Boolean(false)]);
+                self.database.sequences.set(&sequence, number, is_called).await?;
+                if is_called {
+                    self.sequence_values.insert(sequence.oid, number);
+                    self.last_sequence = Some(sequence.oid);
+                }
+                Value::BigInt(number)
+            }
+            ("outcome", [Value::Text(key)]) => self.outcome(key)?,
+            _ => return Err(wrong()),
+        };
+        Ok(rows_response(call.columns(), vec![vec![value]], "SELECT"))
+    }
+
+    fn current_value(&self, oid: Oid) -> Option<Value> {
+        self.sequence_values.get(&oid).map(|value| Value::BigInt(*value))
+    }
+
+    /// What became of the call with an idempotency key.
+    fn outcome(&self, _key: &str) -> Result<Value> {
+        Err(Error::new(SqlState::NOT_SUPPORTED, "fabius.outcome is not supported"))
+    }
+}

@@ -1,0 +1,194 @@
+//! A database with its SQL catalog: what all connections share.
+
+use super::prepared::PlanCache;
+use crate::catalog::store::{self, Change};
+use crate::catalog::{Catalog, Oid};
+use crate::lock::LockTable;
+use crate::query::session_facts::Activity;
+use crate::sequence::{self, Sequences};
+use fabius::{Database, Statement};
+use fabius_value::Result;
+use parking_lot::{Mutex, RwLock};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicI32, AtomicU32, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+
+/// What separates a table's name from the number of a table of the storage.
+const STORAGE_MARK: &str = " #";
+
+/// A database with its SQL catalog. Shared by all connections.
+pub struct SqlDatabase {
+    database: Arc<Database>,
+    catalog: RwLock<Shared>,
+    /// The version of what is committed: looked at before each statement.
+    version: AtomicU64,
+    /// The last version that any catalog has.
+    versions: AtomicU64,
+    oids: AtomicU32,
+    storages: AtomicU64,
+    processes: AtomicI32,
+    change: Arc<Statement>,
+    scans: Mutex<HashMap<String, Arc<Statement>>>,
+    pub(super) locks: LockTable,
+    pub(super) sequences: Sequences,
+    pub(super) plans: PlanCache,
+    pub(super) sessions: Mutex<BTreeMap<i32, Activity>>,
+}
+
+/// What is committed, and the same along other search paths.
+struct Shared {
+    committed: Arc<Catalog>,
+    along: HashMap<Vec<String>, Arc<Catalog>>,
+}
+
+impl SqlDatabase {
+    /// Reads the catalog of a database, or begins one there.
+    ///
+    /// # Errors
+    /// A catalog of a newer version, or one that cannot be read.
+    pub async fn open(database: Arc<Database>) -> Result<Arc<SqlDatabase>> {
+        let has = |name: &str| database.definitions().catalog.find_table(name).is_some();
+        if !has(store::TABLE) {
+            database.define(&store::table_definition())?;
+        }
+        if !has(sequence::TABLE) {
+            database.define(&sequence::table_definition())?;
+        }
+        let mut catalog = Catalog::read(database.rows(store::TABLE)?)?;
+        catalog.version = 1;
+        let change = database.statement(&store::change_program()?)?;
+        let sequences = Sequences::new(database.clone())?;
+        let (oids, storages) =
+            (AtomicU32::new(catalog.last_oid() + 1), AtomicU64::new(last_storage(&database) + 1));
+        Ok(Arc::new(SqlDatabase {
+            catalog: RwLock::new(Shared { committed: Arc::new(catalog), along: HashMap::new() }),
+            version: AtomicU64::new(1),
+            versions: AtomicU64::new(1),
+            oids,
+            storages,
+            processes: AtomicI32::new(1),
+            change,
+            scans: Mutex::default(),
+            locks: LockTable::default(),
+            sequences,
+            plans: PlanCache::default(),
+            sessions: Mutex::default(),
+            database,
+        }))
+    }
+
+    /// The database beneath.
+    pub fn database(&self) -> &Arc<Database> {
+        &self.database
+    }
+
+    /// The version of the committed catalog.
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Acquire)
+    }
+
+    /// A version that no catalog has.
+    pub(super) fn new_version(&self) -> u64 {
+        self.versions.fetch_add(1, Relaxed) + 1
+    }
+
+    /// A number for something new.
+    pub(crate) fn new_oid(&self) -> Oid {
+        self.oids.fetch_add(1, Relaxed)
+    }
+
+    /// A number for a connection.
+    pub(super) fn new_process(&self) -> i32 {
+        self.processes.fetch_add(1, Relaxed)
+    }
+
+    /// A name that no table of the storage ever had.
+    pub(crate) fn new_storage(&self, table: &str) -> String {
+        let number = format!("{STORAGE_MARK}{}", self.storages.fetch_add(1, Relaxed));
+        let most = fabius_value::limit::NAME_BYTES - number.len();
+        let end = (0..=most.min(table.len())).rev().find(|end| table.is_char_boundary(*end)).unwrap_or(0);
+        format!("{}{number}", table[..end].replace('`', "_"))
+    }
+
+    /// The committed catalog along a search path.
+    pub(super) fn catalog(&self, search_path: &[String]) -> Arc<Catalog> {
+        {
+            let shared = self.catalog.read();
+            if shared.committed.search_path == search_path {
+                return shared.committed.clone();
+            }
+            if let Some(found) = shared.along.get(search_path) {
+                return found.clone();
+            }
+        }
+        let mut shared = self.catalog.write();
+        let catalog = Arc::new(Catalog {
+            version: self.new_version(),
+            search_path: search_path.to_vec(),
+            ..(*shared.committed).clone()
+        });
+        // Connections with paths of their own, at most.
+        if shared.along.len() >= 1000 {
+            shared.along.clear();
+        }
+        shared.along.insert(search_path.to_vec(), catalog.clone());
+        catalog
+    }
+
+    /// Changes are committed: from now on everybody sees them.
+    pub(super) fn publish(&self, changes: &[Change]) {
+        let mut shared = self.catalog.write();
+        let mut catalog = (*shared.committed).clone();
+        changes.iter().for_each(|change| catalog.apply(change));
+        catalog.version = self.new_version();
+        let version = catalog.version;
+        shared.committed = Arc::new(catalog);
+        shared.along.clear();
+        self.version.store(version, Release);
+        drop(shared);
+        self.plans.clear();
+        self.scans.lock().clear();
+    }
+
+    /// The program that writes changes of the catalog, and its arguments.
+    pub(super) fn change(&self, changes: &[Change]) -> Result<(Arc<Statement>, Vec<fabius_value::Value>)> {
+        Ok((self.change.clone(), store::change_arguments(changes)?))
+    }
+
+    /// The program of a text, compiled once.
+    pub(crate) fn program(&self, text: String) -> Result<Arc<Statement>> {
+        if let Some(found) = self.scans.lock().get(&text) {
+            return Ok(found.clone());
+        }
+        let statement = self.database.statement_text(&text)?;
+        self.scans.lock().insert(text, statement.clone());
+        Ok(statement)
+    }
+}
+
+/// The greatest number that a table of the storage has.
+fn last_storage(database: &Database) -> u64 {
+    let definitions = database.definitions();
+    let number = |name: &str| name.rsplit_once(STORAGE_MARK).and_then(|(_, number)| number.parse().ok());
+    definitions.catalog.tables().filter_map(|(_, table)| number(&table.name)).max().unwrap_or_default()
+}
+
+impl SqlDatabase {
+    /// Numbers for rows of a table without a primary key: the first of so many.
+    pub(crate) async fn row_numbers(&self, table: Oid, count: usize) -> Result<i64> {
+        self.sequences.row_numbers(table, count).await
+    }
+
+    /// Sets a sequence, at once and for everybody.
+    pub(crate) async fn set_sequence(
+        &self,
+        sequence: &crate::catalog::Sequence,
+        value: i64,
+        is_called: bool,
+    ) -> Result<()> {
+        self.sequences.set(sequence, value, is_called).await
+    }
+}

@@ -1,0 +1,438 @@
+//! Transactions of a connection: begin, commit, roll back, savepoints; the catalog as a transaction sees it.
+
+use super::{Connection, Notice, TransactionStatus};
+use crate::catalog::Catalog;
+use crate::catalog::store::Change;
+use crate::lock::LockKey;
+use crate::parse::command::Characteristics;
+use crate::settings::SettingsMark;
+use fabius::{Concurrency, Savepoint, Transaction, TransactionOptions};
+use fabius_value::{Error, Result, SqlState};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use tokio::sync::Mutex;
+
+/// What the database beneath has of a transaction; taken out when it ends.
+pub(super) type Running = Arc<Mutex<Option<Transaction>>>;
+
+/// A transaction that is open.
+pub(super) struct OpenTransaction {
+    pub running: Running,
+    /// Whether it is the one of several statements of a message, not the client's own.
+    pub is_implicit: bool,
+    pub has_failed: bool,
+    pub is_read_only: bool,
+    /// Whether a statement of rows has run: then its snapshot is fixed.
+    pub has_run: bool,
+    pub characteristics: Characteristics,
+    pub began_us: i64,
+    pub settings: SettingsMark,
+    pub savepoints: Vec<OpenSavepoint>,
+    /// Changes of the catalog that are not committed.
+    pub changes: Vec<Change>,
+    /// Changes of temporary objects before it began.
+    pub temporary: Vec<Change>,
+    /// Tables of the storage that it has made.
+    pub made: Vec<String>,
+    /// Tables of the storage that are of no use once it has committed.
+    pub left: Vec<String>,
+    /// The catalog when its snapshot was taken.
+    pub catalog: Option<Arc<Catalog>>,
+    pub locks: Vec<LockKey>,
+}
+
+/// A savepoint.
+pub(super) struct OpenSavepoint {
+    name: String,
+    point: Savepoint,
+    settings: SettingsMark,
+    changes: usize,
+    temporary: Vec<Change>,
+    left: usize,
+}
+
+fn state(code: &[u8; 5]) -> SqlState {
+    SqlState(*code)
+}
+
+impl Connection {
+    /// Where its transaction stands.
+    pub fn status(&self) -> TransactionStatus {
+        match &self.transaction {
+            None => TransactionStatus::Idle,
+            Some(open) if open.has_failed => TransactionStatus::Failed,
+            // A message's own transaction shows only while the message is answered.
+            Some(open) if open.is_implicit => TransactionStatus::Idle,
+            Some(_) => TransactionStatus::Open,
+        }
+    }
+
+    /// `25P02` unless a statement can run now.
+    pub(super) fn refuse_if_failed(&self) -> Result<()> {
+        match &self.transaction {
+            Some(open) if open.has_failed => Err(Error::new(
+                state(b"25P02"),
+                "current transaction is aborted, commands ignored until end of transaction block",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn options(&self) -> TransactionOptions {
+        let concurrency = match self.settings.get("fabius.concurrency").as_deref() {
+            Some("pessimistic" | "conventional_pessimistic") => Concurrency::Pessimistic,
+            _ => Concurrency::Optimistic,
+        };
+        TransactionOptions {
+            concurrency,
+            label: format!("process {}", self.process),
+            lock_timeout: self.settings.time("lock_timeout"),
+            ..TransactionOptions::default()
+        }
+    }
+
+    /// A transaction of the database beneath, with the session's settings.
+    pub(super) fn start(&self) -> Transaction {
+        self.database.database().begin(self.options())
+    }
+
+    fn open(&mut self, characteristics: &Characteristics, is_implicit: bool) {
+        let is_read_only = characteristics
+            .is_read_only
+            .unwrap_or_else(|| self.settings.is_on("default_transaction_read_only"));
+        self.transaction = Some(OpenTransaction {
+            running: Arc::new(Mutex::new(Some(self.start()))),
+            is_implicit,
+            has_failed: false,
+            is_read_only,
+            has_run: false,
+            characteristics: characteristics.clone(),
+            began_us: now_us(),
+            settings: self.settings.mark(),
+            savepoints: Vec::new(),
+            changes: Vec::new(),
+            temporary: self.temporary.clone(),
+            made: Vec::new(),
+            left: Vec::new(),
+            catalog: None,
+            locks: Vec::new(),
+        });
+    }
+
+    /// Begins the transaction that several statements of one message form together, unless one is open.
+    ///
+    /// # Errors
+    /// If the database is closing.
+    pub async fn begin_implicit(&mut self) -> Result<()> {
+        if self.transaction.is_none() {
+            self.open(&Characteristics::default(), true);
+        }
+        Ok(())
+    }
+
+    /// Ends that transaction, unless the client has made it its own by `BEGIN`.
+    ///
+    /// # Errors
+    /// Why it could not be committed.
+    pub async fn end_implicit(&mut self, commit: bool) -> Result<()> {
+        match &self.transaction {
+            Some(open) if open.is_implicit && commit && !open.has_failed => self.commit().await,
+            Some(open) if open.is_implicit => {
+                self.roll_back().await;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `BEGIN`
+    pub(super) fn begin(&mut self, characteristics: &Characteristics) -> Result<()> {
+        match &mut self.transaction {
+            Some(open) if open.is_implicit => open.is_implicit = false,
+            Some(_) => self.warn(b"25001", "there is already a transaction in progress"),
+            None => self.open(characteristics, false),
+        }
+        self.characterize(characteristics)
+    }
+
+    /// `SET TRANSACTION`, and what follows `BEGIN`.
+    pub(super) fn characterize(&mut self, characteristics: &Characteristics) -> Result<()> {
+        let Some(open) = &mut self.transaction else {
+            self.warn(b"25P01", "SET TRANSACTION can only be used in transaction blocks");
+            return Ok(());
+        };
+        if let Some(is_read_only) = characteristics.is_read_only {
+            if !is_read_only && open.is_read_only && open.has_run {
+                return Err(Error::new(
+                    state(b"25001"),
+                    "transaction read-write mode must be set before any query",
+                ));
+            }
+            open.is_read_only = is_read_only;
+        }
+        if characteristics.isolation.is_some() {
+            if open.has_run && open.characteristics.isolation != characteristics.isolation {
+                return Err(Error::new(
+                    state(b"25001"),
+                    "SET TRANSACTION ISOLATION LEVEL must be called before any query",
+                ));
+            }
+            open.characteristics.isolation = characteristics.isolation;
+        }
+        if characteristics.is_deferrable.is_some() {
+            open.characteristics.is_deferrable = characteristics.is_deferrable;
+        }
+        Ok(())
+    }
+
+    /// `COMMIT`: the tag, which says `ROLLBACK` if it had failed.
+    pub(super) async fn end(&mut self, commit: bool, chain: bool) -> Result<&'static str> {
+        let Some(open) = &self.transaction else {
+            if chain {
+                let what = if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" };
+                return Err(Error::new(
+                    state(b"25P01"),
+                    format!("{what} can only be used in transaction blocks"),
+                ));
+            }
+            self.warn(b"25P01", "there is no transaction in progress");
+            return Ok(if commit { "COMMIT" } else { "ROLLBACK" });
+        };
+        if open.is_implicit {
+            self.warn(b"25P01", "there is no transaction in progress");
+        }
+        let Some(open) = &self.transaction else { return Ok("COMMIT") };
+        let mut characteristics = open.characteristics.clone();
+        characteristics.is_read_only = Some(open.is_read_only);
+        let commits = commit && !open.has_failed;
+        if commits {
+            self.commit().await?;
+        } else {
+            self.roll_back().await;
+        }
+        if chain {
+            self.open(&characteristics, false);
+        }
+        Ok(if commits { "COMMIT" } else { "ROLLBACK" })
+    }
+
+    /// Commits what is open; afterwards nothing is, whatever comes of it.
+    pub(super) async fn commit(&mut self) -> Result<()> {
+        let Some(open) = &self.transaction else { return Ok(()) };
+        let running = open.running.lock().await.take();
+        let outcome = match running {
+            Some(running) => self.commit_running(running).await,
+            None => Err(Error::new(state(b"25P02"), "the transaction has ended")),
+        };
+        let Some(open) = self.transaction.take() else { return outcome };
+        let is_committed = outcome.is_ok();
+        if is_committed {
+            self.settings.end_local();
+            if !open.changes.is_empty() {
+                self.database.publish(&open.changes);
+            }
+        } else {
+            self.settings.go_back(&open.settings);
+            self.temporary = open.temporary;
+        }
+        self.settings.end_local();
+        self.drop_storage(if is_committed { &open.left } else { &open.made });
+        self.catalog = None;
+        self.end_cursors(is_committed);
+        self.database.locks.release(self.process, &open.locks);
+        outcome
+    }
+
+    /// Commits in the database beneath, with the changes of the catalog.
+    async fn commit_running(&mut self, mut running: Transaction) -> Result<()> {
+        let changes = self.transaction.as_ref().map(|open| open.changes.clone()).unwrap_or_default();
+        if !changes.is_empty() {
+            let (program, arguments) = self.database.change(&changes)?;
+            running.run(&program, &arguments, fabius::Hold::Observe).await?;
+        }
+        let key = self.settings.get("fabius.idempotency_key").filter(|key| !key.is_empty());
+        self.commitment.store(true, SeqCst);
+        let outcome = running.commit(key.as_deref().map(str::as_bytes)).await;
+        self.commitment.store(false, SeqCst);
+        let catalog = self.catalog();
+        outcome.map(drop).map_err(|error| crate::bind::wording::in_words(error, &catalog))
+    }
+
+    /// Forgets what is open.
+    pub(super) async fn roll_back(&mut self) {
+        let Some(open) = self.transaction.take() else { return };
+        if let Some(running) = open.running.lock().await.take() {
+            running.roll_back();
+        }
+        self.settings.go_back(&open.settings);
+        self.settings.end_local();
+        self.temporary = open.temporary;
+        self.drop_storage(&open.made);
+        self.catalog = None;
+        self.end_cursors(false);
+        self.database.locks.release(self.process, &open.locks);
+    }
+
+    /// Tables of the storage that nothing refers to any more.
+    fn drop_storage(&self, names: &[String]) {
+        for name in names {
+            // What cannot be dropped now is dropped when the database opens the next time.
+            let _ = self.database.drop_storage(name);
+        }
+    }
+
+    fn needs_block(&self, what: &str) -> Result<()> {
+        match &self.transaction {
+            Some(open) if !open.is_implicit => Ok(()),
+            _ => Err(Error::new(state(b"25P01"), format!("{what} can only be used in transaction blocks"))),
+        }
+    }
+
+    /// `SAVEPOINT`
+    pub(super) async fn savepoint(&mut self, name: String) -> Result<()> {
+        self.needs_block("SAVEPOINT")?;
+        let settings = self.settings.mark();
+        let temporary = self.temporary.clone();
+        if let Some(open) = &mut self.transaction
+            && let Some(running) = open.running.lock().await.as_ref()
+        {
+            let (changes, left) = (open.changes.len(), open.left.len());
+            let point = running.savepoint();
+            open.savepoints.push(OpenSavepoint { name, point, settings, changes, temporary, left });
+        }
+        Ok(())
+    }
+
+    fn savepoint_at(&self, name: &str) -> Result<usize> {
+        let savepoints = self.transaction.as_ref().map(|open| open.savepoints.as_slice()).unwrap_or_default();
+        savepoints
+            .iter()
+            .rposition(|savepoint| savepoint.name == name)
+            .ok_or_else(|| Error::new(state(b"3B001"), format!("savepoint \"{name}\" does not exist")))
+    }
+
+    /// `ROLLBACK TO`
+    pub(super) async fn roll_back_to(&mut self, name: &str) -> Result<()> {
+        self.needs_block("ROLLBACK TO SAVEPOINT")?;
+        let at = self.savepoint_at(name)?;
+        if let Some(open) = &mut self.transaction {
+            let savepoint = &open.savepoints[at];
+            if let Some(running) = open.running.lock().await.as_mut() {
+                running.roll_back_to(&savepoint.point);
+            }
+            open.changes.truncate(savepoint.changes);
+            open.left.truncate(savepoint.left);
+            self.temporary = savepoint.temporary.clone();
+            self.settings.go_back(&savepoint.settings.clone());
+            open.savepoints.truncate(at + 1);
+            open.has_failed = false;
+            self.catalog = None;
+        }
+        Ok(())
+    }
+
+    /// `RELEASE`
+    pub(super) fn release(&mut self, name: &str) -> Result<()> {
+        self.needs_block("RELEASE SAVEPOINT")?;
+        let at = self.savepoint_at(name)?;
+        if let Some(open) = &mut self.transaction {
+            open.savepoints.truncate(at);
+        }
+        Ok(())
+    }
+
+    /// A statement has failed: so has its transaction.
+    pub(crate) fn fail(&mut self) {
+        if let Some(open) = &mut self.transaction {
+            open.has_failed = true;
+        }
+    }
+
+    pub(super) fn warn(&mut self, code: &[u8; 5], message: &str) {
+        self.notices.push(Notice { severity: "WARNING", error: Error::new(state(code), message) });
+    }
+
+    pub(crate) fn notice(&mut self, error: Error) {
+        self.notices.push(Notice { severity: "NOTICE", error });
+    }
+}
+
+/// Microseconds since 1970 in UTC.
+pub(super) fn now_us() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.ok().and_then(|since| i64::try_from(since.as_micros()).ok()).unwrap_or_default()
+}
+
+/// What definitions ask of the connection.
+impl Connection {
+    pub(crate) fn has_run(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|open| open.has_run)
+    }
+
+    /// Whether a table of the storage is the transaction's own, and can be written without its other statements.
+    pub(crate) fn can_write_aside(&self, storage: &str) -> bool {
+        self.transaction
+            .as_ref()
+            .is_some_and(|open| !open.has_run && open.made.iter().any(|made| made == storage))
+    }
+
+    pub(crate) fn set_copying(&mut self, copying: Option<crate::copy::Copying>) {
+        self.copying = copying;
+    }
+
+    pub(crate) fn take_copying(&mut self) -> Option<crate::copy::Copying> {
+        self.copying.take()
+    }
+
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        self.transaction.is_some()
+    }
+
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|open| open.is_read_only)
+    }
+
+    /// A table of the storage is made: it is dropped if the transaction does not commit.
+    pub(crate) fn note_made(&mut self, storage: String) {
+        if let Some(open) = &mut self.transaction {
+            open.made.push(storage);
+        }
+    }
+
+    /// A table of the storage is of no use once the transaction has committed.
+    pub(crate) fn note_left(&mut self, storage: String) {
+        if let Some(open) = &mut self.transaction {
+            open.left.push(storage);
+        }
+    }
+
+    /// Runs a program that fills a table of the storage that nobody else sees yet: by itself, as long as the
+    /// transaction does not read at a moment of its own; else as a part of it.
+    pub(crate) async fn run_aside(
+        &mut self,
+        statement: &Arc<fabius::Statement>,
+        arguments: &[fabius_value::Value],
+    ) -> Result<Vec<fabius_value::Value>> {
+        match &self.transaction {
+            Some(open) if open.has_run => {
+                self.run_statement(statement, arguments, fabius::Hold::Observe).await
+            }
+            _ => Ok(self.database.database().run(statement, arguments, None).await?.results),
+        }
+    }
+
+    /// How many rows a table has, as the transaction sees it.
+    pub(crate) async fn count_rows(&mut self, table: &crate::catalog::Table) -> Result<usize> {
+        let text = format!(
+            "procedure count() -> bigint {{ var n: bigint = 0 for row in `{}` {{ n = n + 1 }} return n }}",
+            table.storage.replace('`', "``")
+        );
+        let statement = self.database.program(text)?;
+        let results = self.run_aside(&statement, &[]).await?;
+        Ok(results
+            .first()
+            .and_then(fabius_value::Value::as_integer)
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or_default())
+    }
+}

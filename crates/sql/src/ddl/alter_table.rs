@@ -1,0 +1,520 @@
+//! `ALTER TABLE`: a table's next form, and its rows brought over.
+
+use super::create_table::column_place;
+use super::storage::Filling;
+use super::{depended_on, not_supported};
+use crate::catalog::store::{Change, Object};
+use crate::catalog::{ObjectName, Table, folded, parts};
+use crate::connection::Connection;
+use crate::lock::{LockKey, LockMode};
+use crate::sql_type::SqlType;
+use fabius_value::{Error, Result, SqlState, Value};
+use sqlparser::ast::{self, AlterColumnOperation as Change_, AlterTableOperation as Operation};
+
+impl Connection {
+    pub(super) async fn alter_table(&mut self, alter: &ast::AlterTable) -> Result<String> {
+        let catalog = self.catalog();
+        if alter.if_exists && catalog.relation(&alter.name)?.is_none() {
+            let (_, name) = parts(&alter.name)?;
+            self.notice(Error::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("relation \"{name}\" does not exist, skipping"),
+            ));
+            return Ok("ALTER TABLE".into());
+        }
+        let before = self.table_to_change(&alter.name).await?;
+        let mut after = before.clone();
+        let mut filling = Filling::default();
+        for operation in &alter.operations {
+            self.alter(&before, &mut after, operation, &mut filling).await?;
+        }
+        let is_stored_anew = stored_form(&before) != stored_form(&after)
+            || !filling.values.is_empty()
+            || !filling.renamed.is_empty();
+        if is_stored_anew {
+            self.rebuild(&before, &mut after, &filling).await?;
+        }
+        if after.name != before.name {
+            self.follow_name(&before, &after).await?;
+        }
+        let added_checks: Vec<_> =
+            after.checks.iter().filter(|check| !before.checks.contains(check)).cloned().collect();
+        let added_keys: Vec<_> =
+            after.foreign_keys.iter().filter(|key| !before.foreign_keys.contains(key)).cloned().collect();
+        self.put_table(after.clone());
+        for check in added_checks {
+            self.verify_check(&after, &check.name, &check.condition).await?;
+        }
+        for key in added_keys {
+            self.verify_key(&after, &key).await?;
+        }
+        Ok("ALTER TABLE".into())
+    }
+
+    async fn alter(
+        &mut self,
+        before: &Table,
+        table: &mut Table,
+        operation: &Operation,
+        filling: &mut Filling,
+    ) -> Result<()> {
+        match operation {
+            Operation::AddColumn { if_not_exists, column_def, .. } => {
+                let name = folded(&column_def.name);
+                if table.column(&name).is_some() {
+                    let exists =
+                        format!("column \"{name}\" of relation \"{}\" already exists", table.name.name);
+                    if !if_not_exists {
+                        return Err(Error::new(SqlState(*b"42701"), exists));
+                    }
+                    self.notice(Error::new(SqlState(*b"42701"), format!("{exists}, skipping")));
+                    return Ok(());
+                }
+                self.add_column(table, column_def).await?;
+                let Some(column) = table.column(&name).cloned() else { return Ok(()) };
+                if let Some(sequence) = &column.sequence {
+                    // Rows that are there are numbered from the beginning; the sequence goes on behind them.
+                    let catalog = self.catalog();
+                    if let Some(sequence) = catalog.sequences.get(sequence) {
+                        let count = i64::try_from(self.count_rows(before).await?).unwrap_or(i64::MAX);
+                        filling.numbered.insert(name, (sequence.start, sequence.increment));
+                        if count > 0 {
+                            let last = sequence.start + sequence.increment * (count - 1);
+                            self.database().set_sequence(sequence, last, true).await?;
+                        }
+                    }
+                } else {
+                    let value = match &column.default {
+                        Some(default) => {
+                            let expression = crate::parse::tokens::Tokens::of(default)?
+                                .read(|parser| parser.parse_expr())?;
+                            self.evaluate(&expression, &column.sql_type).await?
+                        }
+                        None => Value::Null,
+                    };
+                    filling.values.insert(name, value);
+                }
+            }
+            Operation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+                for name in column_names {
+                    let name = folded(name);
+                    if table.column(&name).is_none() && *if_exists {
+                        self.notice(Error::new(
+                            SqlState(*b"00000"),
+                            format!(
+                                "column \"{name}\" of relation \"{}\" does not exist, skipping",
+                                table.name.name
+                            ),
+                        ));
+                        continue;
+                    }
+                    self.drop_column(
+                        table,
+                        &name,
+                        matches!(drop_behavior, Some(ast::DropBehavior::Cascade)),
+                    )?;
+                }
+            }
+            Operation::RenameColumn { old_column_name, new_column_name } => {
+                let (old, new) = (folded(old_column_name), folded(new_column_name));
+                if table.column(&new).is_some() {
+                    return Err(Error::new(
+                        SqlState(*b"42701"),
+                        format!("column \"{new}\" of relation \"{}\" already exists", table.name.name),
+                    ));
+                }
+                let place = column_place(table, &old)?;
+                self.rename_column(table, place, &old, &new).await?;
+                let origin = filling.renamed.remove(&old).unwrap_or(old);
+                filling.renamed.insert(new, origin);
+            }
+            Operation::RenameTable { table_name } => {
+                let (ast::RenameTableNameKind::To(name) | ast::RenameTableNameKind::As(name)) = table_name;
+                let (_, name) = parts(name)?;
+                let name = ObjectName { schema: table.name.schema.clone(), name };
+                self.claim(&name, false).await?;
+                table.name = name;
+            }
+            Operation::RenameConstraint { old_name, new_name } => {
+                let (old, new) = (folded(old_name), folded(new_name));
+                let keys = table.primary_key.iter_mut().chain(&mut table.unique);
+                let names = keys.map(|key| &mut key.name);
+                let names = names.chain(table.checks.iter_mut().map(|check| &mut check.name));
+                let names = names.chain(table.foreign_keys.iter_mut().map(|key| &mut key.name));
+                match names.into_iter().find(|name| **name == old) {
+                    Some(name) => *name = new,
+                    None => return Err(no_constraint(&old, table)),
+                }
+            }
+            Operation::AlterColumn { column_name, op } => {
+                self.alter_column(table, &folded(column_name), op, filling).await?;
+            }
+            Operation::AddConstraint { constraint, .. } => self.add_constraint(table, constraint).await?,
+            Operation::DropConstraint { if_exists, name, drop_behavior } => {
+                let cascade = matches!(drop_behavior, Some(ast::DropBehavior::Cascade));
+                self.drop_constraint(table, &folded(name), *if_exists, cascade)?;
+            }
+            Operation::ValidateConstraint { .. }
+            | Operation::OwnerTo { .. }
+            | Operation::SetOptionsParens { .. }
+            | Operation::EnableTrigger { .. }
+            | Operation::ReplicaIdentity { .. } => {}
+            other => return Err(not_supported(format!("ALTER TABLE ... {other}"))),
+        }
+        Ok(())
+    }
+
+    fn drop_column(&mut self, table: &mut Table, name: &str, cascade: bool) -> Result<()> {
+        let place = column_place(table, name)?;
+        let catalog = self.catalog();
+        let dependents: Vec<String> = catalog
+            .tables
+            .values()
+            .flat_map(|child| child.foreign_keys.iter().map(move |key| (child, key)))
+            .filter(|(child, key)| {
+                key.parent == table.name
+                    && child.oid != table.oid
+                    && key.parent_columns.iter().any(|column| column == name)
+            })
+            .map(|(child, key)| {
+                format!(
+                    "constraint {} on table {} depends on column {name} of table {}",
+                    key.name, child.name.name, table.name.name
+                )
+            })
+            .chain(
+                super::drop::views_of(&catalog, &table.name)
+                    .iter()
+                    .filter(|view| view.query.to_lowercase().contains(name))
+                    .map(|view| {
+                        format!(
+                            "view {} depends on column {name} of table {}",
+                            view.name.name, table.name.name
+                        )
+                    }),
+            )
+            .collect();
+        if !dependents.is_empty() {
+            if cascade {
+                return Err(not_supported("DROP COLUMN ... CASCADE of what views or other tables use"));
+            }
+            return Err(depended_on(
+                &format!("column {name} of table {}", table.name.name),
+                dependents.join("\n"),
+            ));
+        }
+        let column = table.columns.remove(place);
+        let has = |columns: &[String]| columns.iter().any(|column| column == name);
+        if table.primary_key.as_ref().is_some_and(|key| has(&key.columns)) {
+            table.primary_key = None;
+        }
+        table.unique.retain(|key| !has(&key.columns));
+        table.indexes.retain(|key| !has(&key.columns));
+        table.foreign_keys.retain(|key| !has(&key.columns));
+        table.checks.retain(|check| !mentions(&check.condition, name));
+        if let Some(sequence) = column.sequence.and_then(|name| catalog.sequences.get(&name).cloned())
+            && sequence.owner.is_some()
+        {
+            self.record(Change::gone(sequence.oid), table.is_temporary());
+        }
+        Ok(())
+    }
+
+    async fn rename_column(&mut self, table: &mut Table, place: usize, old: &str, new: &str) -> Result<()> {
+        if table.checks.iter().any(|check| mentions(&check.condition, old)) {
+            for check in &mut table.checks {
+                check.condition = renamed(&check.condition, old, new)?;
+            }
+        }
+        table.columns[place].name = new.to_string();
+        let rename = |columns: &mut Vec<String>| {
+            columns.iter_mut().filter(|column| *column == old).for_each(|column| *column = new.to_string());
+        };
+        table
+            .primary_key
+            .iter_mut()
+            .chain(&mut table.unique)
+            .chain(&mut table.indexes)
+            .for_each(|key| rename(&mut key.columns));
+        table.foreign_keys.iter_mut().for_each(|key| rename(&mut key.columns));
+        let catalog = self.catalog();
+        for child in catalog.tables.values().filter(|child| child.oid != table.oid) {
+            if child
+                .foreign_keys
+                .iter()
+                .any(|key| key.parent == table.name && key.parent_columns.iter().any(|c| c == old))
+            {
+                let mut child = (**child).clone();
+                child
+                    .foreign_keys
+                    .iter_mut()
+                    .filter(|key| key.parent == table.name)
+                    .for_each(|key| rename(&mut key.parent_columns));
+                self.put_table(child);
+            }
+        }
+        if super::drop::views_of(&catalog, &table.name).iter().any(|view| mentions(&view.query, old)) {
+            return Err(not_supported("renaming a column that a view uses"));
+        }
+        Ok(())
+    }
+
+    async fn alter_column(
+        &mut self,
+        table: &mut Table,
+        name: &str,
+        change: &Change_,
+        filling: &mut Filling,
+    ) -> Result<()> {
+        let place = column_place(table, name)?;
+        match change {
+            Change_::SetNotNull => table.columns[place].nullable = false,
+            Change_::DropNotNull => {
+                if table
+                    .primary_key
+                    .as_ref()
+                    .is_some_and(|key| key.columns.iter().any(|column| column == name))
+                {
+                    return Err(Error::new(
+                        SqlState(*b"42P16"),
+                        format!("column \"{name}\" is in a primary key"),
+                    ));
+                }
+                table.columns[place].nullable = true;
+            }
+            Change_::SetDefault { value } => {
+                let mut column = table.columns[place].clone();
+                self.set_default(&mut column, value)?;
+                table.columns[place] = column;
+            }
+            Change_::DropDefault => {
+                table.columns[place].default = None;
+                table.columns[place].sequence = None;
+            }
+            Change_::SetDataType { data_type, using, .. } => {
+                let sql_type = SqlType::from_ast(data_type)?;
+                if sql_type.storage().is_none() {
+                    return Err(not_supported(format!("a column of type {sql_type}")));
+                }
+                let is_plain = using.as_ref().is_none_or(|expression| match expression {
+                    ast::Expr::Cast { expr, .. } => {
+                        matches!(&**expr, ast::Expr::Identifier(ident) if folded(ident) == name)
+                    }
+                    ast::Expr::Identifier(ident) => folded(ident) == name,
+                    _ => false,
+                });
+                if !is_plain {
+                    return Err(not_supported("USING with other than a cast of the column"));
+                }
+                if using.is_none() && !assigns(&table.columns[place].sql_type, &sql_type) {
+                    return Err(Error::new(
+                        SqlState::DATATYPE_MISMATCH,
+                        format!("column \"{name}\" cannot be cast automatically to type {sql_type}"),
+                    )
+                    .with_hint(format!("You might need to specify \"USING {name}::{sql_type}\".")));
+                }
+                // The column that it was is still there under its name.
+                filling.renamed.entry(name.to_string()).or_insert_with(|| name.to_string());
+                table.columns[place].sql_type = sql_type;
+            }
+            Change_::AddGenerated { generated_as, .. } => {
+                let column = table.columns[place].clone();
+                if column.nullable {
+                    return Err(Error::new(
+                        SqlState(*b"55000"),
+                        format!(
+                            "column \"{name}\" of relation \"{}\" must be declared NOT NULL before identity can be added",
+                            table.name.name
+                        ),
+                    ));
+                }
+                let sequence = self.owned_sequence(table, &column)?;
+                table.columns[place].sequence = Some(sequence);
+                table.columns[place].is_identity_always =
+                    matches!(generated_as, Some(ast::GeneratedAs::Always));
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_constraint(
+        &mut self,
+        table: &mut Table,
+        name: &str,
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<()> {
+        let dropped = table.keys().find(|key| key.is_constraint && key.name == name).cloned();
+        if let Some(key) = &dropped {
+            let catalog = self.catalog();
+            let uses = |child: &Table| {
+                child.foreign_keys.iter().any(|foreign| {
+                    foreign.parent == table.name
+                        && foreign.parent_columns.iter().all(|column| key.columns.contains(column))
+                })
+            };
+            for child in catalog.tables.values().filter(|child| uses(child)) {
+                if !cascade {
+                    let detail = format!("a constraint on table {} depends on index {name}", child.name.name);
+                    return Err(depended_on(
+                        &format!("constraint {name} on table {}", table.name.name),
+                        detail,
+                    ));
+                }
+                let mut child = (**child).clone();
+                child.foreign_keys.retain(|foreign| foreign.parent != table.name);
+                if child.oid == table.oid {
+                    table.foreign_keys = child.foreign_keys;
+                } else {
+                    self.put_table(child);
+                }
+            }
+        }
+        let count = |table: &Table| table.keys().count() + table.checks.len() + table.foreign_keys.len();
+        let before = count(table);
+        if table.primary_key.as_ref().is_some_and(|key| key.name == name) {
+            table.primary_key = None;
+        }
+        table.unique.retain(|key| !(key.is_constraint && key.name == name));
+        table.checks.retain(|check| check.name != name);
+        table.foreign_keys.retain(|key| key.name != name);
+        if count(table) < before {
+            return Ok(());
+        }
+        if !if_exists {
+            return Err(no_constraint(name, table));
+        }
+        self.notice(Error::new(
+            SqlState(*b"00000"),
+            format!("constraint \"{name}\" of relation \"{}\" does not exist, skipping", table.name.name),
+        ));
+        Ok(())
+    }
+
+    /// Everything that names a table by its old name.
+    async fn follow_name(&mut self, before: &Table, after: &Table) -> Result<()> {
+        let catalog = self.catalog();
+        if !super::drop::views_of(&catalog, &before.name).is_empty() {
+            return Err(not_supported("renaming a table that a view uses"));
+        }
+        for child in catalog.tables.values().filter(|child| child.oid != before.oid) {
+            if child.foreign_keys.iter().any(|key| key.parent == before.name) {
+                self.lock_all(&[LockKey::Relation(child.oid)], LockMode::Exclusive).await?;
+                let mut child = (**child).clone();
+                let keys = child.foreign_keys.iter_mut().filter(|key| key.parent == before.name);
+                keys.for_each(|key| key.parent = after.name.clone());
+                self.put_table(child);
+            }
+        }
+        for sequence in catalog.sequences.values() {
+            if let Some((owner, column)) = &sequence.owner
+                && *owner == before.name
+            {
+                let mut sequence = (**sequence).clone();
+                sequence.owner = Some((after.name.clone(), column.clone()));
+                self.record(Change::from(Object::Sequence(sequence)), after.is_temporary());
+            }
+        }
+        Ok(())
+    }
+
+    async fn verify_check(&mut self, table: &Table, name: &str, condition: &str) -> Result<()> {
+        let text = format!(
+            "SELECT 1 FROM \"{}\".\"{}\" WHERE NOT ({condition}) LIMIT 1",
+            table.name.schema, table.name.name
+        );
+        if Box::pin(self.query_rows(&text)).await?.is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(
+            SqlState(*b"23514"),
+            format!(
+                "check constraint \"{name}\" of relation \"{}\" is violated by some row",
+                table.name.name
+            ),
+        ))
+    }
+
+    async fn verify_key(&mut self, table: &Table, key: &crate::catalog::ForeignKey) -> Result<()> {
+        let pairs = key.columns.iter().zip(&key.parent_columns);
+        let equal: Vec<String> = pairs.map(|(own, parent)| format!("p.\"{parent}\" = c.\"{own}\"")).collect();
+        let there: Vec<String> = key.columns.iter().map(|own| format!("c.\"{own}\" IS NOT NULL")).collect();
+        let text = format!(
+            "SELECT 1 FROM \"{}\".\"{}\" c WHERE {} AND NOT EXISTS (SELECT 1 FROM \"{}\".\"{}\" p WHERE {}) LIMIT 1",
+            table.name.schema,
+            table.name.name,
+            there.join(" AND "),
+            key.parent.schema,
+            key.parent.name,
+            equal.join(" AND ")
+        );
+        if self.count_rows(table).await? == 0 || Box::pin(self.query_rows(&text)).await?.is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(
+            SqlState(*b"23503"),
+            format!(
+                "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+                table.name.name, key.name
+            ),
+        ))
+    }
+}
+
+/// What the storage of a table depends on.
+fn stored_form(table: &Table) -> Option<String> {
+    let named_alike = Table { storage: String::new(), ..table.clone() };
+    super::storage::definition(&named_alike).ok()
+}
+
+/// Whether a type's values go into a column of another without `USING`.
+fn assigns(from: &SqlType, to: &SqlType) -> bool {
+    use SqlType as T;
+    let is_number =
+        |t: &T| matches!(t, T::SmallInt | T::Int | T::BigInt | T::Real | T::Double | T::Numeric(_) | T::Oid);
+    let is_text = |t: &T| matches!(t, T::Text | T::VarChar(_) | T::Char(_) | T::Name);
+    let is_moment = |t: &T| matches!(t, T::Date | T::Timestamp | T::TimestampTz);
+    from == to
+        || (is_number(from) && is_number(to))
+        || is_text(to)
+        || (is_moment(from) && is_moment(to))
+        || matches!((from, to), (T::Json, T::JsonB) | (T::JsonB, T::Json))
+}
+
+fn no_constraint(name: &str, table: &Table) -> Error {
+    Error::new(
+        SqlState(*b"42704"),
+        format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name.name),
+    )
+}
+
+/// Whether SQL mentions a column by its name.
+fn mentions(sql: &str, name: &str) -> bool {
+    let Ok(tokens) = crate::parse::tokens::Tokens::of(sql) else { return false };
+    (0..tokens.len()).any(|at| match tokens.token(at) {
+        sqlparser::tokenizer::Token::Word(word) if word.quote_style.is_some() => word.value == name,
+        sqlparser::tokenizer::Token::Word(word) => word.value.to_lowercase() == name,
+        _ => false,
+    })
+}
+
+/// SQL with a column under another name.
+fn renamed(sql: &str, old: &str, new: &str) -> Result<String> {
+    let tokens = crate::parse::tokens::Tokens::of(sql)?;
+    let mut out = String::new();
+    let mut last = 0;
+    for at in 0..tokens.len() {
+        if let sqlparser::tokenizer::Token::Word(word) = tokens.token(at) {
+            let name =
+                if word.quote_style.is_some() { word.value.clone() } else { word.value.to_lowercase() };
+            if name == old {
+                let (start, end) = tokens.bytes(at);
+                out.push_str(sql.get(last..start).unwrap_or_default());
+                out.push_str(&format!("\"{}\"", new.replace('"', "\"\"")));
+                last = end;
+            }
+        }
+    }
+    out.push_str(sql.get(last..).unwrap_or_default());
+    Ok(out)
+}

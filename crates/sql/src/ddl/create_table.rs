@@ -1,0 +1,525 @@
+//! `CREATE TABLE`, with its constraints.
+
+use super::{free_name, no_column, not_supported};
+use crate::catalog::store::{Change, Object};
+use crate::catalog::{
+    Check, Column, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table, folded,
+};
+use crate::connection::Connection;
+use crate::lock::{LockKey, LockMode};
+use crate::sql_type::SqlType;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+
+fn invalid(message: impl Into<String>) -> Error {
+    Error::new(SqlState(*b"42P16"), message)
+}
+
+/// A column's integer type if it is written as a serial one.
+fn serial(data_type: &ast::DataType) -> Option<SqlType> {
+    let ast::DataType::Custom(name, modifiers) = data_type else { return None };
+    let word = name.0.last()?.as_ident()?.value.to_lowercase();
+    if name.0.len() != 1 || !modifiers.is_empty() {
+        return None;
+    }
+    match word.as_str() {
+        "smallserial" | "serial2" => Some(SqlType::SmallInt),
+        "serial" | "serial4" => Some(SqlType::Int),
+        "bigserial" | "serial8" => Some(SqlType::BigInt),
+        _ => None,
+    }
+}
+
+/// A sequence for numbers of a type.
+pub(super) fn sequence_of(oid: u32, name: ObjectName, sql_type: &SqlType) -> Sequence {
+    let maximum = match sql_type {
+        SqlType::SmallInt => i16::MAX.into(),
+        SqlType::Int => i32::MAX.into(),
+        _ => i64::MAX,
+    };
+    Sequence { oid, name, start: 1, increment: 1, minimum: 1, maximum, cycle: false, owner: None }
+}
+
+pub(super) fn action(action: Option<ast::ReferentialAction>) -> ReferentialAction {
+    match action {
+        Some(ast::ReferentialAction::Cascade) => ReferentialAction::Cascade,
+        Some(ast::ReferentialAction::SetNull) => ReferentialAction::SetNull,
+        Some(ast::ReferentialAction::SetDefault) => ReferentialAction::SetDefault,
+        _ => ReferentialAction::Refuse,
+    }
+}
+
+/// The columns of a key; expressions are refused.
+pub(super) fn key_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>> {
+    let name = |column: &ast::IndexColumn| match &column.column.expr {
+        ast::Expr::Identifier(ident) => Ok(folded(ident)),
+        _ => Err(not_supported("an index on an expression")),
+    };
+    columns.iter().map(name).collect()
+}
+
+impl Connection {
+    pub(super) async fn create_table(&mut self, create: &ast::CreateTable) -> Result<String> {
+        if create.inherits.is_some() || create.partition_of.is_some() || create.partition_by.is_some() {
+            return Err(not_supported("inheritance and partitioning of tables"));
+        }
+        if matches!(create.on_commit, Some(ast::OnCommit::DeleteRows | ast::OnCommit::Drop)) {
+            return Err(not_supported("ON COMMIT DELETE ROWS and ON COMMIT DROP"));
+        }
+        let name = self.catalog().name_for_new(&create.name, create.temporary)?;
+        let tag = if create.query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" };
+        if !self.claim(&name, create.if_not_exists).await? {
+            return Ok(tag.into());
+        }
+        let mut table = Table {
+            oid: self.database().new_oid(),
+            name,
+            storage: String::new(),
+            columns: Vec::new(),
+            primary_key: None,
+            unique: Vec::new(),
+            indexes: Vec::new(),
+            checks: Vec::new(),
+            foreign_keys: Vec::new(),
+        };
+        if let Some(query) = &create.query {
+            return self.create_table_as(table, &create.columns, query).await;
+        }
+        if let Some(ast::CreateTableLikeKind::Parenthesized(like) | ast::CreateTableLikeKind::Plain(like)) =
+            &create.like
+        {
+            let model = self.catalog().table(&like.name)?.clone();
+            let with_defaults = matches!(like.defaults, Some(ast::CreateTableLikeDefaults::Including));
+            table.columns = model.columns.clone();
+            for column in &mut table.columns {
+                column.is_identity_always = false;
+                column.sequence = None;
+                if !with_defaults {
+                    column.default = None;
+                }
+            }
+        }
+        for column in &create.columns {
+            self.add_column(&mut table, column).await?;
+        }
+        for constraint in &create.constraints {
+            self.add_constraint(&mut table, constraint).await?;
+        }
+        self.make_storage(&mut table)?;
+        self.put_table(table);
+        Ok(tag.into())
+    }
+
+    async fn create_table_as(
+        &mut self,
+        mut table: Table,
+        names: &[ast::ColumnDef],
+        query: &ast::Query,
+    ) -> Result<String> {
+        let text = query.to_string();
+        let prepared = Box::pin(self.prepare(&text, &[])).await?;
+        let columns = prepared.columns.clone().unwrap_or_default();
+        for (at, column) in columns.iter().enumerate() {
+            let name = names.get(at).map_or_else(|| column.name.clone(), |given| folded(&given.name));
+            let sql_type =
+                if column.sql_type == SqlType::Unknown { SqlType::Text } else { column.sql_type.clone() };
+            table.columns.push(plain_column(name, sql_type));
+        }
+        refuse_twice(&table)?;
+        self.make_storage(&mut table)?;
+        let names: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
+        self.put_table(table.clone());
+        let rows = Box::pin(self.query_rows(&text)).await?;
+        let count = rows.len();
+        let catalog = self.catalog();
+        let insert =
+            crate::connection::BulkInsert::new(self.database().database(), &catalog, &table, &names)?;
+        self.insert_rows(&catalog, &insert, rows, true).await?;
+        Ok(format!("SELECT {count}"))
+    }
+
+    /// Adds a column with what stands behind its type.
+    pub(super) async fn add_column(&mut self, table: &mut Table, definition: &ast::ColumnDef) -> Result<()> {
+        let name = folded(&definition.name);
+        if table.column(&name).is_some() {
+            return Err(Error::new(
+                SqlState(*b"42701"),
+                format!("column \"{name}\" specified more than once"),
+            ));
+        }
+        let serial = serial(&definition.data_type);
+        let sql_type = match &serial {
+            Some(sql_type) => sql_type.clone(),
+            None => SqlType::from_ast(&definition.data_type)?,
+        };
+        if sql_type.storage().is_none() {
+            return Err(not_supported(format!("a column of type {sql_type}")));
+        }
+        let mut column = plain_column(name.clone(), sql_type);
+        if serial.is_some() {
+            column.nullable = false;
+            column.sequence = Some(self.owned_sequence(table, &column)?);
+        }
+        let mut constraints = Vec::new();
+        for option in &definition.options {
+            let constraint_name = option.name.clone();
+            match &option.option {
+                ast::ColumnOption::Null => column.nullable = true,
+                ast::ColumnOption::NotNull => column.nullable = false,
+                ast::ColumnOption::Default(expression) => self.set_default(&mut column, expression)?,
+                ast::ColumnOption::PrimaryKey(_) => {
+                    column.nullable = false;
+                    let key_name = constraint_name.as_ref().map(folded);
+                    constraints.push((key_name, ColumnConstraint::Primary));
+                }
+                ast::ColumnOption::Unique(_) => {
+                    constraints.push((constraint_name.as_ref().map(folded), ColumnConstraint::Unique));
+                }
+                ast::ColumnOption::Check(check) => {
+                    let name = constraint_name.as_ref().or(check.name.as_ref()).map(folded);
+                    constraints.push((name, ColumnConstraint::Check(check.expr.to_string())));
+                }
+                ast::ColumnOption::ForeignKey(key) => {
+                    let mut key = key.clone();
+                    key.columns = vec![definition.name.clone()];
+                    key.name = constraint_name.or(key.name);
+                    constraints.push((None, ColumnConstraint::Foreign(Box::new(key))));
+                }
+                ast::ColumnOption::Generated {
+                    generated_as,
+                    generation_expr: None,
+                    sequence_options,
+                    ..
+                } => {
+                    column.nullable = false;
+                    column.is_identity_always = matches!(generated_as, ast::GeneratedAs::Always);
+                    column.sequence = Some(self.owned_sequence(table, &column)?);
+                    if sequence_options.as_ref().is_some_and(|options| !options.is_empty()) {
+                        self.adjust_owned(table, &column, sequence_options.as_deref().unwrap_or_default())?;
+                    }
+                }
+                ast::ColumnOption::Generated { .. } => return Err(not_supported("a generated column")),
+                ast::ColumnOption::Collation(collation) => {
+                    let name = crate::catalog::parts(collation)?.1;
+                    if !matches!(name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
+                        return Err(not_supported(format!("collation \"{name}\"")));
+                    }
+                }
+                ast::ColumnOption::Comment(_) => {}
+                other => return Err(not_supported(format!("column option {other}"))),
+            }
+        }
+        table.columns.push(column);
+        for (given, constraint) in constraints {
+            match constraint {
+                ColumnConstraint::Primary => self.add_primary_key(table, given, vec![name.clone()])?,
+                ColumnConstraint::Unique => self.add_unique(table, given, vec![name.clone()], true)?,
+                ColumnConstraint::Check(condition) => {
+                    let base = format!("{}_{name}_check", table.name.name);
+                    let name = given.unwrap_or_else(|| free_constraint(table, &base));
+                    table.checks.push(Check { name, condition });
+                }
+                ColumnConstraint::Foreign(key) => self.add_foreign_key(table, &key).await?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn set_default(&mut self, column: &mut Column, expression: &ast::Expr) -> Result<()> {
+        column.sequence = None;
+        column.default = None;
+        if let Some(name) = nextval_of(expression) {
+            // The default of a serial column, as dumps write it.
+            column.sequence = Some(self.catalog().sequence_of_text(&name)?.name.clone());
+        } else if !matches!(expression, ast::Expr::Value(value) if value.value == ast::Value::Null) {
+            column.default = Some(expression.to_string());
+        }
+        Ok(())
+    }
+
+    /// A sequence that belongs to a column.
+    pub(super) fn owned_sequence(&mut self, table: &Table, column: &Column) -> Result<ObjectName> {
+        if !matches!(column.sql_type, SqlType::SmallInt | SqlType::Int | SqlType::BigInt) {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER,
+                "identity column type must be smallint, integer, or bigint",
+            ));
+        }
+        let base = format!("{}_{}_seq", table.name.name, column.name);
+        let name = free_name(&self.catalog(), &table.name.schema, &[], &base);
+        let name = ObjectName { schema: table.name.schema.clone(), name };
+        let mut sequence = sequence_of(self.database().new_oid(), name.clone(), &column.sql_type);
+        sequence.owner = Some((table.name.clone(), column.name.clone()));
+        self.record(Change::from(Object::Sequence(sequence)), table.is_temporary());
+        Ok(name)
+    }
+
+    fn adjust_owned(
+        &mut self,
+        table: &Table,
+        column: &Column,
+        options: &[ast::SequenceOptions],
+    ) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(sequence) = column.sequence.as_ref().and_then(|name| catalog.sequences.get(name)) else {
+            return Ok(());
+        };
+        let mut sequence = (**sequence).clone();
+        let text = options.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let mut tokens = crate::parse::tokens::Tokens::of(&text)?;
+        let options = crate::parse::definition::sequence_options(&mut tokens)?;
+        super::sequence::adjust(&mut sequence, &options, true)?;
+        self.record(Change::from(Object::Sequence(sequence)), table.is_temporary());
+        Ok(())
+    }
+
+    /// Adds a constraint of the table.
+    pub(super) async fn add_constraint(
+        &mut self,
+        table: &mut Table,
+        constraint: &ast::TableConstraint,
+    ) -> Result<()> {
+        match constraint {
+            ast::TableConstraint::PrimaryKey(key) => {
+                self.add_primary_key(table, key.name.as_ref().map(folded), key_columns(&key.columns)?)
+            }
+            ast::TableConstraint::Unique(key) => {
+                if key.nulls_distinct == ast::NullsDistinctOption::NotDistinct {
+                    return Err(not_supported("UNIQUE NULLS NOT DISTINCT"));
+                }
+                self.add_unique(table, key.name.as_ref().map(folded), key_columns(&key.columns)?, true)
+            }
+            ast::TableConstraint::ForeignKey(key) => self.add_foreign_key(table, key).await,
+            ast::TableConstraint::Check(check) => {
+                let base = format!("{}_check", table.name.name);
+                let name = check.name.as_ref().map_or_else(|| free_constraint(table, &base), folded);
+                refuse_taken(table, &name)?;
+                table.checks.push(Check { name, condition: check.expr.to_string() });
+                Ok(())
+            }
+            other => Err(not_supported(format!("constraint {other}"))),
+        }
+    }
+
+    pub(super) fn add_primary_key(
+        &mut self,
+        table: &mut Table,
+        name: Option<String>,
+        columns: Vec<String>,
+    ) -> Result<()> {
+        if table.primary_key.is_some() {
+            return Err(invalid(format!(
+                "multiple primary keys for table \"{}\" are not allowed",
+                table.name.name
+            )));
+        }
+        for column in &columns {
+            match table.columns.iter_mut().find(|one| one.name == *column) {
+                Some(found) => found.nullable = false,
+                None => return Err(key_without(column)),
+            }
+        }
+        let name = self.key_name(table, name, &format!("{}_pkey", table.name.name))?;
+        table.primary_key = Some(Key { oid: self.database().new_oid(), name, columns, is_constraint: true });
+        Ok(())
+    }
+
+    pub(super) fn add_unique(
+        &mut self,
+        table: &mut Table,
+        name: Option<String>,
+        columns: Vec<String>,
+        is_constraint: bool,
+    ) -> Result<()> {
+        if let Some(column) = columns.iter().find(|column| table.column(column).is_none()) {
+            return Err(key_without(column));
+        }
+        let end = if is_constraint { "key" } else { "idx" };
+        let name = self.key_name(table, name, &format!("{}_{}_{end}", table.name.name, columns.join("_")))?;
+        table.unique.push(Key { oid: self.database().new_oid(), name, columns, is_constraint });
+        Ok(())
+    }
+
+    /// The name of a key that is new: the one given, if it is free, or one made.
+    pub(super) fn key_name(&mut self, table: &Table, given: Option<String>, base: &str) -> Result<String> {
+        let catalog = self.catalog();
+        let own: Vec<&str> = table.keys().map(|key| key.name.as_str()).collect();
+        let Some(given) = given else { return Ok(free_name(&catalog, &table.name.schema, &own, base)) };
+        let full = ObjectName { schema: table.name.schema.clone(), name: given.clone() };
+        if own.contains(&given.as_str()) || catalog.relation_named(&full).is_some() {
+            return Err(super::exists(&given));
+        }
+        Ok(given)
+    }
+
+    pub(super) async fn add_foreign_key(
+        &mut self,
+        table: &mut Table,
+        key: &ast::ForeignKeyConstraint,
+    ) -> Result<()> {
+        if matches!(
+            key.match_kind,
+            Some(ast::ConstraintReferenceMatchKind::Full | ast::ConstraintReferenceMatchKind::Partial)
+        ) && key.columns.len() > 1
+        {
+            return Err(not_supported("MATCH FULL and MATCH PARTIAL"));
+        }
+        let columns: Vec<String> = key.columns.iter().map(folded).collect();
+        if let Some(column) = columns.iter().find(|column| table.column(column).is_none()) {
+            return Err(Error::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{column}\" referenced in foreign key constraint does not exist"),
+            ));
+        }
+        let catalog = self.catalog();
+        let is_self = crate::catalog::parts(&key.foreign_table)
+            .map(|(schema, name)| {
+                name == table.name.name
+                    && schema.is_none_or(|schema| schema == table.name.schema)
+                    && catalog
+                        .find_table(&key.foreign_table)
+                        .ok()
+                        .flatten()
+                        .is_none_or(|found| found.oid == table.oid)
+            })
+            .unwrap_or_default();
+        let parent = match is_self {
+            true => table.clone(),
+            false => {
+                let found = catalog.table(&key.foreign_table)?.clone();
+                self.lock_all(&[LockKey::Relation(found.oid)], LockMode::Shared).await?;
+                (*found).clone()
+            }
+        };
+        let parent_columns: Vec<String> = match (key.referred_columns.as_slice(), &parent.primary_key) {
+            ([], Some(primary)) => primary.columns.clone(),
+            ([], None) => {
+                return Err(Error::new(
+                    SqlState(*b"42704"),
+                    format!("there is no primary key for referenced table \"{}\"", parent.name.name),
+                ));
+            }
+            (given, _) => given.iter().map(folded).collect(),
+        };
+        if let Some(column) = parent_columns.iter().find(|column| parent.column(column).is_none()) {
+            return Err(Error::new(
+                SqlState::UNDEFINED_COLUMN,
+                format!("column \"{column}\" referenced in foreign key constraint does not exist"),
+            ));
+        }
+        if parent_columns.len() != columns.len() {
+            return Err(Error::new(
+                SqlState(*b"42830"),
+                "number of referencing and referenced columns for foreign key disagree",
+            ));
+        }
+        let same_columns = |key: &Key| {
+            key.columns.len() == parent_columns.len()
+                && key.columns.iter().all(|column| parent_columns.contains(column))
+        };
+        if !parent.primary_key.iter().chain(&parent.unique).any(same_columns) {
+            return Err(Error::new(
+                SqlState(*b"42830"),
+                format!(
+                    "there is no unique constraint matching given keys for referenced table \"{}\"",
+                    parent.name.name
+                ),
+            ));
+        }
+        let base = format!("{}_{}_fkey", table.name.name, columns.join("_"));
+        let name = key.name.as_ref().map_or_else(|| free_constraint(table, &base), folded);
+        refuse_taken(table, &name)?;
+        // Changes of the other side look for rows here by these columns.
+        if !table.keys().any(|key| key.columns.starts_with(&columns)) {
+            let index = format!("{name}_idx");
+            let name = self.key_name(table, None, &index)?;
+            let oid = self.database().new_oid();
+            table.indexes.push(Key { oid, name, columns: columns.clone(), is_constraint: false });
+        }
+        table.foreign_keys.push(ForeignKey {
+            name,
+            columns,
+            parent: parent.name.clone(),
+            parent_columns,
+            on_delete: action(key.on_delete),
+            on_update: action(key.on_update),
+        });
+        Ok(())
+    }
+}
+
+enum ColumnConstraint {
+    Primary,
+    Unique,
+    Check(String),
+    Foreign(Box<ast::ForeignKeyConstraint>),
+}
+
+fn plain_column(name: String, sql_type: SqlType) -> Column {
+    Column { name, sql_type, nullable: true, default: None, sequence: None, is_identity_always: false }
+}
+
+/// `nextval('name'::regclass)`: the name.
+fn nextval_of(expression: &ast::Expr) -> Option<String> {
+    let ast::Expr::Function(call) = expression else { return None };
+    if !call.name.0.last()?.as_ident()?.value.eq_ignore_ascii_case("nextval") {
+        return None;
+    }
+    let ast::FunctionArguments::List(list) = &call.args else { return None };
+    let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument))] = list.args.as_slice() else {
+        return None;
+    };
+    let inner = if let ast::Expr::Cast { expr, .. } = argument { expr } else { argument };
+    match inner {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::SingleQuotedString(text) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn key_without(column: &str) -> Error {
+    Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{column}\" named in key does not exist"))
+}
+
+fn refuse_twice(table: &Table) -> Result<()> {
+    for (at, column) in table.columns.iter().enumerate() {
+        if table.columns[..at].iter().any(|earlier| earlier.name == column.name) {
+            return Err(Error::new(
+                SqlState(*b"42701"),
+                format!("column \"{}\" specified more than once", column.name),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn constraints(table: &Table) -> impl Iterator<Item = &str> {
+    let checks = table.checks.iter().map(|check| check.name.as_str());
+    checks
+        .chain(table.foreign_keys.iter().map(|key| key.name.as_str()))
+        .chain(table.keys().filter(|key| key.is_constraint).map(|key| key.name.as_str()))
+}
+
+/// A name that no constraint of the table has.
+fn free_constraint(table: &Table, base: &str) -> String {
+    let numbered = (1..).map(|number| format!("{base}{number}"));
+    let mut names = std::iter::once(base.to_string()).chain(numbered);
+    names.find(|name| !constraints(table).any(|taken| taken == name)).unwrap_or_default()
+}
+
+fn refuse_taken(table: &Table, name: &str) -> Result<()> {
+    if constraints(table).any(|taken| taken == name) {
+        return Err(Error::new(
+            SqlState::DUPLICATE_OBJECT,
+            format!("constraint \"{name}\" for relation \"{}\" already exists", table.name.name),
+        ));
+    }
+    Ok(())
+}
+
+/// A column that has to be there.
+pub(super) fn column_place(table: &Table, name: &str) -> Result<usize> {
+    table.position(name).ok_or_else(|| no_column(name, table))
+}

@@ -1,0 +1,345 @@
+//! `DROP`, `TRUNCATE`, and what depends on what.
+
+use super::{depended_on, not_supported};
+use crate::catalog::store::Change;
+use crate::catalog::{Catalog, ObjectName, Relation, Table, View, parts};
+use crate::connection::Connection;
+use crate::lock::{LockKey, LockMode};
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast::{self, visit_relations};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Whether a view's query names a relation.
+fn uses(catalog: &Catalog, view: &View, name: &ObjectName) -> bool {
+    let Ok(crate::parse::Command::Sql(statement)) = crate::parse::parse(&view.query) else { return false };
+    let found = visit_relations(&*statement, |relation| {
+        let full = parts(relation).ok().and_then(|(schema, short)| {
+            catalog
+                .candidates(schema.as_deref(), &short)
+                .into_iter()
+                .find(|name| catalog.relation_named(name).is_some())
+        });
+        if full.as_ref() == Some(name) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
+}
+
+/// Views that name a relation.
+pub(super) fn views_of(catalog: &Catalog, name: &ObjectName) -> Vec<Arc<View>> {
+    catalog.views.values().filter(|view| uses(catalog, view, name)).cloned().collect()
+}
+
+impl Connection {
+    pub(super) async fn drop_objects(
+        &mut self,
+        kind: &ast::ObjectType,
+        if_exists: bool,
+        names: &[ast::ObjectName],
+        cascade: bool,
+    ) -> Result<String> {
+        let (word, tag) = match kind {
+            ast::ObjectType::Table => ("table", "DROP TABLE"),
+            ast::ObjectType::View => ("view", "DROP VIEW"),
+            ast::ObjectType::Index => ("index", "DROP INDEX"),
+            ast::ObjectType::Sequence => ("sequence", "DROP SEQUENCE"),
+            ast::ObjectType::Schema => ("schema", "DROP SCHEMA"),
+            other => return Err(not_supported(format!("DROP {other}"))),
+        };
+        // What goes together may depend on each other.
+        let together: Vec<ObjectName> = {
+            let catalog = self.catalog();
+            names
+                .iter()
+                .filter_map(|name| match catalog.relation(name) {
+                    Ok(Some(Relation::Table(table))) => Some(table.name.clone()),
+                    Ok(Some(Relation::View(view))) => Some(view.name.clone()),
+                    _ => None,
+                })
+                .collect()
+        };
+        for name in names {
+            let catalog = self.catalog();
+            if *kind == ast::ObjectType::Schema {
+                self.drop_schema(name, if_exists, cascade).await?;
+                continue;
+            }
+            match (kind, catalog.relation(name)?) {
+                (ast::ObjectType::Table, Some(Relation::Table(table))) => {
+                    let table = table.name.clone();
+                    self.drop_table(&table, cascade, &together).await?;
+                }
+                (ast::ObjectType::View, Some(Relation::View(view))) => {
+                    let view = view.name.clone();
+                    self.drop_view(&view, cascade, &together)?;
+                }
+                (ast::ObjectType::Index, Some(Relation::Index(table, index))) => {
+                    let (table, index) = (table.clone(), index.to_string());
+                    self.drop_index(&table, &index).await?;
+                }
+                (ast::ObjectType::Sequence, Some(Relation::Sequence(sequence))) => {
+                    let sequence = sequence.clone();
+                    self.drop_sequence(&sequence, cascade)?;
+                }
+                (_, Some(other)) => {
+                    let (_, short) = parts(name)?;
+                    let article = if word == "index" { "an" } else { "a" };
+                    let hint =
+                        format!("Use DROP {} to remove a {}.", other.kind().to_uppercase(), other.kind());
+                    return Err(Error::new(
+                        SqlState(*b"42809"),
+                        format!("\"{short}\" is not {article} {word}"),
+                    )
+                    .with_hint(hint));
+                }
+                (_, None) if if_exists => {
+                    let (_, short) = parts(name)?;
+                    let missing = Error::new(
+                        SqlState(*b"00000"),
+                        format!("{word} \"{short}\" does not exist, skipping"),
+                    );
+                    self.notice(missing);
+                }
+                (_, None) => {
+                    let error = catalog.missing(word, name);
+                    let state = if word == "index" { SqlState(*b"42704") } else { error.state() };
+                    return Err(Error::new(state, error.message()));
+                }
+            }
+        }
+        Ok(tag.into())
+    }
+
+    async fn drop_table(&mut self, name: &ObjectName, cascade: bool, together: &[ObjectName]) -> Result<()> {
+        let Some(table) = self.catalog().tables.get(name).cloned() else { return Ok(()) };
+        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::Exclusive).await?;
+        let catalog = self.catalog();
+        let views: Vec<_> =
+            views_of(&catalog, name).into_iter().filter(|view| !together.contains(&view.name)).collect();
+        let children: Vec<Arc<Table>> = catalog
+            .tables
+            .values()
+            .filter(|child| {
+                child.oid != table.oid && child.foreign_keys.iter().any(|key| key.parent == *name)
+            })
+            .cloned()
+            .collect();
+        if !cascade {
+            let mut details: Vec<String> = Vec::new();
+            for child in children.iter().filter(|child| !together.contains(&child.name)) {
+                for key in child.foreign_keys.iter().filter(|key| key.parent == *name) {
+                    details.push(format!(
+                        "constraint {} on table {} depends on table {}",
+                        key.name, child.name.name, name.name
+                    ));
+                }
+            }
+            details.extend(
+                views.iter().map(|view| format!("view {} depends on table {}", view.name.name, name.name)),
+            );
+            if !details.is_empty() {
+                return Err(depended_on(&format!("table {}", name.name), details.join("\n")));
+            }
+        }
+        for child in &children {
+            self.lock_all(&[LockKey::Relation(child.oid)], LockMode::Exclusive).await?;
+            let mut child = (**self.catalog().tables.get(&child.name).unwrap_or(child)).clone();
+            child.foreign_keys.retain(|key| key.parent != *name);
+            self.put_table(child);
+        }
+        for view in views {
+            self.drop_view(&view.name, true, together)?;
+        }
+        self.forget_table(&table);
+        Ok(())
+    }
+
+    /// The table is gone, with its sequences.
+    fn forget_table(&mut self, table: &Table) {
+        let catalog = self.catalog();
+        let owned = catalog
+            .sequences
+            .values()
+            .filter(|sequence| sequence.owner.as_ref().is_some_and(|(owner, _)| *owner == table.name));
+        for sequence in owned.cloned().collect::<Vec<_>>() {
+            self.record(Change::gone(sequence.oid), table.is_temporary());
+        }
+        self.note_left(table.storage.clone());
+        self.record(Change::gone(table.oid), table.is_temporary());
+    }
+
+    fn drop_view(&mut self, name: &ObjectName, cascade: bool, together: &[ObjectName]) -> Result<()> {
+        let catalog = self.catalog();
+        let Some(view) = catalog.views.get(name).cloned() else { return Ok(()) };
+        let others: Vec<_> = views_of(&catalog, name)
+            .into_iter()
+            .filter(|other| other.oid != view.oid && !together.contains(&other.name))
+            .collect();
+        if !cascade && let Some(other) = others.first() {
+            let detail = format!("view {} depends on view {}", other.name.name, name.name);
+            return Err(depended_on(&format!("view {}", name.name), detail));
+        }
+        self.record(Change::gone(view.oid), false);
+        for other in others {
+            self.drop_view(&other.name, true, together)?;
+        }
+        Ok(())
+    }
+
+    async fn drop_index(&mut self, table: &Table, index: &str) -> Result<()> {
+        if table.key(index).is_some_and(|key| key.is_constraint) {
+            return Err(Error::new(
+                SqlState(*b"2BP01"),
+                format!(
+                    "cannot drop index {index} because constraint {index} on table {} requires it",
+                    table.name.name
+                ),
+            )
+            .with_hint(format!("You can drop constraint {index} on table {} instead.", table.name.name)));
+        }
+        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::Exclusive).await?;
+        let before = (**self.catalog().tables.get(&table.name).unwrap_or(&Arc::new(table.clone()))).clone();
+        let mut after = before.clone();
+        after.unique.retain(|key| key.name != index);
+        after.indexes.retain(|key| key.name != index);
+        self.rebuild(&before, &mut after, &super::storage::Filling::default()).await?;
+        self.put_table(after);
+        Ok(())
+    }
+
+    fn drop_sequence(&mut self, sequence: &crate::catalog::Sequence, cascade: bool) -> Result<()> {
+        let catalog = self.catalog();
+        let users: Vec<Arc<Table>> = catalog
+            .tables
+            .values()
+            .filter(|table| {
+                table.columns.iter().any(|column| column.sequence.as_ref() == Some(&sequence.name))
+            })
+            .cloned()
+            .collect();
+        if !cascade && let Some(table) = users.first() {
+            let detail = format!(
+                "default value of table {} depends on sequence {}",
+                table.name.name, sequence.name.name
+            );
+            return Err(depended_on(&format!("sequence {}", sequence.name.name), detail));
+        }
+        for table in users {
+            let mut table = (*table).clone();
+            for column in
+                table.columns.iter_mut().filter(|column| column.sequence.as_ref() == Some(&sequence.name))
+            {
+                column.sequence = None;
+            }
+            self.put_table(table);
+        }
+        self.record(Change::gone(sequence.oid), sequence.name.schema == crate::catalog::TEMPORARY);
+        Ok(())
+    }
+
+    async fn drop_schema(&mut self, name: &ast::ObjectName, if_exists: bool, cascade: bool) -> Result<()> {
+        let (_, name) = parts(name)?;
+        let catalog = self.catalog();
+        let Some(oid) = catalog.schemas.get(&name).copied() else {
+            let missing = Error::new(SqlState(*b"3F000"), format!("schema \"{name}\" does not exist"));
+            if !if_exists {
+                return Err(missing);
+            }
+            self.notice(Error::new(
+                SqlState(*b"00000"),
+                format!("schema \"{name}\" does not exist, skipping"),
+            ));
+            return Ok(());
+        };
+        let inside = |names: Vec<&ObjectName>| -> Vec<ObjectName> {
+            names.into_iter().filter(|one| one.schema == name).cloned().collect()
+        };
+        let tables = inside(catalog.tables.keys().collect());
+        let views = inside(catalog.views.keys().collect());
+        let sequences = inside(catalog.sequences.keys().collect());
+        let functions = inside(catalog.functions.keys().collect());
+        let all: Vec<&ObjectName> = tables.iter().chain(&views).chain(&sequences).chain(&functions).collect();
+        if let Some(first) = all.first().filter(|_| !cascade) {
+            let detail = format!("{} depends on schema {name}", first.name);
+            return Err(depended_on(&format!("schema {name}"), detail));
+        }
+        for view in &views {
+            self.drop_view(view, true, &[])?;
+        }
+        for table in &tables {
+            self.drop_table(table, true, &[]).await?;
+        }
+        for sequence in &sequences {
+            if let Some(sequence) = self.catalog().sequences.get(sequence).cloned() {
+                self.drop_sequence(&sequence, true)?;
+            }
+        }
+        for function in &functions {
+            for function in self.catalog().functions.get(function).cloned().unwrap_or_default() {
+                self.record(Change::gone(function.oid), false);
+            }
+        }
+        self.record(Change::gone(oid), false);
+        Ok(())
+    }
+
+    pub(super) async fn truncate(&mut self, truncate: &ast::Truncate) -> Result<String> {
+        let mut tables: Vec<Table> = Vec::new();
+        for target in &truncate.table_names {
+            let table = self.table_to_change(&target.name).await?;
+            if !tables.iter().any(|one| one.oid == table.oid) {
+                tables.push(table);
+            }
+        }
+        let cascade = matches!(truncate.cascade, Some(ast::CascadeOption::Cascade));
+        let mut at = 0;
+        while at < tables.len() {
+            let name = tables[at].name.clone();
+            let children: Vec<Arc<Table>> = self
+                .catalog()
+                .tables
+                .values()
+                .filter(|child| child.foreign_keys.iter().any(|key| key.parent == name))
+                .cloned()
+                .collect();
+            for child in children {
+                if tables.iter().any(|one| one.oid == child.oid) {
+                    continue;
+                }
+                if !cascade {
+                    return Err(Error::new(
+                        SqlState::NOT_SUPPORTED,
+                        "cannot truncate a table referenced in a foreign key constraint",
+                    )
+                    .with_detail(format!("Table \"{}\" references \"{}\".", child.name.name, name.name))
+                    .with_hint(format!(
+                        "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
+                        child.name.name
+                    )));
+                }
+                self.notice(Error::new(
+                    SqlState(*b"00000"),
+                    format!("truncate cascades to table \"{}\"", child.name.name),
+                ));
+                self.lock_all(&[LockKey::Relation(child.oid)], LockMode::Exclusive).await?;
+                tables.push((*child).clone());
+            }
+            at += 1;
+        }
+        for mut table in tables {
+            self.note_left(table.storage.clone());
+            self.make_storage(&mut table)?;
+            if matches!(truncate.identity, Some(ast::TruncateIdentityOption::Restart)) {
+                let catalog = self.catalog();
+                let owned = catalog.sequences.values().filter(|sequence| {
+                    sequence.owner.as_ref().is_some_and(|(owner, _)| *owner == table.name)
+                });
+                for sequence in owned {
+                    self.database().set_sequence(sequence, sequence.start, false).await?;
+                }
+            }
+            self.put_table(table);
+        }
+        Ok("TRUNCATE TABLE".into())
+    }
+}

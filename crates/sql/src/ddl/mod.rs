@@ -1,0 +1,378 @@
+//! Definitions: `CREATE`, `ALTER`, `DROP`, `TRUNCATE`, as changes of the catalog.
+//!
+//! | module | concept |
+//! |---|---|
+//! | `create_table` | `CREATE TABLE`, with its constraints |
+//! | `alter_table` | `ALTER TABLE`: a table's next form, and its rows brought over |
+//! | `storage` | the tables of the storage that hold rows; copying between them |
+//! | `index` | `CREATE INDEX` |
+//! | `drop` | `DROP`, `TRUNCATE`, and what depends on what |
+//! | `sequence` | `CREATE SEQUENCE`, `ALTER SEQUENCE` |
+//! | `view` | `CREATE VIEW` |
+//!
+//! Every definition runs in a transaction. Its changes are seen by that transaction alone until it commits, and
+//! whatever it defines anew it holds exclusively.
+
+mod alter_table;
+mod create_table;
+mod drop;
+mod index;
+mod sequence;
+mod storage;
+mod view;
+
+pub(crate) use storage::Filling;
+
+use crate::catalog::store::{Change, Object};
+use crate::catalog::{Catalog, ObjectName, Relation, Table, parts};
+use crate::connection::{Connection, Response};
+use crate::lock::{LockKey, LockMode};
+use crate::parse::Command;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+
+/// A relation of this name is there already.
+fn exists(name: &str) -> Error {
+    Error::new(SqlState(*b"42P07"), format!("relation \"{name}\" already exists"))
+}
+
+/// Other objects depend on it: how to go on.
+fn depended_on(what: &str, detail: String) -> Error {
+    Error::new(SqlState(*b"2BP01"), format!("cannot drop {what} because other objects depend on it"))
+        .with_detail(detail)
+        .with_hint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
+
+fn not_supported(what: impl std::fmt::Display) -> Error {
+    Error::new(SqlState::NOT_SUPPORTED, format!("{what} is not supported"))
+}
+
+impl Connection {
+    /// Runs a definition that sqlparser has read.
+    pub(crate) async fn define_sql(&mut self, statement: &ast::Statement, text: &str) -> Result<Response> {
+        let is_alone = self.begin_definition(text).await?;
+        let outcome = self.define_statement(statement, text).await;
+        self.end_definition(is_alone, outcome).await
+    }
+
+    /// Runs a definition that we have read.
+    pub(crate) async fn define_command(&mut self, command: &Command, text: &str) -> Result<Response> {
+        let is_alone = self.begin_definition(text).await?;
+        let outcome = match command {
+            Command::CreateFunction => self.create_function(text).await,
+            Command::CreateSequence { name, if_not_exists, is_temporary, options } => {
+                self.create_sequence(name, *if_not_exists, *is_temporary, options).await
+            }
+            Command::AlterSequence { name, if_exists, change } => {
+                self.alter_sequence(name, *if_exists, change).await
+            }
+            Command::Rename { kind, if_exists, from, to } => self.rename(kind, *if_exists, from, to).await,
+            Command::RenameSchema { from, to } => self.rename_schema(from, to).await,
+            Command::Comment { kind, name, comment } => self.comment(kind, name, comment.as_deref()),
+            _ => Err(not_supported("this statement")),
+        };
+        self.end_definition(is_alone, outcome).await
+    }
+
+    async fn begin_definition(&mut self, text: &str) -> Result<bool> {
+        let is_alone = !self.is_in_transaction();
+        if is_alone {
+            self.begin_implicit().await?;
+        }
+        if self.is_read_only() {
+            if is_alone {
+                self.end_implicit(false).await?;
+            }
+            let words: Vec<String> = text.split_whitespace().take(2).map(str::to_uppercase).collect();
+            return Err(Error::new(
+                SqlState(*b"25006"),
+                format!("cannot execute {} in a read-only transaction", words.join(" ")),
+            ));
+        }
+        Ok(is_alone)
+    }
+
+    async fn end_definition(&mut self, is_alone: bool, outcome: Result<String>) -> Result<Response> {
+        if is_alone {
+            self.end_implicit(outcome.is_ok()).await?;
+        }
+        outcome.map(|tag| Response::Done { tag })
+    }
+
+    async fn define_statement(&mut self, statement: &ast::Statement, _text: &str) -> Result<String> {
+        use ast::Statement as S;
+        match statement {
+            S::CreateTable(create) => self.create_table(create).await,
+            S::CreateIndex(create) => self.create_index(create).await,
+            S::CreateView(create) => self.create_view(create).await,
+            S::CreateSchema { schema_name, if_not_exists, .. } => {
+                self.create_schema(schema_name, *if_not_exists).await
+            }
+            S::AlterTable(alter) => self.alter_table(alter).await,
+            S::Drop { object_type, if_exists, names, cascade, .. } => {
+                self.drop_objects(object_type, *if_exists, names, *cascade).await
+            }
+            S::DropFunction(drop) => self.drop_functions(drop.if_exists, &drop.func_desc, false),
+            S::DropProcedure { if_exists, proc_desc, .. } => self.drop_functions(*if_exists, proc_desc, true),
+            S::Truncate(truncate) => self.truncate(truncate).await,
+            other => {
+                let words: Vec<String> =
+                    other.to_string().split_whitespace().take(2).map(str::to_string).collect();
+                Err(not_supported(words.join(" ")))
+            }
+        }
+    }
+
+    /// Takes a name for something new: whether it is free.
+    ///
+    /// # Errors
+    /// `42P07` if it is taken, unless that is what the statement allows: then a notice says so.
+    async fn claim(&mut self, name: &ObjectName, if_not_exists: bool) -> Result<bool> {
+        self.lock_all(&[LockKey::Name(name.clone())], LockMode::Exclusive).await?;
+        if self.catalog().relation_named(name).is_none() {
+            return Ok(true);
+        }
+        if !if_not_exists {
+            return Err(exists(&name.name));
+        }
+        self.notice(Error::new(
+            SqlState(*b"42P07"),
+            format!("relation \"{}\" already exists, skipping", name.name),
+        ));
+        Ok(false)
+    }
+
+    /// A table that is to be changed, held alone.
+    async fn table_to_change(&mut self, name: &ast::ObjectName) -> Result<Table> {
+        let table = self.catalog().table(name)?.clone();
+        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::Exclusive).await?;
+        // It may have become another while this waited.
+        Ok((**self.catalog().table(name)?).clone())
+    }
+
+    pub(crate) fn put_table(&mut self, table: Table) {
+        let is_temporary = table.is_temporary();
+        self.record(Change::from(Object::Table(table)), is_temporary);
+    }
+
+    async fn create_schema(&mut self, name: &ast::SchemaName, if_not_exists: bool) -> Result<String> {
+        let (ast::SchemaName::Simple(name) | ast::SchemaName::NamedAuthorization(name, _)) = name else {
+            return Err(not_supported("CREATE SCHEMA AUTHORIZATION without a name"));
+        };
+        let (_, name) = parts(name)?;
+        self.lock_all(
+            &[LockKey::Name(ObjectName { schema: name.clone(), name: String::new() })],
+            LockMode::Exclusive,
+        )
+        .await?;
+        let taken = Error::new(SqlState(*b"42P06"), format!("schema \"{name}\" already exists"));
+        if name.starts_with("pg_") {
+            return Err(Error::new(SqlState(*b"42939"), format!("unacceptable schema name \"{name}\"")));
+        }
+        if self.catalog().has_schema(&name) {
+            if !if_not_exists {
+                return Err(taken);
+            }
+            self.notice(Error::new(
+                SqlState(*b"42P06"),
+                format!("schema \"{name}\" already exists, skipping"),
+            ));
+        } else {
+            let oid = self.database().new_oid();
+            self.record(Change::from(Object::Schema(oid, name)), false);
+        }
+        Ok("CREATE SCHEMA".into())
+    }
+
+    async fn rename_schema(&mut self, from: &str, to: &str) -> Result<String> {
+        let catalog = self.catalog();
+        let Some(oid) = catalog.schemas.get(from).copied() else {
+            return Err(Error::new(SqlState(*b"3F000"), format!("schema \"{from}\" does not exist")));
+        };
+        if catalog.has_schema(to) {
+            return Err(Error::new(SqlState(*b"42P06"), format!("schema \"{to}\" already exists")));
+        }
+        if catalog
+            .tables
+            .keys()
+            .chain(catalog.views.keys())
+            .chain(catalog.sequences.keys())
+            .any(|name| name.schema == from)
+        {
+            return Err(not_supported("renaming a schema that is not empty"));
+        }
+        self.record(Change::from(Object::Schema(oid, to.to_string())), false);
+        Ok("ALTER SCHEMA".into())
+    }
+
+    /// `CREATE FUNCTION`, `CREATE PROCEDURE`
+    async fn create_function(&mut self, _text: &str) -> Result<String> {
+        Err(not_supported("CREATE FUNCTION"))
+    }
+
+    fn drop_functions(
+        &mut self,
+        if_exists: bool,
+        names: &[ast::FunctionDesc],
+        is_procedure: bool,
+    ) -> Result<String> {
+        let kind = if is_procedure { "procedure" } else { "function" };
+        for described in names {
+            let catalog = self.catalog();
+            let all = catalog.functions_named(&described.name)?;
+            let types: Option<Vec<crate::sql_type::SqlType>> = match &described.args {
+                None => None,
+                Some(arguments) => Some(
+                    arguments
+                        .iter()
+                        .map(|argument| crate::sql_type::SqlType::from_ast(&argument.data_type))
+                        .collect::<Result<_>>()?,
+                ),
+            };
+            let fits = |function: &&std::sync::Arc<crate::catalog::Function>| {
+                function.is_procedure == is_procedure
+                    && types.as_ref().is_none_or(|types| {
+                        function.parameters.iter().map(|parameter| &parameter.1).eq(types.iter())
+                    })
+            };
+            let found: Vec<_> = all.iter().filter(fits).collect();
+            match found.as_slice() {
+                [function] => {
+                    let oid = function.oid;
+                    self.record(Change::gone(oid), false);
+                }
+                [] if if_exists => self.notice(Error::new(
+                    SqlState::UNDEFINED_FUNCTION,
+                    format!("{kind} {}() does not exist, skipping", described.name),
+                )),
+                [] => {
+                    return Err(Error::new(
+                        SqlState::UNDEFINED_FUNCTION,
+                        match types {
+                            None => format!("could not find a {kind} named \"{}\"", described.name),
+                            Some(_) => format!("{kind} {described} does not exist"),
+                        },
+                    ));
+                }
+                _ => {
+                    return Err(Error::new(
+                        SqlState(*b"42725"),
+                        format!("{kind} name \"{}\" is not unique", described.name),
+                    ));
+                }
+            }
+        }
+        Ok(format!("DROP {}", kind.to_uppercase()))
+    }
+
+    /// `ALTER INDEX | VIEW ... RENAME TO`
+    async fn rename(
+        &mut self,
+        kind: &str,
+        if_exists: bool,
+        from: &ast::ObjectName,
+        to: &str,
+    ) -> Result<String> {
+        let catalog = self.catalog();
+        let tag = format!("ALTER {kind}");
+        match catalog.relation(from)? {
+            Some(Relation::Index(table, old)) => {
+                let old = old.to_string();
+                let name = ObjectName { schema: table.name.schema.clone(), name: to.to_string() };
+                self.claim(&name, false).await?;
+                let mut table = (**table).clone();
+                self.lock_all(&[LockKey::Relation(table.oid)], LockMode::Exclusive).await?;
+                let before = table.clone();
+                let keys = table.primary_key.iter_mut().chain(&mut table.unique).chain(&mut table.indexes);
+                keys.filter(|key| key.name == old).for_each(|key| key.name = to.to_string());
+                self.rebuild(&before, &mut table, &storage::Filling::default()).await?;
+                self.put_table(table);
+            }
+            Some(Relation::View(view)) => {
+                let mut view = (**view).clone();
+                view.name.name = to.to_string();
+                self.claim(&view.name, false).await?;
+                self.record(Change::from(Object::View(view)), false);
+            }
+            Some(other) => {
+                return Err(Error::new(
+                    SqlState(*b"42809"),
+                    format!(
+                        "\"{from}\" is not {} {}",
+                        if kind == "INDEX" { "an" } else { "a" },
+                        kind.to_lowercase()
+                    ),
+                )
+                .with_detail(format!("it is a {}", other.kind())));
+            }
+            None if if_exists => {
+                self.notice(Error::new(
+                    SqlState::UNDEFINED_TABLE,
+                    format!("relation \"{from}\" does not exist, skipping"),
+                ));
+            }
+            None => return Err(catalog.missing("relation", from)),
+        }
+        Ok(tag)
+    }
+
+    /// `COMMENT ON`
+    fn comment(&mut self, kind: &str, name: &ast::ObjectName, comment: Option<&str>) -> Result<String> {
+        let catalog = self.catalog();
+        let (oid, column) = match kind {
+            "COLUMN" => {
+                let mut of = name.clone();
+                let column =
+                    of.0.pop()
+                        .and_then(|part| part.as_ident().map(crate::catalog::folded))
+                        .unwrap_or_default();
+                let table = catalog.table(&of)?;
+                let place = table.position(&column).ok_or_else(|| no_column(&column, table))?;
+                (table.oid, place as u16 + 1)
+            }
+            "SCHEMA" => {
+                let (_, name) = parts(name)?;
+                let oid = catalog.schemas.get(&name).copied();
+                let missing = || Error::new(SqlState(*b"3F000"), format!("schema \"{name}\" does not exist"));
+                (oid.ok_or_else(missing)?, 0)
+            }
+            "FUNCTION" | "PROCEDURE" => {
+                let function = catalog.functions_named(name)?.first().map(|function| function.oid);
+                let missing =
+                    || Error::new(SqlState::UNDEFINED_FUNCTION, format!("function {name} does not exist"));
+                (function.ok_or_else(missing)?, 0)
+            }
+            "DATABASE" => return Ok("COMMENT".into()),
+            _ => match catalog.relation(name)? {
+                Some(relation) => (relation.oid(), 0),
+                None => return Err(catalog.missing("relation", name)),
+            },
+        };
+        let change = match comment {
+            Some(text) if !text.is_empty() => Change::from(Object::Comment(oid, column, text.to_string())),
+            _ => Change::no_comment(oid, column),
+        };
+        self.record(change, false);
+        Ok("COMMENT".into())
+    }
+}
+
+fn no_column(column: &str, table: &Table) -> Error {
+    Error::new(
+        SqlState::UNDEFINED_COLUMN,
+        format!("column \"{column}\" of relation \"{}\" does not exist", table.name.name),
+    )
+}
+
+/// A name that no relation of the schema has: `base`, or with a number behind it.
+fn free_name(catalog: &Catalog, schema: &str, taken: &[&str], base: &str) -> String {
+    let most = fabius_value::limit::NAME_BYTES - 4;
+    let end = (0..=most.min(base.len())).rev().find(|end| base.is_char_boundary(*end)).unwrap_or(0);
+    let base = &base[..end];
+    let is_free = |name: &str| {
+        !taken.contains(&name)
+            && catalog.relation_named(&ObjectName { schema: schema.into(), name: name.into() }).is_none()
+    };
+    let numbered = (1..).map(|number| format!("{base}{number}"));
+    std::iter::once(base.to_string()).chain(numbered).find(|name| is_free(name)).unwrap_or_default()
+}

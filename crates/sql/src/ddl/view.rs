@@ -1,0 +1,75 @@
+//! `CREATE VIEW`.
+
+use super::not_supported;
+use crate::catalog::store::{Change, Object};
+use crate::catalog::{Relation, View, folded};
+use crate::connection::Connection;
+use crate::sql_type::SqlType;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+
+impl Connection {
+    pub(super) async fn create_view(&mut self, create: &ast::CreateView) -> Result<String> {
+        if create.materialized {
+            return Err(not_supported("a materialized view"));
+        }
+        let name = self.catalog().name_for_new(&create.name, create.temporary)?;
+        let query = create.query.to_string();
+        let prepared = Box::pin(self.prepare(&query, &[])).await?;
+        let found = prepared.columns.clone().unwrap_or_default();
+        if create.columns.len() > found.len() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "CREATE VIEW specifies more column names than columns",
+            ));
+        }
+        let mut columns: Vec<(String, SqlType)> = Vec::with_capacity(found.len());
+        for (at, column) in found.into_iter().enumerate() {
+            let name = create.columns.get(at).map_or(column.name, |given| folded(&given.name));
+            if columns.iter().any(|(earlier, _)| *earlier == name) {
+                return Err(Error::new(
+                    SqlState(*b"42701"),
+                    format!("column \"{name}\" specified more than once"),
+                ));
+            }
+            let sql_type = if column.sql_type == SqlType::Unknown { SqlType::Text } else { column.sql_type };
+            columns.push((name, sql_type));
+        }
+        let catalog = self.catalog();
+        let earlier = match catalog.relation_named(&name) {
+            Some(Relation::View(view)) if create.or_replace => Some(view.clone()),
+            Some(_) if create.or_replace => {
+                return Err(Error::new(SqlState(*b"42809"), format!("\"{}\" is not a view", name.name)));
+            }
+            _ => None,
+        };
+        if earlier.is_none() && !self.claim(&name, create.if_not_exists).await? {
+            return Ok("CREATE VIEW".into());
+        }
+        if let Some(earlier) = &earlier {
+            for (at, (old, old_type)) in earlier.columns.iter().enumerate() {
+                match columns.get(at) {
+                    None => return Err(invalid("cannot drop columns from view".into())),
+                    Some((new, _)) if new != old => {
+                        return Err(invalid(format!(
+                            "cannot change name of view column \"{old}\" to \"{new}\""
+                        )));
+                    }
+                    Some((_, new_type)) if new_type != old_type => {
+                        return Err(invalid(format!(
+                            "cannot change data type of view column \"{old}\" from {old_type} to {new_type}"
+                        )));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        let oid = earlier.map_or_else(|| self.database().new_oid(), |view| view.oid);
+        self.record(Change::from(Object::View(View { oid, name, columns, query })), create.temporary);
+        Ok("CREATE VIEW".into())
+    }
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(SqlState(*b"42P16"), message)
+}

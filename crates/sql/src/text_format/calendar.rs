@@ -1,0 +1,354 @@
+//! Days and moments to text and back, with time zones. The calendar is the proleptic Gregorian one.
+
+use super::DateOrder;
+use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeZone};
+use chrono_tz::Tz;
+use std::io::Write;
+
+const DAY: i64 = 86_400_000_000;
+const SECOND: i64 = 1_000_000;
+
+/// A time zone by its name, whatever its case.
+pub(super) fn zone(name: &str) -> Option<Tz> {
+    let name = name.trim();
+    let usual = match name.to_ascii_lowercase().as_str() {
+        "utc" | "z" | "zulu" | "0" | "utc0" | "etc/utc" => {
+            return Some(if name.contains('/') { Tz::Etc__UTC } else { Tz::UTC });
+        }
+        "gmt" => "GMT",
+        _ => name,
+    };
+    // A number of hours east of Greenwich; the zones' names count west.
+    if let Ok(hours) = usual.parse::<i32>() {
+        return format!("Etc/GMT{}{}", if hours > 0 { "-" } else { "+" }, hours.abs()).parse().ok();
+    }
+    usual.parse().ok().or_else(|| {
+        chrono_tz::TZ_VARIANTS.iter().find(|zone| zone.name().eq_ignore_ascii_case(usual)).copied()
+    })
+}
+
+/// Year, month and day of a number of days since 1970-01-01 (Hinnant, "chrono-compatible low-level date algorithms").
+fn civil(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+}
+
+/// The number of days since 1970-01-01 of a day that there is.
+fn days(year: i64, month: i64, day: i64) -> Option<i64> {
+    if !(1..=12).contains(&month) || day < 1 {
+        return None;
+    }
+    let shifted = if month <= 2 { year - 1 } else { year };
+    let era = shifted.div_euclid(400);
+    let year_of_era = shifted.rem_euclid(400);
+    let of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
+    let of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
+    let number = era * 146_097 + of_era - 719_468;
+    (civil(number) == (year, month, day)).then_some(number)
+}
+
+/// The digits of a day; the year 0 is 1 BC.
+fn write_day(number: i64, out: &mut Vec<u8>) -> bool {
+    let (year, month, day) = civil(number);
+    let (year, is_bc) = if year <= 0 { (1 - year, true) } else { (year, false) };
+    drop(write!(out, "{year:04}-{month:02}-{day:02}"));
+    is_bc
+}
+
+fn write_end(is_bc: bool, out: &mut Vec<u8>) {
+    if is_bc {
+        out.extend_from_slice(b" BC");
+    }
+}
+
+pub(super) fn write_date(number: i32, out: &mut Vec<u8>) {
+    match number {
+        i32::MAX => out.extend_from_slice(b"infinity"),
+        i32::MIN => out.extend_from_slice(b"-infinity"),
+        _ => {
+            let is_bc = write_day(number.into(), out);
+            write_end(is_bc, out);
+        }
+    }
+}
+
+pub(super) fn write_time(micros: i64, out: &mut Vec<u8>) {
+    let (seconds, fraction) = (micros.div_euclid(SECOND), micros.rem_euclid(SECOND));
+    drop(write!(out, "{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60));
+    if fraction != 0 {
+        out.extend_from_slice(format!(".{fraction:06}").trim_end_matches('0').as_bytes());
+    }
+}
+
+fn write_moment(micros: i64, out: &mut Vec<u8>) -> bool {
+    let is_bc = write_day(micros.div_euclid(DAY), out);
+    out.push(b' ');
+    write_time(micros.rem_euclid(DAY), out);
+    is_bc
+}
+
+pub(super) fn write_timestamp(micros: i64, out: &mut Vec<u8>) {
+    match micros {
+        i64::MAX => out.extend_from_slice(b"infinity"),
+        i64::MIN => out.extend_from_slice(b"-infinity"),
+        _ => {
+            let is_bc = write_moment(micros, out);
+            write_end(is_bc, out);
+        }
+    }
+}
+
+pub(super) fn write_zoned(micros: i64, zone: Tz, out: &mut Vec<u8>) {
+    if micros == i64::MAX || micros == i64::MIN {
+        return write_timestamp(micros, out);
+    }
+    let offset = match DateTime::from_timestamp_micros(micros) {
+        Some(moment) => i64::from(zone.offset_from_utc_datetime(&moment.naive_utc()).fix().local_minus_utc()),
+        None => 0,
+    };
+    let is_bc = write_moment(micros.saturating_add(offset * SECOND), out);
+    let (sign, size) = if offset < 0 { ('-', -offset) } else { ('+', offset) };
+    drop(write!(out, "{sign}{:02}", size / 3600));
+    if size % 3600 != 0 {
+        drop(write!(out, ":{:02}", size / 60 % 60));
+    }
+    if size % 60 != 0 {
+        drop(write!(out, ":{:02}", size % 60));
+    }
+    write_end(is_bc, out);
+}
+
+/// A text taken apart: what of it is there.
+#[derive(Default)]
+struct Parts {
+    day: Option<i64>,
+    time: Option<i64>,
+    /// Seconds east of Greenwich, or a zone.
+    offset: Option<i64>,
+    zone: Option<Tz>,
+}
+
+const MONTHS: [&str; 12] =
+    ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+
+/// A time of day: `08:30`, `08:30:00.5`, `8 pm` apart, in microseconds.
+fn time(text: &str) -> Option<i64> {
+    let mut fields = text.split(':');
+    let hours: i64 = number(fields.next()?)?;
+    let minutes: i64 = number(fields.next()?)?;
+    let seconds = fields.next().unwrap_or("0");
+    if fields.next().is_some() || minutes > 59 {
+        return None;
+    }
+    let (whole, fraction) = seconds.split_once('.').unwrap_or((seconds, ""));
+    let whole = number(whole)?;
+    if whole > 60 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    // Six digits, the seventh rounds.
+    let digits: String = fraction.chars().chain("0000000".chars()).take(7).collect();
+    let fraction = (digits.parse::<i64>().ok()? + 5) / 10;
+    let micros = ((hours * 60 + minutes) * 60 + whole) * SECOND + fraction;
+    (micros <= DAY).then_some(micros)
+}
+
+fn number(text: &str) -> Option<i64> {
+    (!text.is_empty() && text.len() < 10 && text.bytes().all(|byte| byte.is_ascii_digit()))
+        .then(|| text.parse().ok())
+        .flatten()
+}
+
+/// `+02`, `-0330`, `+02:00:30`: seconds east of Greenwich.
+fn offset(text: &str) -> Option<i64> {
+    let (sign, rest) = match text.as_bytes().first()? {
+        b'+' => (1, text.get(1..)?),
+        b'-' => (-1, text.get(1..)?),
+        _ => return None,
+    };
+    let fields: Vec<i64> = match rest.contains(':') {
+        true => rest.split(':').map(number).collect::<Option<_>>()?,
+        false if rest.len() <= 2 => vec![number(rest)?],
+        false => vec![number(rest.get(..rest.len() - 2)?)?, number(rest.get(rest.len() - 2..)?)?],
+    };
+    let seconds = match fields.as_slice() {
+        [h] => h * 3600,
+        [h, m] if *m < 60 => h * 3600 + m * 60,
+        [h, m, s] if *m < 60 && *s < 60 => h * 3600 + m * 60 + s,
+        _ => return None,
+    };
+    (seconds < 16 * 3600).then_some(sign * seconds)
+}
+
+/// A day in digits: `2026-11-20`, `20261120`, `11/20/2026`, `20.11.2026`; whether it is before Christ.
+fn day(text: &str, order: DateOrder, is_bc: bool) -> Option<i64> {
+    if text.len() == 8 && number(text).is_some() {
+        return in_era(number(&text[..4])?, number(&text[4..6])?, number(&text[6..])?, is_bc);
+    }
+    let fields: Vec<&str> = text.split(['-', '/', '.']).collect();
+    let [first, second, third] = fields.as_slice() else { return None };
+    let month_name = |field: &str| {
+        MONTHS.iter().position(|month| field.to_lowercase().starts_with(month)).map(|at| at as i64 + 1)
+    };
+    if let Some(month) = month_name(second) {
+        return match first.len() > 2 {
+            true => in_era(number(first)?, month, number(third)?, is_bc),
+            false => in_era(century(third)?, month, number(first)?, is_bc),
+        };
+    }
+    if first.len() > 2 {
+        return in_era(number(first)?, number(second)?, number(third)?, is_bc);
+    }
+    match order {
+        DateOrder::MonthDay => in_era(century(third)?, number(first)?, number(second)?, is_bc),
+        DateOrder::DayMonth => in_era(century(third)?, number(second)?, number(first)?, is_bc),
+        DateOrder::Year => in_era(century(first)?, number(second)?, number(third)?, is_bc),
+    }
+}
+
+/// A year; two digits are of 1970 to 2069.
+fn century(text: &str) -> Option<i64> {
+    let year = number(text)?;
+    Some(match text.len() {
+        ..=2 if year < 70 => year + 2000,
+        ..=2 => year + 1900,
+        _ => year,
+    })
+}
+
+fn in_era(year: i64, month: i64, day: i64, is_bc: bool) -> Option<i64> {
+    if year == 0 {
+        return None;
+    }
+    days(if is_bc { 1 - year } else { year }, month, day)
+}
+
+fn parts(text: &str, order: DateOrder) -> Option<Parts> {
+    let mut parts = Parts::default();
+    let lower = text.trim().to_lowercase();
+    let (body, is_bc) = match lower.strip_suffix(" bc") {
+        Some(body) => (body, true),
+        None => (lower.strip_suffix(" ad").unwrap_or(&lower), false),
+    };
+    let mut loose: Vec<String> = Vec::new();
+    // A `T` between day and time is a blank.
+    let joined = body
+        .char_indices()
+        .find(|(at, c)| *c == 't' && *at > 5 && body.as_bytes().get(at - 1).is_some_and(u8::is_ascii_digit));
+    let body =
+        joined.map_or_else(|| body.to_string(), |(at, _)| format!("{} {}", &body[..at], &body[at + 1..]));
+    let mut afternoon = None;
+    for word in body.split([' ', ',']).filter(|word| !word.is_empty()) {
+        if word.contains(':') && word.as_bytes()[0].is_ascii_digit() {
+            let end = word.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.').unwrap_or(word.len());
+            parts.time = Some(time(&word[..end])?);
+            match &word[end..] {
+                "" => {}
+                "am" | "pm" => afternoon = Some(word.ends_with("pm")),
+                rest => zone_part(rest, &mut parts)?,
+            }
+        } else if parts.time.is_some() && matches!(word, "am" | "pm") {
+            afternoon = Some(word == "pm");
+        } else if parts.time.is_some() || (word.starts_with(['+', '-']) && parts.day.is_some()) {
+            zone_part(word, &mut parts)?;
+        } else if word.contains(['-', '/', '.']) || (word.len() == 8 && number(word).is_some()) {
+            // A day may have its offset behind it.
+            parts.day = Some(day(word, order, is_bc)?);
+        } else if let Some(known) = zone(word).filter(|_| parts.day.is_some()) {
+            parts.zone = Some(known);
+        } else {
+            loose.push(word.to_string());
+        }
+    }
+    if let (Some(is_afternoon), Some(time)) = (afternoon, parts.time) {
+        let hour = time / (3600 * SECOND);
+        let shift = match (is_afternoon, hour) {
+            (true, 1..=11) => 12,
+            (false, 12) => -12,
+            (_, 1..=12) => 0,
+            _ => return None,
+        };
+        parts.time = Some(time + shift * 3600 * SECOND);
+    }
+    match loose.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => {}
+        ["epoch"] => parts.day = Some(0),
+        words @ [_, _, _] => {
+            let at = words.iter().position(|word| MONTHS.iter().any(|month| word.starts_with(month)))?;
+            let month = MONTHS.iter().position(|month| words[at].starts_with(month))? as i64 + 1;
+            let numbers: Vec<&str> =
+                words.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, word)| *word).collect();
+            let (first, second) = (numbers.first()?, numbers.get(1)?);
+            parts.day = Some(match first.len() > 2 {
+                true => in_era(number(first)?, month, number(second)?, is_bc)?,
+                false => in_era(century(second)?, month, number(first)?, is_bc)?,
+            });
+        }
+        _ => return None,
+    }
+    Some(parts)
+}
+
+fn zone_part(text: &str, parts: &mut Parts) -> Option<()> {
+    match offset(text) {
+        Some(seconds) => parts.offset = Some(seconds),
+        None => parts.zone = Some(zone(text)?),
+    }
+    Some(())
+}
+
+fn infinite(text: &str) -> Option<bool> {
+    match text.trim().to_lowercase().as_str() {
+        "infinity" | "+infinity" => Some(true),
+        "-infinity" => Some(false),
+        _ => None,
+    }
+}
+
+/// Days since 1970-01-01; `None` if the text is not a day.
+pub(super) fn read_date(text: &str, order: DateOrder) -> Option<i32> {
+    if let Some(is_late) = infinite(text) {
+        return Some(if is_late { i32::MAX } else { i32::MIN });
+    }
+    i32::try_from(parts(text, order)?.day?).ok()
+}
+
+/// Microseconds of the day.
+pub(super) fn read_time(text: &str, order: DateOrder) -> Option<i64> {
+    parts(text, order)?.time
+}
+
+/// Microseconds since 1970-01-01 00:00:00; a zone in the text says nothing.
+pub(super) fn read_timestamp(text: &str, order: DateOrder) -> Option<i64> {
+    if let Some(is_late) = infinite(text) {
+        return Some(if is_late { i64::MAX } else { i64::MIN });
+    }
+    let parts = parts(text, order)?;
+    parts.day?.checked_mul(DAY)?.checked_add(parts.time.unwrap_or_default())
+}
+
+/// Microseconds since 1970-01-01 00:00:00 in UTC; the session's zone where the text says none.
+pub(super) fn read_zoned(text: &str, order: DateOrder, session: Tz) -> Option<i64> {
+    if infinite(text).is_some() {
+        return read_timestamp(text, order);
+    }
+    let parts = parts(text, order)?;
+    let local = parts.day?.checked_mul(DAY)?.checked_add(parts.time.unwrap_or_default())?;
+    if let Some(seconds) = parts.offset {
+        return local.checked_sub(seconds * SECOND);
+    }
+    let zone = parts.zone.unwrap_or(session);
+    let moment: NaiveDateTime = DateTime::from_timestamp_micros(local)?.naive_utc();
+    let seconds = match zone.offset_from_local_datetime(&moment) {
+        LocalResult::Single(offset) | LocalResult::Ambiguous(offset, _) => offset.fix().local_minus_utc(),
+        // A time that the clock jumps over: as it would be without the jump.
+        LocalResult::None => zone.offset_from_utc_datetime(&moment).fix().local_minus_utc(),
+    };
+    local.checked_sub(i64::from(seconds) * SECOND)
+}

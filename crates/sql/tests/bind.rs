@@ -1,0 +1,239 @@
+//! Statements and the programs that they become: each script of `bind/` has statements, and below each its
+//! program (verified and compiled), its arguments, or the error. `UPDATE_GOLDEN=1` writes what is the case.
+
+use fabius_program::catalog::Catalog as Programs;
+use fabius_program::compile::compile_whole;
+use fabius_program::ir::VariableId;
+use fabius_program::slice::{Assumptions, Interval};
+use fabius_program::syntax::Source;
+use fabius_program::verify;
+use fabius_sql::bind;
+use fabius_sql::catalog::{
+    Catalog, Check, Column, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table,
+};
+use fabius_sql::parameter_types::ParameterTypes;
+use fabius_sql::sql_type::SqlType;
+use fabius_value::{ColumnId, TableId};
+use std::fmt::Write;
+use std::sync::Arc;
+
+fn name(name: &str) -> ObjectName {
+    ObjectName { schema: "public".into(), name: name.into() }
+}
+
+/// A column as `name type [null] [= default]`.
+fn column(text: &str) -> Column {
+    let (text, default) = match text.split_once(" = ") {
+        Some((text, default)) => (text, Some(default.to_string())),
+        None => (text, None),
+    };
+    let (text, nullable) = match text.strip_suffix(" null") {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    let (name, sql_type) = text.split_once(' ').expect("a name and a type");
+    let sql_type = match sql_type {
+        "numeric(12,2)" => SqlType::Numeric(Some((12, 2))),
+        "varchar(10)" => SqlType::VarChar(Some(10)),
+        "char(4)" => SqlType::Char(4),
+        plain => SqlType::of_name(plain).expect("a type"),
+    };
+    Column { name: name.into(), sql_type, nullable, default, sequence: None, is_identity_always: false }
+}
+
+fn key(name: &str, columns: &str) -> Key {
+    let columns = columns.split(", ").map(String::from).collect();
+    Key { oid: 0, name: name.into(), columns, is_constraint: true }
+}
+
+fn table(oid: u32, of: &str, columns: &[&str], primary: &str) -> Table {
+    Table {
+        oid,
+        name: name(of),
+        storage: of.into(),
+        columns: columns.iter().map(|text| column(text)).collect(),
+        primary_key: (!primary.is_empty()).then(|| key(&format!("{of}_pkey"), primary)),
+        unique: Vec::new(),
+        indexes: Vec::new(),
+        checks: Vec::new(),
+        foreign_keys: Vec::new(),
+    }
+}
+
+/// The tables that all scripts are about.
+fn tables() -> Vec<Table> {
+    let mut t = table(1, "t", &["id int", "v int", "w bigint null", "s text null"], "id");
+    t.indexes.push(key("t_v", "v"));
+    let mut stock =
+        table(2, "stock", &["id int", "qty int", "price numeric(12,2)", "code varchar(10) null"], "id");
+    stock.unique.push(key("stock_code", "code"));
+    stock.checks.push(Check { name: "stock_qty_check".into(), condition: "qty >= 0".into() });
+    let orders = [
+        "shop int",
+        "number bigint",
+        "item int null",
+        "at timestamptz null = now()",
+        "note text null = 'none'",
+    ];
+    let mut orders = table(3, "orders", &orders, "shop, number");
+    orders.indexes.push(key("orders_item", "item"));
+    orders.columns[1].sequence = Some(name("orders_number_seq"));
+    orders.foreign_keys.push(ForeignKey {
+        name: "orders_item_fkey".into(),
+        columns: vec!["item".into()],
+        parent: name("stock"),
+        parent_columns: vec!["id".into()],
+        on_delete: ReferentialAction::Refuse,
+        on_update: ReferentialAction::Cascade,
+    });
+    let lines = ["shop int", "number bigint", "position int", "amount numeric(12,2)"];
+    let mut lines = table(4, "lines", &lines, "shop, number, position");
+    lines.foreign_keys.push(ForeignKey {
+        name: "lines_order_fkey".into(),
+        columns: vec!["shop".into(), "number".into()],
+        parent: name("orders"),
+        parent_columns: vec!["shop".into(), "number".into()],
+        on_delete: ReferentialAction::Cascade,
+        on_update: ReferentialAction::Refuse,
+    });
+    let keyless = table(5, "keyless", &["a int null", "b text null"], "");
+    let kinds = [
+        "id uuid",
+        "flag boolean",
+        "day date null",
+        "moment timestamp null",
+        "ratio double precision null",
+        "small smallint null",
+        "c char(4) null",
+        "j json null",
+    ];
+    vec![t, stock, orders, lines, keyless, table(6, "kinds", &kinds, "id")]
+}
+
+fn catalogs() -> (Catalog, Programs) {
+    let mut catalog = Catalog { search_path: vec!["public".into()], ..Catalog::default() };
+    let mut text = String::new();
+    for table in tables() {
+        let _ = writeln!(text, "table {} {{", table.storage);
+        for column in &table.columns {
+            let storage = column.sql_type.storage().expect("a column's type");
+            let _ =
+                writeln!(text, "`{}`: {storage}{},", column.name, if column.nullable { " null" } else { "" });
+        }
+        match &table.primary_key {
+            Some(key) => {
+                let _ = writeln!(text, "primary key ({}),", key.columns.join(", "));
+            }
+            None => text += "`fabius row number`: bigint,\nprimary key (`fabius row number`),\n",
+        }
+        for key in &table.unique {
+            let _ = writeln!(text, "unique index {} ({}),", key.name, key.columns.join(", "));
+        }
+        for key in &table.indexes {
+            let _ = writeln!(text, "index {} ({}),", key.name, key.columns.join(", "));
+        }
+        text += "}\n";
+        catalog.tables.insert(table.name.clone(), Arc::new(table));
+    }
+    let sequence = Sequence {
+        oid: 9,
+        name: name("orders_number_seq"),
+        start: 1,
+        increment: 1,
+        minimum: 1,
+        maximum: i64::MAX,
+        cycle: false,
+        owner: None,
+    };
+    catalog.sequences.insert(sequence.name.clone(), Arc::new(sequence));
+    (catalog, verify::load(&text, "tables", &Programs::new()).expect("tables"))
+}
+
+/// All numbers are small: no sum can overflow.
+struct SmallNumbers;
+
+impl Assumptions for SmallNumbers {
+    fn column(&self, _: TableId, _: ColumnId) -> Option<Interval> {
+        Some(Interval::new(-10_000, 10_000))
+    }
+
+    fn parameter(&self, _: VariableId, _: u16) -> Option<Interval> {
+        Some(Interval::new(-10_000, 10_000))
+    }
+}
+
+/// What becomes of one statement.
+fn outcome(sql: &str, catalog: &Catalog, programs: &Programs) -> String {
+    let dialect = sqlparser::dialect::PostgreSqlDialect {};
+    let parsed = match sqlparser::parser::Parser::parse_sql(&dialect, sql) {
+        Ok(parsed) => parsed,
+        Err(error) => return format!("does not parse: {error}\n"),
+    };
+    let source = Arc::new(Source::new(sql, "statement"));
+    let mut types = ParameterTypes::default();
+    if let sqlparser::ast::Statement::Explain { statement, .. } = &parsed[0] {
+        let lines = bind::explain(statement, &source, catalog, &mut types, programs, &SmallNumbers);
+        return lines.expect("a program").map_or("no program\n".into(), |lines| lines.join("\n") + "\n");
+    }
+    let lowered = match bind::lower(&parsed[0], &source, catalog, &mut types) {
+        Ok(Some(lowered)) => lowered,
+        Ok(None) => return "no program\n".into(),
+        Err(error) => {
+            let place = error.position().map_or(String::new(), |place| format!(" at {place}"));
+            let detail = error.detail().map_or(String::new(), |detail| format!("\n  {detail}"));
+            return format!("{}{place}: {}{detail}\n", error.state(), error.message());
+        }
+    };
+    let mut text = lowered.definition.to_string();
+    match verify::procedure(&lowered.definition, programs) {
+        Ok(program) => {
+            let _ = compile_whole(&program, programs);
+        }
+        Err(errors) => {
+            let facts: Vec<&str> = errors.list.iter().map(|fact| fact.message.as_str()).collect();
+            let _ = writeln!(text, "DOES NOT VERIFY: {facts:?}");
+        }
+    }
+    for (at, argument) in lowered.arguments.iter().enumerate() {
+        let _ = writeln!(text, "{} {argument:?}", if at == 0 { "arguments" } else { "         " });
+    }
+    let types = types.finish();
+    if !types.is_empty() {
+        let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+        let _ = writeln!(text, "parameters {}", types.join(", "));
+    }
+    text
+}
+
+#[test]
+fn statements_become_these_programs() {
+    let (catalog, programs) = catalogs();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bind");
+    let update = std::env::var_os("UPDATE_GOLDEN").is_some();
+    let (mut changed, mut refused) = (Vec::new(), Vec::new());
+    let mut files: Vec<_> =
+        std::fs::read_dir(&folder).expect("scripts").flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    for file in files {
+        let script = std::fs::read_to_string(&file).expect("a script");
+        let mut now = String::new();
+        for block in format!("\n{script}").split("\n> ") {
+            let sql = block.split("\n\n").next().unwrap_or_default().trim();
+            if !sql.is_empty() {
+                let outcome = outcome(sql, &catalog, &programs);
+                if outcome.contains("DOES NOT VERIFY") {
+                    refused.push(sql.to_string());
+                }
+                let _ = write!(now, "> {sql}\n\n{outcome}\n");
+            }
+        }
+        if now != script {
+            if update {
+                std::fs::write(&file, &now).expect("written");
+            }
+            changed.push(file.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    assert!(refused.is_empty(), "programs that do not verify: {refused:#?}");
+    assert!(update || changed.is_empty(), "not as they were: {changed:?} (UPDATE_GOLDEN=1 writes them)");
+}

@@ -1,0 +1,367 @@
+> SELECT * FROM t WHERE id = $1
+
+procedure statement(p1: int) -> list of (c1: int, c2: int, c3: bigint null, c4: text null) {
+    var result_1: list of (c1: int, c2: int, c3: bigint null, c4: text null) = []
+    if exists t[p1] {
+        append result_1 (t[p1].id, t[p1].v, t[p1].w, t[p1].s)
+    }
+    return result_1
+}
+arguments Parameter(0)
+parameters integer
+
+> SELECT v, s FROM t WHERE id IN (1, 2, $1)
+
+procedure statement(rows1: list of (f1: int)) -> list of (c1: int, c2: text null) {
+    var result_1: list of (c1: int, c2: text null) = []
+    for key_4 in rows1 {
+        if exists t[key_4.f1] {
+            append result_1 (t[key_4.f1].v, t[key_4.f1].s)
+        }
+    }
+    return result_1
+}
+arguments Set([[Constant(Int(1))], [Constant(Int(2))], [Parameter(0)]])
+parameters integer
+
+> SELECT id FROM t WHERE id = ANY($1)
+
+procedure statement(rows1: list of (f1: int)) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    for key_4 in rows1 {
+        if exists t[key_4.f1] {
+            append result_1 (t[key_4.f1].id)
+        }
+    }
+    return result_1
+}
+arguments Elements(0)
+parameters integer[]
+
+> SELECT id FROM t WHERE v = 3 AND s = 'x' ORDER BY id LIMIT 5
+
+procedure statement(p1: bigint, p2: int, p3: text) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    for row_4 in t by t_v[p2] where row_4.s = p3 limit p1 {
+        append result_1 (row_4.id)
+    }
+    return result_1
+}
+arguments Constant(BigInt(5))
+          Constant(Int(3))
+          Constant(Text("x"))
+
+> SELECT id FROM t ORDER BY v DESC LIMIT 3 OFFSET 2
+
+procedure statement(p1: bigint, p2: bigint) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    var taken_2: bigint = 0::bigint
+    var skipped_3: bigint = 0::bigint
+    require coalesce(p1 >= 0, true), "LIMIT must not be negative", sqlstate '2201W', detail null::text
+    require coalesce(p2 >= 0, true), "OFFSET must not be negative", sqlstate '2201X', detail null::text
+    for row_4 in t by t_v descending limit p1 + p2 {
+        if skipped_3 < coalesce(p2, 0) {
+            skipped_3 += 1::bigint
+        } else {
+            if coalesce(taken_2 < p1, true) {
+                taken_2 += 1::bigint
+                append result_1 (row_4.id)
+            }
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(3))
+          Constant(BigInt(2))
+
+> SELECT id FROM t ORDER BY s
+
+no program
+
+> SELECT count(*), sum(v), max(w) FROM t WHERE id > 3
+
+procedure statement(p1: int) -> list of (c1: bigint, c2: bigint null, c3: bigint null) {
+    var result_1: list of (c1: bigint, c2: bigint null, c3: bigint null) = []
+    var sum_2: bigint = 0::bigint
+    var sum_3: bigint null = null
+    var sum_4: bigint null = null
+    for row_5 in t[p1 <..] {
+        sum_2 += 1::bigint
+        sum_3 = (coalesce(sum_3, 0::bigint) + row_5.v::bigint)::bigint
+        sum_4 = greatest(sum_4, row_5.w)
+    }
+    append result_1 (sum_2, sum_3, sum_4)
+    return result_1
+}
+arguments Constant(Int(3))
+
+> SELECT max(id) FROM t
+
+procedure statement() -> list of (c1: int null) {
+    var result_1: list of (c1: int null) = []
+    var sum_2: int null = null
+    for row_3 in t descending limit 1::bigint {
+        sum_2 = greatest(sum_2, row_3.id)
+    }
+    append result_1 (sum_2)
+    return result_1
+}
+
+> SELECT count(DISTINCT v) FROM t
+
+procedure statement() -> list of (c1: bigint) {
+    var result_1: list of (c1: bigint) = []
+    var sum_2: list of (c1: int) = []
+    for row_3 in t {
+        append sum_2 (row_3.v)
+    }
+    append result_1 (count(distinct sum_2.c1))
+    return result_1
+}
+
+> SELECT o.number, s.price FROM orders o JOIN stock s ON s.id = o.item WHERE o.shop = 1
+
+procedure statement(p1: int) -> list of (c1: bigint, c2: numeric(12, 2)) {
+    var result_1: list of (c1: bigint, c2: numeric(12, 2)) = []
+    for row_4 in orders[p1] {
+        if exists stock[row_4.item] {
+            append result_1 (row_4.number, stock[row_4.item].price)
+        }
+    }
+    return result_1
+}
+arguments Constant(Int(1))
+
+> SELECT t.id, o.number FROM t LEFT JOIN orders o ON o.shop = t.id AND o.number = 1 WHERE t.id < 5
+
+procedure statement(p1: int, p2: bigint) -> list of (c1: int, c2: bigint null) {
+    var result_1: list of (c1: int, c2: bigint null) = []
+    for row_4 in t[..< p1] {
+        append result_1 (row_4.id, orders[row_4.id, p2]?.number)
+    }
+    return result_1
+}
+arguments Constant(Int(5))
+          Constant(BigInt(1))
+
+> SELECT id, (SELECT count(*) FROM orders WHERE shop = t.id) FROM t WHERE id = 1
+
+procedure statement(p1: int) -> list of (c1: int, c2: bigint null) {
+    var result_1: list of (c1: int, c2: bigint null) = []
+    if exists t[p1] {
+        var value_4: bigint null = null
+        var rows_5: bigint = 0
+        var sum_6: bigint = 0::bigint
+        let key_7: int = t[p1].id
+        for row_8 in orders[key_7] {
+            sum_6 += 1::bigint
+        }
+        rows_5 += 1::bigint
+        value_4 = sum_6
+        append result_1 (t[p1].id, value_4)
+    }
+    return result_1
+}
+arguments Constant(Int(1))
+
+> SELECT id FROM t WHERE EXISTS (SELECT 1 FROM stock WHERE stock.id = t.v)
+
+procedure statement() -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    for row_4 in t {
+        var found_5: boolean = false
+        if exists stock[row_4.v] {
+            found_5 = true
+        }
+        if found_5 {
+            append result_1 (row_4.id)
+        }
+    }
+    return result_1
+}
+
+> SELECT 1, 'a', NULL, now(), $1::int + 2
+
+procedure statement(p1: int, p2: text, now3: timestamp, p4: int, p5: int) -> list of (c1: int, c2: text, c3: text null, c4: timestamp, c5: int) {
+    var result_1: list of (c1: int, c2: text, c3: text null, c4: timestamp, c5: int) = []
+    append result_1 (p1, p2, null::text, now3, p4 + p5)
+    return result_1
+}
+arguments Constant(Int(1))
+          Constant(Text("a"))
+          TransactionTime
+          Parameter(0)
+          Constant(Int(2))
+parameters integer
+
+> SELECT id FROM t WHERE s LIKE 'ab%' AND v IS DISTINCT FROM 4
+
+procedure statement(p1: text, p2: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    for row_4 in t where substring(row_4.s, 1, 2) = p1 and row_4.v <> p2 {
+        append result_1 (row_4.id)
+    }
+    return result_1
+}
+arguments Constant(Text("ab"))
+          Constant(Int(4))
+
+> SELECT CASE WHEN v > 0 THEN 'plus' ELSE 'minus' END AS sign, coalesce(w, 0) FROM t WHERE id = 1 FOR UPDATE
+
+procedure statement(p1: int, p2: int, p3: text, p4: text, p5: bigint) -> list of (c1: text, c2: bigint) {
+    var result_1: list of (c1: text, c2: bigint) = []
+    if exists t[p1] {
+        append result_1 (if t[p1].v > p2 then p3 else p4, coalesce(t[p1].w, p5))
+    }
+    return result_1
+}
+arguments Constant(Int(1))
+          Constant(Int(0))
+          Constant(Text("plus"))
+          Constant(Text("minus"))
+          Constant(BigInt(0))
+
+> SELECT id FROM t WHERE v = 'x'
+
+22P02 at 28: invalid input syntax for type integer: "x"
+
+> SELECT id FROM t WHERE s = 5
+
+42883 at 24: operator does not exist: text = integer
+
+> SELECT nosuch FROM t
+
+42703 at 8: column "nosuch" does not exist
+
+> SELECT id FROM t GROUP BY id
+
+no program
+
+> SELECT id FROM t WHERE (id = 1 OR id = 2)
+
+procedure statement(rows1: list of (f1: int)) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    for key_4 in rows1 {
+        if exists t[key_4.f1] {
+            append result_1 (t[key_4.f1].id)
+        }
+    }
+    return result_1
+}
+arguments Set([[Constant(Int(1))], [Constant(Int(2))]])
+
+> SELECT shop FROM orders WHERE (shop, number) IN ((1, 2), (3, 4))
+
+procedure statement(rows1: list of (f1: int, f2: bigint)) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    for key_4 in rows1 {
+        if exists orders[key_4.f1, key_4.f2] {
+            append result_1 (orders[key_4.f1, key_4.f2].shop)
+        }
+    }
+    return result_1
+}
+arguments Set([[Constant(Int(1)), Constant(BigInt(2))], [Constant(Int(3)), Constant(BigInt(4))]])
+
+> SELECT day + 1, moment + interval '1 day', day - day FROM kinds WHERE id = 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'
+
+no program
+
+> SELECT c FROM kinds WHERE small = $1 AND flag
+
+procedure statement(p1: smallint) -> list of (c1: char(4) null) {
+    var result_1: list of (c1: char(4) null) = []
+    for row_4 in kinds where row_4.small = p1 and row_4.flag {
+        append result_1 (row_4.c)
+    }
+    return result_1
+}
+arguments Parameter(0)
+parameters smallint
+
+> SELECT id FROM t WHERE v = 3 ORDER BY id DESC LIMIT 1
+
+procedure statement(p1: bigint, p2: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    for row_4 in t by t_v[p2] descending limit p1 {
+        append result_1 (row_4.id)
+    }
+    return result_1
+}
+arguments Constant(BigInt(1))
+          Constant(Int(3))
+
+> SELECT id FROM t WHERE id = $1 LIMIT 1
+
+procedure statement(p1: bigint, p2: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    var taken_2: bigint = 0::bigint
+    require coalesce(p1 >= 0, true), "LIMIT must not be negative", sqlstate '2201W', detail null::text
+    if exists t[p2] {
+        if coalesce(taken_2 < p1, true) {
+            taken_2 += 1::bigint
+            append result_1 (t[p2].id)
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(1))
+          Parameter(0)
+parameters integer
+
+> SELECT id FROM t WHERE v > 3 OFFSET 2
+
+procedure statement(p1: bigint, p2: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    var skipped_3: bigint = 0::bigint
+    require coalesce(p1 >= 0, true), "OFFSET must not be negative", sqlstate '2201X', detail null::text
+    for row_4 in t by t_v[p2 <..] {
+        if skipped_3 < coalesce(p1, 0) {
+            skipped_3 += 1::bigint
+        } else {
+            append result_1 (row_4.id)
+        }
+    }
+    return result_1
+}
+arguments Constant(BigInt(2))
+          Constant(Int(3))
+
+> SELECT sum(w) FROM t WHERE v = 1 HAVING count(*) > 2
+
+procedure statement(p1: int, p2: int) -> list of (c1: numeric(38, 0) null) {
+    var result_1: list of (c1: numeric(38, 0) null) = []
+    var sum_2: numeric(38, 0) null = null
+    var sum_3: bigint = 0::bigint
+    for row_4 in t by t_v[p1] {
+        if row_4.w is not null {
+            sum_2 = (coalesce(sum_2, 0::numeric(38, 0)) + row_4.w::numeric(38, 0))::numeric(38, 0)
+        }
+        sum_3 += 1::bigint
+    }
+    if sum_3 > p2 {
+        append result_1 (sum_2)
+    }
+    return result_1
+}
+arguments Constant(Int(1))
+          Constant(Int(2))
+
+> SELECT id FROM t WHERE v IN (SELECT qty FROM stock WHERE id < 3)
+
+no program
+
+> SELECT a.id FROM t a, t b WHERE a.id = 1 AND b.id = a.v
+
+procedure statement(p1: int) -> list of (c1: int) {
+    var result_1: list of (c1: int) = []
+    if exists t[p1] {
+        let key_4: int = t[p1].v
+        if exists t[key_4] {
+            append result_1 (t[p1].id)
+        }
+    }
+    return result_1
+}
+arguments Constant(Int(1))
+

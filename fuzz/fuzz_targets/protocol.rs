@@ -1,0 +1,4 @@
+//! The target `protocol` of `crates/fuzz`, for libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fabius_fuzz::run("protocol", bytes));
