@@ -3,7 +3,6 @@
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_whole};
 use fabius_program::ir::Program;
-use fabius_program::slice::{TypesOnly, slice};
 use fabius_value::{Error, Result};
 use std::sync::Arc;
 
@@ -28,7 +27,7 @@ impl Procedure {
     /// `54000` if it is too large.
     pub fn new(id: ProcedureId, program: Arc<Program>, catalog: &Catalog) -> Result<Procedure> {
         let whole = compile_whole(&program, catalog)?;
-        let is_read_only = !slice(&program, catalog, &TypesOnly).writes_anything;
+        let is_read_only = !program.writes_anything();
         Ok(Procedure { id, program, whole, is_read_only, gone: None })
     }
 

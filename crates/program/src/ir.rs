@@ -103,6 +103,23 @@ pub struct Program {
     pub text: Arc<str>,
 }
 
+impl Program {
+    /// Whether any of its steps inserts, updates or deletes a row.
+    pub fn writes_anything(&self) -> bool {
+        fn writes(block: &Block) -> bool {
+            block.iter().any(|step| match &step.kind {
+                StepKind::Insert { .. } | StepKind::Update { .. } | StepKind::Delete { .. } => true,
+                StepKind::If { then, otherwise, .. } => writes(then) || writes(otherwise),
+                StepKind::ForList { body, .. }
+                | StepKind::ForRange { body, .. }
+                | StepKind::ForScan { body, .. } => writes(body),
+                _ => false,
+            })
+        }
+        writes(&self.body)
+    }
+}
+
 /// Steps in order.
 pub type Block = Vec<Step>;
 

@@ -247,10 +247,7 @@ fn assemble(now: &NowSlice<'_, '_>, later: &LaterSlice<'_, '_, '_>, required: &[
     phases.captured_variables = variables.filter(|variable| later.is_captured(*variable)).collect();
     let rows = (0..outline.program.rows.len() as u16).map(RowId);
     phases.captured_rows = rows.filter(|row| later.captured_rows[usize::from(row.0)]).collect();
-    phases.writes_anything = outline.order.iter().any(|step| {
-        let kind = &outline.at(*step).step.kind;
-        matches!(kind, StepKind::Insert { .. } | StepKind::Update { .. } | StepKind::Delete { .. })
-    });
+    phases.writes_anything = outline.program.writes_anything();
     phases.hidden_requires = now.hidden_requires.clone();
     phases.hidden_requires.sort_by_key(|(step, _)| *step);
     phases.reasons = (0..steps as u16).map(|at| reason(now, later, &phases, StepId(at))).collect();

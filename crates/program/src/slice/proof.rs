@@ -30,6 +30,9 @@ const PATIENCE: usize = 4;
 /// Nested loops that are repeated until stable; deeper ones give up what they change at once, so that
 /// the work stays proportional to the program.
 const DEPTH: usize = 3;
+/// Steps of a program whose loops all give up at once: a transaction of hundreds of statements, which is
+/// run once and must not take longer to analyse than to run.
+const LONG: usize = 300;
 
 /// An operation that could fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +89,7 @@ pub(super) fn prove(
         place: (StepId(0), None),
         turns: 1,
         loop_turns: 0,
-        depth: 0,
+        depth: if steps > LONG { DEPTH } else { 0 },
         proofs: Proofs {
             failures: Vec::new(),
             values: vec![Vec::new(); steps],
