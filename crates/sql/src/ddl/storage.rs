@@ -73,8 +73,8 @@ impl SqlDatabase {
     ///
     /// # Errors
     /// If the log does not take it.
-    pub(crate) fn drop_storage(&self, _name: &str) -> Result<()> {
-        Ok(())
+    pub(crate) fn drop_storage(&self, name: &str) -> Result<()> {
+        self.database().define(&format!("drop table `{name}`"))
     }
 }
 
