@@ -2,6 +2,7 @@
 
 use crate::call::{Prepared, Promise};
 use crate::checkpoints::{Automatic, Checkpoint, CheckpointStatus, Checkpoints};
+use crate::history::History;
 use crate::identity::{self, io_error};
 use crate::opening;
 use crate::options::{Durability, EngineKind, Options};
@@ -11,7 +12,7 @@ use fabius_engine::checkpoint::Progress as CheckpointProgress;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry;
 use fabius_engine::foundation::log_error;
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint};
 
 use fabius_engine_lazy::LazyEngine;
 use fabius_engine_partitioned::{PartitionedEngine, Policy as Partitioning, Scheme};
@@ -44,6 +45,7 @@ pub struct Database {
     recovery: Option<RecoveryReport>,
     checkpoints: Option<Arc<Checkpoints>>,
     automatic: Option<Automatic>,
+    history: Option<History>,
     sessions: Sessions,
 }
 
@@ -69,7 +71,9 @@ impl Database {
     /// A database that is nowhere but in memory, without a log.
     pub fn in_memory(options: Options) -> Database {
         let foundation = Arc::new(Foundation::new(Arc::new(RealClock::new())));
-        Database::start(foundation, options)
+        let mut database = Database::start(foundation, options);
+        database.keep_history(options);
+        database
     }
 
     /// Opens a database on any disk and clock: how simulations run it.
@@ -143,12 +147,47 @@ impl Database {
             self.engine.amend(&entry::encode_key_window(calls))?;
         }
         self.start_workers(options.workers);
+        self.keep_history(options);
         if let (Some(checkpoints), Some(bytes), 1..) =
             (&self.checkpoints, options.checkpoint_log_bytes, options.workers)
         {
             self.automatic = Some(Automatic::start(checkpoints.clone(), bytes));
         }
         Ok(())
+    }
+
+    fn keep_history(&mut self, options: Options) {
+        let start = |keep| History::start(self.foundation.clone(), keep);
+        self.history = options.history.map(start);
+    }
+
+    /// Stands at the newest promised seq, for as long as the caller likes: what queries read from, through
+    /// [`Engine::scan_at`]. It blocks no call; what it can see is kept meanwhile.
+    pub fn standpoint(&self) -> Standpoint<'static> {
+        Standpoint::held(&self.foundation)
+    }
+
+    /// Stands at a seq of the past, if [`Options::history`] reaches back to it.
+    ///
+    /// # Errors
+    /// `55000` if that seq is no longer there, or not yet; its detail says what is.
+    pub fn standpoint_at(&self, seq: Seq) -> Result<Standpoint<'static>> {
+        self.kept_history()?.at(seq)
+    }
+
+    /// Stands at the newest seq that was promised at a time (microseconds since 1970), to a few milliseconds.
+    ///
+    /// # Errors
+    /// `55000` if that time is before what is kept, or in the future; its detail says what is there.
+    pub fn standpoint_at_time(&self, time_us: i64) -> Result<Standpoint<'static>> {
+        self.kept_history()?.at_time(time_us)
+    }
+
+    fn kept_history(&self) -> Result<&History> {
+        self.history.as_ref().ok_or_else(|| {
+            Error::new(SqlState::NOT_IN_STATE, "no history is kept")
+                .with_hint("open the database with a history: how long what was can be read")
+        })
     }
 
     fn start(foundation: Arc<Foundation>, options: Options) -> Database {
@@ -184,6 +223,7 @@ impl Database {
             recovery: None,
             checkpoints: None,
             automatic: None,
+            history: None,
             sessions: Sessions::default(),
         };
         database.start_workers(options.workers);
@@ -397,6 +437,7 @@ impl Database {
         self.engine.close(Error::new(SqlState::SHUTDOWN, "the database is closing"));
         self.signal.ring();
         self.automatic = None;
+        self.history = None;
         for worker in self.workers.drain(..) {
             if worker.join().is_err() {
                 return Err(Error::new(SqlState(*b"XX000"), "a worker thread failed"));

@@ -42,6 +42,7 @@
 mod call;
 mod checkpoints;
 mod database;
+mod history;
 mod identity;
 mod opening;
 mod options;
@@ -54,7 +55,7 @@ pub use checkpoints::{Checkpoint, CheckpointStatus};
 pub use database::Database;
 pub use fabius_engine::checkpoint::Progress as CheckpointProgress;
 pub use fabius_engine::counters::Counts;
-pub use fabius_engine::{Batch, BatchBuilder, Engine, Procedure, Ticket};
+pub use fabius_engine::{Batch, BatchBuilder, Engine, Procedure, Standpoint, TableScan, Ticket};
 pub use fabius_engine_lazy::Policy;
 pub use fabius_engine_locking::Policy as LockingPolicy;
 pub use fabius_engine_locking::policy::LockManager;

@@ -6,6 +6,7 @@ use fabius_engine_split::Policy as SplitPolicy;
 use fabius_value::{Error, Result, SqlState};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The strategy that runs calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -134,6 +135,9 @@ pub struct Options {
     /// replays it, so `None` leaves it as it was the last time; a new database remembers 10,000,000 calls.
     /// A key takes about 150 bytes, and its call's result.
     pub key_window_calls: Option<u64>,
+    /// How long what was can still be read ([`crate::Database::standpoint_at`]), counted from when the database
+    /// was opened: so long, every version of every row is kept in memory. `None` keeps no more than readers need.
+    pub history: Option<Duration>,
 }
 
 impl Default for Options {
@@ -148,6 +152,7 @@ impl Default for Options {
             partitions: None,
             checkpoint_log_bytes: Some(1 << 30),
             key_window_calls: None,
+            history: None,
         }
     }
 }

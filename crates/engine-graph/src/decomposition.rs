@@ -57,7 +57,7 @@ pub struct Decompositions(Vec<Arc<Decomposition>>);
 impl Decompositions {
     /// Adds those of procedures that are new.
     pub fn follow(&mut self, definitions: &Definitions) {
-        for procedure in &definitions.procedures[self.0.len()..] {
+        for procedure in definitions.procedures.iter_from(self.0.len()) {
             self.0.push(Arc::new(Decomposition::of(&procedure.program, &definitions.catalog)));
         }
     }

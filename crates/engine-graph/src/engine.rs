@@ -9,10 +9,10 @@ use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::query_unanswered;
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
-use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
+use fabius_value::{Datum, Error, Result, Seq, SqlState, Value};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool,
@@ -180,13 +180,13 @@ impl Engine for GraphEngine {
         Standpoint::whole(&self.foundation)
     }
 
-    fn rows_at(
+    fn scan_at(
         &self,
         at: &Standpoint<'_>,
-        table: TableId,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+        scan: &TableScan,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
-        at.visit_rows(table, &mut |_| unreachable!("this engine leaves no stickies"), visit)
+        at.scan(scan, &mut |_| unreachable!("this engine leaves no stickies"), visit)
     }
 
     fn settle(&self) {

@@ -12,7 +12,7 @@ use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
 use fabius_engine::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
@@ -174,6 +174,22 @@ impl LazyEngine {
         }
     }
 
+    /// Computes everything that is deferred if the entry drops a table: what a deferred call fills must not
+    /// go before it. The lane is held, so nothing is deferred meanwhile.
+    fn rest_before(&self, entry: &[u8]) {
+        if Definitions::drops_table(entry) {
+            self.substantiate_to(self.foundation.promised());
+        }
+    }
+
+    fn substantiate_to(&self, limit: Seq) {
+        while let Some(chunk) = self.backlog.oldest_open(limit) {
+            // SAFETY: the chunk is alive.
+            self.work(|tools| unsafe { tools.substantiate_all(chunk.calls()) });
+            schedule::point("settle");
+        }
+    }
+
     fn take_in(&self, lane: &mut Lane, definitions: Definitions) -> Seq {
         let seq = lane.follow(&definitions);
         self.foundation.set_definitions(Arc::new(definitions));
@@ -261,6 +277,7 @@ impl Engine for LazyEngine {
         if self.closed.load(Acquire) {
             return Err(closed());
         }
+        self.rest_before(entry);
         let seq = lane.next_seq();
         let definitions = self.foundation.definitions().with(seq, entry)?;
         self.foundation.append(seq, 1, entry)?;
@@ -278,7 +295,9 @@ impl Engine for LazyEngine {
         let mut context =
             SnapshotContext::new(&definitions, &guard, snapshot.seq(), self.foundation.clock.now_us());
         let mut frame = FrameFor::<SnapshotContext<'_>>::default();
-        let outcome = frame.start(&procedure.whole, arguments, &arena).and_then(|()| {
+        let started =
+            definitions.admit(procedure).and_then(|()| frame.start(&procedure.whole, arguments, &arena));
+        let outcome = started.and_then(|()| {
             LazyEngine::run_at(&mut tools, &mut context, |context| {
                 run(&mut frame, &procedure.whole, context, &arena)
             })
@@ -323,15 +342,15 @@ impl Engine for LazyEngine {
         Standpoint::whole(&self.foundation)
     }
 
-    fn rows_at(
+    fn scan_at(
         &self,
         at: &Standpoint<'_>,
-        table: TableId,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+        scan: &TableScan,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
         // SAFETY: read from an open sticky under an epoch that is still pinned.
         let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
-        at.visit_rows(table, &mut substantiate, visit)
+        at.scan(scan, &mut substantiate, visit)
     }
 
     fn settle(&self) {
@@ -341,12 +360,7 @@ impl Engine for LazyEngine {
             }
         }
         drop(self.lane.lock());
-        let limit = self.foundation.promised();
-        while let Some(chunk) = self.backlog.oldest_open(limit) {
-            // SAFETY: the chunk is alive.
-            self.work(|tools| unsafe { tools.substantiate_all(chunk.calls()) });
-            schedule::point("settle");
-        }
+        self.substantiate_to(self.foundation.promised());
         self.lane.lock().tidy(&self.surroundings());
     }
 
@@ -361,6 +375,7 @@ impl Engine for LazyEngine {
         let mut lane = self.lane.lock();
         match entry::decode_next(payload, first_seq, count, lane.next_seq())? {
             Entries::Definition(_) | Entries::KeyWindow(_) => {
+                self.rest_before(payload);
                 let definitions = self.foundation.definitions().with(first_seq, payload)?;
                 self.take_in(&mut lane, definitions);
             }

@@ -35,7 +35,7 @@ pub struct Intervals {
 impl Intervals {
     /// Adds the tables that the catalog has and this does not.
     pub fn follow(&mut self, catalog: &Catalog) {
-        for (_, table) in catalog.tables().skip(self.tables.len()) {
+        for (_, table) in catalog.table_numbers().skip(self.tables.len()) {
             let columns = table.columns.iter().map(|column| {
                 column.data_type.exact_range().map(|(low, high)| Column {
                     current: Interval { low: 0, high: 0 },

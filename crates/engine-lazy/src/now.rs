@@ -383,9 +383,8 @@ impl<'a, 't> NowContext<'a, 't> {
                     values_mask.insert(column);
                     values.push(operator.apply(before(column), operand, data_type));
                 } else if top.deltas().contains(column) {
-                    let combined = operator.combine(before(column), operand).ok_or_else(|| {
-                        Error::new(SqlState::OUT_OF_RANGE, format!("{data_type} out of range"))
-                    })?;
+                    let combined =
+                        operator.combine(before(column), operand).ok_or_else(|| data_type.out_of_range())?;
                     deltas.push((column, operator, combined));
                 } else {
                     deltas.push((column, operator, operand));

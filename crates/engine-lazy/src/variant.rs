@@ -228,7 +228,7 @@ fn build(
 
 fn compile(procedure: &Arc<Procedure>, catalog: &Catalog, phases: Phases) -> Result<Variant> {
     let program = &procedure.program;
-    let mut reads = vec![ColumnMask::EMPTY; catalog.tables().count()];
+    let mut reads = vec![ColumnMask::EMPTY; catalog.table_numbers().count()];
     let mut tables_read = Vec::new();
     let mut tables_searched = Vec::new();
     visit_steps(&program.body, &mut |step| {

@@ -25,10 +25,10 @@ use fabius_engine::eager::shared::{PURGE_AT, Shared};
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::query_unanswered;
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, Ticket};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::{Mutex, RwLock};
-use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
+use fabius_value::{Datum, Error, Result, Seq, Value};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -341,8 +341,10 @@ impl LockingEngine {
     /// section 3.1.2).
     fn query_in_batch(&self, schema: &Schema, chunk: &Chunk) {
         let call = entry::take_call(&mut chunk.calls()).expect("calls are checked when they come in");
-        let procedure = schema.definitions.procedure(call.procedure).expect("it has a footprint");
-        let (last, result) = query_unanswered(self.foundation(), procedure, call.arguments);
+        let (last, result) = match schema.definitions.procedure(call.procedure) {
+            Ok(procedure) => query_unanswered(self.foundation(), procedure, call.arguments),
+            Err(gone) => (self.foundation().promised(), Err(gone)),
+        };
         let mut outcomes = Outcomes { last, ..Outcomes::default() };
         match result {
             Ok(values) if call.wants_result => {
@@ -492,13 +494,13 @@ impl Engine for LockingEngine {
         Standpoint::whole(self.foundation())
     }
 
-    fn rows_at(
+    fn scan_at(
         &self,
         at: &Standpoint<'_>,
-        table: TableId,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+        scan: &TableScan,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
-        at.visit_rows(table, &mut |_| unreachable!("an eager engine leaves no stickies"), visit)
+        at.scan(scan, &mut |_| unreachable!("an eager engine leaves no stickies"), visit)
     }
 
     fn settle(&self) {

@@ -131,7 +131,7 @@ impl Scheduler {
         assert!(self.oldest == self.next, "definitions come between calls");
         (self.oldest, self.next) = (next, next);
         let definitions = &schema.definitions;
-        for procedure in &definitions.procedures[self.footprints.len()..] {
+        for procedure in definitions.procedures.iter_from(self.footprints.len()) {
             let draws_random = schema.plan(procedure.id.0 as usize).draws_random;
             let footprint = Footprint::of(procedure, &definitions.catalog, draws_random);
             self.has_dependent |= footprint.way() == Way::Dependent;

@@ -16,10 +16,10 @@ use fabius_engine::eager::Ground;
 use fabius_engine::eager::intake::{Chunk, Intake};
 use fabius_engine::entry;
 use fabius_engine::reader::query_unanswered;
-use fabius_engine::{Batch, Engine, Foundation, Procedure, Standpoint, Ticket};
+use fabius_engine::{Batch, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
-use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
+use fabius_value::{Datum, Error, Result, Seq, Value};
 use parking_lot::{MutexGuard, RwLock};
 use std::sync::Arc;
 
@@ -207,13 +207,13 @@ impl Engine for PartitionedEngine {
         self.ground().stand()
     }
 
-    fn rows_at(
+    fn scan_at(
         &self,
         at: &Standpoint<'_>,
-        table: TableId,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+        scan: &TableScan,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
-        self.ground().rows_at(at, table, visit)
+        self.ground().scan_at(at, scan, visit)
     }
 
     fn settle(&self) {

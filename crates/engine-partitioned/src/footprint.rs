@@ -88,7 +88,9 @@ impl Assigned {
         for step in block {
             match &step.kind {
                 StepKind::Assign { variable, .. } | StepKind::Exists { variable, .. } => self.note(*variable),
-                StepKind::Clear { list } | StepKind::Append { list, .. } => self.note(*list),
+                StepKind::Clear { list } | StepKind::Append { list, .. } | StepKind::Sort { list, .. } => {
+                    self.note(*list);
+                }
                 StepKind::Read { columns, .. } => columns.iter().for_each(|(_, to)| self.note(*to)),
                 StepKind::If { then, otherwise, .. } => {
                     self.block(then, parameters);

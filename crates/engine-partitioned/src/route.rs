@@ -55,11 +55,11 @@ impl Routes {
             .iter()
             .map(|procedure| Footprint::of(&procedure.program, catalog))
             .collect();
-        let firsts = catalog.tables().map(|(_, schema)| schema.data_type(schema.primary_key[0]));
+        let firsts = catalog.table_numbers().map(|(_, schema)| schema.data_type(schema.primary_key[0]));
         let layout = Layout::of(partitions, firsts, &footprints);
         let routes = footprints
             .into_iter()
-            .zip(&definitions.procedures)
+            .zip(definitions.procedures.iter())
             .map(|(footprint, procedure)| Route::of(footprint, &procedure.program, &layout))
             .collect();
         Routes { definitions, layout, routes }
@@ -241,7 +241,7 @@ mod tests {
 
     fn touched(routes: &Routes, name: &str, values: &[Value]) -> Vec<usize> {
         let id = routes.definitions.catalog.find_procedure(name).unwrap();
-        let program = &routes.definitions.procedures[id.0 as usize].program;
+        let program = &routes.definitions.procedures.get(id.0 as usize).unwrap().program;
         let bytes = arguments::encode(program, values).unwrap();
         let call = Call { procedure: id, arguments: &bytes, key: None, wants_result: false };
         routes.partitions(&call).iter().collect()

@@ -11,7 +11,7 @@
 use crate::checkpoint::State;
 use crate::counters::Counts;
 use crate::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
-use crate::{Batch, Foundation, Procedure, Standpoint, Ticket, entry};
+use crate::{Batch, Foundation, Procedure, Standpoint, TableScan, Ticket, entry};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use std::sync::Arc;
 
@@ -92,8 +92,19 @@ pub trait Engine: Send + Sync {
     /// checkpoint is taken from. Waits for a turn that is under way, not for its later-phases.
     fn stand(&self) -> Standpoint<'_>;
 
-    /// Every row of a table at a standpoint, in key order for ordered tables. Computes what it needs, and
-    /// holds no epoch for long.
+    /// Rows of a table at a standpoint, with the columns asked for, in the order of the index. Computes
+    /// what it needs of these columns only, and holds no epoch for long. Ends when `visit` says no.
+    ///
+    /// # Errors
+    /// The first error of `visit`, which ends the walk; `42P17` for an order that a table does not have.
+    fn scan_at(
+        &self,
+        at: &Standpoint<'_>,
+        scan: &TableScan,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
+    ) -> Result<()>;
+
+    /// Every row of a table at a standpoint, in key order for ordered tables.
     ///
     /// # Errors
     /// The first error of `visit`, which ends the walk.
@@ -102,7 +113,10 @@ pub trait Engine: Send + Sync {
         at: &Standpoint<'_>,
         table: TableId,
         visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        let scan = TableScan::whole(table, at.definitions().table(table).schema());
+        self.scan_at(at, &scan, &mut |row| visit(row).map(|()| true))
+    }
 
     /// Every row of a table on the newest promised state, in key order for ordered tables.
     ///

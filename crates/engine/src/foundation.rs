@@ -8,6 +8,8 @@ use fabius_env::sync::Mutex;
 use fabius_env::{Clock, schedule};
 use fabius_log::Log;
 use fabius_program::catalog::{Catalog, ProcedureId};
+use fabius_program::shelf::Shelf;
+use fabius_program::syntax::tree::Dropped;
 use fabius_program::{syntax, verify};
 use fabius_storage::{Table, snapshot::Claim, snapshot::Snapshot, snapshot::Snapshots};
 use fabius_value::{Error, Result, Seq, SqlState, TableId};
@@ -20,7 +22,8 @@ use std::sync::atomic::{
 };
 
 /// The definitions in force at some point, with what stands behind them. Numbers index the lists;
-/// lists only grow, so a number means the same in every later version.
+/// lists only grow, so a number means the same in every later version. Where a table was dropped, one
+/// without rows stands that nobody names; where a procedure was, one that says so.
 #[derive(Clone, Default)]
 pub struct Definitions {
     /// Names and schemas.
@@ -28,22 +31,37 @@ pub struct Definitions {
     /// By table number.
     pub tables: Vec<Arc<Table>>,
     /// By procedure number.
-    pub procedures: Vec<Arc<Procedure>>,
+    pub procedures: Shelf<Arc<Procedure>>,
     /// How far back idempotency keys are remembered.
     pub key_window: KeyWindow,
     /// The log's entries that have made all of this, in order, with their seqs.
-    pub entries: Vec<(Seq, Arc<[u8]>)>,
+    pub entries: Shelf<(Seq, Arc<[u8]>)>,
 }
 
 impl Definitions {
     /// The procedure with this number.
     ///
     /// # Errors
-    /// `42883` if there is none.
+    /// `42883` if there is none, or it was dropped; `42P01` if a table that it names was.
     pub fn procedure(&self, procedure: ProcedureId) -> Result<&Arc<Procedure>> {
-        self.procedures.get(procedure.0 as usize).ok_or_else(|| {
+        let found = self.procedures.get(procedure.0 as usize).ok_or_else(|| {
             Error::new(SqlState::UNDEFINED_FUNCTION, format!("there is no procedure number {}", procedure.0))
-        })
+        })?;
+        match &found.gone {
+            None => Ok(found),
+            Some(reason) => Err(reason.clone()),
+        }
+    }
+
+    /// Checks that a procedure, which may be one of no number, can run under these definitions.
+    ///
+    /// # Errors
+    /// `42P01` if a table that it names was dropped.
+    pub fn admit(&self, procedure: &Procedure) -> Result<()> {
+        match procedure.program.rows.iter().find(|row| self.catalog.is_dropped(row.table)) {
+            None => Ok(()),
+            Some(row) => Err(table_gone(&self.catalog.table(row.table).name)),
+        }
     }
 
     /// The table with this number.
@@ -69,6 +87,22 @@ impl Definitions {
         Ok(next)
     }
 
+    /// Leaves a procedure's number, and the reason why there is no more of it.
+    fn forget(&mut self, procedure: ProcedureId, reason: Error) -> Result<()> {
+        let gone = Procedure::gone(procedure, reason, &self.catalog)?;
+        self.procedures.set(procedure.0 as usize, Arc::new(gone));
+        Ok(())
+    }
+
+    /// Whether an entry drops a table: then nothing may be left to do in any.
+    pub fn drops_table(entry: &[u8]) -> bool {
+        let Ok(Entries::Definition(text)) = entry::decode(entry) else { return false };
+        let Ok(definitions) = syntax::parse(text, "definition") else { return false };
+        definitions.iter().any(
+            |definition| matches!(definition, syntax::Definition::Drop(drop) if drop.what == Dropped::Table),
+        )
+    }
+
     fn define(&mut self, text: &str) -> Result<()> {
         for definition in syntax::parse(text, "definition")? {
             match definition {
@@ -85,10 +119,30 @@ impl Definitions {
                     self.procedures.push(Arc::new(Procedure::new(id, program, &catalog)?));
                     self.catalog = Arc::new(catalog);
                 }
+                syntax::Definition::Drop(drop) => match drop.what {
+                    Dropped::Table => {
+                        let (catalog, id, gone) = self.catalog.without_table(&drop.name.text)?;
+                        self.tables[id.0 as usize] = Arc::new(Table::new(id, catalog.table(id).clone()));
+                        self.catalog = Arc::new(catalog);
+                        for procedure in gone {
+                            self.forget(procedure, table_gone(&drop.name.text))?;
+                        }
+                    }
+                    Dropped::Procedure => {
+                        let (catalog, id) = self.catalog.without_procedure(&drop.name.text)?;
+                        self.catalog = Arc::new(catalog);
+                        let message = format!("procedure {} was dropped", drop.name.text);
+                        self.forget(id, Error::new(SqlState::UNDEFINED_FUNCTION, message))?;
+                    }
+                },
             }
         }
         Ok(())
     }
+}
+
+fn table_gone(name: &str) -> Error {
+    Error::new(SqlState::UNDEFINED_TABLE, format!("table {name} was dropped"))
 }
 
 /// What every engine stands on.
@@ -133,7 +187,9 @@ impl Foundation {
 
     /// Puts new definitions in force; the engine calls this at their place in the order.
     pub fn set_definitions(&self, definitions: Arc<Definitions>) {
-        *self.definitions.write() = definitions;
+        let before = std::mem::replace(&mut *self.definitions.write(), definitions);
+        // Outside of the lock: with them may go the rows of a table that was dropped.
+        drop(before);
     }
 
     /// Begins with the state of a checkpoint; the engine calls this before anything else.
@@ -284,6 +340,18 @@ impl HeldSnapshot {
     /// The seq that this reader sees.
     pub fn seq(&self) -> Seq {
         self.claim.as_ref().map_or(Seq::default(), Claim::seq)
+    }
+}
+
+impl HeldSnapshot {
+    /// One at a later seq, which is promised. This one keeps what it reads until it has begun.
+    ///
+    /// # Panics
+    /// If the seq is below this one's.
+    pub fn at(&self, seq: Seq) -> HeldSnapshot {
+        let under = self.claim.as_ref().expect("it is held until it is dropped");
+        let claim = self.foundation.snapshots.claim_under(under, seq);
+        HeldSnapshot { foundation: self.foundation.clone(), claim: Some(claim) }
     }
 }
 

@@ -49,4 +49,4 @@ pub use contract::Engine;
 pub use counters::{Counter, Counters};
 pub use foundation::{Definitions, Foundation, HeldSnapshot};
 pub use procedure::Procedure;
-pub use standpoint::Standpoint;
+pub use standpoint::{Standpoint, TableScan};

@@ -20,6 +20,7 @@ use crate::random::CallRandom;
 use bumpalo::Bump;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
+use fabius_program::syntax::tree::Dropped;
 use fabius_program::{interpret::interpret, syntax, verify};
 use fabius_value::{
     ColumnId, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, TableSchema, Value, limit,
@@ -43,6 +44,8 @@ pub struct Outcome {
 pub struct Oracle {
     catalog: Catalog,
     tables: Vec<BTreeMap<Key, Row>>,
+    /// Why procedures that were dropped cannot be called.
+    gone: HashMap<ProcedureId, Error>,
     keys: HashMap<Vec<u8>, Outcome>,
     key_window: KeyWindow,
     last: Seq,
@@ -70,6 +73,7 @@ impl Oracle {
     /// What the parser and the verifier find wrong; then nothing has changed.
     pub fn define(&mut self, text: &str) -> Result<()> {
         let mut catalog = self.catalog.clone();
+        let mut dropped = Vec::new();
         for definition in syntax::parse(text, "definition")? {
             catalog = match definition {
                 syntax::Definition::Table(table) => catalog.with_table(verify::table(&table, &catalog)?)?.0,
@@ -77,9 +81,26 @@ impl Oracle {
                     let program = verify::procedure(&procedure, &catalog)?;
                     catalog.with_procedure(program).0
                 }
+                syntax::Definition::Drop(drop) => match drop.what {
+                    Dropped::Table => {
+                        let (next, table, gone) = catalog.without_table(&drop.name.text)?;
+                        dropped.push(table);
+                        let reason = format!("table {} was dropped", drop.name.text);
+                        let error = Error::new(SqlState::UNDEFINED_TABLE, reason);
+                        self.gone.extend(gone.into_iter().map(|procedure| (procedure, error.clone())));
+                        next
+                    }
+                    Dropped::Procedure => {
+                        let (next, procedure) = catalog.without_procedure(&drop.name.text)?;
+                        let reason = format!("procedure {} was dropped", drop.name.text);
+                        self.gone.insert(procedure, Error::new(SqlState::UNDEFINED_FUNCTION, reason));
+                        next
+                    }
+                },
             };
         }
-        self.tables.resize(catalog.tables().count(), BTreeMap::new());
+        self.tables.resize(catalog.table_numbers().count(), BTreeMap::new());
+        dropped.iter().for_each(|table: &TableId| self.tables[table.0 as usize].clear());
         self.catalog = catalog;
         self.last = self.last.next();
         Ok(())
@@ -120,9 +141,14 @@ impl Oracle {
         seq: Seq,
         time_us: i64,
     ) -> Result<Vec<Value>> {
-        let program = self.catalog.procedure(procedure).cloned().ok_or_else(|| {
-            Error::new(SqlState::UNDEFINED_FUNCTION, format!("there is no procedure number {}", procedure.0))
-        })?;
+        let program =
+            self.catalog.procedure(procedure).cloned().ok_or_else(|| match self.gone.get(&procedure) {
+                Some(reason) => reason.clone(),
+                None => {
+                    let message = format!("there is no procedure number {}", procedure.0);
+                    Error::new(SqlState::UNDEFINED_FUNCTION, message)
+                }
+            })?;
         let catalog = self.catalog.clone();
         let arena = Bump::new();
         let mut run = Run {

@@ -4,7 +4,7 @@ use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_whole};
 use fabius_program::ir::Program;
 use fabius_program::slice::{TypesOnly, slice};
-use fabius_value::Result;
+use fabius_value::{Error, Result};
 use std::sync::Arc;
 
 /// A program with its compiled code.
@@ -17,6 +17,8 @@ pub struct Procedure {
     pub whole: Code,
     /// Whether it writes nothing.
     pub is_read_only: bool,
+    /// Why it cannot be called any more, if that is so; then it has no program.
+    pub gone: Option<Error>,
 }
 
 impl Procedure {
@@ -27,6 +29,25 @@ impl Procedure {
     pub fn new(id: ProcedureId, program: Arc<Program>, catalog: &Catalog) -> Result<Procedure> {
         let whole = compile_whole(&program, catalog)?;
         let is_read_only = !slice(&program, catalog, &TypesOnly).writes_anything;
-        Ok(Procedure { id, program, whole, is_read_only })
+        Ok(Procedure { id, program, whole, is_read_only, gone: None })
+    }
+
+    /// What is left of a procedure that was dropped: its number, and the reason that calls are given.
+    ///
+    /// # Errors
+    /// None; compiling nothing does not fail.
+    pub fn gone(id: ProcedureId, reason: Error, catalog: &Catalog) -> Result<Procedure> {
+        let nothing = Program {
+            name: String::new(),
+            parameter_count: 0,
+            variables: Vec::new(),
+            rows: Vec::new(),
+            results: Vec::new(),
+            body: Vec::new(),
+            step_count: 0,
+            text: "".into(),
+        };
+        let whole = compile_whole(&nothing, catalog)?;
+        Ok(Procedure { id, program: Arc::new(nothing), whole, is_read_only: true, gone: Some(reason) })
     }
 }

@@ -137,7 +137,8 @@ pub fn query_unanswered(
     let arena = Bump::new();
     let mut context = SnapshotContext::new(&definitions, &guard, snapshot.seq(), foundation.clock.now_us());
     let mut frame = FrameFor::<SnapshotContext<'_>>::default();
-    let outcome = match frame.start(&procedure.whole, arguments, &arena) {
+    let started = definitions.admit(procedure);
+    let outcome = match started.and_then(|()| frame.start(&procedure.whole, arguments, &arena)) {
         Ok(()) => execute::run(&mut frame, &procedure.whole, &mut context, &arena),
         Err(error) => Err(Stop::Abort(error)),
     };

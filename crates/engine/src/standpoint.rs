@@ -1,21 +1,80 @@
 //! Rows, definitions and keys of one seq, for as long as somebody looks.
 //!
-//! A reader of whole tables: it holds a snapshot, so that its rows stay, but an epoch only for some rows
-//! at a time, so that what calls leave behind meanwhile can be freed.
+//! A reader of tables and ranges: it holds a snapshot, so that its rows stay, but an epoch only for some
+//! rows at a time, so that what calls leave behind meanwhile can be freed. A range is gone over in parts:
+//!
+//! ```text
+//! entries   a b c d e f g h i j k ...
+//!           |-- epoch --|
+//!                       |-- epoch --|        from behind the last entry of the part before
+//! ```
 
 use crate::idempotency::KeyWalk;
-use crate::{Definitions, Foundation};
+use crate::{Definitions, Foundation, HeldSnapshot};
 use fabius_storage::snapshot::Snapshot;
-use fabius_storage::{Cell, chain, checkpoint};
-use fabius_value::{Datum, Result, Seq, TableId};
+use fabius_storage::table::Range;
+use fabius_storage::{Cell, Table, Version, chain, checkpoint};
+use fabius_value::{
+    ColumnId, DataType, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, TableSchema, Value,
+};
 use std::sync::Arc;
 
 /// Rows read under one epoch.
 const ROWS_PER_EPOCH: usize = 256;
 
+/// Rows of a table to be read: a range of an index, and columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableScan {
+    /// The table.
+    pub table: TableId,
+    /// A secondary index, or `None` for the primary key.
+    pub index: Option<IndexId>,
+    /// Values that the leading index columns equal, of the columns' types; with a null there is no row.
+    pub equal: Vec<Value>,
+    /// Lower bound on the column after those, and whether it is included; with a null there is no row.
+    pub lower: Option<(Value, bool)>,
+    /// Upper bound on the same column, likewise.
+    pub upper: Option<(Value, bool)>,
+    /// From the upper end down.
+    pub descending: bool,
+    /// What of each row is shown, in this order.
+    pub columns: Vec<ColumnId>,
+}
+
+impl TableScan {
+    /// Every row and column, in the order of the primary key.
+    pub fn whole(table: TableId, schema: &TableSchema) -> TableScan {
+        let columns = (0..schema.columns.len()).map(|at| ColumnId(at as u8)).collect();
+        TableScan {
+            table,
+            index: None,
+            equal: Vec::new(),
+            lower: None,
+            upper: None,
+            descending: false,
+            columns,
+        }
+    }
+
+    /// Whether all rows will do, in any order that the table has.
+    fn is_unbounded(&self) -> bool {
+        let bounded = !self.equal.is_empty() || self.lower.is_some() || self.upper.is_some();
+        self.index.is_none() && !self.descending && !bounded
+    }
+}
+
+/// A snapshot for the time of a function, or for as long as its owner likes.
+enum Place<'f> {
+    Borrowed(Snapshot<'f>),
+    Held(HeldSnapshot),
+}
+
+/// What is done about a sticky, given its address, under the epoch in which it was read.
+type Substantiate<'s> = dyn FnMut(*mut ()) + 's;
+
 /// A seq with everything that belongs to it.
 pub struct Standpoint<'f> {
-    snapshot: Snapshot<'f>,
+    place: Place<'f>,
     definitions: Arc<Definitions>,
     keys: Option<KeyWalk<'f>>,
 }
@@ -23,11 +82,23 @@ pub struct Standpoint<'f> {
 impl<'f> Standpoint<'f> {
     /// The newest promised seq. There may be newer definitions than those of that seq.
     pub fn newest(foundation: &'f Foundation) -> Standpoint<'f> {
-        let snapshot = foundation.begin_snapshot();
-        Standpoint { snapshot, definitions: foundation.definitions(), keys: None }
+        let place = Place::Borrowed(foundation.begin_snapshot());
+        Standpoint { place, definitions: foundation.definitions(), keys: None }
     }
 
-    /// The same, with the keys. The caller sees to it that no definition comes in between.
+    /// The newest promised seq, for a reader that borrows nothing: a query that takes its time, on any
+    /// thread. It blocks no call; what it can see is kept until it is dropped.
+    pub fn held(foundation: &Arc<Foundation>) -> Standpoint<'static> {
+        let place = Place::Held(foundation.hold_snapshot());
+        Standpoint { place, definitions: foundation.definitions(), keys: None }
+    }
+
+    /// A seq of the past with definitions that were in force, as [`HeldSnapshot::at`] gives it.
+    pub fn past(snapshot: HeldSnapshot, definitions: Arc<Definitions>) -> Standpoint<'static> {
+        Standpoint { place: Place::Held(snapshot), definitions, keys: None }
+    }
+
+    /// The newest promised seq, with the keys. The caller sees to it that no definition comes in between.
     pub fn whole(foundation: &'f Foundation) -> Standpoint<'f> {
         // Nothing is forgotten from before the snapshot on, and what is remembered until after it counts.
         let mut keys = KeyWalk::new(&foundation.keys);
@@ -39,7 +110,10 @@ impl<'f> Standpoint<'f> {
 
     /// The seq.
     pub fn seq(&self) -> Seq {
-        self.snapshot.seq()
+        match &self.place {
+            Place::Borrowed(snapshot) => snapshot.seq(),
+            Place::Held(snapshot) => snapshot.seq(),
+        }
     }
 
     /// The definitions in force.
@@ -52,41 +126,142 @@ impl<'f> Standpoint<'f> {
         self.keys.take()
     }
 
-    /// Shows every row of a table; `substantiate` computes what a sticky stands for, given its address and
-    /// under the epoch in which it was read.
+    /// Shows rows of a table until `visit` says no; `substantiate` computes what a sticky stands for.
     ///
     /// # Errors
-    /// The first error of `visit`.
-    pub fn visit_rows(
+    /// The first error of `visit`; `42P17` for an order that the table does not have, `54000` for a bound
+    /// that is too long.
+    pub fn scan(
         &self,
-        table: TableId,
-        substantiate: &mut dyn FnMut(*mut ()),
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+        scan: &TableScan,
+        substantiate: &mut Substantiate<'_>,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
-        let table = self.definitions.table(table);
+        let table = self.definitions.table(scan.table);
+        let mut show = Show { types: table.types(), columns: &scan.columns, substantiate, visit };
+        if scan.is_unbounded() {
+            return self.scan_whole(table, &mut show);
+        }
+        let bounds = scan.lower.iter().chain(&scan.upper).map(|(value, _)| value);
+        if scan.equal.iter().chain(bounds).any(Value::is_null) {
+            return Ok(());
+        }
+        match scan.index {
+            None if scan.equal.len() == table.schema().primary_key.len() => self.find(table, scan, &mut show),
+            None if table.schema().hash => {
+                let message = format!("table {} has no order to scan in", table.schema().name);
+                Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message))
+            }
+            _ => self.scan_range(table, scan, &mut show),
+        }
+    }
+
+    fn scan_whole(&self, table: &Table, show: &mut Show<'_, '_>) -> Result<()> {
         let records = checkpoint::present(table, self.seq(), &crossbeam_epoch::pin());
         for records in records.chunks(ROWS_PER_EPOCH) {
             let _guard = crossbeam_epoch::pin();
-            let mut row: Vec<Datum<'_>> = Vec::with_capacity(table.types().len());
+            let mut row: Vec<Datum<'_>> = Vec::with_capacity(show.columns.len());
             for record in records {
-                row.clear();
                 // SAFETY: the snapshot keeps a record that is present at its seq (see `present`), and the
                 // epoch is pinned for its versions.
                 let version = unsafe { record.as_ref().visible(self.seq()) };
-                for column in table.schema().all_mask().iter() {
-                    let data_type = table.types()[usize::from(column.0)];
-                    loop {
-                        // SAFETY: as above.
-                        match unsafe { chain::read(version, column, data_type, std::ptr::null_mut()) } {
-                            Cell::Value(value) => break row.push(value),
-                            Cell::Pending(source) => substantiate(source),
-                            Cell::Absent => unreachable!("a present row has every column"),
-                        }
-                    }
+                // SAFETY: as above.
+                if !unsafe { show.row(version, &mut row) }? {
+                    return Ok(());
                 }
-                visit(&row)?;
             }
         }
         Ok(())
+    }
+
+    /// The row with the key that `scan.equal` is.
+    fn find(&self, table: &Table, scan: &TableScan, show: &mut Show<'_, '_>) -> Result<()> {
+        let mut key = Key::new();
+        let values: Vec<Datum<'_>> = scan.equal.iter().map(Datum::from_value).collect();
+        table.encode_key(&values, &mut key)?;
+        let guard = crossbeam_epoch::pin();
+        let Some(record) = table.find(&key, &guard) else { return Ok(()) };
+        // SAFETY: the epoch is pinned, and the snapshot keeps what is visible at its seq.
+        unsafe {
+            let version = record.visible(self.seq());
+            if chain::is_present(version) {
+                show.row(version, &mut Vec::new())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scan_range(&self, table: &Table, scan: &TableScan, show: &mut Show<'_, '_>) -> Result<()> {
+        let equal: Vec<Datum<'_>> = scan.equal.iter().map(Datum::from_value).collect();
+        let (lower, upper) = (scan.lower.as_ref(), scan.upper.as_ref());
+        let range = Range {
+            index: scan.index,
+            equal: &equal,
+            lower: lower.map(|(value, inclusive)| (Datum::from_value(value), *inclusive)),
+            upper: upper.map(|(value, inclusive)| (Datum::from_value(value), *inclusive)),
+            descending: scan.descending,
+        };
+        let mut rest = table.range_bytes(&range)?;
+        while let Some(bounds) = rest.take() {
+            let guard = crossbeam_epoch::pin();
+            let mut entries = table.scan_between(scan.index, Some(bounds.clone()), scan.descending, &guard);
+            let mut row: Vec<Datum<'_>> = Vec::with_capacity(show.columns.len());
+            let mut last = None;
+            for _ in 0..ROWS_PER_EPOCH {
+                let Some((record, entry)) = entries.next_entry() else {
+                    last = None;
+                    break;
+                };
+                // SAFETY: the epoch is pinned, and the snapshot keeps what is visible at its seq; indexed
+                // columns are never stickies.
+                unsafe {
+                    let version = record.visible(self.seq());
+                    let current = |index| table.entry_is_current(index, &entry, version);
+                    let is_there = chain::is_present(version) && scan.index.is_none_or(current);
+                    if is_there && !show.row(version, &mut row)? {
+                        return Ok(());
+                    }
+                }
+                last = Some(entry);
+            }
+            rest = last.and_then(|last| match scan.descending {
+                true => Some((bounds.0, Some(last))).filter(|(lower, upper)| Some(lower) < upper.as_ref()),
+                false => last
+                    .prefix_end()
+                    .map(|next| (next, bounds.1))
+                    .filter(|(next, upper)| upper.as_ref().is_none_or(|upper| next < upper)),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Shows columns of rows.
+struct Show<'s, 'v> {
+    types: &'s [DataType],
+    columns: &'s [ColumnId],
+    substantiate: &'s mut Substantiate<'v>,
+    visit: &'s mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
+}
+
+impl Show<'_, '_> {
+    /// Shows a row in the room of `row`; whether to go on.
+    ///
+    /// # Safety
+    /// The version is of a present row, and stays readable for `'g`.
+    unsafe fn row<'g>(&mut self, version: *const Version, row: &mut Vec<Datum<'g>>) -> Result<bool> {
+        row.clear();
+        for column in self.columns {
+            let data_type = self.types[usize::from(column.0)];
+            loop {
+                // SAFETY: the caller's promise.
+                match unsafe { chain::read(version, *column, data_type, std::ptr::null_mut()) } {
+                    Cell::Value(value) => break row.push(value),
+                    Cell::Pending(source) => (self.substantiate)(source),
+                    Cell::Absent => unreachable!("a present row has every column"),
+                }
+            }
+        }
+        (self.visit)(row)
     }
 }

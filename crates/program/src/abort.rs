@@ -3,7 +3,7 @@
 //! ```text
 //! [P0001] insufficient funds (line 2); accounts[src].balance = 3.00, amount = 5.00
 //! [P0002] no such row (line 2); accounts[7]
-//! [23502] null value in column owner of table accounts (line 4)
+//! [23502] null value in column "owner" of relation "accounts" violates not-null constraint (line 4)
 //! [22023] limit must not be negative (line 5); limit is -1
 //! [54000] loops of one call may take 10000000 turns (line 6); here are 20000000, after 10 before; ...
 //! ```
@@ -77,7 +77,7 @@ pub(crate) fn null_in_column(table: &str, column: &str) -> Error {
 
 /// The message of [`null_in_column`].
 pub(crate) fn null_in_column_message(table: &str, column: &str) -> String {
-    format!("null value in column {column} of table {table}")
+    format!("null value in column \"{column}\" of relation \"{table}\" violates not-null constraint")
 }
 
 /// A scan's limit below zero.

@@ -32,7 +32,7 @@ use crate::compile::Code;
 use crate::compile::code::{FailureMessage, Mention};
 use crate::compile::instruction::{Instruction, Register, Truth};
 use crate::context::{Context, DeltaOperator, ScanRange, Stop, WriteSet};
-use crate::operation::{BinaryOperation, aggregate};
+use crate::operation::{BinaryOperation, aggregate, sort};
 use bumpalo::Bump;
 use fabius_value::{ColumnId, Datum, Error, Result};
 
@@ -225,6 +225,10 @@ fn go<'a, C: Context<'a>>(
                 get!(cursor) = Datum::Int((start + fields.len()) as i64);
             }
             Instruction::Clear { list } => lists[usize::from(list.0)].clear(),
+            Instruction::Sort { list, plan } => {
+                let plan = &code.sorts[usize::from(plan)];
+                sort(&mut lists[usize::from(list.0)], plan.width, &plan.keys);
+            }
             Instruction::Append { list, first, count } => {
                 lists[usize::from(list.0)].extend_from_slice(&registers[block(first, count.into())]);
             }

@@ -19,7 +19,7 @@ use crate::ir::{
     BinaryOperator, Block, Expression, ExpressionKind, Failure, Filter, Function, Message, Program, Returned,
     RowId, Scan, ScanBound, Step, StepKind, Type, VariableId,
 };
-use crate::operation::{BinaryOperation, Cast, FunctionOperation, UnaryOperation, aggregate};
+use crate::operation::{BinaryOperation, Cast, FunctionOperation, UnaryOperation, aggregate, sort};
 use crate::turns::Turns;
 use bumpalo::Bump;
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Error, TableId, Value};
@@ -94,6 +94,10 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
             StepKind::Append { list, values } => {
                 let values = self.evaluate_all(values)?;
                 self.lists[usize::from(list.0)].extend(values);
+            }
+            StepKind::Sort { list, keys } => {
+                let (width, _) = self.list_field(*list, 0);
+                sort(&mut self.lists[usize::from(list.0)], width, keys);
             }
             StepKind::Locate { row, key } => {
                 let key = self.evaluate_all(key)?;

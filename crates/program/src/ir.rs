@@ -140,6 +140,13 @@ pub enum StepKind {
         /// One value per field.
         values: Vec<Expression>,
     },
+    /// Sorts the rows of a list variable (never a parameter); equal rows stay as they are to each other.
+    Sort {
+        /// The list.
+        list: VariableId,
+        /// What its rows are compared by, most significant first.
+        keys: Vec<SortKey>,
+    },
     /// Looks a row up by its whole primary key. The row may be missing; a null key value finds none.
     Locate {
         /// Set to what was found.
@@ -275,6 +282,17 @@ impl Failure {
         };
         message.into_iter().chain(&self.detail).chain(&self.hint)
     }
+}
+
+/// A field that rows of a list are sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SortKey {
+    /// The field.
+    pub field: u16,
+    /// Greatest first.
+    pub descending: bool,
+    /// Nulls before everything else, whatever the direction; otherwise behind it.
+    pub nulls_first: bool,
 }
 
 /// A result: a scalar, or a whole list variable.
@@ -521,6 +539,14 @@ pub enum Function {
     DatePart,
     /// `date_trunc(unit, timestamp)`.
     DateTruncate,
+    /// `add_micros(timestamp, microseconds)`.
+    AddMicros,
+    /// `micros_between(timestamp, timestamp)`: from the second to the first, as `bigint`.
+    MicrosBetween,
+    /// `add_months(timestamp, months)`: the day is the last of its month if that has no such day.
+    AddMonths,
+    /// `make_date(year, month, day)`; negative years are before Christ.
+    MakeDate,
 }
 
 /// Where a number without digits after the point lies from the one it stands for.

@@ -302,6 +302,7 @@ mod tests {
                     let program = verify::procedure(&procedure, &catalog).expect("a program");
                     known.extend(KeyPlan::prefixes(&program, &catalog).keys().map(|(_, columns)| columns));
                 }
+                syntax::Definition::Drop(_) => unreachable!("nothing is dropped"),
             }
         }
         known

@@ -28,6 +28,7 @@
 //! | [`operation`] | what every operator, function, cast and aggregate computes |
 //! | [`execute`] | runs compiled code over a context |
 //! | [`interpret`] | the reference interpreter |
+//! | [`shelf`] | a list whose versions share what they have in common |
 //! | `turns` | the bound on the turns that a call's loops take |
 //! | [`generate`] | random schemas, programs and arguments from a seed, for tests and simulation |
 //! | [`context`] | what a running program asks of its engine |
@@ -53,6 +54,7 @@ pub mod key_plan;
 pub mod operation;
 pub mod read_write_set;
 pub mod record_action;
+pub mod shelf;
 pub mod slice;
 pub mod syntax;
 pub(crate) mod turns;

@@ -14,7 +14,7 @@ const TABLES: &str = "
 fn statement(text: &str) -> ProcedureDefinition {
     match parse(text, "statement").expect("a text").remove(0) {
         Definition::Procedure(procedure) => procedure,
-        Definition::Table(_) => panic!("a table"),
+        Definition::Table(_) | Definition::Drop(_) => panic!("no procedure"),
     }
 }
 

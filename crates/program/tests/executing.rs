@@ -144,11 +144,11 @@ fn operations_abort_with_their_line() {
     assert_eq!(call(divide, &[7i64.into(), 2i64.into()]), "3");
     assert_eq!(call(divide, &[7i64.into(), 0i64.into()]), "[22012] division by zero (line 3)");
     let add = "procedure p(a: int) -> int { return a + 1 }";
-    assert_eq!(call(add, &[i64::from(i32::MAX).into()]), "[22003] int out of range (line 2)");
+    assert_eq!(call(add, &[i64::from(i32::MAX).into()]), "[22003] integer out of range (line 2)");
     let store = "procedure p(a: bigint) { accounts[1].balance = a }";
     assert_eq!(
         call(store, &[1_000_000i64.into()]),
-        "[22003] numeric(8, 2) out of range (line 2); value is 1000000"
+        "[22003] numeric field overflow (line 2); A field with precision 8, scale 2 must round to an absolute value less than 10^6."
     );
     let duplicate = "procedure p() {
         insert accounts { id: 1, balance: 0 }
@@ -164,7 +164,7 @@ fn operations_abort_with_their_line() {
 /// Goal: null for a column that cannot have it names table, column and line, however it gets there.
 #[test]
 fn null_is_kept_out_of_columns() {
-    let balance = "[23502] null value in column balance of table accounts (line 2)";
+    let balance = "[23502] null value in column \"balance\" of relation \"accounts\" violates not-null constraint (line 2)";
     let update = "procedure p(b: numeric(8, 2) null) { accounts[1].balance = b }";
     assert_eq!(call(update, &[Value::Null]), balance);
     let computed = "procedure p(b: int null) { update accounts[1] { owner: 'x', balance: b + 1 } }";
@@ -179,7 +179,10 @@ fn null_is_kept_out_of_columns() {
         let count = 7
         insert stock { warehouse: 1, item: i, count: count }
     }";
-    assert_eq!(call(key, &[Value::Null]), "[23502] null value in column item of table stock (line 3)");
+    assert_eq!(
+        call(key, &[Value::Null]),
+        "[23502] null value in column \"item\" of relation \"stock\" violates not-null constraint (line 3)"
+    );
 }
 
 /// Goal: what need not be evaluated is not; what must be is, even if a null has decided already.

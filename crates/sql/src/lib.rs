@@ -16,6 +16,7 @@
 //! | [`bind`] | statements to programs |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
 //! | [`plpgsql`] | functions and procedures |
+//! | [`pg_catalog`] | the catalog as relations that clients ask: `pg_catalog`, `information_schema` |
 //! | [`query`] | queries that are not programs, by DataFusion |
 //! | [`text_format`] | values as PostgreSQL writes and reads them |
 //! | [`settings`] | `SET`, `SHOW`, `RESET` |
@@ -36,6 +37,7 @@ pub mod lowered;
 pub mod parameter_types;
 pub mod parse;
 pub mod plpgsql;
+pub mod pg_catalog;
 pub mod query;
 mod sequence;
 pub mod settings;

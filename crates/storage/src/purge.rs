@@ -100,7 +100,8 @@ impl Purge {
         retired: &mut Retired,
         guard: &Guard,
     ) {
-        for notes in self.tables.iter_mut().flatten() {
+        for place in &mut self.tables {
+            let Some(notes) = place else { continue };
             let searched = searched(notes.table.id());
             for _ in 0..most {
                 let Some(note) = notes.entered.pop_front_if(|note| note.seq <= searched) else { break };
@@ -113,6 +114,11 @@ impl Purge {
                 let Some((_, record)) = freed else { break };
                 retire_record(record, notes.table.types(), retired);
                 self.waiting -= 1;
+            }
+            // A table that was dropped goes with the last note about it.
+            let is_done = notes.entered.is_empty() && notes.unlinked.is_empty();
+            if is_done && Arc::strong_count(&notes.table) == 1 {
+                *place = None;
             }
         }
     }

@@ -72,9 +72,33 @@ impl Snapshots {
     /// caller at a time.
     pub fn collect(&self, promised: Seq) -> Seq {
         self.floor.fetch_max(promised.0, SeqCst);
-        let used = self.used.load(SeqCst);
-        let oldest = self.slots[..used].iter().map(|slot| slot.load(SeqCst)).min().unwrap_or(FREE);
+        let (mut at, mut oldest) = (0, FREE);
+        // A claim under another one takes a later slot: asked again each time, so that it is seen.
+        while at < self.used.load(SeqCst) {
+            oldest = oldest.min(self.slots[at].load(SeqCst));
+            at += 1;
+        }
         Seq(promised.0.min(oldest))
+    }
+
+    /// Claims a seq at or above that of a claim that goes on meanwhile.
+    ///
+    /// The collector looks at slots in their order, and this takes a later one than `under` has: if it finds
+    /// that one free, then it has not come to this one yet.
+    ///
+    /// # Panics
+    /// If the seq is below.
+    pub fn claim_under(&self, under: &Claim, seq: Seq) -> Claim {
+        assert!(under.seq <= seq, "what is below a claim may be gone");
+        loop {
+            for (slot, cell) in self.slots.iter().enumerate().skip(under.slot + 1) {
+                if cell.load(Relaxed) == FREE && cell.compare_exchange(FREE, seq.0, SeqCst, SeqCst).is_ok() {
+                    self.used.fetch_max(slot + 1, SeqCst);
+                    return Claim { slot, seq };
+                }
+            }
+            std::thread::yield_now();
+        }
     }
 }
 

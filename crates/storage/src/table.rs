@@ -440,16 +440,28 @@ impl Table {
     /// `54000` if a bound is too long; `42809`-like misuse (a scan by a hash key) is excluded by the
     /// verifier.
     pub fn scan<'g>(&'g self, range: &Range<'_, '_>, guard: &'g Guard) -> Result<TableScan<'g>> {
-        let ordered = match range.index {
+        let bounds = self.range_bytes(range)?;
+        Ok(self.scan_between(range.index, bounds, range.descending, guard))
+    }
+
+    /// Opens a scan over the entries between two keys: from the first, included, to the second,
+    /// excluded. Without bounds there is no entry.
+    pub fn scan_between<'g>(
+        &'g self,
+        index: Option<IndexId>,
+        bounds: Option<(Key, Option<Key>)>,
+        descending: bool,
+        guard: &'g Guard,
+    ) -> TableScan<'g> {
+        let ordered = match index {
             Some(index) => &self.secondary[index.0 as usize].ordered,
             None => match &self.primary {
                 Primary::Ordered(ordered) => ordered,
                 Primary::Hash(_) => panic!("a hash key has no order to scan in"),
             },
         };
-        let bounds = self.range_bytes(range)?;
         let empty = bounds.is_none();
-        Ok(TableScan::new(ordered, Box::new(bounds.unwrap_or_default()), empty, range.descending, guard))
+        TableScan::new(ordered, Box::new(bounds.unwrap_or_default()), empty, descending, guard)
     }
 
     /// Calls `visit` for every record, in no particular order for hash tables.

@@ -1,5 +1,6 @@
 //! The SQL types a column, parameter or expression can have.
 
+use crate::{Error, SqlState};
 use std::fmt;
 
 /// A scalar SQL type with its modifiers (SQL:2016 part 2, 6.1).
@@ -110,6 +111,35 @@ impl DataType {
     /// Whether a numeric needs more than 64 bits.
     pub fn is_wide_numeric(self) -> bool {
         matches!(self, DataType::Numeric { precision, .. } if precision > 18)
+    }
+}
+
+impl DataType {
+    /// The type as PostgreSQL's messages name it.
+    pub fn sql_name(self) -> String {
+        match self {
+            DataType::Int => "integer".into(),
+            DataType::Text { limit: Some(limit) } => format!("character varying({limit})"),
+            DataType::Char { length } => format!("character({length})"),
+            DataType::Timestamp => "timestamp without time zone".into(),
+            other => other.to_string(),
+        }
+    }
+
+    /// `22003` for a value beyond the type's range, as PostgreSQL words it.
+    #[cold]
+    pub fn out_of_range(self) -> Error {
+        match self {
+            DataType::Numeric { precision, scale } => {
+                let whole = precision - scale;
+                let most = if whole == 0 { "1".to_string() } else { format!("10^{whole}") };
+                Error::new(SqlState::OUT_OF_RANGE, "numeric field overflow").with_detail(format!(
+                    "A field with precision {precision}, scale {scale} must round to an absolute value less than {most}."
+                ))
+            }
+            DataType::Timestamp => Error::new(SqlState::OUT_OF_RANGE, "timestamp out of range"),
+            other => Error::new(SqlState::OUT_OF_RANGE, format!("{} out of range", other.sql_name())),
+        }
     }
 }
 

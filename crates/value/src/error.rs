@@ -40,6 +40,10 @@ states! {
     INVALID_POWER = b"2201F";
     /// A pattern that ends with its escape character, or an escape of several.
     INVALID_ESCAPE = b"22025";
+    /// An object that cannot be used as asked: a table without the order that is wanted.
+    INVALID_OBJECT_DEFINITION = b"42P17";
+    /// What is asked for needs another state than there is.
+    NOT_IN_STATE = b"55000";
     /// Text that does not parse.
     SYNTAX_ERROR = b"42601";
     /// A table that does not exist.

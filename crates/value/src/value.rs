@@ -75,10 +75,7 @@ impl Value {
     /// `22003` out of range, `22008` a date beyond the timestamps, `22001` too long, `22P02`/`22007`
     /// text that does not read as the type, `42804` types that have no conversion.
     pub fn cast(&self, data_type: DataType) -> Result<Value> {
-        let out_of_range = || {
-            Error::new(SqlState::OUT_OF_RANGE, format!("{data_type} out of range"))
-                .with_detail(format!("value is {self}"))
-        };
+        let out_of_range = || data_type.out_of_range();
         let integer = |number: i128| -> Result<Value> {
             match data_type {
                 DataType::SmallInt => number.try_into().map(Value::SmallInt),
@@ -151,8 +148,8 @@ impl Value {
     pub fn parse(text: &str, data_type: DataType) -> Result<Value> {
         let trimmed = text.trim();
         let invalid = |state| {
-            Error::new(state, format!("invalid input for type {data_type}"))
-                .with_detail(format!("text is '{}'", text.chars().take(80).collect::<String>()))
+            let shown: String = text.chars().take(80).collect();
+            Error::new(state, format!("invalid input syntax for type {}: \"{shown}\"", input_name(data_type)))
         };
         match data_type.family() {
             Family::Boolean => match trimmed.to_ascii_lowercase().as_str() {
@@ -162,11 +159,13 @@ impl Value {
             },
             Family::Integer => {
                 let number: i128 = trimmed.parse().map_err(|_| invalid(SqlState::INVALID_TEXT))?;
-                let wide = i64::try_from(number).map_err(|_| {
-                    Error::new(SqlState::OUT_OF_RANGE, format!("{data_type} out of range"))
-                        .with_detail(format!("value is {number}"))
-                })?;
-                Value::BigInt(wide).cast(data_type)
+                let fits =
+                    i64::try_from(number).ok().and_then(|wide| Value::BigInt(wide).cast(data_type).ok());
+                fits.ok_or_else(|| {
+                    let message =
+                        format!("value \"{trimmed}\" is out of range for type {}", input_name(data_type));
+                    Error::new(SqlState::OUT_OF_RANGE, message)
+                })
             }
             Family::Numeric => {
                 let decimal = Decimal::parse(trimmed).ok_or_else(|| invalid(SqlState::INVALID_TEXT))?;
@@ -195,6 +194,15 @@ impl Value {
     }
 }
 
+/// A type as messages about its text name it: without digits.
+fn input_name(data_type: DataType) -> String {
+    match data_type {
+        DataType::Numeric { .. } => "numeric".into(),
+        DataType::Timestamp => "timestamp".into(),
+        other => other.sql_name(),
+    }
+}
+
 /// Text as `data_type` stores it: `char` loses trailing blanks; too long is an error unless only
 /// blanks are cut (SQL:2016 part 2, 9.2).
 ///
@@ -215,8 +223,10 @@ pub fn fit_text(text: &str, data_type: DataType) -> Result<&str> {
     match text.char_indices().nth(most as usize) {
         None => Ok(text),
         Some((at, _)) if text[at..].bytes().all(|byte| byte == b' ') => Ok(&text[..at]),
-        Some(_) => Err(Error::new(SqlState::TOO_LONG, format!("value too long for type {data_type}"))
-            .with_detail(format!("it has {} characters", text.chars().count()))),
+        Some(_) => {
+            Err(Error::new(SqlState::TOO_LONG, format!("value too long for type {}", data_type.sql_name()))
+                .with_detail(format!("it has {} characters", text.chars().count())))
+        }
     }
 }
 

@@ -81,7 +81,7 @@ fn write_definitions(
 ) -> Result<()> {
     let entries = &at.definitions().entries;
     watch(&progress("definitions", entries.len() as u64, writer))?;
-    for (seq, entry) in entries {
+    for (seq, entry) in entries.iter() {
         writer.add(BlockKind::Definitions, |to| {
             push_varint(seq.0, to);
             push_varint(entry.len() as u64, to);

@@ -5,9 +5,11 @@
 //! [`crate::differential`] compares whole histories with the oracle.
 
 mod checkpoints;
+mod drops;
 mod order;
 mod programs;
 mod rows;
+mod scans;
 mod threads;
 
 use crate::rig::{Make, Rig};
@@ -54,6 +56,10 @@ const CASES: &[Case] = &[
     ("a_checkpoint_is_the_state_at_its_seq", checkpoints::a_checkpoint_is_the_state_at_its_seq),
     ("a_checkpoint_keeps_keys_and_results", checkpoints::a_checkpoint_keeps_keys_and_results),
     ("every_type_comes_back_from_a_checkpoint", checkpoints::every_type_comes_back),
+    ("a_dropped_table_is_gone", drops::a_dropped_table_is_gone),
+    ("a_dropped_procedure_is_gone", drops::a_dropped_procedure_is_gone),
+    ("tables_come_and_go", drops::tables_come_and_go),
+    ("ranges_are_read_at_a_standpoint", scans::ranges_are_read_at_a_standpoint),
     ("constraints_hold_after_a_checkpoint", checkpoints::constraints_hold_after_a_checkpoint),
 ];
 

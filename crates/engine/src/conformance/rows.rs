@@ -68,7 +68,10 @@ pub(super) fn nulls_are_kept_out(make: Make<'_>) {
     let rig = bank(make, 1, 5);
     rig.call("put_or_null", &[int(0), big(7)]).unwrap();
     let error = rig.call("put_or_null", &[int(0), Value::Null]).unwrap_err();
-    assert_eq!(error.to_string(), "null value in column balance of table accounts (line 2)");
+    assert_eq!(
+        error.to_string(),
+        "null value in column \"balance\" of relation \"accounts\" violates not-null constraint (line 2)"
+    );
     assert_eq!(error.state(), SqlState::NOT_NULL_VIOLATION);
     assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(7), big(5)]));
 }
@@ -79,7 +82,10 @@ pub(super) fn taken_values_are_refused(make: Make<'_>) {
     rig.call("item", &[int(2), Value::Null, int(1)]).unwrap();
     rig.call("item", &[int(3), Value::Null, int(1)]).unwrap();
     let error = rig.call("item", &[int(1), text("z"), int(1)]).unwrap_err();
-    assert_eq!((error.state(), error.message()), (SqlState::UNIQUE_VIOLATION, "duplicate key in items"));
+    assert_eq!(
+        (error.state(), error.message()),
+        (SqlState::UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"items_pkey\"")
+    );
     aborts(rig.call("item", &[int(4), text("a"), int(1)]), SqlState::UNIQUE_VIOLATION);
     aborts(rig.call("recode", &[int(2), text("a")]), SqlState::UNIQUE_VIOLATION);
     rig.call("recode", &[int(1), text("a")]).unwrap();

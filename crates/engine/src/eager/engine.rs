@@ -13,10 +13,10 @@ use crate::eager::intake::Intake;
 use crate::eager::plan::Schema;
 use crate::eager::turn::{Order, Turn};
 use crate::reader::query_unanswered;
-use crate::{Batch, Engine, Foundation, Procedure, Standpoint, Ticket};
+use crate::{Batch, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
 use bumpalo::Bump;
 use fabius_env::schedule;
-use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
+use fabius_value::{Datum, Error, Result, Seq, Value};
 use parking_lot::{Mutex, RwLockWriteGuard};
 use std::sync::Arc;
 
@@ -179,13 +179,13 @@ impl<P: Protocol> Engine for EagerEngine<P> {
         self.ground.stand()
     }
 
-    fn rows_at(
+    fn scan_at(
         &self,
         at: &Standpoint<'_>,
-        table: TableId,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+        scan: &TableScan,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
-        self.ground.rows_at(at, table, visit)
+        self.ground.scan_at(at, scan, visit)
     }
 
     fn settle(&self) {

@@ -10,10 +10,10 @@ use crate::eager::plan::Schema;
 use crate::eager::shared::{PURGE_AT, Shared};
 use crate::eager::turn::{Order, Turn};
 use crate::entry::{self, Entries};
-use crate::{Definitions, Foundation, Standpoint};
+use crate::{Definitions, Foundation, Standpoint, TableScan};
 use bumpalo::Bump;
 use fabius_env::sync::RwLock;
-use fabius_value::{Datum, Result, Seq, TableId};
+use fabius_value::{Datum, Result, Seq};
 use parking_lot::RwLockWriteGuard;
 use std::sync::Arc;
 
@@ -86,17 +86,17 @@ impl Ground {
         Standpoint::whole(&self.shared.foundation)
     }
 
-    /// See [`Engine::rows_at`](crate::Engine::rows_at).
+    /// See [`Engine::scan_at`](crate::Engine::scan_at).
     ///
     /// # Errors
     /// The first error of `visit`.
-    pub fn rows_at(
+    pub fn scan_at(
         &self,
         at: &Standpoint<'_>,
-        table: TableId,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<()>,
+        scan: &TableScan,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
-        at.visit_rows(table, &mut |_| unreachable!("an eager engine leaves no stickies"), visit)
+        at.scan(scan, &mut |_| unreachable!("an eager engine leaves no stickies"), visit)
     }
 
     /// See [`Engine::restore`](crate::Engine::restore).

@@ -17,6 +17,7 @@ use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::context::Stop;
 use fabius_program::ir::{Block, Expression, ExpressionKind, Program, Returned, RowId, Scan, StepKind};
 use fabius_program::key_plan::KeyPlan;
+use fabius_program::shelf::Shelf;
 use fabius_program::slice::operation::{TableOperations, operations};
 use fabius_storage::Table;
 use fabius_value::{ColumnId, Datum, IndexId, Key, TableId};
@@ -55,7 +56,7 @@ pub struct Schema {
     /// Tables and procedures.
     pub definitions: Arc<Definitions>,
     /// By procedure number.
-    plans: Vec<Arc<Plan>>,
+    plans: Shelf<Arc<Plan>>,
     /// By table, then index (the primary key first): a bit for each depth of some scan.
     depths: Vec<Vec<u64>>,
 }
@@ -64,24 +65,22 @@ impl Schema {
     /// The schema of some definitions, which are those of `before` and more.
     pub fn of(definitions: Arc<Definitions>, before: &Schema) -> Schema {
         let mut plans = before.plans.clone();
-        for procedure in &definitions.procedures[plans.len()..] {
-            plans.push(Arc::new(Plan::of(
-                &procedure.program,
-                &definitions.catalog,
-                definitions.tables.len(),
-            )));
-        }
-        let mut depths: Vec<Vec<u64>> =
-            definitions.tables.iter().map(|table| vec![0; table.index_count() + 1]).collect();
-        for (table, index, depth) in plans.iter().flat_map(|plan| &plan.scans) {
-            depths[table.0 as usize][place(*index)] |= 1 << depth;
+        let mut depths = before.depths.clone();
+        let new_tables = &definitions.tables[depths.len()..];
+        depths.extend(new_tables.iter().map(|table| vec![0; table.index_count() + 1]));
+        for procedure in definitions.procedures.iter_from(plans.len()) {
+            let plan = Plan::of(&procedure.program, &definitions.catalog, definitions.tables.len());
+            for (table, index, depth) in &plan.scans {
+                depths[table.0 as usize][place(*index)] |= 1 << depth;
+            }
+            plans.push(Arc::new(plan));
         }
         Schema { definitions, plans, depths }
     }
 
     /// The plan of a procedure, by its number.
     pub fn plan(&self, procedure: usize) -> &Plan {
-        &self.plans[procedure]
+        self.plans.get(procedure).expect("every procedure has a plan")
     }
 
     /// The keys that calls of a procedure look up.
@@ -230,6 +229,7 @@ impl Reading {
                 }
             }
             StepKind::Clear { .. }
+            | StepKind::Sort { .. }
             | StepKind::RequireRow { .. }
             | StepKind::Exists { .. }
             | StepKind::Read { .. } => {}

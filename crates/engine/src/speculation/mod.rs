@@ -71,7 +71,8 @@ pub fn speculate(
         substantiate,
     };
     let mut frame = FrameFor::<Speculation<'_, '_>>::default();
-    let outcome = match frame.start(&procedure.whole, arguments, &arena) {
+    let admitted = context.definitions.admit(procedure);
+    let outcome = match admitted.and_then(|()| frame.start(&procedure.whole, arguments, &arena)) {
         Ok(()) => execute::run(&mut frame, &procedure.whole, &mut context, &arena),
         Err(error) => Err(Stop::Abort(error)),
     };

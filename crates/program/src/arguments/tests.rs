@@ -140,7 +140,7 @@ fn errors_name_the_parameter() {
         ),
         (
             vec![Value::BigInt(99_999), Value::Null, list()],
-            "[22003] argument p0: smallint out of range; expected smallint; value is 99999",
+            "[22003] argument p0: smallint out of range; expected smallint, given bigint",
         ),
         (
             vec![Value::Boolean(true), Value::Null, list()],
@@ -148,7 +148,7 @@ fn errors_name_the_parameter() {
         ),
         (
             vec![1i64.into(), "abcd".into(), list()],
-            "[22001] argument p1: value too long for type varchar(3); expected varchar(3) null; it has 4 characters",
+            "[22001] argument p1: value too long for type character varying(3); expected varchar(3) null; it has 4 characters",
         ),
         (
             vec![1i64.into(), Value::Null, 1i64.into()],

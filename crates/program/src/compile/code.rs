@@ -2,7 +2,7 @@
 
 use super::instruction::{Instruction, ListSlot, Register};
 use crate::context::DeltaOperator;
-use crate::ir::{Aggregate, Field, ScalarType};
+use crate::ir::{Aggregate, Field, ScalarType, SortKey};
 use crate::operation::Cast;
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, IndexId, SqlState, TableId};
 use std::fmt;
@@ -32,6 +32,8 @@ pub struct Code {
     pub(crate) aggregates: Vec<AggregatePlan>,
     /// Variables that a loop over a list assigns.
     pub(crate) list_fields: Vec<Box<[Register]>>,
+    /// Orders of lists.
+    pub(crate) sorts: Vec<SortPlan>,
     /// Ranges.
     pub(crate) scans: Vec<ScanPlan>,
     /// Writes and fills.
@@ -76,6 +78,13 @@ pub(crate) struct AggregatePlan {
     pub width: u16,
     pub field_type: DataType,
     pub result_type: DataType,
+}
+
+/// How a list whose rows have `width` values is sorted.
+#[derive(Clone, Debug)]
+pub(crate) struct SortPlan {
+    pub width: usize,
+    pub keys: Box<[SortKey]>,
 }
 
 /// A range, with its bounds in registers.

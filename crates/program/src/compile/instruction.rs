@@ -96,6 +96,8 @@ pub enum Instruction {
     ListNext { list: ListSlot, cursor: Register, fields: u16, target: Target },
     /// Empties a list.
     Clear { list: ListSlot },
+    /// Sorts a list; `plan` is a place in [`Code::sorts`](super::Code).
+    Sort { list: ListSlot, plan: u16 },
     /// Appends `count` registers from `first`.
     Append { list: ListSlot, first: Register, count: u16 },
 

@@ -4,7 +4,7 @@
 //! something to do there; in the now-phase it then captures what the [`tape`](super::tape) says, in
 //! the later-phase it restores that instead of computing it.
 
-use super::code::{Failure, FailureMessage, Mention, MissingRow, ResultPlan};
+use super::code::{Failure, FailureMessage, Mention, MissingRow, ResultPlan, SortPlan};
 use super::instruction::{Instruction, Register, RowSlot, Truth};
 use super::tape::Captured;
 use super::{Compiler, Part};
@@ -105,6 +105,16 @@ impl<'p> Compiler<'p> {
                 let first = self.builder.block(values)?;
                 let (list, count) = (self.builder.list(*list), self.builder.number(values.len()));
                 self.builder.emit(Instruction::Append { list, first, count });
+            }
+            StepKind::Sort { list, keys } => {
+                let width = match &self.program.variables[usize::from(list.0)].ty {
+                    Type::List(fields) => fields.len(),
+                    Type::Scalar(_) => unreachable!("only lists are sorted"),
+                };
+                let plan = self.builder.number(self.builder.code.sorts.len());
+                self.builder.code.sorts.push(SortPlan { width, keys: keys.clone().into() });
+                let list = self.builder.list(*list);
+                self.builder.emit(Instruction::Sort { list, plan });
             }
             StepKind::Locate { row, key } => self.locate(*row, key)?,
             StepKind::RequireRow { row } if !later => self.require_row(*row),

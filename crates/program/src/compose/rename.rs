@@ -113,6 +113,9 @@ impl<'p> Renaming<'p> {
             StatementKind::Append { list, values } => {
                 StatementKind::Append { list: self.variable(list), values: self.expressions(values) }
             }
+            StatementKind::Sort { list, keys } => {
+                StatementKind::Sort { list: self.variable(list), keys: keys.clone() }
+            }
             StatementKind::If { arms, otherwise } => StatementKind::If {
                 arms: arms.iter().map(|(when, then)| (self.expression(when), self.block(then))).collect(),
                 otherwise: otherwise.as_ref().map(|block| self.block(block)),

@@ -149,6 +149,7 @@ impl<'c> Writer<'c> {
             10 => self.insert(),
             11 => self.upsert(),
             12 => self.delete(),
+            13 if self.random.chance(1, 3) => self.sort(),
             13 => self.append(),
             14 | 15 => self.branch(),
             16 => self.for_range(),
@@ -353,6 +354,20 @@ impl<'c> Writer<'c> {
         let (_, row, open) = self.row_to_write();
         self.line(&format!("delete {row}"));
         self.close(open);
+    }
+
+    fn sort(&mut self) {
+        let lists: Vec<List> = self.scope.lists.iter().filter(|list| list.mutable).cloned().collect();
+        let Some(list) = self.pick(&lists) else { return self.declare() };
+        if self.iterated.contains(&list.name) {
+            return self.declare();
+        }
+        let direction = ["", " descending", " nulls first", " descending nulls last"][self.random.index(4)];
+        let by = match list.fields.len() {
+            1 => String::new(),
+            _ => [" by x", " by y", " by y, x"][self.random.index(3)].to_string(),
+        };
+        self.line(&format!("sort {}{by}{direction}", list.name));
     }
 
     fn append(&mut self) {

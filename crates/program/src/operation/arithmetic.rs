@@ -246,20 +246,24 @@ pub fn doubles(operator: DoubleOperator, left: f64, right: f64) -> Result<f64> {
         Modulo => left % right,
     };
     if result.is_infinite() && !left.is_infinite() && !right.is_infinite() {
-        return Err(Error::new(SqlState::OUT_OF_RANGE, "double precision overflow"));
+        return Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: overflow"));
     }
     let vanished = match operator {
         Multiply => result == 0.0 && left != 0.0 && right != 0.0,
         Divide => result == 0.0 && left != 0.0 && !right.is_infinite(),
         Add | Subtract | Modulo => false,
     };
-    if vanished { Err(Error::new(SqlState::OUT_OF_RANGE, "double precision underflow")) } else { Ok(result) }
+    if vanished {
+        Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: underflow"))
+    } else {
+        Ok(result)
+    }
 }
 
 /// 22003 for a type.
 #[cold]
 pub fn out_of_range(data_type: DataType) -> Error {
-    Error::new(SqlState::OUT_OF_RANGE, format!("{data_type} out of range"))
+    data_type.out_of_range()
 }
 
 /// 22012.

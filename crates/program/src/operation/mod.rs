@@ -27,6 +27,7 @@
 //! | [`unary`] | operators on one operand |
 //! | [`cast`] | conversions between types |
 //! | [`function`] | built-in functions |
+//! | [`mod@sort`] | the order of a list's rows |
 //! | [`mod@aggregate`] | aggregates over a field of a list |
 //!
 //! Null operands give null except where SQL says otherwise (`and`, `or`, `is null`, `coalesce`,
@@ -41,6 +42,7 @@ pub mod binary;
 pub mod cast;
 pub mod compare;
 pub mod function;
+pub mod sort;
 pub mod unary;
 
 pub use aggregate::aggregate;
@@ -48,6 +50,7 @@ pub use binary::BinaryOperation;
 pub use cast::Cast;
 pub use compare::{Comparison, compare};
 pub use function::FunctionOperation;
+pub use sort::sort;
 pub use unary::UnaryOperation;
 
 use fabius_value::{Datum, Error, SqlState};

@@ -62,7 +62,7 @@ impl Available {
         let inputs = match &outline.at(step).step.kind {
             StepKind::Assign { value, .. } => self.has(value),
             StepKind::Append { values, .. } => values.iter().all(|value| self.has(value)),
-            StepKind::Clear { .. } => true,
+            StepKind::Clear { .. } | StepKind::Sort { .. } => true,
             StepKind::Exists { row, .. } => {
                 outline.handles[usize::from(row.0)].iter().all(|step| is_now(*step))
             }

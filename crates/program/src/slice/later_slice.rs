@@ -173,7 +173,9 @@ impl<'s, 'a, 'p> LaterSlice<'s, 'a, 'p> {
             _ => used_variables(node).into_iter().for_each(|used| self.need_variable(used, reason)),
         }
         // A list needs all that builds it; loops over it then find it.
-        if let StepKind::Clear { list } | StepKind::Append { list, .. } = &node.kind {
+        if let StepKind::Clear { list } | StepKind::Append { list, .. } | StepKind::Sort { list, .. } =
+            &node.kind
+        {
             self.need_variable(*list, reason);
         }
     }

@@ -362,7 +362,9 @@ impl<'a, 'p> NowSlice<'a, 'p> {
             StepKind::Assign { variable, .. } | StepKind::Exists { variable, .. } => {
                 self.need_variable(*variable, &inputs);
             }
-            StepKind::Clear { list } | StepKind::Append { list, .. } => self.need_variable(*list, &inputs),
+            StepKind::Clear { list } | StepKind::Append { list, .. } | StepKind::Sort { list, .. } => {
+                self.need_variable(*list, &inputs);
+            }
             _ => {}
         }
         match &node.kind {

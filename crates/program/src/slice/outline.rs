@@ -126,7 +126,9 @@ impl<'p> Outline<'p> {
             StepKind::Assign { variable, .. }
             | StepKind::Exists { variable, .. }
             | StepKind::ForRange { variable, .. } => assigns(*variable),
-            StepKind::Clear { list } | StepKind::Append { list, .. } => assigns(*list),
+            StepKind::Clear { list } | StepKind::Append { list, .. } | StepKind::Sort { list, .. } => {
+                assigns(*list);
+            }
             StepKind::Read { columns, .. } => columns.iter().for_each(|(_, variable)| assigns(*variable)),
             StepKind::ForList { fields, .. } => fields.iter().for_each(|field| assigns(*field)),
             StepKind::Locate { row, .. } | StepKind::ForScan { row, .. } => {
@@ -252,6 +254,7 @@ pub(crate) fn expressions<'p>(step: &'p Step, visit: &mut dyn FnMut(&'p Expressi
             Returned::List(_) => {}
         }),
         StepKind::Clear { .. }
+        | StepKind::Sort { .. }
         | StepKind::RequireRow { .. }
         | StepKind::Exists { .. }
         | StepKind::Read { .. }

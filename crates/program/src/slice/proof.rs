@@ -196,6 +196,9 @@ impl<'p> Prover<'p> {
                 self.clear_fields(known, *list);
                 known.facts.retain(|(fact, _)| !super::outline::mentions(fact, *list));
             }
+            StepKind::Sort { list, .. } => {
+                known.facts.retain(|(fact, _)| !super::outline::mentions(fact, *list));
+            }
             StepKind::Append { list, values } => {
                 let ranges: Vec<Interval> = values.iter().map(|value| self.range(known, value)).collect();
                 for (field, range) in ranges.into_iter().enumerate() {
@@ -573,9 +576,9 @@ impl<'p> Prover<'p> {
                     let adds = addend(value, *variable, value.ty.data_type).is_some();
                     note(cells.variable(*variable), adds);
                 }
-                StepKind::Clear { list } | StepKind::Append { list, .. } => {
-                    let append = matches!(outline.at(step).step.kind, StepKind::Append { .. });
-                    note(cells.length(*list), append);
+                StepKind::Clear { list } | StepKind::Append { list, .. } | StepKind::Sort { list, .. } => {
+                    let clear = matches!(outline.at(step).step.kind, StepKind::Clear { .. });
+                    note(cells.length(*list), !clear);
                     if let Type::List(fields) = &outline.program.variables[usize::from(list.0)].ty {
                         (0..fields.len()).for_each(|at| note(cells.field(*list, at as u16), false));
                     }

@@ -2,7 +2,7 @@
 //! in [`statement`](super::statement), expressions in [`expression`](super::expression).
 //!
 //! ```text
-//! file       = { table | procedure }
+//! file       = { table | procedure | "drop" ( "table" | "procedure" ) name }
 //! table      = "table" name "{" part { "," part } [ "," ] "}"
 //! part       = name ":" scalar
 //!            | "primary" "key" "(" names ")" [ "using" "hash" ]
@@ -18,12 +18,14 @@
 //!            | ( "insert" | "upsert" ) name columns
 //!            | "update" row columns
 //!            | "delete" row
+//!            | "sort" name [ "by" name ] direction { "," name direction }
 //!            | "append" name "(" e { "," e } ")"
 //!            | "if" e block { "else" "if" e block } [ "else" block ]
 //!            | "for" name "in" e "to" e block
 //!            | "for" name "in" name [ "by" name ] [ range ]
 //!              [ "where" e ] [ "descending" ] [ "limit" e ] block
 //!            | "return" e { "," e }
+//! direction  = [ "descending" ] [ "nulls" ( "first" | "last" ) ]
 //! columns    = "{" name ":" e { "," name ":" e } [ "," ] "}"
 //! row        = name | name "[" e { "," e } "]"
 //! range      = "[" { e "," } ( e | [ e ] ( ".." | "<.." | "..<" | "<..<" ) [ e ] ) "]"
@@ -385,6 +387,17 @@ impl Parser {
             self.table().map(Definition::Table)
         } else if self.eat_word("procedure") {
             self.procedure().map(Definition::Procedure)
+        } else if self.eat_word("drop") {
+            let what = match (self.eat_word("table"), self.at_word("procedure")) {
+                (true, _) => Dropped::Table,
+                (false, true) => {
+                    self.advance();
+                    Dropped::Procedure
+                }
+                (false, false) => return Err(self.expected("`table` or `procedure`")),
+            };
+            let name = self.name("its name")?;
+            Ok(Definition::Drop(DropDefinition { source: self.source.clone(), what, name }))
         } else {
             Err(self.expected("`table` or `procedure`"))
         }

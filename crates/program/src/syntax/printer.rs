@@ -41,6 +41,12 @@ impl Display for Definition {
         match self {
             Definition::Table(table) => table.fmt(f),
             Definition::Procedure(procedure) => procedure.fmt(f),
+            Definition::Drop(DropDefinition { what: Dropped::Table, name, .. }) => {
+                writeln!(f, "drop table {name}")
+            }
+            Definition::Drop(DropDefinition { what: Dropped::Procedure, name, .. }) => {
+                writeln!(f, "drop procedure {name}")
+            }
         }
     }
 }
@@ -113,6 +119,11 @@ impl Printer<'_, '_> {
             StatementKind::Update { row, columns } => self.columns(&format!("update {row}"), columns),
             StatementKind::Delete { row } => write!(self.to, "delete {row}"),
             StatementKind::Append { list: to, values } => write!(self.to, "append {to} ({})", list(values)),
+            StatementKind::Sort { list: of, keys } => {
+                let by = if keys.iter().any(|key| key.field.is_some()) { " by" } else { "" };
+                let keys: Vec<String> = keys.iter().map(SortKey::to_string).collect();
+                write!(self.to, "sort {of}{by}{}", keys.join(","))
+            }
             StatementKind::If { arms, otherwise } => {
                 for (at, (condition, block)) in arms.iter().enumerate() {
                     write!(self.to, "{}if {condition} ", if at > 0 { " else " } else { "" })?;
@@ -227,6 +238,23 @@ impl Display for Failure {
             }
         }
         Ok(())
+    }
+}
+
+impl Display for SortKey {
+    /// With a blank before each word.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(field) = &self.field {
+            write!(f, " {field}")?;
+        }
+        if self.descending {
+            f.write_str(" descending")?;
+        }
+        match (self.descending, self.nulls_first) {
+            (false, true) => f.write_str(" nulls first"),
+            (true, false) => f.write_str(" nulls last"),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -44,6 +44,9 @@ impl Parser {
                     self.symbol("(")?;
                     StatementKind::Append { list, values: self.listed(")", Parser::expression)? }
                 }
+                "sort" if matches!(self.peek_after(1), TokenKind::Word(_) | TokenKind::Quoted(_)) => {
+                    self.sort()?
+                }
                 "if" => self.branch()?,
                 "for" => self.repeat()?,
                 "return" => {
@@ -110,6 +113,41 @@ impl Parser {
             return Err(self.expected("`sqlstate`, `detail` or `hint`, in this order"));
         }
         Ok(StatementKind::Require { condition, failure })
+    }
+
+    fn sort(&mut self) -> Parsed<StatementKind> {
+        self.at += 1;
+        let list = self.name("a list")?;
+        let is_by =
+            self.at_word("by") && matches!(self.peek_after(1), TokenKind::Word(_) | TokenKind::Quoted(_));
+        if !is_by {
+            return Ok(StatementKind::Sort { list, keys: vec![self.sort_key(None)?] });
+        }
+        self.advance();
+        let mut keys = Vec::new();
+        loop {
+            let field = self.any_name("a field")?;
+            keys.push(self.sort_key(Some(field))?);
+            if !self.eat_symbol(",") {
+                return Ok(StatementKind::Sort { list, keys });
+            }
+        }
+    }
+
+    fn sort_key(&mut self, field: Option<Name>) -> Parsed<SortKey> {
+        // The next statement may assign to a variable of this name.
+        let assigns = ["=", "+=", "-=", "*=", "/=", "%=", ".", "["];
+        let is_name = matches!(self.peek_after(1), TokenKind::Symbol(next) if assigns.contains(next));
+        let descending = !is_name && self.eat_word("descending");
+        let mut nulls_first = descending;
+        let is_end =
+            |token: &TokenKind| matches!(token, TokenKind::Word(word) if word == "first" || word == "last");
+        if self.at_word("nulls") && is_end(self.peek_after(1)) {
+            self.advance();
+            nulls_first = self.at_word("first");
+            self.advance();
+        }
+        Ok(SortKey { field, descending, nulls_first })
     }
 
     fn state(&mut self) -> Parsed<SqlState> {

@@ -24,6 +24,34 @@ pub enum Definition {
     Table(TableDefinition),
     /// `procedure ...`
     Procedure(ProcedureDefinition),
+    /// `drop table name`, `drop procedure name`
+    Drop(DropDefinition),
+}
+
+/// `drop table name`, `drop procedure name`
+#[derive(Clone, Debug)]
+pub struct DropDefinition {
+    /// The text it was read from.
+    pub source: Arc<Source>,
+    /// What is dropped.
+    pub what: Dropped,
+    /// Its name.
+    pub name: Name,
+}
+
+impl PartialEq for DropDefinition {
+    fn eq(&self, other: &DropDefinition) -> bool {
+        self.what == other.what && self.name == other.name
+    }
+}
+
+/// What can be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// A table, and with it the procedures that name it.
+    Table,
+    /// The newest procedure of the name.
+    Procedure,
 }
 
 /// `table name { ... }`
@@ -253,6 +281,13 @@ pub enum StatementKind {
         /// One value per field.
         values: Vec<Expression>,
     },
+    /// `sort list by a, b descending nulls last`; `sort list descending` of plain values
+    Sort {
+        /// The list.
+        list: Name,
+        /// What its rows are compared by, most significant first; at least one.
+        keys: Vec<SortKey>,
+    },
     /// `if c { ... } else if d { ... } else { ... }`
     If {
         /// Conditions and blocks; at least one.
@@ -337,6 +372,17 @@ impl StatementKind {
     pub fn require(condition: Expression, failure: impl Into<Failure>) -> StatementKind {
         StatementKind::Require { condition, failure: failure.into() }
     }
+}
+
+/// What a list is sorted by.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SortKey {
+    /// The field; none for a list of plain values.
+    pub field: Option<Name>,
+    /// `descending`
+    pub descending: bool,
+    /// `nulls first`; what is left out is `nulls last`, but with `descending` it is `nulls first`.
+    pub nulls_first: bool,
 }
 
 /// What an assignment stores to.

@@ -36,7 +36,9 @@ impl<'a, 'b> EffectsOf<'a, 'b> {
                 StatementKind::Assign { target: Target::Column { row, column }, .. } => {
                     self.updated(row, [column.text.as_str()]);
                 }
-                StatementKind::Append { list, .. } => self.assigned(&list.text),
+                StatementKind::Append { list, .. } | StatementKind::Sort { list, .. } => {
+                    self.assigned(&list.text)
+                }
                 StatementKind::Update { row, columns } => {
                     self.updated(row, columns.iter().map(|(name, _)| name.text.as_str()));
                 }

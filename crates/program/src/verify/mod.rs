@@ -39,6 +39,7 @@ mod write;
 use crate::catalog::Catalog;
 use crate::ir::Program;
 use crate::syntax::diagnostic::DIAGNOSTICS_MAX;
+use crate::syntax::tree::{DropDefinition, Dropped};
 use crate::syntax::{Definition, Diagnostic, Diagnostics, ProcedureDefinition, Source, parse};
 use fabius_value::{SqlState, limit};
 use std::sync::Arc;
@@ -86,6 +87,17 @@ pub fn procedure(definition: &ProcedureDefinition, catalog: &Catalog) -> Result<
     })
 }
 
+/// A catalog without what is dropped.
+///
+/// # Errors
+/// As [`Catalog::without_table`] and [`Catalog::without_procedure`].
+fn without(drop: &DropDefinition, catalog: &Catalog) -> fabius_value::Result<Catalog> {
+    Ok(match drop.what {
+        Dropped::Table => catalog.without_table(&drop.name.text)?.0,
+        Dropped::Procedure => catalog.without_procedure(&drop.name.text)?.0,
+    })
+}
+
 /// Reads a text and adds its tables and procedures to a catalog, in their order.
 ///
 /// # Errors
@@ -112,6 +124,16 @@ pub fn load(text: &str, file: &str, catalog: &Catalog) -> Result<Catalog, Diagno
                     errors.extend(refused.list);
                 }
             },
+            Definition::Drop(_) if tables_refused => {}
+            Definition::Drop(drop) => {
+                names.remove(&drop.name.text);
+                match without(&drop, &catalog) {
+                    Ok(without) => catalog = without,
+                    Err(error) => {
+                        errors.push(Diagnostic::new(error.state(), drop.name.span, error.message()));
+                    }
+                }
+            }
             // Without its tables, a procedure only has errors that follow from theirs.
             Definition::Procedure(_) if tables_refused => {}
             Definition::Procedure(definition) => {

@@ -4,7 +4,9 @@ use super::Lowered;
 use super::lowering::{Lowering, OpenLoop, type_of, type_text};
 use super::scope::Binding;
 use super::typing::{assigned, settled};
-use crate::ir::{Expression, Failure, Field, Message, Returned, ScalarType, StepKind, Type, VariableId};
+use crate::ir::{
+    Expression, Failure, Field, Message, Returned, ScalarType, SortKey, StepKind, Type, VariableId,
+};
 use crate::syntax::tree::{
     self, BinaryOperator, Block, ExpressionKind, Name, ProcedureDefinition, Statement, StatementKind, Target,
     TypeName,
@@ -65,6 +67,7 @@ impl Lowering<'_> {
             StatementKind::Update { row, columns } => self.update(row, columns, span),
             StatementKind::Delete { row } => self.delete(row, span),
             StatementKind::Append { list, values } => self.append(list, values, span),
+            StatementKind::Sort { list, keys } => self.sort(list, keys, span),
             StatementKind::If { arms, otherwise } => {
                 let blocks = arms.iter().map(|(_, block)| block).chain(otherwise);
                 let branched = self.branch(arms, otherwise.as_ref(), span);
@@ -177,6 +180,21 @@ impl Lowering<'_> {
                 scalar.data_type
             ))
             .into())
+    }
+
+    fn sort(&mut self, list: &Name, keys: &[tree::SortKey], span: Span) -> Lowered<()> {
+        let variable = match self.lookup(&list.text, list.span)?.clone() {
+            Binding::List { variable, mutable: true, .. } => variable,
+            other => return Err(self.not_assignable(list, &other).into()),
+        };
+        self.check_not_iterated(variable, list)?;
+        let mut lowered = Vec::new();
+        for key in keys {
+            let (_, field, _) = self.list_field(list, key.field.as_ref(), span)?;
+            lowered.push(SortKey { field, descending: key.descending, nulls_first: key.nulls_first });
+        }
+        self.known.assigned(variable);
+        self.emit(StepKind::Sort { list: variable, keys: lowered }, span)
     }
 
     fn assignment(

@@ -66,6 +66,7 @@ impl Dump<'_> {
                 format!("{} := {}", self.typed(*variable), self.expression(value))
             }
             StepKind::Clear { list } => format!("Clear {}", self.name(*list)),
+            StepKind::Sort { list, keys } => format!("Sort {} {keys:?}", self.name(*list)),
             StepKind::Append { list: to, values } => format!("Append {} ({})", self.name(*to), list(values)),
             StepKind::Locate { row, key } => format!("Locate r{} [{}]", row.0, list(key)),
             StepKind::RequireRow { row } => format!("RequireRow r{}", row.0),

@@ -8,13 +8,33 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | [`query_plan`] | a query that is ready to run |
 //! | [`row_source`] | where rows come from: scans of tables at one moment |
 //! | [`session_facts`] | what functions ask about the session |
-//! | [`query_plan`] | a query that is ready to run |
+//! | `bind` | a syntax tree to a logical plan |
+//! | [`functions`] | functions and operators |
+//! | `leaf` | tables and catalog relations as DataFusion reads them |
+//! | `key_range` | filters as ranges of a key |
+//! | `apply` | correlated subqueries that no join can replace |
+//! | `machine` | DataFusion as it is used here |
+//! | [`arrow_column`] | values as Arrow columns and back |
+//! | [`value_text`] | values as text and back |
+//! | [`calendar`] | dates, times and intervals |
+//! | [`failure`] | errors of DataFusion as PostgreSQL's |
 
+mod apply;
+pub mod arrow_column;
+mod bind;
+pub mod calendar;
+pub mod failure;
+pub mod functions;
+mod key_range;
+mod leaf;
+mod machine;
 pub mod query_plan;
 pub mod row_source;
 pub mod session_facts;
+pub mod value_text;
 
 pub use query_plan::{QueryPlan, plan};
 pub use row_source::{RowSource, TableScan};

@@ -3,9 +3,21 @@
 use crate::catalog::{Catalog, ObjectName};
 use crate::lowered::OutputColumn;
 use crate::parameter_types::ParameterTypes;
+use crate::query::apply;
+use crate::query::arrow_column::{rows, scalar};
+use crate::query::bind::{Binder, Flavor, Typed};
+use crate::query::failure::inbound;
+use crate::query::functions::Environment;
+use crate::query::machine;
 use crate::query::row_source::RowSource;
 use crate::query::session_facts::SessionFacts;
+use crate::sql_type::SqlType;
+use datafusion::common::ParamValues;
+use datafusion::common::metadata::ScalarAndMetadata;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::physical_plan::ExecutionPlan;
 use fabius_value::{Error, Result, SqlState, Value};
+use futures::StreamExt;
 use futures::stream::BoxStream;
 use sqlparser::ast;
 use std::sync::Arc;
@@ -18,6 +30,11 @@ pub struct QueryPlan {
     pub reads: Vec<ObjectName>,
     /// `FOR UPDATE`, `FOR SHARE`: see [`crate::query::TableScan::locks_rows`].
     pub locks_rows: bool,
+    /// The types of its parameters.
+    parameters: Vec<SqlType>,
+    /// The types of its columns before they are shown.
+    types: Vec<SqlType>,
+    plan: LogicalPlan,
 }
 
 /// Binds a query. Parameters without a type get one from where they stand.
@@ -25,25 +42,107 @@ pub struct QueryPlan {
 /// # Errors
 /// What is wrong with it: PostgreSQL's codes; `0A000` for what is not supported.
 pub async fn plan(
-    _query: &ast::Query,
-    _catalog: &Arc<Catalog>,
-    _types: &mut ParameterTypes,
-    _session: &Arc<dyn SessionFacts>,
+    query: &ast::Query,
+    catalog: &Arc<Catalog>,
+    types: &mut ParameterTypes,
+    session: &Arc<dyn SessionFacts>,
 ) -> Result<QueryPlan> {
-    Err(Error::new(SqlState::NOT_SUPPORTED, "queries are not supported yet"))
+    let environment = Arc::new(Environment { catalog: catalog.clone(), session: session.clone() });
+    let mut binder = Binder::new(environment, types);
+    let relation = binder.query(query)?;
+    // What is an identifier inside shows as a name outside.
+    let mut expressions = Vec::with_capacity(relation.columns.len());
+    let mut columns = Vec::with_capacity(relation.columns.len());
+    let mut kept = Vec::with_capacity(relation.columns.len());
+    let mut has_names = false;
+    for output in relation.columns {
+        let mut typed = output.typed();
+        if let Flavor::Named(_) = typed.flavor {
+            has_names = true;
+            typed = binder.cast(typed, &SqlType::Text)?;
+        }
+        if typed.sql_type == SqlType::Unknown {
+            typed = Typed { sql_type: SqlType::Text, ..typed };
+        }
+        let shown = match &typed.sql_type {
+            // Modifiers belong to columns, not to what is computed of them.
+            SqlType::Numeric(_) if typed.origin == (0, 0) => SqlType::Numeric(None),
+            other => other.clone(),
+        };
+        columns.push(OutputColumn { name: output.name, sql_type: shown, origin: typed.origin });
+        kept.push(typed.sql_type);
+        expressions.push(typed.expr);
+    }
+    let mut plan = relation.plan;
+    if has_names || plan.schema().fields().len() != expressions.len() {
+        let named = expressions.into_iter().enumerate().map(|(at, expr)| expr.alias(format!("out {at}")));
+        plan = LogicalPlanBuilder::from(plan)
+            .project(named.collect::<Vec<_>>())
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+    }
+    let (reads, locks_rows) = (std::mem::take(&mut binder.reads), binder.locks_rows);
+    let parameters = types.clone().finish();
+    Ok(QueryPlan { columns, reads, locks_rows, parameters, types: kept, plan })
 }
 
 impl QueryPlan {
     /// Runs it with values for its parameters, in their storage types. Rows come in the storage types of
-    /// [`QueryPlan::columns`]; an array is a list of rows with one field, an interval its text.
+    /// [`QueryPlan::columns`]; an array is a list of rows with one field, an interval its text, a `numeric` has the
+    /// digits after the point that PostgreSQL shows.
     ///
     /// # Errors
     /// Why it cannot begin; what fails later comes in the stream.
     pub async fn run(
         &self,
-        _parameters: &[Value],
-        _source: Arc<dyn RowSource>,
+        parameters: &[Value],
+        source: Arc<dyn RowSource>,
     ) -> Result<BoxStream<'static, Result<Vec<Value>>>> {
-        Err(Error::new(SqlState::NOT_SUPPORTED, "queries are not supported yet"))
+        let operators = self.operators(parameters).await?;
+        let stream = machine::run(operators, machine::context(source))?;
+        let types = Arc::new(self.types.clone());
+        let rows = stream.flat_map(move |batch| match batch {
+            Ok(batch) => futures::stream::iter(rows(&batch, &types)).map(Ok).left_stream(),
+            Err(error) => futures::stream::iter([Err(inbound(error))]).right_stream(),
+        });
+        Ok(rows.boxed())
+    }
+
+    async fn operators(&self, parameters: &[Value]) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.with_parameters(parameters)?;
+        let optimized = apply::optimized(&plan).map_err(inbound)?;
+        machine::operators(&optimized).await.map_err(inbound)
+    }
+
+    fn with_parameters(&self, parameters: &[Value]) -> Result<LogicalPlan> {
+        if self.parameters.is_empty() {
+            return Ok(self.plan.clone());
+        }
+        if parameters.len() < self.parameters.len() {
+            return Err(Error::new(
+                SqlState(*b"08P01"),
+                format!(
+                    "the query has {} parameters, but {} were given",
+                    self.parameters.len(),
+                    parameters.len()
+                ),
+            ));
+        }
+        let values = parameters
+            .iter()
+            .zip(&self.parameters)
+            .map(|(value, sql_type)| scalar(value, sql_type).map(ScalarAndMetadata::from))
+            .collect::<Result<Vec<_>>>()?;
+        self.plan.clone().replace_params_with_values(&ParamValues::List(values)).map_err(inbound)
+    }
+
+    /// The plan as text, for `EXPLAIN`.
+    ///
+    /// # Errors
+    /// As [`QueryPlan::run`].
+    pub async fn explain(&self, parameters: &[Value]) -> Result<Vec<String>> {
+        let operators = self.operators(parameters).await?;
+        let text = datafusion::physical_plan::displayable(operators.as_ref()).indent(false).to_string();
+        Ok(text.lines().map(String::from).collect())
     }
 }

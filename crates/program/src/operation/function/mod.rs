@@ -199,6 +199,18 @@ impl FunctionOperation {
             (Op::Fixed(Function::DatePart), [Datum::Text(field), Datum::Int(micros)]) => {
                 moment::date_part(field, *micros)?
             }
+            (Op::Fixed(Function::AddMicros), [Datum::Int(l), Datum::Int(r)]) => {
+                Datum::Int(l.checked_add(*r).ok_or_else(moment::overflow)?)
+            }
+            (Op::Fixed(Function::MicrosBetween), [Datum::Int(l), Datum::Int(r)]) => {
+                Datum::Int(l.checked_sub(*r).ok_or_else(moment::overflow)?)
+            }
+            (Op::Fixed(Function::AddMonths), [Datum::Int(micros), Datum::Int(months)]) => {
+                Datum::Int(moment::add_months(*micros, *months).ok_or_else(moment::overflow)?)
+            }
+            (Op::Fixed(Function::MakeDate), [Datum::Int(year), Datum::Int(month), Datum::Int(day)]) => {
+                Datum::Int(moment::make_date(*year, *month, *day)?)
+            }
             (Op::Fixed(Function::DateTruncate), [Datum::Text(unit), Datum::Int(micros)]) => {
                 moment::date_truncate(unit, *micros)?
             }

@@ -202,7 +202,46 @@ fn start_of<'a>(micros: i64, unit: i64) -> Result<Datum<'a>> {
     micros.checked_sub(micros.rem_euclid(unit)).map(Datum::Int).ok_or_else(overflow)
 }
 
-fn overflow() -> Error {
+/// The same time of the day so many months later; `None` if there is no such timestamp.
+pub(super) fn add_months(micros: i64, months: i64) -> Option<i64> {
+    let (days, time) = (micros.div_euclid(DAY_MICROS), micros.rem_euclid(DAY_MICROS));
+    let Civil { year, month, day } = calendar::civil(days);
+    let count = year.checked_mul(12)?.checked_add(i64::from(month) - 1)?.checked_add(months)?;
+    // No timestamp is a million years away.
+    let year = Some(count.div_euclid(12)).filter(|year| year.abs() < 1_000_000)?;
+    let month = count.rem_euclid(12) as u8 + 1;
+    let day = day.min(days_of_month(year, month));
+    calendar::days_of(Civil { year, month, day }).checked_mul(DAY_MICROS)?.checked_add(time)
+}
+
+fn days_of_month(year: i64, month: u8) -> u8 {
+    let start = |year, month| calendar::days_of(Civil { year, month, day: 1 });
+    let next = if month == 12 { start(year + 1, 1) } else { start(year, month + 1) };
+    (next - start(year, month)) as u8
+}
+
+/// A date as days since 1970.
+///
+/// # Errors
+/// `22008` if there is no such day.
+pub(super) fn make_date(year: i64, month: i64, day: i64) -> Result<i64> {
+    let refuse = || {
+        let message = format!("date field value out of range: {year}-{month:02}-{day:02}");
+        Error::new(SqlState::DATETIME_OVERFLOW, message)
+    };
+    let (first, last) = calendar::DATE_RANGE;
+    let counted = if year < 0 { year + 1 } else { year };
+    if year == 0 || year.abs() > 9999 || !(1..=12).contains(&month) || day < 1 {
+        return Err(refuse());
+    }
+    if day > days_of_month(counted, month as u8).into() {
+        return Err(refuse());
+    }
+    let days = calendar::days_of(Civil { year: counted, month: month as u8, day: day as u8 });
+    if (first.into()..=last.into()).contains(&days) { Ok(days) } else { Err(refuse()) }
+}
+
+pub(super) fn overflow() -> Error {
     Error::new(SqlState::DATETIME_OVERFLOW, "timestamp out of range")
 }
 
@@ -249,6 +288,22 @@ mod tests {
         assert_eq!(part("century", "-000043-03-15 00:00:00"), "-1");
         assert_eq!(part("epoch", "1969-12-31 23:59:59"), "-1");
         assert_eq!(date_part("foo", 0).unwrap_err().state(), SqlState::INVALID_PARAMETER);
+    }
+
+    /// Goal: months are added as PostgreSQL 15 adds them, and days that are not there are refused.
+    #[test]
+    fn months_and_days() {
+        let later =
+            |moment, months| add_months(parse_timestamp(moment).unwrap(), months).map(format_timestamp);
+        assert_eq!(later("2024-01-31 10:00:00", 1).unwrap(), "2024-02-29 10:00:00");
+        assert_eq!(later("2024-03-31 10:00:00", -13).unwrap(), "2023-02-28 10:00:00");
+        assert_eq!(later("2024-12-15 00:00:00", 1).unwrap(), "2025-01-15 00:00:00");
+        assert_eq!(later("2024-12-15 00:00:00", i64::MAX), None);
+        assert_eq!(make_date(1970, 1, 2).unwrap(), 1);
+        assert!(
+            make_date(2023, 2, 29).is_err() && make_date(0, 1, 1).is_err() && make_date(1, 13, 1).is_err()
+        );
+        assert_eq!(calendar::civil(make_date(-44, 3, 15).unwrap()), Civil { year: -43, month: 3, day: 15 });
     }
 
     /// Goal: what PostgreSQL 15 truncates to.

@@ -6,7 +6,7 @@
 
 use crate::ir::Function;
 use fabius_value::DataType;
-use fabius_value::DataType::{BigInt, Boolean, Double, Int, Timestamp};
+use fabius_value::DataType::{BigInt, Boolean, Date, Double, Int, Timestamp};
 
 const TEXT: DataType = DataType::TEXT;
 
@@ -81,6 +81,10 @@ pub static SIGNATURES: &[Signature] = &[
     partial("ln", Function::NaturalLogarithm, &[Double], Double),
     partial("log", Function::DecimalLogarithm, &[Double], Double),
     partial("date_part", Function::DatePart, &[TEXT, Timestamp], Double),
+    partial("add_micros", Function::AddMicros, &[Timestamp, BigInt], Timestamp),
+    partial("micros_between", Function::MicrosBetween, &[Timestamp, Timestamp], BigInt),
+    partial("add_months", Function::AddMonths, &[Timestamp, BigInt], Timestamp),
+    partial("make_date", Function::MakeDate, &[BigInt, BigInt, BigInt], Date),
     partial("date_trunc", Function::DateTruncate, &[TEXT, Timestamp], Timestamp),
 ];
 

@@ -50,6 +50,7 @@ pub(super) fn apply<'a>(
         }
         (Function::Translate, [Text(text), Text(from), Text(to)]) => made(&translate(text, from, to), arena)?,
         (Function::Left, [Text(text), Int(count)]) => Text(&text[..cut(text, *count)]),
+        (Function::Right, [Text(_), Int(0)]) => Text(""),
         (Function::Right, [Text(text), Int(count)]) => {
             Text(&text[cut(text, count.checked_neg().unwrap_or(i64::MAX))..])
         }

@@ -1,0 +1,95 @@
+//! Goal: what was can be read for as long as it is kept, by seq and by time, and not beyond.
+
+use fabius::{Database, Datum, EngineKind, Options, Seq, Standpoint, TableScan, Value};
+use std::time::Duration;
+
+const TABLES: &str = "
+table counters { id: int, number: bigint, primary key (id) }
+procedure put(id: int, number: bigint) { upsert counters { id: id, number: number } }
+";
+
+fn database(engine: EngineKind, history: Option<Duration>) -> Database {
+    let database = Database::in_memory(Options { engine, history, workers: 1, ..Options::default() });
+    database.define(TABLES).unwrap();
+    database
+}
+
+fn numbers(database: &Database, at: &Standpoint<'_>) -> Vec<i64> {
+    let table = at.definitions().catalog.find_table("counters").unwrap();
+    let scan = TableScan::whole(table, at.definitions().table(table).schema());
+    let mut numbers = Vec::new();
+    let mut visit = |row: &[Datum<'_>]| {
+        numbers.push(row[1].int());
+        Ok(true)
+    };
+    database.engine().scan_at(at, &scan, &mut visit).unwrap();
+    numbers
+}
+
+#[test]
+fn the_past_is_there() {
+    for engine in [EngineKind::Lazy, EngineKind::TwoPhaseLocking, EngineKind::Graph] {
+        let database = database(engine, Some(Duration::from_secs(3600)));
+        let mut seqs = Vec::new();
+        for number in 0..50i64 {
+            database.call("put", &[Value::Int(1), number.into()]).unwrap();
+            seqs.push(database.standpoint().seq());
+        }
+        for (number, seq) in seqs.iter().enumerate() {
+            let at = database.standpoint_at(*seq).unwrap();
+            assert_eq!((at.seq(), numbers(&database, &at)), (*seq, vec![number as i64]));
+        }
+        let now =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as i64;
+        let newest = database.standpoint_at_time(now).unwrap();
+        assert_eq!(numbers(&database, &newest), [49]);
+        let state = |result: fabius::Result<Standpoint<'static>>| result.err().unwrap().state().to_string();
+        assert_eq!(state(database.standpoint_at(Seq(1_000_000))), "55000");
+        assert_eq!(state(database.standpoint_at_time(now + 60_000_000)), "55000");
+        assert_eq!(state(database.standpoint_at_time(0)), "55000");
+        // A table that was dropped is in its past.
+        database.define("drop table counters").unwrap();
+        let at = database.standpoint_at(seqs[7]).unwrap();
+        assert_eq!(at.seq(), seqs[7]);
+    }
+}
+
+#[test]
+fn what_is_not_kept_goes() {
+    let none = database(EngineKind::Lazy, None);
+    assert_eq!(none.standpoint_at(Seq(1)).err().unwrap().state().to_string(), "55000");
+    let short = database(EngineKind::Lazy, Some(Duration::from_millis(20)));
+    short.call("put", &[Value::Int(1), 1i64.into()]).unwrap();
+    let seq = short.standpoint().seq();
+    let begun = std::time::Instant::now();
+    while short.standpoint_at(seq).is_ok() {
+        short.call("put", &[Value::Int(1), 2i64.into()]).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(20), "it is kept for ever");
+    }
+    assert_eq!(numbers(&short, &short.standpoint()), [2]);
+}
+
+/// Goal: tens of thousands of procedures are defined as fast as a few, and called as fast.
+#[test]
+fn many_procedures() {
+    let database = database(EngineKind::Lazy, None);
+    let define = |from: u32, to: u32| {
+        let begun = std::time::Instant::now();
+        for number in from..to {
+            let text =
+                format!("procedure p{number}(id: int) -> bigint null {{ return counters[id]?.number }}");
+            database.define(&text).unwrap();
+        }
+        begun.elapsed()
+    };
+    let first = define(0, 500);
+    define(500, 5_000);
+    let last = define(5_000, 5_500);
+    assert!(last < first * 5 + Duration::from_millis(200), "{first:?} for the first, {last:?} for the last");
+    database.call("p4999", &[Value::Int(1)]).unwrap();
+    for number in 0..500 {
+        database.define(&format!("drop procedure p{number}")).unwrap();
+    }
+    assert!(database.call("p7", &[Value::Int(1)]).is_err());
+    println!("500 definitions: {first:?} at first, {last:?} behind 5,000");
+}

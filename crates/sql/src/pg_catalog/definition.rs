@@ -1,0 +1,164 @@
+//! Objects as statements that would make them.
+
+use crate::catalog::{Catalog, ForeignKey, Function, Key, ObjectName, ReferentialAction, Returns, Table};
+use crate::query::functions::text::quote_identifier;
+
+/// Where derived numbers begin: of constraints and defaults, which the catalog does not number.
+const DERIVED: u32 = 0x4000_0000;
+
+/// A constraint of a table.
+pub enum Constraint<'c> {
+    /// The primary key or a unique constraint.
+    Key(&'c Key, bool),
+    /// `CHECK`
+    Check(&'c crate::catalog::Check),
+    /// `REFERENCES`
+    Foreign(&'c ForeignKey),
+}
+
+impl Constraint<'_> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Constraint::Key(key, _) => &key.name,
+            Constraint::Check(check) => &check.name,
+            Constraint::Foreign(key) => &key.name,
+        }
+    }
+
+    /// `p`, `u`, `c` or `f`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Constraint::Key(_, true) => "p",
+            Constraint::Key(_, false) => "u",
+            Constraint::Check(_) => "c",
+            Constraint::Foreign(_) => "f",
+        }
+    }
+
+    /// As `pg_get_constraintdef` shows it.
+    pub fn text(&self) -> String {
+        match self {
+            Constraint::Key(key, is_primary) => {
+                format!("{} ({})", if *is_primary { "PRIMARY KEY" } else { "UNIQUE" }, list(&key.columns))
+            }
+            Constraint::Check(check) => format!("CHECK ({})", enclosed(&check.condition)),
+            Constraint::Foreign(key) => {
+                let parent = qualified(&key.parent);
+                let mut text =
+                    format!("FOREIGN KEY ({}) REFERENCES {parent}({})", list(&key.columns), list(&key.parent_columns));
+                for (event, action) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+                    let word = match action {
+                        ReferentialAction::Refuse => continue,
+                        ReferentialAction::Cascade => "CASCADE",
+                        ReferentialAction::SetNull => "SET NULL",
+                        ReferentialAction::SetDefault => "SET DEFAULT",
+                    };
+                    text += &format!(" ON {event} {word}");
+                }
+                text
+            }
+        }
+    }
+}
+
+fn enclosed(condition: &str) -> String {
+    format!("({condition})")
+}
+
+/// Names as SQL writes them, with commas.
+pub fn list(names: &[String]) -> String {
+    names.iter().map(|name| quote_identifier(name)).collect::<Vec<_>>().join(", ")
+}
+
+/// A name with its schema, unless that is `public`.
+pub fn qualified(name: &ObjectName) -> String {
+    if name.schema == "public" {
+        return quote_identifier(&name.name);
+    }
+    format!("{}.{}", quote_identifier(&name.schema), quote_identifier(&name.name))
+}
+
+/// A table's constraints with their numbers.
+pub fn constraints(table: &Table) -> Vec<(u32, Constraint<'_>)> {
+    let derived = |n: usize| DERIVED + (table.oid & 0x00ff_ffff).wrapping_mul(64) + (n as u32 & 63);
+    let keys = table.primary_key.iter().map(|key| (key, true)).chain(table.unique.iter().map(|key| (key, false)));
+    let keys = keys.filter(|(key, is_primary)| *is_primary || key.is_constraint);
+    let mut all: Vec<(u32, Constraint<'_>)> =
+        keys.enumerate().map(|(at, (key, is_primary))| (derived(at), Constraint::Key(key, is_primary))).collect();
+    all.extend(table.checks.iter().enumerate().map(|(at, check)| (derived(20 + at), Constraint::Check(check))));
+    all.extend(
+        table.foreign_keys.iter().enumerate().map(|(at, key)| (derived(40 + at), Constraint::Foreign(key))),
+    );
+    all
+}
+
+/// The number of a column's default in `pg_attrdef`.
+pub fn default_oid(table: &Table, column: usize) -> u32 {
+    DERIVED + 0x3000_0000 + (table.oid & 0x000f_ffff).wrapping_mul(256) + (column as u32 & 255)
+}
+
+/// A table's indexes: each key with whether it is the primary one and whether it is unique.
+pub fn indexes(table: &Table) -> impl Iterator<Item = (&Key, bool, bool)> {
+    let primary = table.primary_key.iter().map(|key| (key, true, true));
+    let unique = table.unique.iter().map(|key| (key, false, true));
+    primary.chain(unique).chain(table.indexes.iter().map(|key| (key, false, false)))
+}
+
+/// An index as `pg_get_indexdef` shows it.
+pub fn index(table: &Table, key: &Key, is_unique: bool) -> String {
+    format!(
+        "CREATE {}INDEX {} ON {}.{} USING btree ({})",
+        if is_unique { "UNIQUE " } else { "" },
+        quote_identifier(&key.name),
+        quote_identifier(&table.name.schema),
+        quote_identifier(&table.name.name),
+        list(&key.columns)
+    )
+}
+
+/// An index by its number.
+pub fn index_of(catalog: &Catalog, oid: u32) -> Option<(&Table, &Key, bool)> {
+    catalog.tables.values().find_map(|table| {
+        indexes(table).find(|(key, ..)| key.oid == oid).map(|(key, _, is_unique)| (table.as_ref(), key, is_unique))
+    })
+}
+
+/// A column's default as SQL.
+pub fn default(column: &crate::catalog::Column) -> Option<String> {
+    match (&column.default, &column.sequence) {
+        (Some(default), _) => Some(default.clone()),
+        (None, Some(_)) if column.is_identity_always => None,
+        (None, Some(sequence)) => Some(format!("nextval('{}'::regclass)", qualified(sequence))),
+        (None, None) => None,
+    }
+}
+
+/// A function by its number.
+pub fn function_of(catalog: &Catalog, oid: u32) -> Option<&Function> {
+    catalog.functions.values().flatten().find(|function| function.oid == oid).map(AsRef::as_ref)
+}
+
+/// A function's parameters as `pg_get_function_arguments` shows them.
+pub fn arguments(function: &Function) -> String {
+    let shown = function.parameters.iter().map(|parameter| {
+        let (name, sql_type) = (&parameter.0, &parameter.1);
+        if name.is_empty() { sql_type.to_string() } else { format!("{} {sql_type}", quote_identifier(name)) }
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// A function's result as `pg_get_function_result` shows it; `None` for a procedure.
+pub fn result(function: &Function) -> Option<String> {
+    if function.is_procedure {
+        return None;
+    }
+    Some(match &function.returns {
+        Returns::Scalar(sql_type) => sql_type.to_string(),
+        Returns::Record(_) => "record".into(),
+        Returns::Table(columns) => {
+            let shown = columns.iter().map(|column| format!("{} {}", quote_identifier(&column.0), column.1));
+            format!("TABLE({})", shown.collect::<Vec<_>>().join(", "))
+        }
+    })
+}

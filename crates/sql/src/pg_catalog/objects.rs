@@ -1,0 +1,512 @@
+//! Tables, columns, keys, views, sequences and functions as `pg_catalog` shows them.
+
+use super::definition::{self, Constraint};
+use super::row::{Row, array, number, text, truth};
+use super::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE};
+use crate::catalog::{Catalog, ReferentialAction, Returns, Table};
+use crate::query::functions::{Environment, FUNCTIONS, Kind};
+use crate::sql_type::SqlType;
+use fabius_value::Value;
+
+/// The rows of a relation; `None` if it is not about objects.
+pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
+    let catalog = environment.catalog.as_ref();
+    Some(match name {
+        "pg_namespace" => namespaces(catalog),
+        "pg_class" => classes(catalog),
+        "pg_attribute" => attributes(catalog),
+        "pg_attrdef" => defaults(catalog),
+        "pg_index" => indexes(catalog),
+        "pg_constraint" => constraints(catalog),
+        "pg_proc" => functions(catalog),
+        "pg_description" => descriptions(catalog),
+        "pg_depend" => dependencies(catalog),
+        "pg_sequence" => sequences(catalog),
+        "pg_rewrite" => rewrites(catalog),
+        "pg_tables" => tables(environment),
+        "pg_views" => views(environment),
+        "pg_indexes" => indexes_by_name(catalog),
+        "pg_sequences" => sequences_by_name(environment),
+        "pg_stat_user_tables" | "pg_stat_all_tables" | "pg_statio_user_tables" => table_statistics(catalog),
+        "pg_stat_user_indexes" | "pg_stat_all_indexes" | "pg_statio_user_indexes" => index_statistics(catalog),
+        _ => return None,
+    })
+}
+
+/// The number of a schema.
+pub fn namespace_oid(catalog: &Catalog, schema: &str) -> u32 {
+    match schema {
+        "pg_catalog" => PG_CATALOG,
+        "information_schema" => INFORMATION_SCHEMA,
+        name => catalog.schemas.get(name).copied().unwrap_or(PUBLIC),
+    }
+}
+
+/// All schemas with their numbers.
+pub fn namespaces_of(catalog: &Catalog) -> Vec<(u32, String)> {
+    let mut all = vec![(PG_CATALOG, "pg_catalog".to_string()), (INFORMATION_SCHEMA, "information_schema".into())];
+    if !catalog.schemas.contains_key("public") {
+        all.push((PUBLIC, "public".into()));
+    }
+    all.extend(catalog.schemas.iter().map(|(name, oid)| (*oid, name.clone())));
+    all
+}
+
+fn namespaces(catalog: &Catalog) -> Vec<Row> {
+    let all = namespaces_of(catalog).into_iter();
+    all.map(|(oid, name)| Row::of([("oid", number(oid)), ("nspname", text(name)), ("nspowner", number(ROLE))])).collect()
+}
+
+fn class(oid: u32, name: &str, namespace: u32, kind: &str, columns: usize) -> Row {
+    Row::of([
+        ("oid", number(oid)),
+        ("relname", text(name)),
+        ("relnamespace", number(namespace)),
+        ("relowner", number(ROLE)),
+        ("relfilenode", number(oid)),
+        ("reltuples", Value::Double(-1.0)),
+        ("relpersistence", text("p")),
+        ("relkind", text(kind)),
+        ("relnatts", number(columns as i64)),
+        ("relreplident", text("d")),
+        ("relispopulated", truth(true)),
+        ("relam", number(match kind { "r" => 2, "i" => 403, _ => 0 })),
+        ("relfrozenxid", text("0")),
+        ("relminmxid", text("0")),
+    ])
+}
+
+fn classes(catalog: &Catalog) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for relation in RELATIONS.iter() {
+        let namespace = namespace_oid(catalog, &relation.schema);
+        let kind = relation.kind.to_string();
+        rows.push(class(relation.oid(), &relation.name, namespace, &kind, relation.columns.len()));
+    }
+    for table in catalog.tables.values() {
+        let namespace = namespace_oid(catalog, &table.name.schema);
+        let mut row = class(table.oid, &table.name.name, namespace, "r", table.columns.len());
+        row = row
+            .with("relhasindex", truth(definition::indexes(table).next().is_some()))
+            .with("relchecks", number(table.checks.len() as i64))
+            .with("relhastriggers", truth(!table.foreign_keys.is_empty()));
+        if table.name.schema == crate::catalog::TEMPORARY {
+            row = row.with("relpersistence", text("t"));
+        }
+        rows.push(row);
+        for (key, ..) in definition::indexes(table) {
+            rows.push(class(key.oid, &key.name, namespace, "i", key.columns.len()));
+        }
+    }
+    for view in catalog.views.values() {
+        let namespace = namespace_oid(catalog, &view.name.schema);
+        let row = class(view.oid, &view.name.name, namespace, "v", view.columns.len());
+        rows.push(row.with("relhasrules", truth(true)));
+    }
+    for sequence in catalog.sequences.values() {
+        let namespace = namespace_oid(catalog, &sequence.name.schema);
+        rows.push(class(sequence.oid, &sequence.name.name, namespace, "S", 3));
+    }
+    rows
+}
+
+fn attribute(relation: u32, place: usize, name: &str, sql_type: &SqlType) -> Row {
+    let length = sql_type.length();
+    let is_text = matches!(sql_type, SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_));
+    Row::of([
+        ("attrelid", number(relation)),
+        ("attname", text(name)),
+        ("atttypid", number(sql_type.oid())),
+        ("attstattarget", number(-1)),
+        ("attlen", number(length)),
+        ("attnum", number(place as i64)),
+        ("attcacheoff", number(-1)),
+        ("atttypmod", number(sql_type.modifier())),
+        ("attbyval", truth((1..=8).contains(&length))),
+        ("attalign", text("i")),
+        ("attstorage", text(if length > 0 { "p" } else { "x" })),
+        ("attcompression", text("")),
+        ("attidentity", text("")),
+        ("attgenerated", text("")),
+        ("attislocal", truth(true)),
+        ("attcollation", number(if is_text { 100 } else { 0 })),
+    ])
+}
+
+fn attributes(catalog: &Catalog) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for relation in RELATIONS.iter() {
+        for (at, column) in relation.columns.iter().enumerate() {
+            let row = attribute(relation.oid(), at + 1, &column.name, &column.sql_type);
+            rows.push(row.with("atttypid", number(super::server::type_oid(&column.type_name))));
+        }
+    }
+    for table in catalog.tables.values() {
+        for (at, column) in table.columns.iter().enumerate() {
+            let is_key =
+                table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));
+            let identity = match (&column.sequence, column.is_identity_always, &column.default) {
+                (Some(_), true, _) => "a",
+                _ => "",
+            };
+            let row = attribute(table.oid, at + 1, &column.name, &column.sql_type)
+                .with("attnotnull", truth(!column.nullable || is_key))
+                .with("atthasdef", truth(definition::default(column).is_some()))
+                .with("attidentity", text(identity));
+            rows.push(row);
+        }
+        for (key, ..) in definition::indexes(table) {
+            for (at, name) in key.columns.iter().enumerate() {
+                if let Some(column) = table.columns.iter().find(|column| column.name == *name) {
+                    rows.push(attribute(key.oid, at + 1, name, &column.sql_type));
+                }
+            }
+        }
+    }
+    for view in catalog.views.values() {
+        for (at, (name, sql_type)) in view.columns.iter().enumerate() {
+            rows.push(attribute(view.oid, at + 1, name, sql_type));
+        }
+    }
+    for sequence in catalog.sequences.values() {
+        let columns = [("last_value", SqlType::BigInt), ("log_cnt", SqlType::BigInt), ("is_called", SqlType::Boolean)];
+        for (at, (name, sql_type)) in columns.iter().enumerate() {
+            rows.push(attribute(sequence.oid, at + 1, name, sql_type).with("attnotnull", truth(true)));
+        }
+    }
+    rows
+}
+
+fn defaults(catalog: &Catalog) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for table in catalog.tables.values() {
+        for (at, column) in table.columns.iter().enumerate() {
+            if let Some(default) = definition::default(column) {
+                rows.push(Row::of([
+                    ("oid", number(definition::default_oid(table, at + 1))),
+                    ("adrelid", number(table.oid)),
+                    ("adnum", number(at as i64 + 1)),
+                    ("adbin", text(default)),
+                ]));
+            }
+        }
+    }
+    rows
+}
+
+fn places(table: &Table, names: &[String]) -> Vec<Value> {
+    let place = |name: &String| table.columns.iter().position(|column| column.name == *name);
+    names.iter().map(|name| number(place(name).map_or(0, |at| at as i64 + 1))).collect()
+}
+
+fn indexes(catalog: &Catalog) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for table in catalog.tables.values() {
+        for (key, is_primary, is_unique) in definition::indexes(table) {
+            let count = key.columns.len() as i64;
+            let zeros = || array((0..count).map(|_| number(0)));
+            let classes = key.columns.iter().map(|name| {
+                let column = table.columns.iter().find(|column| column.name == *name);
+                number(column.map_or(0, |column| super::server::operator_class(&column.sql_type)))
+            });
+            rows.push(Row::of([
+                ("indexrelid", number(key.oid)),
+                ("indrelid", number(table.oid)),
+                ("indnatts", number(count)),
+                ("indnkeyatts", number(count)),
+                ("indisunique", truth(is_unique)),
+                ("indisprimary", truth(is_primary)),
+                ("indimmediate", truth(true)),
+                ("indisvalid", truth(true)),
+                ("indisready", truth(true)),
+                ("indislive", truth(true)),
+                ("indkey", array(places(table, &key.columns))),
+                ("indcollation", zeros()),
+                ("indclass", array(classes)),
+                ("indoption", zeros()),
+            ]));
+        }
+    }
+    rows
+}
+
+fn action(action: ReferentialAction) -> Value {
+    text(match action {
+        ReferentialAction::Refuse => "a",
+        ReferentialAction::Cascade => "c",
+        ReferentialAction::SetNull => "n",
+        ReferentialAction::SetDefault => "d",
+    })
+}
+
+fn constraints(catalog: &Catalog) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for table in catalog.tables.values() {
+        for (oid, constraint) in definition::constraints(table) {
+            let row = Row::of([
+                ("oid", number(oid)),
+                ("conname", text(constraint.name())),
+                ("connamespace", number(namespace_oid(catalog, &table.name.schema))),
+                ("contype", text(constraint.kind())),
+                ("convalidated", truth(true)),
+                ("conrelid", number(table.oid)),
+                ("conislocal", truth(true)),
+                ("connoinherit", truth(!matches!(constraint, Constraint::Check(_)))),
+                ("confupdtype", text(" ")),
+                ("confdeltype", text(" ")),
+                ("confmatchtype", text(" ")),
+            ]);
+            rows.push(match &constraint {
+                Constraint::Key(key, _) => {
+                    row.with("conindid", number(key.oid)).with("conkey", array(places(table, &key.columns)))
+                }
+                Constraint::Check(check) => {
+                    let named = table.columns.iter().enumerate().filter(|(_, column)| {
+                        let mut words = check.condition.split(|c: char| !c.is_alphanumeric() && c != '_');
+                        words.any(|word| word == column.name)
+                    });
+                    row.with("conkey", array(named.map(|(at, _)| number(at as i64 + 1))))
+                        .with("conbin", text(check.condition.clone()))
+                }
+                Constraint::Foreign(key) => {
+                    let parent = catalog.tables.get(&key.parent);
+                    let index = parent.and_then(|parent| {
+                        definition::indexes(parent).find(|(other, ..)| other.columns == key.parent_columns).map(|(other, ..)| other.oid)
+                    });
+                    row.with("conkey", array(places(table, &key.columns)))
+                        .with("confrelid", number(parent.map_or(0, |parent| parent.oid)))
+                        .with("conindid", number(index.unwrap_or(0)))
+                        .with(
+                            "confkey",
+                            parent.map_or(Value::Null, |parent| array(places(parent, &key.parent_columns))),
+                        )
+                        .with("confupdtype", action(key.on_update))
+                        .with("confdeltype", action(key.on_delete))
+                        .with("confmatchtype", text("s"))
+                }
+            });
+        }
+    }
+    rows
+}
+
+fn function(oid: u32, name: &str, namespace: u32, returns: u32, arguments: Vec<u32>) -> Row {
+    Row::of([
+        ("oid", number(oid)),
+        ("proname", text(name)),
+        ("pronamespace", number(namespace)),
+        ("proowner", number(ROLE)),
+        ("procost", Value::Double(1.0)),
+        ("prokind", text("f")),
+        ("provolatile", text("v")),
+        ("proparallel", text("u")),
+        ("pronargs", number(arguments.len() as i64)),
+        ("prorettype", number(returns)),
+        ("proargtypes", array(arguments.into_iter().map(number))),
+    ])
+}
+
+/// Where the numbers of built-in functions begin.
+const BUILT_IN: u32 = 6000;
+
+fn functions(catalog: &Catalog) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let oid = |kind: &Kind| match kind {
+        Kind::Is(sql_type) => sql_type.oid(),
+        Kind::Any => 2276,
+        Kind::Element => 2283,
+        Kind::Array => 2277,
+    };
+    let mut built_in: Vec<_> =
+        FUNCTIONS.values().flatten().filter(|definition| !definition.name.starts_with("fabius_")).collect();
+    built_in.sort_by(|a, b| a.name.cmp(&b.name));
+    for (at, definition) in built_in.into_iter().enumerate() {
+        let arguments = definition.parameters.iter().map(oid).collect();
+        let row = function(BUILT_IN + at as u32, &definition.name, PG_CATALOG, oid(&definition.returns), arguments);
+        rows.push(row.with("prolang", number(12)).with("proisstrict", truth(definition.is_strict)).with("prosrc", text(definition.name.clone())));
+    }
+    for known in catalog.functions.values().flatten() {
+        let returns = match &known.returns {
+            Returns::Scalar(sql_type) => sql_type.oid(),
+            Returns::Record(_) | Returns::Table(_) => 2249,
+        };
+        let arguments = known.parameters.iter().map(|parameter| parameter.1.oid()).collect();
+        let namespace = namespace_oid(catalog, &known.name.schema);
+        let named = known.parameters.iter().any(|parameter| !parameter.0.is_empty());
+        let names = || array(known.parameters.iter().map(|parameter| text(parameter.0.clone())));
+        rows.push(
+            function(known.oid, &known.name.name, namespace, returns, arguments)
+                .with("prolang", number(if known.language == "sql" { 14 } else { 13_500 }))
+                .with("prokind", text(if known.is_procedure { "p" } else { "f" }))
+                .with("proretset", truth(matches!(known.returns, Returns::Table(_))))
+                .with("proargnames", if named { names() } else { Value::Null })
+                .with("prosrc", text(known.body.clone())),
+        );
+    }
+    rows
+}
+
+fn descriptions(catalog: &Catalog) -> Vec<Row> {
+    let comments = catalog.comments.iter();
+    comments
+        .map(|((oid, column), comment)| {
+            Row::of([
+                ("objoid", number(*oid)),
+                ("classoid", number(1259)),
+                ("objsubid", number(i64::from(*column))),
+                ("description", text(comment.clone())),
+            ])
+        })
+        .collect()
+}
+
+fn dependencies(catalog: &Catalog) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for sequence in catalog.sequences.values() {
+        let Some((name, column)) = &sequence.owner else { continue };
+        let Some(table) = catalog.tables.get(name) else { continue };
+        let Some(place) = table.columns.iter().position(|known| known.name == *column) else { continue };
+        let is_identity = table.columns.get(place).is_some_and(|column| column.is_identity_always);
+        rows.push(Row::of([
+            ("classid", number(1259)),
+            ("objid", number(sequence.oid)),
+            ("refclassid", number(1259)),
+            ("refobjid", number(table.oid)),
+            ("refobjsubid", number(place as i64 + 1)),
+            ("deptype", text(if is_identity { "i" } else { "a" })),
+        ]));
+    }
+    rows
+}
+
+fn sequences(catalog: &Catalog) -> Vec<Row> {
+    let all = catalog.sequences.values();
+    all.map(|sequence| {
+        Row::of([
+            ("seqrelid", number(sequence.oid)),
+            ("seqtypid", number(20)),
+            ("seqstart", number(sequence.start)),
+            ("seqincrement", number(sequence.increment)),
+            ("seqmax", number(sequence.maximum)),
+            ("seqmin", number(sequence.minimum)),
+            ("seqcache", number(1)),
+            ("seqcycle", truth(sequence.cycle)),
+        ])
+    })
+    .collect()
+}
+
+fn rewrites(catalog: &Catalog) -> Vec<Row> {
+    let all = catalog.views.values();
+    all.map(|view| {
+        Row::of([
+            ("oid", number(view.oid.wrapping_add(0x2000_0000))),
+            ("rulename", text("_RETURN")),
+            ("ev_class", number(view.oid)),
+            ("ev_type", text("1")),
+            ("ev_enabled", text("O")),
+            ("is_instead", truth(true)),
+        ])
+    })
+    .collect()
+}
+
+fn tables(environment: &Environment) -> Vec<Row> {
+    let owner = environment.session.user();
+    let catalog = environment.catalog.as_ref();
+    let system = RELATIONS.iter().filter(|relation| relation.kind == 'r').map(|relation| {
+        Row::of([
+            ("schemaname", text(relation.schema.clone())),
+            ("tablename", text(relation.name.clone())),
+            ("tableowner", text(owner.clone())),
+        ])
+    });
+    let own = catalog.tables.values().map(|table| {
+        Row::of([
+            ("schemaname", text(table.name.schema.clone())),
+            ("tablename", text(table.name.name.clone())),
+            ("tableowner", text(owner.clone())),
+            ("hasindexes", truth(definition::indexes(table).next().is_some())),
+            ("hastriggers", truth(!table.foreign_keys.is_empty())),
+        ])
+    });
+    system.chain(own).collect()
+}
+
+fn views(environment: &Environment) -> Vec<Row> {
+    let owner = environment.session.user();
+    let all = environment.catalog.views.values();
+    all.map(|view| {
+        Row::of([
+            ("schemaname", text(view.name.schema.clone())),
+            ("viewname", text(view.name.name.clone())),
+            ("viewowner", text(owner.clone())),
+            ("definition", text(format!(" {};", view.query))),
+        ])
+    })
+    .collect()
+}
+
+fn indexes_by_name(catalog: &Catalog) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for table in catalog.tables.values() {
+        for (key, _, is_unique) in definition::indexes(table) {
+            rows.push(Row::of([
+                ("schemaname", text(table.name.schema.clone())),
+                ("tablename", text(table.name.name.clone())),
+                ("indexname", text(key.name.clone())),
+                ("indexdef", text(definition::index(table, key, is_unique))),
+            ]));
+        }
+    }
+    rows
+}
+
+fn sequences_by_name(environment: &Environment) -> Vec<Row> {
+    let owner = environment.session.user();
+    let all = environment.catalog.sequences.values();
+    all.map(|sequence| {
+        Row::of([
+            ("schemaname", text(sequence.name.schema.clone())),
+            ("sequencename", text(sequence.name.name.clone())),
+            ("sequenceowner", text(owner.clone())),
+            ("data_type", number(20)),
+            ("start_value", number(sequence.start)),
+            ("min_value", number(sequence.minimum)),
+            ("max_value", number(sequence.maximum)),
+            ("increment_by", number(sequence.increment)),
+            ("cycle", truth(sequence.cycle)),
+            ("cache_size", number(1)),
+            ("last_value", Value::Null),
+        ])
+    })
+    .collect()
+}
+
+fn table_statistics(catalog: &Catalog) -> Vec<Row> {
+    let all = catalog.tables.values();
+    all.map(|table| {
+        Row::of([
+            ("relid", number(table.oid)),
+            ("schemaname", text(table.name.schema.clone())),
+            ("relname", text(table.name.name.clone())),
+        ])
+    })
+    .collect()
+}
+
+fn index_statistics(catalog: &Catalog) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for table in catalog.tables.values() {
+        for (key, ..) in definition::indexes(table) {
+            rows.push(Row::of([
+                ("relid", number(table.oid)),
+                ("indexrelid", number(key.oid)),
+                ("schemaname", text(table.name.schema.clone())),
+                ("relname", text(table.name.name.clone())),
+                ("indexrelname", text(key.name.clone())),
+            ]));
+        }
+    }
+    rows
+}

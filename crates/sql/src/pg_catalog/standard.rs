@@ -1,0 +1,403 @@
+//! `information_schema`: what is defined, as the SQL standard has it shown.
+
+use super::definition::{self, Constraint};
+use super::row::{Row, number, text, yes};
+use super::{RELATIONS, objects};
+use crate::catalog::{Catalog, ObjectName, ReferentialAction, Returns, Table};
+use crate::query::functions::Environment;
+use crate::sql_type::SqlType;
+use fabius_value::Value;
+
+/// The rows of a relation; `None` if there is no such one.
+pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
+    let catalog = environment.catalog.as_ref();
+    let database = environment.session.database();
+    let database = database.as_str();
+    Some(match name {
+        "schemata" => objects::namespaces_of(catalog)
+            .into_iter()
+            .map(|(_, name)| {
+                Row::of([
+                    ("catalog_name", text(database)),
+                    ("schema_name", text(name)),
+                    ("schema_owner", text(environment.session.user())),
+                ])
+            })
+            .collect(),
+        "tables" => tables(catalog, database),
+        "columns" => columns(catalog, database),
+        "views" => catalog
+            .views
+            .values()
+            .map(|view| {
+                named("table", database, &view.name)
+                    .with("view_definition", text(format!(" {};", view.query)))
+                    .with("check_option", text("NONE"))
+                    .with("is_updatable", yes(false))
+                    .with("is_insertable_into", yes(false))
+                    .with("is_trigger_updatable", yes(false))
+                    .with("is_trigger_deletable", yes(false))
+                    .with("is_trigger_insertable_into", yes(false))
+            })
+            .collect(),
+        "sequences" => catalog
+            .sequences
+            .values()
+            .map(|sequence| {
+                named("sequence", database, &sequence.name)
+                    .with("data_type", text("bigint"))
+                    .with("numeric_precision", number(64))
+                    .with("numeric_precision_radix", number(2))
+                    .with("numeric_scale", number(0))
+                    .with("start_value", text(sequence.start.to_string()))
+                    .with("minimum_value", text(sequence.minimum.to_string()))
+                    .with("maximum_value", text(sequence.maximum.to_string()))
+                    .with("increment", text(sequence.increment.to_string()))
+                    .with("cycle_option", yes(sequence.cycle))
+            })
+            .collect(),
+        "table_constraints" => table_constraints(catalog, database),
+        "key_column_usage" => key_columns(catalog, database),
+        "constraint_column_usage" => constraint_columns(catalog, database),
+        "constraint_table_usage" => each(catalog, |table, constraint| {
+            let about = match constraint {
+                Constraint::Foreign(key) => &key.parent,
+                _ => &table.name,
+            };
+            vec![constrained(database, table, constraint)
+                .with("table_catalog", text(database))
+                .with("table_schema", text(about.schema.clone()))
+                .with("table_name", text(about.name.clone()))]
+        }),
+        "referential_constraints" => each(catalog, |table, constraint| match constraint {
+            Constraint::Foreign(key) => {
+                let parent = catalog.tables.get(&key.parent);
+                let unique = parent.and_then(|parent| {
+                    definition::indexes(parent).find(|(other, ..)| other.columns == key.parent_columns).map(|(other, ..)| other.name.clone())
+                });
+                vec![constrained(database, table, constraint)
+                    .with("unique_constraint_catalog", text(database))
+                    .with("unique_constraint_schema", text(key.parent.schema.clone()))
+                    .with("unique_constraint_name", unique.map_or(Value::Null, text))
+                    .with("match_option", text("NONE"))
+                    .with("update_rule", rule(key.on_update))
+                    .with("delete_rule", rule(key.on_delete))]
+            }
+            _ => Vec::new(),
+        }),
+        "check_constraints" => each(catalog, |table, constraint| match constraint {
+            Constraint::Check(check) => {
+                vec![constrained(database, table, constraint)
+                    .with("check_clause", text(format!("({})", check.condition)))]
+            }
+            _ => Vec::new(),
+        }),
+        "routines" => routines(catalog, database),
+        "parameters" => parameters(catalog, database),
+        "enabled_roles" | "applicable_roles" => {
+            vec![Row::of([("role_name", text(environment.session.user()))])]
+        }
+        "information_schema_catalog_name" => vec![Row::of([("catalog_name", text(database))])],
+        "table_privileges" => {
+            let user = environment.session.user();
+            let mut rows = Vec::new();
+            for table in catalog.tables.values() {
+                for privilege in ["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"] {
+                    rows.push(
+                        named("table", database, &table.name)
+                            .with("grantor", text(user.clone()))
+                            .with("grantee", text(user.clone()))
+                            .with("privilege_type", text(privilege))
+                            .with("is_grantable", yes(true))
+                            .with("with_hierarchy", yes(privilege == "SELECT")),
+                    );
+                }
+            }
+            rows
+        }
+        _ => return None,
+    })
+}
+
+/// The catalog, schema and name of something of this kind.
+fn named(kind: &str, database: &str, name: &ObjectName) -> Row {
+    let columns = match kind {
+        "sequence" => ["sequence_catalog", "sequence_schema", "sequence_name"],
+        "specific" => ["specific_catalog", "specific_schema", "specific_name"],
+        _ => ["table_catalog", "table_schema", "table_name"],
+    };
+    Row::of([
+        (columns[0], text(database)),
+        (columns[1], text(name.schema.clone())),
+        (columns[2], text(name.name.clone())),
+    ])
+}
+
+fn constrained(database: &str, table: &Table, constraint: &Constraint<'_>) -> Row {
+    Row::of([
+        ("constraint_catalog", text(database)),
+        ("constraint_schema", text(table.name.schema.clone())),
+        ("constraint_name", text(constraint.name())),
+    ])
+}
+
+fn each(catalog: &Catalog, rows: impl Fn(&Table, &Constraint<'_>) -> Vec<Row>) -> Vec<Row> {
+    let tables = catalog.tables.values();
+    tables
+        .flat_map(|table| {
+            let constraints = definition::constraints(table);
+            constraints.into_iter().flat_map(|(_, constraint)| rows(table, &constraint)).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn rule(action: ReferentialAction) -> Value {
+    text(match action {
+        ReferentialAction::Refuse => "NO ACTION",
+        ReferentialAction::Cascade => "CASCADE",
+        ReferentialAction::SetNull => "SET NULL",
+        ReferentialAction::SetDefault => "SET DEFAULT",
+    })
+}
+
+fn tables(catalog: &Catalog, database: &str) -> Vec<Row> {
+    let table = |row: Row, kind: &str| {
+        row.with("table_type", text(kind))
+            .with("is_insertable_into", yes(kind != "VIEW"))
+            .with("is_typed", yes(false))
+    };
+    let mut rows: Vec<Row> = RELATIONS
+        .iter()
+        .map(|relation| {
+            let name = ObjectName { schema: relation.schema.clone(), name: relation.name.clone() };
+            table(named("table", database, &name), if relation.kind == 'r' { "BASE TABLE" } else { "VIEW" })
+        })
+        .collect();
+    rows.extend(catalog.tables.values().map(|known| table(named("table", database, &known.name), "BASE TABLE")));
+    rows.extend(catalog.views.values().map(|view| table(named("table", database, &view.name), "VIEW")));
+    rows
+}
+
+/// What `information_schema` says of a type: its name and its lengths.
+fn typed(row: Row, database: &str, sql_type: &SqlType) -> Row {
+    let name = match sql_type {
+        SqlType::Array(_) => "ARRAY".to_string(),
+        other => other.to_string().split('(').next().unwrap_or_default().to_string(),
+    };
+    let row = row
+        .with("data_type", text(name))
+        .with("udt_catalog", text(database))
+        .with("udt_schema", text("pg_catalog"))
+        .with("udt_name", text(sql_type.internal_name()));
+    let digits = |row: Row, precision: i64, radix: i64, scale: Option<i64>| {
+        row.with("numeric_precision", number(precision))
+            .with("numeric_precision_radix", number(radix))
+            .with("numeric_scale", scale.map_or(Value::Null, number))
+    };
+    match sql_type {
+        SqlType::SmallInt => digits(row, 16, 2, Some(0)),
+        SqlType::Int => digits(row, 32, 2, Some(0)),
+        SqlType::BigInt => digits(row, 64, 2, Some(0)),
+        SqlType::Real => digits(row, 24, 2, None),
+        SqlType::Double => digits(row, 53, 2, None),
+        SqlType::Numeric(Some((precision, scale))) => {
+            digits(row, i64::from(*precision), 10, Some(i64::from(*scale)))
+        }
+        SqlType::Numeric(None) => row.with("numeric_precision_radix", number(10)),
+        SqlType::VarChar(Some(length)) | SqlType::Char(length) => row
+            .with("character_maximum_length", number(*length))
+            .with("character_octet_length", number(i64::from(*length) * 4)),
+        SqlType::Text | SqlType::VarChar(None) => row.with("character_octet_length", number(1_073_741_824)),
+        SqlType::Date => row.with("datetime_precision", number(0)),
+        SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz | SqlType::Interval => {
+            row.with("datetime_precision", number(6))
+        }
+        _ => row,
+    }
+}
+
+fn columns(catalog: &Catalog, database: &str) -> Vec<Row> {
+    let column = |relation: &ObjectName, place: usize, name: &str, sql_type: &SqlType, is_updatable: bool| {
+        let row = named("table", database, relation)
+            .with("column_name", text(name))
+            .with("ordinal_position", number(place as i64))
+            .with("is_nullable", yes(true))
+            .with("dtd_identifier", text(place.to_string()))
+            .with("is_self_referencing", yes(false))
+            .with("is_identity", yes(false))
+            .with("identity_cycle", yes(false))
+            .with("is_generated", text("NEVER"))
+            .with("is_updatable", yes(is_updatable));
+        typed(row, database, sql_type)
+    };
+    let mut rows = Vec::new();
+    for relation in RELATIONS.iter() {
+        let name = ObjectName { schema: relation.schema.clone(), name: relation.name.clone() };
+        for (at, known) in relation.columns.iter().enumerate() {
+            rows.push(column(&name, at + 1, &known.name, &known.sql_type, false));
+        }
+    }
+    for table in catalog.tables.values() {
+        for (at, known) in table.columns.iter().enumerate() {
+            let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&known.name));
+            let mut row = column(&table.name, at + 1, &known.name, &known.sql_type, true)
+                .with("is_nullable", yes(known.nullable && !is_key))
+                .with("column_default", definition::default(known).map_or(Value::Null, text));
+            let sequence = known.sequence.as_ref().and_then(|name| catalog.sequences.get(name));
+            if let (true, Some(sequence)) = (known.is_identity_always, sequence) {
+                row = row
+                    .with("is_identity", yes(true))
+                    .with("identity_generation", text("ALWAYS"))
+                    .with("identity_start", text(sequence.start.to_string()))
+                    .with("identity_increment", text(sequence.increment.to_string()))
+                    .with("identity_maximum", text(sequence.maximum.to_string()))
+                    .with("identity_minimum", text(sequence.minimum.to_string()));
+            }
+            rows.push(row);
+        }
+    }
+    for view in catalog.views.values() {
+        for (at, (name, sql_type)) in view.columns.iter().enumerate() {
+            rows.push(column(&view.name, at + 1, name, sql_type, false));
+        }
+    }
+    rows
+}
+
+fn table_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
+    let mut rows = each(catalog, |table, constraint| {
+        let kind = match constraint {
+            Constraint::Key(_, true) => "PRIMARY KEY",
+            Constraint::Key(_, false) => "UNIQUE",
+            Constraint::Check(_) => "CHECK",
+            Constraint::Foreign(_) => "FOREIGN KEY",
+        };
+        vec![constrained(database, table, constraint)
+            .with("table_catalog", text(database))
+            .with("table_schema", text(table.name.schema.clone()))
+            .with("table_name", text(table.name.name.clone()))
+            .with("constraint_type", text(kind))
+            .with("is_deferrable", yes(false))
+            .with("initially_deferred", yes(false))
+            .with("enforced", yes(true))
+            .with("nulls_distinct", if kind == "UNIQUE" { yes(true) } else { Value::Null })]
+    });
+    // `NOT NULL` is a check, as the standard has it.
+    for table in catalog.tables.values() {
+        let namespace = objects::namespace_oid(catalog, &table.name.schema);
+        for (at, column) in table.columns.iter().enumerate() {
+            let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));
+            if column.nullable && !is_key {
+                continue;
+            }
+            rows.push(
+                named("table", database, &table.name)
+                    .with("constraint_catalog", text(database))
+                    .with("constraint_schema", text(table.name.schema.clone()))
+                    .with("constraint_name", text(format!("{namespace}_{}_{}_not_null", table.oid, at + 1)))
+                    .with("constraint_type", text("CHECK"))
+                    .with("is_deferrable", yes(false))
+                    .with("initially_deferred", yes(false))
+                    .with("enforced", yes(true)),
+            );
+        }
+    }
+    rows
+}
+
+fn key_columns(catalog: &Catalog, database: &str) -> Vec<Row> {
+    each(catalog, |table, constraint| {
+        let (columns, parents) = match constraint {
+            Constraint::Key(key, _) => (&key.columns, None),
+            Constraint::Foreign(key) => (&key.columns, Some(key)),
+            Constraint::Check(_) => return Vec::new(),
+        };
+        let rows = columns.iter().enumerate().map(|(at, column)| {
+            let place = parents.and_then(|key| {
+                let parent = catalog.tables.get(&key.parent)?;
+                let name = key.parent_columns.get(at)?;
+                let (unique, ..) = definition::indexes(parent).find(|(other, ..)| {
+                    other.columns.len() == key.parent_columns.len() && other.columns.contains(name)
+                })?;
+                unique.columns.iter().position(|other| other == name)
+            });
+            constrained(database, table, constraint)
+                .with("table_catalog", text(database))
+                .with("table_schema", text(table.name.schema.clone()))
+                .with("table_name", text(table.name.name.clone()))
+                .with("column_name", text(column.clone()))
+                .with("ordinal_position", number(at as i64 + 1))
+                .with("position_in_unique_constraint", place.map_or(Value::Null, |at| number(at as i64 + 1)))
+        });
+        rows.collect()
+    })
+}
+
+fn constraint_columns(catalog: &Catalog, database: &str) -> Vec<Row> {
+    each(catalog, |table, constraint| {
+        let (about, columns) = match constraint {
+            Constraint::Key(key, _) => (&table.name, key.columns.clone()),
+            Constraint::Foreign(key) => (&key.parent, key.parent_columns.clone()),
+            Constraint::Check(check) => {
+                let named = table.columns.iter().filter(|column| {
+                    let mut words = check.condition.split(|c: char| !c.is_alphanumeric() && c != '_');
+                    words.any(|word| word == column.name)
+                });
+                (&table.name, named.map(|column| column.name.clone()).collect())
+            }
+        };
+        let rows = columns.into_iter().map(|column| {
+            constrained(database, table, constraint)
+                .with("table_catalog", text(database))
+                .with("table_schema", text(about.schema.clone()))
+                .with("table_name", text(about.name.clone()))
+                .with("column_name", text(column))
+        });
+        rows.collect()
+    })
+}
+
+fn routines(catalog: &Catalog, database: &str) -> Vec<Row> {
+    let all = catalog.functions.values().flatten();
+    all.map(|function| {
+        let specific =
+            ObjectName { schema: function.name.schema.clone(), name: format!("{}_{}", function.name.name, function.oid) };
+        let row = named("specific", database, &specific)
+            .with("routine_catalog", text(database))
+            .with("routine_schema", text(function.name.schema.clone()))
+            .with("routine_name", text(function.name.name.clone()))
+            .with("routine_type", text(if function.is_procedure { "PROCEDURE" } else { "FUNCTION" }))
+            .with("routine_body", text("EXTERNAL"))
+            .with("routine_definition", text(function.body.clone()))
+            .with("external_language", text(function.language.to_uppercase()))
+            .with("is_deterministic", yes(false))
+            .with("security_type", text("INVOKER"));
+        match &function.returns {
+            _ if function.is_procedure => row,
+            Returns::Scalar(sql_type) => typed(row, database, sql_type)
+                .with("type_udt_name", text(sql_type.internal_name()))
+                .with("type_udt_schema", text("pg_catalog"))
+                .with("type_udt_catalog", text(database)),
+            _ => row.with("data_type", text("record")).with("type_udt_name", text("record")),
+        }
+    })
+    .collect()
+}
+
+fn parameters(catalog: &Catalog, database: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for function in catalog.functions.values().flatten() {
+        let specific =
+            ObjectName { schema: function.name.schema.clone(), name: format!("{}_{}", function.name.name, function.oid) };
+        for (at, parameter) in function.parameters.iter().enumerate() {
+            let row = named("specific", database, &specific)
+                .with("ordinal_position", number(at as i64 + 1))
+                .with("parameter_mode", text("IN"))
+                .with("is_result", yes(false))
+                .with("as_locator", yes(false))
+                .with("parameter_name", if parameter.0.is_empty() { Value::Null } else { text(parameter.0.clone()) });
+            rows.push(typed(row, database, &parameter.1));
+        }
+    }
+    rows
+}

@@ -1,0 +1,544 @@
+//! Subqueries that depend on the row around them, where no join can take their place.
+//!
+//! DataFusion turns most correlated subqueries into joins. What it cannot turn is run here once for each row of the
+//! outer query, with the row's values in the place of references to them; rows with the same values share one run.
+//!
+//! ```text
+//! Filter: a.x > (SELECT ... WHERE b.y < a.y LIMIT 1)      Filter: a.x > c7
+//!   Scan a                                          =>      Apply c7 := (SELECT ... b.y < ?)
+//!                                                             Scan a
+//! ```
+
+use crate::query::failure::{internal, outbound};
+use crate::query::machine;
+use async_trait::async_trait;
+use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use datafusion::arrow::compute::{concat_batches, take};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::catalog::Session;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DFSchema, DFSchemaRef, JoinType};
+use datafusion::error::{DataFusionError, Result as FusionResult};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{
+    Expr, Extension, InvariantLevel, LogicalPlan, LogicalPlanBuilder, Operator, UserDefinedLogicalNode,
+};
+use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner, PhysicalPlanningContext};
+use datafusion::scalar::ScalarValue;
+use fabius_value::{Error, SqlState};
+use futures::{StreamExt, TryStreamExt};
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// What is wanted of a subquery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Hash)]
+enum Wanted {
+    /// Its one value, or null.
+    Value,
+    /// Whether it has rows.
+    Existence,
+    /// All of its rows, each with the outer row before it; `true` keeps an outer row without any.
+    Rows(bool),
+}
+
+/// The node of the logical plan.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd)]
+struct Apply {
+    input: LogicalPlan,
+    subquery: LogicalPlan,
+    wanted: Wanted,
+    schema: DFSchemaRef,
+}
+
+impl Hash for Apply {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.input.hash(state);
+        self.subquery.hash(state);
+        self.wanted.hash(state);
+    }
+}
+
+impl Apply {
+    fn node(input: LogicalPlan, subquery: LogicalPlan, wanted: Wanted, column: &str) -> FusionResult<LogicalPlan> {
+        let mut fields: Vec<(Option<datafusion::common::TableReference>, Arc<Field>)> =
+            input.schema().iter().map(|(qualifier, field)| (qualifier.cloned(), field.clone())).collect();
+        match wanted {
+            Wanted::Value => {
+                let data_type = subquery.schema().fields().first().map_or(DataType::Null, |f| f.data_type().clone());
+                fields.push((None, Arc::new(Field::new(column, data_type, true))));
+            }
+            Wanted::Existence => fields.push((None, Arc::new(Field::new(column, DataType::Boolean, true)))),
+            Wanted::Rows(_) => fields.extend(
+                subquery
+                    .schema()
+                    .iter()
+                    .map(|(q, field)| (q.cloned(), Arc::new(field.as_ref().clone().with_nullable(true)))),
+            ),
+        }
+        let schema = Arc::new(DFSchema::new_with_metadata(fields, HashMap::new())?);
+        Ok(LogicalPlan::Extension(Extension { node: Arc::new(Apply { input, subquery, wanted, schema }) }))
+    }
+}
+
+impl UserDefinedLogicalNode for Apply {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn name(&self) -> &str {
+        "Apply"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        vec![&self.input]
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    fn check_invariants(&self, _: InvariantLevel) -> FusionResult<()> {
+        Ok(())
+    }
+
+    fn expressions(&self) -> Vec<Expr> {
+        Vec::new()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Apply: {:?}", self.wanted)
+    }
+
+    fn with_exprs_and_inputs(
+        &self,
+        _: Vec<Expr>,
+        inputs: Vec<LogicalPlan>,
+    ) -> FusionResult<Arc<dyn UserDefinedLogicalNode>> {
+        let mut changed = self.clone();
+        if let Some(input) = inputs.into_iter().next() {
+            changed.input = input;
+        }
+        Ok(Arc::new(changed))
+    }
+
+    fn dyn_hash(&self, mut state: &mut dyn Hasher) {
+        self.hash(&mut state);
+    }
+
+    fn dyn_eq(&self, other: &dyn UserDefinedLogicalNode) -> bool {
+        other.as_any().downcast_ref::<Apply>() == Some(self)
+    }
+
+    fn dyn_ord(&self, other: &dyn UserDefinedLogicalNode) -> Option<std::cmp::Ordering> {
+        self.partial_cmp(other.as_any().downcast_ref::<Apply>()?)
+    }
+}
+
+/// Whether references to outer rows are left in a plan, which DataFusion's operators cannot run.
+pub(super) fn is_correlated(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        found |= node.contains_outer_reference();
+        Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+    });
+    found
+}
+
+/// Replaces every correlated subquery by an [`Apply`].
+pub(super) fn unfold(plan: LogicalPlan) -> FusionResult<LogicalPlan> {
+    let mut next = 0;
+    plan.transform_up(|node| unfold_node(node, &mut next)).map(|changed| changed.data)
+}
+
+fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<LogicalPlan>> {
+    if let LogicalPlan::Join(join) = &node
+        && let Some((subquery, alias)) = lateral(&join.right)
+        && matches!(join.join_type, JoinType::Inner | JoinType::Left)
+    {
+        let _ = alias;
+        let keep = join.join_type == JoinType::Left;
+        let mut subquery = subquery;
+        // An outer join's condition belongs to the subquery, with the outer row's columns as references.
+        if let Some(filter) = &join.filter {
+            let left = join.left.schema().clone();
+            let filter = filter.clone().transform(|expr| {
+                Ok(match &expr {
+                    Expr::Column(column) if left.has_column(column) => {
+                        let field = left.field_from_column(column)?.clone();
+                        Transformed::yes(Expr::OuterReferenceColumn(field, column.clone()))
+                    }
+                    _ => Transformed::no(expr),
+                })
+            })?;
+            subquery = LogicalPlanBuilder::from(subquery).filter(filter.data)?.build()?;
+        }
+        let left = join.left.as_ref().clone();
+        return Apply::node(left, subquery, Wanted::Rows(keep), "").map(Transformed::yes);
+    }
+    let expressions = node.expressions();
+    let mut found = Vec::new();
+    let changed: Vec<Expr> = expressions
+        .into_iter()
+        .map(|expr| {
+            let name = expr.schema_name().to_string();
+            let is_output = matches!(node, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_));
+            let changed = expr.transform_up(|expr| take_out(expr, &mut found, next))?;
+            // A projection's columns keep their names.
+            Ok(if changed.transformed && is_output && !matches!(changed.data, Expr::Alias(_)) {
+                changed.data.alias(name)
+            } else {
+                changed.data
+            })
+        })
+        .collect::<FusionResult<_>>()?;
+    if found.is_empty() {
+        return Ok(Transformed::no(node));
+    }
+    let inputs: Vec<LogicalPlan> = node.inputs().into_iter().cloned().collect();
+    let [input] = inputs.as_slice() else {
+        return Err(DataFusionError::NotImplemented("a correlated subquery in a join condition".into()));
+    };
+    let before = input.schema().clone();
+    let mut input = input.clone();
+    for (column, subquery, wanted) in found {
+        input = Apply::node(input, unfold(subquery)?, wanted, &column)?;
+    }
+    let is_transparent = matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
+    let plan = node.with_new_exprs(changed, vec![input])?;
+    if !is_transparent {
+        return Ok(Transformed::yes(plan));
+    }
+    let columns: Vec<Expr> = before.iter().map(Expr::from).collect();
+    LogicalPlanBuilder::from(plan).project(columns)?.build().map(Transformed::yes)
+}
+
+fn lateral(plan: &LogicalPlan) -> Option<(LogicalPlan, Option<String>)> {
+    match plan {
+        LogicalPlan::Subquery(subquery) => Some((subquery.subquery.as_ref().clone(), None)),
+        _ => None,
+    }
+}
+
+type Found = Vec<(String, LogicalPlan, Wanted)>;
+
+/// Takes a correlated subquery out of an expression; a column is left in its place.
+fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Transformed<Expr>> {
+    let mut leave = |subquery: LogicalPlan, wanted: Wanted| {
+        *next += 1;
+        let name = format!("apply {next} {}", found.len());
+        found.push((name.clone(), subquery, wanted));
+        Expr::Column(Column::new_unqualified(name))
+    };
+    Ok(match expr {
+        Expr::ScalarSubquery(subquery) if is_correlated(&subquery.subquery) => {
+            Transformed::yes(leave(subquery.subquery.as_ref().clone(), Wanted::Value))
+        }
+        Expr::Exists(exists) if is_correlated(&exists.subquery.subquery) => {
+            let column = leave(exists.subquery.subquery.as_ref().clone(), Wanted::Existence);
+            Transformed::yes(if exists.negated { Expr::Not(Box::new(column)) } else { column })
+        }
+        Expr::InSubquery(within) if is_correlated(&within.subquery.subquery) => {
+            // True if a row is equal, null if one could be, else false.
+            let plan = within.subquery.subquery.as_ref().clone();
+            let inner = plan.schema().iter().next().map(Expr::from).ok_or_else(|| {
+                DataFusionError::Plan("a subquery without columns".into())
+            })?;
+            let inner = outside(within.expr.as_ref(), &inner)?;
+            let equal = LogicalPlanBuilder::from(plan).project([inner.alias("equal")])?.build()?;
+            let all = datafusion::functions_aggregate::bool_and_or::bool_or(Expr::Column(
+                Column::new_unqualified("equal"),
+            ));
+            let any = datafusion::functions::core::expr_fn::coalesce(vec![
+                Expr::Column(Column::new_unqualified("any")),
+                Expr::Column(Column::new_unqualified("none")),
+            ]);
+            let none = datafusion::logical_expr::when(
+                datafusion::functions_aggregate::count::count(Expr::Literal(ScalarValue::Int64(Some(1)), None))
+                    .eq(Expr::Literal(ScalarValue::Int64(Some(0)), None)),
+                Expr::Literal(ScalarValue::Boolean(Some(false)), None),
+            )
+            .end()?;
+            let _ = none;
+            let counted =
+                datafusion::functions_aggregate::count::count(Expr::Literal(ScalarValue::Int64(Some(1)), None));
+            let plan = LogicalPlanBuilder::from(equal)
+                .aggregate(Vec::<Expr>::new(), [all.alias("any"), counted.alias("rows")])?
+                .project([
+                    Expr::Column(Column::new_unqualified("any")),
+                    datafusion::logical_expr::when(
+                        Expr::Column(Column::new_unqualified("rows")).eq(Expr::Literal(ScalarValue::Int64(Some(0)), None)),
+                        Expr::Literal(ScalarValue::Boolean(Some(false)), None),
+                    )
+                    .end()?
+                    .alias("none"),
+                ])?
+                .project([any.alias("found")])?
+                .build()?;
+            let column = leave(plan, Wanted::Value);
+            Transformed::yes(if within.negated { Expr::Not(Box::new(column)) } else { column })
+        }
+        other => Transformed::no(other),
+    })
+}
+
+/// An equality of an outer expression and an inner column, as the subquery sees it.
+fn outside(outer: &Expr, inner: &Expr) -> FusionResult<Expr> {
+    let outer = outer.clone().transform(|expr| {
+        Ok(match expr {
+            Expr::Column(column) => {
+                let field = Field::new(column.name.clone(), DataType::Null, true);
+                Transformed::yes(Expr::OuterReferenceColumn(Arc::new(field), column))
+            }
+            other => Transformed::no(other),
+        })
+    })?;
+    Ok(crate::query::bind::plain_binary(outer.data, Operator::Eq, inner.clone()))
+}
+
+/// Makes operators of [`Apply`].
+pub(super) struct ApplyPlanner;
+
+#[async_trait]
+impl ExtensionPlanner for ApplyPlanner {
+    async fn plan_extension(
+        &self,
+        _: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        _: &[&LogicalPlan],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        _: &dyn Session,
+        _: &PhysicalPlanningContext,
+    ) -> FusionResult<Option<Arc<dyn ExecutionPlan>>> {
+        let (Some(apply), Some(input)) = (node.as_any().downcast_ref::<Apply>(), inputs.first()) else {
+            return Ok(None);
+        };
+        let schema = Arc::new(apply.schema.as_arrow().clone());
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Ok(Some(Arc::new(ApplyOperator {
+            apply: apply.clone(),
+            input: input.clone(),
+            properties: Arc::new(properties),
+        })))
+    }
+}
+
+/// The operator.
+#[derive(Debug)]
+struct ApplyOperator {
+    apply: Apply,
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl DisplayAs for ApplyOperator {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Apply: {:?}", self.apply.wanted)
+    }
+}
+
+impl ExecutionPlan for ApplyOperator {
+    fn name(&self) -> &str {
+        "Apply"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> FusionResult<Arc<dyn ExecutionPlan>> {
+        let input = children.into_iter().next().unwrap_or_else(|| self.input.clone());
+        Ok(Arc::new(ApplyOperator { apply: self.apply.clone(), input, properties: self.properties.clone() }))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> FusionResult<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context.clone())?;
+        let apply = Arc::new(self.apply.clone());
+        let schema = self.properties.equivalence_properties().schema().clone();
+        let results: HashMap<Vec<ScalarValue>, RecordBatch> = HashMap::new();
+        let stream = futures::stream::try_unfold((input, results), move |(mut input, mut results)| {
+            let (apply, context) = (apply.clone(), context.clone());
+            async move {
+                let Some(batch) = input.next().await else { return Ok(None) };
+                let batch = apply_batch(&apply, batch?, &context, &mut results).await?;
+                FusionResult::Ok(Some((batch, (input, results))))
+            }
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, stream)))
+    }
+}
+
+/// How many results are kept for rows with the same values.
+const KEPT: usize = 100_000;
+
+async fn apply_batch(
+    apply: &Apply,
+    batch: RecordBatch,
+    context: &Arc<TaskContext>,
+    results: &mut HashMap<Vec<ScalarValue>, RecordBatch>,
+) -> FusionResult<RecordBatch> {
+    let outer = apply.input.schema();
+    // The columns of the row around that the subquery asks for, at any depth.
+    let mut wanted: Vec<Column> = Vec::new();
+    apply.subquery.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::OuterReferenceColumn(_, column) = expr
+                    && outer.has_column(column)
+                    && !wanted.contains(column)
+                {
+                    wanted.push(column.clone());
+                }
+                Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    let places: Vec<usize> = wanted.iter().map(|column| outer.index_of_column(column)).collect::<FusionResult<_>>()?;
+    let (mut pieces, mut rows_of) = (Vec::with_capacity(batch.num_rows()), Vec::new());
+    for at in 0..batch.num_rows() {
+        let values: Vec<ScalarValue> = places
+            .iter()
+            .map(|place| ScalarValue::try_from_array(batch.column(*place), at))
+            .collect::<FusionResult<_>>()?;
+        let result = match results.get(&values) {
+            Some(result) => result.clone(),
+            None => {
+                let plan = bound(&apply.subquery, &wanted, &values)?;
+                let plan = if apply.wanted == Wanted::Existence {
+                    LogicalPlanBuilder::from(plan).limit(0, Some(1))?.build()?
+                } else {
+                    plan
+                };
+                let result = rows(&plan, context).await?;
+                if results.len() < KEPT {
+                    results.insert(values, result.clone());
+                }
+                result
+            }
+        };
+        rows_of.push(result.num_rows());
+        pieces.push(result);
+    }
+    let schema: Arc<Schema> = Arc::new(apply.schema.as_arrow().clone());
+    let assemble = |columns: Vec<ArrayRef>| RecordBatch::try_new(schema.clone(), columns).map_err(Into::into);
+    match apply.wanted {
+        Wanted::Existence => {
+            let existence: BooleanArray = rows_of.iter().map(|count| Some(*count > 0)).collect();
+            let mut columns = batch.columns().to_vec();
+            columns.push(Arc::new(existence));
+            assemble(columns)
+        }
+        Wanted::Value => {
+            let data_type = schema.fields().last().map_or(DataType::Null, |field| field.data_type().clone());
+            let values = pieces.iter().map(|piece| match piece.num_rows() {
+                0 => ScalarValue::try_from(&data_type),
+                1 => ScalarValue::try_from_array(piece.column(0), 0),
+                _ => Err(outbound(Error::new(
+                    SqlState(*b"21000"),
+                    "more than one row returned by a subquery used as an expression",
+                ))),
+            });
+            let values = values.collect::<FusionResult<Vec<_>>>()?;
+            let mut columns = batch.columns().to_vec();
+            columns.push(if values.is_empty() {
+                datafusion::arrow::array::new_empty_array(&data_type)
+            } else {
+                ScalarValue::iter_to_array(values)?
+            });
+            assemble(columns)
+        }
+        Wanted::Rows(keep) => {
+            let inner_schema: Arc<Schema> = Arc::new(Schema::new(
+                schema.fields().iter().skip(batch.num_columns()).cloned().collect::<Vec<_>>(),
+            ));
+            let mut indexes: Vec<u32> = Vec::new();
+            let mut inner: Vec<RecordBatch> = Vec::new();
+            for (at, piece) in pieces.into_iter().enumerate() {
+                let piece = if piece.num_rows() == 0 && keep {
+                    let nulls = inner_schema
+                        .fields()
+                        .iter()
+                        .map(|field| datafusion::arrow::array::new_null_array(field.data_type(), 1))
+                        .collect();
+                    RecordBatch::try_new(inner_schema.clone(), nulls)?
+                } else {
+                    RecordBatch::try_new(inner_schema.clone(), piece.columns().to_vec())?
+                };
+                indexes.extend(std::iter::repeat_n(at as u32, piece.num_rows()));
+                inner.push(piece);
+            }
+            let inner = concat_batches(&inner_schema, &inner)?;
+            let indexes = UInt32Array::from(indexes);
+            let mut columns: Vec<ArrayRef> =
+                batch.columns().iter().map(|column| take(column, &indexes, None)).collect::<Result<_, _>>()?;
+            columns.extend(inner.columns().iter().cloned());
+            assemble(columns)
+        }
+    }
+}
+
+/// The subquery with a row's values in place of the references to it.
+fn bound(plan: &LogicalPlan, columns: &[Column], values: &[ScalarValue]) -> FusionResult<LogicalPlan> {
+    let changed = plan.clone().transform_up_with_subqueries(|node| {
+        node.map_expressions(|expr| {
+            expr.transform_up(|expr| {
+                Ok(match &expr {
+                    Expr::OuterReferenceColumn(_, column) => {
+                        match columns.iter().zip(values).find(|(known, _)| *known == column) {
+                            Some((_, value)) => Transformed::yes(Expr::Literal(value.clone(), None)),
+                            None => Transformed::no(expr),
+                        }
+                    }
+                    _ => Transformed::no(expr),
+                })
+            })
+        })
+    })?;
+    Ok(changed.data)
+}
+
+/// Runs a plan that stands by itself now.
+async fn rows(plan: &LogicalPlan, context: &Arc<TaskContext>) -> FusionResult<RecordBatch> {
+    let optimized = optimized(plan)?;
+    let operators = machine::operators(&optimized).await?;
+    let schema = operators.schema();
+    let stream = machine::run(operators, context.clone()).map_err(outbound)?;
+    let batches: Vec<RecordBatch> = stream.try_collect().await?;
+    Ok(concat_batches(&schema, &batches)?)
+}
+
+/// Optimizes a plan; what DataFusion cannot make joins of is applied row by row.
+pub(super) fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
+    if !is_correlated(plan) {
+        return machine::optimize(plan);
+    }
+    match machine::optimize(plan) {
+        Ok(optimized) if !is_correlated(&optimized) => Ok(optimized),
+        _ => {
+            let unfolded = unfold(plan.clone())?;
+            let optimized = machine::optimize(&unfolded)?;
+            if is_correlated(&optimized) {
+                return Err(outbound(internal("a correlated subquery is left")));
+            }
+            Ok(optimized)
+        }
+    }
+}

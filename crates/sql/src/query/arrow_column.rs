@@ -1,0 +1,285 @@
+//! Values as Arrow columns and back: one Arrow type for each SQL type.
+//!
+//! Arrow's types say less than SQL's: `uuid` is its bytes, `time` its microseconds, `json` its text. The binder
+//! keeps the SQL types; here they only choose a representation.
+
+use crate::query::failure::internal;
+use crate::sql_type::{FREE_SCALE, SqlType};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder,
+    Int16Builder, Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, ListArray, NullArray, RecordBatch,
+    RecordBatchOptions, StringBuilder, TimestampMicrosecondBuilder,
+};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Decimal128Type, Field, Float64Type, Int16Type, Int32Type, Int64Type,
+    IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, SchemaRef, TimeUnit,
+    TimestampMicrosecondType, UInt64Type,
+};
+use datafusion::scalar::ScalarValue;
+use fabius_value::{Decimal, Result, Value};
+use std::sync::Arc;
+
+/// The scale of a quotient before PostgreSQL's choice of digits is made: see [`QUOTIENT`].
+pub const QUOTIENT_SCALE: u8 = 20;
+
+/// The type of a `numeric` quotient or average. How many digits it shows depends on its value, as in PostgreSQL;
+/// no column can have 39 digits, so the type is not mistaken for another.
+pub const QUOTIENT: SqlType = SqlType::Numeric(Some((39, QUOTIENT_SCALE)));
+
+/// Digits after the point of a numeric type.
+pub fn scale_of(sql_type: &SqlType) -> u8 {
+    match sql_type {
+        SqlType::Numeric(Some((_, scale))) => *scale,
+        SqlType::Numeric(None) => FREE_SCALE,
+        _ => 0,
+    }
+}
+
+/// The Arrow type that a SQL type's values are kept in.
+pub fn arrow_type(sql_type: &SqlType) -> DataType {
+    match sql_type {
+        SqlType::Boolean => DataType::Boolean,
+        SqlType::SmallInt => DataType::Int16,
+        SqlType::Int => DataType::Int32,
+        SqlType::BigInt | SqlType::Oid | SqlType::Time => DataType::Int64,
+        SqlType::Real | SqlType::Double => DataType::Float64,
+        SqlType::Numeric(_) => DataType::Decimal128(38, scale_of(sql_type) as i8),
+        SqlType::Bytea | SqlType::Uuid => DataType::Binary,
+        SqlType::Date => DataType::Date32,
+        SqlType::Timestamp | SqlType::TimestampTz => DataType::Timestamp(TimeUnit::Microsecond, None),
+        SqlType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
+        SqlType::Array(element) => DataType::List(Arc::new(Field::new("item", arrow_type(element), true))),
+        _ => DataType::Utf8,
+    }
+}
+
+/// An interval as functions see it: one row of months, days and microseconds.
+pub fn interval_value(months: i32, days: i32, micros: i64) -> Value {
+    Value::List(vec![vec![Value::Int(months), Value::Int(days), Value::BigInt(micros)]])
+}
+
+/// Months, days and microseconds of an interval.
+pub fn interval_parts(value: &Value) -> Option<(i32, i32, i64)> {
+    match value {
+        Value::List(rows) => match rows.first()?.as_slice() {
+            [Value::Int(months), Value::Int(days), Value::BigInt(micros)] => Some((*months, *days, *micros)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+macro_rules! build {
+    ($builder:expr, $values:expr, $count:expr, $pattern:pat => $taken:expr) => {{
+        let mut builder = $builder;
+        for value in $values {
+            match value {
+                $pattern => builder.append_value($taken),
+                _ => builder.append_null(),
+            }
+        }
+        Arc::new(builder.finish()) as ArrayRef
+    }};
+}
+
+/// A column of values; a value of another kind than the type's is converted, or null if that cannot be.
+pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &SqlType) -> Result<ArrayRef> {
+    let n = values.len();
+    Ok(match sql_type {
+        SqlType::Boolean => {
+            build!(BooleanBuilder::with_capacity(n), values, n, Value::Boolean(v) => *v)
+        }
+        SqlType::SmallInt => {
+            let mut builder = Int16Builder::with_capacity(n);
+            values.for_each(|value| {
+                builder.append_option(value.as_integer().and_then(|v| i16::try_from(v).ok()))
+            });
+            Arc::new(builder.finish())
+        }
+        SqlType::Int => {
+            let mut builder = Int32Builder::with_capacity(n);
+            values.for_each(|value| {
+                builder.append_option(value.as_integer().and_then(|v| i32::try_from(v).ok()))
+            });
+            Arc::new(builder.finish())
+        }
+        SqlType::BigInt | SqlType::Oid | SqlType::Time => {
+            let mut builder = Int64Builder::with_capacity(n);
+            values.for_each(|value| builder.append_option(value.as_integer()));
+            Arc::new(builder.finish())
+        }
+        SqlType::Real | SqlType::Double => {
+            let mut builder = Float64Builder::with_capacity(n);
+            values.for_each(|value| {
+                builder.append_option(match value {
+                    Value::Double(v) => Some(*v),
+                    Value::Numeric(v) => Some(v.to_f64()),
+                    other => other.as_integer().map(|v| v as f64),
+                })
+            });
+            Arc::new(builder.finish())
+        }
+        SqlType::Numeric(_) => {
+            let scale = scale_of(sql_type);
+            let mut builder = Decimal128Builder::with_capacity(n).with_data_type(arrow_type(sql_type));
+            for value in values {
+                let decimal = match value {
+                    Value::Numeric(decimal) => Some(*decimal),
+                    other => other.as_integer().map(|v| Decimal { mantissa: v.into(), scale: 0 }),
+                };
+                match decimal.map(|decimal| decimal.rescale(scale)) {
+                    None => builder.append_null(),
+                    Some(Some(decimal)) => builder.append_value(decimal.mantissa),
+                    Some(None) => return Err(crate::query::failure::numeric_overflow()),
+                }
+            }
+            Arc::new(builder.finish())
+        }
+        SqlType::Bytea | SqlType::Uuid => {
+            build!(BinaryBuilder::with_capacity(n, n * 16), values, n, Value::Bytea(v) => v)
+        }
+        SqlType::Date => build!(Date32Builder::with_capacity(n), values, n, Value::Date(v) => *v),
+        SqlType::Timestamp | SqlType::TimestampTz => {
+            build!(TimestampMicrosecondBuilder::with_capacity(n), values, n, Value::Timestamp(v) => *v)
+        }
+        SqlType::Interval => {
+            let mut builder = IntervalMonthDayNanoBuilder::with_capacity(n);
+            for value in values {
+                match interval_parts(value) {
+                    Some((months, days, micros)) => {
+                        let nanos = micros.checked_mul(1000).ok_or_else(|| {
+                            fabius_value::Error::new(
+                                fabius_value::SqlState::DATETIME_OVERFLOW,
+                                "interval out of range",
+                            )
+                        })?;
+                        builder.append_value(IntervalMonthDayNano::new(months, days, nanos));
+                    }
+                    None => builder.append_null(),
+                }
+            }
+            Arc::new(builder.finish())
+        }
+        SqlType::Array(element) => {
+            let (mut lengths, mut present, mut inner) = (Vec::with_capacity(n), Vec::with_capacity(n), Vec::new());
+            for value in values {
+                let rows = if let Value::List(rows) = value { rows.as_slice() } else { &[] };
+                present.push(!value.is_null());
+                lengths.push(rows.len());
+                inner.extend(rows.iter().map(|row| row.first().cloned().unwrap_or_default()));
+            }
+            let items = column(inner.iter(), element)?;
+            Arc::new(
+                ListArray::try_new(
+                    Arc::new(Field::new("item", arrow_type(element), true)),
+                    OffsetBuffer::from_lengths(lengths),
+                    items,
+                    Some(NullBuffer::from(present)),
+                )
+                .map_err(|error| internal(&error.to_string()))?,
+            )
+        }
+        SqlType::Unknown if n == 0 => Arc::new(NullArray::new(0)),
+        _ => build!(StringBuilder::with_capacity(n, n * 8), values, n, Value::Text(v) => v),
+    })
+}
+
+/// One value as a literal.
+pub fn scalar(value: &Value, sql_type: &SqlType) -> Result<ScalarValue> {
+    let column = column(std::iter::once(value), sql_type)?;
+    ScalarValue::try_from_array(&column, 0).map_err(|error| internal(&error.to_string()))
+}
+
+/// The value at one place of a column.
+pub fn value_at(column: &ArrayRef, at: usize, sql_type: &SqlType) -> Value {
+    if column.is_null(at) {
+        return Value::Null;
+    }
+    match column.data_type() {
+        DataType::Boolean => Value::Boolean(column.as_boolean().value(at)),
+        DataType::Int16 => Value::SmallInt(column.as_primitive::<Int16Type>().value(at)),
+        DataType::Int32 => Value::Int(column.as_primitive::<Int32Type>().value(at)),
+        DataType::Int64 => Value::BigInt(column.as_primitive::<Int64Type>().value(at)),
+        DataType::UInt64 => Value::BigInt(column.as_primitive::<UInt64Type>().value(at) as i64),
+        DataType::Float64 => Value::Double(column.as_primitive::<Float64Type>().value(at)),
+        DataType::Decimal128(_, scale) => Value::Numeric(Decimal {
+            mantissa: column.as_primitive::<Decimal128Type>().value(at),
+            scale: *scale as u8,
+        }),
+        DataType::Utf8 => Value::Text(column.as_string::<i32>().value(at).to_string()),
+        DataType::Utf8View => Value::Text(column.as_string_view().value(at).to_string()),
+        DataType::LargeUtf8 => Value::Text(column.as_string::<i64>().value(at).to_string()),
+        DataType::Binary => Value::Bytea(column.as_binary::<i32>().value(at).to_vec()),
+        DataType::BinaryView => Value::Bytea(column.as_binary_view().value(at).to_vec()),
+        DataType::Date32 => Value::Date(column.as_primitive::<Date32Type>().value(at)),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            Value::Timestamp(column.as_primitive::<TimestampMicrosecondType>().value(at))
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let interval = column.as_primitive::<IntervalMonthDayNanoType>().value(at);
+            interval_value(interval.months, interval.days, interval.nanoseconds / 1000)
+        }
+        DataType::List(_) => {
+            let items = column.as_list::<i32>().value(at);
+            let element = if let SqlType::Array(element) = sql_type { element } else { sql_type };
+            Value::List((0..items.len()).map(|at| vec![value_at(&items, at, element)]).collect())
+        }
+        _ => Value::Null,
+    }
+}
+
+/// Rows as a batch.
+pub fn batch(rows: &[Vec<Value>], types: &[SqlType], schema: &SchemaRef) -> Result<RecordBatch> {
+    const MISSING: Value = Value::Null;
+    let columns = types
+        .iter()
+        .enumerate()
+        .map(|(at, sql_type)| column(rows.iter().map(|row| row.get(at).unwrap_or(&MISSING)), sql_type))
+        .collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options)
+        .map_err(|error| internal(&error.to_string()))
+}
+
+/// The rows of a batch, as a client gets them: values of the columns' storage types.
+pub fn rows(batch: &RecordBatch, types: &[SqlType]) -> Vec<Vec<Value>> {
+    let mut rows = vec![Vec::with_capacity(types.len()); batch.num_rows()];
+    for (column, sql_type) in batch.columns().iter().zip(types) {
+        for (at, row) in rows.iter_mut().enumerate() {
+            row.push(outward(value_at(column, at, sql_type), sql_type));
+        }
+    }
+    rows
+}
+
+/// What leaves the query differently from how functions see it.
+fn outward(value: Value, sql_type: &SqlType) -> Value {
+    match (value, sql_type) {
+        (Value::Numeric(decimal), QUOTIENT) => Value::Numeric(shown_quotient(decimal)),
+        (value @ Value::List(_), SqlType::Interval) => {
+            Value::Text(crate::query::value_text::to_text(&value, sql_type))
+        }
+        (Value::List(rows), SqlType::Array(element)) => Value::List(
+            rows.into_iter()
+                .map(|row| row.into_iter().map(|value| outward(value, element)).collect())
+                .collect(),
+        ),
+        (value, _) => value,
+    }
+}
+
+/// A quotient with as many digits as PostgreSQL gives it: about 16 significant ones, in steps of four
+/// (`select_div_scale` in its numeric.c).
+pub fn shown_quotient(decimal: Decimal) -> Decimal {
+    let whole = decimal.mantissa.unsigned_abs() / 10u128.pow(decimal.scale.min(38).into());
+    let scale = match whole {
+        0 => 20,
+        1..10_000 => 16,
+        10_000..100_000_000 => 12,
+        100_000_000..1_000_000_000_000 => 8,
+        1_000_000_000_000..10_000_000_000_000_000 => 4,
+        _ => 0,
+    };
+    decimal.rescale(scale).unwrap_or(decimal)
+}

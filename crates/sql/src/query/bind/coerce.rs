@@ -1,0 +1,228 @@
+//! Types that have to become others: of literals, of parameters, of operands that have to agree.
+
+use super::{Binder, Flavor, Typed};
+use crate::query::arrow_column::{arrow_type, scalar, scale_of};
+use crate::query::functions::cast::{self, Conversion};
+use crate::query::value_text::from_text;
+use crate::sql_type::SqlType;
+use datafusion::arrow::datatypes::Field;
+use datafusion::logical_expr::{Cast, Expr};
+use datafusion::logical_expr::expr::Placeholder;
+use datafusion::scalar::ScalarValue;
+use fabius_value::{Error, Result, SqlState};
+
+/// Where a type stands among the numbers: greater ones hold the smaller.
+fn rank(sql_type: &SqlType) -> Option<u8> {
+    Some(match sql_type {
+        SqlType::SmallInt => 1,
+        SqlType::Int => 2,
+        SqlType::BigInt => 3,
+        SqlType::Numeric(_) => 4,
+        SqlType::Real => 5,
+        SqlType::Double => 6,
+        _ => return None,
+    })
+}
+
+pub(super) fn is_number(sql_type: &SqlType) -> bool {
+    rank(sql_type).is_some()
+}
+
+pub(super) fn is_integer(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
+}
+
+pub(super) fn is_text(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_) | SqlType::Name)
+}
+
+/// How well a value of one type serves where another is wanted without a cast: 0 is as it is, `None` not at all.
+pub(super) fn cost(from: &SqlType, to: &SqlType) -> Option<u32> {
+    use SqlType as T;
+    if from == to {
+        return Some(0);
+    }
+    if let (Some(a), Some(b)) = (rank(from), rank(to)) {
+        return match b.cmp(&a) {
+            std::cmp::Ordering::Less => None,
+            std::cmp::Ordering::Equal => Some(0),
+            // `double precision` is preferred among the numbers that a value is not already.
+            std::cmp::Ordering::Greater if *to == T::Double => Some(4),
+            std::cmp::Ordering::Greater => Some(3 + u32::from(b - a)),
+        };
+    }
+    match (from, to) {
+        (T::Unknown, t) if is_text(t) => Some(1),
+        (T::Unknown, _) => Some(4),
+        (a, b) if is_text(a) && is_text(b) => Some(1),
+        (T::Oid, T::BigInt) => Some(2),
+        (a, T::Oid) if is_integer(a) => Some(2),
+        (T::Date, T::Timestamp) => Some(4),
+        (T::Date, T::TimestampTz) | (T::Timestamp, T::TimestampTz) => Some(3),
+        (T::Array(a), T::Array(b)) => cost(a, b),
+        (T::Json | T::JsonB, T::Json | T::JsonB) => Some(9),
+        _ => None,
+    }
+}
+
+/// The type that values of both have to have where they meet: in a comparison, `CASE`, `UNION`.
+pub(super) fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
+    use SqlType as T;
+    Some(match (left, right) {
+        (a, b) if a == b => a.clone(),
+        (T::Unknown, other) | (other, T::Unknown) => other.clone(),
+        (T::Numeric(_), T::Numeric(_)) => {
+            let scale = scale_of(left).max(scale_of(right));
+            T::Numeric(Some((38, scale)))
+        }
+        (T::VarChar(_), T::VarChar(_)) => T::VarChar(None),
+        (a, b) if is_text(a) && is_text(b) => T::Text,
+        (numeric @ T::Numeric(_), other) | (other, numeric @ T::Numeric(_)) if is_integer(other) => numeric.clone(),
+        (T::Numeric(_), T::Real) | (T::Real, T::Numeric(_)) => T::Double,
+        (T::Oid, other) | (other, T::Oid) if is_integer(other) => T::BigInt,
+        (a, b) if is_number(a) && is_number(b) => if rank(a) > rank(b) { a.clone() } else { b.clone() },
+        (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
+        (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
+        (T::Json, T::JsonB) | (T::JsonB, T::Json) => T::JsonB,
+        (T::Array(a), T::Array(b)) => T::Array(Box::new(common_type(a, b)?)),
+        _ => return None,
+    })
+}
+
+impl Binder<'_> {
+    /// The type that values have to have together, for a message that names the place.
+    pub(super) fn common_of<'t>(
+        &self,
+        types: impl IntoIterator<Item = &'t SqlType>,
+        place: &str,
+    ) -> Result<SqlType> {
+        let mut common = SqlType::Unknown;
+        for sql_type in types {
+            common = common_type(&common, sql_type).ok_or_else(|| {
+                Error::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!("{place} types {common} and {sql_type} cannot be matched"),
+                )
+            })?;
+        }
+        Ok(if common == SqlType::Unknown { SqlType::Text } else { common })
+    }
+
+    /// A value as another type, where that needs no cast to be written. A literal of unknown type is read as it,
+    /// a parameter without a type gets it.
+    pub(super) fn coerce(&mut self, typed: Typed, to: &SqlType) -> Result<Typed> {
+        if typed.sql_type == SqlType::Unknown {
+            return self.settle(typed, to);
+        }
+        if typed.sql_type == *to {
+            return Ok(typed);
+        }
+        self.convert(typed, to)
+    }
+
+    /// Gives a literal or parameter of unknown type one.
+    fn settle(&mut self, typed: Typed, to: &SqlType) -> Result<Typed> {
+        match typed.expr {
+            Expr::Placeholder(Placeholder { id, field: None }) => {
+                let index = crate::parameter_types::index_of(&id)?;
+                let settled = self.types.infer(index, to)?;
+                let parameter = self.parameter(id, &settled);
+                if settled == *to { Ok(parameter) } else { self.convert(parameter, to) }
+            }
+            Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
+                let value = from_text(&text, to)?;
+                Ok(Typed::literal(scalar(&value, to)?, to.clone()))
+            }
+            Expr::Literal(value, _) if value.is_null() => {
+                Ok(Typed::literal(scalar(&fabius_value::Value::Null, to)?, to.clone()))
+            }
+            // A column of unknown type: of a subquery with a bare literal.
+            expr => self.convert(Typed::new(expr, SqlType::Text), to),
+        }
+    }
+
+    /// A parameter whose type is known.
+    pub(super) fn parameter(&self, id: String, sql_type: &SqlType) -> Typed {
+        let field = Field::new("", arrow_type(sql_type), true);
+        Typed::new(Expr::Placeholder(Placeholder { id, field: Some(field.into()) }), sql_type.clone())
+    }
+
+    /// What is left unknown is text.
+    pub(super) fn known(&mut self, typed: Typed) -> Result<Typed> {
+        if typed.sql_type == SqlType::Unknown { self.settle(typed, &SqlType::Text) } else { Ok(typed) }
+    }
+
+    /// A value as another type, as `CAST` does.
+    pub(super) fn cast(&mut self, typed: Typed, to: &SqlType) -> Result<Typed> {
+        if typed.sql_type == SqlType::Unknown {
+            return self.settle(typed, to);
+        }
+        if let Flavor::Named(named) = typed.flavor
+            && is_text(to)
+        {
+            let name = self.function(named.writer(), vec![Typed { flavor: Flavor::Plain, ..typed }])?;
+            return self.convert(name, to);
+        }
+        if !cast::exists(&typed.sql_type, to) {
+            return Err(Error::new(
+                SqlState(*b"42846"),
+                format!("cannot cast type {} to {to}", typed.sql_type),
+            ));
+        }
+        self.convert(typed, to)
+    }
+
+    fn convert(&mut self, typed: Typed, to: &SqlType) -> Result<Typed> {
+        use SqlType as T;
+        let from = &typed.sql_type;
+        if from == to {
+            return Ok(typed);
+        }
+        // Where values are kept alike, or nothing can go wrong, DataFusion sees through the conversion.
+        let is_same = match (from, to) {
+            (a, T::Text | T::VarChar(None)) => is_text(a),
+            (T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Timestamp) => true,
+            (T::Oid, T::BigInt) => true,
+            _ => false,
+        };
+        if is_same {
+            return Ok(Typed { expr: typed.expr, sql_type: to.clone(), flavor: Flavor::Plain, origin: (0, 0) });
+        }
+        let is_wider = match (rank(from), rank(to)) {
+            (Some(a), Some(b)) if is_integer(from) => a < b && *to != T::Real,
+            (Some(_), Some(_)) => {
+                (matches!(from, T::Numeric(_)) && *to == T::Double)
+                    || (*from == T::Real && *to == T::Double)
+                    || (matches!((from, to), (T::Numeric(_), T::Numeric(Some((38, _)))))
+                        && scale_of(from) <= scale_of(to))
+            }
+            _ => (is_integer(from) && *to == T::Oid) || (*from == T::Date && matches!(to, T::Timestamp | T::TimestampTz)),
+        };
+        let expr = if is_wider {
+            if arrow_type(from) == arrow_type(to) {
+                typed.expr
+            } else {
+                Expr::Cast(Cast::new(Box::new(typed.expr), arrow_type(to)))
+            }
+        } else {
+            Conversion::expression(typed.expr, from, to)
+        };
+        Ok(Typed::new(expr, to.clone()))
+    }
+
+    /// Two values as one type, for a comparison or another meeting of equals.
+    pub(super) fn align(&mut self, left: Typed, right: Typed) -> Option<Result<(Typed, Typed, SqlType)>> {
+        let mut common = common_type(&left.sql_type, &right.sql_type)?;
+        if common == SqlType::Unknown {
+            common = SqlType::Text;
+        }
+        if let SqlType::Char(_) = common
+            && [&left, &right].iter().any(|typed| typed.sql_type == SqlType::Unknown)
+        {
+            // Literals lose blanks at their end, not characters.
+            common = SqlType::Char(10_485_760);
+        }
+        let both = self.coerce(left, &common).and_then(|left| Ok((left, self.coerce(right, &common)?)));
+        Some(both.map(|(left, right)| (left, right, common)))
+    }
+}

@@ -1,0 +1,751 @@
+//! Expressions.
+
+use super::operator::{negated, plain_binary};
+use super::{Binder, Flavor, Relation, Typed, name_of, parts_of};
+use super::scope::Named;
+use crate::query::failure::{inbound, unsupported};
+use crate::sql_type::SqlType;
+use datafusion::common::Spans;
+use datafusion::logical_expr::expr::{Case, Exists, InList, InSubquery};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery};
+use datafusion::scalar::ScalarValue;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
+use std::sync::Arc;
+
+impl Binder<'_> {
+    /// An expression.
+    pub(super) fn expression(&mut self, expression: &ast::Expr) -> Result<Typed> {
+        use ast::Expr as E;
+        match expression {
+            E::BinaryOp { .. } => self.binary_chain(expression),
+            E::Identifier(ident) => self.identifier(ident),
+            E::CompoundIdentifier(idents) => {
+                let path: Vec<String> = idents.iter().map(name_of).collect();
+                self.find_column(&path)?.ok_or_else(|| self.no_column(&path))
+            }
+            E::Value(value) => self.value(&value.value),
+            E::Nested(inner) => self.expression(inner),
+            E::Collate { expr, .. } => self.expression(expr),
+            E::Cast { expr, data_type, .. } => self.cast_to(expr, data_type),
+            E::TypedString(typed) => {
+                let text = typed.value.clone().into_string().unwrap_or_default();
+                let to = SqlType::from_ast(&typed.data_type)?;
+                self.coerce(unknown(&text), &to)
+            }
+            E::Interval(interval) => self.interval(interval),
+            E::UnaryOp { op, expr } => self.unary(*op, expr),
+            E::IsNull(inner) => {
+                let typed = self.expression(inner)?;
+                let typed = self.known(typed)?;
+                Ok(Typed::new(Expr::IsNull(Box::new(typed.expr)), SqlType::Boolean))
+            }
+            E::IsNotNull(inner) => {
+                let typed = self.expression(inner)?;
+                let typed = self.known(typed)?;
+                Ok(Typed::new(Expr::IsNotNull(Box::new(typed.expr)), SqlType::Boolean))
+            }
+            E::IsTrue(inner) => self.truth(inner, "IS TRUE", Expr::IsTrue),
+            E::IsNotTrue(inner) => self.truth(inner, "IS NOT TRUE", Expr::IsNotTrue),
+            E::IsFalse(inner) => self.truth(inner, "IS FALSE", Expr::IsFalse),
+            E::IsNotFalse(inner) => self.truth(inner, "IS NOT FALSE", Expr::IsNotFalse),
+            E::IsUnknown(inner) => self.truth(inner, "IS UNKNOWN", Expr::IsUnknown),
+            E::IsNotUnknown(inner) => self.truth(inner, "IS NOT UNKNOWN", Expr::IsNotUnknown),
+            E::IsDistinctFrom(left, right) => {
+                let (left, right) = (self.expression(left)?, self.expression(right)?);
+                self.comparison(left, "is distinct from", right)
+            }
+            E::IsNotDistinctFrom(left, right) => {
+                let (left, right) = (self.expression(left)?, self.expression(right)?);
+                self.comparison(left, "is not distinct from", right)
+            }
+            E::Between { expr, negated: not, low, high } => {
+                let low = self.compare_parts(expr, ">=", low)?;
+                let high = self.compare_parts(expr, "<=", high)?;
+                let both = Typed::new(plain_binary(low.expr, Operator::And, high.expr), SqlType::Boolean);
+                Ok(if *not { negated(both) } else { both })
+            }
+            E::InList { expr, list, negated: not } => self.in_list(expr, list, *not),
+            E::InSubquery { expr, subquery, negated: not } => self.in_subquery(expr, subquery, *not),
+            E::Exists { subquery, negated } => {
+                let relation = self.subquery(subquery)?;
+                let exists = Exists { subquery: nested(relation.plan), negated: *negated };
+                Ok(Typed::new(Expr::Exists(exists), SqlType::Boolean))
+            }
+            E::Subquery(query) => self.scalar_subquery(query),
+            E::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, right, true),
+            E::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, false),
+            E::Like { negated, expr, pattern, escape_char, any: false } => {
+                let (text, pattern) = (self.expression(expr)?, self.expression(pattern)?);
+                self.like(text, pattern, escape(escape_char)?, false, *negated)
+            }
+            E::ILike { negated, expr, pattern, escape_char, any: false } => {
+                let (text, pattern) = (self.expression(expr)?, self.expression(pattern)?);
+                self.like(text, pattern, escape(escape_char)?, true, *negated)
+            }
+            E::SimilarTo { negated: not, expr, pattern, .. } => {
+                let (text, pattern) = (self.expression(expr)?, self.expression(pattern)?);
+                let found = self.function("fabius_similar", vec![text, pattern])?;
+                Ok(if *not { negated(found) } else { found })
+            }
+            E::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref())
+            }
+            E::Function(function) => self.call(function),
+            E::Extract { field, expr, .. } => {
+                let field = unknown(&field.to_string().to_lowercase());
+                let moment = self.expression(expr)?;
+                self.function("extract", vec![field, moment])
+            }
+            E::Position { expr, r#in } => self.function_of("position", &[expr, r#in]),
+            E::Substring { expr, substring_from, substring_for, .. } => {
+                let one = ast::Expr::value(ast::Value::Number("1".into(), false));
+                let mut arguments: Vec<&ast::Expr> = vec![expr];
+                arguments.push(substring_from.as_deref().unwrap_or(&one));
+                arguments.extend(substring_for.as_deref());
+                self.function_of("substring", &arguments)
+            }
+            E::Trim { expr, trim_where, trim_what, trim_characters } => {
+                let name = match trim_where {
+                    Some(ast::TrimWhereField::Leading) => "ltrim",
+                    Some(ast::TrimWhereField::Trailing) => "rtrim",
+                    _ => "btrim",
+                };
+                let mut arguments: Vec<&ast::Expr> = vec![expr];
+                arguments.extend(trim_what.as_deref());
+                arguments.extend(trim_characters.iter().flatten());
+                self.function_of(name, &arguments)
+            }
+            E::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let mut arguments: Vec<&ast::Expr> = vec![expr, overlay_what, overlay_from];
+                arguments.extend(overlay_for.as_deref());
+                self.function_of("overlay", &arguments)
+            }
+            E::Ceil { expr, .. } => self.function_of("ceil", &[expr]),
+            E::Floor { expr, .. } => self.function_of("floor", &[expr]),
+            E::AtTimeZone { timestamp, time_zone } => self.function_of("timezone", &[time_zone, timestamp]),
+            E::Array(array) => {
+                let elements = array.elem.iter().map(|element| self.expression(element)).collect::<Result<_>>()?;
+                self.array(elements)
+            }
+            E::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
+            E::Tuple(_) => Err(unsupported("row values are supported in comparisons and IN only")),
+            E::Prefixed { .. } => Err(unsupported("this kind of literal is not supported")),
+            other => Err(unsupported(format!("the expression {other} is not supported"))),
+        }
+    }
+
+    /// A chain of operators without nesting the calls, as generated conditions are long.
+    fn binary_chain(&mut self, expression: &ast::Expr) -> Result<Typed> {
+        let (mut links, mut at) = (Vec::new(), expression);
+        while let ast::Expr::BinaryOp { left, op, right } = at {
+            if matches!((left.as_ref(), right.as_ref()), (ast::Expr::Tuple(_), _) | (_, ast::Expr::Tuple(_))) {
+                break;
+            }
+            links.push((op, right.as_ref()));
+            at = left;
+        }
+        let mut result = match at {
+            ast::Expr::BinaryOp { left, op, right } => self.row_comparison(left, op, right)?,
+            other => self.expression(other)?,
+        };
+        for (operator, right) in links.into_iter().rev() {
+            let right = self.expression(right)?;
+            result = match operator {
+                BinaryOperator::And => {
+                    let (left, right) = (self.condition(result, "AND")?, self.condition(right, "AND")?);
+                    Typed::new(plain_binary(left, Operator::And, right), SqlType::Boolean)
+                }
+                BinaryOperator::Or => {
+                    let (left, right) = (self.condition(result, "OR")?, self.condition(right, "OR")?);
+                    Typed::new(plain_binary(left, Operator::Or, right), SqlType::Boolean)
+                }
+                other => self.binary(result, other, right)?,
+            };
+        }
+        Ok(result)
+    }
+
+    fn identifier(&mut self, ident: &ast::Ident) -> Result<Typed> {
+        let path = [name_of(ident)];
+        if let Some(typed) = self.find_column(&path)? {
+            return Ok(typed);
+        }
+        // Some functions are called without parentheses.
+        const BARE: &[&str] = &[
+            "current_user", "session_user", "user", "current_role", "current_catalog", "current_schema", "current_date",
+            "localtimestamp", "localtime",
+        ];
+        let [name] = &path;
+        if ident.quote_style.is_none() {
+            if BARE.contains(&name.as_str()) {
+                return self.function(name, Vec::new());
+            }
+            if name == "current_timestamp" {
+                return self.function("now", Vec::new());
+            }
+            if name == "current_time" {
+                return self.function("localtime", Vec::new());
+            }
+        }
+        Err(self.no_column(&path))
+    }
+
+    fn value(&mut self, value: &ast::Value) -> Result<Typed> {
+        use ast::Value as V;
+        Ok(match value {
+            V::Null => Typed::literal(ScalarValue::Utf8(None), SqlType::Unknown),
+            V::Boolean(value) => Typed::literal(ScalarValue::Boolean(Some(*value)), SqlType::Boolean),
+            V::Number(text, _) => return number(text),
+            V::Placeholder(id) => {
+                let index = crate::parameter_types::index_of(id)?;
+                match self.types.get(index)? {
+                    SqlType::Unknown => Typed::new(
+                        Expr::Placeholder(datafusion::logical_expr::expr::Placeholder {
+                            id: id.clone(),
+                            field: None,
+                        }),
+                        SqlType::Unknown,
+                    ),
+                    known => self.parameter(id.clone(), &known),
+                }
+            }
+            V::HexStringLiteral(_) | V::SingleQuotedByteStringLiteral(_) => {
+                return Err(unsupported("bit strings are not supported"));
+            }
+            other => match other.clone().into_string() {
+                Some(text) => unknown(&text),
+                None => return Err(unsupported(format!("the literal {other} is not supported"))),
+            },
+        })
+    }
+
+    fn cast_to(&mut self, expression: &ast::Expr, data_type: &ast::DataType) -> Result<Typed> {
+        let name = match data_type {
+            ast::DataType::Regclass => Some("regclass".to_string()),
+            ast::DataType::Custom(name, _) => parts_of(name).last().cloned(),
+            _ => None,
+        };
+        if let Some(named) = name.as_deref().and_then(Named::of_name) {
+            let typed = self.expression(expression)?;
+            if matches!(typed.sql_type, SqlType::Unknown) || super::coerce::is_text(&typed.sql_type) {
+                let text = self.cast(typed, &SqlType::Text)?;
+                let oid = self.function(named.reader(), vec![text])?;
+                return Ok(Typed { flavor: Flavor::Named(named), ..oid });
+            }
+            let oid = self.cast(typed, &SqlType::Oid)?;
+            return Ok(Typed { flavor: Flavor::Named(named), ..oid });
+        }
+        // `"char"` of the catalog and the vectors are kept as text and arrays.
+        let to = match (name.as_deref(), data_type) {
+            (Some("char"), _) => SqlType::Text,
+            (Some("int2vector"), _) => SqlType::Array(Box::new(SqlType::SmallInt)),
+            (Some("oidvector"), _) => SqlType::Array(Box::new(SqlType::Oid)),
+            (Some("cstring" | "aclitem" | "pg_node_tree" | "pg_lsn" | "xid" | "inet" | "anyarray"), _) => SqlType::Text,
+            (Some("information_schema" | "sql_identifier" | "character_data"), _) => SqlType::Text,
+            (_, ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _))) => {
+                let inner = match element.as_ref() {
+                    ast::DataType::Custom(name, _) => parts_of(name).last().cloned(),
+                    ast::DataType::Regclass => Some("regclass".into()),
+                    _ => None,
+                };
+                match inner.as_deref() {
+                    Some("regclass" | "regtype" | "regproc") => SqlType::Array(Box::new(SqlType::Oid)),
+                    Some("char") => SqlType::Array(Box::new(SqlType::Text)),
+                    _ => SqlType::from_ast(data_type)?,
+                }
+            }
+            _ => SqlType::from_ast(data_type)?,
+        };
+        if let (ast::Expr::Array(array), SqlType::Array(element)) = (expression, &to)
+            && array.elem.is_empty()
+        {
+            let value = fabius_value::Value::List(Vec::new());
+            let _ = element;
+            return Ok(Typed::literal(crate::query::arrow_column::scalar(&value, &to)?, to));
+        }
+        let typed = self.expression(expression)?;
+        self.cast(typed, &to)
+    }
+
+    fn interval(&mut self, interval: &ast::Interval) -> Result<Typed> {
+        let typed = self.expression(&interval.value)?;
+        let Some(text) = typed.unknown_text() else {
+            return Err(unsupported("an interval is written as a literal"));
+        };
+        let text = match &interval.leading_field {
+            Some(field) if !text.contains(|c: char| c.is_alphabetic()) => format!("{text} {field}").to_lowercase(),
+            _ => text.to_string(),
+        };
+        self.coerce(unknown(&text), &SqlType::Interval)
+    }
+
+    fn unary(&mut self, operator: UnaryOperator, inner: &ast::Expr) -> Result<Typed> {
+        if let (UnaryOperator::Minus, ast::Expr::Value(value)) = (operator, inner)
+            && let ast::Value::Number(text, _) = &value.value
+        {
+            return number(&format!("-{text}"));
+        }
+        let typed = self.expression(inner)?;
+        match operator {
+            UnaryOperator::Not => {
+                let condition = self.condition(typed, "NOT")?;
+                Ok(Typed::new(Expr::Not(Box::new(condition)), SqlType::Boolean))
+            }
+            UnaryOperator::Plus => Ok(typed),
+            UnaryOperator::Minus if typed.sql_type == SqlType::Interval => {
+                let factor = Typed::literal(ScalarValue::Float64(Some(-1.0)), SqlType::Double);
+                self.function("fabius_multiply", vec![typed, factor])
+            }
+            UnaryOperator::Minus => {
+                let zero = Typed::literal(ScalarValue::Int32(Some(0)), SqlType::Int);
+                self.operator(zero, "-", typed)
+            }
+            UnaryOperator::PGAbs => self.function("abs", vec![typed]),
+            UnaryOperator::PGSquareRoot => self.function("sqrt", vec![typed]),
+            UnaryOperator::PGCubeRoot => self.function("cbrt", vec![typed]),
+            UnaryOperator::BitwiseNot => {
+                let ones = Typed::literal(ScalarValue::Int32(Some(-1)), SqlType::Int);
+                self.operator(typed, "#", ones)
+            }
+            other => Err(unsupported(format!("the operator {other} is not supported"))),
+        }
+    }
+
+    fn truth(&mut self, inner: &ast::Expr, place: &str, wrap: fn(Box<Expr>) -> Expr) -> Result<Typed> {
+        let typed = self.expression(inner)?;
+        let condition = self.condition(typed, place)?;
+        Ok(Typed::new(wrap(Box::new(condition)), SqlType::Boolean))
+    }
+
+    fn compare_parts(&mut self, left: &ast::Expr, operator: &str, right: &ast::Expr) -> Result<Typed> {
+        if let (ast::Expr::Tuple(_), _) | (_, ast::Expr::Tuple(_)) = (left, right) {
+            return self.row_operator(left, operator, right);
+        }
+        let (left, right) = (self.expression(left)?, self.expression(right)?);
+        self.comparison(left, operator, right)
+    }
+
+    fn row_comparison(&mut self, left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr) -> Result<Typed> {
+        let name = if *op == BinaryOperator::NotEq { "<>".to_string() } else { op.to_string() };
+        self.row_operator(left, &name, right)
+    }
+
+    /// A comparison of row values: `(a, b) < (c, d)`.
+    fn row_operator(&mut self, left: &ast::Expr, name: &str, right: &ast::Expr) -> Result<Typed> {
+        let (left, right) = match (row_of(left), row_of(right)) {
+            (Some(left), Some(right)) => (left, right),
+            (Some(left), None) if matches!(right, ast::Expr::Subquery(_)) && name == "=" => {
+                let ast::Expr::Subquery(query) = right else { return Err(unsupported("row values")) };
+                let tuple = ast::Expr::Tuple(left.to_vec());
+                return self.in_subquery(&tuple, query, false);
+            }
+            _ => return Err(unsupported("row values are supported in comparisons with row values only")),
+        };
+        if left.len() != right.len() {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "unequal number of entries in row expressions"));
+        }
+        let mut result: Option<Expr> = None;
+        for (left, right) in left.iter().zip(right).rev() {
+            let mut pair = |binder: &mut Self, name: &str| -> Result<Expr> {
+                let (left, right) = (binder.expression(left)?, binder.expression(right)?);
+                binder.comparison(left, name, right).map(|typed| typed.expr)
+            };
+            result = Some(match (name, result) {
+                (_, None) => pair(self, name)?,
+                ("=", Some(rest)) => plain_binary(pair(self, "=")?, Operator::And, rest),
+                ("<>", Some(rest)) => plain_binary(pair(self, "<>")?, Operator::Or, rest),
+                (_, Some(rest)) => {
+                    let strict = name.trim_end_matches('=');
+                    let first = pair(self, strict)?;
+                    let equal = pair(self, "=")?;
+                    plain_binary(first, Operator::Or, plain_binary(equal, Operator::And, rest))
+                }
+            });
+        }
+        let expr = result.ok_or_else(|| Error::new(SqlState::SYNTAX_ERROR, "a row has no entries"))?;
+        Ok(Typed::new(expr, SqlType::Boolean))
+    }
+
+    fn in_list(&mut self, expression: &ast::Expr, list: &[ast::Expr], not: bool) -> Result<Typed> {
+        if row_of(expression).is_some() {
+            let mut any: Option<Expr> = None;
+            for item in list {
+                let equal = self.row_operator(expression, "=", item)?.expr;
+                any = Some(match any {
+                    None => equal,
+                    Some(any) => plain_binary(any, Operator::Or, equal),
+                });
+            }
+            let any = Typed::new(any.unwrap_or(false_literal()), SqlType::Boolean);
+            return Ok(if not { negated(any) } else { any });
+        }
+        let value = self.expression(expression)?;
+        let items: Vec<Typed> = list.iter().map(|item| self.expression(item)).collect::<Result<_>>()?;
+        if let Flavor::Named(_) = value.flavor {
+            let mut any = Typed::new(false_literal(), SqlType::Boolean);
+            for item in items {
+                let equal = self.comparison(value.clone(), "=", item)?;
+                any = Typed::new(plain_binary(any.expr, Operator::Or, equal.expr), SqlType::Boolean);
+            }
+            return Ok(if not { negated(any) } else { any });
+        }
+        let mut common = value.sql_type.clone();
+        for item in &items {
+            common = super::coerce::common_type(&common, &item.sql_type)
+                .ok_or_else(|| super::operator::no_operator("=", &value.sql_type, &item.sql_type))?;
+        }
+        if common == SqlType::Unknown {
+            common = SqlType::Text;
+        }
+        let value = self.coerce(value, &common)?;
+        let list = items.into_iter().map(|item| self.coerce(item, &common).map(|item| item.expr));
+        let list = InList::new(Box::new(value.expr), list.collect::<Result<_>>()?, not);
+        Ok(Typed::new(Expr::InList(list), SqlType::Boolean))
+    }
+
+    /// Binds a query in here: it sees the columns of the queries around it.
+    fn subquery(&mut self, query: &ast::Query) -> Result<Relation> {
+        self.deeper(|binder| binder.query(query))
+    }
+
+    fn in_subquery(&mut self, expression: &ast::Expr, query: &ast::Query, not: bool) -> Result<Typed> {
+        let values: Vec<Typed> = match row_of(expression) {
+            Some(row) => row.iter().map(|value| self.expression(value)).collect::<Result<_>>()?,
+            None => vec![self.expression(expression)?],
+        };
+        let relation = self.subquery(query)?;
+        if relation.columns.len() != values.len() {
+            let few = if relation.columns.len() > values.len() { "many" } else { "few" };
+            return Err(Error::new(SqlState::SYNTAX_ERROR, format!("subquery has too {few} columns")));
+        }
+        if values.len() > 1 {
+            // `(a, b) IN (SELECT c, d ...)` is a question of existence.
+            let mut condition: Option<Expr> = None;
+            for (value, column) in values.into_iter().zip(&relation.columns) {
+                let value = Typed { expr: to_outer(value.expr.clone(), &value.sql_type), ..value };
+                let equal = self.comparison(value, "=", column.typed())?.expr;
+                condition = Some(match condition {
+                    None => equal,
+                    Some(before) => plain_binary(before, Operator::And, equal),
+                });
+            }
+            let plan = LogicalPlanBuilder::from(relation.plan)
+                .filter(condition.unwrap_or(false_literal()))
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(inbound)?;
+            let exists = Exists { subquery: nested(plan), negated: not };
+            return Ok(Typed::new(Expr::Exists(exists), SqlType::Boolean));
+        }
+        let (Some(value), Some(column)) = (values.into_iter().next(), relation.columns.first()) else {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery has too few columns"));
+        };
+        let types = (value.sql_type.clone(), column.sql_type.clone());
+        let Some(both) = self.align(value, column.typed()) else {
+            return Err(super::operator::no_operator("=", &types.0, &types.1));
+        };
+        let (value, inner, _) = both?;
+        let plan = self.with_column(relation.plan, inner.expr)?;
+        let within = InSubquery::new(Box::new(value.expr), nested(plan), not);
+        Ok(Typed::new(Expr::InSubquery(within), SqlType::Boolean))
+    }
+
+    /// A plan that gives one expression over another.
+    fn with_column(&mut self, plan: LogicalPlan, expression: Expr) -> Result<LogicalPlan> {
+        let is_all = matches!(&expression, Expr::Column(_)) && plan.schema().fields().len() == 1;
+        if is_all {
+            return Ok(plan);
+        }
+        let name = self.fresh("c");
+        LogicalPlanBuilder::from(plan)
+            .project([expression.alias(name)])
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)
+    }
+
+    fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Typed> {
+        let relation = self.subquery(query)?;
+        let [column] = relation.columns.as_slice() else {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery must return only one column"));
+        };
+        let column = column.clone();
+        let plan = self.with_column(relation.plan, Expr::Column(column.column.clone()))?;
+        let typed = column.typed();
+        Ok(Typed { expr: Expr::ScalarSubquery(nested(plan)), origin: (0, 0), ..typed })
+    }
+
+    /// `ARRAY (SELECT ...)`.
+    pub(super) fn array_subquery(&mut self, query: &ast::Query) -> Result<Typed> {
+        let relation = self.subquery(query)?;
+        let [column] = relation.columns.as_slice() else {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery must return only one column"));
+        };
+        let element = match &column.sql_type {
+            SqlType::Unknown => SqlType::Text,
+            other => other.clone(),
+        };
+        let flavor = column.flavor;
+        let mut item = column.typed();
+        if let Flavor::Named(_) = flavor {
+            item = self.cast(item, &SqlType::Text)?;
+        }
+        let element = if let Flavor::Named(_) = flavor { SqlType::Text } else { element };
+        // The order is the subquery's: it is what the aggregate meets.
+        let all = datafusion::functions_aggregate::array_agg::array_agg(item.expr);
+        let name = self.fresh("c");
+        let sql_type = SqlType::Array(Box::new(element));
+        let empty = crate::query::arrow_column::scalar(&fabius_value::Value::List(Vec::new()), &sql_type)?;
+        let column = datafusion::common::Column::new_unqualified(name.clone());
+        let whole = datafusion::functions::core::expr_fn::coalesce(vec![
+            Expr::Column(column),
+            Expr::Literal(empty, None),
+        ]);
+        let result = self.fresh("c");
+        let plan = LogicalPlanBuilder::from(relation.plan)
+            .aggregate(Vec::<Expr>::new(), [all.alias(name)])
+            .and_then(|builder| builder.project([whole.alias(result)]))
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        Ok(Typed::new(Expr::ScalarSubquery(nested(plan)), sql_type))
+    }
+
+    fn quantified(
+        &mut self,
+        left: &ast::Expr,
+        operator: &BinaryOperator,
+        right: &ast::Expr,
+        is_any: bool,
+    ) -> Result<Typed> {
+        let name = match operator {
+            BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
+            BinaryOperator::NotEq => "<>".into(),
+            other => other.to_string(),
+        };
+        let inner = if let ast::Expr::Nested(inner) = right { inner } else { right };
+        if let ast::Expr::Subquery(query) = inner {
+            if is_any && name == "=" {
+                return self.in_subquery(left, query, false);
+            }
+            if !is_any && name == "<>" {
+                return self.in_subquery(left, query, true);
+            }
+            // Otherwise the subquery's rows become an array.
+            let array = self.array_subquery(query)?;
+            let value = self.expression(left)?;
+            return self.array_comparison(value, &name, array, is_any);
+        }
+        let value = self.expression(left)?;
+        let array = self.expression(inner)?;
+        self.array_comparison(value, &name, array, is_any)
+    }
+
+    fn array_comparison(&mut self, value: Typed, name: &str, array: Typed, is_any: bool) -> Result<Typed> {
+        let value = match (&value.flavor, &array.sql_type) {
+            (Flavor::Named(_), SqlType::Array(element)) if super::coerce::is_text(element) => {
+                self.cast(value, &SqlType::Text)?
+            }
+            _ => value,
+        };
+        let element = match &array.sql_type {
+            SqlType::Array(element) if value.sql_type == SqlType::Unknown => element.as_ref().clone(),
+            SqlType::Unknown if value.sql_type == SqlType::Unknown => SqlType::Text,
+            SqlType::Unknown => value.sql_type.clone(),
+            SqlType::Array(element) => super::coerce::common_type(&value.sql_type, element)
+                .ok_or_else(|| super::operator::no_operator(name, &value.sql_type, element))?,
+            _ => {
+                return Err(Error::new(
+                    SqlState(*b"42809"),
+                    "op ANY/ALL (array) requires array on right side",
+                ));
+            }
+        };
+        let value = self.coerce(value, &element)?;
+        let array = self.coerce(array, &SqlType::Array(Box::new(element.clone())))?;
+        // An array that is known makes a list, which an index can serve.
+        if let (true, "=", Expr::Literal(ScalarValue::List(list), _)) = (is_any, name, &array.expr) {
+            let column: datafusion::arrow::array::ArrayRef = list.clone();
+            let rows = crate::query::arrow_column::value_at(&column, 0, &array.sql_type);
+            if let fabius_value::Value::List(rows) = rows {
+                let items = rows.iter().flatten().map(|item| {
+                    crate::query::arrow_column::scalar(item, &element).map(|item| Expr::Literal(item, None))
+                });
+                let list = InList::new(Box::new(value.expr), items.collect::<Result<_>>()?, false);
+                return Ok(Typed::new(Expr::InList(list), SqlType::Boolean));
+            }
+        }
+        let operator = Typed::literal(ScalarValue::Utf8(Some(name.to_string())), SqlType::Text);
+        let function = if is_any { "fabius_any" } else { "fabius_all" };
+        self.function(function, vec![value, operator, array])
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&ast::Expr>,
+        conditions: &[ast::CaseWhen],
+        otherwise: Option<&ast::Expr>,
+    ) -> Result<Typed> {
+        let mut whens = Vec::with_capacity(conditions.len());
+        let mut results = Vec::with_capacity(conditions.len() + 1);
+        for when in conditions {
+            let condition = match operand {
+                Some(operand) => self.compare_parts(operand, "=", &when.condition)?,
+                None => self.expression(&when.condition)?,
+            };
+            whens.push(self.condition(condition, "CASE/WHEN")?);
+            results.push(self.expression(&when.result)?);
+        }
+        if let Some(otherwise) = otherwise {
+            results.push(self.expression(otherwise)?);
+        }
+        let common = self.common_of(results.iter().map(|typed| &typed.sql_type), "CASE")?;
+        let mut results: Vec<Expr> = results
+            .into_iter()
+            .map(|typed| self.coerce(typed, &common).map(|typed| typed.expr))
+            .collect::<Result<_>>()?;
+        let otherwise = otherwise.and_then(|_| results.pop()).map(Box::new);
+        let pairs = whens.into_iter().map(Box::new).zip(results.into_iter().map(Box::new)).collect();
+        Ok(Typed::new(Expr::Case(Case::new(None, pairs, otherwise)), common))
+    }
+
+    /// An array of elements, as one type.
+    pub(super) fn array(&mut self, elements: Vec<Typed>) -> Result<Typed> {
+        let common = self.common_of(elements.iter().map(|typed| &typed.sql_type), "ARRAY")?;
+        let elements = elements.into_iter().map(|element| match element.flavor {
+            Flavor::Named(_) => Ok(element),
+            _ => self.coerce(element, &common),
+        });
+        let elements: Vec<Typed> = elements.collect::<Result<_>>()?;
+        let sql_type = SqlType::Array(Box::new(common));
+        if elements.is_empty() {
+            return Err(Error::new(SqlState(*b"42P18"), "cannot determine type of empty array")
+                .with_hint("Explicitly cast to the desired type, for example ARRAY[]::integer[]."));
+        }
+        // Known elements make a known array.
+        let known: Option<Vec<Vec<fabius_value::Value>>> = elements
+            .iter()
+            .map(|element| match &element.expr {
+                Expr::Literal(value, _) => {
+                    let column = value.to_array().ok()?;
+                    Some(vec![crate::query::arrow_column::value_at(&column, 0, &element.sql_type)])
+                }
+                _ => None,
+            })
+            .collect();
+        if let Some(rows) = known {
+            let value = fabius_value::Value::List(rows);
+            return Ok(Typed::literal(crate::query::arrow_column::scalar(&value, &sql_type)?, sql_type));
+        }
+        self.function_returning("fabius_array", elements, sql_type)
+    }
+
+    fn access(&mut self, root: &ast::Expr, chain: &[ast::AccessExpr]) -> Result<Typed> {
+        // `alias.column[1]` is parsed as a field of an identifier.
+        let mut path = Vec::new();
+        if let ast::Expr::Identifier(ident) = root {
+            path.push(name_of(ident));
+        }
+        let mut rest = chain;
+        while let ([ast::AccessExpr::Dot(ast::Expr::Identifier(ident)), tail @ ..], false) = (rest, path.is_empty()) {
+            path.push(name_of(ident));
+            rest = tail;
+        }
+        let mut typed = if path.len() > 1 {
+            self.find_column(&path)?.ok_or_else(|| self.no_column(&path))?
+        } else {
+            self.expression(root)?
+        };
+        for access in rest {
+            typed = match access {
+                ast::AccessExpr::Subscript(ast::Subscript::Index { index }) => {
+                    let mut index = self.expression(index)?;
+                    if matches!(typed.sql_type, SqlType::JsonB) {
+                        typed = self.operator(typed, "->", index)?;
+                        continue;
+                    }
+                    if typed.flavor == Flavor::Vector {
+                        let one = Typed::literal(ScalarValue::Int32(Some(1)), SqlType::Int);
+                        index = self.operator(index, "+", one)?;
+                    }
+                    self.function("fabius_element", vec![typed, index])?
+                }
+                ast::AccessExpr::Subscript(ast::Subscript::Slice { lower_bound, upper_bound, .. }) => {
+                    let end = |value: i64| Typed::literal(ScalarValue::Int64(Some(value)), SqlType::BigInt);
+                    let lower = lower_bound.as_ref().map_or(Ok(end(1)), |bound| self.expression(bound))?;
+                    let upper = upper_bound.as_ref().map_or(Ok(end(i64::MAX - 1)), |bound| self.expression(bound))?;
+                    self.function("fabius_slice", vec![typed, lower, upper])?
+                }
+                ast::AccessExpr::Dot(_) => return Err(unsupported("fields of composite values are not supported")),
+            };
+        }
+        Ok(typed)
+    }
+
+    fn function_of(&mut self, name: &str, arguments: &[&ast::Expr]) -> Result<Typed> {
+        let arguments = arguments.iter().map(|argument| self.expression(argument)).collect::<Result<_>>()?;
+        self.function(name, arguments)
+    }
+}
+
+fn escape(value: &Option<ast::ValueWithSpan>) -> Result<Option<char>> {
+    let Some(text) = value.as_ref().and_then(|value| value.value.clone().into_string()) else { return Ok(None) };
+    let mut characters = text.chars();
+    match (characters.next(), characters.next()) {
+        (None, _) => Ok(Some('\0')),
+        (one, None) => Ok(one),
+        _ => Err(Error::new(SqlState(*b"22025"), "invalid escape string")
+            .with_hint("Escape string must be empty or one character.")),
+    }
+}
+
+/// A literal of unknown type.
+pub(super) fn unknown(text: &str) -> Typed {
+    Typed::literal(ScalarValue::Utf8(Some(text.to_string())), SqlType::Unknown)
+}
+
+fn number(text: &str) -> Result<Typed> {
+    if let Ok(value) = text.parse::<i32>() {
+        return Ok(Typed::literal(ScalarValue::Int32(Some(value)), SqlType::Int));
+    }
+    if let Ok(value) = text.parse::<i64>() {
+        return Ok(Typed::literal(ScalarValue::Int64(Some(value)), SqlType::BigInt));
+    }
+    let decimal = crate::query::value_text::decimal(text).ok_or_else(crate::query::failure::numeric_overflow)?;
+    let sql_type = SqlType::Numeric(Some((38, decimal.scale.min(38))));
+    let value = crate::query::arrow_column::scalar(&fabius_value::Value::Numeric(decimal), &sql_type)?;
+    Ok(Typed::literal(value, sql_type))
+}
+
+fn false_literal() -> Expr {
+    Expr::Literal(ScalarValue::Boolean(Some(false)), None)
+}
+
+fn row_of(expression: &ast::Expr) -> Option<&[ast::Expr]> {
+    match expression {
+        ast::Expr::Tuple(values) => Some(values),
+        ast::Expr::Nested(inner) => row_of(inner),
+        _ => None,
+    }
+}
+
+/// A plan as a subquery, with what it says of the queries around it.
+pub(in crate::query) fn nested(plan: LogicalPlan) -> Subquery {
+    let outer_ref_columns = plan.all_out_ref_exprs();
+    Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: Spans::new() }
+}
+
+/// An expression of this query as one that a query in it sees.
+fn to_outer(expression: Expr, sql_type: &SqlType) -> Expr {
+    use datafusion::common::tree_node::{Transformed, TreeNode};
+    let data_type = crate::query::arrow_column::arrow_type(sql_type);
+    let changed = expression.clone().transform(|expr| {
+        Ok(match expr {
+            Expr::Column(column) => {
+                let field =
+                    datafusion::arrow::datatypes::Field::new(column.name.clone(), data_type.clone(), true);
+                Transformed::yes(Expr::OuterReferenceColumn(field.into(), column))
+            }
+            other => Transformed::no(other),
+        })
+    });
+    changed.map(|changed| changed.data).unwrap_or(expression)
+}

@@ -1,0 +1,133 @@
+//! Binding: a query's names, types, operators and functions as PostgreSQL means them, as a logical plan.
+//!
+//! Every column of every relation has a name of its own in the plan (`t3.price`, `c17`), so that names that are
+//! the same to SQL never meet. A [`Scope`] says what SQL calls them.
+//!
+//! | module | concept |
+//! |---|---|
+//! | [`call`] | calls of functions, aggregates and window functions |
+//! | [`coerce`] | types that have to become others |
+//! | [`expression`] | expressions |
+//! | [`from`] | `FROM` and joins |
+//! | [`operator`] | operators |
+//! | [`query`] | queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT` |
+//! | [`scope`] | names in scope |
+//! | [`select`] | `SELECT` |
+//! | [`window`] | windows and their frames |
+
+mod call;
+mod coerce;
+mod expression;
+mod from;
+mod operator;
+mod query;
+mod scope;
+mod select;
+mod window;
+
+pub(super) use operator::plain_binary;
+pub(super) use scope::{Flavor, Output, Scope, ScopeColumn, Typed};
+
+use crate::catalog::ObjectName;
+use crate::parameter_types::ParameterTypes;
+use crate::query::functions::Environment;
+use datafusion::common::Column;
+use datafusion::logical_expr::LogicalPlan;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+use std::sync::Arc;
+
+/// How deep queries may be nested in each other.
+const DEPTH: usize = 64;
+
+/// A query's plan and the columns that it gives.
+#[derive(Clone)]
+pub(super) struct Relation {
+    pub(super) plan: LogicalPlan,
+    pub(super) columns: Vec<Output>,
+}
+
+/// One `SELECT` while it is bound.
+#[derive(Default)]
+struct Level {
+    scope: Scope,
+    /// What aggregates are not allowed in here: `WHERE`, `JOIN conditions`.
+    clause: Option<&'static str>,
+    /// Whether an aggregate was met.
+    has_aggregate: bool,
+    /// Whether this is inside of an aggregate's arguments.
+    in_aggregate: bool,
+    windows: Vec<ast::NamedWindowDefinition>,
+}
+
+/// A common table expression.
+#[derive(Clone)]
+struct Common {
+    name: String,
+    relation: Relation,
+}
+
+/// Binds one statement.
+pub(super) struct Binder<'a> {
+    pub(super) environment: Arc<Environment>,
+    pub(super) types: &'a mut ParameterTypes,
+    /// Tables that are read.
+    pub(super) reads: Vec<ObjectName>,
+    /// Whether rows are locked.
+    pub(super) locks_rows: bool,
+    levels: Vec<Level>,
+    commons: Vec<Common>,
+    /// `FOR UPDATE`'s tables in the query that is bound: all, or those of these names.
+    locking: Option<Vec<String>>,
+    next: usize,
+    depth: usize,
+}
+
+impl<'a> Binder<'a> {
+    pub(super) fn new(environment: Arc<Environment>, types: &'a mut ParameterTypes) -> Binder<'a> {
+        Binder {
+            environment,
+            types,
+            reads: Vec::new(),
+            locks_rows: false,
+            levels: Vec::new(),
+            commons: Vec::new(),
+            locking: None,
+            next: 0,
+            depth: 0,
+        }
+    }
+
+    /// A name that nothing in the plan has yet.
+    fn fresh(&mut self, prefix: &str) -> String {
+        self.next += 1;
+        format!("{prefix}{}", self.next)
+    }
+
+    /// A column that nothing in the plan has yet.
+    fn fresh_column(&mut self) -> Column {
+        Column::new_unqualified(self.fresh("c"))
+    }
+
+    /// Runs with queries one deeper.
+    fn deeper<T>(&mut self, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= DEPTH {
+            return Err(Error::new(SqlState(*b"54001"), "stack depth limit exceeded")
+                .with_detail(format!("queries are nested more than {DEPTH} deep")));
+        }
+        self.depth += 1;
+        let result = bind(self);
+        self.depth -= 1;
+        result
+    }
+}
+
+/// An identifier as the catalog has it.
+pub(super) fn name_of(ident: &ast::Ident) -> String {
+    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
+}
+
+/// The parts of a name.
+pub(super) fn parts_of(name: &ast::ObjectName) -> Vec<String> {
+    name.0.iter().filter_map(|part| part.as_ident()).map(name_of).collect()
+}

@@ -1,0 +1,446 @@
+//! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
+
+use super::window::sort_of;
+use super::{Binder, Common, Output, Relation, Typed, name_of};
+use crate::query::arrow_column::arrow_type;
+use crate::query::failure::{inbound, unsupported};
+use crate::sql_type::SqlType;
+use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::common::Column;
+use datafusion::datasource::cte_worktable::CteWorkTable;
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+use std::sync::Arc;
+
+impl Binder<'_> {
+    /// A query.
+    pub(in crate::query) fn query(&mut self, query: &ast::Query) -> Result<Relation> {
+        if query.for_clause.is_some() || !query.pipe_operators.is_empty() || query.settings.is_some() {
+            return Err(unsupported("this form of query is not supported"));
+        }
+        let before = self.commons.len();
+        let result = self.query_with(query);
+        self.commons.truncate(before);
+        result
+    }
+
+    fn query_with(&mut self, query: &ast::Query) -> Result<Relation> {
+        if let Some(with) = &query.with {
+            for common in &with.cte_tables {
+                let relation = self.deeper(|binder| binder.common(common, with.recursive))?;
+                self.commons.push(Common { name: name_of(&common.alias.name), relation });
+            }
+        }
+        let outer_locking = self.locking.take();
+        if !query.locks.is_empty() {
+            self.locks_rows = true;
+            let named = query.locks.iter().filter_map(|lock| lock.of.as_ref());
+            self.locking = Some(named.filter_map(|name| super::parts_of(name).last().cloned()).collect());
+        }
+        let limit = self.limits(query)?;
+        let no_keys = Vec::new();
+        let keys = match query.order_by.as_ref().map(|order| &order.kind) {
+            None => &no_keys,
+            Some(ast::OrderByKind::Expressions(keys)) => keys,
+            Some(ast::OrderByKind::All(_)) => return Err(unsupported("ORDER BY ALL is not supported")),
+        };
+        let relation = match query.body.as_ref() {
+            ast::SetExpr::Select(select) => self.select(select, keys),
+            ast::SetExpr::Query(inner) if keys.is_empty() => self.deeper(|binder| binder.query(inner)),
+            body => {
+                if !query.locks.is_empty() && !matches!(body, ast::SetExpr::Values(_)) {
+                    return Err(unsupported("FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT"));
+                }
+                self.set_expression(body).and_then(|relation| self.order_outputs(relation, keys))
+            }
+        };
+        self.locking = outer_locking;
+        let relation = relation?;
+        let (skip, fetch) = limit;
+        if skip.is_none() && fetch.is_none() {
+            return Ok(relation);
+        }
+        let plan = LogicalPlanBuilder::from(relation.plan)
+            .limit_by_expr(skip, fetch)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        Ok(Relation { plan, ..relation })
+    }
+
+    fn limits(&mut self, query: &ast::Query) -> Result<(Option<Expr>, Option<Expr>)> {
+        let (mut limit, mut offset) = (None, None);
+        match &query.limit_clause {
+            None => {}
+            Some(ast::LimitClause::LimitOffset { limit: most, offset: skip, limit_by }) => {
+                if !limit_by.is_empty() {
+                    return Err(unsupported("LIMIT BY is not supported"));
+                }
+                limit = most.as_ref();
+                offset = skip.as_ref().map(|offset| &offset.value);
+            }
+            Some(ast::LimitClause::OffsetCommaLimit { .. }) => {
+                return Err(Error::new(SqlState::SYNTAX_ERROR, "LIMIT #,# syntax is not supported")
+                    .with_hint("Use separate LIMIT and OFFSET clauses."));
+            }
+        }
+        let one = ast::Expr::value(ast::Value::Number("1".into(), false));
+        if let Some(fetch) = &query.fetch {
+            if fetch.with_ties || fetch.percent {
+                return Err(unsupported("FETCH ... WITH TIES is not supported"));
+            }
+            limit = Some(fetch.quantity.as_ref().unwrap_or(&one));
+        }
+        let mut count = |expression: Option<&ast::Expr>, place: &str, code: &[u8; 5]| -> Result<Option<Expr>> {
+            let Some(expression) = expression else { return Ok(None) };
+            if matches!(expression, ast::Expr::Identifier(name) if name.value.eq_ignore_ascii_case("all")) {
+                return Ok(None);
+            }
+            let typed = self.expression(expression)?;
+            let typed = self.cast(typed, &SqlType::BigInt)?;
+            match &typed.expr {
+                Expr::Literal(value, _) if value.is_null() => Ok(None),
+                Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(value)), _) if *value < 0 => {
+                    Err(Error::new(SqlState(*code), format!("{place} must not be negative")))
+                }
+                _ => Ok(Some(typed.expr)),
+            }
+        };
+        let limit = count(limit, "LIMIT", b"2201W")?;
+        let offset = count(offset, "OFFSET", b"2201X")?;
+        Ok((offset, limit))
+    }
+
+    fn set_expression(&mut self, body: &ast::SetExpr) -> Result<Relation> {
+        match body {
+            ast::SetExpr::Select(select) => self.select(select, &[]),
+            ast::SetExpr::Query(query) => self.deeper(|binder| binder.query(query)),
+            ast::SetExpr::Values(values) => self.values(values),
+            ast::SetExpr::SetOperation { left, op, set_quantifier, right } => {
+                self.deeper(|binder| {
+                    let left = binder.set_expression(left)?;
+                    let right = binder.set_expression(right)?;
+                    binder.set_operation(left, *op, *set_quantifier, right)
+                })
+            }
+            ast::SetExpr::Table(table) => {
+                let name = table.table_name.clone().unwrap_or_default();
+                let path = [table.schema_name.clone(), Some(name)].into_iter().flatten().collect::<Vec<_>>();
+                let (plan, scope) = self.table(&path, None)?;
+                let columns = scope.columns.into_iter().filter(|c| !c.is_hidden).map(|c| c.output).collect();
+                Ok(Relation { plan, columns })
+            }
+            _ => Err(unsupported("a writing statement inside of a query is not supported")),
+        }
+    }
+
+    /// Gives the columns of a relation types, each under a new name.
+    fn retyped(&mut self, relation: Relation, types: &[SqlType]) -> Result<Relation> {
+        let is_same = relation.columns.iter().zip(types).all(|(column, sql_type)| column.sql_type == *sql_type)
+            && relation.plan.schema().fields().len() == relation.columns.len();
+        if is_same {
+            return Ok(relation);
+        }
+        let mut expressions = Vec::with_capacity(types.len());
+        let mut columns = Vec::with_capacity(types.len());
+        for (output, sql_type) in relation.columns.into_iter().zip(types) {
+            let typed = self.coerce(output.typed(), sql_type)?;
+            let column = self.fresh_column();
+            expressions.push(typed.expr.alias(column.name.clone()));
+            columns.push(Output { column, sql_type: sql_type.clone(), ..output });
+        }
+        let plan = LogicalPlanBuilder::from(relation.plan)
+            .project(expressions)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        Ok(Relation { plan, columns })
+    }
+
+    fn set_operation(
+        &mut self,
+        left: Relation,
+        operator: ast::SetOperator,
+        quantifier: ast::SetQuantifier,
+        right: Relation,
+    ) -> Result<Relation> {
+        let name = operator.to_string();
+        if left.columns.len() != right.columns.len() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                format!("each {name} query must have the same number of columns"),
+            ));
+        }
+        let types = left
+            .columns
+            .iter()
+            .zip(&right.columns)
+            .map(|(left, right)| self.common_of([&left.sql_type, &right.sql_type], &name))
+            .collect::<Result<Vec<_>>>()?;
+        let (left, right) = (self.retyped(left, &types)?, self.retyped(right, &types)?);
+        let is_all = match quantifier {
+            ast::SetQuantifier::All => true,
+            ast::SetQuantifier::None | ast::SetQuantifier::Distinct => false,
+            _ => return Err(unsupported("BY NAME is not supported")),
+        };
+        // What stands left gives the names.
+        let builder = LogicalPlanBuilder::from(left.plan.clone());
+        let plan = match (operator, is_all) {
+            (ast::SetOperator::Union, true) => builder.union(right.plan).and_then(LogicalPlanBuilder::build),
+            (ast::SetOperator::Union, false) => {
+                builder.union(right.plan).and_then(LogicalPlanBuilder::distinct).and_then(LogicalPlanBuilder::build)
+            }
+            (ast::SetOperator::Intersect, all) => LogicalPlanBuilder::intersect(left.plan, right.plan, all),
+            (ast::SetOperator::Except | ast::SetOperator::Minus, all) => {
+                LogicalPlanBuilder::except(left.plan, right.plan, all)
+            }
+        };
+        let plan = plan.map_err(inbound)?;
+        self.renamed(plan, left.columns, &types)
+    }
+
+    /// A plan's columns under new names, by their places.
+    fn renamed(&mut self, plan: LogicalPlan, outputs: Vec<Output>, types: &[SqlType]) -> Result<Relation> {
+        let fields: Vec<Column> =
+            plan.schema().iter().map(|(qualifier, field)| Column::from((qualifier, field))).collect();
+        let mut expressions = Vec::new();
+        let mut columns = Vec::new();
+        for ((output, sql_type), field) in outputs.into_iter().zip(types).zip(fields) {
+            let column = self.fresh_column();
+            expressions.push(Expr::Column(field).alias(column.name.clone()));
+            columns.push(Output { column, sql_type: sql_type.clone(), origin: (0, 0), ..output });
+        }
+        let plan = LogicalPlanBuilder::from(plan)
+            .project(expressions)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        Ok(Relation { plan, columns })
+    }
+
+    fn order_outputs(&mut self, relation: Relation, keys: &[ast::OrderByExpr]) -> Result<Relation> {
+        if keys.is_empty() {
+            return Ok(relation);
+        }
+        let mut sorts = Vec::with_capacity(keys.len());
+        for key in keys {
+            let output = self.output_named(&key.expr, &relation.columns)?.ok_or_else(|| {
+                Error::new(SqlState::NOT_SUPPORTED, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause")
+                    .with_detail("Only result column names can be used, not expressions or functions.")
+            })?;
+            let typed = self.sortable(output.typed())?;
+            sorts.push(sort_of(typed.expr, &key.options));
+        }
+        let plan = LogicalPlanBuilder::from(relation.plan)
+            .sort(sorts)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        Ok(Relation { plan, columns: relation.columns })
+    }
+
+    /// The output that a key names by its place or name.
+    pub(super) fn output_named<'o>(&self, key: &ast::Expr, outputs: &'o [Output]) -> Result<Option<&'o Output>> {
+        match key {
+            ast::Expr::Value(value) => match &value.value {
+                ast::Value::Number(text, _) => {
+                    let place = text.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+                    place.and_then(|place| outputs.get(place)).map(Some).ok_or_else(|| {
+                        Error::new(SqlState(*b"42P10"), format!("ORDER BY position {text} is not in select list"))
+                    })
+                }
+                _ => Ok(None),
+            },
+            ast::Expr::Identifier(ident) => {
+                let name = name_of(ident);
+                Ok(outputs.iter().find(|output| output.name == name))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn values(&mut self, values: &ast::Values) -> Result<Relation> {
+        let rows = values
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|value| self.expression(value)).collect::<Result<Vec<_>>>())
+            .collect::<Result<Vec<_>>>()?;
+        let width = rows.first().map_or(0, Vec::len);
+        if rows.iter().any(|row| row.len() != width) {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length"));
+        }
+        let types = (0..width)
+            .map(|at| self.common_of(rows.iter().filter_map(|row| row.get(at)).map(|typed| &typed.sql_type), "VALUES"))
+            .collect::<Result<Vec<_>>>()?;
+        let rows = rows.into_iter().map(|row| {
+            let cells = row.into_iter().zip(&types);
+            cells.map(|(typed, sql_type)| self.coerce(typed, sql_type).map(|typed| typed.expr)).collect()
+        });
+        let rows = rows.collect::<Result<Vec<Vec<Expr>>>>()?;
+        let plan = LogicalPlanBuilder::values(rows).and_then(LogicalPlanBuilder::build).map_err(inbound)?;
+        let outputs = (1..=width).zip(&types).map(|(at, sql_type)| Output {
+            name: format!("column{at}"),
+            column: Column::new_unqualified(""),
+            sql_type: sql_type.clone(),
+            flavor: super::Flavor::Plain,
+            origin: (0, 0),
+        });
+        let outputs = outputs.collect();
+        self.renamed(plan, outputs, &types)
+    }
+
+    /// A common table expression.
+    fn common(&mut self, common: &ast::Cte, is_recursive: bool) -> Result<Relation> {
+        let name = name_of(&common.alias.name);
+        let names: Vec<String> = common.alias.columns.iter().map(|column| name_of(&column.name)).collect();
+        if is_recursive
+            && let ast::SetExpr::SetOperation { left, op: ast::SetOperator::Union, set_quantifier, right } =
+                common.query.body.as_ref()
+            && common.query.with.is_none()
+            && mentions(right, &name)
+        {
+            return self.recursive(&name, &names, left, right, *set_quantifier == ast::SetQuantifier::All);
+        }
+        let mut relation = self.query(&common.query)?;
+        rename(&mut relation.columns, &names, &name)?;
+        Ok(relation)
+    }
+
+    fn recursive(
+        &mut self,
+        name: &str,
+        names: &[String],
+        first: &ast::SetExpr,
+        step: &ast::SetExpr,
+        is_all: bool,
+    ) -> Result<Relation> {
+        let first = self.set_expression(first)?;
+        let types: Vec<SqlType> = first
+            .columns
+            .iter()
+            .map(|column| if column.sql_type == SqlType::Unknown { SqlType::Text } else { column.sql_type.clone() })
+            .collect();
+        // Both terms have the same columns by name, which are those of the work table.
+        let first_columns = first.columns.clone();
+        let first = self.retyped(first, &types)?;
+        let fields: Vec<Field> =
+            types.iter().enumerate().map(|(at, sql_type)| Field::new(format!("r{at}"), arrow_type(sql_type), true)).collect();
+        let placed = |relation: Relation| {
+            let expressions = relation
+                .columns
+                .iter()
+                .enumerate()
+                .map(|(at, output)| Expr::Column(output.column.clone()).alias(format!("r{at}")))
+                .collect::<Vec<_>>();
+            LogicalPlanBuilder::from(relation.plan)
+                .project(expressions)
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(inbound)
+        };
+        let first = placed(first)?;
+        let work_name = self.fresh("w");
+        let work = CteWorkTable::new(&work_name, Arc::new(Schema::new(fields)));
+        let work = LogicalPlanBuilder::scan(work_name.as_str(), provider_as_source(Arc::new(work)), None)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        let mut outputs: Vec<Output> = first_columns
+            .into_iter()
+            .zip(&types)
+            .map(|(output, sql_type)| Output { sql_type: sql_type.clone(), origin: (0, 0), ..output })
+            .collect();
+        rename(&mut outputs, names, name)?;
+        let mut inside = outputs.clone();
+        for (at, output) in inside.iter_mut().enumerate() {
+            output.column = Column::new(Some(work_name.as_str()), format!("r{at}"));
+        }
+        self.commons.push(Common { name: name.to_string(), relation: Relation { plan: work, columns: inside } });
+        let step = self.set_expression(step);
+        self.commons.pop();
+        let step = step?;
+        if step.columns.len() != types.len() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "each UNION query must have the same number of columns",
+            ));
+        }
+        for (at, (column, sql_type)) in step.columns.iter().zip(&types).enumerate() {
+            let common = super::coerce::common_type(&column.sql_type, sql_type);
+            let fits = match (&common, sql_type) {
+                (Some(SqlType::Numeric(_)), SqlType::Numeric(_)) => true,
+                (Some(common), sql_type) => common == sql_type,
+                (None, _) => false,
+            };
+            if !fits {
+                return Err(Error::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!(
+                        "recursive query \"{name}\" column {} has type {sql_type} in non-recursive term but type {} overall",
+                        at + 1,
+                        column.sql_type
+                    ),
+                )
+                .with_hint("Cast the output of the non-recursive term to the correct type."));
+            }
+        }
+        let step = self.retyped(step, &types)?;
+        let step = placed(step)?;
+        let plan = LogicalPlanBuilder::from(first)
+            .to_recursive_query(work_name, step, !is_all)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        self.renamed(plan, outputs, &types)
+    }
+
+    /// A copy of a common table expression under names of its own, so that two uses of it can meet.
+    pub(super) fn use_common(&mut self, relation: &Relation) -> Result<Relation> {
+        let types: Vec<SqlType> = relation.columns.iter().map(|column| column.sql_type.clone()).collect();
+        let mut expressions = Vec::new();
+        let mut columns = Vec::new();
+        for (output, sql_type) in relation.columns.iter().zip(&types) {
+            let column = self.fresh_column();
+            expressions.push(Expr::Column(output.column.clone()).alias(column.name.clone()));
+            columns.push(Output { column, sql_type: sql_type.clone(), ..output.clone() });
+        }
+        let plan = LogicalPlanBuilder::from(relation.plan.clone())
+            .project(expressions)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        Ok(Relation { plan, columns })
+    }
+
+    /// A common table expression by its name.
+    pub(super) fn common_named(&self, name: &str) -> Option<Relation> {
+        self.commons.iter().rev().find(|common| common.name == name).map(|common| common.relation.clone())
+    }
+
+    /// An expression as a query gives it: its type known, an identifier that shows as a name as that name.
+    pub(super) fn shown(&mut self, typed: Typed) -> Result<Typed> {
+        self.known(typed)
+    }
+}
+
+/// Names columns anew, as many as there are names.
+pub(super) fn rename(columns: &mut [Output], names: &[String], relation: &str) -> Result<()> {
+    if names.len() > columns.len() {
+        return Err(Error::new(
+            SqlState(*b"42P10"),
+            format!(
+                "table \"{relation}\" has {} columns available but {} columns specified",
+                columns.len(),
+                names.len()
+            ),
+        ));
+    }
+    for (column, name) in columns.iter_mut().zip(names) {
+        column.name = name.clone();
+    }
+    Ok(())
+}
+
+/// Whether a query's text names a relation.
+fn mentions(body: &ast::SetExpr, name: &str) -> bool {
+    use std::ops::ControlFlow;
+    let found = ast::visit_relations(body, |relation| {
+        let is_named = matches!(super::parts_of(relation).as_slice(), [only] if only == name);
+        if is_named { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    found.is_break()
+}

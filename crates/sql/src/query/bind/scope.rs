@@ -1,0 +1,239 @@
+//! Names in scope: what SQL calls a plan's columns.
+
+use super::Binder;
+use crate::sql_type::SqlType;
+use datafusion::common::Column;
+use datafusion::logical_expr::Expr;
+use datafusion::scalar::ScalarValue;
+use fabius_value::{Error, Result, SqlState};
+
+/// What a value is besides its type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::query) enum Flavor {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// An object identifier that shows as the name of what it is of: `regclass`.
+    Named(Named),
+    /// An array whose subscripts begin at 0: `int2vector`, `oidvector`.
+    Vector,
+}
+
+/// The types of object identifiers that show as names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::query) enum Named {
+    Class,
+    Type,
+    Function,
+    Namespace,
+    Role,
+}
+
+impl Named {
+    /// The type of that name.
+    pub(in crate::query) fn of_name(name: &str) -> Option<Named> {
+        Some(match name {
+            "regclass" => Named::Class,
+            "regtype" => Named::Type,
+            "regproc" | "regprocedure" | "regoper" | "regoperator" => Named::Function,
+            "regnamespace" => Named::Namespace,
+            "regrole" => Named::Role,
+            _ => return None,
+        })
+    }
+
+    /// The function from a name to the identifier.
+    pub(in crate::query) fn reader(self) -> &'static str {
+        match self {
+            Named::Class => "fabius_class_oid",
+            Named::Type => "fabius_type_oid",
+            Named::Function => "fabius_function_oid",
+            Named::Namespace => "fabius_namespace_oid",
+            Named::Role => "fabius_role_oid",
+        }
+    }
+
+    /// The function back.
+    pub(in crate::query) fn writer(self) -> &'static str {
+        match self {
+            Named::Class => "fabius_class_name",
+            Named::Type => "fabius_type_name",
+            Named::Function => "fabius_function_name",
+            Named::Namespace => "fabius_namespace_name",
+            Named::Role => "fabius_role_name",
+        }
+    }
+}
+
+/// An expression and its type.
+#[derive(Clone, Debug)]
+pub(in crate::query) struct Typed {
+    pub(in crate::query) expr: Expr,
+    pub(in crate::query) sql_type: SqlType,
+    pub(in crate::query) flavor: Flavor,
+    pub(in crate::query) origin: (u32, u16),
+}
+
+impl Typed {
+    pub(in crate::query) fn new(expr: Expr, sql_type: SqlType) -> Typed {
+        Typed { expr, sql_type, flavor: Flavor::Plain, origin: (0, 0) }
+    }
+
+    /// A literal whose type is settled.
+    pub(in crate::query) fn literal(value: ScalarValue, sql_type: SqlType) -> Typed {
+        Typed::new(Expr::Literal(value, None), sql_type)
+    }
+
+    /// The text of a literal of unknown type.
+    pub(in crate::query) fn unknown_text(&self) -> Option<&str> {
+        match (&self.sql_type, &self.expr) {
+            (SqlType::Unknown, Expr::Literal(ScalarValue::Utf8(Some(text)), _)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// A column that a query gives.
+#[derive(Clone, Debug)]
+pub(in crate::query) struct Output {
+    pub(in crate::query) name: String,
+    pub(in crate::query) column: Column,
+    pub(in crate::query) sql_type: SqlType,
+    pub(in crate::query) flavor: Flavor,
+    pub(in crate::query) origin: (u32, u16),
+}
+
+impl Output {
+    pub(in crate::query) fn typed(&self) -> Typed {
+        Typed {
+            expr: Expr::Column(self.column.clone()),
+            sql_type: self.sql_type.clone(),
+            flavor: self.flavor,
+            origin: self.origin,
+        }
+    }
+}
+
+/// A column by the names that SQL has for it.
+#[derive(Clone, Debug)]
+pub(in crate::query) struct ScopeColumn {
+    /// The relation's alias or name.
+    pub(in crate::query) relation: String,
+    /// The relation's schema, if it is a table without an alias.
+    pub(in crate::query) schema: Option<String>,
+    pub(in crate::query) output: Output,
+    /// Left out of `*` and of unqualified names: the other side of `USING`, system columns.
+    pub(in crate::query) is_hidden: bool,
+    /// Whether it is of the relation's primary key.
+    pub(in crate::query) is_key: bool,
+}
+
+/// The columns that an expression may name.
+#[derive(Clone, Debug, Default)]
+pub(in crate::query) struct Scope {
+    pub(in crate::query) columns: Vec<ScopeColumn>,
+    /// What `JOIN ... USING` made of columns with one name: named without a relation.
+    pub(in crate::query) merged: Vec<(String, Typed)>,
+}
+
+impl Scope {
+    pub(in crate::query) fn of_relation(relation: &str, outputs: Vec<Output>) -> Scope {
+        let columns = outputs.into_iter().map(|output| ScopeColumn {
+            relation: relation.to_string(),
+            schema: None,
+            output,
+            is_hidden: false,
+            is_key: false,
+        });
+        Scope { columns: columns.collect(), merged: Vec::new() }
+    }
+
+    pub(in crate::query) fn join(mut self, other: Scope) -> Scope {
+        self.columns.extend(other.columns);
+        self.merged.extend(other.merged);
+        self
+    }
+
+    /// Finds a column; `None` if there is none.
+    fn find(&self, path: &[String]) -> Result<Option<Typed>> {
+        let (relation, name) = match path {
+            [name] => (None, name),
+            [.., relation, name] => (Some(relation), name),
+            [] => return Ok(None),
+        };
+        if relation.is_none()
+            && let Some((_, typed)) = self.merged.iter().find(|(merged, _)| merged == name)
+        {
+            return Ok(Some(typed.clone()));
+        }
+        let schema = if path.len() > 2 { path.get(path.len() - 3) } else { None };
+        let mut found = self.columns.iter().filter(|column| {
+            column.output.name == *name
+                && relation.map_or(!column.is_hidden, |relation| column.relation == *relation)
+                && schema.is_none_or(|schema| column.schema.as_ref().is_none_or(|own| own == schema))
+        });
+        let first = found.next();
+        if found.next().is_some() {
+            return Err(Error::new(
+                SqlState(*b"42702"),
+                format!("column reference \"{name}\" is ambiguous"),
+            ));
+        }
+        Ok(first.map(|column| column.output.typed()))
+    }
+
+    pub(in crate::query) fn has_relation(&self, relation: &str) -> bool {
+        self.columns.iter().any(|column| column.relation == relation)
+    }
+}
+
+impl Binder<'_> {
+    /// Finds a column in the innermost query that has it; further out it is a reference to the outer query's row.
+    pub(super) fn find_column(&self, path: &[String]) -> Result<Option<Typed>> {
+        for (depth, level) in self.levels.iter().rev().enumerate() {
+            if let Some(mut typed) = level.scope.find(path)? {
+                if depth > 0 {
+                    typed = outward(typed);
+                }
+                return Ok(Some(typed));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is wrong with a name that no column has.
+    pub(super) fn no_column(&self, path: &[String]) -> Error {
+        let name = path.join(".");
+        if let [.., relation, _] = path
+            && !self.levels.iter().any(|level| level.scope.has_relation(relation))
+        {
+            return Error::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("missing FROM-clause entry for table \"{relation}\""),
+            );
+        }
+        let quoted = if path.len() == 1 { format!("\"{name}\"") } else { name };
+        Error::new(SqlState::UNDEFINED_COLUMN, format!("column {quoted} does not exist"))
+    }
+}
+
+/// A column as an inner query sees it.
+fn outward(typed: Typed) -> Typed {
+    use crate::query::arrow_column::arrow_type;
+    use datafusion::common::tree_node::{Transformed, TreeNode};
+    let sql_type = typed.sql_type.clone();
+    let expr = typed.expr.clone().transform(|expr| {
+        Ok(match expr {
+            Expr::Column(column) => {
+                let field = datafusion::arrow::datatypes::Field::new(
+                    column.name.clone(),
+                    arrow_type(&sql_type),
+                    true,
+                );
+                Transformed::yes(Expr::OuterReferenceColumn(field.into(), column))
+            }
+            other => Transformed::no(other),
+        })
+    });
+    Typed { expr: expr.map(|transformed| transformed.data).unwrap_or(typed.expr), ..typed }
+}

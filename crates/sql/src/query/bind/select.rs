@@ -1,0 +1,649 @@
+//! `SELECT`.
+
+use super::window::sort_of;
+use super::{Binder, Level, Output, Relation, Scope, Typed, name_of, parts_of};
+use crate::query::failure::{inbound, unsupported};
+use crate::sql_type::SqlType;
+use datafusion::common::Column;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::expr::Sort;
+use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs};
+use datafusion::logical_expr::{Expr, ExprSchemable, GroupingSet, LogicalPlan, LogicalPlanBuilder};
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+
+/// An expression of the list, with the name of its column.
+struct Selected {
+    name: String,
+    typed: Typed,
+}
+
+/// A key of `ORDER BY` or `DISTINCT ON`: an entry of the list, or an expression of its own.
+#[derive(Clone)]
+enum Key {
+    Selected(usize),
+    Own(Typed),
+}
+
+impl Binder<'_> {
+    /// A `SELECT`, sorted.
+    pub(super) fn select(&mut self, select: &ast::Select, keys: &[ast::OrderByExpr]) -> Result<Relation> {
+        refuse(select)?;
+        let (mut plan, scope) = self.from(&select.from)?;
+        self.levels.push(Level { scope, windows: select.named_window.clone(), ..Level::default() });
+        let result = (|| {
+            if let Some(selection) = &select.selection {
+                self.set_clause(Some("WHERE"));
+                let typed = self.expression(selection)?;
+                let condition = self.condition(typed, "WHERE")?;
+                self.set_clause(None);
+                plan = LogicalPlanBuilder::from(plan)
+                    .filter(condition)
+                    .and_then(LogicalPlanBuilder::build)
+                    .map_err(inbound)?;
+            }
+            self.select_from(plan, select, keys)
+        })();
+        self.levels.pop();
+        result
+    }
+
+    fn set_clause(&mut self, clause: Option<&'static str>) {
+        if let Some(level) = self.levels.last_mut() {
+            level.clause = clause;
+        }
+    }
+
+    fn scope(&self) -> Scope {
+        self.levels.last().map(|level| level.scope.clone()).unwrap_or_default()
+    }
+
+    fn select_from(
+        &mut self,
+        mut plan: LogicalPlan,
+        select: &ast::Select,
+        keys: &[ast::OrderByExpr],
+    ) -> Result<Relation> {
+        let mut selected = self.list(&select.projection)?;
+        let mut having = match &select.having {
+            Some(having) => {
+                let typed = self.expression(having)?;
+                Some(self.condition(typed, "HAVING")?)
+            }
+            None => None,
+        };
+        let mut on = Vec::new();
+        if let Some(ast::Distinct::On(expressions)) = &select.distinct {
+            for expression in expressions {
+                on.push(self.key(expression, &selected)?);
+            }
+        }
+        let mut sorts = Vec::new();
+        for key in keys {
+            sorts.push((self.key(&key.expr, &selected)?, key.options));
+        }
+        // Grouping.
+        let groups = self.groups(&select.group_by, &selected)?;
+        let has_aggregate = self.levels.last().is_some_and(|level| level.has_aggregate);
+        if groups.is_some() || has_aggregate || having.is_some() {
+            let mut all: Vec<&mut Expr> = selected.iter_mut().map(|entry| &mut entry.typed.expr).collect();
+            all.extend(having.as_mut());
+            for key in on.iter_mut().chain(sorts.iter_mut().map(|(key, _)| key)) {
+                if let Key::Own(typed) = key {
+                    all.push(&mut typed.expr);
+                }
+            }
+            plan = self.group(plan, groups.unwrap_or_default(), all)?;
+        }
+        if let Some(having) = having {
+            plan = LogicalPlanBuilder::from(plan)
+                .filter(having)
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(inbound)?;
+        }
+        // Windows.
+        let mut all: Vec<&mut Expr> = selected.iter_mut().map(|entry| &mut entry.typed.expr).collect();
+        for key in on.iter_mut().chain(sorts.iter_mut().map(|(key, _)| key)) {
+            if let Key::Own(typed) = key {
+                all.push(&mut typed.expr);
+            }
+        }
+        let windows = find_window_exprs(all.iter().map(|expr| &**expr));
+        if !windows.is_empty() {
+            plan = LogicalPlanBuilder::window_plan(plan, windows.clone()).map_err(inbound)?;
+            for expr in &mut all {
+                replace(expr, &windows)?;
+            }
+        }
+        // Set-returning functions.
+        let mut arrays: Vec<(Column, Expr)> = Vec::new();
+        for expr in &mut all {
+            let taken = std::mem::take(&mut **expr);
+            let changed = taken.transform(|expr| {
+                Ok(match expr {
+                    Expr::Unnest(unnest) => {
+                        let known = arrays.iter().find(|(_, array)| *array == *unnest.expr);
+                        let column = match known {
+                            Some((column, _)) => column.clone(),
+                            None => {
+                                let column = self.fresh_column();
+                                arrays.push((column.clone(), *unnest.expr));
+                                column
+                            }
+                        };
+                        Transformed::yes(Expr::Column(column))
+                    }
+                    other => Transformed::no(other),
+                })
+            });
+            **expr = changed.map_err(inbound)?.data;
+        }
+        if !arrays.is_empty() {
+            plan = super::from::spread(plan, arrays, false)?;
+        }
+        self.finish(plan, select, selected, on, sorts)
+    }
+
+    /// The list itself, `DISTINCT`, and the order.
+    fn finish(
+        &mut self,
+        plan: LogicalPlan,
+        select: &ast::Select,
+        selected: Vec<Selected>,
+        on: Vec<Key>,
+        sorts: Vec<(Key, ast::OrderByOptions)>,
+    ) -> Result<Relation> {
+        let mut outputs: Vec<Output> = Vec::with_capacity(selected.len());
+        let mut expressions: Vec<Expr> = Vec::with_capacity(selected.len());
+        for entry in selected {
+            let typed = self.shown(entry.typed)?;
+            let column = self.fresh_column();
+            expressions.push(typed.expr.alias(column.name.clone()));
+            outputs.push(Output {
+                name: entry.name,
+                column,
+                sql_type: typed.sql_type,
+                flavor: typed.flavor,
+                origin: typed.origin,
+            });
+        }
+        let visible = expressions.len();
+        let mut place = |binder: &mut Self, key: Key, expressions: &mut Vec<Expr>| -> Result<Expr> {
+            Ok(match key {
+                Key::Selected(at) => {
+                    let typed = outputs.get(at).map(Output::typed).ok_or_else(|| unsupported("a key"))?;
+                    let sortable = binder.sortable(typed)?;
+                    sortable.expr
+                }
+                Key::Own(typed) => {
+                    let typed = binder.known(typed)?;
+                    let typed = binder.sortable(typed)?;
+                    let bare = |expr: &Expr| if let Expr::Alias(alias) = expr { *alias.expr.clone() } else { expr.clone() };
+                    if let Some(at) = expressions.iter().position(|expr| bare(expr) == typed.expr) {
+                        let schema_name = match &expressions[at] {
+                            Expr::Alias(alias) => alias.name.clone(),
+                            _ => String::new(),
+                        };
+                        return Ok(Expr::Column(Column::new_unqualified(schema_name)));
+                    }
+                    let column = binder.fresh_column();
+                    expressions.push(typed.expr.alias(column.name.clone()));
+                    Expr::Column(column)
+                }
+            })
+        };
+        let mut on_expressions = Vec::with_capacity(on.len());
+        for key in on {
+            on_expressions.push(place(self, key, &mut expressions)?);
+        }
+        let mut sort_keys: Vec<Sort> = Vec::with_capacity(sorts.len());
+        let hidden_before = expressions.len();
+        for (key, options) in sorts {
+            let expr = place(self, key, &mut expressions)?;
+            sort_keys.push(sort_of(expr, &options));
+        }
+        let is_distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
+        if is_distinct && expressions.len() > hidden_before {
+            return Err(Error::new(
+                SqlState(*b"42P10"),
+                "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+            ));
+        }
+        let has_hidden = expressions.len() > visible;
+        let mut builder = LogicalPlanBuilder::from(plan).project(expressions).map_err(inbound)?;
+        if is_distinct {
+            builder = builder.distinct().map_err(inbound)?;
+        }
+        let mut has_number = false;
+        if !on_expressions.is_empty() {
+            let matches_start = sort_keys.iter().take(on_expressions.len()).all(|sort| on_expressions.contains(&sort.expr));
+            if !matches_start {
+                return Err(Error::new(
+                    SqlState(*b"42P10"),
+                    "SELECT DISTINCT ON expressions must match initial ORDER BY expressions",
+                ));
+            }
+            builder = self.first_of_each(builder, on_expressions, &sort_keys)?;
+            has_number = true;
+        }
+        if !sort_keys.is_empty() {
+            builder = builder.sort(sort_keys).map_err(inbound)?;
+        }
+        if has_hidden || has_number {
+            let columns: Vec<Expr> = outputs.iter().map(|output| Expr::Column(output.column.clone())).collect();
+            builder = builder.project(columns).map_err(inbound)?;
+        }
+        let plan = builder.build().map_err(inbound)?;
+        Ok(Relation { plan, columns: outputs })
+    }
+
+    /// `DISTINCT ON`: of each group the row that sorts first.
+    fn first_of_each(
+        &mut self,
+        builder: LogicalPlanBuilder,
+        on: Vec<Expr>,
+        sorts: &[Sort],
+    ) -> Result<LogicalPlanBuilder> {
+        use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
+        let order_by = sorts.to_vec();
+        let frame = if order_by.is_empty() {
+            datafusion::logical_expr::WindowFrame::new(None)
+        } else {
+            datafusion::logical_expr::WindowFrame::new(Some(false))
+        };
+        let number = Expr::WindowFunction(Box::new(WindowFunction {
+            fun: datafusion::logical_expr::WindowFunctionDefinition::WindowUDF(
+                datafusion::functions_window::row_number::row_number_udwf(),
+            ),
+            params: WindowFunctionParams {
+                args: Vec::new(),
+                partition_by: on,
+                order_by,
+                window_frame: frame,
+                filter: None,
+                null_treatment: None,
+                distinct: false,
+            },
+        }));
+        let name = number.schema_name().to_string();
+        let first = super::operator::plain_binary(
+            Expr::Column(Column::new_unqualified(name)),
+            datafusion::logical_expr::Operator::Eq,
+            Expr::Literal(datafusion::scalar::ScalarValue::UInt64(Some(1)), None),
+        );
+        builder.window([number]).and_then(|builder| builder.filter(first)).map_err(inbound)
+    }
+
+    fn list(&mut self, items: &[ast::SelectItem]) -> Result<Vec<Selected>> {
+        let mut selected = Vec::with_capacity(items.len());
+        for item in items {
+            match item {
+                ast::SelectItem::UnnamedExpr(expression) => {
+                    let typed = self.expression(expression)?;
+                    selected.push(Selected { name: column_name(expression), typed });
+                }
+                ast::SelectItem::ExprWithAlias { expr, alias } => {
+                    let typed = self.expression(expr)?;
+                    selected.push(Selected { name: name_of(alias), typed });
+                }
+                ast::SelectItem::Wildcard(options) => {
+                    plain_wildcard(options)?;
+                    let scope = self.scope();
+                    if scope.columns.is_empty() {
+                        return Err(Error::new(
+                            SqlState::SYNTAX_ERROR,
+                            "SELECT * with no tables specified is not valid",
+                        ));
+                    }
+                    let merged = scope.merged.into_iter().map(|(name, typed)| Selected { name, typed });
+                    selected.extend(merged);
+                    let visible = scope.columns.into_iter().filter(|column| !column.is_hidden);
+                    selected.extend(visible.map(|column| Selected {
+                        typed: column.output.typed(),
+                        name: column.output.name,
+                    }));
+                }
+                ast::SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                    plain_wildcard(options)?;
+                    let relation = parts_of(name).pop().unwrap_or_default();
+                    let mut found = false;
+                    let mut matching = Vec::new();
+                    for level in self.levels.iter().rev() {
+                        if level.scope.has_relation(&relation) {
+                            matching = level.scope.columns.clone();
+                            found = true;
+                            break;
+                        }
+                    }
+                    if !found {
+                        return Err(Error::new(
+                            SqlState::UNDEFINED_TABLE,
+                            format!("missing FROM-clause entry for table \"{relation}\""),
+                        ));
+                    }
+                    for column in matching.into_iter().filter(|column| column.relation == relation) {
+                        if column.output.name == "tableoid" && column.is_hidden {
+                            continue;
+                        }
+                        let path = [relation.clone(), column.output.name.clone()];
+                        if let Some(typed) = self.find_column(&path)? {
+                            selected.push(Selected { name: column.output.name, typed });
+                        }
+                    }
+                }
+                other => return Err(unsupported(format!("{other} in a select list is not supported"))),
+            }
+        }
+        Ok(selected)
+    }
+
+    /// A key of `ORDER BY` or `DISTINCT ON`.
+    fn key(&mut self, expression: &ast::Expr, selected: &[Selected]) -> Result<Key> {
+        if let ast::Expr::Value(value) = expression
+            && let ast::Value::Number(text, _) = &value.value
+        {
+            let place = text.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+            return place.filter(|place| *place < selected.len()).map(Key::Selected).ok_or_else(|| {
+                Error::new(SqlState(*b"42P10"), format!("ORDER BY position {text} is not in select list"))
+            });
+        }
+        if let ast::Expr::Identifier(ident) = expression {
+            let name = name_of(ident);
+            if let Some(at) = selected.iter().position(|entry| entry.name == name) {
+                return Ok(Key::Selected(at));
+            }
+        }
+        self.expression(expression).map(Key::Own)
+    }
+
+    /// The grouping expressions; `None` without `GROUP BY`.
+    fn groups(&mut self, group_by: &ast::GroupByExpr, selected: &[Selected]) -> Result<Option<Vec<Expr>>> {
+        let expressions = match group_by {
+            ast::GroupByExpr::All(_) => return Err(unsupported("GROUP BY ALL is not supported")),
+            ast::GroupByExpr::Expressions(expressions, modifiers) => {
+                if !modifiers.is_empty() {
+                    return Err(unsupported("this form of GROUP BY is not supported"));
+                }
+                expressions
+            }
+        };
+        if expressions.is_empty() {
+            return Ok(None);
+        }
+        self.set_clause(Some("GROUP BY"));
+        let mut groups = Vec::with_capacity(expressions.len());
+        for expression in expressions {
+            groups.push(match expression {
+                ast::Expr::Rollup(sets) => Expr::GroupingSet(GroupingSet::Rollup(self.flat(sets, selected)?)),
+                ast::Expr::Cube(sets) => Expr::GroupingSet(GroupingSet::Cube(self.flat(sets, selected)?)),
+                ast::Expr::GroupingSets(sets) => {
+                    let sets = sets.iter().map(|set| {
+                        let set = set.iter().map(|expression| self.group_key(expression, selected));
+                        set.collect::<Result<Vec<_>>>()
+                    });
+                    Expr::GroupingSet(GroupingSet::GroupingSets(sets.collect::<Result<Vec<_>>>()?))
+                }
+                ast::Expr::Tuple(values) if values.is_empty() => continue,
+                ast::Expr::Tuple(values) => {
+                    for value in values {
+                        groups.push(self.group_key(value, selected)?);
+                    }
+                    continue;
+                }
+                expression => self.group_key(expression, selected)?,
+            });
+        }
+        self.set_clause(None);
+        Ok(Some(groups))
+    }
+
+    fn flat(&mut self, sets: &[Vec<ast::Expr>], selected: &[Selected]) -> Result<Vec<Expr>> {
+        sets.iter()
+            .map(|set| match set.as_slice() {
+                [one] => self.group_key(one, selected),
+                _ => Err(unsupported("several columns together in ROLLUP or CUBE are not supported")),
+            })
+            .collect()
+    }
+
+    fn group_key(&mut self, expression: &ast::Expr, selected: &[Selected]) -> Result<Expr> {
+        let typed = match expression {
+            ast::Expr::Value(value) if matches!(value.value, ast::Value::Number(..)) => {
+                let text = value.value.to_string();
+                let place = text.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+                let entry = place.and_then(|place| selected.get(place)).ok_or_else(|| {
+                    Error::new(SqlState(*b"42P10"), format!("GROUP BY position {text} is not in select list"))
+                })?;
+                entry.typed.clone()
+            }
+            ast::Expr::Identifier(ident) => {
+                let path = [name_of(ident)];
+                // A column goes before the list's name, the other way round than in ORDER BY.
+                let own = self.levels.last().map(|level| level.scope.clone()).unwrap_or_default();
+                let is_column = own.columns.iter().any(|c| c.output.name == path[0] && !c.is_hidden)
+                    || own.merged.iter().any(|(name, _)| *name == path[0]);
+                let entry = selected.iter().find(|entry| entry.name == path[0]);
+                match (is_column, entry) {
+                    (false, Some(entry)) => entry.typed.clone(),
+                    _ => self.expression(expression)?,
+                }
+            }
+            other => self.expression(other)?,
+        };
+        let typed = self.known(typed)?;
+        if !find_aggregate_exprs([&typed.expr]).is_empty() {
+            return Err(Error::new(
+                SqlState(*b"42803"),
+                "aggregate functions are not allowed in GROUP BY",
+            ));
+        }
+        Ok(typed.expr)
+    }
+
+    /// Groups a plan; the expressions then are over its result.
+    fn group(&mut self, plan: LogicalPlan, groups: Vec<Expr>, mut all: Vec<&mut Expr>) -> Result<LogicalPlan> {
+        // Computed keys become columns first, so that they can be named.
+        let mut computed: Vec<(Expr, Column)> = Vec::new();
+        let mut settle = |binder: &mut Self, key: Expr| match key {
+            Expr::Column(_) => key,
+            other => match computed.iter().find(|(known, _)| *known == other) {
+                Some((_, column)) => Expr::Column(column.clone()),
+                None => {
+                    let column = binder.fresh_column();
+                    computed.push((other, column.clone()));
+                    Expr::Column(column)
+                }
+            },
+        };
+        let mut keys = Vec::with_capacity(groups.len());
+        for group in groups {
+            keys.push(match group {
+                Expr::GroupingSet(GroupingSet::Rollup(keys)) => Expr::GroupingSet(GroupingSet::Rollup(
+                    keys.into_iter().map(|key| settle(self, key)).collect(),
+                )),
+                Expr::GroupingSet(GroupingSet::Cube(keys)) => {
+                    Expr::GroupingSet(GroupingSet::Cube(keys.into_iter().map(|key| settle(self, key)).collect()))
+                }
+                Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => {
+                    let sets = sets.into_iter().map(|set| set.into_iter().map(|key| settle(self, key)).collect());
+                    Expr::GroupingSet(GroupingSet::GroupingSets(sets.collect()))
+                }
+                key => {
+                    let key = settle(self, key);
+                    if keys.contains(&key) {
+                        continue;
+                    }
+                    key
+                }
+            });
+        }
+        let mut plan = plan;
+        if !computed.is_empty() {
+            let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
+            expressions.extend(computed.iter().map(|(expr, column)| expr.clone().alias(column.name.clone())));
+            plan = LogicalPlanBuilder::from(plan)
+                .project(expressions)
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(inbound)?;
+            for expr in &mut all {
+                substitute(expr, &computed)?;
+            }
+        }
+        let aggregates = find_aggregate_exprs(all.iter().map(|expr| &**expr));
+        for expr in &mut all {
+            replace(expr, &aggregates)?;
+        }
+        // Columns that are neither keys nor follow from them.
+        let names: Vec<Column> = aggregates.iter().map(|expr| Column::new_unqualified(expr.schema_name().to_string())).collect();
+        let mut grouped: Vec<Column> = Vec::new();
+        for key in &keys {
+            grouped.extend(key.column_refs().into_iter().cloned());
+        }
+        let scope = self.scope();
+        for expr in &all {
+            for column in expr.column_refs() {
+                if names.contains(column) || grouped.contains(column) {
+                    continue;
+                }
+                let known = scope.columns.iter().find(|known| known.output.column == *column);
+                let relation = known.map(|known| known.relation.clone()).unwrap_or_default();
+                let mut of_key = scope.columns.iter().filter(|other| other.relation == relation && other.is_key).peekable();
+                let follows = of_key.peek().is_some() && of_key.all(|other| grouped.contains(&other.output.column));
+                let has_sets = keys.iter().any(|key| matches!(key, Expr::GroupingSet(_)));
+                if !follows || has_sets {
+                    let name = match known {
+                        Some(known) => format!("\"{}.{}\"", relation, known.output.name),
+                        None => format!("\"{}\"", column.name),
+                    };
+                    return Err(Error::new(
+                        SqlState(*b"42803"),
+                        format!("column {name} must appear in the GROUP BY clause or be used in an aggregate function"),
+                    ));
+                }
+                grouped.push(column.clone());
+                keys.push(Expr::Column(column.clone()));
+            }
+        }
+        LogicalPlanBuilder::from(plan)
+            .aggregate(keys, aggregates)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)
+    }
+}
+
+/// Replaces expressions that are computed below by their columns.
+fn replace(expr: &mut Expr, computed: &[Expr]) -> Result<()> {
+    let taken = std::mem::take(expr);
+    let changed = taken.transform_down(|expr| {
+        Ok(if computed.contains(&expr) {
+            let column = Column::new_unqualified(expr.schema_name().to_string());
+            Transformed::new(Expr::Column(column), true, TreeNodeRecursion::Jump)
+        } else {
+            Transformed::no(expr)
+        })
+    });
+    *expr = changed.map_err(inbound)?.data;
+    Ok(())
+}
+
+fn substitute(expr: &mut Expr, computed: &[(Expr, Column)]) -> Result<()> {
+    let taken = std::mem::take(expr);
+    let changed = taken.transform_down(|expr| {
+        Ok(match computed.iter().find(|(known, _)| *known == expr) {
+            Some((_, column)) => Transformed::new(Expr::Column(column.clone()), true, TreeNodeRecursion::Jump),
+            None => Transformed::no(expr),
+        })
+    });
+    *expr = changed.map_err(inbound)?.data;
+    Ok(())
+}
+
+fn plain_wildcard(options: &ast::WildcardAdditionalOptions) -> Result<()> {
+    if options.opt_exclude.is_some() || options.opt_except.is_some() || options.opt_replace.is_some() {
+        return Err(unsupported("options of * are not supported"));
+    }
+    Ok(())
+}
+
+/// What PostgreSQL has and this does not, in a `SELECT`.
+fn refuse(select: &ast::Select) -> Result<()> {
+    if select.into.is_some() {
+        return Err(unsupported("SELECT INTO is not supported"));
+    }
+    if select.top.is_some() || select.qualify.is_some() || !select.connect_by.is_empty() || select.prewhere.is_some() {
+        return Err(unsupported("this form of SELECT is not supported"));
+    }
+    Ok(())
+}
+
+/// The name that PostgreSQL gives the column of an expression (`FigureColname` in its parse_target.c).
+fn column_name(expression: &ast::Expr) -> String {
+    figured(expression).map_or_else(|| "?column?".to_string(), |(name, _)| name)
+}
+
+/// A name, and whether it is strong: a cast gives its type's name only where nothing better is found.
+fn figured(expression: &ast::Expr) -> Option<(String, bool)> {
+    use ast::Expr as E;
+    let strong = |name: &str| Some((name.to_string(), true));
+    match expression {
+        E::Identifier(ident) => Some((name_of(ident), true)),
+        E::CompoundIdentifier(idents) => idents.last().map(|ident| (name_of(ident), true)),
+        E::Nested(inner) | E::Collate { expr: inner, .. } => figured(inner),
+        E::Function(function) => parts_of(&function.name).pop().map(|name| (name, true)),
+        E::Cast { expr, data_type, .. } => match figured(expr) {
+            Some((name, true)) => Some((name, true)),
+            _ => {
+                let name = match data_type {
+                    ast::DataType::Regclass => "regclass".to_string(),
+                    ast::DataType::Custom(name, _) => parts_of(name).pop().unwrap_or_default(),
+                    other => match SqlType::from_ast(other) {
+                        Ok(SqlType::Array(element)) => element.internal_name(),
+                        Ok(sql_type) => sql_type.internal_name(),
+                        Err(_) => return None,
+                    },
+                };
+                Some((name, false))
+            }
+        },
+        E::TypedString(typed) => {
+            SqlType::from_ast(&typed.data_type).ok().map(|sql_type| (sql_type.internal_name(), false))
+        }
+        E::Interval(_) => Some(("interval".into(), false)),
+        E::Value(value) if matches!(value.value, ast::Value::Boolean(_)) => Some(("bool".into(), false)),
+        E::Case { else_result, .. } => match else_result.as_deref().and_then(figured) {
+            Some((name, true)) => Some((name, true)),
+            _ => Some(("case".into(), false)),
+        },
+        E::Exists { .. } => strong("exists"),
+        E::Subquery(query) => match query.body.as_ref() {
+            ast::SetExpr::Select(select) => match select.projection.first() {
+                Some(ast::SelectItem::UnnamedExpr(inner)) => figured(inner),
+                Some(ast::SelectItem::ExprWithAlias { alias, .. }) => Some((name_of(alias), true)),
+                _ => None,
+            },
+            _ => None,
+        },
+        E::Array(_) => strong("array"),
+        E::Extract { .. } => strong("extract"),
+        E::Position { .. } => strong("position"),
+        E::Substring { .. } => strong("substring"),
+        E::Overlay { .. } => strong("overlay"),
+        E::Ceil { .. } => strong("ceil"),
+        E::Floor { .. } => strong("floor"),
+        E::AtTimeZone { .. } => strong("timezone"),
+        E::Trim { trim_where, .. } => strong(match trim_where {
+            Some(ast::TrimWhereField::Leading) => "ltrim",
+            Some(ast::TrimWhereField::Trailing) => "rtrim",
+            _ => "btrim",
+        }),
+        E::Tuple(_) => strong("row"),
+        E::CompoundFieldAccess { root, access_chain } => {
+            let fields = access_chain.iter().rev().find_map(|access| match access {
+                ast::AccessExpr::Dot(E::Identifier(ident)) => Some((name_of(ident), true)),
+                _ => None,
+            });
+            fields.or_else(|| figured(root))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,113 @@
+//! Windows and their frames.
+
+use super::{Binder, Typed, name_of};
+use crate::query::failure::{inbound, unsupported};
+use crate::sql_type::SqlType;
+use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
+use datafusion::logical_expr::{Expr, WindowFrame, WindowFunctionDefinition};
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+
+impl Binder<'_> {
+    /// A function over a window.
+    pub(super) fn over(
+        &mut self,
+        function: WindowFunctionDefinition,
+        arguments: Vec<Expr>,
+        window: &ast::WindowType,
+        filter: Option<Box<Expr>>,
+        distinct: bool,
+    ) -> Result<Expr> {
+        let spec = self.window(window)?;
+        let partition_by = spec
+            .partition_by
+            .iter()
+            .map(|expression| {
+                let typed = self.expression(expression)?;
+                self.known(typed).map(|typed| typed.expr)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let order_by = self.sort_keys(&spec.order_by)?;
+        let window_frame = match &spec.window_frame {
+            Some(frame) => WindowFrame::try_from(frame.clone()).map_err(inbound)?,
+            None if order_by.is_empty() => WindowFrame::new(None),
+            None => WindowFrame::new(Some(false)),
+        };
+        let mut order_by = order_by;
+        window_frame.regularize_order_bys(&mut order_by).map_err(|error| {
+            Error::new(SqlState(*b"42P20"), "this frame needs another ORDER BY").with_detail(error.to_string())
+        })?;
+        Ok(Expr::WindowFunction(Box::new(WindowFunction {
+            fun: function,
+            params: WindowFunctionParams {
+                args: arguments,
+                partition_by,
+                order_by,
+                window_frame,
+                filter,
+                null_treatment: None,
+                distinct,
+            },
+        })))
+    }
+
+    /// A window's definition, with what it takes over from a named one.
+    fn window(&self, window: &ast::WindowType) -> Result<ast::WindowSpec> {
+        let named = |name: &ast::Ident| -> Result<ast::WindowSpec> {
+            let name = name_of(name);
+            let windows = self.levels.last().map(|level| level.windows.as_slice()).unwrap_or_default();
+            let found = windows.iter().find(|window| name_of(&window.0) == name).ok_or_else(|| {
+                Error::new(SqlState(*b"42704"), format!("window \"{name}\" does not exist"))
+            })?;
+            match &found.1 {
+                ast::NamedWindowExpr::WindowSpec(spec) => Ok(spec.clone()),
+                ast::NamedWindowExpr::NamedWindow(_) => {
+                    Err(unsupported("a window that is another's name is not supported"))
+                }
+            }
+        };
+        match window {
+            ast::WindowType::NamedWindow(name) => named(name),
+            ast::WindowType::WindowSpec(spec) => match &spec.window_name {
+                None => Ok(spec.clone()),
+                Some(name) => {
+                    let mut base = named(name)?;
+                    if !spec.order_by.is_empty() {
+                        base.order_by = spec.order_by.clone();
+                    }
+                    base.window_frame = spec.window_frame.clone();
+                    Ok(base)
+                }
+            },
+        }
+    }
+
+    /// Keys to sort by, as expressions.
+    pub(super) fn sort_keys(&mut self, keys: &[ast::OrderByExpr]) -> Result<Vec<Sort>> {
+        keys.iter()
+            .map(|key| {
+                let typed = self.expression(&key.expr)?;
+                let typed = self.known(typed)?;
+                let typed = self.sortable(typed)?;
+                Ok(sort_of(typed.expr, &key.options))
+            })
+            .collect()
+    }
+
+    /// What a value is sorted by.
+    pub(super) fn sortable(&mut self, typed: Typed) -> Result<Typed> {
+        match typed.sql_type {
+            SqlType::Interval => self.function("fabius_span", vec![typed]),
+            SqlType::Json => Err(Error::new(
+                SqlState::UNDEFINED_FUNCTION,
+                "could not identify an ordering operator for type json",
+            )),
+            _ => Ok(typed),
+        }
+    }
+}
+
+pub(super) fn sort_of(expr: Expr, options: &ast::OrderByOptions) -> Sort {
+    let asc = options.asc.unwrap_or(true);
+    Sort::new(expr, asc, options.nulls_first.unwrap_or(!asc))
+}

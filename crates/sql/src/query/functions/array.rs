@@ -1,0 +1,218 @@
+//! Functions of arrays.
+
+use super::{Definition, array_of, define, elements_at, integer_at, text_at};
+use crate::sql_type::SqlType;
+use fabius_value::{Error, Result, SqlState, Value};
+
+/// Most elements of an array that a function makes.
+const ELEMENTS: i64 = 10_000_000;
+
+/// All of them.
+pub fn definitions() -> Vec<Definition> {
+    vec![
+        define("array_length(anyarray, int) int", |a, _| {
+            let count = elements_at(a, 0).len() as i32;
+            Ok(if integer_at(a, 1) == 1 && count > 0 { Value::Int(count) } else { Value::Null })
+        }),
+        define("array_upper(anyarray, int) int", |a, _| {
+            let count = elements_at(a, 0).len() as i32;
+            Ok(if integer_at(a, 1) == 1 && count > 0 { Value::Int(count) } else { Value::Null })
+        }),
+        define("array_lower(anyarray, int) int", |a, _| {
+            let is_empty = elements_at(a, 0).is_empty();
+            Ok(if integer_at(a, 1) == 1 && !is_empty { Value::Int(1) } else { Value::Null })
+        }),
+        define("array_ndims(anyarray) int", |a, _| {
+            Ok(if elements_at(a, 0).is_empty() { Value::Null } else { Value::Int(1) })
+        }),
+        define("cardinality(anyarray) int", |a, _| Ok(Value::Int(elements_at(a, 0).len() as i32))),
+        define("array_to_string(anyarray, text, text?) text null", |a, call| {
+            if a.iter().take(2).any(Value::is_null) {
+                return Ok(Value::Null);
+            }
+            let element = match call.types.first() {
+                Some(SqlType::Array(element)) => element.as_ref().clone(),
+                _ => SqlType::Text,
+            };
+            Ok(Value::Text(super::text::join_elements(a, &element)))
+        }),
+        define("array_append(anyarray, anyelement) anyarray null", |a, _| {
+            let mut elements = elements_at(a, 0);
+            elements.push(a[1].clone());
+            Ok(array_of(elements))
+        }),
+        define("array_prepend(anyelement, anyarray) anyarray null", |a, _| {
+            let mut elements = elements_at(a, 1);
+            elements.insert(0, a[0].clone());
+            Ok(array_of(elements))
+        }),
+        define("array_cat(anyarray, anyarray) anyarray null", |a, _| {
+            if a.iter().all(Value::is_null) {
+                return Ok(Value::Null);
+            }
+            Ok(array_of(elements_at(a, 0).into_iter().chain(elements_at(a, 1))))
+        }),
+        define("array_remove(anyarray, anyelement) anyarray null", |a, _| {
+            if a[0].is_null() {
+                return Ok(Value::Null);
+            }
+            Ok(array_of(elements_at(a, 0).into_iter().filter(|element| *element != a[1])))
+        }),
+        define("array_replace(anyarray, anyelement, anyelement) anyarray null", |a, _| {
+            if a[0].is_null() {
+                return Ok(Value::Null);
+            }
+            let new = |element: Value| if element == a[1] { a[2].clone() } else { element };
+            Ok(array_of(elements_at(a, 0).into_iter().map(new)))
+        }),
+        define("array_position(anyarray, anyelement, int?) int null", |a, _| {
+            let from = (integer_at(a, 2) - 1).max(0) as usize;
+            let found = elements_at(a, 0).iter().skip(from).position(|element| *element == a[1]);
+            Ok(found.map_or(Value::Null, |at| Value::Int((at + from + 1) as i32)))
+        }),
+        define("array_positions(anyarray, anyelement) int[] null", |a, _| {
+            let elements = elements_at(a, 0);
+            let places = elements.iter().enumerate().filter(|(_, element)| **element == a[1]);
+            Ok(array_of(places.map(|(at, _)| Value::Int(at as i32 + 1))))
+        }),
+        define("array_fill(anyelement, int[]) anyarray null", |a, _| {
+            let count = integer_at(&elements_at(a, 1), 0);
+            Ok(array_of((0..checked(count)?).map(|_| a[0].clone())))
+        }),
+        define("trim_array(anyarray, int) anyarray", |a, _| {
+            let mut elements = elements_at(a, 0);
+            let kept = elements.len().saturating_sub(integer_at(a, 1).max(0) as usize);
+            elements.truncate(kept);
+            Ok(array_of(elements))
+        }),
+        // Behind `array[i]`, `array[a:b]`, `= ANY (array)`, `@>`, `<@` and `&&`.
+        define("fabius_element(anyarray, bigint) anyelement", |a, _| {
+            let at = usize::try_from(integer_at(a, 1) - 1).ok();
+            Ok(at.and_then(|at| elements_at(a, 0).get(at).cloned()).unwrap_or_default())
+        }),
+        define("fabius_slice(anyarray, bigint, bigint) anyarray", |a, _| {
+            let (from, to) = (integer_at(a, 1).max(1), integer_at(a, 2));
+            let count = usize::try_from(to - from + 1).unwrap_or(0);
+            Ok(array_of(elements_at(a, 0).into_iter().skip(from as usize - 1).take(count)))
+        }),
+        define("fabius_any(anyelement, text, anyarray) bool", |a, _| quantified(a, true)),
+        define("fabius_all(anyelement, text, anyarray) bool", |a, _| quantified(a, false)),
+        define("fabius_contains(anyarray, anyarray) bool", |a, _| {
+            let left = elements_at(a, 0);
+            Ok(Value::Boolean(elements_at(a, 1).iter().all(|element| left.contains(element))))
+        }),
+        define("fabius_overlaps(anyarray, anyarray) bool", |a, _| {
+            let left = elements_at(a, 0);
+            Ok(Value::Boolean(elements_at(a, 1).iter().any(|element| left.contains(element))))
+        }),
+        define("fabius_array(any...) any null", |a, _| Ok(array_of(a.iter().cloned()))),
+        // Behind `generate_series` and its like, which are unnested.
+        define("fabius_series(bigint, bigint, bigint?) bigint[]", |a, _| {
+            let (from, to) = (integer_at(a, 0), integer_at(a, 1));
+            let step = if a.len() > 2 { integer_at(a, 2) } else { 1 };
+            if step == 0 {
+                return Err(Error::new(SqlState::INVALID_PARAMETER, "step size cannot equal zero"));
+            }
+            let count = checked(((i128::from(to) - i128::from(from)) / i128::from(step) + 1).clamp(0, i64::MAX.into()) as i64)?;
+            let is_empty = (step > 0 && from > to) || (step < 0 && from < to);
+            Ok(array_of((0..if is_empty { 0 } else { count }).map(|n| Value::BigInt(from + n * step))))
+        }),
+        define("fabius_subscripts(anyarray) int[]", |a, _| {
+            Ok(array_of((1..=elements_at(a, 0).len() as i32).map(Value::Int)))
+        }),
+        define("fabius_matches_of(text, text, text?) text[]", |a, _| {
+            // One text for each match: its groups as an array's text.
+            let regex = super::text::pattern(text_at(a, 1), text_at(a, 2))?;
+            let most = if text_at(a, 2).contains('g') { usize::MAX } else { 1 };
+            let element = SqlType::Array(Box::new(SqlType::Text));
+            let found = regex.captures_iter(text_at(a, 0)).take(most);
+            Ok(array_of(found.map(|found| {
+                Value::Text(crate::query::value_text::to_text(&super::text::captured(&found), &element))
+            })))
+        }),
+    ]
+}
+
+fn checked(count: i64) -> Result<i64> {
+    if count > ELEMENTS {
+        return Err(Error::new(SqlState::PROGRAM_LIMIT, "array size exceeds the maximum allowed")
+            .with_detail(format!("it would have {count} elements, at most {ELEMENTS} are allowed")));
+    }
+    Ok(count)
+}
+
+/// Compares two values of one type; `None` if one is null.
+pub fn compare(left: &Value, right: &Value) -> Option<std::cmp::Ordering> {
+    use Value as V;
+    Some(match (left, right) {
+        (V::Null, _) | (_, V::Null) => return None,
+        (V::Boolean(a), V::Boolean(b)) => a.cmp(b),
+        (V::Double(a), V::Double(b)) => a.total_cmp(b),
+        (V::Text(a), V::Text(b)) => a.cmp(b),
+        (V::Bytea(a), V::Bytea(b)) => a.cmp(b),
+        (V::Date(a), V::Date(b)) => a.cmp(b),
+        (V::Timestamp(a), V::Timestamp(b)) => a.cmp(b),
+        (V::Numeric(a), V::Numeric(b)) => {
+            let scale = a.scale.max(b.scale);
+            match (a.rescale(scale), b.rescale(scale)) {
+                (Some(a), Some(b)) => a.mantissa.cmp(&b.mantissa),
+                _ => a.to_f64().total_cmp(&b.to_f64()),
+            }
+        }
+        (a, b) => a.as_integer()?.cmp(&b.as_integer()?),
+    })
+}
+
+/// `value operator ANY (array)` and `ALL`: null if only nulls stand in the way of an answer.
+fn quantified(a: &[Value], is_any: bool) -> Result<Value> {
+    let operator = text_at(a, 1);
+    let mut has_null = false;
+    for element in elements_at(a, 2) {
+        let holds = match operator {
+            "~~" | "~~*" | "!~~" | "!~~*" => match (&a[0], &element) {
+                (Value::Text(text), Value::Text(like)) => {
+                    let flags = if operator.ends_with('*') { "is" } else { "s" };
+                    let found = super::text::pattern(&like_pattern(like), flags)?.is_match(text);
+                    Some(found != operator.starts_with('!'))
+                }
+                _ => None,
+            },
+            "~" | "~*" | "!~" | "!~*" => match (&a[0], &element) {
+                (Value::Text(text), Value::Text(regex)) => {
+                    let flags = if operator.ends_with('*') { "i" } else { "" };
+                    Some(super::text::pattern(regex, flags)?.is_match(text) != operator.starts_with('!'))
+                }
+                _ => None,
+            },
+            _ => compare(&a[0], &element).map(|order| match operator {
+                "=" => order.is_eq(),
+                "<>" => order.is_ne(),
+                "<" => order.is_lt(),
+                "<=" => order.is_le(),
+                ">" => order.is_gt(),
+                _ => order.is_ge(),
+            }),
+        };
+        match holds {
+            Some(holds) if holds == is_any => return Ok(Value::Boolean(is_any)),
+            Some(_) => {}
+            None => has_null = true,
+        }
+    }
+    Ok(if has_null { Value::Null } else { Value::Boolean(!is_any) })
+}
+
+/// A `LIKE` pattern as a regular expression.
+pub fn like_pattern(like: &str) -> String {
+    let mut regex = String::from("^");
+    let mut characters = like.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '%' => regex += ".*",
+            '_' => regex.push('.'),
+            '\\' => regex += &regex::escape(&characters.next().map(String::from).unwrap_or_default()),
+            other => regex += &regex::escape(&other.to_string()),
+        }
+    }
+    regex + "$"
+}

@@ -1,0 +1,160 @@
+//! Conversions between types.
+
+use super::row_function::{for_each_row, signature_of};
+use crate::query::arrow_column::{arrow_type, interval_parts, interval_value, scale_of};
+use crate::query::calendar;
+use crate::query::value_text::{fit_numeric, from_text, to_text};
+use crate::sql_type::SqlType;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::error::Result as FusionResult;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use fabius_value::{Decimal, Error, Result, SqlState, Value};
+
+/// A conversion in a query.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Conversion {
+    from: SqlType,
+    to: SqlType,
+    name: String,
+    signature: Signature,
+}
+
+impl Conversion {
+    /// The expression that converts another.
+    pub fn expression(expression: Expr, from: &SqlType, to: &SqlType) -> Expr {
+        let conversion = Conversion {
+            from: from.clone(),
+            to: to.clone(),
+            name: format!("as {to}"),
+            signature: signature_of(1, Volatility::Immutable),
+        };
+        ScalarUDF::new_from_impl(conversion).call(vec![expression])
+    }
+}
+
+impl ScalarUDFImpl for Conversion {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> FusionResult<DataType> {
+        Ok(arrow_type(&self.to))
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> FusionResult<ColumnarValue> {
+        let types = std::slice::from_ref(&self.from);
+        for_each_row(&arguments.args, types, &self.to, arguments.number_rows, |values| match values {
+            [value] => convert(value, &self.from, &self.to),
+            _ => Ok(Value::Null),
+        })
+    }
+}
+
+/// Whether an explicit cast between the types exists.
+pub fn exists(from: &SqlType, to: &SqlType) -> bool {
+    use SqlType as T;
+    let is_text = |t: &SqlType| matches!(t, T::Text | T::VarChar(_) | T::Char(_) | T::Name | T::Unknown);
+    let is_number =
+        |t: &SqlType| matches!(t, T::SmallInt | T::Int | T::BigInt | T::Real | T::Double | T::Numeric(_) | T::Oid);
+    match (from, to) {
+        (a, b) if a == b || is_text(a) || is_text(b) => true,
+        (a, b) if is_number(a) && is_number(b) => true,
+        (T::Boolean, T::Int) | (T::Int, T::Boolean) => true,
+        (T::Date, T::Timestamp | T::TimestampTz) | (T::Json | T::JsonB, T::Json | T::JsonB) => true,
+        (T::Timestamp | T::TimestampTz, T::Date | T::Time | T::Timestamp | T::TimestampTz) => true,
+        (T::Time, T::Interval) | (T::Interval, T::Time) => true,
+        (T::JsonB, b) => is_number(b) || *b == T::Boolean,
+        (T::Array(a), T::Array(b)) => exists(a, b),
+        _ => false,
+    }
+}
+
+/// Converts a value from one type to another, as an explicit cast does.
+///
+/// # Errors
+/// `22003`, `22P02`, `22007`: what PostgreSQL says of a value that does not fit.
+pub fn convert(value: &Value, from: &SqlType, to: &SqlType) -> Result<Value> {
+    use SqlType as T;
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    let integer = |number: i128| -> Result<Value> {
+        let fit = match to {
+            T::SmallInt => i16::try_from(number).ok().map(Value::SmallInt),
+            T::Int => i32::try_from(number).ok().map(Value::Int),
+            T::Oid => u32::try_from(number).ok().map(|oid| Value::BigInt(oid.into())),
+            _ => i64::try_from(number).ok().map(Value::BigInt),
+        };
+        fit.ok_or_else(|| Error::new(SqlState::OUT_OF_RANGE, format!("{to} out of range")))
+    };
+    match (to, value) {
+        (T::Text | T::VarChar(_) | T::Char(_) | T::Name | T::Unknown | T::Void, value) => {
+            from_text(&to_text(value, from), to)
+        }
+        (T::JsonB, Value::Text(text)) => from_text(text, to),
+        (T::Json, Value::Text(text)) if matches!(from, T::JsonB) => Ok(Value::Text(text.clone())),
+        (to, Value::Text(text)) => from_text(if *from == T::JsonB { text.trim_matches('"') } else { text }, to),
+        (T::Boolean, Value::Boolean(value)) => Ok(Value::Boolean(*value)),
+        (T::Boolean, value) => Ok(Value::Boolean(value.as_integer().unwrap_or(0) != 0)),
+        (T::SmallInt | T::Int | T::BigInt | T::Oid, value) => match value {
+            Value::Boolean(value) => integer(i128::from(*value)),
+            Value::Numeric(decimal) => {
+                integer(decimal.rescale(0).map_or(i128::MAX, |decimal| decimal.mantissa))
+            }
+            Value::Double(value) if value.is_finite() && value.abs() < 1e19 => {
+                integer(value.round_ties_even() as i128)
+            }
+            Value::Double(_) => integer(i128::MAX),
+            value => integer(value.as_integer().unwrap_or(0).into()),
+        },
+        (T::Real, value) => {
+            let single = super::double_at(std::slice::from_ref(value), 0) as f32;
+            if single.is_infinite() && !matches!(value, Value::Double(v) if v.is_infinite()) {
+                return Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: overflow"));
+            }
+            Ok(Value::Double(single.into()))
+        }
+        (T::Double, value) => Ok(Value::Double(super::double_at(std::slice::from_ref(value), 0))),
+        (T::Numeric(modifiers), value) => {
+            let precision = modifiers.map_or(38, |(precision, _)| precision);
+            let decimal = match value {
+                Value::Numeric(decimal) => *decimal,
+                Value::Double(value) => {
+                    // As PostgreSQL does: 15 significant digits.
+                    let digits = if *from == T::Real { 6 } else { 15 };
+                    let text = format!("{value:.*e}", digits - 1);
+                    crate::query::value_text::decimal(&text)
+                        .filter(|_| value.is_finite())
+                        .ok_or_else(crate::query::failure::numeric_overflow)?
+                }
+                value => Decimal { mantissa: value.as_integer().unwrap_or(0).into(), scale: 0 },
+            };
+            fit_numeric(decimal, precision, scale_of(to))
+        }
+        (T::Date, Value::Timestamp(micros)) => i32::try_from(micros.div_euclid(calendar::DAY))
+            .map(Value::Date)
+            .map_err(|_| calendar::out_of_range("date")),
+        (T::Timestamp | T::TimestampTz, Value::Date(days)) => i64::from(*days)
+            .checked_mul(calendar::DAY)
+            .map(Value::Timestamp)
+            .ok_or_else(|| calendar::out_of_range("timestamp")),
+        (T::Time, Value::Timestamp(micros)) => Ok(Value::BigInt(micros.rem_euclid(calendar::DAY))),
+        (T::Time, interval @ Value::List(_)) => {
+            let (_, _, micros) = interval_parts(interval).unwrap_or_default();
+            Ok(Value::BigInt(micros.rem_euclid(calendar::DAY)))
+        }
+        (T::Interval, Value::BigInt(micros)) => Ok(interval_value(0, 0, *micros)),
+        (T::Array(element), Value::List(rows)) => {
+            let from = if let T::Array(element) = from { element } else { from };
+            let rows = rows.iter().map(|row| row.iter().map(|value| convert(value, from, element)).collect());
+            rows.collect::<Result<_>>().map(Value::List)
+        }
+        (_, value) => Ok(value.clone()),
+    }
+}

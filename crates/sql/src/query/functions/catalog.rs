@@ -1,0 +1,335 @@
+//! Functions about the catalog: names and numbers of objects, definitions, comments, privileges, sizes.
+
+use super::{Call, Definition, define, integer_at, text_at};
+use crate::catalog::{Catalog, ObjectName};
+use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, server};
+use crate::query::functions::text::quote_identifier;
+use crate::sql_type::SqlType;
+use fabius_value::{Error, Result, SqlState, Value};
+
+/// All of them.
+pub fn definitions() -> Vec<Definition> {
+    let mut all = vec![
+        // Behind casts to and from `regclass` and its like.
+        define("fabius_class_oid(text) oid stable", |a, c| {
+            class_oid(c, text_at(a, 0))?.map(number).ok_or_else(|| {
+                Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", text_at(a, 0)))
+            })
+        }),
+        define("to_regclass(text) oid stable", |a, c| {
+            Ok(class_oid(c, text_at(a, 0)).ok().flatten().map_or(Value::Null, number))
+        }),
+        define("fabius_class_name(oid) text stable", |a, c| {
+            let oid = integer_at(a, 0) as u32;
+            Ok(Value::Text(class_name(c, oid).unwrap_or_else(|| if oid == 0 { "-".into() } else { oid.to_string() })))
+        }),
+        define("fabius_type_oid(text) oid stable", |a, _| {
+            type_oid(text_at(a, 0)).map(number).ok_or_else(|| {
+                Error::new(SqlState(*b"42704"), format!("type \"{}\" does not exist", text_at(a, 0)))
+            })
+        }),
+        define("to_regtype(text) oid stable", |a, _| Ok(type_oid(text_at(a, 0)).map_or(Value::Null, number))),
+        define("fabius_type_name(oid) text stable", |a, _| {
+            let oid = integer_at(a, 0) as u32;
+            Ok(Value::Text(if oid == 0 { "-".into() } else { type_name(oid, -1) }))
+        }),
+        define("fabius_function_oid(text) oid stable", |a, c| {
+            let text = text_at(a, 0);
+            if let Ok(oid) = text.parse::<u32>() {
+                return Ok(number(oid));
+            }
+            function_oid(&c.environment.catalog, text).map(number).ok_or_else(|| {
+                Error::new(SqlState::UNDEFINED_FUNCTION, format!("function \"{text}\" does not exist"))
+            })
+        }),
+        define("to_regproc(text) oid stable", |a, c| {
+            Ok(function_oid(&c.environment.catalog, text_at(a, 0)).map_or(Value::Null, number))
+        }),
+        define("fabius_function_name(oid) text stable", |a, c| {
+            let oid = integer_at(a, 0) as u32;
+            let own = definition::function_of(&c.environment.catalog, oid).map(|f| definition::qualified(&f.name));
+            let name = own.or_else(|| server::function_name(oid));
+            Ok(Value::Text(name.unwrap_or_else(|| if oid == 0 { "-".into() } else { oid.to_string() })))
+        }),
+        define("fabius_namespace_oid(text) oid stable", |a, c| {
+            let name = unquoted(text_at(a, 0)).pop().unwrap_or_default();
+            let all = objects::namespaces_of(&c.environment.catalog);
+            let found = all.into_iter().find(|(_, known)| *known == name);
+            found.map(|(oid, _)| number(oid)).ok_or_else(|| {
+                Error::new(SqlState(*b"3F000"), format!("schema \"{name}\" does not exist"))
+            })
+        }),
+        define("to_regnamespace(text) oid stable", |a, c| {
+            let all = objects::namespaces_of(&c.environment.catalog);
+            let found = all.into_iter().find(|(_, known)| known == text_at(a, 0));
+            Ok(found.map_or(Value::Null, |(oid, _)| number(oid)))
+        }),
+        define("fabius_namespace_name(oid) text stable", |a, c| {
+            let oid = integer_at(a, 0);
+            let all = objects::namespaces_of(&c.environment.catalog);
+            let found = all.into_iter().find(|(known, _)| i64::from(*known) == oid);
+            Ok(Value::Text(found.map_or_else(|| oid.to_string(), |(_, name)| quote_identifier(&name))))
+        }),
+        define("fabius_role_oid(text) oid stable", |_, _| Ok(number(ROLE))),
+        define("to_regrole(text) oid stable", |_, _| Ok(number(ROLE))),
+        define("fabius_role_name(oid) text stable", |_, c| {
+            Ok(Value::Text(quote_identifier(&c.environment.session.user())))
+        }),
+        define("format_type(oid, int) text null", |a, _| match a[0] {
+            Value::Null => Ok(Value::Null),
+            _ => Ok(Value::Text(type_name(integer_at(a, 0) as u32, a[1].as_integer().unwrap_or(-1) as i32))),
+        }),
+        define("pg_typeof(any) text null", |_, c| {
+            Ok(Value::Text(c.types.first().map_or_else(|| "unknown".into(), plain_name)))
+        }),
+        define("pg_get_expr(text, oid, bool?) text", |a, _| Ok(a[0].clone())),
+        define("pg_get_indexdef(oid) text stable", |a, c| {
+            let found = definition::index_of(&c.environment.catalog, integer_at(a, 0) as u32);
+            Ok(found.map(|(table, key, is_unique)| definition::index(table, key, is_unique)).into())
+        }),
+        define("pg_get_indexdef(oid, int, bool) text stable", |a, c| {
+            let found = definition::index_of(&c.environment.catalog, integer_at(a, 0) as u32);
+            Ok(match (found, usize::try_from(integer_at(a, 1))) {
+                (Some((table, key, is_unique)), Ok(0)) => Value::Text(definition::index(table, key, is_unique)),
+                (Some((_, key, _)), Ok(place)) => {
+                    key.columns.get(place - 1).map(|name| quote_identifier(name)).into()
+                }
+                _ => Value::Null,
+            })
+        }),
+        define("pg_get_constraintdef(oid, bool?) text stable", |a, c| {
+            let oid = integer_at(a, 0) as u32;
+            let tables = c.environment.catalog.tables.values();
+            let found = tables.flat_map(|table| definition::constraints(table)).find(|(known, _)| *known == oid);
+            Ok(found.map(|(_, constraint)| constraint.text()).into())
+        }),
+        define("pg_get_viewdef(oid, bool?) text stable", |a, c| Ok(view(c, integer_at(a, 0) as u32))),
+        define("pg_get_viewdef(oid, int) text stable", |a, c| Ok(view(c, integer_at(a, 0) as u32))),
+        define("pg_get_viewdef(text, bool?) text stable", |a, c| {
+            Ok(class_oid(c, text_at(a, 0))?.map_or(Value::Null, |oid| view(c, oid)))
+        }),
+        define("pg_get_ruledef(oid, bool?) text stable", |_, _| Ok(Value::Null)),
+        define("pg_get_triggerdef(oid, bool?) text stable", |_, _| Ok(Value::Null)),
+        define("pg_get_partkeydef(oid) text stable", |_, _| Ok(Value::Null)),
+        define("pg_get_partition_constraintdef(oid) text stable", |_, _| Ok(Value::Null)),
+        define("pg_get_statisticsobjdef(oid) text stable", |_, _| Ok(Value::Null)),
+        define("pg_get_statisticsobjdef_columns(oid) text stable", |_, _| Ok(Value::Null)),
+        define("pg_get_functiondef(oid) text stable", |a, c| {
+            let found = definition::function_of(&c.environment.catalog, integer_at(a, 0) as u32);
+            Ok(found.map(|function| function.definition.clone()).into())
+        }),
+        define("pg_get_function_arguments(oid) text stable", |a, c| Ok(arguments(c, integer_at(a, 0) as u32))),
+        define("pg_get_function_identity_arguments(oid) text stable", |a, c| {
+            Ok(arguments(c, integer_at(a, 0) as u32))
+        }),
+        define("pg_get_function_result(oid) text stable", |a, c| {
+            let found = definition::function_of(&c.environment.catalog, integer_at(a, 0) as u32);
+            Ok(found.and_then(definition::result).into())
+        }),
+        define("pg_get_function_sqlbody(oid) text stable", |_, _| Ok(Value::Null)),
+        define("pg_get_userbyid(oid) name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
+        define("pg_encoding_to_char(int) name", |_, _| Ok("UTF8".into())),
+        define("pg_char_to_encoding(name) int", |_, _| Ok(Value::Int(6))),
+        define("pg_get_serial_sequence(text, text) text stable", |a, c| {
+            let catalog = &c.environment.catalog;
+            let oid = class_oid(c, text_at(a, 0))?.ok_or_else(|| {
+                Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", text_at(a, 0)))
+            })?;
+            let table = catalog.tables.values().find(|table| table.oid == oid);
+            let column = table.and_then(|table| table.columns.iter().find(|column| column.name == text_at(a, 1)));
+            let sequence = column.and_then(|column| column.sequence.as_ref());
+            let full = |name: &ObjectName| {
+                format!("{}.{}", quote_identifier(&name.schema), quote_identifier(&name.name))
+            };
+            Ok(sequence.map(full).into())
+        }),
+        define("obj_description(oid, name?) text stable", |a, c| Ok(comment(c, integer_at(a, 0), 0))),
+        define("col_description(oid, int) text stable", |a, c| Ok(comment(c, integer_at(a, 0), integer_at(a, 1)))),
+        define("shobj_description(oid, name) text stable", |a, c| Ok(comment(c, integer_at(a, 0), 0))),
+        define("pg_relation_is_publishable(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
+        define("pg_relation_filenode(oid) oid stable", |a, _| Ok(a[0].clone())),
+        define("pg_relation_filepath(oid) text stable", |_, _| Ok(Value::Null)),
+        define("pg_tablespace_location(oid) text stable", |_, _| Ok("".into())),
+        define("pg_column_size(any) int", |a, c| {
+            let sql_type = c.types.first().unwrap_or(&SqlType::Text);
+            Ok(Value::Int(crate::query::value_text::to_text(&a[0], sql_type).len() as i32))
+        }),
+        define("pg_indexam_has_property(oid, text) bool stable", |_, _| Ok(Value::Boolean(true))),
+        define("pg_index_column_has_property(oid, int, text) bool stable", |a, _| {
+            Ok(Value::Boolean(matches!(text_at(a, 2), "asc" | "orderable" | "nulls_last" | "returnable")))
+        }),
+        define("pg_index_has_property(oid, text) bool stable", |_, _| Ok(Value::Boolean(false))),
+        define("pg_sequence_last_value(oid) bigint stable", |_, _| Ok(Value::Null)),
+        define("pg_stat_get_numscans(oid) bigint stable", |_, _| Ok(Value::BigInt(0))),
+        define("pg_stat_get_live_tuples(oid) bigint stable", |_, _| Ok(Value::BigInt(0))),
+        define("pg_collation_for(any) text", |_, _| Ok("\"default\"".into())),
+        define("row_security_active(text) bool stable", |_, _| Ok(Value::Boolean(false))),
+        define("row_security_active(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
+    ];
+    for name in ["table", "type", "function", "operator", "opclass", "opfamily", "collation", "conversion", "statistics_obj", "ts_parser", "ts_dict", "ts_template", "ts_config"] {
+        all.push(define(&format!("pg_{name}_is_visible(oid) bool stable"), is_visible));
+    }
+    for name in ["table", "column", "schema", "database", "function", "sequence", "language", "tablespace", "type", "any_column", "foreign_data_wrapper", "server", "parameter"] {
+        all.push(define(&format!("has_{name}_privilege(any...) bool stable"), |_, _| Ok(Value::Boolean(true))));
+    }
+    all.push(define("pg_has_role(any...) bool stable", |_, _| Ok(Value::Boolean(true))));
+    for name in ["pg_relation_size", "pg_table_size", "pg_total_relation_size", "pg_indexes_size", "pg_database_size", "pg_tablespace_size"] {
+        all.push(define(&format!("{name}(any...) bigint stable"), |_, _| Ok(Value::BigInt(0))));
+    }
+    all
+}
+
+fn number(oid: u32) -> Value {
+    Value::BigInt(oid.into())
+}
+
+/// The parts of a name as SQL writes it, unquoted and folded.
+fn unquoted(text: &str) -> Vec<String> {
+    let (mut parts, mut part, mut in_quotes) = (Vec::new(), String::new(), false);
+    for character in text.trim().chars() {
+        match character {
+            '"' => in_quotes = !in_quotes,
+            '.' if !in_quotes => parts.push(std::mem::take(&mut part)),
+            other if in_quotes => part.push(other),
+            other => part.extend(other.to_lowercase()),
+        }
+    }
+    parts.push(part);
+    parts
+}
+
+/// The relation of a name, or of a number as text.
+fn class_oid(call: &Call, text: &str) -> Result<Option<u32>> {
+    if text == "-" {
+        return Ok(Some(0));
+    }
+    if let Ok(oid) = text.trim().parse::<u32>() {
+        return Ok(Some(oid));
+    }
+    let parts = unquoted(text);
+    let (schema, name) = match parts.as_slice() {
+        [name] => (None, name),
+        [schema, name] => (Some(schema.as_str()), name),
+        _ => return Err(Error::new(SqlState(*b"42602"), "invalid name syntax")),
+    };
+    let catalog = &call.environment.catalog;
+    if let Some(relation) = crate::pg_catalog::relation(schema, name) {
+        return Ok(Some(relation.oid()));
+    }
+    let path = match schema {
+        Some(schema) => vec![schema.to_string()],
+        None => call.environment.session.search_path(),
+    };
+    for schema in path {
+        let full = ObjectName { schema, name: name.clone() };
+        if let Some(relation) = catalog.relation_named(&full) {
+            return Ok(Some(relation.oid()));
+        }
+    }
+    Ok(None)
+}
+
+/// The name and schema of a relation.
+fn class_of(catalog: &Catalog, oid: u32) -> Option<ObjectName> {
+    let system = RELATIONS.iter().find(|relation| relation.oid() == oid);
+    if let Some(relation) = system {
+        return Some(ObjectName { schema: relation.schema.clone(), name: relation.name.clone() });
+    }
+    if let Some(table) = catalog.tables.values().find(|table| table.oid == oid) {
+        return Some(table.name.clone());
+    }
+    if let Some((table, key, _)) = definition::index_of(catalog, oid) {
+        return Some(ObjectName { schema: table.name.schema.clone(), name: key.name.clone() });
+    }
+    if let Some(view) = catalog.views.values().find(|view| view.oid == oid) {
+        return Some(view.name.clone());
+    }
+    catalog.sequences.values().find(|sequence| sequence.oid == oid).map(|sequence| sequence.name.clone())
+}
+
+fn class_name(call: &Call, oid: u32) -> Option<String> {
+    let name = class_of(&call.environment.catalog, oid)?;
+    let is_in_sight = name.schema == "pg_catalog" || call.environment.session.search_path().contains(&name.schema);
+    Some(if is_in_sight {
+        quote_identifier(&name.name)
+    } else {
+        format!("{}.{}", quote_identifier(&name.schema), quote_identifier(&name.name))
+    })
+}
+
+fn is_visible(a: &[Value], call: &Call) -> Result<Value> {
+    // Relations of other schemas need their schema's name; all else is in sight.
+    let path = call.environment.session.search_path();
+    let visible = class_of(&call.environment.catalog, integer_at(a, 0) as u32)
+        .is_none_or(|name| name.schema == "pg_catalog" || path.contains(&name.schema));
+    Ok(Value::Boolean(visible))
+}
+
+fn type_oid(name: &str) -> Option<u32> {
+    let name = name.trim();
+    if let Ok(oid) = name.parse::<u32>() {
+        return Some(oid);
+    }
+    if name == "-" {
+        return Some(0);
+    }
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
+    let base = name.split('(').next().unwrap_or(name);
+    if name == "\"char\"" {
+        return Some(18);
+    }
+    SqlType::of_name(base)
+        .map(|sql_type| sql_type.oid())
+        .or_else(|| Some(server::type_oid(base)).filter(|oid| *oid != 0))
+}
+
+/// A type as `format_type` shows it.
+fn type_name(oid: u32, modifier: i32) -> String {
+    let with_modifier = match (oid, modifier) {
+        (1043, 5..) => Some(SqlType::VarChar(Some(modifier as u32 - 4))),
+        (1042, 5..) => Some(SqlType::Char(modifier as u32 - 4)),
+        (1700, 4..) => Some(SqlType::Numeric(Some((((modifier - 4) >> 16) as u8, ((modifier - 4) & 0xff) as u8)))),
+        _ => None,
+    };
+    if let Some(sql_type) = with_modifier {
+        return sql_type.to_string();
+    }
+    match oid {
+        0 => "-".into(),
+        18 => "\"char\"".into(),
+        1042 => "character".into(),
+        oid => match SqlType::of_oid(oid) {
+            Some(SqlType::Unknown) if oid != 705 => "???".into(),
+            Some(sql_type) => plain_name(&sql_type),
+            None => server::type_name(oid).unwrap_or_else(|| "???".into()),
+        },
+    }
+}
+
+fn plain_name(sql_type: &SqlType) -> String {
+    let text = sql_type.to_string();
+    match (sql_type, text.split_once('(')) {
+        (SqlType::Array(_), _) | (_, None) => text,
+        (_, Some((name, _))) => name.to_string(),
+    }
+}
+
+fn function_oid(catalog: &Catalog, text: &str) -> Option<u32> {
+    let name = unquoted(text.split('(').next().unwrap_or(text));
+    let last = name.last()?;
+    catalog.functions.values().flatten().find(|function| function.name.name == *last).map(|function| function.oid)
+}
+
+fn view(call: &Call, oid: u32) -> Value {
+    let found = call.environment.catalog.views.values().find(|view| view.oid == oid);
+    found.map(|view| format!(" {};", view.query.trim_end_matches(';'))).into()
+}
+
+fn arguments(call: &Call, oid: u32) -> Value {
+    definition::function_of(&call.environment.catalog, oid).map(definition::arguments).into()
+}
+
+fn comment(call: &Call, oid: i64, column: i64) -> Value {
+    let key = (oid as u32, column as u16);
+    call.environment.catalog.comments.get(&key).cloned().into()
+}

@@ -1,0 +1,238 @@
+//! Functions of `json` and `jsonb`.
+
+use super::{Call, Definition, define, elements_at, integer_at, text_at, truth_at};
+use crate::query::value_text::to_text;
+use crate::sql_type::SqlType;
+use fabius_value::{Error, Result, SqlState, Value};
+use serde_json::Value as Json;
+
+/// All of them.
+pub fn definitions() -> Vec<Definition> {
+    vec![
+        define("to_json(any) json null", |a, call| Ok(Value::Text(literal(&a[0], type_at(call, 0))))),
+        define("to_jsonb(any) jsonb null", |a, call| jsonb(literal(&a[0], type_at(call, 0)))),
+        define("json_build_object(any...) json null", |a, call| object(a, call).map(Value::Text)),
+        define("jsonb_build_object(any...) jsonb null", |a, call| jsonb(object(a, call)?)),
+        define("json_build_object() json", |_, _| Ok("{}".into())),
+        define("jsonb_build_object() jsonb", |_, _| Ok("{}".into())),
+        define("json_build_array(any...) json null", |a, call| Ok(Value::Text(array(a, call)))),
+        define("jsonb_build_array(any...) jsonb null", |a, call| jsonb(array(a, call))),
+        define("json_typeof(json) text", |a, _| Ok(kind(&parsed(a, 0)?).into())),
+        define("jsonb_typeof(jsonb) text", |a, _| Ok(kind(&parsed(a, 0)?).into())),
+        define("json_array_length(json) int", array_length),
+        define("jsonb_array_length(jsonb) int", array_length),
+        define("jsonb_pretty(jsonb) text", |a, _| {
+            serde_json::to_string_pretty(&parsed(a, 0)?).map(Value::Text).map_err(|error| {
+                crate::query::failure::internal(&error.to_string())
+            })
+        }),
+        define("json_strip_nulls(json) json", |a, _| Ok(Value::Text(stripped(parsed(a, 0)?).to_string()))),
+        define("jsonb_strip_nulls(jsonb) jsonb", |a, _| Ok(Value::Text(printed(&stripped(parsed(a, 0)?))))),
+        // Behind `->`, `->>`, `#>`, `#>>`, `@>`, `?`, `||`, `-` of json.
+        define("fabius_json_get(text, text, bool) text", |a, _| {
+            let json = parsed(a, 0)?;
+            Ok(taken(json.get(text_at(a, 1)), truth_at(a, 2)))
+        }),
+        define("fabius_json_get(text, bigint, bool) text", |a, _| {
+            let json = parsed(a, 0)?;
+            let at = integer_at(a, 1);
+            let found = json.as_array().and_then(|items| {
+                let at = if at < 0 { items.len().checked_sub(at.unsigned_abs() as usize)? } else { at as usize };
+                items.get(at)
+            });
+            Ok(taken(found, truth_at(a, 2)))
+        }),
+        define("fabius_json_path(text, text[], bool) text", |a, _| {
+            let json = parsed(a, 0)?;
+            let found = elements_at(a, 1).iter().try_fold(&json, |json, step| match (json, step) {
+                (Json::Array(items), Value::Text(step)) => items.get(step.parse::<usize>().ok()?),
+                (json, Value::Text(step)) => json.get(step),
+                _ => None,
+            });
+            Ok(taken(found, truth_at(a, 2)))
+        }),
+        define("fabius_json_contains(text, text) bool", |a, _| {
+            Ok(Value::Boolean(contains(&parsed(a, 0)?, &parsed(a, 1)?)))
+        }),
+        define("fabius_json_has(text, text) bool", |a, _| {
+            let json = parsed(a, 0)?;
+            let key = text_at(a, 1);
+            let is_item = json.as_array().is_some_and(|items| items.iter().any(|item| item.as_str() == Some(key)));
+            Ok(Value::Boolean(is_item || json.get(key).is_some()))
+        }),
+        define("fabius_json_concat(jsonb, jsonb) jsonb", |a, _| {
+            let joined = match (parsed(a, 0)?, parsed(a, 1)?) {
+                (Json::Object(mut left), Json::Object(right)) => {
+                    left.extend(right);
+                    Json::Object(left)
+                }
+                (left, right) => {
+                    let items = |json| if let Json::Array(items) = json { items } else { vec![json] };
+                    Json::Array(items(left).into_iter().chain(items(right)).collect())
+                }
+            };
+            Ok(Value::Text(printed(&joined)))
+        }),
+        define("fabius_json_without(jsonb, text) jsonb", |a, _| {
+            let mut json = parsed(a, 0)?;
+            match &mut json {
+                Json::Object(fields) => {
+                    fields.shift_remove(text_at(a, 1));
+                }
+                Json::Array(items) => items.retain(|item| item.as_str() != Some(text_at(a, 1))),
+                _ => {}
+            }
+            Ok(Value::Text(printed(&json)))
+        }),
+        // Behind the set-returning ones, which are unnested.
+        define("fabius_json_elements(text, bool) text[]", |a, _| {
+            let json = parsed(a, 0)?;
+            let items = json.as_array().ok_or_else(|| not_an("array"))?;
+            Ok(super::array_of(items.iter().map(|item| taken(Some(item), truth_at(a, 1)))))
+        }),
+        define("fabius_json_keys(text) text[]", |a, _| {
+            let json = parsed(a, 0)?;
+            let fields = json.as_object().ok_or_else(|| not_an("object"))?;
+            Ok(super::array_of(fields.keys().map(|key| Value::from(key.as_str()))))
+        }),
+        define("fabius_json_values(text, bool) text[]", |a, _| {
+            let json = parsed(a, 0)?;
+            let fields = json.as_object().ok_or_else(|| not_an("object"))?;
+            Ok(super::array_of(fields.values().map(|value| taken(Some(value), truth_at(a, 1)))))
+        }),
+        define("fabius_row_json(text[], any...) json null", |a, call| {
+            let fields = elements_at(a, 0).into_iter().zip(a.iter().zip(&call.types).skip(1)).map(
+                |(name, (value, sql_type))| format!("{}:{}", quoted(text_at(&[name], 0)), literal(value, sql_type)),
+            );
+            Ok(Value::Text(format!("{{{}}}", fields.collect::<Vec<_>>().join(","))))
+        }),
+    ]
+}
+
+fn type_at(call: &Call, at: usize) -> &SqlType {
+    call.types.get(at).unwrap_or(&SqlType::Text)
+}
+
+fn quoted(text: &str) -> String {
+    Json::String(text.to_string()).to_string()
+}
+
+/// A value as JSON.
+pub fn literal(value: &Value, sql_type: &SqlType) -> String {
+    match (value, sql_type) {
+        (Value::Null, _) => "null".into(),
+        (Value::List(rows), SqlType::Array(element)) => {
+            let items = rows.iter().map(|row| row.first().map_or("null".into(), |value| literal(value, element)));
+            format!("[{}]", items.collect::<Vec<_>>().join(","))
+        }
+        (Value::Text(text), SqlType::Json | SqlType::JsonB) => text.clone(),
+        (Value::Boolean(value), _) => value.to_string(),
+        (Value::SmallInt(_) | Value::Int(_) | Value::Numeric(_), _) => to_text(value, sql_type),
+        (Value::BigInt(_), SqlType::BigInt | SqlType::Oid) => value.to_string(),
+        (Value::Double(number), _) if number.is_finite() => to_text(value, sql_type),
+        (Value::Timestamp(_), SqlType::TimestampTz) => {
+            quoted(&(to_text(value, sql_type).replacen(' ', "T", 1) + ":00"))
+        }
+        (Value::Timestamp(_), _) => quoted(&to_text(value, sql_type).replacen(' ', "T", 1)),
+        (value, sql_type) => quoted(&to_text(value, sql_type)),
+    }
+}
+
+fn object(a: &[Value], call: &Call) -> Result<String> {
+    if !a.len().is_multiple_of(2) {
+        return Err(Error::new(SqlState::INVALID_PARAMETER, "argument list must have even number of elements")
+            .with_hint("The arguments of json_build_object() must consist of alternating keys and values."));
+    }
+    let fields = a.chunks(2).enumerate().map(|(at, pair)| {
+        if pair[0].is_null() {
+            return Err(Error::new(SqlState(*b"22004"), format!("argument {} cannot be null", 2 * at + 1)));
+        }
+        let key = to_text(&pair[0], type_at(call, 2 * at));
+        Ok(format!("{} : {}", quoted(&key), literal(&pair[1], type_at(call, 2 * at + 1))))
+    });
+    Ok(format!("{{{}}}", fields.collect::<Result<Vec<_>>>()?.join(", ")))
+}
+
+fn array(a: &[Value], call: &Call) -> String {
+    let items = a.iter().enumerate().map(|(at, value)| literal(value, type_at(call, at)));
+    format!("[{}]", items.collect::<Vec<_>>().join(", "))
+}
+
+fn parsed(a: &[Value], at: usize) -> Result<Json> {
+    serde_json::from_str(text_at(a, at)).map_err(|error| {
+        Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type json").with_detail(error.to_string())
+    })
+}
+
+fn jsonb(text: String) -> Result<Value> {
+    parsed(&[Value::Text(text)], 0).map(|json| Value::Text(printed(&json)))
+}
+
+/// A part of a document: as text if `as_text`, where a JSON null is none.
+fn taken(json: Option<&Json>, as_text: bool) -> Value {
+    match json {
+        None => Value::Null,
+        Some(Json::Null) if as_text => Value::Null,
+        Some(Json::String(text)) if as_text => Value::Text(text.clone()),
+        Some(json) => Value::Text(printed(json)),
+    }
+}
+
+/// A document as `jsonb` prints it: keys by length, then by bytes; a blank behind colons and commas.
+pub fn printed(json: &Json) -> String {
+    match json {
+        Json::Array(items) => format!("[{}]", items.iter().map(printed).collect::<Vec<_>>().join(", ")),
+        Json::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+            let fields = fields.into_iter().map(|(key, value)| format!("{}: {}", quoted(key), printed(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn stripped(json: Json) -> Json {
+    match json {
+        Json::Object(fields) => Json::Object(
+            fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, stripped(value))).collect(),
+        ),
+        Json::Array(items) => Json::Array(items.into_iter().map(stripped).collect()),
+        other => other,
+    }
+}
+
+fn contains(left: &Json, right: &Json) -> bool {
+    match (left, right) {
+        (Json::Object(left), Json::Object(right)) => {
+            right.iter().all(|(key, value)| left.get(key).is_some_and(|left| contains(left, value)))
+        }
+        (Json::Array(left), Json::Array(right)) => {
+            right.iter().all(|right| left.iter().any(|left| contains(left, right)))
+        }
+        (Json::Array(left), right) if !right.is_object() => left.contains(right),
+        (left, right) => left == right,
+    }
+}
+
+fn kind(json: &Json) -> &'static str {
+    match json {
+        Json::Null => "null",
+        Json::Bool(_) => "boolean",
+        Json::Number(_) => "number",
+        Json::String(_) => "string",
+        Json::Array(_) => "array",
+        Json::Object(_) => "object",
+    }
+}
+
+fn array_length(a: &[Value], _: &Call) -> Result<Value> {
+    let json = parsed(a, 0)?;
+    json.as_array()
+        .map(|items| Value::Int(items.len() as i32))
+        .ok_or_else(|| Error::new(SqlState::INVALID_PARAMETER, "cannot get array length of a non-array"))
+}
+
+fn not_an(what: &str) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER, format!("cannot extract elements: the document is not an {what}"))
+}

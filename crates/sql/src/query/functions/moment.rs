@@ -1,0 +1,582 @@
+//! Functions of dates, times and intervals.
+
+use super::{Call, Definition, define, double_at, integer_at, text_at};
+use crate::query::arrow_column::{interval_parts, interval_value, scale_of};
+use crate::query::calendar::{self, DAY, Fields, HOUR, SECOND};
+use crate::sql_type::SqlType;
+use fabius_value::{Decimal, Error, Result, SqlState, Value};
+
+/// All of them.
+pub fn definitions() -> Vec<Definition> {
+    vec![
+        define("now() timestamptz stable", |_, c| Ok(Value::Timestamp(c.environment.session.transaction_us()))),
+        define("transaction_timestamp() timestamptz stable", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.transaction_us()))
+        }),
+        define("statement_timestamp() timestamptz stable", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.now_us()))
+        }),
+        define("clock_timestamp() timestamptz volatile", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.now_us()))
+        }),
+        define("timeofday() text volatile", |_, c| {
+            Ok(Value::Text(Value::Timestamp(c.environment.session.now_us()).to_string()))
+        }),
+        define("current_date() date stable", |_, c| {
+            Ok(Value::Date(c.environment.session.transaction_us().div_euclid(DAY) as i32))
+        }),
+        define("localtimestamp() timestamp stable", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.transaction_us()))
+        }),
+        define("localtime() time stable", |_, c| {
+            Ok(Value::BigInt(c.environment.session.transaction_us().rem_euclid(DAY)))
+        }),
+        define("extract(text, timestamp) numeric", extract),
+        define("extract(text, timestamptz) numeric", extract),
+        define("extract(text, date) numeric", extract),
+        define("extract(text, time) numeric", extract),
+        define("extract(text, interval) numeric", extract),
+        define("date_part(text, timestamp) float8", date_part),
+        define("date_part(text, timestamptz) float8", date_part),
+        define("date_part(text, date) float8", date_part),
+        define("date_part(text, time) float8", date_part),
+        define("date_part(text, interval) float8", date_part),
+        define("date_trunc(text, timestamp) timestamp", date_trunc),
+        define("date_trunc(text, timestamptz, text?) timestamptz", date_trunc),
+        define("date_trunc(text, interval) interval", |a, _| {
+            let (months, days, micros) = interval_parts(&a[1]).unwrap_or_default();
+            Ok(match text_at(a, 0) {
+                "year" => interval_value(months / 12 * 12, 0, 0),
+                "month" => interval_value(months, 0, 0),
+                "day" => interval_value(months, days, 0),
+                "hour" => interval_value(months, days, micros / HOUR * HOUR),
+                "minute" => interval_value(months, days, micros / (60 * SECOND) * 60 * SECOND),
+                _ => interval_value(months, days, micros / SECOND * SECOND),
+            })
+        }),
+        define("age(timestamp, timestamp) interval", |a, _| age(moment_at(a, 0), moment_at(a, 1))),
+        define("age(timestamptz, timestamptz) interval", |a, _| age(moment_at(a, 0), moment_at(a, 1))),
+        define("age(timestamp) interval stable", |a, c| {
+            age(c.environment.session.transaction_us().div_euclid(DAY) * DAY, moment_at(a, 0))
+        }),
+        define("to_char(timestamp, text) text", |a, _| {
+            Ok(Value::Text(format_moment(moment_at(a, 0), text_at(a, 1))))
+        }),
+        define("to_char(timestamptz, text) text", |a, _| {
+            Ok(Value::Text(format_moment(moment_at(a, 0), text_at(a, 1))))
+        }),
+        define("to_char(interval, text) text", |a, _| {
+            let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+            let moment = calendar::add_interval(0, months.into(), days.into(), micros).unwrap_or(0);
+            Ok(Value::Text(format_moment(moment, text_at(a, 1))))
+        }),
+        define("to_char(numeric, text) text", |a, _| Ok(Value::Text(format_number(double_at(a, 0), text_at(a, 1))))),
+        define("to_char(float8, text) text", |a, _| Ok(Value::Text(format_number(double_at(a, 0), text_at(a, 1))))),
+        define("to_date(text, text) date", |a, _| {
+            let moment = read_moment(text_at(a, 0), text_at(a, 1))?;
+            Ok(Value::Date(moment.div_euclid(DAY) as i32))
+        }),
+        define("to_timestamp(text, text) timestamptz", |a, _| {
+            read_moment(text_at(a, 0), text_at(a, 1)).map(Value::Timestamp)
+        }),
+        define("to_timestamp(float8) timestamptz", |a, _| {
+            Ok(Value::Timestamp((double_at(a, 0) * 1e6).round() as i64))
+        }),
+        define("to_number(text, text) numeric", |a, call| {
+            let digits: String =
+                text_at(a, 0).chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | '-')).collect();
+            let decimal = Decimal::parse(&digits).and_then(|d| d.rescale(scale_of(&call.returns)));
+            decimal.map(Value::Numeric).ok_or_else(|| {
+                Error::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type numeric: \"{digits}\""))
+            })
+        }),
+        define("make_date(int, int, int) date", |a, _| {
+            let (year, month, day) = (integer_at(a, 0), integer_at(a, 1), integer_at(a, 2));
+            if !(1..=12).contains(&month) || !(1..=calendar::month_length(year, month)).contains(&day) {
+                return Err(Error::new(
+                    SqlState::DATETIME_OVERFLOW,
+                    format!("date field value out of range: {year}-{month:02}-{day:02}"),
+                ));
+            }
+            Ok(Value::Date(calendar::days_of(year, month, day) as i32))
+        }),
+        define("make_time(int, int, float8) time", |a, _| {
+            Ok(Value::BigInt(
+                integer_at(a, 0) * HOUR + integer_at(a, 1) * 60 * SECOND + (double_at(a, 2) * 1e6).round() as i64,
+            ))
+        }),
+        define("make_timestamp(int, int, int, int, int, float8) timestamp", |a, _| {
+            let days = calendar::days_of(integer_at(a, 0), integer_at(a, 1), integer_at(a, 2));
+            let time =
+                integer_at(a, 3) * HOUR + integer_at(a, 4) * 60 * SECOND + (double_at(a, 5) * 1e6).round() as i64;
+            Ok(Value::Timestamp(days.saturating_mul(DAY).saturating_add(time)))
+        }),
+        define("make_interval(int?, int?, int?, int?, int?, int?, float8?) interval", |a, _| {
+            let months = integer_at(a, 0) * 12 + integer_at(a, 1);
+            let days = integer_at(a, 2) * 7 + integer_at(a, 3);
+            let micros =
+                integer_at(a, 4) * HOUR + integer_at(a, 5) * 60 * SECOND + (double_at(a, 6) * 1e6).round() as i64;
+            Ok(interval_value(months as i32, days as i32, micros))
+        }),
+        define("justify_days(interval) interval", |a, _| {
+            let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+            Ok(interval_value(months + days / 30, days % 30, micros))
+        }),
+        define("justify_hours(interval) interval", |a, _| {
+            let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+            Ok(interval_value(months, days + (micros / DAY) as i32, micros % DAY))
+        }),
+        define("isfinite(date) bool", |_, _| Ok(Value::Boolean(true))),
+        define("isfinite(timestamp) bool", |_, _| Ok(Value::Boolean(true))),
+        define("timezone(text, timestamp) timestamptz", |a, _| {
+            Ok(Value::Timestamp(moment_at(a, 1) - zone(text_at(a, 0))?))
+        }),
+        define("timezone(text, timestamptz) timestamp", |a, _| {
+            Ok(Value::Timestamp(moment_at(a, 1) + zone(text_at(a, 0))?))
+        }),
+        // Behind `+`, `-`, `*`, `/` and comparisons.
+        define("fabius_add(timestamp, interval) timestamp", |a, _| moved(a, 1)),
+        define("fabius_add(timestamptz, interval) timestamptz", |a, _| moved(a, 1)),
+        define("fabius_subtract(timestamp, interval) timestamp", |a, _| moved(a, -1)),
+        define("fabius_subtract(timestamptz, interval) timestamptz", |a, _| moved(a, -1)),
+        define("fabius_add(time, interval) time", |a, _| {
+            let (_, _, micros) = interval_parts(&a[1]).unwrap_or_default();
+            Ok(Value::BigInt((integer_at(a, 0) + micros).rem_euclid(DAY)))
+        }),
+        define("fabius_subtract(time, interval) time", |a, _| {
+            let (_, _, micros) = interval_parts(&a[1]).unwrap_or_default();
+            Ok(Value::BigInt((integer_at(a, 0) - micros).rem_euclid(DAY)))
+        }),
+        define("fabius_subtract(time, time) interval", |a, _| {
+            Ok(interval_value(0, 0, integer_at(a, 0) - integer_at(a, 1)))
+        }),
+        define("fabius_add(date, int) date", |a, _| shifted(a, 1)),
+        define("fabius_subtract(date, int) date", |a, _| shifted(a, -1)),
+        define("fabius_subtract(date, date) int", |a, _| {
+            Ok(Value::Int(((moment_at(a, 0) - moment_at(a, 1)) / DAY) as i32))
+        }),
+        define("fabius_subtract(timestamp, timestamp) interval", |a, _| {
+            let micros = moment_at(a, 0).checked_sub(moment_at(a, 1)).ok_or_else(|| calendar::out_of_range("interval"))?;
+            Ok(interval_value(0, (micros / DAY) as i32, micros % DAY))
+        }),
+        define("fabius_subtract(timestamptz, timestamptz) interval", |a, _| {
+            let micros = moment_at(a, 0).checked_sub(moment_at(a, 1)).ok_or_else(|| calendar::out_of_range("interval"))?;
+            Ok(interval_value(0, (micros / DAY) as i32, micros % DAY))
+        }),
+        define("fabius_add(interval, interval) interval", |a, _| combined(a, 1)),
+        define("fabius_subtract(interval, interval) interval", |a, _| combined(a, -1)),
+        define("fabius_multiply(interval, float8) interval", |a, _| scaled(a, double_at(a, 1))),
+        define("fabius_divide(interval, float8) interval", |a, _| match double_at(a, 1) {
+            0.0 => Err(Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")),
+            divisor => scaled(a, 1.0 / divisor),
+        }),
+        define("fabius_span(interval) numeric", |a, _| {
+            let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+            Ok(Value::Numeric(Decimal { mantissa: calendar::interval_span(months, days, micros), scale: 0 }))
+        }),
+        define("fabius_series(timestamp, timestamp, interval) timestamp[]", series),
+        define("fabius_series(timestamptz, timestamptz, interval) timestamptz[]", series),
+    ]
+}
+
+fn moment_at(a: &[Value], at: usize) -> i64 {
+    match a.get(at) {
+        Some(Value::Timestamp(micros)) => *micros,
+        Some(Value::Date(days)) => i64::from(*days) * DAY,
+        Some(Value::BigInt(micros)) => *micros,
+        _ => 0,
+    }
+}
+
+fn zone(name: &str) -> Result<i64> {
+    crate::query::value_text::zone_offset(name)
+        .ok_or_else(|| Error::new(SqlState::INVALID_PARAMETER, format!("time zone \"{name}\" not recognized")))
+}
+
+fn moved(a: &[Value], sign: i64) -> Result<Value> {
+    let (months, days, micros) = interval_parts(&a[1]).unwrap_or_default();
+    calendar::add_interval(
+        moment_at(a, 0),
+        sign * i64::from(months),
+        sign * i64::from(days),
+        micros.saturating_mul(sign),
+    )
+    .map(Value::Timestamp)
+    .ok_or_else(|| calendar::out_of_range("timestamp"))
+}
+
+fn shifted(a: &[Value], sign: i64) -> Result<Value> {
+    let days = moment_at(a, 0) / DAY + sign * integer_at(a, 1);
+    i32::try_from(days).map(Value::Date).map_err(|_| calendar::out_of_range("date"))
+}
+
+fn combined(a: &[Value], sign: i32) -> Result<Value> {
+    let (left, right) = (interval_parts(&a[0]).unwrap_or_default(), interval_parts(&a[1]).unwrap_or_default());
+    let sum = (|| {
+        Some(interval_value(
+            left.0.checked_add(right.0.checked_mul(sign)?)?,
+            left.1.checked_add(right.1.checked_mul(sign)?)?,
+            left.2.checked_add(right.2.checked_mul(sign.into())?)?,
+        ))
+    })();
+    sum.ok_or_else(|| calendar::out_of_range("interval"))
+}
+
+fn scaled(a: &[Value], factor: f64) -> Result<Value> {
+    let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+    let all_months = f64::from(months) * factor;
+    let all_days = f64::from(days) * factor + all_months.fract() * 30.0;
+    let micros = (micros as f64 * factor + all_days.fract() * DAY as f64).round();
+    if all_months.abs() > 2e9 || all_days.abs() > 2e9 || micros.abs() > 9e18 {
+        return Err(calendar::out_of_range("interval"));
+    }
+    Ok(interval_value(all_months.trunc() as i32, all_days.trunc() as i32, micros as i64))
+}
+
+fn series(a: &[Value], _: &Call) -> Result<Value> {
+    let (mut at, to) = (moment_at(a, 0), moment_at(a, 1));
+    let (months, days, micros) = interval_parts(&a[2]).unwrap_or_default();
+    let step = calendar::interval_span(months, days, micros);
+    if step == 0 {
+        return Err(Error::new(SqlState::INVALID_PARAMETER, "step size cannot equal zero"));
+    }
+    let mut moments = Vec::new();
+    while (step > 0 && at <= to) || (step < 0 && at >= to) {
+        moments.push(Value::Timestamp(at));
+        if moments.len() > 10_000_000 {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "array size exceeds the maximum allowed"));
+        }
+        at = calendar::add_interval(at, months.into(), days.into(), micros)
+            .ok_or_else(|| calendar::out_of_range("timestamp"))?;
+    }
+    Ok(super::array_of(moments))
+}
+
+/// The scale that `extract` of a field has.
+pub fn extract_scale(field: &str) -> u8 {
+    match field.trim_end_matches('s') {
+        "epoch" | "second" => 6,
+        "millisecond" => 3,
+        _ => 0,
+    }
+}
+
+fn extract(a: &[Value], call: &Call) -> Result<Value> {
+    let micros = field(a, call)?;
+    let decimal = Decimal { mantissa: micros, scale: 6 };
+    decimal.rescale(scale_of(&call.returns)).map(Value::Numeric).ok_or_else(crate::query::failure::numeric_overflow)
+}
+
+fn date_part(a: &[Value], call: &Call) -> Result<Value> {
+    field(a, call).map(|micros| Value::Double(micros as f64 / 1e6))
+}
+
+/// A field of a moment or interval, in millionths.
+fn field(a: &[Value], call: &Call) -> Result<i128> {
+    let name = text_at(a, 0).to_lowercase();
+    let sql_type = call.types.get(1).unwrap_or(&SqlType::Timestamp);
+    let unknown = || {
+        Error::new(SqlState::INVALID_PARAMETER, format!("unit \"{name}\" not recognized for type {sql_type}"))
+    };
+    if let SqlType::Interval = sql_type {
+        let (months, days, micros) = interval_parts(&a[1]).unwrap_or_default();
+        let whole = |value: i64| i128::from(value) * 1_000_000;
+        return Ok(match name.trim_end_matches('s') {
+            "year" => whole((months / 12).into()),
+            "month" => whole((months % 12).into()),
+            "quarter" => whole((months % 12 / 3 + 1).into()),
+            "day" => whole(days.into()),
+            "hour" => whole(micros / HOUR),
+            "minute" => whole(micros / (60 * SECOND) % 60),
+            "second" => i128::from(micros % (60 * SECOND)),
+            "millisecond" => i128::from(micros % (60 * SECOND)) * 1000,
+            "microsecond" => whole(micros % (60 * SECOND)),
+            "epoch" => {
+                let years = i128::from(months / 12) * 31_557_600_000_000;
+                years + i128::from(months % 12) * 2_592_000_000_000 + i128::from(days) * i128::from(DAY) + i128::from(micros)
+            }
+            _ => return Err(unknown()),
+        });
+    }
+    let moment = moment_at(a, 1);
+    let days = moment.div_euclid(DAY);
+    let fields = calendar::fields_of(moment);
+    let whole = |value: i64| i128::from(value) * 1_000_000;
+    Ok(match name.trim_end_matches('s') {
+        "year" => whole(if fields.year > 0 { fields.year } else { fields.year - 1 }),
+        "month" => whole(fields.month),
+        "day" => whole(fields.day),
+        "hour" => whole(fields.hour),
+        "minute" => whole(fields.minute),
+        "second" => whole(fields.second) + i128::from(fields.micros),
+        "millisecond" => (whole(fields.second) + i128::from(fields.micros)) * 1000,
+        "microsecond" => whole(fields.second * SECOND + fields.micros),
+        "quarter" => whole((fields.month - 1) / 3 + 1),
+        "week" => whole(calendar::iso_week(days).1),
+        "isoyear" => whole(calendar::iso_week(days).0),
+        "dow" => whole(calendar::weekday(days)),
+        "isodow" => whole((calendar::weekday(days) + 6) % 7 + 1),
+        "doy" => whole(days - calendar::days_of(fields.year, 1, 1) + 1),
+        "epoch" => i128::from(moment),
+        "decade" => whole(fields.year.div_euclid(10)),
+        "century" => whole((fields.year - 1).div_euclid(100) + 1),
+        "millennium" => whole((fields.year - 1).div_euclid(1000) + 1),
+        "julian" => whole(days + 2_440_588),
+        "timezone" | "timezone_hour" | "timezone_minute" => 0,
+        _ => return Err(unknown()),
+    })
+}
+
+fn date_trunc(a: &[Value], _: &Call) -> Result<Value> {
+    let moment = moment_at(a, 1);
+    let f = calendar::fields_of(moment);
+    let start = |year, month, day| calendar::moment_of(&Fields { year, month, day, ..Fields::default() });
+    let days = moment.div_euclid(DAY);
+    let truncated = match text_at(a, 0).to_lowercase().trim_end_matches('s') {
+        "microsecond" => Some(moment),
+        "millisecond" => Some(moment.div_euclid(1000) * 1000),
+        "second" => Some(moment.div_euclid(SECOND) * SECOND),
+        "minute" => Some(moment.div_euclid(60 * SECOND) * 60 * SECOND),
+        "hour" => Some(moment.div_euclid(HOUR) * HOUR),
+        "day" => Some(days * DAY),
+        "week" => Some((days - (calendar::weekday(days) + 6) % 7) * DAY),
+        "month" => start(f.year, f.month, 1),
+        "quarter" => start(f.year, (f.month - 1) / 3 * 3 + 1, 1),
+        "year" => start(f.year, 1, 1),
+        "decade" => start(f.year.div_euclid(10) * 10, 1, 1),
+        "century" => start((f.year - 1).div_euclid(100) * 100 + 1, 1, 1),
+        "millennium" => start((f.year - 1).div_euclid(1000) * 1000 + 1, 1, 1),
+        other => {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER,
+                format!("unit \"{other}\" not recognized for type timestamp without time zone"),
+            ));
+        }
+    };
+    truncated.map(Value::Timestamp).ok_or_else(|| calendar::out_of_range("timestamp"))
+}
+
+/// The difference in years, months, days and time.
+fn age(later: i64, earlier: i64) -> Result<Value> {
+    if later < earlier {
+        let Value::List(rows) = age(earlier, later)? else { return Ok(Value::Null) };
+        let (months, days, micros) = interval_parts(&Value::List(rows)).unwrap_or_default();
+        return Ok(interval_value(-months, -days, -micros));
+    }
+    let (a, b) = (calendar::fields_of(later), calendar::fields_of(earlier));
+    let mut months = (a.year - b.year) * 12 + a.month - b.month;
+    let mut days = a.day - b.day;
+    let mut micros = later.rem_euclid(DAY) - earlier.rem_euclid(DAY);
+    if micros < 0 {
+        micros += DAY;
+        days -= 1;
+    }
+    if days < 0 {
+        days += calendar::month_length(b.year, b.month);
+        months -= 1;
+    }
+    Ok(interval_value(months as i32, days as i32, micros))
+}
+
+const MONTHS: [&str; 12] = [
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+];
+const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
+
+/// The words of `to_char` patterns, longest first where one begins another.
+const WORDS: &[&str] = &[
+    "HH24", "HH12", "MONTH", "YYYY", "IYYY", "Y,YYY", "SSSSS", "SSSS", "DDD", "DAY", "MON", "YYY", "HH", "MI", "SS",
+    "MS", "US", "MM", "DD", "DY", "YY", "IW", "WW", "AM", "PM", "A.M.", "P.M.", "TZ", "OF", "CC", "FF3", "FF6", "Q",
+    "D", "J", "Y", "W", "ID",
+];
+
+fn format_moment(moment: i64, pattern: &str) -> String {
+    let f = calendar::fields_of(moment);
+    let days = moment.div_euclid(DAY);
+    let mut result = String::new();
+    let mut rest = pattern;
+    let mut fill = true;
+    while let Some(first) = rest.chars().next() {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let end = quoted.find('"').unwrap_or(quoted.len());
+            result += &quoted[..end];
+            rest = quoted.get(end + 1..).unwrap_or_default();
+            continue;
+        }
+        let upper = rest.to_ascii_uppercase();
+        if upper.starts_with("FM") || upper.starts_with("TM") {
+            fill = !upper.starts_with("FM");
+            rest = &rest[2..];
+            continue;
+        }
+        let Some(word) = WORDS.iter().find(|word| upper.starts_with(**word)) else {
+            result.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        };
+        let written = &rest[..word.len()];
+        let number = |value: i64, width: usize| if fill { format!("{value:0width$}") } else { value.to_string() };
+        let name = |name: &str, width: usize| {
+            let cased = if written.chars().nth(1).is_some_and(|c| c.is_uppercase()) {
+                name.to_uppercase()
+            } else if written.starts_with(|c: char| c.is_uppercase()) {
+                name.to_string()
+            } else {
+                name.to_lowercase()
+            };
+            if fill { format!("{cased:width$}") } else { cased }
+        };
+        let month = MONTHS[(f.month - 1).clamp(0, 11) as usize];
+        let day = DAYS[calendar::weekday(days) as usize];
+        let half = if f.hour < 12 { "am" } else { "pm" };
+        result += &match *word {
+            "YYYY" => number(f.year, 4),
+            "IYYY" => number(calendar::iso_week(days).0, 4),
+            "Y,YYY" => format!("{},{:03}", f.year / 1000, f.year % 1000),
+            "YYY" => number(f.year % 1000, 3),
+            "YY" => number(f.year % 100, 2),
+            "Y" => number(f.year % 10, 1),
+            "CC" => number((f.year - 1).div_euclid(100) + 1, 2),
+            "MONTH" => name(month, 9),
+            "MON" => name(&month[..3], 3),
+            "MM" => number(f.month, 2),
+            "DD" => number(f.day, 2),
+            "DDD" => number(days - calendar::days_of(f.year, 1, 1) + 1, 3),
+            "DAY" => name(day, 9),
+            "DY" => name(&day[..3], 3),
+            "D" => number(calendar::weekday(days) + 1, 1),
+            "ID" => number((calendar::weekday(days) + 6) % 7 + 1, 1),
+            "IW" => number(calendar::iso_week(days).1, 2),
+            "WW" => number((days - calendar::days_of(f.year, 1, 1)) / 7 + 1, 2),
+            "W" => number((f.day - 1) / 7 + 1, 1),
+            "Q" => number((f.month - 1) / 3 + 1, 1),
+            "J" => number(days + 2_440_588, 7),
+            "HH24" => number(f.hour, 2),
+            "HH" | "HH12" => number((f.hour + 11) % 12 + 1, 2),
+            "MI" => number(f.minute, 2),
+            "SS" => number(f.second, 2),
+            "SSSS" | "SSSSS" => number(moment.rem_euclid(DAY) / SECOND, 1),
+            "MS" | "FF3" => number(f.micros / 1000, 3),
+            "US" | "FF6" => number(f.micros, 6),
+            "AM" | "PM" => if written.starts_with(|c: char| c.is_uppercase()) { half.to_uppercase() } else { half.into() },
+            "A.M." | "P.M." => format!("{}.m.", &half[..1]),
+            "TZ" => "UTC".into(),
+            _ => "+00".into(),
+        };
+        rest = &rest[word.len()..];
+    }
+    result
+}
+
+/// Reads a moment as a `to_char` pattern shows it.
+fn read_moment(text: &str, pattern: &str) -> Result<i64> {
+    let mut f = Fields { year: 1, month: 1, day: 1, ..Fields::default() };
+    let (mut rest, mut pattern) = (text.trim_start(), pattern);
+    let mut is_afternoon = None;
+    let invalid = || {
+        Error::new(SqlState::INVALID_DATETIME, format!("invalid value for the pattern: \"{text}\""))
+    };
+    while let Some(first) = pattern.chars().next() {
+        let upper = pattern.to_ascii_uppercase();
+        let Some(word) = WORDS.iter().find(|word| upper.starts_with(**word)) else {
+            pattern = &pattern[first.len_utf8()..];
+            let mut characters = rest.chars();
+            if characters.next().is_some_and(|c| !c.is_alphanumeric()) {
+                rest = characters.as_str();
+            }
+            continue;
+        };
+        pattern = &pattern[word.len()..];
+        if matches!(*word, "MONTH" | "MON") {
+            let lower = rest.to_lowercase();
+            let found = MONTHS.iter().position(|name| lower.starts_with(&name[..3].to_lowercase()));
+            f.month = found.ok_or_else(invalid)? as i64 + 1;
+            rest = rest.trim_start_matches(|c: char| c.is_alphabetic());
+            continue;
+        }
+        if matches!(*word, "AM" | "PM" | "DAY" | "DY") {
+            is_afternoon = Some(rest.to_lowercase().starts_with('p')).filter(|_| word.ends_with('M'));
+            rest = rest.trim_start_matches(|c: char| c.is_alphabetic());
+            continue;
+        }
+        let width = match *word {
+            "YYYY" | "IYYY" => 4,
+            "MS" | "YYY" | "DDD" => 3,
+            "US" => 6,
+            _ => 2,
+        };
+        let digits: String = rest.chars().take(width).take_while(char::is_ascii_digit).collect();
+        let value: i64 = digits.parse().map_err(|_| invalid())?;
+        rest = &rest[digits.len()..];
+        match *word {
+            "YYYY" => f.year = value,
+            "YY" => f.year = value + if value < 70 { 2000 } else { 1900 },
+            "MM" => f.month = value,
+            "DD" => f.day = value,
+            "HH24" | "HH" | "HH12" => f.hour = value,
+            "MI" => f.minute = value,
+            "SS" => f.second = value,
+            "MS" => f.micros = value * 10i64.pow(6 - digits.len().min(6) as u32),
+            "US" => f.micros = value * 10i64.pow(6 - digits.len().min(6) as u32),
+            _ => {}
+        }
+    }
+    match is_afternoon {
+        Some(true) if f.hour < 12 => f.hour += 12,
+        Some(false) if f.hour == 12 => f.hour = 0,
+        _ => {}
+    }
+    if !(1..=12).contains(&f.month) || !(1..=calendar::month_length(f.year, f.month)).contains(&f.day) {
+        return Err(Error::new(
+            SqlState::DATETIME_OVERFLOW,
+            format!("date/time field value out of range: \"{text}\""),
+        ));
+    }
+    calendar::moment_of(&f).ok_or_else(|| calendar::out_of_range("timestamp"))
+}
+
+/// A number by a pattern of `9`, `0`, `,`, `.`, `FM`, `S`, `MI`.
+fn format_number(value: f64, pattern: &str) -> String {
+    let is_filled = !pattern.to_ascii_uppercase().contains("FM");
+    let body: String = pattern.to_ascii_uppercase().replace("FM", "").replace('D', ".").replace('G', ",");
+    let decimals = body.split_once('.').map_or(0, |(_, after)| after.chars().filter(|c| matches!(c, '9' | '0')).count());
+    let whole = body.split('.').next().unwrap_or_default();
+    let places = whole.chars().filter(|c| matches!(c, '9' | '0')).count();
+    let text = format!("{:.*}", decimals, value.abs());
+    let (digits, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    if digits.len() > places && value.abs() >= 1.0 {
+        return body.chars().map(|c| if matches!(c, '9' | '0') { '#' } else { c }).collect();
+    }
+    let digits: Vec<char> = format!("{digits:>places$}").chars().collect();
+    let (mut result, mut at, mut is_started) = (String::new(), 0, false);
+    for character in whole.chars() {
+        match character {
+            '9' | '0' => {
+                let digit = digits.get(at).copied().unwrap_or(' ');
+                at += 1;
+                let is_last = at == places;
+                is_started |= (digit != ' ' && (digit != '0' || is_last && decimals == 0)) || character == '0';
+                result.push(if is_started { if digit == ' ' { '0' } else { digit } } else { ' ' });
+            }
+            ',' => result.push(if is_started { ',' } else { ' ' }),
+            'S' | 'M' | 'I' => {}
+            other => result.push(other),
+        }
+    }
+    let start = result.len() - result.trim_start().len();
+    let sign = if value < 0.0 { "-" } else if body.contains('S') { "+" } else if is_filled { " " } else { "" };
+    let mut shown = format!("{}{sign}{}", " ".repeat(start), result.trim_start());
+    if decimals > 0 {
+        let fraction = if is_filled { fraction.to_string() } else {
+            let least = body.split_once('.').map_or(0, |(_, after)| after.rfind('0').map_or(0, |at| at + 1));
+            let mut fraction = fraction.to_string();
+            while fraction.len() > least && fraction.ends_with('0') {
+                fraction.pop();
+            }
+            fraction
+        };
+        shown = format!("{shown}.{fraction}");
+    }
+    if is_filled { shown } else { shown.trim_start().to_string() }
+}

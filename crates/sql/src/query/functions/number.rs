@@ -1,0 +1,215 @@
+//! Functions of numbers.
+
+use super::{Definition, define, double_at, integer_at};
+use crate::query::arrow_column::scale_of;
+use crate::query::failure::numeric_overflow;
+use fabius_value::{Decimal, Error, Result, SqlState, Value};
+use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
+
+/// All of them.
+pub fn definitions() -> Vec<Definition> {
+    vec![
+        define("abs(int) int", |a, _| {
+            i32::try_from(integer_at(a, 0).abs()).map(Value::Int).map_err(|_| out_of_range("integer"))
+        }),
+        define("abs(bigint) bigint", |a, _| {
+            integer_at(a, 0).checked_abs().map(Value::BigInt).ok_or_else(|| out_of_range("bigint"))
+        }),
+        define("abs(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, s| (m.abs(), s))))),
+        define("abs(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).abs()))),
+        define("sign(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, _| (m.signum(), 0))))),
+        define("sign(float8) float8", |a, _| {
+            let value = double_at(a, 0);
+            Ok(Value::Double(if value == 0.0 { 0.0 } else { value.signum() }))
+        }),
+        define("ceil(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, s| (-(-m).div_euclid(power(s)), 0))))),
+        define("ceil(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).ceil()))),
+        define("ceiling(numeric) numeric", |a, _| {
+            Ok(Value::Numeric(map(a, |m, s| (-(-m).div_euclid(power(s)), 0))))
+        }),
+        define("ceiling(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).ceil()))),
+        define("floor(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, s| (m.div_euclid(power(s)), 0))))),
+        define("floor(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).floor()))),
+        define("round(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).round_ties_even()))),
+        define("round(numeric, int?) numeric", |a, call| {
+            let digits = integer_at(a, 1);
+            let decimal = if digits >= 0 {
+                decimal_at(a).rescale(digits.min(38) as u8)
+            } else {
+                // To tens, hundreds, ...
+                let unit = 10i128.checked_pow(digits.unsigned_abs().min(38) as u32);
+                decimal_at(a).rescale(0).and_then(|decimal| {
+                    let unit = unit?;
+                    let mantissa = fabius_value::decimal::divide_rounded(decimal.mantissa, unit).checked_mul(unit)?;
+                    Some(Decimal { mantissa, scale: 0 })
+                })
+            };
+            decimal
+                .and_then(|decimal| decimal.rescale(scale_of(&call.returns)))
+                .map(Value::Numeric)
+                .ok_or_else(numeric_overflow)
+        }),
+        define("trunc(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).trunc()))),
+        define("trunc(numeric, int?) numeric", |a, _| {
+            let digits = integer_at(a, 1).clamp(0, 38) as u8;
+            Ok(Value::Numeric(map(a, |m, s| if s > digits { (m / power(s - digits), digits) } else { (m, s) })))
+        }),
+        define("mod(int, int) int", |a, _| remainder(a).map(|v| Value::Int(v as i32))),
+        define("mod(bigint, bigint) bigint", |a, _| remainder(a).map(Value::BigInt)),
+        define("mod(numeric, numeric) numeric", |a, _| {
+            let (left, right) = (decimal_at(a), decimal_at(&a[1..]));
+            let scale = left.scale.max(right.scale);
+            let both = left.rescale(scale).zip(right.rescale(scale)).ok_or_else(numeric_overflow)?;
+            let mantissa = both.0.mantissa.checked_rem(both.1.mantissa).ok_or_else(zero)?;
+            Ok(Value::Numeric(Decimal { mantissa, scale }))
+        }),
+        define("div(numeric, numeric) numeric", |a, _| {
+            let (left, right) = (decimal_at(a), decimal_at(&a[1..]));
+            let scale = left.scale.max(right.scale);
+            let both = left.rescale(scale).zip(right.rescale(scale)).ok_or_else(numeric_overflow)?;
+            let mantissa = both.0.mantissa.checked_div(both.1.mantissa).ok_or_else(zero)?;
+            Ok(Value::Numeric(Decimal { mantissa, scale: 0 }))
+        }),
+        define("gcd(bigint, bigint) bigint", |a, _| {
+            let (mut x, mut y) = (integer_at(a, 0).unsigned_abs(), integer_at(a, 1).unsigned_abs());
+            while y != 0 {
+                (x, y) = (y, x % y);
+            }
+            i64::try_from(x).map(Value::BigInt).map_err(|_| out_of_range("bigint"))
+        }),
+        define("power(float8, float8) float8", power_of),
+        define("pow(float8, float8) float8", power_of),
+        define("power(numeric, numeric) numeric", |a, call| {
+            let result = double_at(a, 0).powf(double_at(a, 1));
+            Decimal::from_f64(result, scale_of(&call.returns)).map(Value::Numeric).ok_or_else(numeric_overflow)
+        }),
+        define("sqrt(float8) float8", |a, _| match double_at(a, 0) {
+            negative if negative < 0.0 => {
+                Err(Error::new(SqlState(*b"2201F"), "cannot take square root of a negative number"))
+            }
+            value => Ok(Value::Double(value.sqrt())),
+        }),
+        define("cbrt(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).cbrt()))),
+        define("exp(float8) float8", |a, _| finite(double_at(a, 0).exp())),
+        define("ln(float8) float8", |a, _| logarithm(double_at(a, 0)).map(|v| Value::Double(v.ln()))),
+        define("log(float8) float8", |a, _| logarithm(double_at(a, 0)).map(|v| Value::Double(v.log10()))),
+        define("log10(float8) float8", |a, _| logarithm(double_at(a, 0)).map(|v| Value::Double(v.log10()))),
+        define("log(float8, float8) float8", |a, _| {
+            let (base, value) = (logarithm(double_at(a, 0))?, logarithm(double_at(a, 1))?);
+            Ok(Value::Double(value.ln() / base.ln()))
+        }),
+        define("sin(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).sin()))),
+        define("cos(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).cos()))),
+        define("tan(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).tan()))),
+        define("asin(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).asin()))),
+        define("acos(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).acos()))),
+        define("atan(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).atan()))),
+        define("atan2(float8, float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).atan2(double_at(a, 1))))),
+        define("degrees(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).to_degrees()))),
+        define("radians(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).to_radians()))),
+        define("pi() float8", |_, _| Ok(Value::Double(std::f64::consts::PI))),
+        define("random() float8 volatile", |_, _| Ok(Value::Double(random()))),
+        define("setseed(float8) void volatile", |_, _| Ok(Value::Text(String::new()))),
+        define("scale(numeric) int", |a, _| Ok(Value::Int(decimal_at(a).scale.into()))),
+        define("trim_scale(numeric) numeric", |a, _| Ok(a[0].clone())),
+        define("width_bucket(float8, float8, float8, int) int", |a, _| {
+            let (value, low, high, count) = (double_at(a, 0), double_at(a, 1), double_at(a, 2), double_at(a, 3));
+            if count <= 0.0 || low == high {
+                return Err(Error::new(SqlState(*b"2201G"), "count must be greater than zero"));
+            }
+            let place = ((value - low) / (high - low) * count).floor() + 1.0;
+            Ok(Value::Int(place.clamp(0.0, count + 1.0) as i32))
+        }),
+        define("hashtext(text) int", |a, _| {
+            // FNV-1a: stable, though not PostgreSQL's.
+            let hash = super::text_at(a, 0).bytes().fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(b)).wrapping_mul(16_777_619));
+            Ok(Value::Int(hash as i32))
+        }),
+        define("pg_size_pretty(bigint) text", |a, _| {
+            let mut size = integer_at(a, 0);
+            for unit in ["bytes", "kB", "MB", "GB", "TB"] {
+                if size.abs() < 10_240 || unit == "TB" {
+                    return Ok(Value::Text(format!("{size} {unit}")));
+                }
+                size = (size + 512) / 1024;
+            }
+            Ok(Value::Null)
+        }),
+    ]
+}
+
+fn out_of_range(name: &str) -> Error {
+    Error::new(SqlState::OUT_OF_RANGE, format!("{name} out of range"))
+}
+
+fn zero() -> Error {
+    Error::new(SqlState::DIVISION_BY_ZERO, "division by zero")
+}
+
+fn decimal_at(a: &[Value]) -> Decimal {
+    match a.first() {
+        Some(Value::Numeric(decimal)) => *decimal,
+        other => Decimal { mantissa: other.and_then(Value::as_integer).unwrap_or(0).into(), scale: 0 },
+    }
+}
+
+fn power(exponent: u8) -> i128 {
+    10i128.pow(exponent.min(38).into())
+}
+
+/// Applies a function of mantissa and scale to the first argument.
+fn map(a: &[Value], change: impl Fn(i128, u8) -> (i128, u8)) -> Decimal {
+    let decimal = decimal_at(a);
+    let (mantissa, scale) = change(decimal.mantissa, decimal.scale);
+    Decimal { mantissa, scale }
+}
+
+fn remainder(a: &[Value]) -> Result<i64> {
+    match integer_at(a, 1) {
+        0 => Err(zero()),
+        divisor => Ok(integer_at(a, 0).checked_rem(divisor).unwrap_or(0)),
+    }
+}
+
+fn finite(value: f64) -> Result<Value> {
+    if value.is_infinite() {
+        return Err(Error::new(SqlState::OUT_OF_RANGE, "value out of range: overflow"));
+    }
+    Ok(Value::Double(value))
+}
+
+fn power_of(a: &[Value], _: &super::Call) -> Result<Value> {
+    let (base, exponent) = (double_at(a, 0), double_at(a, 1));
+    if base < 0.0 && exponent.fract() != 0.0 {
+        return Err(Error::new(
+            SqlState(*b"2201F"),
+            "a negative number raised to a non-integer power yields a complex result",
+        ));
+    }
+    finite(base.powf(exponent))
+}
+
+fn logarithm(value: f64) -> Result<f64> {
+    match value {
+        0.0 => Err(Error::new(SqlState(*b"2201E"), "cannot take logarithm of zero")),
+        value if value < 0.0 => {
+            Err(Error::new(SqlState(*b"2201E"), "cannot take logarithm of a negative number"))
+        }
+        value => Ok(value),
+    }
+}
+
+/// A number in [0, 1).
+fn random() -> f64 {
+    thread_local!(static STATE: Cell<u64> = Cell::new(RandomState::new().hash_one(0) | 1));
+    STATE.with(|state| {
+        // xorshift64*
+        let mut x = state.get();
+        x ^= x >> 12;
+        x ^= x << 25;
+        x ^= x >> 27;
+        state.set(x);
+        (x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+    })
+}

@@ -1,0 +1,145 @@
+//! A function over values as DataFusion calls it.
+
+use super::Definition;
+use crate::catalog::Catalog;
+use crate::query::arrow_column::{arrow_type, column, value_at};
+use crate::query::failure::outbound;
+use crate::query::session_facts::SessionFacts;
+use crate::sql_type::SqlType;
+use datafusion::arrow::array::ArrayRef;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::error::Result as FusionResult;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion::scalar::ScalarValue;
+use fabius_value::Value;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// What functions may ask about.
+#[derive(Clone)]
+pub struct Environment {
+    /// What is defined.
+    pub catalog: Arc<Catalog>,
+    /// The session.
+    pub session: Arc<dyn SessionFacts>,
+}
+
+/// One use of a function in a query.
+pub struct Call {
+    /// The types of its arguments.
+    pub types: Vec<SqlType>,
+    /// The type of its result.
+    pub returns: SqlType,
+    /// What it may ask about.
+    pub environment: Arc<Environment>,
+}
+
+/// A function of the table in one use.
+pub struct RowFunction {
+    definition: &'static Definition,
+    call: Call,
+    signature: Signature,
+}
+
+impl RowFunction {
+    /// The expression that calls it.
+    pub fn expression(definition: &'static Definition, call: Call, arguments: Vec<Expr>) -> Expr {
+        let signature = signature_of(arguments.len(), definition.volatility);
+        ScalarUDF::new_from_impl(RowFunction { definition, call, signature }).call(arguments)
+    }
+}
+
+/// A signature of so many arguments whose types are settled already.
+pub(super) fn signature_of(arguments: usize, volatility: Volatility) -> Signature {
+    if arguments == 0 { Signature::nullary(volatility) } else { Signature::any(arguments, volatility) }
+}
+
+/// Calls a body once for each row, or once if all arguments are literals.
+pub(super) fn for_each_row(
+    arguments: &[ColumnarValue],
+    types: &[SqlType],
+    returns: &SqlType,
+    rows: usize,
+    mut body: impl FnMut(&[Value]) -> fabius_value::Result<Value>,
+) -> FusionResult<ColumnarValue> {
+    let is_constant = arguments.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
+    let count = if is_constant && !arguments.is_empty() { 1 } else { rows };
+    let columns: Vec<(ArrayRef, bool)> = arguments
+        .iter()
+        .map(|argument| match argument {
+            ColumnarValue::Array(array) => Ok((array.clone(), false)),
+            ColumnarValue::Scalar(scalar) => Ok((scalar.to_array()?, true)),
+        })
+        .collect::<FusionResult<_>>()?;
+    let mut values = vec![Value::Null; columns.len()];
+    for ((column, _), (value, sql_type)) in
+        columns.iter().zip(values.iter_mut().zip(types)).filter(|((_, is_scalar), _)| *is_scalar)
+    {
+        *value = value_at(column, 0, sql_type);
+    }
+    let mut results = Vec::with_capacity(count);
+    for at in 0..count {
+        for ((column, is_scalar), (value, sql_type)) in columns.iter().zip(values.iter_mut().zip(types)) {
+            if !is_scalar {
+                *value = value_at(column, at, sql_type);
+            }
+        }
+        results.push(body(&values).map_err(outbound)?);
+    }
+    let array = column(results.iter(), returns).map_err(outbound)?;
+    if count == 1 && is_constant && !arguments.is_empty() {
+        return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?));
+    }
+    Ok(ColumnarValue::Array(array))
+}
+
+impl ScalarUDFImpl for RowFunction {
+    fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> FusionResult<DataType> {
+        Ok(arrow_type(&self.call.returns))
+    }
+
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> FusionResult<ColumnarValue> {
+        let definition = self.definition;
+        for_each_row(&arguments.args, &self.call.types, &self.call.returns, arguments.number_rows, |values| {
+            if definition.is_strict && values.iter().any(Value::is_null) {
+                return Ok(Value::Null);
+            }
+            (definition.body)(values, &self.call)
+        })
+    }
+}
+
+impl fmt::Debug for RowFunction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.definition.name)
+    }
+}
+
+impl PartialEq for RowFunction {
+    fn eq(&self, other: &RowFunction) -> bool {
+        std::ptr::eq(self.definition, other.definition)
+            && self.call.types == other.call.types
+            && self.call.returns == other.call.returns
+            && Arc::ptr_eq(&self.call.environment, &other.call.environment)
+    }
+}
+
+impl Eq for RowFunction {}
+
+impl Hash for RowFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.definition.name.hash(state);
+        self.call.types.hash(state);
+    }
+}

@@ -1,0 +1,167 @@
+//! Functions about the session, its settings and its advisory locks.
+
+use super::{Call, Definition, define, integer_at, text_at, truth_at};
+use fabius_value::{Error, Result, SqlState, Value};
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// All of them.
+pub fn definitions() -> Vec<Definition> {
+    let mut all = vec![
+        define("current_user() name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
+        define("session_user() name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
+        define("current_role() name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
+        define("user() name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
+        define("current_database() name stable", |_, c| Ok(Value::Text(c.environment.session.database()))),
+        define("current_catalog() name stable", |_, c| Ok(Value::Text(c.environment.session.database()))),
+        define("current_schema() name stable", |_, c| {
+            Ok(c.environment.session.search_path().into_iter().next().into())
+        }),
+        define("current_schemas(bool) name[] stable", |a, c| {
+            let path = c.environment.session.search_path();
+            let implied = truth_at(a, 0).then(|| "pg_catalog".to_string());
+            Ok(super::array_of(implied.into_iter().chain(path).map(Value::from)))
+        }),
+        define("version() text stable", |_, _| {
+            Ok(Value::Text(format!("PostgreSQL 15.0 (Fabius {})", env!("CARGO_PKG_VERSION"))))
+        }),
+        define("pg_backend_pid() int stable", |_, c| Ok(Value::Int(c.environment.session.process()))),
+        define("txid_current() bigint stable", |_, c| Ok(Value::BigInt(c.environment.session.transaction()))),
+        define("pg_current_xact_id() bigint stable", |_, c| Ok(Value::BigInt(c.environment.session.transaction()))),
+        define("txid_current_if_assigned() bigint stable", |_, c| {
+            Ok(Value::BigInt(c.environment.session.transaction()))
+        }),
+        define("current_setting(text, bool?) text stable", |a, c| {
+            match c.environment.session.setting(text_at(a, 0)) {
+                Some(value) => Ok(Value::Text(value)),
+                None if truth_at(a, 1) => Ok(Value::Null),
+                None => Err(Error::new(
+                    SqlState(*b"42704"),
+                    format!("unrecognized configuration parameter \"{}\"", text_at(a, 0)),
+                )),
+            }
+        }),
+        define("set_config(text, text, bool) text volatile null", |a, c| {
+            c.environment.session.set_setting(text_at(a, 0), text_at(a, 1), truth_at(a, 2)).map(Value::Text)
+        }),
+        define("pg_is_in_recovery() bool stable", |_, _| Ok(Value::Boolean(false))),
+        define("pg_is_wal_replay_paused() bool stable", |_, _| Ok(Value::Boolean(false))),
+        define("pg_postmaster_start_time() timestamptz stable", |_, c| {
+            let first = c.environment.session.activity().iter().map(|one| one.connected_us).min();
+            Ok(Value::Timestamp(first.unwrap_or_else(|| c.environment.session.now_us())))
+        }),
+        define("pg_conf_load_time() timestamptz stable", |_, c| Ok(Value::Timestamp(c.environment.session.now_us()))),
+        define("pg_cancel_backend(int) bool volatile", |a, c| {
+            Ok(Value::Boolean(c.environment.session.cancel(integer_at(a, 0) as i32)))
+        }),
+        define("pg_blocking_pids(int) int[] volatile", |a, c| {
+            let locks = c.environment.session.locks();
+            let waits: Vec<_> =
+                locks.iter().filter(|lock| i64::from(lock.process) == integer_at(a, 0) && !lock.is_granted).collect();
+            let mut blocking: Vec<i32> = locks
+                .iter()
+                .filter(|lock| lock.is_granted && i64::from(lock.process) != integer_at(a, 0))
+                .filter(|lock| waits.iter().any(|wait| wait.relation == lock.relation && wait.kind == lock.kind))
+                .map(|lock| lock.process)
+                .collect();
+            blocking.sort_unstable();
+            blocking.dedup();
+            Ok(super::array_of(blocking.into_iter().map(Value::Int)))
+        }),
+        define("pg_client_encoding() name stable", |_, _| Ok("UTF8".into())),
+        define("getdatabaseencoding() name stable", |_, _| Ok("UTF8".into())),
+        define("inet_server_addr() text stable", |_, _| Ok(Value::Null)),
+        define("inet_server_port() int stable", |_, _| Ok(Value::Null)),
+        define("inet_client_addr() text stable", |_, _| Ok(Value::Null)),
+        define("inet_client_port() int stable", |_, _| Ok(Value::Null)),
+        define("pg_my_temp_schema() oid stable", |_, _| Ok(Value::BigInt(0))),
+        define("pg_is_other_temp_schema(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
+        define("pg_notify(text, text) void volatile", |_, _| Ok("".into())),
+        define("pg_sleep(float8) void volatile", |_, _| {
+            Err(crate::query::failure::unsupported("pg_sleep is not supported in this query"))
+        }),
+        define("pg_advisory_unlock_all() void volatile", |_, c| {
+            let process = c.environment.session.process();
+            HELD.lock().retain(|_, holders| {
+                holders.retain(|holder, _| *holder != process);
+                !holders.is_empty()
+            });
+            Ok("".into())
+        }),
+    ];
+    for (signature, body) in ADVISORY {
+        for parameters in ["bigint", "int, int"] {
+            all.push(define(&signature.replace("key", parameters), *body));
+        }
+    }
+    all
+}
+
+type Signature = (&'static str, super::Body);
+
+const ADVISORY: &[Signature] = &[
+    ("pg_advisory_lock(key) void volatile", |a, c| take_or_refuse(a, c, false)),
+    ("pg_advisory_lock_shared(key) void volatile", |a, c| take_or_refuse(a, c, true)),
+    ("pg_advisory_xact_lock(key) void volatile", |a, c| take_or_refuse(a, c, false)),
+    ("pg_advisory_xact_lock_shared(key) void volatile", |a, c| take_or_refuse(a, c, true)),
+    ("pg_try_advisory_lock(key) bool volatile", |a, c| Ok(Value::Boolean(take(a, c, false)))),
+    ("pg_try_advisory_lock_shared(key) bool volatile", |a, c| Ok(Value::Boolean(take(a, c, true)))),
+    ("pg_try_advisory_xact_lock(key) bool volatile", |a, c| Ok(Value::Boolean(take(a, c, false)))),
+    ("pg_advisory_unlock(key) bool volatile", |a, c| Ok(Value::Boolean(give_back(a, c)))),
+    ("pg_advisory_unlock_shared(key) bool volatile", |a, c| Ok(Value::Boolean(give_back(a, c)))),
+];
+
+/// How often a session holds a lock, and whether shared.
+type Holders = HashMap<i32, (u32, bool)>;
+
+/// Advisory locks: by number or pair of numbers, who holds them.
+static HELD: LazyLock<Mutex<HashMap<(i64, i64, usize), Holders>>> = LazyLock::new(Mutex::default);
+
+fn key(a: &[Value]) -> (i64, i64, usize) {
+    (integer_at(a, 0), integer_at(a, 1), a.len())
+}
+
+fn take(a: &[Value], call: &Call, is_shared: bool) -> bool {
+    let process = call.environment.session.process();
+    let mut held = HELD.lock();
+    let holders = held.entry(key(a)).or_default();
+    let is_free = holders.iter().all(|(holder, (_, shared))| *holder == process || (*shared && is_shared));
+    if is_free {
+        let mine = holders.entry(process).or_insert((0, is_shared));
+        mine.0 += 1;
+        mine.1 &= is_shared;
+    }
+    is_free
+}
+
+fn take_or_refuse(a: &[Value], call: &Call, is_shared: bool) -> Result<Value> {
+    if take(a, call, is_shared) {
+        return Ok("".into());
+    }
+    Err(Error::new(SqlState(*b"55P03"), "could not obtain advisory lock")
+        .with_detail("another session holds it, and waiting for advisory locks is not supported"))
+}
+
+fn give_back(a: &[Value], call: &Call) -> bool {
+    let process = call.environment.session.process();
+    let mut held = HELD.lock();
+    let Some(holders) = held.get_mut(&key(a)) else { return false };
+    let Some(mine) = holders.get_mut(&process) else { return false };
+    mine.0 -= 1;
+    if mine.0 == 0 {
+        holders.remove(&process);
+    }
+    if holders.is_empty() {
+        held.remove(&key(a));
+    }
+    true
+}
+
+/// Gives back all advisory locks of a session that has ended.
+pub fn release(process: i32) {
+    HELD.lock().retain(|_, holders| {
+        holders.remove(&process);
+        !holders.is_empty()
+    });
+}

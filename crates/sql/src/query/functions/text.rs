@@ -1,0 +1,498 @@
+//! Functions of text and bytes.
+
+use super::{Call, Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
+use crate::query::value_text::to_text;
+use fabius_value::{Error, Result, SqlState, Value};
+use parking_lot::Mutex;
+use regex::{Regex, RegexBuilder};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Most characters that `repeat`, `lpad` and `rpad` make.
+const LENGTH: usize = 64 << 20;
+
+/// All of them.
+pub fn definitions() -> Vec<Definition> {
+    vec![
+        define("lower(text) text", |a, _| Ok(Value::Text(text_at(a, 0).to_lowercase()))),
+        define("upper(text) text", |a, _| Ok(Value::Text(text_at(a, 0).to_uppercase()))),
+        define("initcap(text) text", |a, _| Ok(Value::Text(initcap(text_at(a, 0))))),
+        define("length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32))),
+        define("length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))),
+        define("char_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32))),
+        define("character_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().count() as i32))),
+        define("octet_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).len() as i32))),
+        define("octet_length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))),
+        define("bit_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).len() as i32 * 8))),
+        define("reverse(text) text", |a, _| Ok(Value::Text(text_at(a, 0).chars().rev().collect()))),
+        define("ascii(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().next().map_or(0, |c| c as i32)))),
+        define("chr(int) text", |a, _| {
+            let character = u32::try_from(integer_at(a, 0)).ok().filter(|n| *n > 0).and_then(char::from_u32);
+            character.map(|c| Value::Text(c.into())).ok_or_else(|| {
+                Error::new(SqlState(*b"54000"), "requested character not valid for encoding")
+            })
+        }),
+        define("concat(any...) text null", |a, call| Ok(Value::Text(joined(a, call, 0, "")))),
+        define("concat_ws(text, any...) text null", |a, call| match a.first() {
+            Some(Value::Text(separator)) => Ok(Value::Text(joined(a, call, 1, separator))),
+            _ => Ok(Value::Null),
+        }),
+        define("left(text, int) text", |a, _| {
+            let (text, n) = (text_at(a, 0), integer_at(a, 1));
+            Ok(Value::Text(text.chars().take(counted(text, n)).collect()))
+        }),
+        define("right(text, int) text", |a, _| {
+            let (text, n) = (text_at(a, 0), integer_at(a, 1));
+            let all = text.chars().count();
+            Ok(Value::Text(text.chars().skip(all - counted(text, n).min(all)).collect()))
+        }),
+        define("substr(text, int, int?) text", substring),
+        define("substring(text, int, int?) text", substring),
+        define("substring(text, text) text", |a, _| {
+            let regex = pattern(text_at(a, 1), "")?;
+            let found = regex.captures(text_at(a, 0)).and_then(|found| found.get(1).or(found.get(0)));
+            Ok(found.map(|found| found.as_str().to_string()).into())
+        }),
+        define("replace(text, text, text) text", |a, _| {
+            let from = text_at(a, 1);
+            let replaced =
+                if from.is_empty() { text_at(a, 0).to_string() } else { text_at(a, 0).replace(from, text_at(a, 2)) };
+            Ok(Value::Text(replaced))
+        }),
+        define("translate(text, text, text) text", |a, _| {
+            let to: Vec<char> = text_at(a, 2).chars().collect();
+            let from: Vec<char> = text_at(a, 1).chars().collect();
+            let translated = text_at(a, 0).chars().filter_map(|c| match from.iter().position(|f| *f == c) {
+                Some(at) => to.get(at).copied(),
+                None => Some(c),
+            });
+            Ok(Value::Text(translated.collect()))
+        }),
+        define("repeat(text, int) text", |a, _| {
+            let (text, n) = (text_at(a, 0), integer_at(a, 1).max(0) as usize);
+            if text.len().saturating_mul(n) > LENGTH {
+                return Err(Error::new(SqlState::PROGRAM_LIMIT, "requested length too large"));
+            }
+            Ok(Value::Text(text.repeat(n)))
+        }),
+        define("lpad(text, int, text?) text", |a, _| padded(a, true)),
+        define("rpad(text, int, text?) text", |a, _| padded(a, false)),
+        define("btrim(text, text?) text", |a, _| {
+            let set = set_of(a);
+            Ok(Value::Text(text_at(a, 0).trim_matches(|c| set.contains(&c)).into()))
+        }),
+        define("ltrim(text, text?) text", |a, _| {
+            let set = set_of(a);
+            Ok(Value::Text(text_at(a, 0).trim_start_matches(|c| set.contains(&c)).into()))
+        }),
+        define("rtrim(text, text?) text", |a, _| {
+            let set = set_of(a);
+            Ok(Value::Text(text_at(a, 0).trim_end_matches(|c| set.contains(&c)).into()))
+        }),
+        define("strpos(text, text) int", |a, _| Ok(Value::Int(position(text_at(a, 0), text_at(a, 1))))),
+        define("position(text, text) int", |a, _| Ok(Value::Int(position(text_at(a, 1), text_at(a, 0))))),
+        define("starts_with(text, text) bool", |a, _| {
+            Ok(Value::Boolean(text_at(a, 0).starts_with(text_at(a, 1))))
+        }),
+        define("split_part(text, text, int) text", split_part),
+        define("overlay(text, text, int, int?) text", |a, _| {
+            let (text, new) = (text_at(a, 0), text_at(a, 1));
+            let from = (integer_at(a, 2) - 1).max(0) as usize;
+            let cut = match a.get(3).and_then(Value::as_integer) {
+                Some(cut) => cut.max(0) as usize,
+                None => new.chars().count(),
+            };
+            let mut result: String = text.chars().take(from).collect();
+            result += new;
+            result.extend(text.chars().skip(from + cut));
+            Ok(Value::Text(result))
+        }),
+        define("quote_ident(text) text", |a, _| Ok(Value::Text(quote_identifier(text_at(a, 0))))),
+        define("quote_literal(text) text", |a, _| Ok(Value::Text(quote_literal(text_at(a, 0))))),
+        define("quote_literal(anyelement) text", |a, call| {
+            let text = call.types.first().map(|sql_type| to_text(&a[0], sql_type)).unwrap_or_default();
+            Ok(Value::Text(quote_literal(&text)))
+        }),
+        define("quote_nullable(text) text null", |a, _| {
+            Ok(Value::Text(match a.first() {
+                Some(Value::Text(text)) => quote_literal(text),
+                _ => "NULL".into(),
+            }))
+        }),
+        define("format(text, any...) text null", format_text),
+        define("md5(text) text", |a, _| Ok(Value::Text(hex(&digest(text_at(a, 0).as_bytes()))))),
+        define("md5(bytea) text", |a, _| Ok(Value::Text(hex(&digest(&bytes_at(a, 0)))))),
+        define("to_hex(bigint) text", |a, _| Ok(Value::Text(format!("{:x}", integer_at(a, 0))))),
+        define("to_hex(int) text", |a, _| Ok(Value::Text(format!("{:x}", integer_at(a, 0) as i32)))),
+        define("encode(bytea, text) text", encode),
+        define("decode(text, text) bytea", decode),
+        define("convert_from(bytea, name) text", |a, _| {
+            String::from_utf8(bytes_at(a, 0)).map(Value::Text).map_err(|_| {
+                Error::new(SqlState(*b"22021"), "invalid byte sequence for encoding \"UTF8\"")
+            })
+        }),
+        define("convert_to(text, name) bytea", |a, _| Ok(Value::Bytea(text_at(a, 0).as_bytes().to_vec()))),
+        define("regexp_replace(text, text, text, text?) text", |a, _| {
+            let flags = text_at(a, 3);
+            let regex = pattern(text_at(a, 1), flags)?;
+            // `\1` and `\&` of PostgreSQL are `${1}` and `${0}` here.
+            let mut new = String::new();
+            let mut characters = text_at(a, 2).chars();
+            while let Some(character) = characters.next() {
+                match character {
+                    '$' => new += "$$",
+                    '\\' => match characters.next() {
+                        Some('&') => new += "${0}",
+                        Some(digit @ '0'..='9') => new += &format!("${{{digit}}}"),
+                        Some(other) => new.push(other),
+                        None => new.push('\\'),
+                    },
+                    other => new.push(other),
+                }
+            }
+            let limit = usize::from(!flags.contains('g'));
+            Ok(Value::Text(regex.replacen(text_at(a, 0), limit, new.as_str()).into_owned()))
+        }),
+        define("regexp_match(text, text, text?) text[]", |a, _| {
+            let regex = pattern(text_at(a, 1), text_at(a, 2))?;
+            Ok(regex.captures(text_at(a, 0)).map_or(Value::Null, |found| captured(&found)))
+        }),
+        define("regexp_like(text, text, text?) bool", |a, _| {
+            Ok(Value::Boolean(pattern(text_at(a, 1), text_at(a, 2))?.is_match(text_at(a, 0))))
+        }),
+        define("regexp_count(text, text) int", |a, _| {
+            Ok(Value::Int(pattern(text_at(a, 1), "")?.find_iter(text_at(a, 0)).count() as i32))
+        }),
+        define("regexp_substr(text, text) text", |a, _| {
+            let regex = pattern(text_at(a, 1), "")?;
+            Ok(regex.find(text_at(a, 0)).map(|found| found.as_str().to_string()).into())
+        }),
+        define("regexp_split_to_array(text, text, text?) text[]", |a, _| {
+            let regex = pattern(text_at(a, 1), text_at(a, 2))?;
+            Ok(array_of(regex.split(text_at(a, 0)).map(Value::from)))
+        }),
+        define("string_to_array(text, text, text?) text[] null", |a, _| {
+            if a[0].is_null() {
+                return Ok(Value::Null);
+            }
+            let null = a.get(2).filter(|value| !value.is_null());
+            let item = |text: &str| match null {
+                Some(Value::Text(null)) if null == text => Value::Null,
+                _ => Value::from(text),
+            };
+            let text = text_at(a, 0);
+            Ok(match a.get(1) {
+                _ if text.is_empty() => array_of([]),
+                Some(Value::Text(separator)) if separator.is_empty() => array_of([item(text)]),
+                Some(Value::Text(separator)) => array_of(text.split(separator.as_str()).map(item)),
+                _ => array_of(text.chars().map(|c| item(&c.to_string()))),
+            })
+        }),
+        // Behind the operators `~`, `~*` and `SIMILAR TO`.
+        define("fabius_matches(text, text, bool) bool", |a, _| {
+            let flags = if truth_at(a, 2) { "i" } else { "" };
+            Ok(Value::Boolean(pattern(text_at(a, 1), flags)?.is_match(text_at(a, 0))))
+        }),
+        define("fabius_similar(text, text) bool", |a, _| {
+            let mut regex = String::from("^(?:");
+            let mut characters = text_at(a, 1).chars();
+            while let Some(character) = characters.next() {
+                match character {
+                    '%' => regex += ".*",
+                    '_' => regex.push('.'),
+                    '\\' => regex += &regex::escape(&characters.next().map(String::from).unwrap_or_default()),
+                    '.' | '^' | '$' => regex += &format!("\\{character}"),
+                    other => regex.push(other),
+                }
+            }
+            regex += ")$";
+            Ok(Value::Boolean(pattern(&regex, "s")?.is_match(text_at(a, 0))))
+        }),
+        define("unistr(text) text", |a, _| Ok(a[0].clone())),
+        define("gen_random_uuid() uuid volatile", |_, _| {
+            Ok(Value::Bytea(uuid::Uuid::new_v4().as_bytes().to_vec()))
+        }),
+    ]
+}
+
+fn bytes_at(arguments: &[Value], at: usize) -> Vec<u8> {
+    match arguments.get(at) {
+        Some(Value::Bytea(bytes)) => bytes.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn digest(bytes: &[u8]) -> Vec<u8> {
+    use md5::Digest;
+    md5::Md5::digest(bytes).to_vec()
+}
+
+fn initcap(text: &str) -> String {
+    let mut is_start = true;
+    let mut result = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_start { result.extend(character.to_uppercase()) } else { result.extend(character.to_lowercase()) }
+        is_start = !character.is_alphanumeric();
+    }
+    result
+}
+
+/// How many characters `left(text, n)` keeps: a negative `n` leaves so many out at the end.
+fn counted(text: &str, n: i64) -> usize {
+    if n >= 0 { n as usize } else { text.chars().count().saturating_sub(n.unsigned_abs() as usize) }
+}
+
+fn joined(arguments: &[Value], call: &Call, from: usize, separator: &str) -> String {
+    let texts = arguments.iter().zip(&call.types).skip(from).filter(|(value, _)| !value.is_null()).map(
+        |(value, sql_type)| match value {
+            Value::Boolean(value) => if *value { "t" } else { "f" }.to_string(),
+            value => to_text(value, sql_type),
+        },
+    );
+    texts.collect::<Vec<_>>().join(separator)
+}
+
+fn substring(a: &[Value], _: &Call) -> Result<Value> {
+    let from = integer_at(a, 1);
+    let end = match a.get(2).and_then(Value::as_integer) {
+        Some(length) if length < 0 => {
+            return Err(Error::new(SqlState(*b"22011"), "negative substring length not allowed"));
+        }
+        Some(length) => from.saturating_add(length),
+        None => i64::MAX,
+    };
+    let start = from.max(1);
+    let count = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
+    Ok(Value::Text(text_at(a, 0).chars().skip(start as usize - 1).take(count).collect()))
+}
+
+fn padded(a: &[Value], at_left: bool) -> Result<Value> {
+    let (text, length) = (text_at(a, 0), integer_at(a, 1).max(0) as usize);
+    if length > LENGTH {
+        return Err(Error::new(SqlState::PROGRAM_LIMIT, "requested length too large"));
+    }
+    let fill = if a.len() > 2 { text_at(a, 2) } else { " " };
+    let all = text.chars().count();
+    if all >= length || fill.is_empty() {
+        return Ok(Value::Text(text.chars().take(length).collect()));
+    }
+    let padding: String = fill.chars().cycle().take(length - all).collect();
+    Ok(Value::Text(if at_left { padding + text } else { text.to_string() + &padding }))
+}
+
+fn set_of(a: &[Value]) -> Vec<char> {
+    if a.len() > 1 { text_at(a, 1).chars().collect() } else { vec![' '] }
+}
+
+fn position(text: &str, part: &str) -> i32 {
+    text.find(part).map_or(0, |at| text[..at].chars().count() as i32 + 1)
+}
+
+fn split_part(a: &[Value], _: &Call) -> Result<Value> {
+    let (text, separator, n) = (text_at(a, 0), text_at(a, 1), integer_at(a, 2));
+    if n == 0 {
+        return Err(Error::new(SqlState::INVALID_PARAMETER, "field position must not be zero"));
+    }
+    let parts: Vec<&str> = if separator.is_empty() { vec![text] } else { text.split(separator).collect() };
+    let at = if n > 0 { usize::try_from(n - 1).ok() } else { parts.len().checked_sub(n.unsigned_abs() as usize) };
+    Ok(Value::Text(at.and_then(|at| parts.get(at)).copied().unwrap_or_default().to_string()))
+}
+
+/// Words that PostgreSQL quotes as identifiers though they look like ones.
+const RESERVED: &[&str] = &[
+    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "between", "both", "case", "cast", "check",
+    "collate", "column", "constraint", "create", "cross", "default", "desc", "distinct", "do", "else", "end",
+    "except", "exists", "false", "fetch", "for", "foreign", "from", "full", "grant", "group", "having", "in",
+    "inner", "insert", "int", "integer", "intersect", "into", "is", "join", "leading", "left", "like", "limit",
+    "natural", "not", "null", "offset", "on", "only", "or", "order", "outer", "primary", "references",
+    "returning", "right", "select", "some", "table", "then", "to", "true", "union", "unique", "user", "using",
+    "values", "when", "where", "window", "with",
+];
+
+/// A name as SQL has to write it.
+pub fn quote_identifier(name: &str) -> String {
+    let is_plain = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        && !RESERVED.contains(&name);
+    if is_plain { name.to_string() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}
+
+/// A text as a literal.
+pub fn quote_literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    if text.contains('\\') { format!("E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }
+}
+
+fn format_text(a: &[Value], call: &Call) -> Result<Value> {
+    let Some(Value::Text(template)) = a.first() else { return Ok(Value::Null) };
+    let mut result = String::new();
+    let mut next = 1;
+    let mut characters = template.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character != '%' {
+            result.push(character);
+            continue;
+        }
+        let mut digits = String::new();
+        while let Some(digit) = characters.next_if(|c| c.is_ascii_digit() || *c == '-') {
+            digits.push(digit);
+        }
+        let mut width = 0i64;
+        if characters.next_if_eq(&'$').is_some() {
+            next = digits.parse().unwrap_or(1);
+        } else {
+            width = digits.parse().unwrap_or(0);
+        }
+        let kind = characters.next().unwrap_or('?');
+        if kind == '%' {
+            result.push('%');
+            continue;
+        }
+        let value = a.get(next).ok_or_else(|| {
+            Error::new(SqlState::INVALID_PARAMETER, "too few arguments for format()")
+        })?;
+        let text = call.types.get(next).map(|sql_type| to_text(value, sql_type)).unwrap_or_default();
+        next += 1;
+        let text = match kind {
+            's' => text,
+            'I' if value.is_null() => {
+                return Err(Error::new(
+                    SqlState(*b"22004"),
+                    "null values cannot be formatted as an SQL identifier",
+                ));
+            }
+            'I' => quote_identifier(&text),
+            'L' if value.is_null() => "NULL".into(),
+            'L' => quote_literal(&text),
+            other => {
+                return Err(Error::new(
+                    SqlState::INVALID_PARAMETER,
+                    format!("unrecognized format() type specifier \"{other}\""),
+                ));
+            }
+        };
+        let missing = (width.unsigned_abs() as usize).min(LENGTH).saturating_sub(text.chars().count());
+        if width > 0 {
+            result += &" ".repeat(missing);
+        }
+        result += &text;
+        if width < 0 {
+            result += &" ".repeat(missing);
+        }
+    }
+    Ok(Value::Text(result))
+}
+
+const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+fn encode(a: &[Value], _: &Call) -> Result<Value> {
+    let bytes = bytes_at(a, 0);
+    Ok(Value::Text(match text_at(a, 1) {
+        "hex" => hex(&bytes),
+        "base64" => {
+            let mut text = String::new();
+            for chunk in bytes.chunks(3) {
+                let number = chunk.iter().fold(0u32, |n, byte| n << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+                for at in 0..4 {
+                    let index = (number >> (18 - 6 * at)) as usize & 63;
+                    text.push(if at <= chunk.len() { char::from(BASE64[index]) } else { '=' });
+                }
+            }
+            text
+        }
+        "escape" => bytes
+            .iter()
+            .map(|byte| match byte {
+                b'\\' => "\\\\".to_string(),
+                0 | 128.. => format!("\\{byte:03o}"),
+                byte => char::from(*byte).to_string(),
+            })
+            .collect(),
+        other => return Err(no_encoding(other)),
+    }))
+}
+
+fn decode(a: &[Value], _: &Call) -> Result<Value> {
+    let text = text_at(a, 0);
+    match text_at(a, 1) {
+        "hex" => Value::parse(&format!("\\x{text}"), fabius_value::DataType::Bytea)
+            .map_err(|_| Error::new(SqlState::INVALID_PARAMETER, "invalid hexadecimal data")),
+        "base64" => {
+            let (mut bytes, mut number, mut bits) = (Vec::new(), 0u32, 0);
+            for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
+                let digit = BASE64.iter().position(|b| *b == byte).ok_or_else(|| {
+                    Error::new(SqlState::INVALID_PARAMETER, "invalid symbol found while decoding base64 sequence")
+                })?;
+                number = number << 6 | digit as u32;
+                bits += 6;
+                if bits >= 8 {
+                    bits -= 8;
+                    bytes.push((number >> bits) as u8);
+                }
+            }
+            Ok(Value::Bytea(bytes))
+        }
+        "escape" => crate::query::value_text::from_text(text, &crate::sql_type::SqlType::Bytea),
+        other => Err(no_encoding(other)),
+    }
+}
+
+fn no_encoding(name: &str) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER, format!("unrecognized encoding: \"{name}\""))
+}
+
+/// How many compiled patterns are kept.
+const PATTERNS: usize = 256;
+
+static COMPILED: LazyLock<Mutex<HashMap<(String, String), Regex>>> = LazyLock::new(Mutex::default);
+
+/// A pattern, compiled. Compiled ones are kept, as the same one comes for each row.
+pub fn pattern(text: &str, flags: &str) -> Result<Regex> {
+    let key = (text.to_string(), flags.to_string());
+    let mut compiled = COMPILED.lock();
+    if let Some(regex) = compiled.get(&key) {
+        return Ok(regex.clone());
+    }
+    // `***:` and `(?i)` embed options; classes and escapes are as in PostgreSQL for all common ones.
+    let source = text.strip_prefix("***:").unwrap_or(text).replace("\\m", "\\b{start}").replace("\\M", "\\b{end}");
+    let regex = RegexBuilder::new(&source)
+        .case_insensitive(flags.contains('i'))
+        .dot_matches_new_line(!flags.contains('n'))
+        .multi_line(flags.contains('n'))
+        .ignore_whitespace(flags.contains('x'))
+        .size_limit(1 << 20)
+        .build()
+        .map_err(|error| {
+            let reason = error.to_string();
+            Error::new(
+                SqlState(*b"2201B"),
+                format!("invalid regular expression: {}", reason.lines().last().unwrap_or_default().trim()),
+            )
+        })?;
+    if compiled.len() >= PATTERNS {
+        compiled.clear();
+    }
+    compiled.insert(key, regex.clone());
+    Ok(regex)
+}
+
+/// The groups that a match found, or all of it if it has none.
+pub fn captured(found: &regex::Captures<'_>) -> Value {
+    let group = |at| found.get(at).map(|group: regex::Match<'_>| group.as_str().to_string()).into();
+    if found.len() == 1 { array_of([group(0)]) } else { array_of((1..found.len()).map(group)) }
+}
+
+/// `array_to_string`'s work.
+pub fn join_elements(a: &[Value], element: &crate::sql_type::SqlType) -> String {
+    let null = a.get(2).filter(|value| !value.is_null()).map(|_| text_at(a, 2));
+    let texts = elements_at(a, 0).into_iter().filter_map(|value| match value {
+        Value::Null => null.map(String::from),
+        Value::Boolean(value) => Some(if value { "t" } else { "f" }.to_string()),
+        value => Some(to_text(&value, element)),
+    });
+    texts.collect::<Vec<_>>().join(text_at(a, 1))
+}

@@ -1,0 +1,270 @@
+//! What a query reads: tables of the row source, relations of the catalog, sequences.
+
+use crate::catalog::{Sequence, Table};
+use crate::pg_catalog;
+use crate::query::arrow_column::{arrow_type, batch};
+use crate::query::bind::Flavor;
+use crate::query::failure::{internal, outbound};
+use crate::query::functions::Environment;
+use crate::query::key_range::KeyRange;
+use crate::query::row_source::{RowSource, TableScan};
+use crate::sql_type::SqlType;
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
+use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::datasource::TableType;
+use datafusion::error::Result as FusionResult;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use fabius_value::{Result, Value};
+use futures::StreamExt;
+use std::fmt;
+use std::sync::Arc;
+
+/// Rows of one batch.
+const BATCH_ROWS: usize = 8192;
+
+/// What one run of a query reads from.
+pub(super) struct Run {
+    pub(super) source: Arc<dyn RowSource>,
+}
+
+/// What is read.
+#[derive(Clone)]
+pub(super) enum Leaf {
+    /// A table.
+    Table { table: Arc<Table>, locks_rows: bool },
+    /// A relation of the catalog.
+    System(&'static pg_catalog::Relation),
+    /// A sequence.
+    Sequence(Arc<Sequence>),
+}
+
+/// A leaf as DataFusion knows it.
+#[derive(Clone)]
+pub(super) struct LeafProvider {
+    leaf: Leaf,
+    environment: Arc<Environment>,
+    types: Vec<SqlType>,
+    schema: SchemaRef,
+}
+
+impl LeafProvider {
+    pub(super) fn new(leaf: Leaf, environment: Arc<Environment>) -> LeafProvider {
+        let columns = columns_of(&leaf);
+        let fields: Vec<Field> =
+            columns.iter().map(|(name, sql_type, _)| Field::new(name, arrow_type(sql_type), true)).collect();
+        let types = columns.into_iter().map(|(_, sql_type, _)| sql_type).collect();
+        LeafProvider { leaf, environment, types, schema: Arc::new(Schema::new(fields)) }
+    }
+
+    /// Its columns: name, type, and what else is known of them.
+    pub(super) fn columns(&self) -> Vec<(String, SqlType, Flavor)> {
+        columns_of(&self.leaf)
+    }
+}
+
+fn columns_of(leaf: &Leaf) -> Vec<(String, SqlType, Flavor)> {
+    match leaf {
+        Leaf::Table { table, .. } => table
+            .columns
+            .iter()
+            .map(|column| (column.name.clone(), column.sql_type.clone(), Flavor::Plain))
+            .collect(),
+        Leaf::System(relation) => relation
+            .columns
+            .iter()
+            .map(|column| {
+                let flavor = if column.is_vector { Flavor::Vector } else { column.named() };
+                (column.name.clone(), column.sql_type.clone(), flavor)
+            })
+            .collect(),
+        Leaf::Sequence(_) => vec![
+            ("last_value".into(), SqlType::BigInt, Flavor::Plain),
+            ("log_cnt".into(), SqlType::BigInt, Flavor::Plain),
+            ("is_called".into(), SqlType::Boolean, Flavor::Plain),
+        ],
+    }
+}
+
+impl fmt::Debug for LeafProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.leaf {
+            Leaf::Table { table, .. } => write!(f, "{}", table.name.name),
+            Leaf::System(relation) => write!(f, "{}", relation.name),
+            Leaf::Sequence(sequence) => write!(f, "{}", sequence.name.name),
+        }
+    }
+}
+
+#[async_trait]
+impl TableProvider for LeafProvider {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> FusionResult<Vec<TableProviderFilterPushDown>> {
+        // Filters choose the range; they stay, as a range may hold more.
+        let push = match self.leaf {
+            Leaf::Table { .. } => TableProviderFilterPushDown::Inexact,
+            _ => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(vec![push; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        _session: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> FusionResult<Arc<dyn ExecutionPlan>> {
+        let columns = projection.cloned().unwrap_or_else(|| (0..self.types.len()).collect());
+        let schema = Arc::new(self.schema.project(&columns)?);
+        let ranges = match &self.leaf {
+            Leaf::Table { table, .. } => KeyRange::choose(table, filters).map_err(outbound)?,
+            _ => vec![KeyRange::default()],
+        };
+        // A filter takes rows away after the scan.
+        let limit = if filters.is_empty() { limit } else { None };
+        Ok(Arc::new(LeafScan::new(self.clone(), columns, ranges, limit, schema)))
+    }
+}
+
+/// A scan of a leaf.
+struct LeafScan {
+    provider: LeafProvider,
+    columns: Vec<usize>,
+    ranges: Vec<KeyRange>,
+    limit: Option<usize>,
+    schema: SchemaRef,
+    properties: Arc<PlanProperties>,
+}
+
+impl LeafScan {
+    fn new(
+        provider: LeafProvider,
+        columns: Vec<usize>,
+        ranges: Vec<KeyRange>,
+        limit: Option<usize>,
+        schema: SchemaRef,
+    ) -> LeafScan {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema.clone()),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        LeafScan { provider, columns, ranges, limit, schema, properties: Arc::new(properties) }
+    }
+}
+
+impl fmt::Debug for LeafScan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "scan of {:?} {:?} limit {:?}", self.provider, self.ranges, self.limit)
+    }
+}
+
+impl DisplayAs for LeafScan {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl ExecutionPlan for LeafScan {
+    fn name(&self) -> &str {
+        "LeafScan"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> FusionResult<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> FusionResult<SendableRecordBatchStream> {
+        let run = context.session_config().get_extension::<Run>();
+        let types: Vec<SqlType> =
+            self.columns.iter().filter_map(|column| self.provider.types.get(*column).cloned()).collect();
+        let (leaf, environment) = (self.provider.leaf.clone(), self.provider.environment.clone());
+        let (columns, ranges, limit) = (self.columns.clone(), self.ranges.clone(), self.limit);
+        let schema = self.schema.clone();
+        let batches = async move {
+            let rows = read(leaf, environment, run, columns, ranges, limit).await.map_err(outbound)?;
+            let mut batches: Vec<FusionResult<RecordBatch>> = Vec::new();
+            for chunk in rows.chunks(BATCH_ROWS) {
+                batches.push(batch(chunk, &types, &schema).map_err(outbound));
+            }
+            FusionResult::Ok(futures::stream::iter(batches))
+        };
+        let stream = futures::stream::once(batches).flat_map(|batches| match batches {
+            Ok(batches) => batches.left_stream(),
+            Err(error) => futures::stream::iter([Err(error)]).right_stream(),
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream)))
+    }
+}
+
+async fn read(
+    leaf: Leaf,
+    environment: Arc<Environment>,
+    run: Option<Arc<Run>>,
+    columns: Vec<usize>,
+    ranges: Vec<KeyRange>,
+    limit: Option<usize>,
+) -> Result<Vec<Vec<Value>>> {
+    let source = || run.as_ref().map(|run| run.source.clone()).ok_or_else(|| internal("a scan without a source"));
+    match leaf {
+        Leaf::Table { table, locks_rows } => {
+            let source = source()?;
+            let mut rows = Vec::new();
+            for range in ranges {
+                let scan = TableScan {
+                    table: table.clone(),
+                    index: range.index,
+                    equal: range.equal,
+                    lower: range.lower,
+                    upper: range.upper,
+                    columns: columns.clone(),
+                    limit,
+                    locks_rows,
+                };
+                let found = source.scan(&scan).await?;
+                if rows.is_empty() {
+                    rows = found;
+                } else {
+                    rows.extend(found);
+                }
+            }
+            Ok(rows)
+        }
+        Leaf::System(relation) => {
+            let rows = relation.rows(&environment);
+            let chosen = |row: Vec<Value>| columns.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect();
+            Ok(rows.into_iter().map(chosen).collect())
+        }
+        Leaf::Sequence(sequence) => {
+            let (last, is_called) = source()?.sequence(&sequence.name).await?;
+            let row = [Value::BigInt(last), Value::BigInt(0), Value::Boolean(is_called)];
+            Ok(vec![columns.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()])
+        }
+    }
+}

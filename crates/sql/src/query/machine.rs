@@ -1,0 +1,91 @@
+//! DataFusion as it is used here: its optimizer and operators, one partition, none of its own functions' names.
+
+use crate::query::apply::ApplyPlanner;
+use crate::query::failure::inbound;
+use crate::query::leaf::Run;
+use crate::query::row_source::RowSource;
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::error::Result as FusionResult;
+use datafusion::execution::context::QueryPlanner;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion::prelude::SessionConfig;
+use fabius_value::Result;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+/// Bytes that the operators of all queries may hold together.
+const MEMORY: usize = 2 << 30;
+
+static STATE: LazyLock<SessionState> = LazyLock::new(|| {
+    let mut config = SessionConfig::new().with_target_partitions(1).with_information_schema(false);
+    {
+        let options = config.options_mut();
+        options.execution.collect_statistics = false;
+        options.optimizer.max_passes = 2;
+        options.optimizer.repartition_joins = false;
+        options.optimizer.enable_dynamic_filter_pushdown = false;
+        options.optimizer.enable_topk_dynamic_filter_pushdown = false;
+        options.optimizer.enable_join_dynamic_filter_pushdown = false;
+    }
+    let runtime = RuntimeEnvBuilder::new()
+        .with_memory_limit(MEMORY, 1.0)
+        .build_arc()
+        .unwrap_or_else(|_| Arc::new(Default::default()));
+    SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(runtime)
+        .with_query_planner(Arc::new(Planner))
+        .build()
+});
+
+#[derive(Debug)]
+struct Planner;
+
+#[async_trait]
+impl QueryPlanner for Planner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn Session,
+    ) -> FusionResult<Arc<dyn ExecutionPlan>> {
+        DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(ApplyPlanner)])
+            .create_physical_plan(plan, session)
+            .await
+    }
+}
+
+/// Optimizes a plan.
+pub(super) fn optimize(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
+    STATE.optimize(plan)
+}
+
+/// Makes a plan of operators of an optimized plan.
+pub(super) async fn operators(plan: &LogicalPlan) -> FusionResult<Arc<dyn ExecutionPlan>> {
+    STATE.query_planner().create_physical_plan(plan, &*STATE).await
+}
+
+/// What operators run in.
+pub(super) fn context(source: Arc<dyn RowSource>) -> Arc<TaskContext> {
+    let config = STATE.config().clone().with_extension(Arc::new(Run { source }));
+    Arc::new(TaskContext::new(
+        None,
+        String::new(),
+        config,
+        HashMap::new(),
+        HashMap::new(),
+        HashMap::new(),
+        HashMap::new(),
+        STATE.runtime_env().clone(),
+    ))
+}
+
+/// Runs operators.
+pub(super) fn run(plan: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    execute_stream(plan, context).map_err(inbound)
+}

@@ -1,0 +1,378 @@
+//! Values of queries as text and from text, as PostgreSQL writes and reads them in casts.
+
+use crate::query::arrow_column::{interval_parts, interval_value, scale_of};
+use crate::query::calendar;
+use crate::sql_type::SqlType;
+use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
+
+/// A value as text. Null has none: it gives an empty text.
+pub fn to_text(value: &Value, sql_type: &SqlType) -> String {
+    match (sql_type, value) {
+        (_, Value::Null) => String::new(),
+        (SqlType::Interval, value) => match interval_parts(value) {
+            Some((months, days, micros)) => calendar::format_interval(months, days, micros),
+            None => value.to_string(),
+        },
+        (SqlType::Array(element), Value::List(rows)) => array_text(rows, element),
+        (SqlType::Time, Value::BigInt(micros)) => time_text(*micros),
+        (SqlType::TimestampTz, Value::Timestamp(_)) => format!("{value}+00"),
+        (SqlType::Uuid, Value::Bytea(bytes)) => uuid_text(bytes),
+        (SqlType::Boolean, Value::Boolean(value)) => if *value { "true" } else { "false" }.into(),
+        (SqlType::Real, Value::Double(value)) => float_text(*value, true),
+        (_, Value::Double(value)) => float_text(*value, false),
+        (SqlType::Char(_), Value::Text(text)) => text.trim_end_matches(' ').to_string(),
+        (SqlType::Numeric(None), Value::Numeric(decimal)) => trimmed(*decimal),
+        (crate::query::arrow_column::QUOTIENT, Value::Numeric(decimal)) => {
+            crate::query::arrow_column::shown_quotient(*decimal).to_string()
+        }
+        (_, value) => value.to_string(),
+    }
+}
+
+/// A numeric without a declared scale: what of its digits says nothing is left out.
+fn trimmed(decimal: Decimal) -> String {
+    let text = decimal.to_string();
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
+}
+
+fn time_text(micros: i64) -> String {
+    let fields = calendar::fields_of(micros);
+    let mut text = format!("{:02}:{:02}:{:02}", fields.hour, fields.minute, fields.second);
+    if micros == calendar::DAY {
+        text = "24:00:00".into();
+    }
+    if fields.micros != 0 {
+        text += format!(".{:06}", fields.micros).trim_end_matches('0');
+    }
+    text
+}
+
+/// The 8-4-4-4-12 form of a uuid's bytes.
+pub fn uuid_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(36);
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text += &format!("{byte:02x}");
+    }
+    text
+}
+
+/// The shortest text that reads back as the same number; PostgreSQL's exponents.
+pub fn float_text(value: f64, is_single: bool) -> String {
+    if value.is_nan() {
+        return "NaN".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "Infinity" } else { "-Infinity" }.into();
+    }
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0" } else { "0" }.into();
+    }
+    let plain = if is_single { format!("{:e}", value as f32) } else { format!("{value:e}") };
+    let (digits, exponent) = plain.split_once('e').unwrap_or((&plain, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let most = if is_single { 6 } else { 15 };
+    if exponent < -4 || exponent >= most {
+        return format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs());
+    }
+    if is_single { format!("{}", value as f32) } else { format!("{value}") }
+}
+
+fn array_text(rows: &[Vec<Value>], element: &SqlType) -> String {
+    let items = rows.iter().map(|row| match row.first() {
+        None | Some(Value::Null) => "NULL".to_string(),
+        Some(nested @ Value::List(_)) if !matches!(element, SqlType::Interval) => to_text(nested, element),
+        Some(value) => {
+            let text = match value {
+                Value::Boolean(value) => if *value { "t" } else { "f" }.to_string(),
+                other => to_text(other, element),
+            };
+            let is_plain = !text.is_empty()
+                && !text.eq_ignore_ascii_case("null")
+                && !text.contains(|c: char| c.is_whitespace() || "{},\"\\".contains(c));
+            if is_plain { text } else { format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")) }
+        }
+    });
+    format!("{{{}}}", items.collect::<Vec<_>>().join(","))
+}
+
+/// Reads a value of a type.
+///
+/// # Errors
+/// `22P02`, `22007`, `22003` with PostgreSQL's wording.
+pub fn from_text(text: &str, sql_type: &SqlType) -> Result<Value> {
+    let trimmed = text.trim();
+    let invalid = || {
+        Error::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type {}: \"{text}\"", plain(sql_type)))
+    };
+    Ok(match sql_type {
+        SqlType::Text | SqlType::Unknown | SqlType::Void | SqlType::VarChar(None) => Value::Text(text.into()),
+        SqlType::Name => Value::Text(text.chars().take(63).collect()),
+        SqlType::VarChar(Some(limit)) | SqlType::Char(limit) => {
+            let cut: String = text.chars().take(*limit as usize).collect();
+            let cut = if matches!(sql_type, SqlType::Char(_)) { cut.trim_end_matches(' ').to_string() } else { cut };
+            Value::Text(cut)
+        }
+        SqlType::Boolean => {
+            let lower = trimmed.to_lowercase();
+            let is_start = |word: &str, least: usize| lower.len() >= least && word.starts_with(&lower);
+            if is_start("true", 1) || is_start("yes", 1) || lower == "on" || lower == "1" {
+                Value::Boolean(true)
+            } else if is_start("false", 1) || is_start("no", 1) || is_start("off", 2) || lower == "0" {
+                Value::Boolean(false)
+            } else {
+                return Err(invalid());
+            }
+        }
+        SqlType::SmallInt | SqlType::Int | SqlType::BigInt => {
+            let number: i128 = trimmed.parse().map_err(|_| invalid())?;
+            let too_large = || {
+                Error::new(
+                    SqlState::OUT_OF_RANGE,
+                    format!("value \"{text}\" is out of range for type {}", plain(sql_type)),
+                )
+            };
+            match sql_type {
+                SqlType::SmallInt => Value::SmallInt(i16::try_from(number).map_err(|_| too_large())?),
+                SqlType::Int => Value::Int(i32::try_from(number).map_err(|_| too_large())?),
+                _ => Value::BigInt(i64::try_from(number).map_err(|_| too_large())?),
+            }
+        }
+        SqlType::Oid => Value::BigInt(trimmed.parse::<u32>().map_err(|_| invalid())?.into()),
+        SqlType::Real | SqlType::Double => {
+            let number: f64 = trimmed.parse().map_err(|_| invalid())?;
+            Value::Double(if *sql_type == SqlType::Real { f64::from(number as f32) } else { number })
+        }
+        SqlType::Numeric(_) => {
+            let decimal = decimal(trimmed).ok_or_else(invalid)?;
+            let precision = if let SqlType::Numeric(Some((p @ 1..=38, _))) = sql_type { *p } else { 38 };
+            fit_numeric(decimal, precision, scale_of(sql_type))?
+        }
+        SqlType::Bytea => match trimmed.strip_prefix("\\x") {
+            Some(_) => Value::parse(trimmed, DataType::Bytea).map_err(|_| invalid())?,
+            None => Value::Bytea(escaped_bytes(text).ok_or_else(invalid)?),
+        },
+        SqlType::Uuid => {
+            let digits: String = trimmed.chars().filter(|c| !matches!(c, '-' | '{' | '}')).collect();
+            match Value::parse(&format!("\\x{digits}"), DataType::Bytea) {
+                Ok(Value::Bytea(bytes)) if bytes.len() == 16 => Value::Bytea(bytes),
+                _ => return Err(invalid()),
+            }
+        }
+        SqlType::Json => {
+            serde_json::from_str::<serde_json::Value>(text).map_err(|error| json_error(&error, "json"))?;
+            Value::Text(text.into())
+        }
+        SqlType::JsonB => {
+            let json: serde_json::Value =
+                serde_json::from_str(text).map_err(|error| json_error(&error, "jsonb"))?;
+            Value::Text(crate::query::functions::json::printed(&json))
+        }
+        SqlType::Date => Value::Date(moment(trimmed, "date")?.0.div_euclid(calendar::DAY) as i32),
+        SqlType::Timestamp => Value::Timestamp(moment(trimmed, "timestamp")?.0),
+        SqlType::TimestampTz => {
+            let (local, offset) = moment(trimmed, "timestamp with time zone")?;
+            Value::Timestamp(local - offset.unwrap_or(0))
+        }
+        SqlType::Time => {
+            let text = if trimmed.matches(':').count() == 1 { format!("{trimmed}:00") } else { trimmed.into() };
+            if text == "24:00:00" {
+                return Ok(Value::BigInt(calendar::DAY));
+            }
+            let (local, _) = moment(&format!("1970-01-01 {text}"), "time").map_err(|_| {
+                Error::new(SqlState::INVALID_DATETIME, format!("invalid input syntax for type time: \"{trimmed}\""))
+            })?;
+            Value::BigInt(local)
+        }
+        SqlType::Interval => {
+            let (months, days, micros) = calendar::parse_interval(text)?;
+            interval_value(months, days, micros)
+        }
+        SqlType::Array(element) => array(trimmed, element)?,
+    })
+}
+
+/// The type's name without modifiers, as messages have it.
+fn plain(sql_type: &SqlType) -> String {
+    let text = sql_type.to_string();
+    text.split('(').next().unwrap_or_default().to_string()
+}
+
+fn json_error(error: &serde_json::Error, name: &str) -> Error {
+    Error::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type {name}")).with_detail(error.to_string())
+}
+
+/// Reads a decimal, with an exponent too.
+pub fn decimal(text: &str) -> Option<Decimal> {
+    let lower = text.to_ascii_lowercase();
+    let Some((digits, exponent)) = lower.split_once('e') else { return Decimal::parse(text) };
+    let decimal = Decimal::parse(digits)?;
+    let exponent: i32 = exponent.parse().ok().filter(|exponent: &i32| exponent.abs() <= 40)?;
+    let scale = i32::from(decimal.scale) - exponent;
+    if scale >= 0 {
+        return Some(Decimal { mantissa: decimal.mantissa, scale: u8::try_from(scale).ok()? });
+    }
+    let mantissa = decimal.mantissa.checked_mul(10i128.checked_pow(scale.unsigned_abs())?)?;
+    Some(Decimal { mantissa, scale: 0 })
+}
+
+/// A decimal as `numeric(precision, scale)`.
+///
+/// # Errors
+/// `22003`
+pub fn fit_numeric(decimal: Decimal, precision: u8, scale: u8) -> Result<Value> {
+    let most = 10i128.pow(precision.min(38).into()) - 1;
+    decimal
+        .rescale(scale)
+        .filter(|decimal| decimal.mantissa.abs() <= most)
+        .map(Value::Numeric)
+        .ok_or_else(|| match precision {
+            38.. => crate::query::failure::numeric_overflow(),
+            _ => Error::new(SqlState::OUT_OF_RANGE, "numeric field overflow").with_detail(format!(
+                "A field with precision {precision}, scale {scale} must round to an absolute value less than 10^{}.",
+                precision - scale.min(precision)
+            )),
+        })
+}
+
+fn escaped_bytes(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = match (first, tail) {
+            (b'\\', [b'\\', tail @ ..]) => {
+                bytes.push(b'\\');
+                tail
+            }
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..]) => {
+                bytes.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
+                tail
+            }
+            (b'\\', _) => return None,
+            (byte, tail) => {
+                bytes.push(*byte);
+                tail
+            }
+        };
+    }
+    Some(bytes)
+}
+
+/// A date or timestamp: microseconds as written, and the offset from UTC if it says one.
+fn moment(text: &str, type_name: &str) -> Result<(i64, Option<i64>)> {
+    let invalid = || {
+        Error::new(SqlState::INVALID_DATETIME, format!("invalid input syntax for type {type_name}: \"{text}\""))
+    };
+    if text == "epoch" {
+        return Ok((0, Some(0)));
+    }
+    let (date, rest) = match text.find(['T', 't', ' ']) {
+        Some(at) => (&text[..at], text[at + 1..].trim()),
+        None => (text, ""),
+    };
+    let parts: Vec<&str> = date.split(['-', '/']).collect();
+    let number = |text: &str| text.parse::<i64>().map_err(|_| invalid());
+    let (year, month, day) = match parts.as_slice() {
+        [year, month, day] if year.len() > 2 || year.parse::<i64>().is_ok_and(|y| y > 31) => {
+            (number(year)?, number(month)?, number(day)?)
+        }
+        [month, day, year] => (number(year)?, number(month)?, number(day)?),
+        [all] if all.len() == 8 && all.bytes().all(|b| b.is_ascii_digit()) => {
+            (number(&all[..4])?, number(&all[4..6])?, number(&all[6..])?)
+        }
+        _ => return Err(invalid()),
+    };
+    if !(1..=12).contains(&month) || !(1..=calendar::month_length(year, month)).contains(&day) || year > 294_276 {
+        return Err(Error::new(
+            SqlState::DATETIME_OVERFLOW,
+            format!("date/time field value out of range: \"{text}\""),
+        ));
+    }
+    let zone_at = rest.char_indices().find(|(_, c)| matches!(c, '+' | '-' | 'Z' | 'z') || c.is_alphabetic());
+    let (time, zone) = match zone_at {
+        Some((at, _)) => (rest[..at].trim(), Some(rest[at..].trim())),
+        None => (rest, None),
+    };
+    let mut micros = 0i64;
+    if !time.is_empty() {
+        let fields: Vec<&str> = time.split(':').collect();
+        let (hour, minute) = match fields.as_slice() {
+            [hour, minute, ..] => (number(hour)?, number(minute)?),
+            _ => return Err(invalid()),
+        };
+        let second: f64 = match fields.get(2) {
+            Some(second) => second.parse().map_err(|_| invalid())?,
+            None => 0.0,
+        };
+        if fields.len() > 3 || !(0..=24).contains(&hour) || !(0..60).contains(&minute) || !(0.0..61.0).contains(&second)
+        {
+            return Err(Error::new(
+                SqlState::DATETIME_OVERFLOW,
+                format!("date/time field value out of range: \"{text}\""),
+            ));
+        }
+        micros = hour * calendar::HOUR + minute * 60 * calendar::SECOND + (second * 1e6).round() as i64;
+    }
+    let offset = zone.map(|zone| zone_offset(zone).ok_or_else(invalid)).transpose()?;
+    let days = calendar::days_of(year, month, day);
+    Ok((days * calendar::DAY + micros, offset))
+}
+
+/// A zone's offset from UTC in microseconds: `+02`, `+05:30`, `Z`, `UTC`.
+pub fn zone_offset(zone: &str) -> Option<i64> {
+    if ["z", "utc", "gmt", "zulu", "etc/utc", "uct"].contains(&zone.to_ascii_lowercase().as_str()) {
+        return Some(0);
+    }
+    let (sign, digits) = match zone.as_bytes().first()? {
+        b'+' => (1, &zone[1..]),
+        b'-' => (-1, &zone[1..]),
+        _ => return None,
+    };
+    let (hours, minutes) = match digits.split_once(':') {
+        Some((hours, minutes)) => (hours, minutes.get(..2)?),
+        None if digits.len() == 4 => digits.split_at(2),
+        None => (digits, "0"),
+    };
+    Some(sign * (hours.parse::<i64>().ok()? * calendar::HOUR + minutes.parse::<i64>().ok()? * 60 * calendar::SECOND))
+}
+
+fn array(text: &str, element: &SqlType) -> Result<Value> {
+    let malformed =
+        || Error::new(SqlState::INVALID_TEXT, format!("malformed array literal: \"{text}\""));
+    // A vector's text (`int2vector`) has no braces.
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(malformed)?;
+    let mut items: Vec<(String, bool)> = Vec::new();
+    let (mut item, mut was_quoted, mut in_quotes) = (String::new(), false, false);
+    let mut characters = inner.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => item.push(characters.next().ok_or_else(malformed)?),
+            '"' => {
+                in_quotes = !in_quotes;
+                was_quoted = true;
+            }
+            ',' if !in_quotes => items.push((std::mem::take(&mut item), std::mem::take(&mut was_quoted))),
+            '{' | '}' if !in_quotes => {
+                return Err(Error::new(SqlState::NOT_SUPPORTED, "arrays of several dimensions are not supported"));
+            }
+            other => item.push(other),
+        }
+    }
+    if in_quotes {
+        return Err(malformed());
+    }
+    if !items.is_empty() || !item.trim().is_empty() || was_quoted {
+        items.push((item, was_quoted));
+    }
+    let rows = items.into_iter().map(|(item, was_quoted)| {
+        let value = match item.trim() {
+            null if !was_quoted && null.eq_ignore_ascii_case("null") => Value::Null,
+            plain if !was_quoted => from_text(plain, element)?,
+            _ => from_text(&item, element)?,
+        };
+        Ok(vec![value])
+    });
+    rows.collect::<Result<Vec<_>>>().map(Value::List)
+}
