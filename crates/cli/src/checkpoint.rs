@@ -132,7 +132,11 @@ pub fn verify(dir: &Path) -> Result<ExitCode> {
 pub fn definitions(dir: &Path) -> Result<Vec<(Seq, Arc<[u8]>)>> {
     let Some((disk, found)) = list(dir)? else { return Ok(Vec::new()) };
     let read = |found: &Found| fabius_engine::checkpoint::read_definitions(&disk, found).ok();
-    Ok(found.iter().rev().find_map(read).map_or_else(Vec::new, |definitions| definitions.entries.iter().cloned().collect()))
+    Ok(found
+        .iter()
+        .rev()
+        .find_map(read)
+        .map_or_else(Vec::new, |definitions| definitions.entries.iter().cloned().collect()))
 }
 
 /// The checkpoints of a database, newest first; `None` if it has no place for them.

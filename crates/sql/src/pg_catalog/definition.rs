@@ -45,8 +45,11 @@ impl Constraint<'_> {
             Constraint::Check(check) => format!("CHECK ({})", enclosed(&check.condition)),
             Constraint::Foreign(key) => {
                 let parent = qualified(&key.parent);
-                let mut text =
-                    format!("FOREIGN KEY ({}) REFERENCES {parent}({})", list(&key.columns), list(&key.parent_columns));
+                let mut text = format!(
+                    "FOREIGN KEY ({}) REFERENCES {parent}({})",
+                    list(&key.columns),
+                    list(&key.parent_columns)
+                );
                 for (event, action) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
                     let word = match action {
                         ReferentialAction::Refuse => continue,
@@ -82,11 +85,16 @@ pub fn qualified(name: &ObjectName) -> String {
 /// A table's constraints with their numbers.
 pub fn constraints(table: &Table) -> Vec<(u32, Constraint<'_>)> {
     let derived = |n: usize| DERIVED + (table.oid & 0x00ff_ffff).wrapping_mul(64) + (n as u32 & 63);
-    let keys = table.primary_key.iter().map(|key| (key, true)).chain(table.unique.iter().map(|key| (key, false)));
+    let keys =
+        table.primary_key.iter().map(|key| (key, true)).chain(table.unique.iter().map(|key| (key, false)));
     let keys = keys.filter(|(key, is_primary)| *is_primary || key.is_constraint);
-    let mut all: Vec<(u32, Constraint<'_>)> =
-        keys.enumerate().map(|(at, (key, is_primary))| (derived(at), Constraint::Key(key, is_primary))).collect();
-    all.extend(table.checks.iter().enumerate().map(|(at, check)| (derived(20 + at), Constraint::Check(check))));
+    let mut all: Vec<(u32, Constraint<'_>)> = keys
+        .enumerate()
+        .map(|(at, (key, is_primary))| (derived(at), Constraint::Key(key, is_primary)))
+        .collect();
+    all.extend(
+        table.checks.iter().enumerate().map(|(at, check)| (derived(20 + at), Constraint::Check(check))),
+    );
     all.extend(
         table.foreign_keys.iter().enumerate().map(|(at, key)| (derived(40 + at), Constraint::Foreign(key))),
     );
@@ -120,7 +128,9 @@ pub fn index(table: &Table, key: &Key, is_unique: bool) -> String {
 /// An index by its number.
 pub fn index_of(catalog: &Catalog, oid: u32) -> Option<(&Table, &Key, bool)> {
     catalog.tables.values().find_map(|table| {
-        indexes(table).find(|(key, ..)| key.oid == oid).map(|(key, _, is_unique)| (table.as_ref(), key, is_unique))
+        indexes(table)
+            .find(|(key, ..)| key.oid == oid)
+            .map(|(key, _, is_unique)| (table.as_ref(), key, is_unique))
     })
 }
 
@@ -142,7 +152,7 @@ pub fn function_of(catalog: &Catalog, oid: u32) -> Option<&Function> {
 /// A function's parameters as `pg_get_function_arguments` shows them.
 pub fn arguments(function: &Function) -> String {
     let shown = function.parameters.iter().map(|parameter| {
-        let (name, sql_type) = (&parameter.0, &parameter.1);
+        let (name, sql_type) = (&parameter.name, &parameter.sql_type);
         if name.is_empty() { sql_type.to_string() } else { format!("{} {sql_type}", quote_identifier(name)) }
     });
     shown.collect::<Vec<_>>().join(", ")

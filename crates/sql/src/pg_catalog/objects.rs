@@ -28,7 +28,9 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
         "pg_indexes" => indexes_by_name(catalog),
         "pg_sequences" => sequences_by_name(environment),
         "pg_stat_user_tables" | "pg_stat_all_tables" | "pg_statio_user_tables" => table_statistics(catalog),
-        "pg_stat_user_indexes" | "pg_stat_all_indexes" | "pg_statio_user_indexes" => index_statistics(catalog),
+        "pg_stat_user_indexes" | "pg_stat_all_indexes" | "pg_statio_user_indexes" => {
+            index_statistics(catalog)
+        }
         _ => return None,
     })
 }
@@ -44,7 +46,8 @@ pub fn namespace_oid(catalog: &Catalog, schema: &str) -> u32 {
 
 /// All schemas with their numbers.
 pub fn namespaces_of(catalog: &Catalog) -> Vec<(u32, String)> {
-    let mut all = vec![(PG_CATALOG, "pg_catalog".to_string()), (INFORMATION_SCHEMA, "information_schema".into())];
+    let mut all =
+        vec![(PG_CATALOG, "pg_catalog".to_string()), (INFORMATION_SCHEMA, "information_schema".into())];
     if !catalog.schemas.contains_key("public") {
         all.push((PUBLIC, "public".into()));
     }
@@ -54,7 +57,10 @@ pub fn namespaces_of(catalog: &Catalog) -> Vec<(u32, String)> {
 
 fn namespaces(catalog: &Catalog) -> Vec<Row> {
     let all = namespaces_of(catalog).into_iter();
-    all.map(|(oid, name)| Row::of([("oid", number(oid)), ("nspname", text(name)), ("nspowner", number(ROLE))])).collect()
+    all.map(|(oid, name)| {
+        Row::of([("oid", number(oid)), ("nspname", text(name)), ("nspowner", number(ROLE))])
+    })
+    .collect()
 }
 
 fn class(oid: u32, name: &str, namespace: u32, kind: &str, columns: usize) -> Row {
@@ -70,7 +76,14 @@ fn class(oid: u32, name: &str, namespace: u32, kind: &str, columns: usize) -> Ro
         ("relnatts", number(columns as i64)),
         ("relreplident", text("d")),
         ("relispopulated", truth(true)),
-        ("relam", number(match kind { "r" => 2, "i" => 403, _ => 0 })),
+        (
+            "relam",
+            number(match kind {
+                "r" => 2,
+                "i" => 403,
+                _ => 0,
+            }),
+        ),
         ("relfrozenxid", text("0")),
         ("relminmxid", text("0")),
     ])
@@ -143,8 +156,7 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
     }
     for table in catalog.tables.values() {
         for (at, column) in table.columns.iter().enumerate() {
-            let is_key =
-                table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));
+            let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));
             let identity = match (&column.sequence, column.is_identity_always, &column.default) {
                 (Some(_), true, _) => "a",
                 _ => "",
@@ -169,7 +181,8 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
         }
     }
     for sequence in catalog.sequences.values() {
-        let columns = [("last_value", SqlType::BigInt), ("log_cnt", SqlType::BigInt), ("is_called", SqlType::Boolean)];
+        let columns =
+            [("last_value", SqlType::BigInt), ("log_cnt", SqlType::BigInt), ("is_called", SqlType::Boolean)];
         for (at, (name, sql_type)) in columns.iter().enumerate() {
             rows.push(attribute(sequence.oid, at + 1, name, sql_type).with("attnotnull", truth(true)));
         }
@@ -271,7 +284,9 @@ fn constraints(catalog: &Catalog) -> Vec<Row> {
                 Constraint::Foreign(key) => {
                     let parent = catalog.tables.get(&key.parent);
                     let index = parent.and_then(|parent| {
-                        definition::indexes(parent).find(|(other, ..)| other.columns == key.parent_columns).map(|(other, ..)| other.oid)
+                        definition::indexes(parent)
+                            .find(|(other, ..)| other.columns == key.parent_columns)
+                            .map(|(other, ..)| other.oid)
                     });
                     row.with("conkey", array(places(table, &key.columns)))
                         .with("confrelid", number(parent.map_or(0, |parent| parent.oid)))
@@ -322,18 +337,23 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
     built_in.sort_by(|a, b| a.name.cmp(&b.name));
     for (at, definition) in built_in.into_iter().enumerate() {
         let arguments = definition.parameters.iter().map(oid).collect();
-        let row = function(BUILT_IN + at as u32, &definition.name, PG_CATALOG, oid(&definition.returns), arguments);
-        rows.push(row.with("prolang", number(12)).with("proisstrict", truth(definition.is_strict)).with("prosrc", text(definition.name.clone())));
+        let row =
+            function(BUILT_IN + at as u32, &definition.name, PG_CATALOG, oid(&definition.returns), arguments);
+        rows.push(
+            row.with("prolang", number(12))
+                .with("proisstrict", truth(definition.is_strict))
+                .with("prosrc", text(definition.name.clone())),
+        );
     }
     for known in catalog.functions.values().flatten() {
         let returns = match &known.returns {
             Returns::Scalar(sql_type) => sql_type.oid(),
             Returns::Record(_) | Returns::Table(_) => 2249,
         };
-        let arguments = known.parameters.iter().map(|parameter| parameter.1.oid()).collect();
+        let arguments = known.parameters.iter().map(|parameter| parameter.sql_type.oid()).collect();
         let namespace = namespace_oid(catalog, &known.name.schema);
-        let named = known.parameters.iter().any(|parameter| !parameter.0.is_empty());
-        let names = || array(known.parameters.iter().map(|parameter| text(parameter.0.clone())));
+        let named = known.parameters.iter().any(|parameter| !parameter.name.is_empty());
+        let names = || array(known.parameters.iter().map(|parameter| text(parameter.name.clone())));
         rows.push(
             function(known.oid, &known.name.name, namespace, returns, arguments)
                 .with("prolang", number(if known.language == "sql" { 14 } else { 13_500 }))

@@ -148,7 +148,9 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             ("datfrozenxid", text("0")),
             ("datminmxid", text("0")),
         ])],
-        "pg_stat_database" => vec![Row::of([("datid", number(DATABASE)), ("datname", text(session.database()))])],
+        "pg_stat_database" => {
+            vec![Row::of([("datid", number(DATABASE)), ("datname", text(session.database()))])]
+        }
         "pg_roles" | "pg_authid" => vec![Row::of([
             ("oid", number(ROLE)),
             ("rolname", text(session.user())),
@@ -329,7 +331,9 @@ const ARRAY_OUT: u32 = 751;
 fn function_oid(name: &str) -> u32 {
     // Not those of PostgreSQL, which nothing calls: only the names are asked for.
     let at = TYPES.iter().position(|known| known.input == name || known.output == name);
-    at.map_or(0, |at| 5000 + 2 * at as u32 + u32::from(TYPES.get(at).is_some_and(|known| known.output == name)))
+    at.map_or(0, |at| {
+        5000 + 2 * at as u32 + u32::from(TYPES.get(at).is_some_and(|known| known.output == name))
+    })
 }
 
 /// The name of an input or output function by its number.

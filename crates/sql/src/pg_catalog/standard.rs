@@ -64,31 +64,39 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 Constraint::Foreign(key) => &key.parent,
                 _ => &table.name,
             };
-            vec![constrained(database, table, constraint)
-                .with("table_catalog", text(database))
-                .with("table_schema", text(about.schema.clone()))
-                .with("table_name", text(about.name.clone()))]
+            vec![
+                constrained(database, table, constraint)
+                    .with("table_catalog", text(database))
+                    .with("table_schema", text(about.schema.clone()))
+                    .with("table_name", text(about.name.clone())),
+            ]
         }),
         "referential_constraints" => each(catalog, |table, constraint| match constraint {
             Constraint::Foreign(key) => {
                 let parent = catalog.tables.get(&key.parent);
                 let unique = parent.and_then(|parent| {
-                    definition::indexes(parent).find(|(other, ..)| other.columns == key.parent_columns).map(|(other, ..)| other.name.clone())
+                    definition::indexes(parent)
+                        .find(|(other, ..)| other.columns == key.parent_columns)
+                        .map(|(other, ..)| other.name.clone())
                 });
-                vec![constrained(database, table, constraint)
-                    .with("unique_constraint_catalog", text(database))
-                    .with("unique_constraint_schema", text(key.parent.schema.clone()))
-                    .with("unique_constraint_name", unique.map_or(Value::Null, text))
-                    .with("match_option", text("NONE"))
-                    .with("update_rule", rule(key.on_update))
-                    .with("delete_rule", rule(key.on_delete))]
+                vec![
+                    constrained(database, table, constraint)
+                        .with("unique_constraint_catalog", text(database))
+                        .with("unique_constraint_schema", text(key.parent.schema.clone()))
+                        .with("unique_constraint_name", unique.map_or(Value::Null, text))
+                        .with("match_option", text("NONE"))
+                        .with("update_rule", rule(key.on_update))
+                        .with("delete_rule", rule(key.on_delete)),
+                ]
             }
             _ => Vec::new(),
         }),
         "check_constraints" => each(catalog, |table, constraint| match constraint {
             Constraint::Check(check) => {
-                vec![constrained(database, table, constraint)
-                    .with("check_clause", text(format!("({})", check.condition)))]
+                vec![
+                    constrained(database, table, constraint)
+                        .with("check_clause", text(format!("({})", check.condition))),
+                ]
             }
             _ => Vec::new(),
         }),
@@ -102,7 +110,8 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             let user = environment.session.user();
             let mut rows = Vec::new();
             for table in catalog.tables.values() {
-                for privilege in ["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"] {
+                for privilege in ["INSERT", "SELECT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"]
+                {
                     rows.push(
                         named("table", database, &table.name)
                             .with("grantor", text(user.clone()))
@@ -173,7 +182,9 @@ fn tables(catalog: &Catalog, database: &str) -> Vec<Row> {
             table(named("table", database, &name), if relation.kind == 'r' { "BASE TABLE" } else { "VIEW" })
         })
         .collect();
-    rows.extend(catalog.tables.values().map(|known| table(named("table", database, &known.name), "BASE TABLE")));
+    rows.extend(
+        catalog.tables.values().map(|known| table(named("table", database, &known.name), "BASE TABLE")),
+    );
     rows.extend(catalog.views.values().map(|view| table(named("table", database, &view.name), "VIEW")));
     rows
 }
@@ -272,15 +283,17 @@ fn table_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
             Constraint::Check(_) => "CHECK",
             Constraint::Foreign(_) => "FOREIGN KEY",
         };
-        vec![constrained(database, table, constraint)
-            .with("table_catalog", text(database))
-            .with("table_schema", text(table.name.schema.clone()))
-            .with("table_name", text(table.name.name.clone()))
-            .with("constraint_type", text(kind))
-            .with("is_deferrable", yes(false))
-            .with("initially_deferred", yes(false))
-            .with("enforced", yes(true))
-            .with("nulls_distinct", if kind == "UNIQUE" { yes(true) } else { Value::Null })]
+        vec![
+            constrained(database, table, constraint)
+                .with("table_catalog", text(database))
+                .with("table_schema", text(table.name.schema.clone()))
+                .with("table_name", text(table.name.name.clone()))
+                .with("constraint_type", text(kind))
+                .with("is_deferrable", yes(false))
+                .with("initially_deferred", yes(false))
+                .with("enforced", yes(true))
+                .with("nulls_distinct", if kind == "UNIQUE" { yes(true) } else { Value::Null }),
+        ]
     });
     // `NOT NULL` is a check, as the standard has it.
     for table in catalog.tables.values() {
@@ -360,8 +373,10 @@ fn constraint_columns(catalog: &Catalog, database: &str) -> Vec<Row> {
 fn routines(catalog: &Catalog, database: &str) -> Vec<Row> {
     let all = catalog.functions.values().flatten();
     all.map(|function| {
-        let specific =
-            ObjectName { schema: function.name.schema.clone(), name: format!("{}_{}", function.name.name, function.oid) };
+        let specific = ObjectName {
+            schema: function.name.schema.clone(),
+            name: format!("{}_{}", function.name.name, function.oid),
+        };
         let row = named("specific", database, &specific)
             .with("routine_catalog", text(database))
             .with("routine_schema", text(function.name.schema.clone()))
@@ -387,16 +402,21 @@ fn routines(catalog: &Catalog, database: &str) -> Vec<Row> {
 fn parameters(catalog: &Catalog, database: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for function in catalog.functions.values().flatten() {
-        let specific =
-            ObjectName { schema: function.name.schema.clone(), name: format!("{}_{}", function.name.name, function.oid) };
+        let specific = ObjectName {
+            schema: function.name.schema.clone(),
+            name: format!("{}_{}", function.name.name, function.oid),
+        };
         for (at, parameter) in function.parameters.iter().enumerate() {
             let row = named("specific", database, &specific)
                 .with("ordinal_position", number(at as i64 + 1))
                 .with("parameter_mode", text("IN"))
                 .with("is_result", yes(false))
                 .with("as_locator", yes(false))
-                .with("parameter_name", if parameter.0.is_empty() { Value::Null } else { text(parameter.0.clone()) });
-            rows.push(typed(row, database, &parameter.1));
+                .with(
+                    "parameter_name",
+                    if parameter.name.is_empty() { Value::Null } else { text(parameter.name.clone()) },
+                );
+            rows.push(typed(row, database, &parameter.sql_type));
         }
     }
     rows

@@ -12,22 +12,23 @@
 use crate::query::failure::{internal, outbound};
 use crate::query::machine;
 use async_trait::async_trait;
-use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{concat_batches, take};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::Session;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DFSchemaRef, JoinType};
 use datafusion::error::{DataFusionError, Result as FusionResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
     Expr, Extension, InvariantLevel, LogicalPlan, LogicalPlanBuilder, Operator, UserDefinedLogicalNode,
 };
-use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
-use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner, PhysicalPlanningContext};
+use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, SqlState};
 use futures::{StreamExt, TryStreamExt};
@@ -49,7 +50,7 @@ enum Wanted {
 }
 
 /// The node of the logical plan.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Apply {
     input: LogicalPlan,
     subquery: LogicalPlan,
@@ -66,12 +67,18 @@ impl Hash for Apply {
 }
 
 impl Apply {
-    fn node(input: LogicalPlan, subquery: LogicalPlan, wanted: Wanted, column: &str) -> FusionResult<LogicalPlan> {
+    fn node(
+        input: LogicalPlan,
+        subquery: LogicalPlan,
+        wanted: Wanted,
+        column: &str,
+    ) -> FusionResult<LogicalPlan> {
         let mut fields: Vec<(Option<datafusion::common::TableReference>, Arc<Field>)> =
             input.schema().iter().map(|(qualifier, field)| (qualifier.cloned(), field.clone())).collect();
         match wanted {
             Wanted::Value => {
-                let data_type = subquery.schema().fields().first().map_or(DataType::Null, |f| f.data_type().clone());
+                let data_type =
+                    subquery.schema().fields().first().map_or(DataType::Null, |f| f.data_type().clone());
                 fields.push((None, Arc::new(Field::new(column, data_type, true))));
             }
             Wanted::Existence => fields.push((None, Arc::new(Field::new(column, DataType::Boolean, true)))),
@@ -137,7 +144,8 @@ impl UserDefinedLogicalNode for Apply {
     }
 
     fn dyn_ord(&self, other: &dyn UserDefinedLogicalNode) -> Option<std::cmp::Ordering> {
-        self.partial_cmp(other.as_any().downcast_ref::<Apply>()?)
+        let other = other.as_any().downcast_ref::<Apply>()?;
+        self.input.partial_cmp(&other.input)
     }
 }
 
@@ -171,7 +179,7 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
             let filter = filter.clone().transform(|expr| {
                 Ok(match &expr {
                     Expr::Column(column) if left.has_column(column) => {
-                        let field = left.field_from_column(column)?.clone();
+                        let field = Arc::clone(left.qualified_field_from_column(column)?.1);
                         Transformed::yes(Expr::OuterReferenceColumn(field, column.clone()))
                     }
                     _ => Transformed::no(expr),
@@ -210,7 +218,8 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
     for (column, subquery, wanted) in found {
         input = Apply::node(input, unfold(subquery)?, wanted, &column)?;
     }
-    let is_transparent = matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
+    let is_transparent =
+        matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
     let plan = node.with_new_exprs(changed, vec![input])?;
     if !is_transparent {
         return Ok(Transformed::yes(plan));
@@ -247,9 +256,12 @@ fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Tra
         Expr::InSubquery(within) if is_correlated(&within.subquery.subquery) => {
             // True if a row is equal, null if one could be, else false.
             let plan = within.subquery.subquery.as_ref().clone();
-            let inner = plan.schema().iter().next().map(Expr::from).ok_or_else(|| {
-                DataFusionError::Plan("a subquery without columns".into())
-            })?;
+            let inner = plan
+                .schema()
+                .iter()
+                .next()
+                .map(Expr::from)
+                .ok_or_else(|| DataFusionError::Plan("a subquery without columns".into()))?;
             let inner = outside(within.expr.as_ref(), &inner)?;
             let equal = LogicalPlanBuilder::from(plan).project([inner.alias("equal")])?.build()?;
             let all = datafusion::functions_aggregate::bool_and_or::bool_or(Expr::Column(
@@ -260,20 +272,26 @@ fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Tra
                 Expr::Column(Column::new_unqualified("none")),
             ]);
             let none = datafusion::logical_expr::when(
-                datafusion::functions_aggregate::count::count(Expr::Literal(ScalarValue::Int64(Some(1)), None))
-                    .eq(Expr::Literal(ScalarValue::Int64(Some(0)), None)),
+                datafusion::functions_aggregate::count::count(Expr::Literal(
+                    ScalarValue::Int64(Some(1)),
+                    None,
+                ))
+                .eq(Expr::Literal(ScalarValue::Int64(Some(0)), None)),
                 Expr::Literal(ScalarValue::Boolean(Some(false)), None),
             )
             .end()?;
             let _ = none;
-            let counted =
-                datafusion::functions_aggregate::count::count(Expr::Literal(ScalarValue::Int64(Some(1)), None));
+            let counted = datafusion::functions_aggregate::count::count(Expr::Literal(
+                ScalarValue::Int64(Some(1)),
+                None,
+            ));
             let plan = LogicalPlanBuilder::from(equal)
                 .aggregate(Vec::<Expr>::new(), [all.alias("any"), counted.alias("rows")])?
                 .project([
                     Expr::Column(Column::new_unqualified("any")),
                     datafusion::logical_expr::when(
-                        Expr::Column(Column::new_unqualified("rows")).eq(Expr::Literal(ScalarValue::Int64(Some(0)), None)),
+                        Expr::Column(Column::new_unqualified("rows"))
+                            .eq(Expr::Literal(ScalarValue::Int64(Some(0)), None)),
                         Expr::Literal(ScalarValue::Boolean(Some(false)), None),
                     )
                     .end()?
@@ -353,6 +371,13 @@ impl ExecutionPlan for ApplyOperator {
         "Apply"
     }
 
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> FusionResult<TreeNodeRecursion>,
+    ) -> FusionResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
     }
@@ -369,7 +394,11 @@ impl ExecutionPlan for ApplyOperator {
         Ok(Arc::new(ApplyOperator { apply: self.apply.clone(), input, properties: self.properties.clone() }))
     }
 
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> FusionResult<SendableRecordBatchStream> {
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> FusionResult<SendableRecordBatchStream> {
         let input = self.input.execute(partition, context.clone())?;
         let apply = Arc::new(self.apply.clone());
         let schema = self.properties.equivalence_properties().schema().clone();
@@ -411,7 +440,8 @@ async fn apply_batch(
             })
         })
     })?;
-    let places: Vec<usize> = wanted.iter().map(|column| outer.index_of_column(column)).collect::<FusionResult<_>>()?;
+    let places: Vec<usize> =
+        wanted.iter().map(|column| outer.index_of_column(column)).collect::<FusionResult<_>>()?;
     let (mut pieces, mut rows_of) = (Vec::with_capacity(batch.num_rows()), Vec::new());
     for at in 0..batch.num_rows() {
         let values: Vec<ScalarValue> = places
@@ -487,8 +517,11 @@ async fn apply_batch(
             }
             let inner = concat_batches(&inner_schema, &inner)?;
             let indexes = UInt32Array::from(indexes);
-            let mut columns: Vec<ArrayRef> =
-                batch.columns().iter().map(|column| take(column, &indexes, None)).collect::<Result<_, _>>()?;
+            let mut columns: Vec<ArrayRef> = batch
+                .columns()
+                .iter()
+                .map(|column| take(column, &indexes, None))
+                .collect::<Result<_, _>>()?;
             columns.extend(inner.columns().iter().cloned());
             assemble(columns)
         }

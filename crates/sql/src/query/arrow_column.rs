@@ -6,9 +6,9 @@
 use crate::query::failure::internal;
 use crate::sql_type::{FREE_SCALE, SqlType};
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float64Builder,
-    Int16Builder, Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, ListArray, NullArray, RecordBatch,
-    RecordBatchOptions, StringBuilder, TimestampMicrosecondBuilder,
+    Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder,
+    Float64Builder, Int16Builder, Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, ListArray,
+    NullArray, RecordBatch, RecordBatchOptions, StringBuilder, TimestampMicrosecondBuilder,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::datatypes::{
@@ -162,7 +162,8 @@ pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &S
             Arc::new(builder.finish())
         }
         SqlType::Array(element) => {
-            let (mut lengths, mut present, mut inner) = (Vec::with_capacity(n), Vec::with_capacity(n), Vec::new());
+            let (mut lengths, mut present, mut inner) =
+                (Vec::with_capacity(n), Vec::with_capacity(n), Vec::new());
             for value in values {
                 let rows = if let Value::List(rows) = value { rows.as_slice() } else { &[] };
                 present.push(!value.is_null());
@@ -256,7 +257,9 @@ pub fn rows(batch: &RecordBatch, types: &[SqlType]) -> Vec<Vec<Value>> {
 /// What leaves the query differently from how functions see it.
 fn outward(value: Value, sql_type: &SqlType) -> Value {
     match (value, sql_type) {
-        (Value::Numeric(decimal), QUOTIENT) => Value::Numeric(shown_quotient(decimal)),
+        (Value::Numeric(decimal), quotient) if *quotient == QUOTIENT => {
+            Value::Numeric(shown_quotient(decimal))
+        }
         (value @ Value::List(_), SqlType::Interval) => {
             Value::Text(crate::query::value_text::to_text(&value, sql_type))
         }

@@ -92,7 +92,8 @@ pub fn add_interval(micros: i64, months: i64, days: i64, more: i64) -> Option<i6
         day
     } else {
         let (year, month, of_month) = date_of(day);
-        let (year, month) = (year + (month - 1 + months).div_euclid(12), (month - 1 + months).rem_euclid(12) + 1);
+        let (year, month) =
+            (year + (month - 1 + months).div_euclid(12), (month - 1 + months).rem_euclid(12) + 1);
         days_of(year, month, of_month.min(month_length(year, month)))
     };
     day.checked_add(days)?.checked_mul(DAY)?.checked_add(time)?.checked_add(more)
@@ -229,7 +230,10 @@ pub fn parse_interval(text: &str) -> Result<(i32, i32, i64)> {
     let (months, days, micros) =
         (sign * months.round(), sign * whole, sign * (micros + (days - whole) * 8.64e10).round());
     if months.abs() > 2e9 || days.abs() > 2e9 || micros.abs() > 9.2e18 {
-        return Err(Error::new(SqlState(*b"22015"), format!("interval field value out of range: \"{text}\"")));
+        return Err(Error::new(
+            SqlState(*b"22015"),
+            format!("interval field value out of range: \"{text}\""),
+        ));
     }
     Ok((months as i32, days as i32, micros as i64))
 }

@@ -4,8 +4,8 @@ use crate::catalog::Table;
 use crate::query::arrow_column::value_at;
 use crate::query::row_source::Bound;
 use crate::sql_type::SqlType;
-use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Result, Value};
 use std::cmp::Ordering;
@@ -86,7 +86,11 @@ impl KeyRange {
 /// The column of a table that an expression is, and its type.
 fn column_of<'t>(table: &'t Table, expression: &Expr) -> Option<(&'t str, &'t SqlType)> {
     let Expr::Column(column) = expression else { return None };
-    table.columns.iter().find(|known| known.name == column.name).map(|known| (known.name.as_str(), &known.sql_type))
+    table
+        .columns
+        .iter()
+        .find(|known| known.name == column.name)
+        .map(|known| (known.name.as_str(), &known.sql_type))
 }
 
 /// A literal as a value that the column's storage holds exactly.
@@ -141,7 +145,8 @@ fn learn(table: &Table, filter: &Expr, known: &mut Vec<(String, Known)>) {
         }
         Expr::Between(between) if !between.negated => {
             let Some((name, sql_type)) = column_of(table, &between.expr) else { return };
-            let (Expr::Literal(low, _), Expr::Literal(high, _)) = (between.low.as_ref(), between.high.as_ref())
+            let (Expr::Literal(low, _), Expr::Literal(high, _)) =
+                (between.low.as_ref(), between.high.as_ref())
             else {
                 return;
             };

@@ -3,7 +3,7 @@
 use crate::catalog::{Sequence, Table};
 use crate::pg_catalog;
 use crate::query::arrow_column::{arrow_type, batch};
-use crate::query::bind::Flavor;
+use crate::query::bind::{Flavor, Named};
 use crate::query::failure::{internal, outbound};
 use crate::query::functions::Environment;
 use crate::query::key_range::KeyRange;
@@ -13,11 +13,12 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::TableType;
 use datafusion::error::Result as FusionResult;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
-use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
@@ -80,7 +81,7 @@ fn columns_of(leaf: &Leaf) -> Vec<(String, SqlType, Flavor)> {
             .columns
             .iter()
             .map(|column| {
-                let flavor = if column.is_vector { Flavor::Vector } else { column.named() };
+                let flavor = if column.is_vector { Flavor::Vector } else { named_flavor(&column.type_name) };
                 (column.name.clone(), column.sql_type.clone(), flavor)
             })
             .collect(),
@@ -90,6 +91,11 @@ fn columns_of(leaf: &Leaf) -> Vec<(String, SqlType, Flavor)> {
             ("is_called".into(), SqlType::Boolean, Flavor::Plain),
         ],
     }
+}
+
+/// Identifiers that show as names.
+fn named_flavor(type_name: &str) -> Flavor {
+    Named::of_name(type_name).map_or(Flavor::Plain, Flavor::Named)
 }
 
 impl fmt::Debug for LeafProvider {
@@ -185,6 +191,13 @@ impl ExecutionPlan for LeafScan {
         "LeafScan"
     }
 
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> FusionResult<TreeNodeRecursion>,
+    ) -> FusionResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
     }
@@ -231,7 +244,8 @@ async fn read(
     ranges: Vec<KeyRange>,
     limit: Option<usize>,
 ) -> Result<Vec<Vec<Value>>> {
-    let source = || run.as_ref().map(|run| run.source.clone()).ok_or_else(|| internal("a scan without a source"));
+    let source =
+        || run.as_ref().map(|run| run.source.clone()).ok_or_else(|| internal("a scan without a source"));
     match leaf {
         Leaf::Table { table, locks_rows } => {
             let source = source()?;
@@ -258,7 +272,9 @@ async fn read(
         }
         Leaf::System(relation) => {
             let rows = relation.rows(&environment);
-            let chosen = |row: Vec<Value>| columns.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect();
+            let chosen = |row: Vec<Value>| {
+                columns.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()
+            };
             Ok(rows.into_iter().map(chosen).collect())
         }
         Leaf::Sequence(sequence) => {

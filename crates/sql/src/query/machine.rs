@@ -86,6 +86,9 @@ pub(super) fn context(source: Arc<dyn RowSource>) -> Arc<TaskContext> {
 }
 
 /// Runs operators.
-pub(super) fn run(plan: Arc<dyn ExecutionPlan>, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+pub(super) fn run(
+    plan: Arc<dyn ExecutionPlan>,
+    context: Arc<TaskContext>,
+) -> Result<SendableRecordBatchStream> {
     execute_stream(plan, context).map_err(inbound)
 }

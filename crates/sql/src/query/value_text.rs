@@ -22,7 +22,7 @@ pub fn to_text(value: &Value, sql_type: &SqlType) -> String {
         (_, Value::Double(value)) => float_text(*value, false),
         (SqlType::Char(_), Value::Text(text)) => text.trim_end_matches(' ').to_string(),
         (SqlType::Numeric(None), Value::Numeric(decimal)) => trimmed(*decimal),
-        (crate::query::arrow_column::QUOTIENT, Value::Numeric(decimal)) => {
+        (quotient, Value::Numeric(decimal)) if *quotient == crate::query::arrow_column::QUOTIENT => {
             crate::query::arrow_column::shown_quotient(*decimal).to_string()
         }
         (_, value) => value.to_string(),
@@ -105,14 +105,21 @@ fn array_text(rows: &[Vec<Value>], element: &SqlType) -> String {
 pub fn from_text(text: &str, sql_type: &SqlType) -> Result<Value> {
     let trimmed = text.trim();
     let invalid = || {
-        Error::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type {}: \"{text}\"", plain(sql_type)))
+        Error::new(
+            SqlState::INVALID_TEXT,
+            format!("invalid input syntax for type {}: \"{text}\"", plain(sql_type)),
+        )
     };
     Ok(match sql_type {
         SqlType::Text | SqlType::Unknown | SqlType::Void | SqlType::VarChar(None) => Value::Text(text.into()),
         SqlType::Name => Value::Text(text.chars().take(63).collect()),
         SqlType::VarChar(Some(limit)) | SqlType::Char(limit) => {
             let cut: String = text.chars().take(*limit as usize).collect();
-            let cut = if matches!(sql_type, SqlType::Char(_)) { cut.trim_end_matches(' ').to_string() } else { cut };
+            let cut = if matches!(sql_type, SqlType::Char(_)) {
+                cut.trim_end_matches(' ').to_string()
+            } else {
+                cut
+            };
             Value::Text(cut)
         }
         SqlType::Boolean => {
@@ -177,12 +184,16 @@ pub fn from_text(text: &str, sql_type: &SqlType) -> Result<Value> {
             Value::Timestamp(local - offset.unwrap_or(0))
         }
         SqlType::Time => {
-            let text = if trimmed.matches(':').count() == 1 { format!("{trimmed}:00") } else { trimmed.into() };
+            let text =
+                if trimmed.matches(':').count() == 1 { format!("{trimmed}:00") } else { trimmed.into() };
             if text == "24:00:00" {
                 return Ok(Value::BigInt(calendar::DAY));
             }
             let (local, _) = moment(&format!("1970-01-01 {text}"), "time").map_err(|_| {
-                Error::new(SqlState::INVALID_DATETIME, format!("invalid input syntax for type time: \"{trimmed}\""))
+                Error::new(
+                    SqlState::INVALID_DATETIME,
+                    format!("invalid input syntax for type time: \"{trimmed}\""),
+                )
             })?;
             Value::BigInt(local)
         }
@@ -201,7 +212,8 @@ fn plain(sql_type: &SqlType) -> String {
 }
 
 fn json_error(error: &serde_json::Error, name: &str) -> Error {
-    Error::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type {name}")).with_detail(error.to_string())
+    Error::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type {name}"))
+        .with_detail(error.to_string())
 }
 
 /// Reads a decimal, with an exponent too.
@@ -263,7 +275,10 @@ fn escaped_bytes(text: &str) -> Option<Vec<u8>> {
 /// A date or timestamp: microseconds as written, and the offset from UTC if it says one.
 fn moment(text: &str, type_name: &str) -> Result<(i64, Option<i64>)> {
     let invalid = || {
-        Error::new(SqlState::INVALID_DATETIME, format!("invalid input syntax for type {type_name}: \"{text}\""))
+        Error::new(
+            SqlState::INVALID_DATETIME,
+            format!("invalid input syntax for type {type_name}: \"{text}\""),
+        )
     };
     if text == "epoch" {
         return Ok((0, Some(0)));
@@ -284,7 +299,10 @@ fn moment(text: &str, type_name: &str) -> Result<(i64, Option<i64>)> {
         }
         _ => return Err(invalid()),
     };
-    if !(1..=12).contains(&month) || !(1..=calendar::month_length(year, month)).contains(&day) || year > 294_276 {
+    if !(1..=12).contains(&month)
+        || !(1..=calendar::month_length(year, month)).contains(&day)
+        || year > 294_276
+    {
         return Err(Error::new(
             SqlState::DATETIME_OVERFLOW,
             format!("date/time field value out of range: \"{text}\""),
@@ -306,7 +324,10 @@ fn moment(text: &str, type_name: &str) -> Result<(i64, Option<i64>)> {
             Some(second) => second.parse().map_err(|_| invalid())?,
             None => 0.0,
         };
-        if fields.len() > 3 || !(0..=24).contains(&hour) || !(0..60).contains(&minute) || !(0.0..61.0).contains(&second)
+        if fields.len() > 3
+            || !(0..=24).contains(&hour)
+            || !(0..60).contains(&minute)
+            || !(0.0..61.0).contains(&second)
         {
             return Err(Error::new(
                 SqlState::DATETIME_OVERFLOW,
@@ -335,12 +356,14 @@ pub fn zone_offset(zone: &str) -> Option<i64> {
         None if digits.len() == 4 => digits.split_at(2),
         None => (digits, "0"),
     };
-    Some(sign * (hours.parse::<i64>().ok()? * calendar::HOUR + minutes.parse::<i64>().ok()? * 60 * calendar::SECOND))
+    Some(
+        sign * (hours.parse::<i64>().ok()? * calendar::HOUR
+            + minutes.parse::<i64>().ok()? * 60 * calendar::SECOND),
+    )
 }
 
 fn array(text: &str, element: &SqlType) -> Result<Value> {
-    let malformed =
-        || Error::new(SqlState::INVALID_TEXT, format!("malformed array literal: \"{text}\""));
+    let malformed = || Error::new(SqlState::INVALID_TEXT, format!("malformed array literal: \"{text}\""));
     // A vector's text (`int2vector`) has no braces.
     let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(malformed)?;
     let mut items: Vec<(String, bool)> = Vec::new();
@@ -355,7 +378,10 @@ fn array(text: &str, element: &SqlType) -> Result<Value> {
             }
             ',' if !in_quotes => items.push((std::mem::take(&mut item), std::mem::take(&mut was_quoted))),
             '{' | '}' if !in_quotes => {
-                return Err(Error::new(SqlState::NOT_SUPPORTED, "arrays of several dimensions are not supported"));
+                return Err(Error::new(
+                    SqlState::NOT_SUPPORTED,
+                    "arrays of several dimensions are not supported",
+                ));
             }
             other => item.push(other),
         }

@@ -9,8 +9,9 @@ use crate::query::functions::{Call, Definition, FUNCTIONS, Kind, RowFunction};
 use crate::sql_type::SqlType;
 use datafusion::functions_aggregate as aggregate;
 use datafusion::functions_window as window;
+use datafusion::logical_expr::expr::Unnest;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort};
-use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr, Unnest, WindowFunctionDefinition, WindowUDF};
+use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr, WindowFunctionDefinition, WindowUDF};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -75,7 +76,9 @@ impl Binder<'_> {
     fn arguments(&mut self, list: &[ast::FunctionArg]) -> Result<Vec<Typed>> {
         list.iter()
             .map(|argument| match argument {
-                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expression)) => self.expression(expression),
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expression)) => {
+                    self.expression(expression)
+                }
                 ast::FunctionArg::Named { .. } | ast::FunctionArg::ExprNamed { .. } => {
                     Err(unsupported("arguments by name are not supported in this query"))
                 }
@@ -150,7 +153,9 @@ impl Binder<'_> {
         for (argument, kind) in arguments.into_iter().zip(kinds) {
             settled.push(match kind {
                 // Numerics keep their scales, moments their zones; what is the same underneath stays.
-                Kind::Is(SqlType::Numeric(None)) if matches!(argument.sql_type, SqlType::Numeric(_)) => argument,
+                Kind::Is(SqlType::Numeric(None)) if matches!(argument.sql_type, SqlType::Numeric(_)) => {
+                    argument
+                }
                 Kind::Is(SqlType::Numeric(None)) if is_integer(&argument.sql_type) => {
                     self.coerce(argument, &SqlType::Numeric(Some((38, 0))))?
                 }
@@ -221,15 +226,15 @@ impl Binder<'_> {
             "unnest" => match arguments.pop() {
                 Some(array) if arguments.is_empty() => match array.sql_type {
                     SqlType::Array(_) => Ok(array),
-                    SqlType::Unknown => {
-                        self.coerce(array, &SqlType::Array(Box::new(SqlType::Text)))
-                    }
+                    SqlType::Unknown => self.coerce(array, &SqlType::Array(Box::new(SqlType::Text))),
                     _ => Err(self.no_function("unnest", &[array])),
                 },
                 _ => Err(self.no_function("unnest", &arguments)),
             },
             "generate_series" => {
-                let is_whole = arguments.iter().all(|typed| is_integer(&typed.sql_type) || typed.sql_type == SqlType::Unknown);
+                let is_whole = arguments
+                    .iter()
+                    .all(|typed| is_integer(&typed.sql_type) || typed.sql_type == SqlType::Unknown);
                 if arguments.iter().any(|typed| matches!(typed.sql_type, SqlType::Numeric(_))) {
                     return Err(unsupported("generate_series of numeric is not supported"));
                 }
@@ -237,9 +242,10 @@ impl Binder<'_> {
                     let has_zone = arguments.iter().any(|typed| typed.sql_type == SqlType::TimestampTz)
                         || arguments.iter().any(|typed| typed.sql_type == SqlType::Date);
                     let to = if has_zone { SqlType::TimestampTz } else { SqlType::Timestamp };
-                    let coerced = arguments.into_iter().enumerate().map(|(at, typed)| {
-                        self.coerce(typed, if at < 2 { &to } else { &SqlType::Interval })
-                    });
+                    let coerced = arguments
+                        .into_iter()
+                        .enumerate()
+                        .map(|(at, typed)| self.coerce(typed, if at < 2 { &to } else { &SqlType::Interval }));
                     let arguments = coerced.collect::<Result<_>>()?;
                     return self.function("fabius_series", arguments);
                 }
@@ -267,13 +273,17 @@ impl Binder<'_> {
                 let groups = SqlType::Array(Box::new(SqlType::Array(Box::new(SqlType::Text))));
                 self.cast(found, &groups)
             }
-            "json_array_elements" | "jsonb_array_elements" | "json_array_elements_text"
+            "json_array_elements"
+            | "jsonb_array_elements"
+            | "json_array_elements_text"
             | "jsonb_array_elements_text" => {
                 let as_text_value = name.ends_with("text");
                 let json = if name.starts_with("jsonb") { SqlType::JsonB } else { SqlType::Json };
                 let document = self.coerce_first(arguments, &json)?;
-                let elements =
-                    self.function("fabius_json_elements", vec![super::operator::as_text(document), truth(as_text_value)])?;
+                let elements = self.function(
+                    "fabius_json_elements",
+                    vec![super::operator::as_text(document), truth(as_text_value)],
+                )?;
                 let element = if as_text_value { SqlType::Text } else { json };
                 Ok(Typed::new(elements.expr, SqlType::Array(Box::new(element))))
             }
@@ -339,7 +349,9 @@ impl Binder<'_> {
         }
         let is_all = matches!(
             list,
-            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard | ast::FunctionArgExpr::QualifiedWildcard(_))]
+            [ast::FunctionArg::Unnamed(
+                ast::FunctionArgExpr::Wildcard | ast::FunctionArgExpr::QualifiedWildcard(_)
+            )]
         );
         let arguments = if is_all { Vec::new() } else { self.arguments(list)? };
         if !call.within_group.is_empty() {
@@ -382,14 +394,18 @@ impl Binder<'_> {
                 };
                 let (as_type, returns) = match (&first.sql_type, name) {
                     (T::SmallInt | T::Int, "sum") => (T::BigInt, T::BigInt),
-                    (T::SmallInt | T::Int | T::BigInt, _) => (T::Numeric(Some((38, 0))), T::Numeric(Some((38, 0)))),
+                    (T::SmallInt | T::Int | T::BigInt, _) => {
+                        (T::Numeric(Some((38, 0))), T::Numeric(Some((38, 0))))
+                    }
                     (T::Numeric(_), _) => {
                         let numeric = T::Numeric(Some((38, scale_of(&first.sql_type))));
                         (numeric.clone(), numeric)
                     }
                     (T::Real, "sum") => (T::Double, T::Real),
                     (T::Real | T::Double, _) => (T::Double, T::Double),
-                    (T::Interval, _) => return Err(unsupported(format!("{name}(interval) is not supported"))),
+                    (T::Interval, _) => {
+                        return Err(unsupported(format!("{name}(interval) is not supported")));
+                    }
                     _ => return wrong(self, &[first]),
                 };
                 let first = self.coerce(first, &as_type)?.expr;
@@ -403,16 +419,23 @@ impl Binder<'_> {
                 }
                 let count = self.make(aggregate::count::count_udaf(), vec![first], shape)?;
                 let count = self.coerce(Typed::new(count, T::BigInt), &T::Numeric(Some((38, 0))))?;
-                Ok(Typed::new(Arithmetic::expression(Operation::Divide, sum, count.expr, &QUOTIENT), QUOTIENT))
+                Ok(Typed::new(
+                    Arithmetic::expression(Operation::Divide, sum, count.expr, &QUOTIENT),
+                    QUOTIENT,
+                ))
             }
             "min" | "max" => {
                 let first = self.known(first)?;
                 if matches!(first.sql_type, T::Boolean | T::Json | T::JsonB | T::Uuid | T::Bytea) {
                     return wrong(self, &[first]);
                 }
-                let sql_type = if let T::VarChar(_) | T::Name = first.sql_type { T::Text } else { first.sql_type };
-                let function =
-                    if name == "min" { aggregate::min_max::min_udaf() } else { aggregate::min_max::max_udaf() };
+                let sql_type =
+                    if let T::VarChar(_) | T::Name = first.sql_type { T::Text } else { first.sql_type };
+                let function = if name == "min" {
+                    aggregate::min_max::min_udaf()
+                } else {
+                    aggregate::min_max::max_udaf()
+                };
                 Ok(Typed::new(self.make(function, vec![first.expr], shape)?, sql_type))
             }
             "bool_and" | "every" | "bool_or" => {
@@ -430,14 +453,20 @@ impl Binder<'_> {
                     _ => self.known(first)?,
                 };
                 let sql_type = T::Array(Box::new(first.sql_type));
-                Ok(Typed::new(self.make(aggregate::array_agg::array_agg_udaf(), vec![first.expr], shape)?, sql_type))
+                Ok(Typed::new(
+                    self.make(aggregate::array_agg::array_agg_udaf(), vec![first.expr], shape)?,
+                    sql_type,
+                ))
             }
             "string_agg" => {
                 let Some(separator) = second else { return wrong(self, &[first]) };
                 let first = self.coerce(first, &T::Text)?;
                 let separator = self.coerce(separator, &T::Text)?;
                 let arguments = vec![first.expr, separator.expr];
-                Ok(Typed::new(self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?, T::Text))
+                Ok(Typed::new(
+                    self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?,
+                    T::Text,
+                ))
             }
             "json_agg" | "jsonb_agg" => {
                 let to = if name == "json_agg" { "to_json" } else { "to_jsonb" };
@@ -451,7 +480,8 @@ impl Binder<'_> {
                 let Some(value) = second else { return wrong(self, &[first]) };
                 let key = self.cast(first, &T::Text)?;
                 let key = self.function("to_json", vec![key])?;
-                let value = self.function(if name.starts_with("jsonb") { "to_jsonb" } else { "to_json" }, vec![value])?;
+                let value = self
+                    .function(if name.starts_with("jsonb") { "to_jsonb" } else { "to_json" }, vec![value])?;
                 let is_binary = name.starts_with("jsonb");
                 let colon = if is_binary { ": " } else { " : " };
                 let pair = concatenated(concatenated(key.expr, text_literal(colon)), value.expr);
@@ -529,7 +559,8 @@ impl Binder<'_> {
         let mut sql_type = returns.clone();
         if returns == SqlType::Unknown || name == "ntile" {
             let Some(first) = arguments.next() else { return Err(self.no_function(name, &[])) };
-            let first = if name == "ntile" { self.coerce(first, &SqlType::BigInt)? } else { self.known(first)? };
+            let first =
+                if name == "ntile" { self.coerce(first, &SqlType::BigInt)? } else { self.known(first)? };
             if returns == SqlType::Unknown {
                 sql_type = first.sql_type.clone();
             }
@@ -586,8 +617,12 @@ fn fit(definition: &Definition, arguments: &[Typed]) -> Option<u32> {
     for (at, argument) in arguments.iter().enumerate() {
         let kind = definition.parameters.get(at).or_else(|| definition.parameters.last())?;
         total += match kind {
-            Kind::Is(SqlType::Text) if matches!(argument.sql_type, SqlType::Json | SqlType::JsonB)
-                && definition.name.starts_with("fabius_") => 1,
+            Kind::Is(SqlType::Text)
+                if matches!(argument.sql_type, SqlType::Json | SqlType::JsonB)
+                    && definition.name.starts_with("fabius_") =>
+            {
+                1
+            }
             Kind::Is(SqlType::Text) if matches!(argument.flavor, Flavor::Named(_)) => return None,
             Kind::Is(sql_type) => cost(&argument.sql_type, sql_type)?,
             Kind::Any => 6,
@@ -647,10 +682,33 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
 pub(super) fn is_aggregate(name: &str) -> bool {
     matches!(
         name,
-        "count" | "sum" | "avg" | "min" | "max" | "bool_and" | "bool_or" | "every" | "array_agg" | "string_agg"
-            | "json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg" | "bit_and" | "bit_or" | "bit_xor"
-            | "stddev" | "stddev_samp" | "stddev_pop" | "variance" | "var_samp" | "var_pop" | "corr" | "covar_samp"
-            | "covar_pop" | "grouping"
+        "count"
+            | "sum"
+            | "avg"
+            | "min"
+            | "max"
+            | "bool_and"
+            | "bool_or"
+            | "every"
+            | "array_agg"
+            | "string_agg"
+            | "json_agg"
+            | "jsonb_agg"
+            | "json_object_agg"
+            | "jsonb_object_agg"
+            | "bit_and"
+            | "bit_or"
+            | "bit_xor"
+            | "stddev"
+            | "stddev_samp"
+            | "stddev_pop"
+            | "variance"
+            | "var_samp"
+            | "var_pop"
+            | "corr"
+            | "covar_samp"
+            | "covar_pop"
+            | "grouping"
     )
 }
 
@@ -658,9 +716,18 @@ pub(super) fn is_aggregate(name: &str) -> bool {
 pub(super) fn is_set_returning(name: &str) -> bool {
     matches!(
         name,
-        "unnest" | "generate_series" | "generate_subscripts" | "regexp_split_to_table" | "string_to_table"
-            | "regexp_matches" | "json_array_elements" | "jsonb_array_elements" | "json_array_elements_text"
-            | "jsonb_array_elements_text" | "json_object_keys" | "jsonb_object_keys"
+        "unnest"
+            | "generate_series"
+            | "generate_subscripts"
+            | "regexp_split_to_table"
+            | "string_to_table"
+            | "regexp_matches"
+            | "json_array_elements"
+            | "jsonb_array_elements"
+            | "json_array_elements_text"
+            | "jsonb_array_elements_text"
+            | "json_object_keys"
+            | "jsonb_object_keys"
     )
 }
 

@@ -6,8 +6,8 @@ use crate::query::functions::cast::{self, Conversion};
 use crate::query::value_text::from_text;
 use crate::sql_type::SqlType;
 use datafusion::arrow::datatypes::Field;
-use datafusion::logical_expr::{Cast, Expr};
 use datafusion::logical_expr::expr::Placeholder;
+use datafusion::logical_expr::{Cast, Expr};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 
@@ -77,10 +77,18 @@ pub(super) fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
         }
         (T::VarChar(_), T::VarChar(_)) => T::VarChar(None),
         (a, b) if is_text(a) && is_text(b) => T::Text,
-        (numeric @ T::Numeric(_), other) | (other, numeric @ T::Numeric(_)) if is_integer(other) => numeric.clone(),
+        (numeric @ T::Numeric(_), other) | (other, numeric @ T::Numeric(_)) if is_integer(other) => {
+            numeric.clone()
+        }
         (T::Numeric(_), T::Real) | (T::Real, T::Numeric(_)) => T::Double,
         (T::Oid, other) | (other, T::Oid) if is_integer(other) => T::BigInt,
-        (a, b) if is_number(a) && is_number(b) => if rank(a) > rank(b) { a.clone() } else { b.clone() },
+        (a, b) if is_number(a) && is_number(b) => {
+            if rank(a) > rank(b) {
+                a.clone()
+            } else {
+                b.clone()
+            }
+        }
         (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
         (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
         (T::Json, T::JsonB) | (T::JsonB, T::Json) => T::JsonB,
@@ -153,7 +161,7 @@ impl Binder<'_> {
     }
 
     /// A value as another type, as `CAST` does.
-    pub(super) fn cast(&mut self, typed: Typed, to: &SqlType) -> Result<Typed> {
+    pub(in crate::query) fn cast(&mut self, typed: Typed, to: &SqlType) -> Result<Typed> {
         if typed.sql_type == SqlType::Unknown {
             return self.settle(typed, to);
         }
@@ -186,7 +194,12 @@ impl Binder<'_> {
             _ => false,
         };
         if is_same {
-            return Ok(Typed { expr: typed.expr, sql_type: to.clone(), flavor: Flavor::Plain, origin: (0, 0) });
+            return Ok(Typed {
+                expr: typed.expr,
+                sql_type: to.clone(),
+                flavor: Flavor::Plain,
+                origin: (0, 0),
+            });
         }
         let is_wider = match (rank(from), rank(to)) {
             (Some(a), Some(b)) if is_integer(from) => a < b && *to != T::Real,
@@ -196,7 +209,10 @@ impl Binder<'_> {
                     || (matches!((from, to), (T::Numeric(_), T::Numeric(Some((38, _)))))
                         && scale_of(from) <= scale_of(to))
             }
-            _ => (is_integer(from) && *to == T::Oid) || (*from == T::Date && matches!(to, T::Timestamp | T::TimestampTz)),
+            _ => {
+                (is_integer(from) && *to == T::Oid)
+                    || (*from == T::Date && matches!(to, T::Timestamp | T::TimestampTz))
+            }
         };
         let expr = if is_wider {
             if arrow_type(from) == arrow_type(to) {

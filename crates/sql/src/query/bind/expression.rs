@@ -1,8 +1,8 @@
 //! Expressions.
 
 use super::operator::{negated, plain_binary};
-use super::{Binder, Flavor, Relation, Typed, name_of, parts_of};
 use super::scope::Named;
+use super::{Binder, Flavor, Relation, Typed, name_of, parts_of};
 use crate::query::failure::{inbound, unsupported};
 use crate::sql_type::SqlType;
 use datafusion::common::Spans;
@@ -125,7 +125,8 @@ impl Binder<'_> {
             E::Floor { expr, .. } => self.function_of("floor", &[expr]),
             E::AtTimeZone { timestamp, time_zone } => self.function_of("timezone", &[time_zone, timestamp]),
             E::Array(array) => {
-                let elements = array.elem.iter().map(|element| self.expression(element)).collect::<Result<_>>()?;
+                let elements =
+                    array.elem.iter().map(|element| self.expression(element)).collect::<Result<_>>()?;
                 self.array(elements)
             }
             E::CompoundFieldAccess { root, access_chain } => self.access(root, access_chain),
@@ -139,7 +140,8 @@ impl Binder<'_> {
     fn binary_chain(&mut self, expression: &ast::Expr) -> Result<Typed> {
         let (mut links, mut at) = (Vec::new(), expression);
         while let ast::Expr::BinaryOp { left, op, right } = at {
-            if matches!((left.as_ref(), right.as_ref()), (ast::Expr::Tuple(_), _) | (_, ast::Expr::Tuple(_))) {
+            if matches!((left.as_ref(), right.as_ref()), (ast::Expr::Tuple(_), _) | (_, ast::Expr::Tuple(_)))
+            {
                 break;
             }
             links.push((op, right.as_ref()));
@@ -173,8 +175,15 @@ impl Binder<'_> {
         }
         // Some functions are called without parentheses.
         const BARE: &[&str] = &[
-            "current_user", "session_user", "user", "current_role", "current_catalog", "current_schema", "current_date",
-            "localtimestamp", "localtime",
+            "current_user",
+            "session_user",
+            "user",
+            "current_role",
+            "current_catalog",
+            "current_schema",
+            "current_date",
+            "localtimestamp",
+            "localtime",
         ];
         let [name] = &path;
         if ident.quote_style.is_none() {
@@ -241,7 +250,9 @@ impl Binder<'_> {
             (Some("char"), _) => SqlType::Text,
             (Some("int2vector"), _) => SqlType::Array(Box::new(SqlType::SmallInt)),
             (Some("oidvector"), _) => SqlType::Array(Box::new(SqlType::Oid)),
-            (Some("cstring" | "aclitem" | "pg_node_tree" | "pg_lsn" | "xid" | "inet" | "anyarray"), _) => SqlType::Text,
+            (Some("cstring" | "aclitem" | "pg_node_tree" | "pg_lsn" | "xid" | "inet" | "anyarray"), _) => {
+                SqlType::Text
+            }
             (Some("information_schema" | "sql_identifier" | "character_data"), _) => SqlType::Text,
             (_, ast::DataType::Array(ast::ArrayElemTypeDef::SquareBracket(element, _))) => {
                 let inner = match element.as_ref() {
@@ -274,7 +285,9 @@ impl Binder<'_> {
             return Err(unsupported("an interval is written as a literal"));
         };
         let text = match &interval.leading_field {
-            Some(field) if !text.contains(|c: char| c.is_alphabetic()) => format!("{text} {field}").to_lowercase(),
+            Some(field) if !text.contains(|c: char| c.is_alphabetic()) => {
+                format!("{text} {field}").to_lowercase()
+            }
             _ => text.to_string(),
         };
         self.coerce(unknown(&text), &SqlType::Interval)
@@ -347,7 +360,7 @@ impl Binder<'_> {
         }
         let mut result: Option<Expr> = None;
         for (left, right) in left.iter().zip(right).rev() {
-            let mut pair = |binder: &mut Self, name: &str| -> Result<Expr> {
+            let pair = |binder: &mut Self, name: &str| -> Result<Expr> {
                 let (left, right) = (binder.expression(left)?, binder.expression(right)?);
                 binder.comparison(left, name, right).map(|typed| typed.expr)
             };
@@ -645,7 +658,9 @@ impl Binder<'_> {
             path.push(name_of(ident));
         }
         let mut rest = chain;
-        while let ([ast::AccessExpr::Dot(ast::Expr::Identifier(ident)), tail @ ..], false) = (rest, path.is_empty()) {
+        while let ([ast::AccessExpr::Dot(ast::Expr::Identifier(ident)), tail @ ..], false) =
+            (rest, path.is_empty())
+        {
             path.push(name_of(ident));
             rest = tail;
         }
@@ -671,10 +686,13 @@ impl Binder<'_> {
                 ast::AccessExpr::Subscript(ast::Subscript::Slice { lower_bound, upper_bound, .. }) => {
                     let end = |value: i64| Typed::literal(ScalarValue::Int64(Some(value)), SqlType::BigInt);
                     let lower = lower_bound.as_ref().map_or(Ok(end(1)), |bound| self.expression(bound))?;
-                    let upper = upper_bound.as_ref().map_or(Ok(end(i64::MAX - 1)), |bound| self.expression(bound))?;
+                    let upper =
+                        upper_bound.as_ref().map_or(Ok(end(i64::MAX - 1)), |bound| self.expression(bound))?;
                     self.function("fabius_slice", vec![typed, lower, upper])?
                 }
-                ast::AccessExpr::Dot(_) => return Err(unsupported("fields of composite values are not supported")),
+                ast::AccessExpr::Dot(_) => {
+                    return Err(unsupported("fields of composite values are not supported"));
+                }
             };
         }
         Ok(typed)
@@ -687,7 +705,9 @@ impl Binder<'_> {
 }
 
 fn escape(value: &Option<ast::ValueWithSpan>) -> Result<Option<char>> {
-    let Some(text) = value.as_ref().and_then(|value| value.value.clone().into_string()) else { return Ok(None) };
+    let Some(text) = value.as_ref().and_then(|value| value.value.clone().into_string()) else {
+        return Ok(None);
+    };
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
         (None, _) => Ok(Some('\0')),
@@ -709,7 +729,8 @@ fn number(text: &str) -> Result<Typed> {
     if let Ok(value) = text.parse::<i64>() {
         return Ok(Typed::literal(ScalarValue::Int64(Some(value)), SqlType::BigInt));
     }
-    let decimal = crate::query::value_text::decimal(text).ok_or_else(crate::query::failure::numeric_overflow)?;
+    let decimal =
+        crate::query::value_text::decimal(text).ok_or_else(crate::query::failure::numeric_overflow)?;
     let sql_type = SqlType::Numeric(Some((38, decimal.scale.min(38))));
     let value = crate::query::arrow_column::scalar(&fabius_value::Value::Numeric(decimal), &sql_type)?;
     Ok(Typed::literal(value, sql_type))

@@ -37,7 +37,9 @@ impl Binder<'_> {
             let needs_own = item.joins.iter().any(|join| {
                 matches!(
                     join.join_operator,
-                    ast::JoinOperator::Right(_) | ast::JoinOperator::RightOuter(_) | ast::JoinOperator::FullOuter(_)
+                    ast::JoinOperator::Right(_)
+                        | ast::JoinOperator::RightOuter(_)
+                        | ast::JoinOperator::FullOuter(_)
                 )
             });
             if needs_own && left.is_some() {
@@ -136,7 +138,11 @@ impl Binder<'_> {
 
     /// Binds with what stands left in sight, as the innermost query.
     fn beside<T>(&mut self, left: Option<&Scope>, bind: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.levels.push(Level { scope: left.cloned().unwrap_or_default(), clause: Some("functions in FROM"), ..Level::default() });
+        self.levels.push(Level {
+            scope: left.cloned().unwrap_or_default(),
+            clause: Some("functions in FROM"),
+            ..Level::default()
+        });
         let result = bind(self);
         self.levels.pop();
         result
@@ -153,7 +159,12 @@ impl Binder<'_> {
         let name = match path {
             [name] => name,
             [schema, name] if schema == "pg_catalog" => name,
-            _ => return Err(unsupported(format!("the function {} in FROM is not supported here", path.join(".")))),
+            _ => {
+                return Err(unsupported(format!(
+                    "the function {} in FROM is not supported here",
+                    path.join(".")
+                )));
+            }
         };
         if let Some(relation) = pg_catalog::function_relation(name) {
             let (plan, scope) = self.system(relation, name, alias)?;
@@ -343,7 +354,8 @@ impl Binder<'_> {
         if !scope.columns.iter().any(|column| column.output.name == "tableoid") {
             let relation_name = alias.map_or_else(|| name.to_string(), |alias| name_of(&alias.name));
             let column = self.fresh_column();
-            let literal = Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(relation.oid().into())), None);
+            let literal =
+                Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(relation.oid().into())), None);
             let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
             expressions.push(literal.alias(column.name.clone()));
             let plan = LogicalPlanBuilder::from(plan)
@@ -430,11 +442,17 @@ impl Binder<'_> {
         };
         let (left_plan, left_scope) = left;
         let right_scope = match &right {
-            Item::Relation { scope, .. } | Item::Lateral { scope, .. } | Item::Arrays { scope, .. } => scope.clone(),
+            Item::Relation { scope, .. } | Item::Lateral { scope, .. } | Item::Arrays { scope, .. } => {
+                scope.clone()
+            }
         };
         let twice = right_scope.columns.iter().find(|column| {
-            left_scope.has_relation(&column.relation) && !column.relation.starts_with('?')
-                && left_scope.columns.iter().any(|other| other.relation == column.relation && other.schema == column.schema)
+            left_scope.has_relation(&column.relation)
+                && !column.relation.starts_with('?')
+                && left_scope
+                    .columns
+                    .iter()
+                    .any(|other| other.relation == column.relation && other.schema == column.schema)
         });
         if let Some(column) = twice {
             return Err(Error::new(
@@ -493,14 +511,11 @@ impl Binder<'_> {
                     clause: Some("JOIN conditions"),
                     ..Level::default()
                 });
-                let bound =
-                    self.expression(condition).and_then(|typed| self.condition(typed, "JOIN/ON"));
+                let bound = self.expression(condition).and_then(|typed| self.condition(typed, "JOIN/ON"));
                 self.levels.pop();
                 let bound = bound?;
-                let is_true = matches!(
-                    &bound,
-                    Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(true)), _)
-                );
+                let is_true =
+                    matches!(&bound, Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(true)), _));
                 return Ok((scope, if is_true { None } else { Some(bound) }));
             }
             ast::JoinConstraint::Using(names) => {
@@ -519,9 +534,11 @@ impl Binder<'_> {
         let mut condition: Option<Expr> = None;
         let mut merged = Vec::new();
         for name in names {
-            let mut side = |scope: &mut Scope, place: &str| -> Result<Typed> {
-                let known = scope.merged.iter().find(|(other, _)| *other == name).map(|(_, typed)| typed.clone());
-                let column = scope.columns.iter_mut().find(|column| column.output.name == name && !column.is_hidden);
+            let side = |scope: &mut Scope, place: &str| -> Result<Typed> {
+                let known =
+                    scope.merged.iter().find(|(other, _)| *other == name).map(|(_, typed)| typed.clone());
+                let column =
+                    scope.columns.iter_mut().find(|column| column.output.name == name && !column.is_hidden);
                 match (known, column) {
                     (Some(typed), _) => Ok(typed),
                     (None, Some(column)) => {
@@ -530,7 +547,9 @@ impl Binder<'_> {
                     }
                     (None, None) => Err(Error::new(
                         SqlState::UNDEFINED_COLUMN,
-                        format!("column \"{name}\" specified in USING clause does not exist in {place} table"),
+                        format!(
+                            "column \"{name}\" specified in USING clause does not exist in {place} table"
+                        ),
                     )),
                 }
             };
@@ -560,7 +579,12 @@ impl Binder<'_> {
     }
 }
 
-fn join_plans(left: LogicalPlan, right: LogicalPlan, kind: JoinType, on: Option<Expr>) -> Result<LogicalPlan> {
+fn join_plans(
+    left: LogicalPlan,
+    right: LogicalPlan,
+    kind: JoinType,
+    on: Option<Expr>,
+) -> Result<LogicalPlan> {
     let builder = LogicalPlanBuilder::from(left);
     let builder = match (kind, on) {
         (JoinType::Inner, None) => builder.cross_join(right),

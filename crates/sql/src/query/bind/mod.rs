@@ -26,7 +26,7 @@ mod select;
 mod window;
 
 pub(super) use operator::plain_binary;
-pub(super) use scope::{Flavor, Output, Scope, ScopeColumn, Typed};
+pub(super) use scope::{Flavor, Named, Output, Scope, ScopeColumn, Typed};
 
 use crate::catalog::ObjectName;
 use crate::parameter_types::ParameterTypes;

@@ -2,9 +2,9 @@
 
 use super::coerce::{is_integer, is_number, is_text};
 use super::{Binder, Flavor, Typed};
+use crate::query::arrow_column::scale_of;
 use crate::query::failure::unsupported;
 use crate::query::functions::operator::{Arithmetic, Operation, numeric_result};
-use crate::query::arrow_column::scale_of;
 use crate::sql_type::SqlType;
 use datafusion::logical_expr::{BinaryExpr, Expr, Like, Operator};
 use datafusion::scalar::ScalarValue;
@@ -70,7 +70,10 @@ impl Binder<'_> {
                     let right = self.coerce(right, &SqlType::JsonB)?;
                     return self.function("fabius_json_contains", vec![as_text(left), as_text(right)]);
                 }
-                self.function(if name == "&&" { "fabius_overlaps" } else { "fabius_contains" }, vec![left, right])
+                self.function(
+                    if name == "&&" { "fabius_overlaps" } else { "fabius_contains" },
+                    vec![left, right],
+                )
             }
             "?" => {
                 let right = self.coerce(right, &SqlType::Text)?;
@@ -154,9 +157,8 @@ impl Binder<'_> {
         if unknown(&left) && unknown(&right) {
             left = self.coerce(left, &T::Int)?;
         }
-        let is_time = |t: &SqlType| {
-            matches!(t, T::Date | T::Time | T::Timestamp | T::TimestampTz | T::Interval)
-        };
+        let is_time =
+            |t: &SqlType| matches!(t, T::Date | T::Time | T::Timestamp | T::TimestampTz | T::Interval);
         if is_time(&left.sql_type) || is_time(&right.sql_type) {
             return self.time_arithmetic(left, operation, right, symbol);
         }
@@ -164,7 +166,8 @@ impl Binder<'_> {
             return self.function("fabius_json_without", vec![left, right]);
         }
         if unknown(&left) {
-            let to = if let T::Numeric(_) = right.sql_type { T::Numeric(None) } else { right.sql_type.clone() };
+            let to =
+                if let T::Numeric(_) = right.sql_type { T::Numeric(None) } else { right.sql_type.clone() };
             left = self.coerce(left, &to)?;
         } else if unknown(&right) {
             let to = if let T::Numeric(_) = left.sql_type { T::Numeric(None) } else { left.sql_type.clone() };
@@ -194,7 +197,13 @@ impl Binder<'_> {
         Ok(Typed::new(Arithmetic::expression(operation, left.expr, right.expr, &returns), returns))
     }
 
-    fn time_arithmetic(&mut self, left: Typed, operation: Operation, right: Typed, symbol: &str) -> Result<Typed> {
+    fn time_arithmetic(
+        &mut self,
+        left: Typed,
+        operation: Operation,
+        right: Typed,
+        symbol: &str,
+    ) -> Result<Typed> {
         use SqlType as T;
         let (mut left, mut right) = (left, right);
         // An unknown next to a moment is of its kind in a difference, else an interval; next to an interval, one.
@@ -232,7 +241,9 @@ impl Binder<'_> {
                 left = self.coerce(left, &T::Timestamp)?;
                 right = self.cast(right, &T::Interval)?;
             }
-            (Operation::Add | Operation::Subtract, T::Date, T::Interval) => left = self.coerce(left, &T::Timestamp)?,
+            (Operation::Add | Operation::Subtract, T::Date, T::Interval) => {
+                left = self.coerce(left, &T::Timestamp)?
+            }
             (Operation::Subtract, T::Date, T::Timestamp | T::TimestampTz) => {
                 let to = right.sql_type.clone();
                 left = self.coerce(left, &to)?;
@@ -241,7 +252,9 @@ impl Binder<'_> {
                 let to = left.sql_type.clone();
                 right = self.coerce(right, &to)?;
             }
-            (Operation::Multiply | Operation::Divide, T::Interval, _) => right = self.cast(right, &T::Double)?,
+            (Operation::Multiply | Operation::Divide, T::Interval, _) => {
+                right = self.cast(right, &T::Double)?
+            }
             _ => {}
         }
         let types = (left.sql_type.clone(), right.sql_type.clone());
@@ -253,7 +266,11 @@ impl Binder<'_> {
             Operation::Remainder => return Err(no_operator(symbol, &types.0, &types.1)),
         };
         self.function(function, vec![left, right]).map_err(|error| {
-            if error.state() == SqlState::UNDEFINED_FUNCTION { no_operator(symbol, &types.0, &types.1) } else { error }
+            if error.state() == SqlState::UNDEFINED_FUNCTION {
+                no_operator(symbol, &types.0, &types.1)
+            } else {
+                error
+            }
         })
     }
 
@@ -333,7 +350,9 @@ impl Binder<'_> {
 }
 
 fn looks_like_interval(typed: &Typed) -> bool {
-    typed.unknown_text().is_some_and(|text| text.chars().any(|c| c.is_ascii_alphabetic()) && !text.contains('T'))
+    typed
+        .unknown_text()
+        .is_some_and(|text| text.chars().any(|c| c.is_ascii_alphabetic()) && !text.contains('T'))
 }
 
 pub(in crate::query) fn plain_binary(left: Expr, operator: Operator, right: Expr) -> Expr {

@@ -92,21 +92,23 @@ impl Binder<'_> {
             }
             limit = Some(fetch.quantity.as_ref().unwrap_or(&one));
         }
-        let mut count = |expression: Option<&ast::Expr>, place: &str, code: &[u8; 5]| -> Result<Option<Expr>> {
-            let Some(expression) = expression else { return Ok(None) };
-            if matches!(expression, ast::Expr::Identifier(name) if name.value.eq_ignore_ascii_case("all")) {
-                return Ok(None);
-            }
-            let typed = self.expression(expression)?;
-            let typed = self.cast(typed, &SqlType::BigInt)?;
-            match &typed.expr {
-                Expr::Literal(value, _) if value.is_null() => Ok(None),
-                Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(value)), _) if *value < 0 => {
-                    Err(Error::new(SqlState(*code), format!("{place} must not be negative")))
+        let mut count =
+            |expression: Option<&ast::Expr>, place: &str, code: &[u8; 5]| -> Result<Option<Expr>> {
+                let Some(expression) = expression else { return Ok(None) };
+                if matches!(expression, ast::Expr::Identifier(name) if name.value.eq_ignore_ascii_case("all"))
+                {
+                    return Ok(None);
                 }
-                _ => Ok(Some(typed.expr)),
-            }
-        };
+                let typed = self.expression(expression)?;
+                let typed = self.cast(typed, &SqlType::BigInt)?;
+                match &typed.expr {
+                    Expr::Literal(value, _) if value.is_null() => Ok(None),
+                    Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(value)), _) if *value < 0 => {
+                        Err(Error::new(SqlState(*code), format!("{place} must not be negative")))
+                    }
+                    _ => Ok(Some(typed.expr)),
+                }
+            };
         let limit = count(limit, "LIMIT", b"2201W")?;
         let offset = count(offset, "OFFSET", b"2201X")?;
         Ok((offset, limit))
@@ -117,13 +119,11 @@ impl Binder<'_> {
             ast::SetExpr::Select(select) => self.select(select, &[]),
             ast::SetExpr::Query(query) => self.deeper(|binder| binder.query(query)),
             ast::SetExpr::Values(values) => self.values(values),
-            ast::SetExpr::SetOperation { left, op, set_quantifier, right } => {
-                self.deeper(|binder| {
-                    let left = binder.set_expression(left)?;
-                    let right = binder.set_expression(right)?;
-                    binder.set_operation(left, *op, *set_quantifier, right)
-                })
-            }
+            ast::SetExpr::SetOperation { left, op, set_quantifier, right } => self.deeper(|binder| {
+                let left = binder.set_expression(left)?;
+                let right = binder.set_expression(right)?;
+                binder.set_operation(left, *op, *set_quantifier, right)
+            }),
             ast::SetExpr::Table(table) => {
                 let name = table.table_name.clone().unwrap_or_default();
                 let path = [table.schema_name.clone(), Some(name)].into_iter().flatten().collect::<Vec<_>>();
@@ -137,8 +137,9 @@ impl Binder<'_> {
 
     /// Gives the columns of a relation types, each under a new name.
     fn retyped(&mut self, relation: Relation, types: &[SqlType]) -> Result<Relation> {
-        let is_same = relation.columns.iter().zip(types).all(|(column, sql_type)| column.sql_type == *sql_type)
-            && relation.plan.schema().fields().len() == relation.columns.len();
+        let is_same =
+            relation.columns.iter().zip(types).all(|(column, sql_type)| column.sql_type == *sql_type)
+                && relation.plan.schema().fields().len() == relation.columns.len();
         if is_same {
             return Ok(relation);
         }
@@ -187,9 +188,10 @@ impl Binder<'_> {
         let builder = LogicalPlanBuilder::from(left.plan.clone());
         let plan = match (operator, is_all) {
             (ast::SetOperator::Union, true) => builder.union(right.plan).and_then(LogicalPlanBuilder::build),
-            (ast::SetOperator::Union, false) => {
-                builder.union(right.plan).and_then(LogicalPlanBuilder::distinct).and_then(LogicalPlanBuilder::build)
-            }
+            (ast::SetOperator::Union, false) => builder
+                .union(right.plan)
+                .and_then(LogicalPlanBuilder::distinct)
+                .and_then(LogicalPlanBuilder::build),
             (ast::SetOperator::Intersect, all) => LogicalPlanBuilder::intersect(left.plan, right.plan, all),
             (ast::SetOperator::Except | ast::SetOperator::Minus, all) => {
                 LogicalPlanBuilder::except(left.plan, right.plan, all)
@@ -238,13 +240,20 @@ impl Binder<'_> {
     }
 
     /// The output that a key names by its place or name.
-    pub(super) fn output_named<'o>(&self, key: &ast::Expr, outputs: &'o [Output]) -> Result<Option<&'o Output>> {
+    pub(super) fn output_named<'o>(
+        &self,
+        key: &ast::Expr,
+        outputs: &'o [Output],
+    ) -> Result<Option<&'o Output>> {
         match key {
             ast::Expr::Value(value) => match &value.value {
                 ast::Value::Number(text, _) => {
                     let place = text.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
                     place.and_then(|place| outputs.get(place)).map(Some).ok_or_else(|| {
-                        Error::new(SqlState(*b"42P10"), format!("ORDER BY position {text} is not in select list"))
+                        Error::new(
+                            SqlState(*b"42P10"),
+                            format!("ORDER BY position {text} is not in select list"),
+                        )
                     })
                 }
                 _ => Ok(None),
@@ -268,7 +277,12 @@ impl Binder<'_> {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length"));
         }
         let types = (0..width)
-            .map(|at| self.common_of(rows.iter().filter_map(|row| row.get(at)).map(|typed| &typed.sql_type), "VALUES"))
+            .map(|at| {
+                self.common_of(
+                    rows.iter().filter_map(|row| row.get(at)).map(|typed| &typed.sql_type),
+                    "VALUES",
+                )
+            })
             .collect::<Result<Vec<_>>>()?;
         let rows = rows.into_iter().map(|row| {
             let cells = row.into_iter().zip(&types);
@@ -313,16 +327,22 @@ impl Binder<'_> {
         is_all: bool,
     ) -> Result<Relation> {
         let first = self.set_expression(first)?;
-        let types: Vec<SqlType> = first
-            .columns
-            .iter()
-            .map(|column| if column.sql_type == SqlType::Unknown { SqlType::Text } else { column.sql_type.clone() })
-            .collect();
+        let types: Vec<SqlType> =
+            first
+                .columns
+                .iter()
+                .map(|column| {
+                    if column.sql_type == SqlType::Unknown { SqlType::Text } else { column.sql_type.clone() }
+                })
+                .collect();
         // Both terms have the same columns by name, which are those of the work table.
         let first_columns = first.columns.clone();
         let first = self.retyped(first, &types)?;
-        let fields: Vec<Field> =
-            types.iter().enumerate().map(|(at, sql_type)| Field::new(format!("r{at}"), arrow_type(sql_type), true)).collect();
+        let fields: Vec<Field> = types
+            .iter()
+            .enumerate()
+            .map(|(at, sql_type)| Field::new(format!("r{at}"), arrow_type(sql_type), true))
+            .collect();
         let placed = |relation: Relation| {
             let expressions = relation
                 .columns
@@ -351,7 +371,8 @@ impl Binder<'_> {
         for (at, output) in inside.iter_mut().enumerate() {
             output.column = Column::new(Some(work_name.as_str()), format!("r{at}"));
         }
-        self.commons.push(Common { name: name.to_string(), relation: Relation { plan: work, columns: inside } });
+        self.commons
+            .push(Common { name: name.to_string(), relation: Relation { plan: work, columns: inside } });
         let step = self.set_expression(step);
         self.commons.pop();
         let step = step?;

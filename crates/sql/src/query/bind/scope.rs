@@ -174,10 +174,7 @@ impl Scope {
         });
         let first = found.next();
         if found.next().is_some() {
-            return Err(Error::new(
-                SqlState(*b"42702"),
-                format!("column reference \"{name}\" is ambiguous"),
-            ));
+            return Err(Error::new(SqlState(*b"42702"), format!("column reference \"{name}\" is ambiguous")));
         }
         Ok(first.map(|column| column.output.typed()))
     }

@@ -8,7 +8,7 @@ use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs};
-use datafusion::logical_expr::{Expr, ExprSchemable, GroupingSet, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 
@@ -168,7 +168,7 @@ impl Binder<'_> {
             });
         }
         let visible = expressions.len();
-        let mut place = |binder: &mut Self, key: Key, expressions: &mut Vec<Expr>| -> Result<Expr> {
+        let place = |binder: &mut Self, key: Key, expressions: &mut Vec<Expr>| -> Result<Expr> {
             Ok(match key {
                 Key::Selected(at) => {
                     let typed = outputs.get(at).map(Output::typed).ok_or_else(|| unsupported("a key"))?;
@@ -178,7 +178,9 @@ impl Binder<'_> {
                 Key::Own(typed) => {
                     let typed = binder.known(typed)?;
                     let typed = binder.sortable(typed)?;
-                    let bare = |expr: &Expr| if let Expr::Alias(alias) = expr { *alias.expr.clone() } else { expr.clone() };
+                    let bare = |expr: &Expr| {
+                        if let Expr::Alias(alias) = expr { *alias.expr.clone() } else { expr.clone() }
+                    };
                     if let Some(at) = expressions.iter().position(|expr| bare(expr) == typed.expr) {
                         let schema_name = match &expressions[at] {
                             Expr::Alias(alias) => alias.name.clone(),
@@ -216,7 +218,8 @@ impl Binder<'_> {
         }
         let mut has_number = false;
         if !on_expressions.is_empty() {
-            let matches_start = sort_keys.iter().take(on_expressions.len()).all(|sort| on_expressions.contains(&sort.expr));
+            let matches_start =
+                sort_keys.iter().take(on_expressions.len()).all(|sort| on_expressions.contains(&sort.expr));
             if !matches_start {
                 return Err(Error::new(
                     SqlState(*b"42P10"),
@@ -230,7 +233,8 @@ impl Binder<'_> {
             builder = builder.sort(sort_keys).map_err(inbound)?;
         }
         if has_hidden || has_number {
-            let columns: Vec<Expr> = outputs.iter().map(|output| Expr::Column(output.column.clone())).collect();
+            let columns: Vec<Expr> =
+                outputs.iter().map(|output| Expr::Column(output.column.clone())).collect();
             builder = builder.project(columns).map_err(inbound)?;
         }
         let plan = builder.build().map_err(inbound)?;
@@ -298,12 +302,17 @@ impl Binder<'_> {
                     let merged = scope.merged.into_iter().map(|(name, typed)| Selected { name, typed });
                     selected.extend(merged);
                     let visible = scope.columns.into_iter().filter(|column| !column.is_hidden);
-                    selected.extend(visible.map(|column| Selected {
-                        typed: column.output.typed(),
-                        name: column.output.name,
-                    }));
+                    selected.extend(
+                        visible.map(|column| Selected {
+                            typed: column.output.typed(),
+                            name: column.output.name,
+                        }),
+                    );
                 }
-                ast::SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+                ast::SelectItem::QualifiedWildcard(
+                    ast::SelectItemQualifiedWildcardKind::ObjectName(name),
+                    options,
+                ) => {
                     plain_wildcard(options)?;
                     let relation = parts_of(name).pop().unwrap_or_default();
                     let mut found = false;
@@ -432,16 +441,18 @@ impl Binder<'_> {
         };
         let typed = self.known(typed)?;
         if !find_aggregate_exprs([&typed.expr]).is_empty() {
-            return Err(Error::new(
-                SqlState(*b"42803"),
-                "aggregate functions are not allowed in GROUP BY",
-            ));
+            return Err(Error::new(SqlState(*b"42803"), "aggregate functions are not allowed in GROUP BY"));
         }
         Ok(typed.expr)
     }
 
     /// Groups a plan; the expressions then are over its result.
-    fn group(&mut self, plan: LogicalPlan, groups: Vec<Expr>, mut all: Vec<&mut Expr>) -> Result<LogicalPlan> {
+    fn group(
+        &mut self,
+        plan: LogicalPlan,
+        groups: Vec<Expr>,
+        mut all: Vec<&mut Expr>,
+    ) -> Result<LogicalPlan> {
         // Computed keys become columns first, so that they can be named.
         let mut computed: Vec<(Expr, Column)> = Vec::new();
         let mut settle = |binder: &mut Self, key: Expr| match key {
@@ -461,11 +472,12 @@ impl Binder<'_> {
                 Expr::GroupingSet(GroupingSet::Rollup(keys)) => Expr::GroupingSet(GroupingSet::Rollup(
                     keys.into_iter().map(|key| settle(self, key)).collect(),
                 )),
-                Expr::GroupingSet(GroupingSet::Cube(keys)) => {
-                    Expr::GroupingSet(GroupingSet::Cube(keys.into_iter().map(|key| settle(self, key)).collect()))
-                }
+                Expr::GroupingSet(GroupingSet::Cube(keys)) => Expr::GroupingSet(GroupingSet::Cube(
+                    keys.into_iter().map(|key| settle(self, key)).collect(),
+                )),
                 Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => {
-                    let sets = sets.into_iter().map(|set| set.into_iter().map(|key| settle(self, key)).collect());
+                    let sets =
+                        sets.into_iter().map(|set| set.into_iter().map(|key| settle(self, key)).collect());
                     Expr::GroupingSet(GroupingSet::GroupingSets(sets.collect()))
                 }
                 key => {
@@ -494,7 +506,8 @@ impl Binder<'_> {
             replace(expr, &aggregates)?;
         }
         // Columns that are neither keys nor follow from them.
-        let names: Vec<Column> = aggregates.iter().map(|expr| Column::new_unqualified(expr.schema_name().to_string())).collect();
+        let names: Vec<Column> =
+            aggregates.iter().map(|expr| Column::new_unqualified(expr.schema_name().to_string())).collect();
         let mut grouped: Vec<Column> = Vec::new();
         for key in &keys {
             grouped.extend(key.column_refs().into_iter().cloned());
@@ -507,8 +520,13 @@ impl Binder<'_> {
                 }
                 let known = scope.columns.iter().find(|known| known.output.column == *column);
                 let relation = known.map(|known| known.relation.clone()).unwrap_or_default();
-                let mut of_key = scope.columns.iter().filter(|other| other.relation == relation && other.is_key).peekable();
-                let follows = of_key.peek().is_some() && of_key.all(|other| grouped.contains(&other.output.column));
+                let mut of_key = scope
+                    .columns
+                    .iter()
+                    .filter(|other| other.relation == relation && other.is_key)
+                    .peekable();
+                let follows =
+                    of_key.peek().is_some() && of_key.all(|other| grouped.contains(&other.output.column));
                 let has_sets = keys.iter().any(|key| matches!(key, Expr::GroupingSet(_)));
                 if !follows || has_sets {
                     let name = match known {
@@ -517,7 +535,9 @@ impl Binder<'_> {
                     };
                     return Err(Error::new(
                         SqlState(*b"42803"),
-                        format!("column {name} must appear in the GROUP BY clause or be used in an aggregate function"),
+                        format!(
+                            "column {name} must appear in the GROUP BY clause or be used in an aggregate function"
+                        ),
                     ));
                 }
                 grouped.push(column.clone());
@@ -550,7 +570,9 @@ fn substitute(expr: &mut Expr, computed: &[(Expr, Column)]) -> Result<()> {
     let taken = std::mem::take(expr);
     let changed = taken.transform_down(|expr| {
         Ok(match computed.iter().find(|(known, _)| *known == expr) {
-            Some((_, column)) => Transformed::new(Expr::Column(column.clone()), true, TreeNodeRecursion::Jump),
+            Some((_, column)) => {
+                Transformed::new(Expr::Column(column.clone()), true, TreeNodeRecursion::Jump)
+            }
             None => Transformed::no(expr),
         })
     });
@@ -570,7 +592,11 @@ fn refuse(select: &ast::Select) -> Result<()> {
     if select.into.is_some() {
         return Err(unsupported("SELECT INTO is not supported"));
     }
-    if select.top.is_some() || select.qualify.is_some() || !select.connect_by.is_empty() || select.prewhere.is_some() {
+    if select.top.is_some()
+        || select.qualify.is_some()
+        || !select.connect_by.is_empty()
+        || select.prewhere.is_some()
+    {
         return Err(unsupported("this form of SELECT is not supported"));
     }
     Ok(())

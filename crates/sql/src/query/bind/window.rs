@@ -35,7 +35,8 @@ impl Binder<'_> {
         };
         let mut order_by = order_by;
         window_frame.regularize_order_bys(&mut order_by).map_err(|error| {
-            Error::new(SqlState(*b"42P20"), "this frame needs another ORDER BY").with_detail(error.to_string())
+            Error::new(SqlState(*b"42P20"), "this frame needs another ORDER BY")
+                .with_detail(error.to_string())
         })?;
         Ok(Expr::WindowFunction(Box::new(WindowFunction {
             fun: function,

@@ -113,7 +113,9 @@ pub fn definitions() -> Vec<Definition> {
             if step == 0 {
                 return Err(Error::new(SqlState::INVALID_PARAMETER, "step size cannot equal zero"));
             }
-            let count = checked(((i128::from(to) - i128::from(from)) / i128::from(step) + 1).clamp(0, i64::MAX.into()) as i64)?;
+            let count = checked(
+                ((i128::from(to) - i128::from(from)) / i128::from(step) + 1).clamp(0, i64::MAX.into()) as i64,
+            )?;
             let is_empty = (step > 0 && from > to) || (step < 0 && from < to);
             Ok(array_of((0..if is_empty { 0 } else { count }).map(|n| Value::BigInt(from + n * step))))
         }),

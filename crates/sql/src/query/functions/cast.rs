@@ -60,8 +60,9 @@ impl ScalarUDFImpl for Conversion {
 pub fn exists(from: &SqlType, to: &SqlType) -> bool {
     use SqlType as T;
     let is_text = |t: &SqlType| matches!(t, T::Text | T::VarChar(_) | T::Char(_) | T::Name | T::Unknown);
-    let is_number =
-        |t: &SqlType| matches!(t, T::SmallInt | T::Int | T::BigInt | T::Real | T::Double | T::Numeric(_) | T::Oid);
+    let is_number = |t: &SqlType| {
+        matches!(t, T::SmallInt | T::Int | T::BigInt | T::Real | T::Double | T::Numeric(_) | T::Oid)
+    };
     match (from, to) {
         (a, b) if a == b || is_text(a) || is_text(b) => true,
         (a, b) if is_number(a) && is_number(b) => true,
@@ -99,7 +100,9 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType) -> Result<Value> {
         }
         (T::JsonB, Value::Text(text)) => from_text(text, to),
         (T::Json, Value::Text(text)) if matches!(from, T::JsonB) => Ok(Value::Text(text.clone())),
-        (to, Value::Text(text)) => from_text(if *from == T::JsonB { text.trim_matches('"') } else { text }, to),
+        (to, Value::Text(text)) => {
+            from_text(if *from == T::JsonB { text.trim_matches('"') } else { text }, to)
+        }
         (T::Boolean, Value::Boolean(value)) => Ok(Value::Boolean(*value)),
         (T::Boolean, value) => Ok(Value::Boolean(value.as_integer().unwrap_or(0) != 0)),
         (T::SmallInt | T::Int | T::BigInt | T::Oid, value) => match value {

@@ -13,7 +13,10 @@ pub fn definitions() -> Vec<Definition> {
         // Behind casts to and from `regclass` and its like.
         define("fabius_class_oid(text) oid stable", |a, c| {
             class_oid(c, text_at(a, 0))?.map(number).ok_or_else(|| {
-                Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", text_at(a, 0)))
+                Error::new(
+                    SqlState::UNDEFINED_TABLE,
+                    format!("relation \"{}\" does not exist", text_at(a, 0)),
+                )
             })
         }),
         define("to_regclass(text) oid stable", |a, c| {
@@ -21,7 +24,9 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("fabius_class_name(oid) text stable", |a, c| {
             let oid = integer_at(a, 0) as u32;
-            Ok(Value::Text(class_name(c, oid).unwrap_or_else(|| if oid == 0 { "-".into() } else { oid.to_string() })))
+            Ok(Value::Text(
+                class_name(c, oid).unwrap_or_else(|| if oid == 0 { "-".into() } else { oid.to_string() }),
+            ))
         }),
         define("fabius_type_oid(text) oid stable", |a, _| {
             type_oid(text_at(a, 0)).map(number).ok_or_else(|| {
@@ -47,7 +52,8 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("fabius_function_name(oid) text stable", |a, c| {
             let oid = integer_at(a, 0) as u32;
-            let own = definition::function_of(&c.environment.catalog, oid).map(|f| definition::qualified(&f.name));
+            let own =
+                definition::function_of(&c.environment.catalog, oid).map(|f| definition::qualified(&f.name));
             let name = own.or_else(|| server::function_name(oid));
             Ok(Value::Text(name.unwrap_or_else(|| if oid == 0 { "-".into() } else { oid.to_string() })))
         }),
@@ -55,9 +61,9 @@ pub fn definitions() -> Vec<Definition> {
             let name = unquoted(text_at(a, 0)).pop().unwrap_or_default();
             let all = objects::namespaces_of(&c.environment.catalog);
             let found = all.into_iter().find(|(_, known)| *known == name);
-            found.map(|(oid, _)| number(oid)).ok_or_else(|| {
-                Error::new(SqlState(*b"3F000"), format!("schema \"{name}\" does not exist"))
-            })
+            found
+                .map(|(oid, _)| number(oid))
+                .ok_or_else(|| Error::new(SqlState(*b"3F000"), format!("schema \"{name}\" does not exist")))
         }),
         define("to_regnamespace(text) oid stable", |a, c| {
             let all = objects::namespaces_of(&c.environment.catalog);
@@ -90,7 +96,9 @@ pub fn definitions() -> Vec<Definition> {
         define("pg_get_indexdef(oid, int, bool) text stable", |a, c| {
             let found = definition::index_of(&c.environment.catalog, integer_at(a, 0) as u32);
             Ok(match (found, usize::try_from(integer_at(a, 1))) {
-                (Some((table, key, is_unique)), Ok(0)) => Value::Text(definition::index(table, key, is_unique)),
+                (Some((table, key, is_unique)), Ok(0)) => {
+                    Value::Text(definition::index(table, key, is_unique))
+                }
                 (Some((_, key, _)), Ok(place)) => {
                     key.columns.get(place - 1).map(|name| quote_identifier(name)).into()
                 }
@@ -100,7 +108,8 @@ pub fn definitions() -> Vec<Definition> {
         define("pg_get_constraintdef(oid, bool?) text stable", |a, c| {
             let oid = integer_at(a, 0) as u32;
             let tables = c.environment.catalog.tables.values();
-            let found = tables.flat_map(|table| definition::constraints(table)).find(|(known, _)| *known == oid);
+            let found =
+                tables.flat_map(|table| definition::constraints(table)).find(|(known, _)| *known == oid);
             Ok(found.map(|(_, constraint)| constraint.text()).into())
         }),
         define("pg_get_viewdef(oid, bool?) text stable", |a, c| Ok(view(c, integer_at(a, 0) as u32))),
@@ -118,7 +127,9 @@ pub fn definitions() -> Vec<Definition> {
             let found = definition::function_of(&c.environment.catalog, integer_at(a, 0) as u32);
             Ok(found.map(|function| function.definition.clone()).into())
         }),
-        define("pg_get_function_arguments(oid) text stable", |a, c| Ok(arguments(c, integer_at(a, 0) as u32))),
+        define("pg_get_function_arguments(oid) text stable", |a, c| {
+            Ok(arguments(c, integer_at(a, 0) as u32))
+        }),
         define("pg_get_function_identity_arguments(oid) text stable", |a, c| {
             Ok(arguments(c, integer_at(a, 0) as u32))
         }),
@@ -133,10 +144,14 @@ pub fn definitions() -> Vec<Definition> {
         define("pg_get_serial_sequence(text, text) text stable", |a, c| {
             let catalog = &c.environment.catalog;
             let oid = class_oid(c, text_at(a, 0))?.ok_or_else(|| {
-                Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", text_at(a, 0)))
+                Error::new(
+                    SqlState::UNDEFINED_TABLE,
+                    format!("relation \"{}\" does not exist", text_at(a, 0)),
+                )
             })?;
             let table = catalog.tables.values().find(|table| table.oid == oid);
-            let column = table.and_then(|table| table.columns.iter().find(|column| column.name == text_at(a, 1)));
+            let column =
+                table.and_then(|table| table.columns.iter().find(|column| column.name == text_at(a, 1)));
             let sequence = column.and_then(|column| column.sequence.as_ref());
             let full = |name: &ObjectName| {
                 format!("{}.{}", quote_identifier(&name.schema), quote_identifier(&name.name))
@@ -144,7 +159,9 @@ pub fn definitions() -> Vec<Definition> {
             Ok(sequence.map(full).into())
         }),
         define("obj_description(oid, name?) text stable", |a, c| Ok(comment(c, integer_at(a, 0), 0))),
-        define("col_description(oid, int) text stable", |a, c| Ok(comment(c, integer_at(a, 0), integer_at(a, 1)))),
+        define("col_description(oid, int) text stable", |a, c| {
+            Ok(comment(c, integer_at(a, 0), integer_at(a, 1)))
+        }),
         define("shobj_description(oid, name) text stable", |a, c| Ok(comment(c, integer_at(a, 0), 0))),
         define("pg_relation_is_publishable(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
         define("pg_relation_filenode(oid) oid stable", |a, _| Ok(a[0].clone())),
@@ -166,14 +183,51 @@ pub fn definitions() -> Vec<Definition> {
         define("row_security_active(text) bool stable", |_, _| Ok(Value::Boolean(false))),
         define("row_security_active(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
     ];
-    for name in ["table", "type", "function", "operator", "opclass", "opfamily", "collation", "conversion", "statistics_obj", "ts_parser", "ts_dict", "ts_template", "ts_config"] {
+    for name in [
+        "table",
+        "type",
+        "function",
+        "operator",
+        "opclass",
+        "opfamily",
+        "collation",
+        "conversion",
+        "statistics_obj",
+        "ts_parser",
+        "ts_dict",
+        "ts_template",
+        "ts_config",
+    ] {
         all.push(define(&format!("pg_{name}_is_visible(oid) bool stable"), is_visible));
     }
-    for name in ["table", "column", "schema", "database", "function", "sequence", "language", "tablespace", "type", "any_column", "foreign_data_wrapper", "server", "parameter"] {
-        all.push(define(&format!("has_{name}_privilege(any...) bool stable"), |_, _| Ok(Value::Boolean(true))));
+    for name in [
+        "table",
+        "column",
+        "schema",
+        "database",
+        "function",
+        "sequence",
+        "language",
+        "tablespace",
+        "type",
+        "any_column",
+        "foreign_data_wrapper",
+        "server",
+        "parameter",
+    ] {
+        all.push(define(&format!("has_{name}_privilege(any...) bool stable"), |_, _| {
+            Ok(Value::Boolean(true))
+        }));
     }
     all.push(define("pg_has_role(any...) bool stable", |_, _| Ok(Value::Boolean(true))));
-    for name in ["pg_relation_size", "pg_table_size", "pg_total_relation_size", "pg_indexes_size", "pg_database_size", "pg_tablespace_size"] {
+    for name in [
+        "pg_relation_size",
+        "pg_table_size",
+        "pg_total_relation_size",
+        "pg_indexes_size",
+        "pg_database_size",
+        "pg_tablespace_size",
+    ] {
         all.push(define(&format!("{name}(any...) bigint stable"), |_, _| Ok(Value::BigInt(0))));
     }
     all
@@ -249,7 +303,8 @@ fn class_of(catalog: &Catalog, oid: u32) -> Option<ObjectName> {
 
 fn class_name(call: &Call, oid: u32) -> Option<String> {
     let name = class_of(&call.environment.catalog, oid)?;
-    let is_in_sight = name.schema == "pg_catalog" || call.environment.session.search_path().contains(&name.schema);
+    let is_in_sight =
+        name.schema == "pg_catalog" || call.environment.session.search_path().contains(&name.schema);
     Some(if is_in_sight {
         quote_identifier(&name.name)
     } else {
@@ -288,7 +343,9 @@ fn type_name(oid: u32, modifier: i32) -> String {
     let with_modifier = match (oid, modifier) {
         (1043, 5..) => Some(SqlType::VarChar(Some(modifier as u32 - 4))),
         (1042, 5..) => Some(SqlType::Char(modifier as u32 - 4)),
-        (1700, 4..) => Some(SqlType::Numeric(Some((((modifier - 4) >> 16) as u8, ((modifier - 4) & 0xff) as u8)))),
+        (1700, 4..) => {
+            Some(SqlType::Numeric(Some((((modifier - 4) >> 16) as u8, ((modifier - 4) & 0xff) as u8))))
+        }
         _ => None,
     };
     if let Some(sql_type) = with_modifier {
@@ -317,7 +374,12 @@ fn plain_name(sql_type: &SqlType) -> String {
 fn function_oid(catalog: &Catalog, text: &str) -> Option<u32> {
     let name = unquoted(text.split('(').next().unwrap_or(text));
     let last = name.last()?;
-    catalog.functions.values().flatten().find(|function| function.name.name == *last).map(|function| function.oid)
+    catalog
+        .functions
+        .values()
+        .flatten()
+        .find(|function| function.name.name == *last)
+        .map(|function| function.oid)
 }
 
 fn view(call: &Call, oid: u32) -> Value {

@@ -22,9 +22,9 @@ pub fn definitions() -> Vec<Definition> {
         define("json_array_length(json) int", array_length),
         define("jsonb_array_length(jsonb) int", array_length),
         define("jsonb_pretty(jsonb) text", |a, _| {
-            serde_json::to_string_pretty(&parsed(a, 0)?).map(Value::Text).map_err(|error| {
-                crate::query::failure::internal(&error.to_string())
-            })
+            serde_json::to_string_pretty(&parsed(a, 0)?)
+                .map(Value::Text)
+                .map_err(|error| crate::query::failure::internal(&error.to_string()))
         }),
         define("json_strip_nulls(json) json", |a, _| Ok(Value::Text(stripped(parsed(a, 0)?).to_string()))),
         define("jsonb_strip_nulls(jsonb) jsonb", |a, _| Ok(Value::Text(printed(&stripped(parsed(a, 0)?))))),
@@ -37,7 +37,8 @@ pub fn definitions() -> Vec<Definition> {
             let json = parsed(a, 0)?;
             let at = integer_at(a, 1);
             let found = json.as_array().and_then(|items| {
-                let at = if at < 0 { items.len().checked_sub(at.unsigned_abs() as usize)? } else { at as usize };
+                let at =
+                    if at < 0 { items.len().checked_sub(at.unsigned_abs() as usize)? } else { at as usize };
                 items.get(at)
             });
             Ok(taken(found, truth_at(a, 2)))
@@ -57,7 +58,8 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_json_has(text, text) bool", |a, _| {
             let json = parsed(a, 0)?;
             let key = text_at(a, 1);
-            let is_item = json.as_array().is_some_and(|items| items.iter().any(|item| item.as_str() == Some(key)));
+            let is_item =
+                json.as_array().is_some_and(|items| items.iter().any(|item| item.as_str() == Some(key)));
             Ok(Value::Boolean(is_item || json.get(key).is_some()))
         }),
         define("fabius_json_concat(jsonb, jsonb) jsonb", |a, _| {
@@ -102,7 +104,9 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("fabius_row_json(text[], any...) json null", |a, call| {
             let fields = elements_at(a, 0).into_iter().zip(a.iter().zip(&call.types).skip(1)).map(
-                |(name, (value, sql_type))| format!("{}:{}", quoted(text_at(&[name], 0)), literal(value, sql_type)),
+                |(name, (value, sql_type))| {
+                    format!("{}:{}", quoted(text_at(&[name], 0)), literal(value, sql_type))
+                },
             );
             Ok(Value::Text(format!("{{{}}}", fields.collect::<Vec<_>>().join(","))))
         }),
@@ -122,7 +126,8 @@ pub fn literal(value: &Value, sql_type: &SqlType) -> String {
     match (value, sql_type) {
         (Value::Null, _) => "null".into(),
         (Value::List(rows), SqlType::Array(element)) => {
-            let items = rows.iter().map(|row| row.first().map_or("null".into(), |value| literal(value, element)));
+            let items =
+                rows.iter().map(|row| row.first().map_or("null".into(), |value| literal(value, element)));
             format!("[{}]", items.collect::<Vec<_>>().join(","))
         }
         (Value::Text(text), SqlType::Json | SqlType::JsonB) => text.clone(),
@@ -140,8 +145,11 @@ pub fn literal(value: &Value, sql_type: &SqlType) -> String {
 
 fn object(a: &[Value], call: &Call) -> Result<String> {
     if !a.len().is_multiple_of(2) {
-        return Err(Error::new(SqlState::INVALID_PARAMETER, "argument list must have even number of elements")
-            .with_hint("The arguments of json_build_object() must consist of alternating keys and values."));
+        return Err(Error::new(
+            SqlState::INVALID_PARAMETER,
+            "argument list must have even number of elements",
+        )
+        .with_hint("The arguments of json_build_object() must consist of alternating keys and values."));
     }
     let fields = a.chunks(2).enumerate().map(|(at, pair)| {
         if pair[0].is_null() {
@@ -160,7 +168,8 @@ fn array(a: &[Value], call: &Call) -> String {
 
 fn parsed(a: &[Value], at: usize) -> Result<Json> {
     serde_json::from_str(text_at(a, at)).map_err(|error| {
-        Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type json").with_detail(error.to_string())
+        Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type json")
+            .with_detail(error.to_string())
     })
 }
 
@@ -185,7 +194,8 @@ pub fn printed(json: &Json) -> String {
         Json::Object(fields) => {
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
-            let fields = fields.into_iter().map(|(key, value)| format!("{}: {}", quoted(key), printed(value)));
+            let fields =
+                fields.into_iter().map(|(key, value)| format!("{}: {}", quoted(key), printed(value)));
             format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
         }
         other => other.to_string(),
@@ -195,7 +205,11 @@ pub fn printed(json: &Json) -> String {
 fn stripped(json: Json) -> Json {
     match json {
         Json::Object(fields) => Json::Object(
-            fields.into_iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| (key, stripped(value))).collect(),
+            fields
+                .into_iter()
+                .filter(|(_, value)| !value.is_null())
+                .map(|(key, value)| (key, stripped(value)))
+                .collect(),
         ),
         Json::Array(items) => Json::Array(items.into_iter().map(stripped).collect()),
         other => other,

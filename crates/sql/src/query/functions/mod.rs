@@ -87,7 +87,10 @@ fn define(signature: &str, body: Body) -> Definition {
     let flags: Vec<&str> = words.collect();
     Definition {
         name: name.to_string(),
-        parameters: words_of.iter().map(|word| kind(word.trim_end_matches("...").trim_end_matches('?'))).collect(),
+        parameters: words_of
+            .iter()
+            .map(|word| kind(word.trim_end_matches("...").trim_end_matches('?')))
+            .collect(),
         optional: words_of.iter().filter(|word| word.ends_with('?')).count(),
         is_variadic: words_of.last().is_some_and(|word| word.ends_with("...")),
         returns,

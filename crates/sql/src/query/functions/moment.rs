@@ -9,7 +9,9 @@ use fabius_value::{Decimal, Error, Result, SqlState, Value};
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
     vec![
-        define("now() timestamptz stable", |_, c| Ok(Value::Timestamp(c.environment.session.transaction_us()))),
+        define("now() timestamptz stable", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.transaction_us()))
+        }),
         define("transaction_timestamp() timestamptz stable", |_, c| {
             Ok(Value::Timestamp(c.environment.session.transaction_us()))
         }),
@@ -70,8 +72,12 @@ pub fn definitions() -> Vec<Definition> {
             let moment = calendar::add_interval(0, months.into(), days.into(), micros).unwrap_or(0);
             Ok(Value::Text(format_moment(moment, text_at(a, 1))))
         }),
-        define("to_char(numeric, text) text", |a, _| Ok(Value::Text(format_number(double_at(a, 0), text_at(a, 1))))),
-        define("to_char(float8, text) text", |a, _| Ok(Value::Text(format_number(double_at(a, 0), text_at(a, 1))))),
+        define("to_char(numeric, text) text", |a, _| {
+            Ok(Value::Text(format_number(double_at(a, 0), text_at(a, 1))))
+        }),
+        define("to_char(float8, text) text", |a, _| {
+            Ok(Value::Text(format_number(double_at(a, 0), text_at(a, 1))))
+        }),
         define("to_date(text, text) date", |a, _| {
             let moment = read_moment(text_at(a, 0), text_at(a, 1))?;
             Ok(Value::Date(moment.div_euclid(DAY) as i32))
@@ -87,7 +93,10 @@ pub fn definitions() -> Vec<Definition> {
                 text_at(a, 0).chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | '-')).collect();
             let decimal = Decimal::parse(&digits).and_then(|d| d.rescale(scale_of(&call.returns)));
             decimal.map(Value::Numeric).ok_or_else(|| {
-                Error::new(SqlState::INVALID_TEXT, format!("invalid input syntax for type numeric: \"{digits}\""))
+                Error::new(
+                    SqlState::INVALID_TEXT,
+                    format!("invalid input syntax for type numeric: \"{digits}\""),
+                )
             })
         }),
         define("make_date(int, int, int) date", |a, _| {
@@ -102,20 +111,24 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("make_time(int, int, float8) time", |a, _| {
             Ok(Value::BigInt(
-                integer_at(a, 0) * HOUR + integer_at(a, 1) * 60 * SECOND + (double_at(a, 2) * 1e6).round() as i64,
+                integer_at(a, 0) * HOUR
+                    + integer_at(a, 1) * 60 * SECOND
+                    + (double_at(a, 2) * 1e6).round() as i64,
             ))
         }),
         define("make_timestamp(int, int, int, int, int, float8) timestamp", |a, _| {
             let days = calendar::days_of(integer_at(a, 0), integer_at(a, 1), integer_at(a, 2));
-            let time =
-                integer_at(a, 3) * HOUR + integer_at(a, 4) * 60 * SECOND + (double_at(a, 5) * 1e6).round() as i64;
+            let time = integer_at(a, 3) * HOUR
+                + integer_at(a, 4) * 60 * SECOND
+                + (double_at(a, 5) * 1e6).round() as i64;
             Ok(Value::Timestamp(days.saturating_mul(DAY).saturating_add(time)))
         }),
         define("make_interval(int?, int?, int?, int?, int?, int?, float8?) interval", |a, _| {
             let months = integer_at(a, 0) * 12 + integer_at(a, 1);
             let days = integer_at(a, 2) * 7 + integer_at(a, 3);
-            let micros =
-                integer_at(a, 4) * HOUR + integer_at(a, 5) * 60 * SECOND + (double_at(a, 6) * 1e6).round() as i64;
+            let micros = integer_at(a, 4) * HOUR
+                + integer_at(a, 5) * 60 * SECOND
+                + (double_at(a, 6) * 1e6).round() as i64;
             Ok(interval_value(months as i32, days as i32, micros))
         }),
         define("justify_days(interval) interval", |a, _| {
@@ -156,11 +169,15 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Int(((moment_at(a, 0) - moment_at(a, 1)) / DAY) as i32))
         }),
         define("fabius_subtract(timestamp, timestamp) interval", |a, _| {
-            let micros = moment_at(a, 0).checked_sub(moment_at(a, 1)).ok_or_else(|| calendar::out_of_range("interval"))?;
+            let micros = moment_at(a, 0)
+                .checked_sub(moment_at(a, 1))
+                .ok_or_else(|| calendar::out_of_range("interval"))?;
             Ok(interval_value(0, (micros / DAY) as i32, micros % DAY))
         }),
         define("fabius_subtract(timestamptz, timestamptz) interval", |a, _| {
-            let micros = moment_at(a, 0).checked_sub(moment_at(a, 1)).ok_or_else(|| calendar::out_of_range("interval"))?;
+            let micros = moment_at(a, 0)
+                .checked_sub(moment_at(a, 1))
+                .ok_or_else(|| calendar::out_of_range("interval"))?;
             Ok(interval_value(0, (micros / DAY) as i32, micros % DAY))
         }),
         define("fabius_add(interval, interval) interval", |a, _| combined(a, 1)),
@@ -189,8 +206,9 @@ fn moment_at(a: &[Value], at: usize) -> i64 {
 }
 
 fn zone(name: &str) -> Result<i64> {
-    crate::query::value_text::zone_offset(name)
-        .ok_or_else(|| Error::new(SqlState::INVALID_PARAMETER, format!("time zone \"{name}\" not recognized")))
+    crate::query::value_text::zone_offset(name).ok_or_else(|| {
+        Error::new(SqlState::INVALID_PARAMETER, format!("time zone \"{name}\" not recognized"))
+    })
 }
 
 fn moved(a: &[Value], sign: i64) -> Result<Value> {
@@ -211,7 +229,8 @@ fn shifted(a: &[Value], sign: i64) -> Result<Value> {
 }
 
 fn combined(a: &[Value], sign: i32) -> Result<Value> {
-    let (left, right) = (interval_parts(&a[0]).unwrap_or_default(), interval_parts(&a[1]).unwrap_or_default());
+    let (left, right) =
+        (interval_parts(&a[0]).unwrap_or_default(), interval_parts(&a[1]).unwrap_or_default());
     let sum = (|| {
         Some(interval_value(
             left.0.checked_add(right.0.checked_mul(sign)?)?,
@@ -264,7 +283,10 @@ pub fn extract_scale(field: &str) -> u8 {
 fn extract(a: &[Value], call: &Call) -> Result<Value> {
     let micros = field(a, call)?;
     let decimal = Decimal { mantissa: micros, scale: 6 };
-    decimal.rescale(scale_of(&call.returns)).map(Value::Numeric).ok_or_else(crate::query::failure::numeric_overflow)
+    decimal
+        .rescale(scale_of(&call.returns))
+        .map(Value::Numeric)
+        .ok_or_else(crate::query::failure::numeric_overflow)
 }
 
 fn date_part(a: &[Value], call: &Call) -> Result<Value> {
@@ -293,7 +315,10 @@ fn field(a: &[Value], call: &Call) -> Result<i128> {
             "microsecond" => whole(micros % (60 * SECOND)),
             "epoch" => {
                 let years = i128::from(months / 12) * 31_557_600_000_000;
-                years + i128::from(months % 12) * 2_592_000_000_000 + i128::from(days) * i128::from(DAY) + i128::from(micros)
+                years
+                    + i128::from(months % 12) * 2_592_000_000_000
+                    + i128::from(days) * i128::from(DAY)
+                    + i128::from(micros)
             }
             _ => return Err(unknown()),
         });
@@ -379,16 +404,26 @@ fn age(later: i64, earlier: i64) -> Result<Value> {
 }
 
 const MONTHS: [&str; 12] = [
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
     "December",
 ];
 const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 
 /// The words of `to_char` patterns, longest first where one begins another.
 const WORDS: &[&str] = &[
-    "HH24", "HH12", "MONTH", "YYYY", "IYYY", "Y,YYY", "SSSSS", "SSSS", "DDD", "DAY", "MON", "YYY", "HH", "MI", "SS",
-    "MS", "US", "MM", "DD", "DY", "YY", "IW", "WW", "AM", "PM", "A.M.", "P.M.", "TZ", "OF", "CC", "FF3", "FF6", "Q",
-    "D", "J", "Y", "W", "ID",
+    "HH24", "HH12", "MONTH", "YYYY", "IYYY", "Y,YYY", "SSSSS", "SSSS", "DDD", "DAY", "MON", "YYY", "HH",
+    "MI", "SS", "MS", "US", "MM", "DD", "DY", "YY", "IW", "WW", "AM", "PM", "A.M.", "P.M.", "TZ", "OF", "CC",
+    "FF3", "FF6", "Q", "D", "J", "Y", "W", "ID",
 ];
 
 fn format_moment(moment: i64, pattern: &str) -> String {
@@ -416,7 +451,8 @@ fn format_moment(moment: i64, pattern: &str) -> String {
             continue;
         };
         let written = &rest[..word.len()];
-        let number = |value: i64, width: usize| if fill { format!("{value:0width$}") } else { value.to_string() };
+        let number =
+            |value: i64, width: usize| if fill { format!("{value:0width$}") } else { value.to_string() };
         let name = |name: &str, width: usize| {
             let cased = if written.chars().nth(1).is_some_and(|c| c.is_uppercase()) {
                 name.to_uppercase()
@@ -459,7 +495,13 @@ fn format_moment(moment: i64, pattern: &str) -> String {
             "SSSS" | "SSSSS" => number(moment.rem_euclid(DAY) / SECOND, 1),
             "MS" | "FF3" => number(f.micros / 1000, 3),
             "US" | "FF6" => number(f.micros, 6),
-            "AM" | "PM" => if written.starts_with(|c: char| c.is_uppercase()) { half.to_uppercase() } else { half.into() },
+            "AM" | "PM" => {
+                if written.starts_with(|c: char| c.is_uppercase()) {
+                    half.to_uppercase()
+                } else {
+                    half.into()
+                }
+            }
             "A.M." | "P.M." => format!("{}.m.", &half[..1]),
             "TZ" => "UTC".into(),
             _ => "+00".into(),
@@ -474,9 +516,8 @@ fn read_moment(text: &str, pattern: &str) -> Result<i64> {
     let mut f = Fields { year: 1, month: 1, day: 1, ..Fields::default() };
     let (mut rest, mut pattern) = (text.trim_start(), pattern);
     let mut is_afternoon = None;
-    let invalid = || {
-        Error::new(SqlState::INVALID_DATETIME, format!("invalid value for the pattern: \"{text}\""))
-    };
+    let invalid =
+        || Error::new(SqlState::INVALID_DATETIME, format!("invalid value for the pattern: \"{text}\""));
     while let Some(first) = pattern.chars().next() {
         let upper = pattern.to_ascii_uppercase();
         let Some(word) = WORDS.iter().find(|word| upper.starts_with(**word)) else {
@@ -540,7 +581,8 @@ fn read_moment(text: &str, pattern: &str) -> Result<i64> {
 fn format_number(value: f64, pattern: &str) -> String {
     let is_filled = !pattern.to_ascii_uppercase().contains("FM");
     let body: String = pattern.to_ascii_uppercase().replace("FM", "").replace('D', ".").replace('G', ",");
-    let decimals = body.split_once('.').map_or(0, |(_, after)| after.chars().filter(|c| matches!(c, '9' | '0')).count());
+    let decimals =
+        body.split_once('.').map_or(0, |(_, after)| after.chars().filter(|c| matches!(c, '9' | '0')).count());
     let whole = body.split('.').next().unwrap_or_default();
     let places = whole.chars().filter(|c| matches!(c, '9' | '0')).count();
     let text = format!("{:.*}", decimals, value.abs());
@@ -556,7 +598,8 @@ fn format_number(value: f64, pattern: &str) -> String {
                 let digit = digits.get(at).copied().unwrap_or(' ');
                 at += 1;
                 let is_last = at == places;
-                is_started |= (digit != ' ' && (digit != '0' || is_last && decimals == 0)) || character == '0';
+                is_started |=
+                    (digit != ' ' && (digit != '0' || is_last && decimals == 0)) || character == '0';
                 result.push(if is_started { if digit == ' ' { '0' } else { digit } } else { ' ' });
             }
             ',' => result.push(if is_started { ',' } else { ' ' }),
@@ -565,10 +608,20 @@ fn format_number(value: f64, pattern: &str) -> String {
         }
     }
     let start = result.len() - result.trim_start().len();
-    let sign = if value < 0.0 { "-" } else if body.contains('S') { "+" } else if is_filled { " " } else { "" };
+    let sign = if value < 0.0 {
+        "-"
+    } else if body.contains('S') {
+        "+"
+    } else if is_filled {
+        " "
+    } else {
+        ""
+    };
     let mut shown = format!("{}{sign}{}", " ".repeat(start), result.trim_start());
     if decimals > 0 {
-        let fraction = if is_filled { fraction.to_string() } else {
+        let fraction = if is_filled {
+            fraction.to_string()
+        } else {
             let least = body.split_once('.').map_or(0, |(_, after)| after.rfind('0').map_or(0, |at| at + 1));
             let mut fraction = fraction.to_string();
             while fraction.len() > least && fraction.ends_with('0') {

@@ -23,13 +23,17 @@ pub fn definitions() -> Vec<Definition> {
             let value = double_at(a, 0);
             Ok(Value::Double(if value == 0.0 { 0.0 } else { value.signum() }))
         }),
-        define("ceil(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, s| (-(-m).div_euclid(power(s)), 0))))),
+        define("ceil(numeric) numeric", |a, _| {
+            Ok(Value::Numeric(map(a, |m, s| (-(-m).div_euclid(power(s)), 0))))
+        }),
         define("ceil(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).ceil()))),
         define("ceiling(numeric) numeric", |a, _| {
             Ok(Value::Numeric(map(a, |m, s| (-(-m).div_euclid(power(s)), 0))))
         }),
         define("ceiling(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).ceil()))),
-        define("floor(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, s| (m.div_euclid(power(s)), 0))))),
+        define("floor(numeric) numeric", |a, _| {
+            Ok(Value::Numeric(map(a, |m, s| (m.div_euclid(power(s)), 0))))
+        }),
         define("floor(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).floor()))),
         define("round(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).round_ties_even()))),
         define("round(numeric, int?) numeric", |a, call| {
@@ -41,7 +45,8 @@ pub fn definitions() -> Vec<Definition> {
                 let unit = 10i128.checked_pow(digits.unsigned_abs().min(38) as u32);
                 decimal_at(a).rescale(0).and_then(|decimal| {
                     let unit = unit?;
-                    let mantissa = fabius_value::decimal::divide_rounded(decimal.mantissa, unit).checked_mul(unit)?;
+                    let mantissa =
+                        fabius_value::decimal::divide_rounded(decimal.mantissa, unit).checked_mul(unit)?;
                     Some(Decimal { mantissa, scale: 0 })
                 })
             };
@@ -53,7 +58,10 @@ pub fn definitions() -> Vec<Definition> {
         define("trunc(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).trunc()))),
         define("trunc(numeric, int?) numeric", |a, _| {
             let digits = integer_at(a, 1).clamp(0, 38) as u8;
-            Ok(Value::Numeric(map(a, |m, s| if s > digits { (m / power(s - digits), digits) } else { (m, s) })))
+            Ok(Value::Numeric(map(
+                a,
+                |m, s| if s > digits { (m / power(s - digits), digits) } else { (m, s) },
+            )))
         }),
         define("mod(int, int) int", |a, _| remainder(a).map(|v| Value::Int(v as i32))),
         define("mod(bigint, bigint) bigint", |a, _| remainder(a).map(Value::BigInt)),
@@ -82,7 +90,9 @@ pub fn definitions() -> Vec<Definition> {
         define("pow(float8, float8) float8", power_of),
         define("power(numeric, numeric) numeric", |a, call| {
             let result = double_at(a, 0).powf(double_at(a, 1));
-            Decimal::from_f64(result, scale_of(&call.returns)).map(Value::Numeric).ok_or_else(numeric_overflow)
+            Decimal::from_f64(result, scale_of(&call.returns))
+                .map(Value::Numeric)
+                .ok_or_else(numeric_overflow)
         }),
         define("sqrt(float8) float8", |a, _| match double_at(a, 0) {
             negative if negative < 0.0 => {
@@ -105,7 +115,9 @@ pub fn definitions() -> Vec<Definition> {
         define("asin(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).asin()))),
         define("acos(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).acos()))),
         define("atan(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).atan()))),
-        define("atan2(float8, float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).atan2(double_at(a, 1))))),
+        define("atan2(float8, float8) float8", |a, _| {
+            Ok(Value::Double(double_at(a, 0).atan2(double_at(a, 1))))
+        }),
         define("degrees(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).to_degrees()))),
         define("radians(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).to_radians()))),
         define("pi() float8", |_, _| Ok(Value::Double(std::f64::consts::PI))),
@@ -114,7 +126,8 @@ pub fn definitions() -> Vec<Definition> {
         define("scale(numeric) int", |a, _| Ok(Value::Int(decimal_at(a).scale.into()))),
         define("trim_scale(numeric) numeric", |a, _| Ok(a[0].clone())),
         define("width_bucket(float8, float8, float8, int) int", |a, _| {
-            let (value, low, high, count) = (double_at(a, 0), double_at(a, 1), double_at(a, 2), double_at(a, 3));
+            let (value, low, high, count) =
+                (double_at(a, 0), double_at(a, 1), double_at(a, 2), double_at(a, 3));
             if count <= 0.0 || low == high {
                 return Err(Error::new(SqlState(*b"2201G"), "count must be greater than zero"));
             }
@@ -123,7 +136,9 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("hashtext(text) int", |a, _| {
             // FNV-1a: stable, though not PostgreSQL's.
-            let hash = super::text_at(a, 0).bytes().fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(b)).wrapping_mul(16_777_619));
+            let hash = super::text_at(a, 0)
+                .bytes()
+                .fold(0x811c_9dc5u32, |h, b| (h ^ u32::from(b)).wrapping_mul(16_777_619));
             Ok(Value::Int(hash as i32))
         }),
         define("pg_size_pretty(bigint) text", |a, _| {

@@ -43,8 +43,11 @@ pub struct Arithmetic {
 impl Arithmetic {
     /// The expression of an operation.
     pub fn expression(operation: Operation, left: Expr, right: Expr, returns: &SqlType) -> Expr {
-        let arithmetic =
-            Arithmetic { operation, returns: returns.clone(), signature: signature_of(2, Volatility::Immutable) };
+        let arithmetic = Arithmetic {
+            operation,
+            returns: returns.clone(),
+            signature: signature_of(2, Volatility::Immutable),
+        };
         ScalarUDF::new_from_impl(arithmetic).call(vec![left, right])
     }
 }
@@ -131,7 +134,9 @@ impl Arithmetic {
                         Operation::Add => a + b,
                         Operation::Subtract => a - b,
                         Operation::Multiply => a * b,
-                        Operation::Divide | Operation::Remainder if b == 0.0 => return Err(division_by_zero()),
+                        Operation::Divide | Operation::Remainder if b == 0.0 => {
+                            return Err(division_by_zero());
+                        }
                         Operation::Divide => a / b,
                         Operation::Remainder => a % b,
                     };
@@ -141,9 +146,13 @@ impl Arithmetic {
                     }
                     Ok(result)
                 })?;
-                Ok(Arc::new(result.as_any().downcast_ref::<Float64Array>().cloned().unwrap_or_else(|| {
-                    Float64Array::new_null(left.len())
-                })))
+                Ok(Arc::new(
+                    result
+                        .as_any()
+                        .downcast_ref::<Float64Array>()
+                        .cloned()
+                        .unwrap_or_else(|| Float64Array::new_null(left.len())),
+                ))
             }
             (DataType::Decimal128(_, l), DataType::Decimal128(_, r)) => {
                 let (l, r, scale) = (*l as u8, *r as u8, scale_of(&self.returns));
@@ -169,10 +178,9 @@ impl Arithmetic {
             Operation::Divide | Operation::Remainder if b == 0 => return Err(division_by_zero()),
             Operation::Remainder => (aligned().and_then(|(a, b)| a.checked_rem(b)), common),
             // One digit more than wanted, for rounding.
-            Operation::Divide => (
-                aligned().and_then(|(a, b)| a.checked_mul(power(scale + 1))?.checked_div(b)),
-                scale + 1,
-            ),
+            Operation::Divide => {
+                (aligned().and_then(|(a, b)| a.checked_mul(power(scale + 1))?.checked_div(b)), scale + 1)
+            }
         };
         let exact = exact.ok_or_else(numeric_overflow)?;
         let rounded = if exact_scale > scale {
@@ -188,10 +196,7 @@ impl Arithmetic {
         } else {
             up(exact, exact_scale, scale).ok_or_else(numeric_overflow)?
         };
-        rounded
-            .to_i128()
-            .filter(|value| value.unsigned_abs() < 10u128.pow(38))
-            .ok_or_else(numeric_overflow)
+        rounded.to_i128().filter(|value| value.unsigned_abs() < 10u128.pow(38)).ok_or_else(numeric_overflow)
     }
 }
 
@@ -211,6 +216,7 @@ fn binary<T: ArrowPrimitiveType>(
         let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(at));
         values.push(if is_null { T::Native::default() } else { operation(*a, *b)? });
     }
-    let array = PrimitiveArray::<T>::try_new(values.into(), nulls).map_err(|error| internal(&error.to_string()))?;
+    let array =
+        PrimitiveArray::<T>::try_new(values.into(), nulls).map_err(|error| internal(&error.to_string()))?;
     Ok(Arc::new(array))
 }

@@ -28,7 +28,9 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("pg_backend_pid() int stable", |_, c| Ok(Value::Int(c.environment.session.process()))),
         define("txid_current() bigint stable", |_, c| Ok(Value::BigInt(c.environment.session.transaction()))),
-        define("pg_current_xact_id() bigint stable", |_, c| Ok(Value::BigInt(c.environment.session.transaction()))),
+        define("pg_current_xact_id() bigint stable", |_, c| {
+            Ok(Value::BigInt(c.environment.session.transaction()))
+        }),
         define("txid_current_if_assigned() bigint stable", |_, c| {
             Ok(Value::BigInt(c.environment.session.transaction()))
         }),
@@ -51,18 +53,24 @@ pub fn definitions() -> Vec<Definition> {
             let first = c.environment.session.activity().iter().map(|one| one.connected_us).min();
             Ok(Value::Timestamp(first.unwrap_or_else(|| c.environment.session.now_us())))
         }),
-        define("pg_conf_load_time() timestamptz stable", |_, c| Ok(Value::Timestamp(c.environment.session.now_us()))),
+        define("pg_conf_load_time() timestamptz stable", |_, c| {
+            Ok(Value::Timestamp(c.environment.session.now_us()))
+        }),
         define("pg_cancel_backend(int) bool volatile", |a, c| {
             Ok(Value::Boolean(c.environment.session.cancel(integer_at(a, 0) as i32)))
         }),
         define("pg_blocking_pids(int) int[] volatile", |a, c| {
             let locks = c.environment.session.locks();
-            let waits: Vec<_> =
-                locks.iter().filter(|lock| i64::from(lock.process) == integer_at(a, 0) && !lock.is_granted).collect();
+            let waits: Vec<_> = locks
+                .iter()
+                .filter(|lock| i64::from(lock.process) == integer_at(a, 0) && !lock.is_granted)
+                .collect();
             let mut blocking: Vec<i32> = locks
                 .iter()
                 .filter(|lock| lock.is_granted && i64::from(lock.process) != integer_at(a, 0))
-                .filter(|lock| waits.iter().any(|wait| wait.relation == lock.relation && wait.kind == lock.kind))
+                .filter(|lock| {
+                    waits.iter().any(|wait| wait.relation == lock.relation && wait.kind == lock.kind)
+                })
                 .map(|lock| lock.process)
                 .collect();
             blocking.sort_unstable();

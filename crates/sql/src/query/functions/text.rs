@@ -25,12 +25,14 @@ pub fn definitions() -> Vec<Definition> {
         define("octet_length(bytea) int", |a, _| Ok(Value::Int(bytes_at(a, 0).len() as i32))),
         define("bit_length(text) int", |a, _| Ok(Value::Int(text_at(a, 0).len() as i32 * 8))),
         define("reverse(text) text", |a, _| Ok(Value::Text(text_at(a, 0).chars().rev().collect()))),
-        define("ascii(text) int", |a, _| Ok(Value::Int(text_at(a, 0).chars().next().map_or(0, |c| c as i32)))),
+        define("ascii(text) int", |a, _| {
+            Ok(Value::Int(text_at(a, 0).chars().next().map_or(0, |c| c as i32)))
+        }),
         define("chr(int) text", |a, _| {
             let character = u32::try_from(integer_at(a, 0)).ok().filter(|n| *n > 0).and_then(char::from_u32);
-            character.map(|c| Value::Text(c.into())).ok_or_else(|| {
-                Error::new(SqlState(*b"54000"), "requested character not valid for encoding")
-            })
+            character
+                .map(|c| Value::Text(c.into()))
+                .ok_or_else(|| Error::new(SqlState(*b"54000"), "requested character not valid for encoding"))
         }),
         define("concat(any...) text null", |a, call| Ok(Value::Text(joined(a, call, 0, "")))),
         define("concat_ws(text, any...) text null", |a, call| match a.first() {
@@ -55,8 +57,11 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("replace(text, text, text) text", |a, _| {
             let from = text_at(a, 1);
-            let replaced =
-                if from.is_empty() { text_at(a, 0).to_string() } else { text_at(a, 0).replace(from, text_at(a, 2)) };
+            let replaced = if from.is_empty() {
+                text_at(a, 0).to_string()
+            } else {
+                text_at(a, 0).replace(from, text_at(a, 2))
+            };
             Ok(Value::Text(replaced))
         }),
         define("translate(text, text, text) text", |a, _| {
@@ -127,9 +132,9 @@ pub fn definitions() -> Vec<Definition> {
         define("encode(bytea, text) text", encode),
         define("decode(text, text) bytea", decode),
         define("convert_from(bytea, name) text", |a, _| {
-            String::from_utf8(bytes_at(a, 0)).map(Value::Text).map_err(|_| {
-                Error::new(SqlState(*b"22021"), "invalid byte sequence for encoding \"UTF8\"")
-            })
+            String::from_utf8(bytes_at(a, 0))
+                .map(Value::Text)
+                .map_err(|_| Error::new(SqlState(*b"22021"), "invalid byte sequence for encoding \"UTF8\""))
         }),
         define("convert_to(text, name) bytea", |a, _| Ok(Value::Bytea(text_at(a, 0).as_bytes().to_vec()))),
         define("regexp_replace(text, text, text, text?) text", |a, _| {
@@ -235,7 +240,11 @@ fn initcap(text: &str) -> String {
     let mut is_start = true;
     let mut result = String::with_capacity(text.len());
     for character in text.chars() {
-        if is_start { result.extend(character.to_uppercase()) } else { result.extend(character.to_lowercase()) }
+        if is_start {
+            result.extend(character.to_uppercase())
+        } else {
+            result.extend(character.to_lowercase())
+        }
         is_start = !character.is_alphanumeric();
     }
     result
@@ -298,19 +307,89 @@ fn split_part(a: &[Value], _: &Call) -> Result<Value> {
         return Err(Error::new(SqlState::INVALID_PARAMETER, "field position must not be zero"));
     }
     let parts: Vec<&str> = if separator.is_empty() { vec![text] } else { text.split(separator).collect() };
-    let at = if n > 0 { usize::try_from(n - 1).ok() } else { parts.len().checked_sub(n.unsigned_abs() as usize) };
+    let at =
+        if n > 0 { usize::try_from(n - 1).ok() } else { parts.len().checked_sub(n.unsigned_abs() as usize) };
     Ok(Value::Text(at.and_then(|at| parts.get(at)).copied().unwrap_or_default().to_string()))
 }
 
 /// Words that PostgreSQL quotes as identifiers though they look like ones.
 const RESERVED: &[&str] = &[
-    "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "between", "both", "case", "cast", "check",
-    "collate", "column", "constraint", "create", "cross", "default", "desc", "distinct", "do", "else", "end",
-    "except", "exists", "false", "fetch", "for", "foreign", "from", "full", "grant", "group", "having", "in",
-    "inner", "insert", "int", "integer", "intersect", "into", "is", "join", "leading", "left", "like", "limit",
-    "natural", "not", "null", "offset", "on", "only", "or", "order", "outer", "primary", "references",
-    "returning", "right", "select", "some", "table", "then", "to", "true", "union", "unique", "user", "using",
-    "values", "when", "where", "window", "with",
+    "all",
+    "analyse",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "between",
+    "both",
+    "case",
+    "cast",
+    "check",
+    "collate",
+    "column",
+    "constraint",
+    "create",
+    "cross",
+    "default",
+    "desc",
+    "distinct",
+    "do",
+    "else",
+    "end",
+    "except",
+    "exists",
+    "false",
+    "fetch",
+    "for",
+    "foreign",
+    "from",
+    "full",
+    "grant",
+    "group",
+    "having",
+    "in",
+    "inner",
+    "insert",
+    "int",
+    "integer",
+    "intersect",
+    "into",
+    "is",
+    "join",
+    "leading",
+    "left",
+    "like",
+    "limit",
+    "natural",
+    "not",
+    "null",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "outer",
+    "primary",
+    "references",
+    "returning",
+    "right",
+    "select",
+    "some",
+    "table",
+    "then",
+    "to",
+    "true",
+    "union",
+    "unique",
+    "user",
+    "using",
+    "values",
+    "when",
+    "where",
+    "window",
+    "with",
 ];
 
 /// A name as SQL has to write it.
@@ -352,9 +431,9 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
             result.push('%');
             continue;
         }
-        let value = a.get(next).ok_or_else(|| {
-            Error::new(SqlState::INVALID_PARAMETER, "too few arguments for format()")
-        })?;
+        let value = a
+            .get(next)
+            .ok_or_else(|| Error::new(SqlState::INVALID_PARAMETER, "too few arguments for format()"))?;
         let text = call.types.get(next).map(|sql_type| to_text(value, sql_type)).unwrap_or_default();
         next += 1;
         let text = match kind {
@@ -396,7 +475,8 @@ fn encode(a: &[Value], _: &Call) -> Result<Value> {
         "base64" => {
             let mut text = String::new();
             for chunk in bytes.chunks(3) {
-                let number = chunk.iter().fold(0u32, |n, byte| n << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+                let number =
+                    chunk.iter().fold(0u32, |n, byte| n << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
                 for at in 0..4 {
                     let index = (number >> (18 - 6 * at)) as usize & 63;
                     text.push(if at <= chunk.len() { char::from(BASE64[index]) } else { '=' });
@@ -425,7 +505,10 @@ fn decode(a: &[Value], _: &Call) -> Result<Value> {
             let (mut bytes, mut number, mut bits) = (Vec::new(), 0u32, 0);
             for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
                 let digit = BASE64.iter().position(|b| *b == byte).ok_or_else(|| {
-                    Error::new(SqlState::INVALID_PARAMETER, "invalid symbol found while decoding base64 sequence")
+                    Error::new(
+                        SqlState::INVALID_PARAMETER,
+                        "invalid symbol found while decoding base64 sequence",
+                    )
                 })?;
                 number = number << 6 | digit as u32;
                 bits += 6;
@@ -458,7 +541,8 @@ pub fn pattern(text: &str, flags: &str) -> Result<Regex> {
         return Ok(regex.clone());
     }
     // `***:` and `(?i)` embed options; classes and escapes are as in PostgreSQL for all common ones.
-    let source = text.strip_prefix("***:").unwrap_or(text).replace("\\m", "\\b{start}").replace("\\M", "\\b{end}");
+    let source =
+        text.strip_prefix("***:").unwrap_or(text).replace("\\m", "\\b{start}").replace("\\M", "\\b{end}");
     let regex = RegexBuilder::new(&source)
         .case_insensitive(flags.contains('i'))
         .dot_matches_new_line(!flags.contains('n'))
