@@ -228,6 +228,16 @@ pub struct Settings {
     /// Values that the client knows of.
     reported: BTreeMap<&'static str, String>,
     style: TextStyle,
+    /// What every statement asks for, so that it is not looked up each time.
+    asked: Asked,
+}
+
+/// Values that every statement asks for.
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    lock_timeout: Option<Duration>,
+    idempotency_key: Option<Arc<str>>,
+    reads_only: bool,
 }
 
 impl Settings {
@@ -351,7 +361,27 @@ impl Settings {
         &self.style
     }
 
+    /// `lock_timeout`; `None` for no bound.
+    pub fn lock_timeout(&self) -> Option<Duration> {
+        self.asked.lock_timeout
+    }
+
+    /// `fabius.idempotency_key`, if it is set.
+    pub fn idempotency_key(&self) -> Option<Arc<str>> {
+        self.asked.idempotency_key.clone()
+    }
+
+    /// `default_transaction_read_only`
+    pub fn reads_only(&self) -> bool {
+        self.asked.reads_only
+    }
+
     fn restyle(&mut self) {
+        self.asked = Asked {
+            lock_timeout: self.time("lock_timeout"),
+            idempotency_key: self.get("fabius.idempotency_key").filter(|key| !key.is_empty()).map(Arc::from),
+            reads_only: self.is_on("default_transaction_read_only"),
+        };
         let value = |name| self.get(name).unwrap_or_default();
         self.style = TextStyle::new(
             &value("TimeZone"),

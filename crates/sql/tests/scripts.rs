@@ -87,7 +87,6 @@ async fn run(script: &str) -> String {
     out
 }
 
-#[ignore = "the answers in the scripts are not written yet: UPDATE_SCRIPTS=1 writes them"]
 #[tokio::test(flavor = "multi_thread")]
 async fn scripts_give_what_they_say() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");

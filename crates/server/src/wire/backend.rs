@@ -138,9 +138,12 @@ pub fn command_complete(out: &mut Vec<u8>, tag: &str) {
     message(out, b'C', |out| put_text(out, tag));
 }
 
-/// `CommandComplete` with a count of rows.
+/// `CommandComplete` with a count of rows, for those commands whose tags have one.
 pub fn command_complete_rows(out: &mut Vec<u8>, tag: &str, rows: u64) {
     use std::io::Write;
+    if matches!(tag, "SHOW" | "EXPLAIN" | "CALL") {
+        return command_complete(out, tag);
+    }
     message(out, b'C', |out| {
         // A Vec takes whatever is written.
         let _ = write!(out, "{tag} {rows}\0");

@@ -1,4 +1,4 @@
-//! Many rows inserted at once: those of a query, or those that are copied in.
+//! Many rows written at once: those of a query, or those that are copied in.
 
 use super::run::rows_response;
 use super::{Connection, Response};
@@ -20,8 +20,8 @@ const ROWS: usize = 10_000;
 /// Bytes of one call's rows, about, at most.
 const BYTES: usize = 8 << 20;
 
-/// `INSERT` of any number of rows, as one program with a list of them.
-pub(crate) struct BulkInsert {
+/// A write of any number of rows, as one program with a list of them.
+pub(crate) struct BulkWrite {
     lowered: Lowered,
     statement: Arc<Statement>,
     /// Sequences that each row takes a number of, behind its values.
@@ -30,23 +30,27 @@ pub(crate) struct BulkInsert {
     pub types: Vec<SqlType>,
 }
 
-/// `INSERT ... SELECT` of a query that is not a program.
-pub(crate) struct InsertQuery {
-    insert: BulkInsert,
-    query: QueryPlan,
-    table: ObjectName,
+/// A write of what a query gives that is not a program: `INSERT ... SELECT`, and changes of rows that it finds.
+pub(crate) struct WriteQuery {
+    pub(super) write: BulkWrite,
+    pub(super) query: QueryPlan,
+    pub(super) table: ObjectName,
+    /// The tag's words before the count.
+    pub(super) tag: &'static str,
+    /// So many values at the beginning of a row tell it apart: each row is written once. 0 for rows that are new.
+    pub(super) key: usize,
 }
 
-/// What inserting rows gave.
+/// What writing rows gave.
 #[derive(Default)]
-pub(crate) struct Inserted {
+pub(crate) struct Written {
     /// How many.
     pub count: i64,
     /// What `RETURNING` says of them.
     returned: Vec<Vec<Value>>,
 }
 
-impl BulkInsert {
+impl BulkWrite {
     /// Inserts values of the columns' own types; other columns get their defaults.
     ///
     /// # Errors
@@ -56,7 +60,7 @@ impl BulkInsert {
         catalog: &Catalog,
         table: &Table,
         columns: &[String],
-    ) -> Result<BulkInsert> {
+    ) -> Result<BulkWrite> {
         let places: Vec<usize> = columns.iter().filter_map(|name| table.position(name)).collect();
         let types: Vec<SqlType> = places.iter().map(|at| table.columns[*at].sql_type.clone()).collect();
         let table = Arc::new(table.clone());
@@ -68,20 +72,30 @@ impl BulkInsert {
             conflict: None,
             returning: None,
         };
-        BulkInsert::of(database, catalog, &rows)
+        BulkWrite::insert(database, catalog, &rows)
     }
 
-    fn of(database: &Database, catalog: &Catalog, rows: &RowsOf<'_>) -> Result<BulkInsert> {
+    fn insert(database: &Database, catalog: &Catalog, rows: &RowsOf<'_>) -> Result<BulkWrite> {
         let source = Arc::new(Source::new("INSERT", "statement"));
         let lowered = lower_insert_rows(rows, &source, catalog)?;
-        let statement = database.statement(&lowered.definition)?;
         let counted = counted(rows.table, rows.columns).into_iter().map(|(_, sequence)| sequence).collect();
-        Ok(BulkInsert { lowered, statement, counted, types: rows.types.to_vec() })
+        BulkWrite::of(database, lowered, counted, rows.types)
+    }
+
+    /// A program that takes a list of rows.
+    pub(super) fn of(
+        database: &Database,
+        lowered: Lowered,
+        counted: Vec<ObjectName>,
+        types: &[SqlType],
+    ) -> Result<BulkWrite> {
+        let statement = database.statement(&lowered.definition)?;
+        Ok(BulkWrite { lowered, statement, counted, types: types.to_vec() })
     }
 }
 
-impl InsertQuery {
-    /// Plans one.
+impl WriteQuery {
+    /// Plans an `INSERT`.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -91,7 +105,7 @@ impl InsertQuery {
         insert: &ast::Insert,
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
-    ) -> Result<InsertQuery> {
+    ) -> Result<WriteQuery> {
         let ast::TableObject::TableName(name) = &insert.table else {
             return Err(Error::new(
                 SqlState::NOT_SUPPORTED,
@@ -138,20 +152,20 @@ impl InsertQuery {
             conflict: insert.on.as_ref(),
             returning: insert.returning.as_deref(),
         };
-        let insert = BulkInsert::of(database, catalog, &rows)?;
-        Ok(InsertQuery { insert, query, table: table.name.clone() })
+        let write = BulkWrite::insert(database, catalog, &rows)?;
+        Ok(WriteQuery { write, query, table: table.name.clone(), tag: "INSERT 0", key: 0 })
     }
 
     /// Tables that it reads and writes.
     pub fn names(&self) -> Vec<ObjectName> {
-        let lowered = &self.insert.lowered;
+        let lowered = &self.write.lowered;
         let all = self.query.reads.iter().chain(&lowered.reads).chain(&lowered.writes).chain([&self.table]);
         all.cloned().collect()
     }
 
     /// The columns of `RETURNING`.
     pub fn columns(&self) -> Option<Vec<OutputColumn>> {
-        match &self.insert.lowered.shape {
+        match &self.write.lowered.shape {
             Shape::CountAndRows(columns) | Shape::Rows(columns) => Some(columns.clone()),
             _ => None,
         }
@@ -159,47 +173,51 @@ impl InsertQuery {
 }
 
 impl Connection {
-    /// Runs `INSERT ... SELECT`: the rows are found first, then written.
-    pub(super) async fn insert_query(
+    /// The rows are found first, then written.
+    pub(super) async fn write_query(
         &mut self,
         catalog: &Arc<Catalog>,
-        insert: &InsertQuery,
+        write: &WriteQuery,
         parameters: &[Value],
     ) -> Result<Response> {
         let is_alone = !self.is_in_transaction();
         if is_alone {
             self.begin_implicit().await?;
         }
-        let outcome = self.insert_query_rows(catalog, insert, parameters).await;
+        let outcome = self.write_query_rows(catalog, write, parameters).await;
         if is_alone {
             self.end_implicit(outcome.is_ok()).await?;
         }
-        let inserted = outcome?;
-        Ok(match insert.columns() {
-            Some(columns) => rows_response(columns, inserted.returned, "INSERT 0"),
-            None => Response::Done { tag: format!("INSERT 0 {}", inserted.count) },
+        let written = outcome?;
+        Ok(match write.columns() {
+            Some(columns) => rows_response(columns, written.returned, write.tag),
+            None => Response::Done { tag: format!("{} {}", write.tag, written.count) },
         })
     }
 
-    async fn insert_query_rows(
+    async fn write_query_rows(
         &mut self,
         catalog: &Arc<Catalog>,
-        insert: &InsertQuery,
+        write: &WriteQuery,
         parameters: &[Value],
-    ) -> Result<Inserted> {
-        let rows = self.rows_of(&insert.query, parameters).await?;
-        self.insert_rows(catalog, &insert.insert, rows, false).await
+    ) -> Result<Written> {
+        let mut rows = self.rows_of(&write.query, parameters).await?;
+        if write.key > 0 {
+            let mut seen = std::collections::HashSet::new();
+            rows.retain(|row| seen.insert(format!("{:?}", row.get(..write.key))));
+        }
+        self.write_rows(catalog, &write.write, rows, false).await
     }
 
-    /// Inserts rows, in calls of a bounded size. `is_aside` into a table that nobody else sees yet.
-    pub(crate) async fn insert_rows(
+    /// Writes rows, in calls of a bounded size. `is_aside` into a table that nobody else sees yet.
+    pub(crate) async fn write_rows(
         &mut self,
         catalog: &Catalog,
-        insert: &BulkInsert,
+        write: &BulkWrite,
         rows: Vec<Vec<Value>>,
         is_aside: bool,
-    ) -> Result<Inserted> {
-        let mut inserted = Inserted::default();
+    ) -> Result<Written> {
+        let mut written = Written::default();
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let mut part = Vec::new();
@@ -208,36 +226,36 @@ impl Connection {
                 bytes += row.iter().map(size).sum::<usize>();
                 part.push(row);
             }
-            self.number_rows(catalog, insert, &mut part).await?;
+            self.number_rows(catalog, write, &mut part).await?;
             let mut part = Some(Value::List(part));
-            let mut arguments = Vec::with_capacity(insert.lowered.arguments.len());
-            for argument in &insert.lowered.arguments {
+            let mut arguments = Vec::with_capacity(write.lowered.arguments.len());
+            for argument in &write.lowered.arguments {
                 arguments.push(match argument {
                     Argument::Rows(_) => part.take().unwrap_or_default(),
                     other => self.argument(catalog, other, &[]).await?,
                 });
             }
             let results = match is_aside {
-                true => self.run_aside(&insert.statement, &arguments).await,
-                false => self.run_statement(&insert.statement, &arguments, fabius::Hold::Observe).await,
+                true => self.run_aside(&write.statement, &arguments).await,
+                false => self.run_statement(&write.statement, &arguments, fabius::Hold::Observe).await,
             };
             let mut results = results.map_err(|error| bind::wording::in_words(error, catalog))?.into_iter();
-            inserted.count += results.next().and_then(|count| count.as_integer()).unwrap_or_default();
+            written.count += results.next().and_then(|count| count.as_integer()).unwrap_or_default();
             if let Some(Value::List(rows)) = results.next() {
-                inserted.returned.extend(rows);
+                written.returned.extend(rows);
             }
         }
-        Ok(inserted)
+        Ok(written)
     }
 
     /// Gives each row its numbers.
     async fn number_rows(
         &mut self,
         catalog: &Catalog,
-        insert: &BulkInsert,
+        write: &BulkWrite,
         rows: &mut [Vec<Value>],
     ) -> Result<()> {
-        for name in &insert.counted {
+        for name in &write.counted {
             let one = Argument::NextValue(name.clone());
             let numbers = Argument::Rows(vec![vec![one]; rows.len()]);
             if let Value::List(numbers) = self.argument(catalog, &numbers, &[]).await? {

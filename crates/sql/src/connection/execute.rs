@@ -7,7 +7,6 @@ use crate::lowered::OutputColumn;
 use crate::parse::{self, Command};
 use crate::sql_type::SqlType;
 use fabius_value::{Result, Value};
-use sqlparser::ast;
 use std::sync::Arc;
 
 /// A column that comes from nowhere.
@@ -65,7 +64,6 @@ impl Connection {
                 Ok(Plan::other(catalog.version, given.to_vec(), columns))
             }
             Command::Sql(statement) if Connection::is_of_rows(command) => {
-                if let ast::Statement::Explain { .. } | ast::Statement::Call(_) = &**statement {}
                 let session = self.session_facts();
                 let database = self.database.database().clone();
                 Plan::of(&database, &catalog, statement, text, given, &session).await

@@ -6,7 +6,8 @@
 //! | `prepared` | statements that are ready to run, and the plans that connections share |
 //! | `execute` | who answers which command |
 //! | `run` | programs and queries: arguments in, rows out |
-//! | `bulk` | many rows inserted at once |
+//! | `bulk` | many rows written at once |
+//! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `transaction` | begin, commit, roll back, savepoints |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
 //! | `session_function` | functions that are about the session: `currval`, `setval`, `fabius.outcome` |
@@ -19,6 +20,7 @@ mod cursor;
 mod execute;
 mod facts;
 mod prepared;
+mod row_changes;
 mod run;
 mod session_command;
 mod session_function;
@@ -26,7 +28,7 @@ mod source;
 mod sql_database;
 mod transaction;
 
-pub(crate) use bulk::BulkInsert;
+pub(crate) use bulk::BulkWrite;
 pub use prepared::Prepared;
 pub use sql_database::SqlDatabase;
 

@@ -1,8 +1,9 @@
 //! Statements that are ready to run, and plans that connections share.
 
+use super::bulk::WriteQuery;
 use crate::bind;
 use crate::catalog::{Catalog, ObjectName};
-use crate::lock::LockKey;
+use crate::lock::{LockKey, LockMode};
 use crate::lowered::{Lowered, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
 use crate::parse::Command;
@@ -54,8 +55,10 @@ pub(super) enum Body {
     Program(Arc<Program>),
     /// A query.
     Query(Arc<QueryPlan>),
-    /// Rows that a query gives are inserted.
-    InsertQuery(Box<super::bulk::InsertQuery>),
+    /// What a query gives is written.
+    WriteQuery(Box<WriteQuery>),
+    /// What `EXPLAIN` shows.
+    Explanation(Vec<String>),
     /// Something else: what [`Command`] says.
     Other,
 }
@@ -184,6 +187,62 @@ impl Plan {
         }))
     }
 
+    fn of_write(catalog: &Catalog, write: WriteQuery, types: ParameterTypes) -> Arc<Plan> {
+        let names = write.names();
+        Arc::new(Plan {
+            version: catalog.version,
+            parameters: types.finish(),
+            columns: write.columns(),
+            tables: keys(catalog, &names),
+            names,
+            writes: true,
+            body: Body::WriteQuery(Box::new(write)),
+        })
+    }
+
+    /// How it holds its tables: alone if others could change them between its query and its writes.
+    pub fn mode(&self) -> LockMode {
+        match self.body {
+            Body::WriteQuery(_) => LockMode::Exclusive,
+            _ => LockMode::Shared,
+        }
+    }
+
+    /// `EXPLAIN`: the program that a statement is, or what a query reads.
+    async fn of_explanation(
+        database: &Database,
+        catalog: &Arc<Catalog>,
+        statement: &ast::Statement,
+        source: &Arc<Source>,
+        given: &[SqlType],
+        session: &Arc<dyn SessionFacts>,
+    ) -> Result<Arc<Plan>> {
+        let mut types = ParameterTypes::new(given);
+        let programs = database.definitions();
+        let assumed = &fabius_program::slice::TypesOnly;
+        let explained = bind::explain(statement, source, catalog, &mut types, &programs.catalog, assumed)?;
+        let (lines, types) = match (explained, statement) {
+            (Some(lines), _) => (lines, types),
+            (None, ast::Statement::Query(select)) => {
+                let mut types = ParameterTypes::new(given);
+                let plan = query::plan(select, catalog, &mut types, session).await?;
+                let scans = plan.reads.iter().map(|name| format!("  ->  Scan on {}", name.name));
+                (std::iter::once("Query".to_string()).chain(scans).collect(), types)
+            }
+            (None, _) => (vec!["Rows of a query, then written".to_string()], types),
+        };
+        let column = OutputColumn { name: "QUERY PLAN".into(), sql_type: SqlType::Text, origin: (0, 0) };
+        Ok(Arc::new(Plan {
+            version: catalog.version,
+            parameters: types.finish(),
+            columns: Some(vec![column]),
+            body: Body::Explanation(lines),
+            tables: Vec::new(),
+            names: Vec::new(),
+            writes: false,
+        }))
+    }
+
     /// Finds how a statement of rows runs.
     pub async fn of(
         database: &Database,
@@ -194,6 +253,12 @@ impl Plan {
         session: &Arc<dyn SessionFacts>,
     ) -> Result<Arc<Plan>> {
         let source = Arc::new(Source::new(text, "statement"));
+        if let ast::Statement::Explain { statement, analyze, .. } = statement {
+            if *analyze {
+                return Err(Error::new(SqlState::NOT_SUPPORTED, "EXPLAIN ANALYZE is not supported"));
+            }
+            return Plan::of_explanation(database, catalog, statement, &source, given, session).await;
+        }
         let mut types = ParameterTypes::new(given);
         let program = Program::new(database, catalog, statement, &source, &mut types)
             .map_err(|error| crate::bind::wording::in_words(error, catalog))?;
@@ -232,19 +297,16 @@ impl Plan {
                 }))
             }
             ast::Statement::Insert(insert) => {
-                let insert =
-                    super::bulk::InsertQuery::new(database, catalog, insert, &mut types, session).await?;
-                let mut names = insert.names();
-                names.dedup();
-                Ok(Arc::new(Plan {
-                    version: catalog.version,
-                    parameters: types.finish(),
-                    columns: insert.columns(),
-                    tables: keys(catalog, &names),
-                    names,
-                    writes: true,
-                    body: Body::InsertQuery(Box::new(insert)),
-                }))
+                let write = WriteQuery::new(database, catalog, insert, &mut types, session).await?;
+                Ok(Plan::of_write(catalog, write, types))
+            }
+            ast::Statement::Update(update) => {
+                let write = WriteQuery::update(database, catalog, update, &mut types, session).await?;
+                Ok(Plan::of_write(catalog, write, types))
+            }
+            ast::Statement::Delete(delete) => {
+                let write = WriteQuery::delete(database, catalog, delete, &mut types, session).await?;
+                Ok(Plan::of_write(catalog, write, types))
             }
             other => {
                 let words: Vec<String> =

@@ -57,7 +57,7 @@ impl Connection {
                     plan
                 }
             };
-            self.lock_all(&plan.tables, LockMode::Shared).await?;
+            self.lock_all(&plan.tables, plan.mode()).await?;
             if self.catalog().version == catalog.version {
                 self.refuse_redefined(&catalog, &plan.names)?;
                 return Ok((catalog, plan));
@@ -96,7 +96,7 @@ impl Connection {
 
     /// Takes locks: until the transaction ends, or else the statement.
     pub(crate) async fn lock_all(&mut self, keys: &[LockKey], mode: LockMode) -> Result<()> {
-        let patience = self.settings.time("lock_timeout").map_or(Patience::Unbounded, Patience::For);
+        let patience = self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For);
         for key in keys {
             self.lock(key, mode, patience).await?;
         }
@@ -152,13 +152,11 @@ impl Connection {
         parameters: &[Value],
     ) -> Result<Response> {
         if plan.writes
-            && self.transaction.as_ref().map_or_else(
-                || self.settings.is_on("default_transaction_read_only"),
-                |open| open.is_read_only,
-            )
+            && self.transaction.as_ref().map_or_else(|| self.settings.reads_only(), |open| open.is_read_only)
         {
             let what = match &plan.body {
                 Body::Program(program) => program.lowered.tag,
+                Body::WriteQuery(write) => write.tag.trim_end_matches(" 0"),
                 _ => "INSERT",
             };
             return Err(Error::new(
@@ -180,7 +178,11 @@ impl Connection {
                 let rows = self.rows_of(query, parameters).await?;
                 Ok(rows_response(query.columns.clone(), rows, "SELECT"))
             }
-            Body::InsertQuery(insert) => self.insert_query(catalog, insert, parameters).await,
+            Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
+            Body::Explanation(lines) => {
+                let rows = lines.iter().map(|line| vec![Value::Text(line.clone())]).collect();
+                Ok(rows_response(plan.columns.clone().unwrap_or_default(), rows, "EXPLAIN"))
+            }
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
         }
     }
@@ -219,8 +221,7 @@ impl Connection {
                 .ok_or_else(|| Error::new(SqlState(*b"25P02"), "the transaction has ended"))?;
             return transaction.run(statement, arguments, hold).await;
         }
-        let key = if statement.is_read_only() { None } else { self.settings.get("fabius.idempotency_key") };
-        let key = key.filter(|key| !key.is_empty());
+        let key = if statement.is_read_only() { None } else { self.settings.idempotency_key() };
         self.commitment.store(!statement.is_read_only(), SeqCst);
         let outcome =
             self.database.database().run(statement, arguments, key.as_deref().map(str::as_bytes)).await;

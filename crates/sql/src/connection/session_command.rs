@@ -258,7 +258,7 @@ impl Connection {
         let mode = if is_exclusive { LockMode::Exclusive } else { LockMode::Shared };
         let patience = match no_wait {
             true => Patience::None,
-            false => self.settings.time("lock_timeout").map_or(Patience::Unbounded, Patience::For),
+            false => self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For),
         };
         for name in tables {
             let table = self.catalog().table(name)?.clone();

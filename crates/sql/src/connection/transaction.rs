@@ -87,7 +87,7 @@ impl Connection {
         TransactionOptions {
             concurrency,
             label: format!("process {}", self.process),
-            lock_timeout: self.settings.time("lock_timeout"),
+            lock_timeout: self.settings.lock_timeout(),
             conventional: chosen.starts_with("conventional"),
             speculative: chosen == "speculative",
             ..TransactionOptions::default()
@@ -100,9 +100,7 @@ impl Connection {
     }
 
     fn open(&mut self, characteristics: &Characteristics, is_implicit: bool) {
-        let is_read_only = characteristics
-            .is_read_only
-            .unwrap_or_else(|| self.settings.is_on("default_transaction_read_only"));
+        let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.settings.reads_only());
         self.transaction = Some(OpenTransaction {
             running: Arc::new(Mutex::new(Some(self.start()))),
             is_implicit,
@@ -253,7 +251,7 @@ impl Connection {
             let (program, arguments) = self.database.change(&changes)?;
             running.run(&program, &arguments, fabius::Hold::Observe).await?;
         }
-        let key = self.settings.get("fabius.idempotency_key").filter(|key| !key.is_empty());
+        let key = self.settings.idempotency_key();
         self.commitment.store(true, SeqCst);
         let outcome = running.commit(key.as_deref().map(str::as_bytes)).await;
         self.commitment.store(false, SeqCst);

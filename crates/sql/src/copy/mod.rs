@@ -15,7 +15,7 @@ mod fields;
 mod lines;
 
 use crate::catalog::{Catalog, Table};
-use crate::connection::{BulkInsert, Connection, CopyIn, Response};
+use crate::connection::{BulkWrite, Connection, CopyIn, Response};
 use crate::ddl::Filling;
 use crate::lock::{LockKey, LockMode};
 use crate::lowered::OutputColumn;
@@ -35,7 +35,7 @@ pub(crate) struct Copying {
     table: Table,
     columns: Vec<String>,
     options: CopyOptions,
-    insert: BulkInsert,
+    insert: BulkWrite,
     catalog: Arc<Catalog>,
     lines: Lines,
     rows: Vec<Vec<Value>>,
@@ -125,7 +125,7 @@ impl Connection {
         let catalog = self.catalog();
         let table = (**catalog.table(name)?).clone();
         let columns = columns_of(&table, given)?;
-        let insert = BulkInsert::new(self.database().database(), &catalog, &table, &columns)?;
+        let insert = BulkWrite::new(self.database().database(), &catalog, &table, &columns)?;
         let is_aside = self.can_write_aside(&table.storage);
         Ok(Copying {
             table,
@@ -263,7 +263,7 @@ impl Connection {
         self.put_table(after.clone());
         copying.catalog = self.catalog();
         copying.insert =
-            BulkInsert::new(self.database().database(), &copying.catalog, &after, &copying.columns)?;
+            BulkWrite::new(self.database().database(), &copying.catalog, &after, &copying.columns)?;
         copying.table = after;
         copying.is_aside = true;
         self.write_kept(copying).await
@@ -271,7 +271,7 @@ impl Connection {
 
     async fn write_kept(&mut self, copying: &mut Copying) -> Result<()> {
         let rows = std::mem::take(&mut copying.rows);
-        self.insert_rows(&copying.catalog.clone(), &copying.insert, rows, copying.is_aside).await.map(drop)
+        self.write_rows(&copying.catalog.clone(), &copying.insert, rows, copying.is_aside).await.map(drop)
     }
 
     async fn copy_to(&mut self, copy: &CopyStatement) -> Result<Response> {

@@ -132,9 +132,8 @@ impl Connection {
         let rows = Box::pin(self.query_rows(&text)).await?;
         let count = rows.len();
         let catalog = self.catalog();
-        let insert =
-            crate::connection::BulkInsert::new(self.database().database(), &catalog, &table, &names)?;
-        self.insert_rows(&catalog, &insert, rows, true).await?;
+        let insert = crate::connection::BulkWrite::new(self.database().database(), &catalog, &table, &names)?;
+        self.write_rows(&catalog, &insert, rows, true).await?;
         Ok(format!("SELECT {count}"))
     }
 

@@ -177,9 +177,10 @@ fn reworded(error: Error, table: &Table) -> Error {
     let named = |names: Vec<&String>| names.into_iter().find(|name| message.contains(name.as_str())).cloned();
     match error.state() {
         SqlState::UNIQUE_VIOLATION => {
-            let keys = table.unique.iter().map(|key| &key.name).collect();
-            let primary = table.primary_key.as_ref().map(|key| key.name.clone());
-            let name = named(keys).or(primary).unwrap_or_default();
+            // The constraint is the storage's: an index has the key's name, the primary key one of its own.
+            let violated = error.place().and_then(|place| place.constraint.clone()).unwrap_or_default();
+            let key = table.unique.iter().find(|key| key.name == violated).or(table.primary_key.as_ref());
+            let name = key.map(|key| key.name.clone()).unwrap_or_default();
             let reworded =
                 Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{name}\""));
             error.detail().map(str::to_string).into_iter().fold(reworded, Error::with_detail)
