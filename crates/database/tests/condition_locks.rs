@@ -29,10 +29,8 @@ fn compatibility() {
         ];
         // 10 are there. The condition is that taking 4 succeeds.
         let writes = [("W(v: c(v))", 5i64), ("W(v: not c(v))", 3)];
-        let passes = |row: &str, column: &str| match (row, column) {
-            ("R" | "R(c)", "R" | "R(c)") => true,
-            ("W(v: c(v))", "R(c)") => true,
-            _ => false,
+        let passes = |row: &str, column: &str| {
+            matches!((row, column), ("R" | "R(c)", "R" | "R(c)") | ("W(v: c(v))", "R(c)"))
         };
         for (column, text, arguments, hold) in modes {
             for (row, wanted, wanted_arguments, wanted_hold) in modes {

@@ -111,7 +111,7 @@ fn repeated_statements_are_a_loop() {
         for lines in [2, 300] {
             let mut client = shop.begin();
             for at in 0..lines {
-                client.ok(LINE, &[lines.into(), (at as i32).into(), 1.into()]);
+                client.ok(LINE, &[lines.into(), at.into(), 1.into()]);
                 client.ok(SET, &[1.into(), at.into()]);
                 client.ok(FULL, &[5.into()]);
             }

@@ -52,7 +52,7 @@ pub use interval::Interval;
 
 use crate::catalog::Catalog;
 use crate::context::DeltaOperator;
-use crate::ir::{Expression, Program, RowId, StepId, StepKind, VariableId};
+use crate::ir::{Expression, Program, RowId, StepId, VariableId};
 use delta::DeltaShape;
 use fabius_value::{ColumnId, ColumnMask, TableId};
 use free_values::Available;

@@ -225,6 +225,7 @@ pub struct Statement {
 
 /// What a statement does.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "trees are small, and built once")]
 pub enum StatementKind {
     /// `let x: type = e` or `var x: type = e`
     Let {

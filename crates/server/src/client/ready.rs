@@ -62,9 +62,7 @@ impl Client {
                 b'F' => self.function_call(),
                 other => Err(Failure::Fatal(violation(format!("invalid frontend message type {other}")))),
             };
-            if let Err(failure) = done {
-                return Err(failure);
-            }
+            done?;
             let is_idle = self.extended.is_quiet() && self.sql.status() == TransactionStatus::Idle;
             if self.session.ending() > Ending::No && is_idle {
                 return Err(Failure::Fatal(shutdown()));

@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(configuration.administrators, ["a", "b"]);
         let printed = effective.print();
         let line = |name: &str| printed.lines().find(|line| line.starts_with(name)).expect(name).to_string();
-        assert!(line("max_connections").contains(&format!("\"7\"  ")), "{printed}");
+        assert!(line("max_connections").contains("\"7\"  "), "{printed}");
         assert!(line("max_connections").ends_with(FILE), "{printed}");
         assert!(line("statement_timeout").ends_with("# FABIUS_STATEMENT_TIMEOUT"), "{printed}");
         assert!(line("log ").ends_with("# --log"), "{printed}");

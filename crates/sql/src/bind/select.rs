@@ -154,7 +154,7 @@ impl<'a> Binder<'a> {
         }
         if order.is_empty()
             && !is_distinct
-            && let Some(facts) = self.from_function(select, &window, body)?
+            && let Some(facts) = self.selected_function(select, &window, body)?
         {
             return Ok(facts);
         }

@@ -98,7 +98,7 @@ impl<'a> Binder<'a> {
     }
 
     /// `SELECT ... FROM f(...)` of a function of the catalog; `None` if the `FROM` is anything else.
-    pub(super) fn from_function(
+    pub(super) fn selected_function(
         &mut self,
         select: &ast::Select,
         window: &Window,

@@ -91,8 +91,7 @@ pub struct CopyOptions {
 /// Reads `COPY`.
 pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<CopyStatement> {
     tokens.go_to(1);
-    let mut given = Given::default();
-    given.is_binary_word = tokens.accept(&["BINARY"]);
+    let mut given = Given { is_binary_word: tokens.accept(&["BINARY"]), ..Given::default() };
     let subject = if *tokens.token(tokens.at()) == Token::LParen {
         CopySubject::Query(query_in_brackets(tokens)?)
     } else {
@@ -135,7 +134,7 @@ fn query_in_brackets(tokens: &mut Tokens<'_>) -> Result<String> {
             return Err(tokens.unexpected());
         }
         let end = tokens.bytes(tokens.at()).0;
-        match tokens.next() {
+        match tokens.pass() {
             Token::LParen => depth += 1,
             Token::RParen => depth -= 1,
             _ => {}
@@ -266,7 +265,7 @@ fn optional_word(tokens: &mut Tokens<'_>) -> Result<String> {
         Token::Comma | Token::RParen => Ok("true".into()),
         Token::Number(digits, _) => {
             let digits = digits.clone();
-            tokens.next();
+            tokens.pass();
             Ok(digits)
         }
         _ => word_or_string(tokens),

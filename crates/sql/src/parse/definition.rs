@@ -197,7 +197,7 @@ fn remove_placement(tokens: &mut Tokens<'_>, from: usize, is_table: bool) {
 
 fn alter(tokens: &mut Tokens<'_>) -> Result<Command> {
     let Some(kind) = tokens.word() else { return Err(tokens.unexpected()) };
-    tokens.next();
+    tokens.pass();
     let if_exists = kind != "TABLE" && tokens.accept(&["IF", "EXISTS"]);
     match kind.as_str() {
         "TABLE" => alter_table(tokens),
@@ -296,7 +296,7 @@ fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
 fn comment(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.expect(&["ON"])?;
     let Some(kind) = tokens.word() else { return Err(tokens.unexpected()) };
-    tokens.next();
+    tokens.pass();
     match kind.as_str() {
         "TABLE" | "COLUMN" | "VIEW" | "INDEX" | "SEQUENCE" | "SCHEMA" | "FUNCTION" | "PROCEDURE"
         | "DATABASE" => {}
@@ -308,7 +308,7 @@ fn comment(tokens: &mut Tokens<'_>) -> Result<Command> {
     let name = tokens.object_name()?;
     if *tokens.token(tokens.at()) == Token::LParen {
         while !tokens.is_done() && !tokens.accept_token(&Token::RParen) {
-            tokens.next();
+            tokens.pass();
         }
     }
     tokens.expect(&["IS"])?;

@@ -43,7 +43,8 @@ pub fn split(text: &str) -> Result<Vec<Range<usize>>> {
     let start = text.len() - trimmed.len();
     let trimmed = trimmed.trim_end().trim_end_matches(';').trim_end();
     if !trimmed.contains(';') && !trimmed.contains("--") && !trimmed.contains("/*") {
-        return Ok(if trimmed.is_empty() { Vec::new() } else { vec![start..start + trimmed.len()] });
+        let whole = (!trimmed.is_empty()).then(|| start..start + trimmed.len());
+        return Ok(whole.into_iter().collect());
     }
     let tokens = Tokens::of(text)?;
     let mut statements = Vec::new();

@@ -94,7 +94,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>, first: &str) -> Result<Command> {
 impl Command {
     /// Goes past the word that said so.
     fn past(self, tokens: &mut Tokens<'_>) -> Command {
-        tokens.next();
+        tokens.pass();
         self
     }
 }
@@ -154,7 +154,7 @@ fn set(tokens: &mut Tokens<'_>) -> Result<Command> {
     if tokens.accept(&["CONSTRAINTS"]) {
         // Every constraint is checked at once: deferring what cannot be deferred changes nothing.
         while !tokens.is_done() {
-            tokens.next();
+            tokens.pass();
         }
         return Ok(Command::Notification("SET CONSTRAINTS"));
     }
@@ -213,7 +213,7 @@ fn values(tokens: &mut Tokens<'_>, defaults: &[&str]) -> Result<Option<String>> 
                 if !minus {
                     tokens.accept_token(&Token::Plus);
                 }
-                match tokens.next() {
+                match tokens.pass() {
                     Token::Number(digits, _) if minus => format!("-{digits}"),
                     Token::Number(digits, _) => digits,
                     _ => return Err(tokens.unexpected()),
@@ -413,7 +413,7 @@ fn in_brackets(tokens: &mut Tokens<'_>) -> Result<()> {
         if tokens.is_done() {
             return Err(tokens.unexpected());
         }
-        tokens.next();
+        tokens.pass();
     }
     Ok(())
 }

@@ -178,7 +178,7 @@ impl<'t> Tokens<'t> {
     }
 
     /// The next token, gone past.
-    pub fn next(&mut self) -> Token {
+    pub fn pass(&mut self) -> Token {
         let token = self.token(self.at).clone();
         self.at += 1;
         token
@@ -209,7 +209,7 @@ impl<'t> Tokens<'t> {
     pub fn object_name(&mut self) -> Result<ast::ObjectName> {
         let mut parts = Vec::new();
         loop {
-            match self.next() {
+            match self.pass() {
                 Token::Word(word) => {
                     let ident = match word.quote_style {
                         Some(quote) => ast::Ident::with_quote(quote, word.value),

@@ -26,13 +26,12 @@ impl Row {
         columns
             .iter()
             .map(|column| {
-                let value = self.0.remove(column.name.as_str()).unwrap_or(match column.sql_type {
+                self.0.remove(column.name.as_str()).unwrap_or(match column.sql_type {
                     _ if is_standard => Value::Null,
                     SqlType::Boolean => Value::Boolean(false),
                     SqlType::SmallInt | SqlType::Int | SqlType::BigInt | SqlType::Oid => Value::BigInt(0),
                     _ => Value::Null,
-                });
-                value
+                })
             })
             .collect()
     }

@@ -35,7 +35,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The token here; the place moves on.
-    pub fn next(&mut self) -> Token {
+    pub fn take(&mut self) -> Token {
         let token = self.peek();
         self.at = (self.at + 1).min(self.tokens.len() - 1);
         token
@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
     pub fn accept(&mut self, keyword: &str) -> bool {
         let found = self.is_keyword(keyword);
         if found {
-            self.next();
+            self.take();
         }
         found
     }
@@ -91,7 +91,7 @@ impl<'a> Cursor<'a> {
     pub fn accept_symbol(&mut self, symbol: &str) -> bool {
         let found = self.is_symbol(symbol);
         if found {
-            self.next();
+            self.take();
         }
         found
     }
@@ -124,7 +124,7 @@ impl<'a> Cursor<'a> {
             TokenKind::QuotedName => written[1..written.len() - 1].replace("\"\"", "\""),
             _ => return Err(self.unexpected()),
         };
-        self.next();
+        self.take();
         Ok(Name { text, span: token.span })
     }
 
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
     pub fn path(&mut self) -> Result<Path> {
         let first = self.peek();
         if first.kind == TokenKind::Parameter {
-            self.next();
+            self.take();
             return Ok(Path { parts: vec![self.text(first.span).to_string()], span: first.span });
         }
         let mut parts = vec![self.name()?.text];
@@ -190,7 +190,7 @@ impl<'a> Cursor<'a> {
                 _ => {}
             }
             span.end = token.span.end;
-            self.next();
+            self.take();
         }
     }
 

@@ -52,7 +52,7 @@ pub fn parse_do(text: &str) -> Result<Definition> {
             language = cursor.name()?.text;
         } else if token.kind == TokenKind::Text && body.is_none() {
             body = text_value(cursor.text(token.span));
-            cursor.next();
+            cursor.take();
         } else {
             return Err(cursor.unexpected());
         }
@@ -255,7 +255,7 @@ impl<'a> Header<'a> {
     }
 
     fn returns_clause(&mut self) -> Result<()> {
-        let start = self.cursor.next().span;
+        let start = self.cursor.take().span;
         if self.is_procedure {
             return Err(self.cursor.error(
                 SqlState::SYNTAX_ERROR,
@@ -315,7 +315,7 @@ impl<'a> Header<'a> {
             || self.cursor.is_symbol(";")
             || ends.iter().any(|end| self.cursor.is_keyword(end)))
         {
-            span = span.to(self.cursor.next().span);
+            span = span.to(self.cursor.take().span);
         }
         let text = self.cursor.text(span);
         if ["trigger", "event_trigger"].iter().any(|known| text.eq_ignore_ascii_case(known)) {
@@ -331,7 +331,7 @@ impl<'a> Header<'a> {
     fn option(&mut self) -> Result<()> {
         let token = self.cursor.peek();
         let word = self.cursor.keyword_of(token).ok_or_else(|| self.cursor.unexpected())?;
-        self.cursor.next();
+        self.cursor.take();
         match word.as_str() {
             "language" => {
                 let token = self.cursor.peek();
@@ -342,7 +342,7 @@ impl<'a> Header<'a> {
                     }
                     _ => return Err(self.cursor.unexpected()),
                 };
-                self.cursor.next();
+                self.cursor.take();
                 self.language = Some(name.to_lowercase());
             }
             "immutable" => self.volatility = Volatility::Immutable,
@@ -366,21 +366,21 @@ impl<'a> Header<'a> {
             }
             "security" => self.security()?,
             "parallel" | "cost" | "rows" => {
-                self.cursor.next();
+                self.cursor.take();
             }
             "as" => self.quoted_body()?,
             "return" => {
                 let start = self.cursor.peek().span;
                 let mut span = start;
                 while !(self.cursor.is_at_end() || self.cursor.is_symbol(";")) {
-                    span = span.to(self.cursor.next().span);
+                    span = span.to(self.cursor.take().span);
                 }
                 self.body = Some(BodyText::Written(token.span.to(span)));
             }
             "begin" if self.cursor.is_keyword("atomic") => {
                 let mut span = token.span;
                 while !self.cursor.is_at_end() {
-                    span = span.to(self.cursor.next().span);
+                    span = span.to(self.cursor.take().span);
                 }
                 self.body = Some(BodyText::Written(span));
             }
@@ -417,7 +417,7 @@ impl<'a> Header<'a> {
         let is_text = token.kind == TokenKind::Text;
         let text = is_text.then(|| text_value(self.cursor.text(token.span))).flatten();
         self.body = Some(BodyText::Quoted(text.ok_or_else(|| self.cursor.unexpected())?));
-        self.cursor.next();
+        self.cursor.take();
         if self.cursor.is_symbol(",") {
             return Err(self.cursor.error(
                 SqlState::INVALID_DEFINITION,
@@ -561,7 +561,7 @@ fn written_statements(source: &Source) -> Result<Vec<SqlStatement>> {
         cursor.accept_symbol(";");
         return if cursor.is_at_end() { Ok(all) } else { Err(cursor.unexpected()) };
     }
-    let start = cursor.next().span.end;
+    let start = cursor.take().span.end;
     let span = Span { start, end: source.text.len() as u32 };
     Ok(vec![SqlStatement { statement: piece::select(source, span)?, span }])
 }
@@ -575,7 +575,7 @@ fn statements(mut cursor: Cursor<'_>) -> Result<Vec<SqlStatement>> {
         }
         let mut span = cursor.peek().span;
         while !(cursor.is_at_end() || cursor.is_symbol(";")) {
-            span = span.to(cursor.next().span);
+            span = span.to(cursor.take().span);
         }
         all.push(SqlStatement { statement: piece::statement(cursor.source, &[span])?, span });
     }

@@ -42,7 +42,7 @@ impl Parser<'_> {
     /// `#variable_conflict error` and its like, before the block.
     fn options(&mut self) -> Result<()> {
         while self.cursor.is_symbol("#") {
-            let span = self.cursor.next().span;
+            let span = self.cursor.take().span;
             let option = self.cursor.name()?;
             let value = self.cursor.name()?;
             let is_default = match (option.text.as_str(), value.text.as_str()) {
@@ -184,7 +184,7 @@ impl Parser<'_> {
             Some("rowtype") => TypeReference::RowOf(path),
             _ => return Err(self.cursor.unexpected()),
         };
-        self.cursor.next();
+        self.cursor.take();
         if self.cursor.peek().span.start < back.span.start {
             return Err(self.cursor.unexpected());
         }
@@ -223,7 +223,7 @@ impl Parser<'_> {
             Some("case") => self.deeper(first.span, Parser::case),
             Some("exit" | "continue") => self.leave(),
             Some("null") => {
-                self.cursor.next();
+                self.cursor.take();
                 Ok(StatementKind::Nothing)
             }
             Some(_) => self.simple_statement(),
@@ -234,7 +234,7 @@ impl Parser<'_> {
     /// `IF`
     fn condition(&mut self) -> Result<StatementKind> {
         const ENDS: [&str; 4] = ["elsif", "elseif", "else", "end"];
-        self.cursor.next();
+        self.cursor.take();
         let mut arms = Vec::new();
         loop {
             let condition = self.expression(&["then"])?;
@@ -252,7 +252,7 @@ impl Parser<'_> {
 
     /// `CASE`
     fn case(&mut self) -> Result<StatementKind> {
-        self.cursor.next();
+        self.cursor.take();
         let operand = if self.cursor.is_keyword("when") { None } else { Some(self.expression(&["when"])?) };
         let mut arms = Vec::new();
         while self.cursor.accept("when") {
@@ -275,7 +275,7 @@ impl Parser<'_> {
     /// `LOOP`, `WHILE`, `FOR`, `FOREACH`
     fn repeat(&mut self, label: Option<Name>) -> Result<Loop> {
         let word = self.cursor.keyword_of(self.cursor.peek()).unwrap_or_default();
-        self.cursor.next();
+        self.cursor.take();
         let kind = match word.as_str() {
             "while" => LoopKind::While(self.expression(&["loop"])?),
             "for" => self.for_loop()?,
@@ -345,7 +345,7 @@ impl Parser<'_> {
     /// `EXIT`, `CONTINUE`
     fn leave(&mut self) -> Result<StatementKind> {
         let is_continue = self.cursor.is_keyword("continue");
-        self.cursor.next();
+        self.cursor.take();
         let has_label = !self.cursor.is_symbol(";") && !self.cursor.is_keyword("when");
         let label = if has_label { Some(self.cursor.name()?) } else { None };
         let when = if self.cursor.accept("when") { Some(self.expression(&[])?) } else { None };

@@ -10,7 +10,7 @@ use fabius_value::{Error, Result, SqlState};
 impl Parser<'_> {
     /// `RAISE [level] [message or condition] [USING ...]`
     pub(super) fn raise(&mut self) -> Result<Raise> {
-        let span = self.cursor.next().span;
+        let span = self.cursor.take().span;
         if self.cursor.is_symbol(";") {
             let message = "RAISE without parameters cannot be used outside an exception handler";
             return Err(self.cursor.error(SqlState(*b"0Z002"), span, message));
@@ -80,7 +80,7 @@ impl Parser<'_> {
         ];
         let found = LEVELS.iter().find(|(word, _)| self.cursor.is_keyword(word));
         found.map_or(Level::Exception, |(_, level)| {
-            self.cursor.next();
+            self.cursor.take();
             *level
         })
     }
@@ -91,7 +91,7 @@ impl Parser<'_> {
         let text =
             (token.kind == TokenKind::Text).then(|| text_value(self.cursor.text(token.span))).flatten();
         let text = text.ok_or_else(|| self.cursor.unexpected())?;
-        self.cursor.next();
+        self.cursor.take();
         Ok(text)
     }
 

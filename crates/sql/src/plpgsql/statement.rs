@@ -17,13 +17,13 @@ impl Parser<'_> {
             "return" => self.return_statement(),
             "raise" => self.raise().map(StatementKind::Raise),
             "assert" => {
-                self.cursor.next();
+                self.cursor.take();
                 let condition = self.expression(&[","])?;
                 let message = if self.cursor.accept_symbol(",") { Some(self.expression(&[])?) } else { None };
                 Ok(StatementKind::Assert { condition, message })
             }
             "perform" => {
-                self.cursor.next();
+                self.cursor.take();
                 let span = self.cursor.until(&[])?;
                 let tree = Box::new(piece::select(self.cursor.source, span)?);
                 Ok(StatementKind::Perform(Query { tree, span }))
@@ -71,17 +71,17 @@ impl Parser<'_> {
     }
 
     fn return_statement(&mut self) -> Result<StatementKind> {
-        self.cursor.next();
+        self.cursor.take();
         if self.cursor.is_symbol(";") {
             return Ok(StatementKind::Return(None));
         }
         if self.cursor.is_keyword("next") {
-            self.cursor.next();
+            self.cursor.take();
             let value = if self.cursor.is_symbol(";") { None } else { Some(self.expression(&[])?) };
             return Ok(StatementKind::ReturnNext(value));
         }
         if self.cursor.is_keyword("query") && !self.cursor.is_symbol_at(1, ";") {
-            self.cursor.next();
+            self.cursor.take();
             if self.cursor.is_keyword("execute") {
                 return Err(self.execute_refused(self.cursor.peek().span));
             }
@@ -100,7 +100,7 @@ impl Parser<'_> {
 
     /// `GET [CURRENT] DIAGNOSTICS x = ROW_COUNT, ...`
     fn diagnostics(&mut self) -> Result<StatementKind> {
-        self.cursor.next();
+        self.cursor.take();
         if self.cursor.is_keyword("stacked") {
             let span = self.cursor.peek().span;
             let hint = "There are no exception handlers.";
@@ -145,7 +145,7 @@ impl Parser<'_> {
         {
             self.cursor.go_to(start.span.start);
             while self.cursor.peek().span.start < token.span.start {
-                before = self.cursor.next();
+                before = self.cursor.take();
             }
             let previous = self.cursor.keyword_of(before).unwrap_or_default();
             if token.kind == TokenKind::Word && !matches!(previous.as_str(), "insert" | "merge") {
@@ -159,7 +159,7 @@ impl Parser<'_> {
             let statement = piece::statement(self.cursor.source, &[span])?;
             return self.sql_statement(span, statement, None);
         };
-        self.cursor.next();
+        self.cursor.take();
         let is_strict = self.cursor.accept("strict");
         let targets = self.cursor.paths()?;
         let after = self.cursor.peek().span.start;

@@ -73,6 +73,7 @@ pub struct Declaration {
 
 /// What a declared name is.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "trees are small, and built once")]
 pub enum DeclarationKind {
     /// `name [CONSTANT] type [NOT NULL] [:= default]`
     Variable {
@@ -140,6 +141,7 @@ pub struct Statement {
 
 /// What a statement does.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "trees are small, and built once")]
 pub enum StatementKind {
     /// A block within.
     Block(Block),
@@ -231,6 +233,7 @@ pub struct Loop {
 
 /// What a loop goes over.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "trees are small, and built once")]
 pub enum LoopKind {
     /// `LOOP`
     Forever,

@@ -16,6 +16,9 @@ use std::rc::Rc;
 /// What the operand of a `CASE` is called while it is compared.
 const OPERAND: &str = "case operand";
 
+/// The parts of a `CASE`: operand, branches with what they are for, `ELSE`.
+type Case<'c> = (Option<&'c Expression>, &'c [(Vec<Expression>, Vec<Statement>)], Option<&'c Vec<Statement>>);
+
 impl Compiler<'_> {
     /// A condition, and whether it can be null.
     pub(super) fn condition(
@@ -81,11 +84,7 @@ impl Compiler<'_> {
     pub(super) fn case(
         &mut self,
         span: Span,
-        (operand, arms, otherwise): (
-            Option<&Expression>,
-            &[(Vec<Expression>, Vec<Statement>)],
-            Option<&Vec<Statement>>,
-        ),
+        (operand, arms, otherwise): Case<'_>,
         rest: &[&Statement],
         scope: &Scope<'_>,
         block: &mut Block,

@@ -204,8 +204,7 @@ impl Binder<'_> {
         let is_wider = match (rank(from), rank(to)) {
             (Some(a), Some(b)) if is_integer(from) => a < b && *to != T::Real,
             (Some(_), Some(_)) => {
-                (matches!(from, T::Numeric(_)) && *to == T::Double)
-                    || (*from == T::Real && *to == T::Double)
+                (matches!(from, T::Numeric(_) | T::Real) && *to == T::Double)
                     || (matches!((from, to), (T::Numeric(_), T::Numeric(Some((38, _)))))
                         && scale_of(from) <= scale_of(to))
             }

@@ -123,10 +123,13 @@ const ADVISORY: &[Signature] = &[
 /// How often a session holds a lock, and whether shared.
 type Holders = HashMap<i32, (u32, bool)>;
 
-/// Advisory locks: by number or pair of numbers, who holds them.
-static HELD: LazyLock<Mutex<HashMap<(i64, i64, usize), Holders>>> = LazyLock::new(Mutex::default);
+/// A number or a pair of them, and how many there are.
+type LockKey = (i64, i64, usize);
 
-fn key(a: &[Value]) -> (i64, i64, usize) {
+/// Advisory locks: by number or pair of numbers, who holds them.
+static HELD: LazyLock<Mutex<HashMap<LockKey, Holders>>> = LazyLock::new(Mutex::default);
+
+fn key(a: &[Value]) -> LockKey {
     (integer_at(a, 0), integer_at(a, 1), a.len())
 }
 
