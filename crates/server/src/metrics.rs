@@ -65,17 +65,7 @@ impl Default for Metrics {
         });
         let (kinds, connections, accepted, rejected) = made;
         let errors = Mutex::default();
-        Metrics {
-            recorder,
-            handle,
-            kinds,
-            errors,
-            connections,
-            accepted,
-            rejected,
-            received_bytes,
-            sent_bytes,
-        }
+        Metrics { recorder, handle, kinds, errors, connections, accepted, rejected }
     }
 }
 
