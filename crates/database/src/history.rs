@@ -13,7 +13,7 @@
 //! So a time is known to a few milliseconds, and a seq that is not held itself is read under the one held
 //! below it. History begins when the database is opened; nothing of it is in the log.
 
-use fabius_engine::{Definitions, Foundation, HeldSnapshot, Standpoint};
+use fabius_engine::{Foundation, HeldSnapshot, Standpoint};
 use fabius_value::{Error, Result, Seq, SqlState};
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -51,17 +51,17 @@ struct Past {
     held: VecDeque<(i64, HeldSnapshot)>,
 }
 
-/// What was promised, and in force, at some time.
+/// What was promised at some time.
 struct Note {
     time_us: i64,
     seq: Seq,
-    definitions: Arc<Definitions>,
 }
 
 impl History {
     /// Starts to keep what is read from now on, for so long.
     pub(crate) fn start(foundation: Arc<Foundation>, keep: Duration) -> History {
         let keep_us = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
+        foundation.keep_definitions();
         let kept = Arc::new(Kept { foundation, past: Mutex::default(), keep_us });
         kept.look();
         let stop: Arc<(Mutex<bool>, Condvar)> = Arc::default();
@@ -119,9 +119,9 @@ impl Kept {
         if past.held.back().is_none_or(|(taken, _)| time_us - taken >= hold_every) {
             past.held.push_back((time_us, self.foundation.hold_snapshot()));
         }
-        let (seq, definitions) = (self.foundation.promised(), self.foundation.definitions());
+        let seq = self.foundation.promised();
         if past.notes.back().is_none_or(|note| note.seq != seq) {
-            past.notes.push_back(Note { time_us, seq, definitions });
+            past.notes.push_back(Note { time_us, seq });
         }
         // What is in force at the oldest time to keep began before it.
         let oldest = time_us.saturating_sub(self.keep_us);
@@ -129,6 +129,7 @@ impl Kept {
             past.held.pop_front();
         }
         let first = past.held.front().map_or(seq, |(_, held)| held.seq());
+        self.foundation.forget_definitions(first);
         while past.notes.get(1).is_some_and(|note| note.time_us <= oldest || note.seq < first) {
             past.notes.pop_front();
         }
@@ -147,13 +148,7 @@ impl Kept {
             return Err(not_there(format!("seq {seq} is not in the history that is kept"))
                 .with_detail(format!("it reaches from {first} to {promised}")));
         };
-        // Tables that came later have no rows at the seq; those that were dropped since are in the note.
-        let after = past.notes.partition_point(|note| note.seq <= seq);
-        let definitions = match past.notes.get(after.saturating_sub(1)) {
-            Some(note) if past.notes.len() > after => note.definitions.clone(),
-            _ => self.foundation.definitions(),
-        };
-        Ok(Standpoint::past(held.at(seq), definitions))
+        Ok(Standpoint::past(held.at(seq), self.foundation.definitions_at(seq)))
     }
 }
 

@@ -145,6 +145,9 @@ fn table_gone(name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_TABLE, format!("table {name} was dropped"))
 }
 
+/// Definitions of the past, each with the seq from which others were in force; oldest first.
+type Replaced = VecDeque<(Seq, Arc<Definitions>)>;
+
 /// What every engine stands on.
 pub struct Foundation {
     /// Time for `now()` and for measuring.
@@ -160,6 +163,8 @@ pub struct Foundation {
     /// First outcomes by idempotency key.
     pub keys: Mutex<Keys>,
     definitions: RwLock<Arc<Definitions>>,
+    /// Only if they are kept.
+    replaced: parking_lot::Mutex<Option<Replaced>>,
     promised: AtomicU64,
     unlogged: parking_lot::Mutex<VecDeque<(Seq, Arc<Batch>)>>,
 }
@@ -175,6 +180,7 @@ impl Foundation {
             counters: Counters::default(),
             keys: Mutex::default(),
             definitions: RwLock::default(),
+            replaced: parking_lot::Mutex::default(),
             promised: AtomicU64::new(0),
             unlogged: parking_lot::Mutex::default(),
         }
@@ -187,9 +193,37 @@ impl Foundation {
 
     /// Puts new definitions in force; the engine calls this at their place in the order.
     pub fn set_definitions(&self, definitions: Arc<Definitions>) {
+        let from = definitions.entries.len().checked_sub(1).and_then(|last| definitions.entries.get(last));
+        let from = from.map_or(Seq::ZERO, |(seq, _)| *seq);
         let before = std::mem::replace(&mut *self.definitions.write(), definitions);
+        if let Some(replaced) = &mut *self.replaced.lock() {
+            replaced.push_back((from, before));
+            return;
+        }
         // Outside of the lock: with them may go the rows of a table that was dropped.
         drop(before);
+    }
+
+    /// Keeps definitions that are replaced from now on.
+    pub fn keep_definitions(&self) {
+        self.replaced.lock().get_or_insert_default();
+    }
+
+    /// The definitions that were in force at a seq, if they are kept from there on.
+    pub fn definitions_at(&self, seq: Seq) -> Arc<Definitions> {
+        let replaced = self.replaced.lock();
+        let later = replaced.iter().flatten().find(|(until, _)| *until > seq);
+        later.map_or_else(|| self.definitions(), |(_, definitions)| definitions.clone())
+    }
+
+    /// Lets go of definitions that were not in force any more at a seq.
+    pub fn forget_definitions(&self, before: Seq) {
+        let mut gone = Vec::new();
+        if let Some(replaced) = &mut *self.replaced.lock() {
+            while let Some(oldest) = replaced.pop_front_if(|(until, _)| *until <= before) {
+                gone.push(oldest);
+            }
+        }
     }
 
     /// Begins with the state of a checkpoint; the engine calls this before anything else.

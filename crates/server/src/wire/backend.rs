@@ -239,6 +239,7 @@ fn put_error(out: &mut Vec<u8>, severity: &str, error: &Error) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fabius_value::SqlState;
 
     /// Goal: lengths are counted, and text cannot break out of its field.
     #[test]

@@ -9,6 +9,7 @@ use crate::sql_type::SqlType;
 use crate::text_format;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
+use std::time::Duration;
 
 /// A call of one.
 pub(super) struct SessionCall {
@@ -24,6 +25,7 @@ const FUNCTIONS: &[(&str, &str, SqlType)] = &[
     ("pg_catalog", "currval", SqlType::BigInt),
     ("pg_catalog", "setval", SqlType::BigInt),
     ("pg_catalog", "lastval", SqlType::BigInt),
+    ("pg_catalog", "pg_sleep", SqlType::Void),
     ("fabius", "outcome", SqlType::Text),
 ];
 
@@ -76,6 +78,7 @@ impl Connection {
         parameters: &[Value],
     ) -> Result<Response> {
         let argument_types: &[SqlType] = match call.function {
+            "pg_sleep" => &[SqlType::Double],
             "setval" => &[SqlType::Text, SqlType::BigInt, SqlType::Boolean],
             _ => &[SqlType::Text],
         };
@@ -111,6 +114,12 @@ impl Connection {
         let catalog = self.catalog();
         let value = match (call.function, arguments.as_slice()) {
             (_, arguments) if arguments.iter().any(Value::is_null) => Value::Null,
+            ("pg_sleep", [Value::Double(seconds)]) => {
+                // Longer than any session lasts is as good as for ever.
+                let time = Duration::try_from_secs_f64(seconds.clamp(0.0, 1e9)).unwrap_or_default();
+                tokio::time::sleep(time).await;
+                Value::Text(String::new())
+            }
             ("nextval", [Value::Text(name)]) => {
                 let name = catalog.sequence_of_text(name)?.name.clone();
                 Value::BigInt(self.next_value(&catalog, &name).await?)
