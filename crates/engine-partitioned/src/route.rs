@@ -80,10 +80,10 @@ impl Routes {
     /// Whether a call gets a place in the log.
     #[inline]
     pub fn is_logged(&self, call: &Call<'_>, draws_random: impl Fn(usize) -> bool) -> bool {
-        let procedure = self.definitions.procedures.get(call.procedure.0 as usize);
+        let procedure = self.definitions.procedure(call.procedure);
         call.key.is_some()
             || procedure
-                .is_none_or(|procedure| !procedure.is_read_only || draws_random(procedure.id.0 as usize))
+                .map_or(true, |procedure| !procedure.is_read_only || draws_random(procedure.id.0 as usize))
     }
 }
 

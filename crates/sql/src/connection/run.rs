@@ -11,12 +11,16 @@ use crate::parse::Command;
 use crate::query::{QueryPlan, SessionFacts};
 use fabius::Hold;
 use fabius_value::{Error, Result, SqlState, Value};
+use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
 /// How often a statement is planned anew because what it uses was redefined while it waited.
 const ATTEMPTS: usize = 20;
+
+/// Rows of a query that are found before the first is sent: an error among them ends the statement cleanly.
+const FIRST_ROWS: usize = 1000;
 
 /// What a name of a sequence of row numbers ends with, behind the table's number.
 const ROW_NUMBERS: &str = " row number";
@@ -175,8 +179,8 @@ impl Connection {
                 respond(&program.lowered.shape, program.lowered.tag, results)
             }
             Body::Query(query) => {
-                let rows = self.rows_of(query, parameters).await?;
-                Ok(rows_response(query.columns.clone(), rows, "SELECT"))
+                let rows = self.rows_as_they_come(query, parameters).await?;
+                Ok(Response::Rows { columns: query.columns.clone(), rows, tag: "SELECT" })
             }
             Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
             Body::Explanation(lines) => {
@@ -339,11 +343,38 @@ impl Connection {
         };
         let source = Arc::new(TransactionRows { database: self.database.clone(), running });
         let rows: Vec<Vec<Value>> = query.run(parameters, source).await?.try_collect().await?;
-        let set = std::mem::take(&mut self.facts.now.lock().set);
-        for (name, value, is_local) in set {
-            self.set_now(&name, Some(&value), is_local)?;
-        }
+        self.set_as_told()?;
         Ok(rows)
+    }
+
+    /// The same for a client: outside of a transaction, rows beyond the first come as the client takes them.
+    async fn rows_as_they_come(
+        &mut self,
+        query: &QueryPlan,
+        parameters: &[Value],
+    ) -> Result<BoxStream<'static, Result<Vec<Value>>>> {
+        if self.transaction.is_some() {
+            let rows = self.rows_of(query, parameters).await?;
+            return Ok(futures::stream::iter(rows.into_iter().map(Ok)).boxed());
+        }
+        self.session_facts();
+        let running = Arc::new(tokio::sync::Mutex::new(Some(self.start())));
+        let source = Arc::new(TransactionRows { database: self.database.clone(), running });
+        let mut stream = query.run(parameters, source).await?;
+        let mut first = Vec::new();
+        while first.len() < FIRST_ROWS
+            && let Some(row) = stream.try_next().await?
+        {
+            first.push(row);
+        }
+        self.set_as_told()?;
+        Ok(futures::stream::iter(first.into_iter().map(Ok)).chain(stream).boxed())
+    }
+
+    /// Puts in force what the last query has set (`set_config`).
+    fn set_as_told(&mut self) -> Result<()> {
+        let set = std::mem::take(&mut self.facts.now.lock().set);
+        set.into_iter().try_for_each(|(name, value, is_local)| self.set_now(&name, Some(&value), is_local))
     }
 
     /// Whether a command is a statement of rows.
