@@ -249,6 +249,6 @@ mod tests {
         assert_eq!(out, b"C\0\0\0\x0eSELECT 12\0");
         out.clear();
         error_response(&mut out, "ERROR", &Error::new(SqlState::SYNTAX_ERROR, "a\0b").at_position(3));
-        assert_eq!(out, b"E\0\0\0\x22SERROR\0VERROR\0C42601\0Mab\0P3\0\0");
+        assert_eq!(out, b"E\0\0\0\x21SERROR\0VERROR\0C42601\0Mab\0P3\0\0");
     }
 }
