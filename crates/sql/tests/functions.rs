@@ -30,7 +30,8 @@ struct World {
 impl World {
     fn new() -> World {
         let database = Database::in_memory(Options::default());
-        World { database, catalog: Catalog::default(), sequences: BTreeMap::new() }
+        let catalog = Catalog { search_path: vec!["public".into()], ..Catalog::default() };
+        World { database, catalog, sequences: BTreeMap::new() }
     }
 
     /// Runs a statement; what it gave, as text.
