@@ -42,10 +42,6 @@ pub struct Metrics {
     pub accepted: Counter,
     /// Connections that were turned away because there were too many.
     pub rejected: Counter,
-    /// Bytes that clients sent.
-    pub received_bytes: Counter,
-    /// Bytes sent to them.
-    pub sent_bytes: Counter,
 }
 
 impl Default for Metrics {
@@ -65,23 +61,11 @@ impl Default for Metrics {
                 gauge!("fabius_connections"),
                 counter!("fabius_connections_accepted_total"),
                 counter!("fabius_connections_rejected_total"),
-                counter!("fabius_received_bytes_total"),
-                counter!("fabius_sent_bytes_total"),
             )
         });
-        let (kinds, connections, accepted, rejected, received_bytes, sent_bytes) = made;
+        let (kinds, connections, accepted, rejected) = made;
         let errors = Mutex::default();
-        Metrics {
-            recorder,
-            handle,
-            kinds,
-            errors,
-            connections,
-            accepted,
-            rejected,
-            received_bytes,
-            sent_bytes,
-        }
+        Metrics { recorder, handle, kinds, errors, connections, accepted, rejected }
     }
 }
 
@@ -89,8 +73,6 @@ fn describe() {
     describe_gauge!("fabius_connections", "Sessions that are open");
     describe_counter!("fabius_connections_accepted_total", "Connections that came");
     describe_counter!("fabius_connections_rejected_total", "Connections turned away: too many");
-    describe_counter!("fabius_received_bytes_total", "Bytes that clients sent");
-    describe_counter!("fabius_sent_bytes_total", "Bytes sent to clients");
     describe_counter!("fabius_statements_total", "Statements that were done, by kind");
     describe_histogram!("fabius_statement_duration_seconds", "How long statements took, by kind");
     describe_counter!("fabius_errors_total", "Statements that failed, by SQLSTATE");

@@ -3,7 +3,7 @@
 use crate::wire::frontend::Formats;
 use fabius_sql::connection::TransactionStatus;
 use fabius_sql::lowered::OutputColumn;
-use fabius_value::{Error, SqlState};
+use fabius_value::Error;
 
 /// Appends a message of a kind; `body` appends what is in it.
 fn message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
@@ -226,11 +226,9 @@ fn put_error(out: &mut Vec<u8>, severity: &str, error: &Error) {
     error.hint().into_iter().for_each(|hint| field(b'H', hint));
     error.position().into_iter().for_each(|position| field(b'P', &position.to_string()));
     let place = error.place();
-    let context = place.and_then(|place| place.context.clone());
-    let line = error.line().filter(|_| error.state() != SqlState::SYNTAX_ERROR);
-    let context = context.or_else(|| line.map(|line| format!("line {line}")));
-    context.into_iter().for_each(|context| field(b'W', &context));
     if let Some(place) = place {
+        // The line of an error is that of the program, which the client has never seen; functions give a context.
+        place.context.iter().for_each(|context| field(b'W', context));
         let named =
             [(b's', &place.schema), (b't', &place.table), (b'c', &place.column), (b'n', &place.constraint)];
         named.into_iter().for_each(|(code, name)| name.iter().for_each(|name| field(code, name)));

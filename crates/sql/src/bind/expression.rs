@@ -129,7 +129,9 @@ impl Binder<'_> {
     }
 
     fn cast_expression(&mut self, operand: &Expr, to: &ast::DataType, place: Place) -> Bind<Bound> {
-        if matches!(to, ast::DataType::Regclass) || to.to_string().to_lowercase().starts_with("reg") {
+        if matches!(to, ast::DataType::Regclass)
+            || to.to_string().to_lowercase().trim_start_matches("pg_catalog.").starts_with("reg")
+        {
             return beyond(format!("a cast to {to}"));
         }
         let to = SqlType::from_ast(to).map_err(|error| self.error(error, place))?;

@@ -36,13 +36,14 @@ impl Constraint<'_> {
         }
     }
 
-    /// As `pg_get_constraintdef` shows it.
-    pub fn text(&self) -> String {
+    /// As `pg_get_constraintdef` shows it; the short form has no brackets that say nothing.
+    pub fn text(&self, is_short: bool) -> String {
         match self {
             Constraint::Key(key, is_primary) => {
                 format!("{} ({})", if *is_primary { "PRIMARY KEY" } else { "UNIQUE" }, list(&key.columns))
             }
-            Constraint::Check(check) => format!("CHECK ({})", enclosed(&check.condition)),
+            Constraint::Check(check) if is_short => format!("CHECK ({})", check.condition),
+            Constraint::Check(check) => format!("CHECK (({}))", check.condition),
             Constraint::Foreign(key) => {
                 let parent = qualified(&key.parent);
                 let mut text = format!(
@@ -63,10 +64,6 @@ impl Constraint<'_> {
             }
         }
     }
-}
-
-fn enclosed(condition: &str) -> String {
-    format!("({condition})")
 }
 
 /// Names as SQL writes them, with commas.
@@ -110,7 +107,10 @@ pub fn default_oid(table: &Table, column: usize) -> u32 {
 pub fn indexes(table: &Table) -> impl Iterator<Item = (&Key, bool, bool)> {
     let primary = table.primary_key.iter().map(|key| (key, true, true));
     let unique = table.unique.iter().map(|key| (key, false, true));
-    primary.chain(unique).chain(table.indexes.iter().map(|key| (key, false, false)))
+    // What a `REFERENCES` constraint is checked along is no index that anyone made.
+    let is_own =
+        |key: &&Key| !table.foreign_keys.iter().any(|foreign| key.name == format!("{}_idx", foreign.name));
+    primary.chain(unique).chain(table.indexes.iter().filter(is_own).map(|key| (key, false, false)))
 }
 
 /// An index as `pg_get_indexdef` shows it.

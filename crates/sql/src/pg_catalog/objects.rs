@@ -74,7 +74,7 @@ fn class(oid: u32, name: &str, namespace: u32, kind: &str, columns: usize) -> Ro
         ("relpersistence", text("p")),
         ("relkind", text(kind)),
         ("relnatts", number(columns as i64)),
-        ("relreplident", text("d")),
+        ("relreplident", text(if kind == "r" { "d" } else { "n" })),
         ("relispopulated", truth(true)),
         (
             "relam",

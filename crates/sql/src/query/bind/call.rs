@@ -266,6 +266,17 @@ impl Binder<'_> {
                 }
                 Ok(places)
             }
+            // There are no partitions.
+            "pg_partition_ancestors" | "pg_partition_tree" => {
+                let relation = match arguments.pop() {
+                    Some(text) if text.unknown_text().is_some() => {
+                        self.function("fabius_class_oid", vec![text])?
+                    }
+                    Some(relation) => relation,
+                    None => return Err(self.no_function(name, &[])),
+                };
+                self.function("fabius_no_oids", vec![relation])
+            }
             "regexp_split_to_table" => self.function("regexp_split_to_array", arguments),
             "string_to_table" => self.function("string_to_array", arguments),
             "regexp_matches" => {
@@ -717,6 +728,8 @@ pub(super) fn is_set_returning(name: &str) -> bool {
     matches!(
         name,
         "unnest"
+            | "pg_partition_ancestors"
+            | "pg_partition_tree"
             | "generate_series"
             | "generate_subscripts"
             | "regexp_split_to_table"

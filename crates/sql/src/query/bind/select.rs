@@ -502,12 +502,30 @@ impl Binder<'_> {
             }
         }
         let aggregates = find_aggregate_exprs(all.iter().map(|expr| &**expr));
+        // Each gets a name of its own: DataFusion's names leave conversions out, so that different ones meet.
+        let mut named: Vec<(Expr, Column)> = Vec::with_capacity(aggregates.len());
+        for aggregate in aggregates {
+            let is_grouping =
+                matches!(&aggregate, Expr::AggregateFunction(call) if call.func.name() == "grouping");
+            let column = if is_grouping {
+                Column::new_unqualified(aggregate.schema_name().to_string())
+            } else {
+                self.fresh_column()
+            };
+            named.push((aggregate, column));
+        }
         for expr in &mut all {
-            replace(expr, &aggregates)?;
+            substitute(expr, &named)?;
         }
         // Columns that are neither keys nor follow from them.
-        let names: Vec<Column> =
-            aggregates.iter().map(|expr| Column::new_unqualified(expr.schema_name().to_string())).collect();
+        let names: Vec<Column> = named.iter().map(|(_, column)| column.clone()).collect();
+        let aggregates: Vec<Expr> = named
+            .into_iter()
+            .map(|(expr, column)| {
+                let is_named_so = expr.schema_name().to_string() == column.name;
+                if is_named_so { expr } else { expr.alias(column.name) }
+            })
+            .collect();
         let mut grouped: Vec<Column> = Vec::new();
         for key in &keys {
             grouped.extend(key.column_refs().into_iter().cloned());

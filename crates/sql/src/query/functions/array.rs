@@ -119,6 +119,7 @@ pub fn definitions() -> Vec<Definition> {
             let is_empty = (step > 0 && from > to) || (step < 0 && from < to);
             Ok(array_of((0..if is_empty { 0 } else { count }).map(|n| Value::BigInt(from + n * step))))
         }),
+        define("fabius_no_oids(oid) oid[]", |_, _| Ok(array_of([]))),
         define("fabius_subscripts(anyarray) int[]", |a, _| {
             Ok(array_of((1..=elements_at(a, 0).len() as i32).map(Value::Int)))
         }),

@@ -1,6 +1,6 @@
 //! Functions about the catalog: names and numbers of objects, definitions, comments, privileges, sizes.
 
-use super::{Call, Definition, define, integer_at, text_at};
+use super::{Call, Definition, define, integer_at, text_at, truth_at};
 use crate::catalog::{Catalog, ObjectName};
 use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, server};
 use crate::query::functions::text::quote_identifier;
@@ -97,7 +97,12 @@ pub fn definitions() -> Vec<Definition> {
             let found = definition::index_of(&c.environment.catalog, integer_at(a, 0) as u32);
             Ok(match (found, usize::try_from(integer_at(a, 1))) {
                 (Some((table, key, is_unique)), Ok(0)) => {
-                    Value::Text(definition::index(table, key, is_unique))
+                    let text = definition::index(table, key, is_unique);
+                    // The short form leaves out a schema that is in sight.
+                    let schema = format!(" ON {}.", quote_identifier(&table.name.schema));
+                    let is_short =
+                        truth_at(a, 2) && c.environment.session.search_path().contains(&table.name.schema);
+                    Value::Text(if is_short { text.replacen(&schema, " ON ", 1) } else { text })
                 }
                 (Some((_, key, _)), Ok(place)) => {
                     key.columns.get(place - 1).map(|name| quote_identifier(name)).into()
@@ -110,7 +115,7 @@ pub fn definitions() -> Vec<Definition> {
             let tables = c.environment.catalog.tables.values();
             let found =
                 tables.flat_map(|table| definition::constraints(table)).find(|(known, _)| *known == oid);
-            Ok(found.map(|(_, constraint)| constraint.text()).into())
+            Ok(found.map(|(_, constraint)| constraint.text(truth_at(a, 1))).into())
         }),
         define("pg_get_viewdef(oid, bool?) text stable", |a, c| Ok(view(c, integer_at(a, 0) as u32))),
         define("pg_get_viewdef(oid, int) text stable", |a, c| Ok(view(c, integer_at(a, 0) as u32))),

@@ -15,11 +15,9 @@ pub fn definitions() -> Vec<Definition> {
         define("user() name stable", |_, c| Ok(Value::Text(c.environment.session.user()))),
         define("current_database() name stable", |_, c| Ok(Value::Text(c.environment.session.database()))),
         define("current_catalog() name stable", |_, c| Ok(Value::Text(c.environment.session.database()))),
-        define("current_schema() name stable", |_, c| {
-            Ok(c.environment.session.search_path().into_iter().next().into())
-        }),
+        define("current_schema() name stable", |_, c| Ok(schemas_in_sight(c).into_iter().next().into())),
         define("current_schemas(bool) name[] stable", |a, c| {
-            let path = c.environment.session.search_path();
+            let path = schemas_in_sight(c);
             let implied = truth_at(a, 0).then(|| "pg_catalog".to_string());
             Ok(super::array_of(implied.into_iter().chain(path).map(Value::from)))
         }),
@@ -104,6 +102,13 @@ pub fn definitions() -> Vec<Definition> {
         }
     }
     all
+}
+
+/// The schemas of the search path that are there.
+fn schemas_in_sight(call: &Call) -> Vec<String> {
+    let mut path = call.environment.session.search_path();
+    path.retain(|schema| schema == "public" || call.environment.catalog.has_schema(schema));
+    path
 }
 
 type Signature = (&'static str, super::Body);
