@@ -513,7 +513,7 @@ fn micros(text: &str) -> Option<u64> {
 fn shown_time(text: &str) -> String {
     let millis = micros(text).unwrap_or_default() / 1000;
     let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")];
-    match units.iter().find(|(size, _)| millis > 0 && millis % size == 0) {
+    match units.iter().find(|(size, _)| millis > 0 && millis.is_multiple_of(*size)) {
         Some((size, unit)) => format!("{}{unit}", millis / size),
         None if millis == 0 => "0".into(),
         None => format!("{millis}ms"),

@@ -138,7 +138,7 @@ impl World {
             }
             Argument::Rows(rows) | Argument::Set(rows) => {
                 let row = |row: &Vec<Argument>| row.iter().map(|value| self.argument(value)).collect();
-                Value::List(rows.iter().map(row).collect::<Vec<Vec<Value>>>().into())
+                Value::List(rows.iter().map(row).collect::<Vec<Vec<Value>>>())
             }
             other => panic!("no value for {other:?}"),
         }
@@ -161,7 +161,7 @@ impl World {
                 };
                 writeln!(text, "{severity}:  {message}").expect("written");
                 for (word, more) in [("DETAIL", detail), ("HINT", hint)] {
-                    if more != "" {
+                    if !more.is_empty() {
                         writeln!(text, "{word}:  {more}").expect("written");
                     }
                 }

@@ -334,10 +334,13 @@ fn keys(catalog: &Catalog, names: &[ObjectName]) -> Vec<LockKey> {
     keys
 }
 
+/// A version of the catalog, the types that a client gives, and the text.
+type PlanKey = (u64, Vec<SqlType>, String);
+
 /// Statements that are ready to run, by their text: shared by connections whose catalogs say the same.
 #[derive(Default)]
 pub(super) struct PlanCache {
-    prepared: Mutex<HashMap<(u64, Vec<SqlType>, String), Arc<Prepared>>>,
+    prepared: Mutex<HashMap<PlanKey, Arc<Prepared>>>,
 }
 
 impl PlanCache {

@@ -90,7 +90,6 @@ impl Connection {
             lock_timeout: self.settings.lock_timeout(),
             conventional: chosen.starts_with("conventional"),
             speculative: chosen == "speculative",
-            ..TransactionOptions::default()
         }
     }
 

@@ -91,8 +91,7 @@ pub struct CopyOptions {
 /// Reads `COPY`.
 pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<CopyStatement> {
     tokens.go_to(1);
-    let mut given = Given::default();
-    given.is_binary_word = tokens.accept(&["BINARY"]);
+    let mut given = Given { is_binary_word: tokens.accept(&["BINARY"]), ..Given::default() };
     let subject = if *tokens.token(tokens.at()) == Token::LParen {
         CopySubject::Query(query_in_brackets(tokens)?)
     } else {

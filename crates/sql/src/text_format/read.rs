@@ -179,7 +179,7 @@ fn shifted(mantissa: &str, exponent: &str) -> Option<Decimal> {
 fn bytea(text: &str) -> Option<Vec<u8>> {
     if let Some(digits) = text.strip_prefix("\\x") {
         let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        if digits.len() % 2 != 0 {
+        if !digits.len().is_multiple_of(2) {
             return None;
         }
         let nibble = |digit: u8| char::from(digit).to_digit(16);
