@@ -48,6 +48,7 @@ impl Procedure {
             text: "".into(),
         };
         let whole = compile_whole(&nothing, catalog)?;
-        Ok(Procedure { id, program: Arc::new(nothing), whole, is_read_only: true, gone: Some(reason) })
+        // A call of it has its place in the log, like one of a number that nothing has.
+        Ok(Procedure { id, program: Arc::new(nothing), whole, is_read_only: false, gone: Some(reason) })
     }
 }

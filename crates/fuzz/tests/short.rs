@@ -71,8 +71,14 @@ fn run(name: &str, inputs: u64) {
 #[test]
 fn every_target_is_run() {
     let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-    let run = ["program_text", "value_text", "arguments", "log_entry", "log_segment", "agreement"];
+    let run =
+        ["program_text", "value_text", "arguments", "log_entry", "log_segment", "protocol", "agreement"];
     assert_eq!(names, run);
+}
+
+#[test]
+fn protocol() {
+    run("protocol", 5_000);
 }
 
 #[test]

@@ -66,7 +66,8 @@ async fn answer(socket: &mut Socket) -> Outcome<Bytes> {
 }
 
 fn refused(user: &str, error: &PgWireError) -> Failure {
-    tracing::info!(user, %error, "authentication failed");
+    // The user's name is not in the exchange; `error` would show none.
+    tracing::debug!(user, ?error, "authentication failed");
     let error = match error {
         PgWireError::InvalidPassword(_) => {
             Error::new(SqlState(*b"28P01"), format!("password authentication failed for user \"{user}\""))

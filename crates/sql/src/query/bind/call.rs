@@ -57,6 +57,15 @@ impl Binder<'_> {
             ));
         }
         let arguments = self.arguments(list)?;
+        if let [schema, name] = path.as_slice()
+            && schema == "information_schema"
+            && name == "_pg_expandarray"
+        {
+            let array = self.set_returning("unnest", arguments)?;
+            let SqlType::Array(element) = array.sql_type else { return Ok(array) };
+            let row = Typed::new(Expr::Unnest(Unnest::new(array.expr)), *element);
+            return Ok(Typed { flavor: Flavor::Expanded, ..row });
+        }
         if !is_builtin {
             return Err(self.no_function(&path.join("."), &arguments));
         }

@@ -690,6 +690,18 @@ impl Binder<'_> {
                         upper_bound.as_ref().map_or(Ok(end(i64::MAX - 1)), |bound| self.expression(bound))?;
                     self.function("fabius_slice", vec![typed, lower, upper])?
                 }
+                ast::AccessExpr::Dot(ast::Expr::Identifier(field)) if typed.flavor == Flavor::Expanded => {
+                    match (name_of(field).as_str(), typed.expr) {
+                        // Its place is counted beside it.
+                        ("n", Expr::Unnest(unnest)) => {
+                            let array = Typed::new(*unnest.expr, SqlType::Array(Box::new(typed.sql_type)));
+                            let places = self.set_returning("generate_subscripts", vec![array])?;
+                            let unnest = datafusion::logical_expr::expr::Unnest::new(places.expr);
+                            Typed::new(Expr::Unnest(unnest), SqlType::Int)
+                        }
+                        (_, expr) => Typed::new(expr, typed.sql_type),
+                    }
+                }
                 ast::AccessExpr::Dot(_) => {
                     return Err(unsupported("fields of composite values are not supported"));
                 }

@@ -588,6 +588,10 @@ fn join_plans(
     let builder = LogicalPlanBuilder::from(left);
     let builder = match (kind, on) {
         (JoinType::Inner, None) => builder.cross_join(right),
+        (kind, None) => {
+            let always = Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(true)), None);
+            builder.join_on(right, kind, [always])
+        }
         (kind, on) => builder.join_on(right, kind, on),
     };
     builder.and_then(LogicalPlanBuilder::build).map_err(inbound)

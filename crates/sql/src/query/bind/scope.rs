@@ -17,6 +17,8 @@ pub(in crate::query) enum Flavor {
     Named(Named),
     /// An array whose subscripts begin at 0: `int2vector`, `oidvector`.
     Vector,
+    /// A row of `information_schema._pg_expandarray`, kept as its `x`.
+    Expanded,
 }
 
 /// The types of object identifiers that show as names.
