@@ -17,7 +17,7 @@
 //!
 //! Nothing here is trusted: what does not read as its type is an error of class 22.
 
-use crate::sql_type::SqlType;
+use crate::sql_type::{self, SqlType};
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
@@ -39,6 +39,7 @@ pub fn write(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()>
         (SqlType::Boolean, Value::Boolean(v)) => out.push(u8::from(*v)),
         (SqlType::Real, Value::Double(v)) => out.extend((*v as f32).to_be_bytes()),
         (SqlType::Double, Value::Double(v)) => out.extend(v.to_be_bytes()),
+        (SqlType::Numeric(None), Value::Numeric(v)) => write_numeric(sql_type::shown(*v), out),
         (SqlType::Numeric(_), Value::Numeric(v)) => write_numeric(*v, out),
         (SqlType::Bytea | SqlType::Uuid, Value::Bytea(v)) => out.extend_from_slice(v),
         (SqlType::Date, Value::Date(v)) => out.extend(v.saturating_sub(EPOCH_DAYS).to_be_bytes()),

@@ -188,6 +188,12 @@ impl Error {
         self
     }
 
+    /// Takes the source line away: the program's text is not the caller's.
+    pub fn without_line(mut self) -> Error {
+        self.0.line = None;
+        self
+    }
+
     /// Adds the table it is about.
     pub fn with_table(mut self, schema: impl Into<String>, table: impl Into<String>) -> Error {
         let place = self.place_mut();

@@ -18,6 +18,24 @@ const CASCADE_DEPTH: usize = 8;
 impl Binder<'_> {
     /// Checks a new or changed row: `values` of all columns, `changed` those that the statement writes.
     pub(super) fn check_row(&mut self, table: &Arc<Table>, values: &[Bound], changed: &[bool]) -> Bind<()> {
+        self.check_conditions(table, values, changed)?;
+        for key in &table.foreign_keys {
+            let columns = places(table, &key.columns)?;
+            if columns.iter().any(|column| changed[*column]) {
+                let referring: Vec<Bound> = columns.iter().map(|column| values[*column].clone()).collect();
+                self.check_parent(table, key, &referring, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`Binder::check_row`], where it is known that what the row refers to is there.
+    pub(super) fn check_conditions(
+        &mut self,
+        table: &Arc<Table>,
+        values: &[Bound],
+        changed: &[bool],
+    ) -> Bind<()> {
         for check in &table.checks {
             let condition = self.parsed(&check.condition)?;
             let relation = Relation { row: Row::Values(values.to_vec()), ..Relation::table(table, None) };
@@ -36,13 +54,6 @@ impl Binder<'_> {
             let message =
                 format!("new row for relation \"{relation}\" violates check constraint \"{}\"", check.name);
             self.emit(tree::require(holds, b"23514", message, None));
-        }
-        for key in &table.foreign_keys {
-            let columns = places(table, &key.columns)?;
-            if columns.iter().any(|column| changed[*column]) {
-                let referring: Vec<Bound> = columns.iter().map(|column| values[*column].clone()).collect();
-                self.check_parent(table, key, &referring, values)?;
-            }
         }
         Ok(())
     }
@@ -292,7 +303,8 @@ impl Binder<'_> {
                 let value = binder.stored(value, &definition.name, &definition.sql_type)?;
                 assignments.push((column, value));
             }
-            binder.change_row(child, &relation, assignments, action == ReferentialAction::SetDefault)?;
+            // What is referred to changes with it, or nothing is: only a default is still to be looked up.
+            binder.change_row(child, &relation, assignments, action != ReferentialAction::SetDefault)?;
             Ok(())
         })
     }

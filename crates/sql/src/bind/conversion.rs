@@ -23,7 +23,7 @@ impl Binder<'_> {
                     self.fail(b"22007", message, place)
                 }
             },
-            Known::Literal(Some(_)) if matches!(to, SqlType::Array(_) | SqlType::JsonB) => {
+            Known::Literal(Some(_)) if matches!(to, SqlType::Array(_)) => {
                 beyond(format!("a literal of type {to}"))
             }
             Known::Literal(Some(text)) => {

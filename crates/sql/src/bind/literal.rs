@@ -88,6 +88,10 @@ pub(super) fn read(text: &str, sql_type: &SqlType) -> Result<Value> {
             Ok(_) => Ok(Value::Text(text.into())),
             Err(_) => Err(invalid()),
         },
+        SqlType::JsonB => crate::text_format::jsonb(text).map(Value::Text).map_err(|_| {
+            // The name that PostgreSQL has for both here.
+            wrong(b"22P02", "invalid input syntax for type json".to_string())
+        }),
         _ => Err(Error::new(SqlState::NOT_SUPPORTED, format!("a literal of type {name} is not supported"))),
     }
 }

@@ -355,7 +355,10 @@ impl<'a> Binder<'a> {
                     new[*column] = self.settle(value.clone())?;
                 }
             }
-            self.check_row(table, &new, &changed)?;
+            match trusted {
+                true => self.check_conditions(table, &new, &changed)?,
+                false => self.check_row(table, &new, &changed)?,
+            }
         }
         let referred = self.referrers(table).into_iter().any(|(_, key)| {
             key.parent_columns.iter().any(|name| {

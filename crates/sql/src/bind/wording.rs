@@ -9,7 +9,7 @@ pub fn in_words(error: Error, catalog: &Catalog) -> Error {
     let table = storage.as_deref().and_then(|storage| {
         catalog.tables.values().find(|table| table.storage == storage).map(|table| (storage, &**table))
     });
-    let Some((storage, table)) = table else { return plain(error) };
+    let Some((storage, table)) = table else { return plain(error, catalog) };
     let state = error.state();
     let mut message = renamed(error.message(), storage, table);
     let mut constraint = error.place().and_then(|place| place.constraint.clone());
@@ -86,9 +86,34 @@ fn renamed(text: &str, storage: &str, table: &Table) -> String {
 }
 
 /// Errors that are about no table.
-fn plain(error: Error) -> Error {
+fn plain(error: Error, catalog: &Catalog) -> Error {
     match error.message() {
         "limit must not be negative" => Error::new(SqlState(*b"2201W"), "LIMIT must not be negative"),
-        _ => error,
+        // Lines are those of the program, which nobody has written.
+        _ => match constraint_in(error.message(), catalog) {
+            Some((table, constraint)) => {
+                let (name, constraint) = (&table.name, constraint.to_string());
+                error.without_line().with_table(&name.schema, &name.name).with_constraint(constraint)
+            }
+            None => error.without_line(),
+        },
     }
+}
+
+/// The table and its CHECK or REFERENCES that a message says is violated.
+fn constraint_in<'m, 'c>(message: &'m str, catalog: &'c Catalog) -> Option<(&'c Table, &'m str)> {
+    let kinds = [" violates check constraint \"", " violates foreign key constraint \""];
+    let (before, after) = kinds.iter().find_map(|kind| message.split_once(kind))?;
+    let constraint = after.split('"').next()?;
+    let named = before.split('"').nth(1)?;
+    let has = |table: &Table| {
+        table.checks.iter().any(|check| check.name == constraint)
+            || table.foreign_keys.iter().any(|key| key.name == constraint)
+    };
+    // Of a row that is still referred to, the message ends with the table that refers.
+    let named = [after.split('"').nth(2).filter(|_| after.contains(" on table ")), Some(named)];
+    named.into_iter().flatten().find_map(|name| {
+        let mut tables = catalog.tables.values();
+        tables.find(|table| table.name.name == name && has(table)).map(|table| (&**table, constraint))
+    })
 }

@@ -168,6 +168,10 @@ impl Connection {
                 format!("cannot execute {what} in a read-only transaction"),
             ));
         }
+        if parameters.len() < plan.parameters.len() {
+            let message = format!("there is no parameter ${}", parameters.len() + 1);
+            return Err(Error::new(SqlState(*b"42P02"), message));
+        }
         match &plan.body {
             Body::Program(program) => {
                 let nulls: Vec<bool> = parameters.iter().map(Value::is_null).collect();

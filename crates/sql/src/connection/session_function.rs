@@ -7,6 +7,7 @@ use crate::lowered::OutputColumn;
 use crate::parameter_types::index_of;
 use crate::sql_type::SqlType;
 use crate::text_format;
+use fabius::KeyedCall;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
 use std::time::Duration;
@@ -153,7 +154,7 @@ impl Connection {
                 }
                 Value::BigInt(number)
             }
-            ("outcome", [Value::Text(key)]) => self.outcome(key)?,
+            ("outcome", [Value::Text(key)]) => self.outcome(key),
             _ => return Err(wrong()),
         };
         Ok(rows_response(call.columns(), vec![vec![value]], "SELECT"))
@@ -164,7 +165,12 @@ impl Connection {
     }
 
     /// What became of the call with an idempotency key.
-    fn outcome(&self, _key: &str) -> Result<Value> {
-        Err(Error::new(SqlState::NOT_SUPPORTED, "fabius.outcome is not supported"))
+    fn outcome(&self, key: &str) -> Value {
+        let words = self.database.database().keyed_call(key.as_bytes()).map(|call| match call {
+            KeyedCall::InProgress => "in progress",
+            KeyedCall::Committed => "committed",
+            KeyedCall::Aborted => "aborted",
+        });
+        words.map_or(Value::Null, |words| Value::Text(words.into()))
     }
 }

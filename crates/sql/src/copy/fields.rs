@@ -141,7 +141,10 @@ pub(super) fn row(
                 let text = String::from_utf8(bytes).map_err(|_| {
                     Error::new(SqlState(*b"22021"), "invalid byte sequence for encoding \"UTF8\"")
                 })?;
-                text_format::read(&text, sql_type, style)?
+                text_format::read(&text, sql_type, style).map_err(|error| {
+                    let column = format!("{name}: \"{text}\"");
+                    error.with_context(column)
+                })?
             }
         });
     }

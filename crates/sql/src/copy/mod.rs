@@ -221,6 +221,10 @@ impl Connection {
                         let row = fields::row(&line, &copying.options, &copying.columns, &types, &style);
                         let row = row.map_err(|error| {
                             let context = format!("COPY {}, line {number}", copying.table.name.name);
+                            let context = match error.place().and_then(|place| place.context.as_ref()) {
+                                Some(field) => format!("{context}, column {field}"),
+                                None => format!("{context}: \"{}\"", String::from_utf8_lossy(&line)),
+                            };
                             error.with_context(context)
                         })?;
                         Some(row)

@@ -439,8 +439,10 @@ impl Connection {
         let pairs = key.columns.iter().zip(&key.parent_columns);
         let equal: Vec<String> = pairs.map(|(own, parent)| format!("p.\"{parent}\" = c.\"{own}\"")).collect();
         let there: Vec<String> = key.columns.iter().map(|own| format!("c.\"{own}\" IS NOT NULL")).collect();
+        let own: Vec<String> = key.columns.iter().map(|own| format!("c.\"{own}\"::text")).collect();
         let text = format!(
-            "SELECT 1 FROM \"{}\".\"{}\" c WHERE {} AND NOT EXISTS (SELECT 1 FROM \"{}\".\"{}\" p WHERE {}) LIMIT 1",
+            "SELECT {} FROM \"{}\".\"{}\" c WHERE {} AND NOT EXISTS (SELECT 1 FROM \"{}\".\"{}\" p WHERE {}) LIMIT 1",
+            own.join(", "),
             table.name.schema,
             table.name.name,
             there.join(" AND "),
@@ -448,16 +450,26 @@ impl Connection {
             key.parent.name,
             equal.join(" AND ")
         );
-        if self.count_rows(table).await? == 0 || Box::pin(self.query_rows(&text)).await?.is_empty() {
+        if self.count_rows(table).await? == 0 {
             return Ok(());
         }
-        Err(Error::new(
-            SqlState(*b"23503"),
-            format!(
-                "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
-                table.name.name, key.name
-            ),
-        ))
+        let rows = Box::pin(self.query_rows(&text)).await?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        let values: Vec<String> = row.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "insert or update on table \"{}\" violates foreign key constraint \"{}\"",
+            table.name.name, key.name
+        );
+        let detail = format!(
+            "Key ({})=({}) is not present in table \"{}\".",
+            key.columns.join(", "),
+            values.join(", "),
+            key.parent.name
+        );
+        Err(Error::new(SqlState(*b"23503"), message)
+            .with_detail(detail)
+            .with_table(&table.name.schema, &table.name.name)
+            .with_constraint(&key.name))
     }
 }
 

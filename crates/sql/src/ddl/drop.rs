@@ -141,6 +141,13 @@ impl Connection {
                 return Err(depended_on(&format!("table {}", name.name), details.join("\n")));
             }
         }
+        let mut gone = Vec::new();
+        for child in children.iter().filter(|child| !together.contains(&child.name)) {
+            let keys = child.foreign_keys.iter().filter(|key| key.parent == *name);
+            gone.extend(keys.map(|key| format!("constraint {} on table {}", key.name, child.name.name)));
+        }
+        gone.extend(views.iter().map(|view| format!("view {}", view.name.name)));
+        self.say_cascade(&gone);
         for child in &children {
             self.lock_all(&[LockKey::Relation(child.oid)], LockMode::Exclusive).await?;
             let mut child = (**self.catalog().tables.get(&child.name).unwrap_or(child)).clone();
@@ -166,6 +173,21 @@ impl Connection {
         }
         self.note_left(table.storage.clone());
         self.record(Change::gone(table.oid), table.is_temporary());
+    }
+
+    /// Says what goes with what is dropped.
+    fn say_cascade(&mut self, gone: &[String]) {
+        let notice = |message: String| Error::new(SqlState(*b"00000"), message);
+        match gone {
+            [] => {}
+            [one] => self.notice(notice(format!("drop cascades to {one}"))),
+            several => {
+                let details: Vec<String> =
+                    several.iter().map(|one| format!("drop cascades to {one}")).collect();
+                let message = format!("drop cascades to {} other objects", several.len());
+                self.notice(notice(message).with_detail(details.join("\n")));
+            }
+        }
     }
 
     fn drop_view(&mut self, name: &ObjectName, cascade: bool, together: &[ObjectName]) -> Result<()> {
@@ -258,16 +280,23 @@ impl Connection {
         let views = inside(catalog.views.keys().collect());
         let sequences = inside(catalog.sequences.keys().collect());
         let functions = inside(catalog.functions.keys().collect());
-        let all: Vec<&ObjectName> = tables.iter().chain(&views).chain(&sequences).chain(&functions).collect();
-        if let Some(first) = all.first().filter(|_| !cascade) {
-            let detail = format!("{} depends on schema {name}", first.name);
-            return Err(depended_on(&format!("schema {name}"), detail));
+        let kinds =
+            [("table", &tables), ("view", &views), ("sequence", &sequences), ("function", &functions)];
+        let mut called = Vec::new();
+        for (kind, names) in kinds {
+            called.extend(names.iter().map(|one| format!("{kind} {name}.{}", one.name)));
         }
+        if !called.is_empty() && !cascade {
+            let details: Vec<String> =
+                called.iter().map(|one| format!("{one} depends on schema {name}")).collect();
+            return Err(depended_on(&format!("schema {name}"), details.join("\n")));
+        }
+        self.say_cascade(&called);
         for view in &views {
-            self.drop_view(view, true, &[])?;
+            self.drop_view(view, true, &views)?;
         }
         for table in &tables {
-            self.drop_table(table, true, &[]).await?;
+            self.drop_table(table, true, &tables).await?;
         }
         for sequence in &sequences {
             if let Some(sequence) = self.catalog().sequences.get(sequence).cloned() {

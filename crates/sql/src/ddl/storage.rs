@@ -174,7 +174,10 @@ impl Connection {
 /// What stops a copy, as PostgreSQL words it.
 fn reworded(error: Error, table: &Table) -> Error {
     let message = error.message();
-    let named = |names: Vec<&String>| names.into_iter().find(|name| message.contains(name.as_str())).cloned();
+    let named = |names: Vec<&String>| {
+        let found = names.into_iter().filter(|name| message.contains(name.as_str()));
+        found.max_by_key(|name| name.len()).cloned()
+    };
     match error.state() {
         SqlState::UNIQUE_VIOLATION => {
             // The constraint is the storage's: an index has the key's name, the primary key one of its own.
@@ -183,7 +186,8 @@ fn reworded(error: Error, table: &Table) -> Error {
             let name = key.map(|key| key.name.clone()).unwrap_or_default();
             let reworded =
                 Error::new(SqlState::UNIQUE_VIOLATION, format!("could not create unique index \"{name}\""));
-            error.detail().map(str::to_string).into_iter().fold(reworded, Error::with_detail)
+            let detail = error.detail().map(|detail| detail.replace(" already exists.", " is duplicated."));
+            detail.into_iter().fold(reworded, Error::with_detail)
         }
         SqlState::NOT_NULL_VIOLATION => {
             let name = named(table.columns.iter().map(|column| &column.name).collect()).unwrap_or_default();

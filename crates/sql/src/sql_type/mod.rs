@@ -5,7 +5,7 @@
 
 mod name;
 
-use fabius_value::DataType;
+use fabius_value::{DataType, Decimal};
 
 /// A SQL type with its modifiers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -62,6 +62,17 @@ pub enum SqlType {
 
 /// Digits after the point of a `numeric` that does not say.
 pub const FREE_SCALE: u8 = 10;
+
+/// A `numeric` without modifiers as clients see it: the zeros that only fill its places are not shown.
+pub fn shown(decimal: Decimal) -> Decimal {
+    let Decimal { mut mantissa, mut scale } = decimal;
+    if scale == FREE_SCALE {
+        while scale > 0 && mantissa % 10 == 0 {
+            (mantissa, scale) = (mantissa / 10, scale - 1);
+        }
+    }
+    Decimal { mantissa, scale }
+}
 
 impl SqlType {
     /// How values are stored; `None` for types that cannot be a column's.

@@ -10,9 +10,9 @@
 mod calendar;
 mod read;
 
-pub use read::read;
+pub use read::{jsonb, read};
 
-use crate::sql_type::SqlType;
+use crate::sql_type::{self, SqlType};
 use chrono_tz::Tz;
 use fabius_value::Value;
 use std::io::Write;
@@ -96,6 +96,9 @@ pub fn write(value: &Value, sql_type: &SqlType, style: &TextStyle, out: &mut Vec
         }
         (Value::Double(v), SqlType::Real) => real(*v as f32, style.float_digits, out),
         (Value::Double(v), _) => double(*v, style.float_digits, out),
+        (Value::Numeric(v), SqlType::Numeric(None)) => {
+            drop(write!(out, "{}", Value::Numeric(sql_type::shown(*v))))
+        }
         (Value::Date(days), _) => calendar::write_date(*days, out),
         (Value::Timestamp(micros), SqlType::TimestampTz) => calendar::write_zoned(*micros, style.zone, out),
         (Value::Timestamp(micros), _) => calendar::write_timestamp(*micros, out),

@@ -212,6 +212,14 @@ fn parsed_json(text: &str) -> Result<serde_json::Value> {
     })
 }
 
+/// JSON as a `jsonb` is stored and shown.
+///
+/// # Errors
+/// `22P02` if it is none.
+pub fn jsonb(text: &str) -> Result<String> {
+    Ok(shown_json(&parsed_json(text)?))
+}
+
 /// JSON as `jsonb` prints it: blanks behind commas and colons, keys by length, then by bytes, each once.
 fn shown_json(json: &serde_json::Value) -> String {
     match json {

@@ -211,13 +211,22 @@ impl<'c> Compiler<'c> {
         binder.following = self.following.clone();
         binder.block = std::mem::take(block);
         self.lend(&mut binder);
+        let numbers = numbers_taken(&binder.arguments);
         let done = act(self, &mut binder);
         self.take_back(&mut binder);
         self.reads.append(&mut binder.reads);
         self.writes.append(&mut binder.writes);
         self.notices |= binder.notices;
         *block = std::mem::take(&mut binder.block);
-        done.map_err(|stop| self.located(stop, span))
+        let done = done.map_err(|stop| self.located(stop, span))?;
+        let is_repeated = self.targets.iter().any(|target| target.next.is_some());
+        if is_repeated && numbers_taken(&self.arguments) > numbers {
+            let message = "taking numbers of a sequence in a loop of a function is not supported";
+            return Err(self.error(b"0A000", span, message).with_hint(
+                "A call takes one number for each place that asks for one: give the rows of the loop their keys.",
+            ));
+        }
+        Ok(done)
     }
 
     /// Lets a binder go on with names and parameters.
@@ -254,4 +263,9 @@ impl<'c> Compiler<'c> {
     fn error(&self, state: &[u8; 5], span: Span, message: impl Into<String>) -> Error {
         Error::new(fabius_value::SqlState(*state), message).at_line(self.definition.source.line(span.start))
     }
+}
+
+/// How many of these are numbers of sequences.
+fn numbers_taken(arguments: &[Argument]) -> usize {
+    arguments.iter().filter(|argument| matches!(argument, Argument::NextValue(_))).count()
 }

@@ -3,7 +3,7 @@
 use super::operator::plain_binary;
 use super::query::rename;
 use super::{Binder, Flavor, Level, Output, Relation, Scope, ScopeColumn, Typed, name_of, parts_of};
-use crate::catalog::{ObjectName, Table, View};
+use crate::catalog::{ObjectName, TEMPORARY, Table, View};
 use crate::pg_catalog;
 use crate::query::failure::{inbound, unsupported};
 use crate::query::leaf::{Leaf, LeafProvider};
@@ -301,7 +301,7 @@ impl Binder<'_> {
         let path_of_search = self.environment.session.search_path();
         let schemas: Vec<String> = match schema {
             Some(schema) => vec![schema.to_string()],
-            None => path_of_search,
+            None => std::iter::once(TEMPORARY.to_string()).chain(path_of_search).collect(),
         };
         for schema in schemas {
             let full = ObjectName { schema, name: name.clone() };
