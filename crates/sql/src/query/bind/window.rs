@@ -163,7 +163,8 @@ fn offset_of(offset: &Option<Box<ast::Expr>>, units: WindowFrameUnits) -> Result
         },
         _ => None,
     };
-    let text = text.ok_or_else(|| unsupported("a bound of a frame that is not a literal is not supported"))?;
+    let text =
+        text.ok_or_else(|| unsupported("a bound of a frame that is not a literal is not supported"))?;
     if is_range {
         return Ok(ScalarValue::Utf8(Some(text)));
     }
