@@ -59,6 +59,8 @@ pub struct Binder<'a> {
     pub(super) depth: usize,
     /// Views and referential actions that are being followed.
     pub(crate) following: Vec<ObjectName>,
+    /// Variables that hold the text of an array or interval.
+    kept_texts: BTreeSet<String>,
     /// Whether a function that is called says something to the client: see [`Lowered::notices`](crate::lowered::Lowered).
     pub notices: bool,
 }
@@ -92,6 +94,7 @@ impl<'a> Binder<'a> {
             depth: 0,
             following: Vec::new(),
             notices: false,
+            kept_texts: BTreeSet::new(),
         }
     }
 
@@ -259,10 +262,21 @@ impl<'a> Binder<'a> {
                 Ok(Bound { expression, known: Known::Computed, ..bound })
             }
             Known::Interval(_) => super::stop::beyond("an interval"),
-            _ if matches!(bound.sql_type, SqlType::Array(_) | SqlType::Interval) => {
+            // A column's is the text that is stored; other arrays are lists.
+            _ if bound.sql_type.is_kept_as_text() && !self.is_kept_text(&bound.expression) => {
                 super::stop::beyond("an array")
             }
             _ => Ok(bound),
+        }
+    }
+
+    /// Whether an expression is the text that a column keeps of an array or interval.
+    pub(super) fn is_kept_text(&self, expression: &Expression) -> bool {
+        use fabius_program::syntax::tree::ExpressionKind as E;
+        match &expression.kind {
+            E::Column { .. } => true,
+            E::Variable(name) => self.kept_texts.contains(name),
+            _ => false,
         }
     }
 
@@ -286,6 +300,9 @@ impl<'a> Binder<'a> {
         let name = self.name(stem);
         let ty = tree::scalar_type(bound.data_type, bound.nullable);
         self.emit(tree::declare(&name, false, Some(ty), bound.expression));
+        if bound.sql_type.is_kept_as_text() {
+            self.kept_texts.insert(name.clone());
+        }
         Ok(Bound { expression: tree::variable(name), ..bound })
     }
 

@@ -64,3 +64,10 @@ pub use lowering::{explain, lower};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};
+
+use crate::sql_type::SqlType;
+
+/// Whether values of two types can be compared.
+pub fn compares(left: &SqlType, right: &SqlType) -> bool {
+    typing::common(left, right).is_some()
+}

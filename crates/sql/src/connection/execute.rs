@@ -32,7 +32,10 @@ impl Connection {
         let text = text.trim();
         let catalog = self.catalog();
         let is_failed = self.refuse_if_failed().is_err();
-        if let Some(found) = self.database.plans.get(catalog.version, types, text).filter(|_| !is_failed) {
+        // A plan reads literals as the session does that has made it.
+        let is_usual = self.settings.style().is_usual();
+        let kept = || self.database.plans.get(catalog.version, types, text);
+        if let Some(found) = kept().filter(|_| is_usual && !is_failed) {
             return Ok(found);
         }
         let command = parse::parse(text)?;
@@ -40,8 +43,9 @@ impl Connection {
             self.refuse_if_failed()?;
         }
         let plan = self.plan(&command, text, types).await?;
-        let is_shared =
-            Connection::is_of_rows(&command) && !matches!(plan.body, super::prepared::Body::Query(_));
+        let is_shared = is_usual
+            && Connection::is_of_rows(&command)
+            && !matches!(plan.body, super::prepared::Body::Query(_));
         let prepared = Arc::new(Prepared::new(text, command, types, plan));
         if is_shared {
             self.database.plans.put(catalog.version, &prepared);

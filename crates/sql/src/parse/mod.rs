@@ -10,6 +10,7 @@
 //! | [`command`] | what a statement asks for |
 //! | [`session`] | the grammar of what concerns the session: transactions, settings, cursors, prepared statements |
 //! | [`definition`] | the grammar of definitions that sqlparser does not read as PostgreSQL does |
+//! | `spelling` | what sqlparser does not read, in other words |
 //! | [`copy`] | the grammar of `COPY` |
 //!
 //! Nothing here knows what names mean.
@@ -18,6 +19,7 @@ pub mod command;
 pub mod copy;
 pub mod definition;
 pub mod session;
+mod spelling;
 pub mod tokens;
 
 pub use command::Command;

@@ -160,19 +160,42 @@ pub(super) fn is_correlated(plan: &LogicalPlan) -> bool {
 }
 
 /// Replaces every correlated subquery by an [`Apply`].
-pub(super) fn unfold(plan: LogicalPlan) -> FusionResult<LogicalPlan> {
+fn unfold(plan: LogicalPlan) -> FusionResult<LogicalPlan> {
     let mut next = 0;
-    plan.transform_up(|node| unfold_node(node, &mut next)).map(|changed| changed.data)
+    plan.transform_up(|node| unfold_node(node, is_correlated, &mut next)).map(|changed| changed.data)
 }
 
-fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<LogicalPlan>> {
+/// Replaces `EXISTS` and `IN` that ask about no outer row by an [`Apply`] where they are values: DataFusion has them
+/// in filters alone.
+fn settled(plan: LogicalPlan) -> FusionResult<LogicalPlan> {
+    let mut next = 0;
+    let is_value = |node: &LogicalPlan| {
+        let is_membership = |expr: &Expr| matches!(expr, Expr::Exists(_) | Expr::InSubquery(_));
+        !matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Join(_))
+            && node
+                .expressions()
+                .iter()
+                .any(|expr| expr.exists(|expr| Ok(is_membership(expr))).unwrap_or(false))
+    };
+    plan.transform_up(|node| match is_value(&node) {
+        true => unfold_node(node, |subquery| !is_correlated(subquery), &mut next),
+        false => Ok(Transformed::no(node)),
+    })
+    .map(|changed| changed.data)
+}
+
+/// Replaces the subqueries of a node that are `wanted`.
+fn unfold_node(
+    node: LogicalPlan,
+    is_wanted: fn(&LogicalPlan) -> bool,
+    next: &mut usize,
+) -> FusionResult<Transformed<LogicalPlan>> {
     if let LogicalPlan::Join(join) = &node
-        && let Some((subquery, alias)) = lateral(&join.right)
+        && let LogicalPlan::Subquery(subquery) = join.right.as_ref()
         && matches!(join.join_type, JoinType::Inner | JoinType::Left)
     {
-        let _ = alias;
         let keep = join.join_type == JoinType::Left;
-        let mut subquery = subquery;
+        let mut subquery = subquery.subquery.as_ref().clone();
         // An outer join's condition belongs to the subquery, with the outer row's columns as references.
         if let Some(filter) = &join.filter {
             let left = join.left.schema().clone();
@@ -197,7 +220,7 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
         .map(|expr| {
             let name = expr.schema_name().to_string();
             let is_output = matches!(node, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_));
-            let changed = expr.transform_up(|expr| take_out(expr, &mut found, next))?;
+            let changed = expr.transform_up(|expr| take_out(expr, is_wanted, &mut found, next))?;
             // A projection's columns keep their names.
             Ok(if changed.transformed && is_output && !matches!(changed.data, Expr::Alias(_)) {
                 changed.data.alias(name)
@@ -216,7 +239,8 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
     let before = input.schema().clone();
     let mut input = input.clone();
     for (column, subquery, wanted) in found {
-        input = Apply::node(input, unfold(subquery)?, wanted, &column)?;
+        // What is in it is unfolded once it stands by itself, with values for this row.
+        input = Apply::node(input, subquery, wanted, &column)?;
     }
     let is_transparent =
         matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
@@ -228,17 +252,15 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
     LogicalPlanBuilder::from(plan).project(columns)?.build().map(Transformed::yes)
 }
 
-fn lateral(plan: &LogicalPlan) -> Option<(LogicalPlan, Option<String>)> {
-    match plan {
-        LogicalPlan::Subquery(subquery) => Some((subquery.subquery.as_ref().clone(), None)),
-        _ => None,
-    }
-}
-
 type Found = Vec<(String, LogicalPlan, Wanted)>;
 
-/// Takes a correlated subquery out of an expression; a column is left in its place.
-fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Transformed<Expr>> {
+/// Takes a subquery out of an expression; a column is left in its place.
+fn take_out(
+    expr: Expr,
+    is_wanted: fn(&LogicalPlan) -> bool,
+    found: &mut Found,
+    next: &mut usize,
+) -> FusionResult<Transformed<Expr>> {
     let mut leave = |subquery: LogicalPlan, wanted: Wanted| {
         *next += 1;
         let name = format!("apply {next} {}", found.len());
@@ -246,14 +268,16 @@ fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Tra
         Expr::Column(Column::new_unqualified(name))
     };
     Ok(match expr {
-        Expr::ScalarSubquery(subquery) if is_correlated(&subquery.subquery) => {
+        Expr::ScalarSubquery(subquery)
+            if is_wanted(&subquery.subquery) && is_correlated(&subquery.subquery) =>
+        {
             Transformed::yes(leave(subquery.subquery.as_ref().clone(), Wanted::Value))
         }
-        Expr::Exists(exists) if is_correlated(&exists.subquery.subquery) => {
+        Expr::Exists(exists) if is_wanted(&exists.subquery.subquery) => {
             let column = leave(exists.subquery.subquery.as_ref().clone(), Wanted::Existence);
             Transformed::yes(if exists.negated { Expr::Not(Box::new(column)) } else { column })
         }
-        Expr::InSubquery(within) if is_correlated(&within.subquery.subquery) => {
+        Expr::InSubquery(within) if is_wanted(&within.subquery.subquery) => {
             // True if a row is equal, null if one could be, else false.
             let plan = within.subquery.subquery.as_ref().clone();
             let inner = plan
@@ -271,16 +295,6 @@ fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Tra
                 Expr::Column(Column::new_unqualified("any")),
                 Expr::Column(Column::new_unqualified("none")),
             ]);
-            let none = datafusion::logical_expr::when(
-                datafusion::functions_aggregate::count::count(Expr::Literal(
-                    ScalarValue::Int64(Some(1)),
-                    None,
-                ))
-                .eq(Expr::Literal(ScalarValue::Int64(Some(0)), None)),
-                Expr::Literal(ScalarValue::Boolean(Some(false)), None),
-            )
-            .end()?;
-            let _ = none;
             let counted = datafusion::functions_aggregate::count::count(Expr::Literal(
                 ScalarValue::Int64(Some(1)),
                 None,
@@ -560,6 +574,7 @@ async fn rows(plan: &LogicalPlan, context: &Arc<TaskContext>) -> FusionResult<Re
 
 /// Optimizes a plan; what DataFusion cannot make joins of is applied row by row.
 pub(super) fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
+    let plan = &settled(plan.clone())?;
     if !is_correlated(plan) {
         return machine::optimize(plan);
     }

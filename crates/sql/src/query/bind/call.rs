@@ -1,6 +1,7 @@
 //! Calls of functions, aggregates and window functions.
 
 use super::coerce::{cost, is_integer, is_number};
+use super::expression::unknown;
 use super::{Binder, Flavor, Typed, parts_of};
 use crate::query::arrow_column::{QUOTIENT, scale_of};
 use crate::query::failure::unsupported;
@@ -13,7 +14,7 @@ use datafusion::logical_expr::expr::Unnest;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort};
 use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr, WindowFunctionDefinition, WindowUDF};
 use datafusion::scalar::ScalarValue;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
 use std::sync::Arc;
 
@@ -72,7 +73,6 @@ impl Binder<'_> {
         match name.as_str() {
             "coalesce" | "greatest" | "least" => self.choice(&name, arguments),
             "nullif" => self.null_if(arguments),
-            "row_to_json" => Err(unsupported("row_to_json is not supported")),
             _ if is_set_returning(&name) => {
                 let array = self.set_returning(&name, arguments)?;
                 let SqlType::Array(element) = array.sql_type.clone() else { return Ok(array) };
@@ -86,7 +86,10 @@ impl Binder<'_> {
         list.iter()
             .map(|argument| match argument {
                 ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expression)) => {
-                    self.expression(expression)
+                    match self.whole_row(expression)? {
+                        Some(row) => Ok(row),
+                        None => self.expression(expression),
+                    }
                 }
                 ast::FunctionArg::Named { .. } | ast::FunctionArg::ExprNamed { .. } => {
                     Err(unsupported("arguments by name are not supported in this query"))
@@ -94,6 +97,28 @@ impl Binder<'_> {
                 other => Err(unsupported(format!("the argument {other} is not supported"))),
             })
             .collect()
+    }
+
+    /// A relation's row, by the relation's name, as JSON.
+    fn whole_row(&mut self, expression: &ast::Expr) -> Result<Option<Typed>> {
+        let ast::Expr::Identifier(name) = expression else { return Ok(None) };
+        let name = super::name_of(name);
+        if self.find_column(std::slice::from_ref(&name))?.is_some() {
+            return Ok(None);
+        }
+        let level = self.levels.iter().rev().find(|level| level.scope.has_relation(&name));
+        let Some(level) = level else { return Ok(None) };
+        let own = level.scope.columns.iter().filter(|column| column.relation == name && !column.is_hidden);
+        let names: Vec<String> = own.map(|column| column.output.name.clone()).collect();
+        let keys = names.iter().map(|name| vec![Value::Text(name.clone())]).collect();
+        let keys_type = SqlType::Array(Box::new(SqlType::Text));
+        let keys = crate::query::arrow_column::scalar(&Value::List(keys), &keys_type)?;
+        let mut arguments = vec![Typed::literal(keys, keys_type)];
+        for column in names {
+            let path = [name.clone(), column];
+            arguments.push(self.find_column(&path)?.ok_or_else(|| self.no_column(&path))?);
+        }
+        self.function("fabius_row_json", arguments).map(Some)
     }
 
     fn no_function(&self, name: &str, arguments: &[Typed]) -> Error {
@@ -192,7 +217,7 @@ impl Binder<'_> {
         Ok(Typed::new(RowFunction::expression(definition, call, arguments), returns))
     }
 
-    fn choice(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
+    pub(super) fn choice(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
         let common = self.common_of(arguments.iter().map(|typed| &typed.sql_type), &name.to_uppercase())?;
         let arguments =
             arguments.into_iter().map(|typed| self.coerce(typed, &common).map(|typed| typed.expr));
@@ -346,17 +371,15 @@ impl Binder<'_> {
         {
             level.in_aggregate = false;
         }
-        let (arguments, distinct, filter, order_by) = inner?;
-        let shape = Shape { over: call.over.as_ref(), distinct, filter, order_by };
+        let (arguments, shape) = inner?;
         self.aggregate_of(name, arguments, shape)
     }
 
-    #[allow(clippy::type_complexity)]
-    fn aggregate_parts(
+    fn aggregate_parts<'c>(
         &mut self,
-        call: &ast::Function,
+        call: &'c ast::Function,
         list: &[ast::FunctionArg],
-    ) -> Result<(Vec<Typed>, bool, Option<Box<Expr>>, Vec<Sort>)> {
+    ) -> Result<(Vec<Typed>, Shape<'c>)> {
         let (mut distinct, mut order_by) = (false, Vec::new());
         if let ast::FunctionArguments::List(whole) = &call.args {
             distinct = whole.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
@@ -374,8 +397,13 @@ impl Binder<'_> {
             )]
         );
         let arguments = if is_all { Vec::new() } else { self.arguments(list)? };
-        if !call.within_group.is_empty() {
-            return Err(unsupported("WITHIN GROUP is not supported"));
+        let mut ordered = None;
+        if let [key] = call.within_group.as_slice() {
+            let typed = self.expression(&key.expr)?;
+            ordered = Some(self.known(typed)?.sql_type);
+            order_by = self.sort_keys(&call.within_group)?;
+        } else if !call.within_group.is_empty() {
+            return Err(unsupported("WITHIN GROUP with several keys is not supported"));
         }
         let filter = match &call.filter {
             Some(filter) => {
@@ -384,11 +412,62 @@ impl Binder<'_> {
             }
             None => None,
         };
-        Ok((arguments, distinct, filter, order_by))
+        Ok((arguments, Shape { over: call.over.as_ref(), distinct, filter, order_by, ordered }))
     }
 
-    fn aggregate_of(&mut self, name: &str, arguments: Vec<Typed>, shape: Shape<'_>) -> Result<Typed> {
+    /// Values once each, in order: by the shape's order, else ascending.
+    fn distinct_array(&mut self, value: Typed, shape: Shape<'_>) -> Result<Typed> {
+        let (is_ascending, nulls_first) =
+            shape.order_by.first().map_or((true, false), |sort| (sort.asc, sort.nulls_first));
+        if shape.order_by.iter().any(|sort| sort.expr != value.expr) {
+            return Err(Error::new(
+                SqlState(*b"42P10"),
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+            ));
+        }
+        self.sorted_array(value, Shape { order_by: Vec::new(), ..shape }, is_ascending, nulls_first)
+    }
+
+    /// The values of an aggregate as an array in order.
+    fn sorted_array(
+        &mut self,
+        value: Typed,
+        shape: Shape<'_>,
+        is_ascending: bool,
+        nulls_first: bool,
+    ) -> Result<Typed> {
+        let sql_type = SqlType::Array(Box::new(value.sql_type));
+        let array = self.make(aggregate::array_agg::array_agg_udaf(), vec![value.expr], shape)?;
+        let truth = |value| Typed::literal(ScalarValue::Boolean(Some(value)), SqlType::Boolean);
+        let arguments = vec![Typed::new(array, sql_type), truth(is_ascending), truth(nulls_first)];
+        self.function("fabius_sorted", arguments)
+    }
+
+    /// `percentile_cont`, `percentile_disc` and `mode`, over values that are gathered first.
+    fn ordered_set(&mut self, name: &str, arguments: Vec<Typed>, shape: Shape<'_>) -> Result<Typed> {
+        let [sort] = shape.order_by.as_slice() else { return Err(self.no_function(name, &arguments)) };
+        let (is_ascending, sql_type) = (sort.asc, shape.ordered.clone().unwrap_or(SqlType::Text));
+        let value = Typed::new(sort.expr.clone(), sql_type);
+        let value = if name == "percentile_cont" {
+            self.coerce(value, &SqlType::Double)?
+        } else {
+            self.known(value)?
+        };
+        let mut shape = Shape { order_by: Vec::new(), ..shape };
+        let value = without_nulls(value, &mut shape);
+        let array = self.sorted_array(value, shape, is_ascending, false)?;
+        let mut all = vec![array];
+        for fraction in arguments {
+            all.push(self.coerce(fraction, &SqlType::Double)?);
+        }
+        self.function(&format!("fabius_{name}"), all)
+    }
+
+    fn aggregate_of(&mut self, name: &str, arguments: Vec<Typed>, mut shape: Shape<'_>) -> Result<Typed> {
         use SqlType as T;
+        if matches!(name, "percentile_cont" | "percentile_disc" | "mode") {
+            return self.ordered_set(name, arguments, shape);
+        }
         let wrong = |binder: &Self, arguments: &[Typed]| Err(binder.no_function(name, arguments));
         let mut arguments = arguments;
         if name == "count" {
@@ -424,7 +503,11 @@ impl Binder<'_> {
                     (T::Real, "sum") => (T::Double, T::Real),
                     (T::Real | T::Double, _) => (T::Double, T::Double),
                     (T::Interval, _) => {
-                        return Err(unsupported(format!("{name}(interval) is not supported")));
+                        let first = without_nulls(first, &mut shape);
+                        let array = self.sorted_array(first, shape, true, false)?;
+                        let is_average = Expr::Literal(ScalarValue::Boolean(Some(name == "avg")), None);
+                        let is_average = Typed::new(is_average, T::Boolean);
+                        return self.function("fabius_interval_sum", vec![array, is_average]);
                     }
                     _ => return wrong(self, &[first]),
                 };
@@ -446,6 +529,12 @@ impl Binder<'_> {
             }
             "min" | "max" => {
                 let first = self.known(first)?;
+                if first.sql_type == T::Interval {
+                    let first = without_nulls(first, &mut shape);
+                    let array = self.sorted_array(first, shape, name == "min", false)?;
+                    let one = Typed::literal(ScalarValue::Int64(Some(1)), T::BigInt);
+                    return self.function("fabius_element", vec![array, one]);
+                }
                 if matches!(first.sql_type, T::Boolean | T::Json | T::JsonB | T::Uuid | T::Bytea) {
                     return wrong(self, &[first]);
                 }
@@ -466,6 +555,20 @@ impl Binder<'_> {
                     aggregate::bool_and_or::bool_and_udaf()
                 };
                 Ok(Typed::new(self.make(function, vec![first], shape)?, T::Boolean))
+            }
+            "array_agg" if shape.distinct && shape.over.is_none() => {
+                let first = self.known(first)?;
+                self.distinct_array(first, shape)
+            }
+            "string_agg" if shape.distinct && shape.over.is_none() && second.is_some() => {
+                let (first, separator) =
+                    (self.coerce(first, &T::Text)?, second.unwrap_or_else(|| unknown("")));
+                let separator = self.coerce(separator, &T::Text)?;
+                if !matches!(separator.expr, Expr::Literal(..)) {
+                    return Err(unsupported("DISTINCT with a separator that is computed is not supported"));
+                }
+                let array = self.distinct_array(without_nulls(first, &mut shape), shape)?;
+                self.function("array_to_string", vec![array, separator])
             }
             "array_agg" => {
                 let first = match first.flavor {
@@ -490,9 +593,11 @@ impl Binder<'_> {
             }
             "json_agg" | "jsonb_agg" => {
                 let to = if name == "json_agg" { "to_json" } else { "to_jsonb" };
+                // PostgreSQL begins a line with each row.
+                let separator = if name == "json_agg" && first.sql_type == T::Json { ", \n " } else { ", " };
                 let item = self.function(to, vec![first])?;
                 let sql_type = item.sql_type.clone();
-                let arguments = vec![item.expr, Expr::Literal(ScalarValue::Utf8(Some(", ".into())), None)];
+                let arguments = vec![item.expr, text_literal(separator)];
                 let joined = self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?;
                 Ok(Typed::new(enclosed("[", joined, "]"), sql_type))
             }
@@ -533,13 +638,29 @@ impl Binder<'_> {
                     "var_pop" => aggregate::variance::var_pop_udaf(),
                     "corr" => aggregate::correlation::corr_udaf(),
                     "covar_samp" => aggregate::covariance::covar_samp_udaf(),
+                    "regr_count" => aggregate::regr::regr_count_udaf(),
+                    "regr_slope" => aggregate::regr::regr_slope_udaf(),
+                    "regr_intercept" => aggregate::regr::regr_intercept_udaf(),
+                    "regr_r2" => aggregate::regr::regr_r2_udaf(),
+                    "regr_avgx" => aggregate::regr::regr_avgx_udaf(),
+                    "regr_avgy" => aggregate::regr::regr_avgy_udaf(),
+                    "regr_sxx" => aggregate::regr::regr_sxx_udaf(),
+                    "regr_syy" => aggregate::regr::regr_syy_udaf(),
+                    "regr_sxy" => aggregate::regr::regr_sxy_udaf(),
                     _ => aggregate::covariance::covar_pop_udaf(),
                 };
                 let mut arguments = vec![self.coerce(first, &T::Double)?.expr];
                 if let Some(second) = second {
                     arguments.push(self.coerce(second, &T::Double)?.expr);
                 }
-                Ok(Typed::new(self.make(function, arguments, shape)?, T::Double))
+                let result = Typed::new(self.make(function, arguments, shape)?, T::Double);
+                if name != "regr_count" {
+                    return Ok(result);
+                }
+                // DataFusion counts without a sign.
+                let counted =
+                    Cast::new(Box::new(result.expr), crate::query::arrow_column::arrow_type(&T::BigInt));
+                Ok(Typed::new(Expr::Cast(counted), T::BigInt))
             }
         }
     }
@@ -609,6 +730,20 @@ struct Shape<'a> {
     distinct: bool,
     filter: Option<Box<Expr>>,
     order_by: Vec<Sort>,
+    /// The type of what `WITHIN GROUP` orders.
+    ordered: Option<SqlType>,
+}
+
+/// A value whose nulls an aggregate leaves out.
+fn without_nulls(value: Typed, shape: &mut Shape<'_>) -> Typed {
+    let is_there = Expr::IsNotNull(Box::new(value.expr.clone()));
+    shape.filter = Some(Box::new(match shape.filter.take() {
+        Some(filter) => {
+            super::operator::plain_binary(*filter, datafusion::logical_expr::Operator::And, is_there)
+        }
+        None => is_there,
+    }));
+    value
 }
 
 fn text_literal(text: &str) -> Expr {
@@ -729,6 +864,18 @@ pub(super) fn is_aggregate(name: &str) -> bool {
             | "covar_samp"
             | "covar_pop"
             | "grouping"
+            | "percentile_cont"
+            | "percentile_disc"
+            | "mode"
+            | "regr_count"
+            | "regr_slope"
+            | "regr_intercept"
+            | "regr_r2"
+            | "regr_avgx"
+            | "regr_avgy"
+            | "regr_sxx"
+            | "regr_syy"
+            | "regr_sxy"
     )
 }
 

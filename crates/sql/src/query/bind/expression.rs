@@ -35,6 +35,8 @@ impl Binder<'_> {
             }
             E::Interval(interval) => self.interval(interval),
             E::UnaryOp { op, expr } => self.unary(*op, expr),
+            E::IsNull(inner) if row_of(inner).is_some() => self.row_is_null(inner, Expr::IsNull),
+            E::IsNotNull(inner) if row_of(inner).is_some() => self.row_is_null(inner, Expr::IsNotNull),
             E::IsNull(inner) => {
                 let typed = self.expression(inner)?;
                 let typed = self.known(typed)?;
@@ -285,9 +287,7 @@ impl Binder<'_> {
             return Err(unsupported("an interval is written as a literal"));
         };
         let text = match &interval.leading_field {
-            Some(field) if !text.contains(|c: char| c.is_alphabetic()) => {
-                format!("{text} {field}").to_lowercase()
-            }
+            Some(field) if text.trim().parse::<f64>().is_ok() => format!("{text} {field}").to_lowercase(),
             _ => text.to_string(),
         };
         self.coerce(unknown(&text), &SqlType::Interval)
@@ -325,6 +325,20 @@ impl Binder<'_> {
         }
     }
 
+    /// Whether all values of a row are null, or all are not.
+    fn row_is_null(&mut self, row: &ast::Expr, wrap: fn(Box<Expr>) -> Expr) -> Result<Typed> {
+        let mut all: Option<Expr> = None;
+        for value in row_of(row).unwrap_or_default() {
+            let typed = self.expression(value)?;
+            let one = wrap(Box::new(self.known(typed)?.expr));
+            all = Some(match all {
+                None => one,
+                Some(before) => plain_binary(before, Operator::And, one),
+            });
+        }
+        Ok(Typed::new(all.unwrap_or(false_literal()), SqlType::Boolean))
+    }
+
     fn truth(&mut self, inner: &ast::Expr, place: &str, wrap: fn(Box<Expr>) -> Expr) -> Result<Typed> {
         let typed = self.expression(inner)?;
         let condition = self.condition(typed, place)?;
@@ -346,6 +360,9 @@ impl Binder<'_> {
 
     /// A comparison of row values: `(a, b) < (c, d)`.
     fn row_operator(&mut self, left: &ast::Expr, name: &str, right: &ast::Expr) -> Result<Typed> {
+        if name == "OVERLAPS" {
+            return self.overlaps(left, right);
+        }
         let (left, right) = match (row_of(left), row_of(right)) {
             (Some(left), Some(right)) => (left, right),
             (Some(left), None) if matches!(right, ast::Expr::Subquery(_)) && name == "=" => {
@@ -378,6 +395,38 @@ impl Binder<'_> {
         }
         let expr = result.ok_or_else(|| Error::new(SqlState::SYNTAX_ERROR, "a row has no entries"))?;
         Ok(Typed::new(expr, SqlType::Boolean))
+    }
+
+    /// `(start, end) OVERLAPS (start, end)`: each begins before the other ends.
+    fn overlaps(&mut self, left: &ast::Expr, right: &ast::Expr) -> Result<Typed> {
+        let (Some([from, to]), Some([other_from, other_to])) = (row_of(left), row_of(right)) else {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "wrong number of parameters on OVERLAPS expression",
+            ));
+        };
+        let mut period = |from: &ast::Expr, to: &ast::Expr| -> Result<(Typed, Typed)> {
+            let start = self.expression(from)?;
+            let end = self.expression(to)?;
+            let start = if start.sql_type == SqlType::Unknown {
+                self.coerce(start, &SqlType::TimestampTz)?
+            } else {
+                start
+            };
+            let end = match end.sql_type {
+                SqlType::Interval => self.operator(start.clone(), "+", end)?,
+                SqlType::Unknown => self.coerce(end, &start.sql_type.clone())?,
+                _ => end,
+            };
+            let first = self.choice("least", vec![start.clone(), end.clone()])?;
+            Ok((first, self.choice("greatest", vec![start, end])?))
+        };
+        let (left, right) = (period(from, to)?, period(other_from, other_to)?);
+        let first = self.comparison(left.0.clone(), "<", right.1.clone())?;
+        let second = self.comparison(right.0.clone(), "<", left.1)?;
+        let together = self.comparison(left.0, "=", right.0)?;
+        let both = plain_binary(first.expr, Operator::And, second.expr);
+        Ok(Typed::new(plain_binary(both, Operator::Or, together.expr), SqlType::Boolean))
     }
 
     fn in_list(&mut self, expression: &ast::Expr, list: &[ast::Expr], not: bool) -> Result<Typed> {
@@ -741,8 +790,12 @@ fn number(text: &str) -> Result<Typed> {
     if let Ok(value) = text.parse::<i64>() {
         return Ok(Typed::literal(ScalarValue::Int64(Some(value)), SqlType::BigInt));
     }
-    let decimal =
-        crate::query::value_text::decimal(text).ok_or_else(crate::query::failure::numeric_overflow)?;
+    let Some(decimal) = crate::query::value_text::decimal(text) else {
+        // Larger or smaller than a numeric is here.
+        let value = text.parse().ok().filter(|value: &f64| value.is_finite());
+        let value = value.ok_or_else(crate::query::failure::numeric_overflow)?;
+        return Ok(Typed::literal(ScalarValue::Float64(Some(value)), SqlType::Double));
+    };
     let sql_type = SqlType::Numeric(Some((38, decimal.scale.min(38))));
     let value = crate::query::arrow_column::scalar(&fabius_value::Value::Numeric(decimal), &sql_type)?;
     Ok(Typed::literal(value, sql_type))

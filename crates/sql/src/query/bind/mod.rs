@@ -79,6 +79,8 @@ pub(super) struct Binder<'a> {
     commons: Vec<Common>,
     /// `FOR UPDATE`'s tables in the query that is bound: all, or those of these names.
     locking: Option<Vec<String>>,
+    /// Whether the `SELECT` that comes is a side of a set operation, where bare literals have no type yet.
+    is_operand: bool,
     next: usize,
     depth: usize,
 }
@@ -93,6 +95,7 @@ impl<'a> Binder<'a> {
             levels: Vec::new(),
             commons: Vec::new(),
             locking: None,
+            is_operand: false,
             next: 0,
             depth: 0,
         }
