@@ -426,7 +426,7 @@ impl FutureTransaction {
     /// are one program.
     fn expression(&mut self, value: &FutureValue) -> Expression {
         match &*value.0 {
-            Node::Read(number) => Expression::variable(&format!("f{number}")),
+            Node::Read(number) => Expression::variable(format!("f{number}")),
             Node::Constant(value) => self.constant(value),
             Node::Negate(operand) => {
                 Expression::from(ExpressionKind::Negate(Box::new(self.expression(operand))))

@@ -199,7 +199,7 @@ impl Composition {
         self.number += 1;
         let prefix = format!("s{}_", self.number);
         for parameter in &statement.parameters {
-            let name = Name::new(&prefixed(&prefix, &parameter.name.text));
+            let name = Name::new(prefixed(&prefix, &parameter.name.text));
             self.parameters.push(Parameter { name, ty: parameter.ty.clone() });
         }
         let mut expected = Vec::new();
