@@ -1,13 +1,13 @@
 //! Values that are known when a statement is bound, and how they come from its literals.
 //!
 //! Most literals only become arguments of the program, perhaps converted on the way. Of such a literal the way is kept, as
-//! a [`Recipe`], so that a statement of the same [`Shape`] needs no binding: its literals go the same way. A literal that
+//! a [`Recipe`], so that a statement of the same [`NormalForm`] needs no binding: its literals go the same way. A literal that
 //! binding has looked at has a say in the program, and has to be the same again.
 
 use super::literal;
 use super::typing::Conversion;
 use crate::lowered::Argument;
-use crate::parse::shape::{Literal, Shape};
+use crate::parse::normal_form::{Literal, NormalForm};
 use crate::sql_type::SqlType;
 use fabius_value::{DataType, Result, Value};
 use sqlparser::tokenizer::Location;
@@ -63,7 +63,7 @@ pub(super) enum Step {
 /// How an argument of a program comes from a literal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recipe {
-    /// Which literal of the shape.
+    /// Which literal of the normal form.
     pub literal: usize,
     /// The argument, of the text that was bound.
     pub value: Value,
@@ -112,10 +112,29 @@ fn held(value: &Value) -> DataType {
     }
 }
 
+/// The arguments that another text's literals become, by the recipes of a text of the same normal form; `None` if the
+/// other text has to be bound, as it may be another program: literals that are no arguments have to be the same, and
+/// the same ones have to be equal among themselves, because binding compares parts of a statement with each other.
+pub fn arguments<A: FromIterator<Value>>(
+    recipes: &[Recipe],
+    own: &[Literal],
+    other: &[Literal],
+) -> Option<A> {
+    let is_free = |number: usize| recipes.iter().any(|recipe| recipe.literal == number);
+    let mut pairs = own.iter().zip(other).enumerate();
+    let is_same = own.len() == other.len()
+        && pairs.all(|(number, (own, other))| own.text == other.text || is_free(number))
+        && NormalForm::repeats_as(own, other);
+    if !is_same {
+        return None;
+    }
+    recipes.iter().map(|recipe| recipe.apply(&other[recipe.literal])).collect()
+}
+
 impl Recipe {
     /// The argument that a literal of another text becomes; `None` if it is not an argument of the same kind: then
     /// the text has to be bound.
-    pub fn apply(&self, literal: &Literal) -> Option<Value> {
+    fn apply(&self, literal: &Literal) -> Option<Value> {
         let mut value = Value::Text(literal.text.clone());
         for (step, wanted) in &self.steps {
             value = step.apply(&value).ok()??;
@@ -207,9 +226,9 @@ impl Quoted {
 }
 
 impl Literals {
-    /// Those of a shape.
-    pub fn of(shape: Option<&Shape>) -> Literals {
-        let places = shape.map(|shape| shape.literals.clone()).unwrap_or_default();
+    /// Those of a normal form.
+    pub fn of(form: Option<&NormalForm>) -> Literals {
+        let places = form.map(|form| form.literals.clone()).unwrap_or_default();
         let known = (0..places.len()).map(|number| Rc::new(Known { number, is_read: Cell::new(false) }));
         Literals { known: known.collect(), places, arguments: Vec::new() }
     }
