@@ -23,6 +23,10 @@ use script::Script;
 use sqllogictest::harness::{Arguments, Failed, Trial, run};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long PostgreSQL may take to begin.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The PostgreSQL that all scripts share; it starts with the first that needs it.
 type Postgres = Arc<Mutex<Option<ServerProcess>>>;
@@ -78,7 +82,14 @@ fn on_postgres(postgres: &Postgres, database: &str, protocol: Protocol) -> Resul
         *server = Some(started.map_err(|error| client::Refused::other(&error.to_string()))?);
     }
     let (port, user) = server.as_ref().map(|server| (server.port, server.user.clone())).expect("it runs");
-    let mut admin = Client::begin("postgresql", port, &user, "postgres", Protocol::Simple)?;
+    let begun = Instant::now();
+    let mut admin = loop {
+        match Client::begin("postgresql", port, &user, "postgres", Protocol::Simple) {
+            // It takes connections before it takes sessions.
+            Err(refused) if refused.state == "57P03" && begun.elapsed() < PATIENCE => {}
+            other => break other?,
+        }
+    };
     // A second session of a script finds it there.
     let _ = admin.answer(&format!("CREATE DATABASE \"{database}\""));
     Client::begin("postgresql", port, &user, database, protocol)

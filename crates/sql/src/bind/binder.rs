@@ -1,15 +1,17 @@
 //! The state of binding one statement: its program so far, its parameters, the names in scope.
 
 use super::bound::{Bound, Known};
+use super::constant::{Constant, Literals};
 use super::scope::Scope;
 use super::stop::{Bind, Place, Stop, wrong};
 use super::tree;
 use crate::catalog::{Catalog, ObjectName, Table};
 use crate::lowered::Argument;
 use crate::parameter_types::ParameterTypes;
+use crate::parse::normal_form::NormalForm;
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::{Block, Expression, Parameter, Statement, TypeName};
-use fabius_value::{DataType, Error, Value};
+use fabius_value::{DataType, Error};
 use sqlparser::ast;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -35,6 +37,8 @@ pub struct Binder<'a> {
     pub(super) lifts: bool,
     /// Whether literals stay all the same: in what the catalog says.
     pub(super) inline: bool,
+    /// The literals of the text.
+    pub(super) literals: Literals,
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) arguments: Vec<Argument>,
     pub(super) own_parameters: HashMap<usize, Bound>,
@@ -78,6 +82,7 @@ impl<'a> Binder<'a> {
             variables: None,
             lifts: true,
             inline: false,
+            literals: Literals::default(),
             parameters: Vec::new(),
             arguments: Vec::new(),
             own_parameters: HashMap::new(),
@@ -96,6 +101,12 @@ impl<'a> Binder<'a> {
             notices: false,
             kept_texts: BTreeSet::new(),
         }
+    }
+
+    /// The same for a text whose normal form is known: which literals are arguments is found out.
+    pub(crate) fn with_literals(mut self, form: Option<&NormalForm>) -> Self {
+        self.literals = Literals::of(form);
+        self
     }
 
     /// Begins a part of a procedure: literals stay, names that are no columns are `variables`, and generated
@@ -239,15 +250,18 @@ impl<'a> Binder<'a> {
     }
 
     /// A constant where the program can use it.
-    pub(super) fn constant(&mut self, value: &Value, data_type: DataType) -> Expression {
-        match value {
-            Value::Null => tree::typed_null(data_type),
-            Value::Boolean(value) => tree::boolean(*value),
-            value if self.lifts && !self.inline => {
-                self.add_scalar(data_type, false, Argument::Constant(value.clone()))
-            }
-            value => tree::literal(value, data_type),
+    pub(super) fn constant(&mut self, constant: Constant, data_type: DataType) -> Expression {
+        if constant.is_null() {
+            return tree::typed_null(data_type);
         }
+        if let Some(value) = constant.boolean() {
+            return tree::boolean(value);
+        }
+        if self.lifts && !self.inline {
+            let argument = self.literals.argument(constant);
+            return self.add_scalar(data_type, false, argument);
+        }
+        tree::literal(constant.value(), data_type)
     }
 
     /// The bound as something that the program computes. What has no type yet is text.
@@ -258,8 +272,12 @@ impl<'a> Binder<'a> {
         };
         match bound.known.clone() {
             Known::Constant(value) => {
-                let expression = self.constant(&value, bound.data_type);
-                Ok(Bound { expression, known: Known::Computed, ..bound })
+                let expression = self.constant(value, bound.data_type);
+                let bound = Bound { expression, known: Known::Computed, ..bound };
+                if bound.sql_type.is_kept_as_text() {
+                    return Ok(self.kept_text(bound));
+                }
+                Ok(bound)
             }
             Known::Interval(_) => super::stop::beyond("an interval"),
             // A column's is the text that is stored; other arrays are lists.
@@ -268,6 +286,22 @@ impl<'a> Binder<'a> {
             }
             _ => Ok(bound),
         }
+    }
+
+    /// The text of an array or interval, in a variable that is known to hold one.
+    fn kept_text(&mut self, bound: Bound) -> Bound {
+        use fabius_program::syntax::tree::ExpressionKind as E;
+        let name = match &bound.expression.kind {
+            E::Variable(name) => name.clone(),
+            _ => {
+                let name = self.name("kept");
+                let ty = tree::scalar_type(bound.data_type, bound.nullable);
+                self.emit(tree::declare(&name, false, Some(ty), bound.expression.clone()));
+                name
+            }
+        };
+        self.kept_texts.insert(name.clone());
+        Bound { expression: tree::variable(name), ..bound }
     }
 
     /// Whether an expression is the text that a column keeps of an array or interval.
@@ -297,12 +331,12 @@ impl<'a> Binder<'a> {
         {
             return Ok(bound);
         }
+        if bound.sql_type.is_kept_as_text() {
+            return Ok(self.kept_text(bound));
+        }
         let name = self.name(stem);
         let ty = tree::scalar_type(bound.data_type, bound.nullable);
         self.emit(tree::declare(&name, false, Some(ty), bound.expression));
-        if bound.sql_type.is_kept_as_text() {
-            self.kept_texts.insert(name.clone());
-        }
         Ok(Bound { expression: tree::variable(name), ..bound })
     }
 

@@ -150,7 +150,8 @@ impl Plan {
             }
             let statement = statement_of(all.upto(place, &[])?);
             let text = statement.to_string();
-            let plan = Box::pin(Plan::of(database, catalog, &statement, &text, &all.types, session)).await?;
+            let plan =
+                Box::pin(Plan::of(database, catalog, &statement, (&text, None), &all.types, session)).await?;
             if plan.reads().iter().any(|name| changed.contains(name)) {
                 return Err(Error::new(
                     SqlState::NOT_SUPPORTED,

@@ -116,11 +116,18 @@ impl Connection {
         for check in &table.checks {
             self.verify_check(table, &check.name, &check.condition).await?;
         }
-        if !table.checks.is_empty() || table.columns.iter().any(|column| column.default.is_some()) {
-            let catalog = self.catalog();
-            crate::connection::BulkWrite::new(self.database().database(), &catalog, table, &[])?;
+        let (with_default, mut given): (Vec<&Column>, Vec<&Column>) =
+            table.columns.iter().partition(|column| column.default.is_some());
+        if table.checks.is_empty() && with_default.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        if given.is_empty() && table.primary_key.is_some() {
+            // A row has to have something.
+            given.extend(with_default.first());
+        }
+        let names: Vec<String> = given.into_iter().map(|column| column.name.clone()).collect();
+        let catalog = self.catalog();
+        crate::connection::BulkWrite::new(self.database().database(), &catalog, table, &names).map(drop)
     }
 
     async fn create_table_as(
