@@ -2,6 +2,7 @@
 
 use super::binder::{Binder, ident};
 use super::bound::{Bound, Known};
+use super::constant::Constant;
 use super::scope::{Relation, Row};
 use super::select::RowBody;
 use super::stop::{Bind, Place, beyond, wrong};
@@ -241,17 +242,18 @@ impl<'a> Binder<'a> {
                 return Ok(None);
             }
             let bound = self.given(expression, column)?;
-            let (data_type, value) = match (&bound.known, column.default.is_some()) {
-                (Known::Constant(value), _) => (held(to), value.clone()),
-                (Known::Literal(None), _) => (held(to), fabius_value::Value::Null),
+            let constant = match bound.known {
+                Known::Constant(constant) => constant,
+                Known::Literal(None) => Constant::new(fabius_value::Value::Null),
                 _ => return Ok(None),
             };
-            let is_null = value.is_null();
+            let is_null = constant.is_null();
+            let data_type = held(to);
             let data_type = match to {
                 crate::sql_type::SqlType::Numeric(Some(_)) => to.storage().unwrap_or(data_type),
                 _ => data_type,
             };
-            cells.push((Argument::Constant(value), data_type, is_null));
+            cells.push((self.literals.argument(constant), data_type, is_null));
         }
         for &at in counted {
             let Some(sequence) = sequence_of(&table.columns[at]) else { return Ok(None) };

@@ -16,6 +16,7 @@
 //! | `binder` | the state of binding: the program so far, its parameters |
 //! | `scope` | names of columns, and where their values are |
 //! | `bound` | an expression of a program with its SQL type |
+//! | `constant` | values that are known, and how they come from literals |
 //! | `typing`, `conversion` | which types fit together; a value as one of another type |
 //! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
@@ -36,6 +37,7 @@ mod binder;
 mod bound;
 mod builtin;
 mod condition;
+mod constant;
 mod constraint;
 mod conversion;
 mod delete;
@@ -62,6 +64,7 @@ mod write;
 
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
+pub use constant::{Recipe, arguments};
 pub use lowering::{explain, lower};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};
