@@ -64,7 +64,13 @@ fn agree(one: &Result<Shown>, other: &Result<Shown>, told: &str) {
             assert_eq!(types(one), types(other), "types\n{told}");
             assert_eq!(one.tag, other.tag, "tags\n{told}");
             let sorted = |shown: &Shown| {
-                let mut rows = shown.rows.clone();
+                let cells = |row: &Vec<Option<String>>| -> Vec<Option<String>> {
+                    row.iter()
+                        .zip(&shown.types)
+                        .map(|(cell, of)| cell.as_deref().map(|text| value(text, of)))
+                        .collect()
+                };
+                let mut rows: Vec<_> = shown.rows.iter().map(cells).collect();
                 rows.sort();
                 rows
             };
@@ -73,6 +79,16 @@ fn agree(one: &Result<Shown>, other: &Result<Shown>, told: &str) {
         (Err(one), Err(other)) => assert_eq!(one.state(), other.state(), "{one:?}\n{other:?}\n{told}"),
         (Ok(rows), Err(error)) => panic!("as a query: {error:?}, as a program: {rows:?}\n{told}"),
         (Err(error), Ok(rows)) => panic!("as a program: {error:?}, as a query: {rows:?}\n{told}"),
+    }
+}
+
+/// A value's text; of numbers without the zeros at their ends, as the digits after the point may differ.
+fn value(text: &str, of: &SqlType) -> String {
+    match of {
+        SqlType::Numeric(_) if text.contains('.') => {
+            text.trim_end_matches('0').trim_end_matches('.').to_string()
+        }
+        _ => text.to_string(),
     }
 }
 

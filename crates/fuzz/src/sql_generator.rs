@@ -331,7 +331,14 @@ impl<'b> Generator<'b> {
             Type::BigInt => &["CAST(5 AS bigint)", "9000000000", "CAST('-7' AS bigint)"],
             Type::Numeric => &["1.5", "0.0", "-2.25", "CAST(3 AS numeric)", "10.10"],
             Type::Double => &["CAST(0.5 AS double precision)", "CAST('-2' AS double precision)"],
-            Type::Text => &["'one'", "''", "'a%'", "'Three'", "CAST(NULL AS text)"],
+            Type::Text => &[
+                "'one'",
+                "''",
+                "'a%'",
+                "'something longer'",
+                "CAST('Three' AS varchar(4))",
+                "CAST(NULL AS text)",
+            ],
             Type::Boolean => &["true", "false", "CAST(NULL AS boolean)"],
             Type::Date => &["DATE '2024-01-31'", "CAST('1999-12-31' AS date)"],
             Type::Timestamp => {
