@@ -226,7 +226,7 @@ impl WriteQuery {
                     format!("column \"{name}\" of relation \"{}\" does not exist", table.name.name),
                 )
             })?;
-            let mut value = super::bulk::typed(&value, &table.columns[place]).to_string();
+            let mut value = crate::bind::typed(&value, &table.columns[place]).to_string();
             if super::bulk::is_moment(&table.columns[place].sql_type) {
                 // By the session's clock, which programs do not have.
                 value = format!("CAST(({value}) AS {})", table.columns[place].sql_type);
