@@ -1,9 +1,8 @@
 //! The protocol, message by message, over a raw socket.
 
-use crate::raw::{Message, Raw, field, kinds, message};
+use crate::raw::{Raw, field, kinds};
 use crate::support::Server;
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Read;
 
 fn text(text: &str) -> Vec<u8> {
     format!("{text}\0").into_bytes()

@@ -289,7 +289,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The text of an array or interval, in a variable that is known to hold one.
-    fn kept_text(&mut self, bound: Bound) -> Bound {
+    pub(super) fn kept_text(&mut self, bound: Bound) -> Bound {
         use fabius_program::syntax::tree::ExpressionKind as E;
         let name = match &bound.expression.kind {
             E::Variable(name) => name.clone(),

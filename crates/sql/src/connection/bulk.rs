@@ -7,6 +7,7 @@ use crate::bind::{RowsOf, counted, lower_insert_rows};
 use crate::catalog::{Catalog, ObjectName, Table, folded};
 use crate::lowered::{Argument, Lowered, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
+use crate::parse::tokens::Tokens;
 use crate::query::{self, QueryPlan, SessionFacts};
 use crate::sql_type::SqlType;
 use crate::text_format;
