@@ -337,6 +337,8 @@ impl Plan {
             let lowered = &program.lowered;
             let columns = match &lowered.shape {
                 Shape::Count => None,
+                // What `CALL` gives that gives nothing.
+                Shape::OneRow(columns) if columns.is_empty() => None,
                 Shape::Rows(columns) | Shape::CountAndRows(columns) | Shape::OneRow(columns) => {
                     Some(columns.clone())
                 }

@@ -515,7 +515,7 @@ impl Binder<'_> {
                         "The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
                     ));
                 }
-                let nested = LogicalPlan::Subquery(super::expression::nested(plan));
+                let nested = LogicalPlan::Subquery(super::subquery::nested(plan));
                 join_plans(left_plan, nested, join_type, condition)?
             }
             Item::Arrays { arrays, .. } => {
