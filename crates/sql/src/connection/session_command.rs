@@ -149,6 +149,7 @@ impl Connection {
         }
         self.settings.set(name, value, is_local)?;
         self.catalog = None;
+        self.follow_settings();
         Ok(())
     }
 
