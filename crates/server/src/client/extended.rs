@@ -183,6 +183,13 @@ impl Client {
                 (prepared, &text)
             }
             Target::Portal(name) => {
+                // A cursor of SQL is a portal too.
+                if let (false, Some(columns)) =
+                    (self.extended.portals.contains_key(name), self.sql.cursor_columns(name))
+                {
+                    backend::row_description(out, columns, &text);
+                    return Ok(());
+                }
                 let portal = self.extended.portal(name)?;
                 (&portal.prepared, &portal.formats)
             }

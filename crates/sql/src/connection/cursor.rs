@@ -21,6 +21,11 @@ impl Connection {
         self.cursors.get(name).ok_or_else(|| no_cursor(name))
     }
 
+    /// The columns of a cursor: clients may describe it as the portal that it is in PostgreSQL.
+    pub fn cursor_columns(&self, name: &str) -> Option<&[OutputColumn]> {
+        self.cursors.get(name).map(|cursor| cursor.columns.as_slice())
+    }
+
     /// `DECLARE`
     pub(super) async fn declare(&mut self, name: &str, is_held: bool, text: &str) -> Result<Response> {
         if !is_held && self.transaction.is_none() {

@@ -296,9 +296,9 @@ impl Connection {
                 if sql_type.storage().is_none() {
                     return Err(not_supported(format!("a column of type {sql_type}")));
                 }
-                let is_plain = using.as_ref().is_none_or(|expression| match expression {
+                let is_plain = using.as_ref().is_none_or(|expression| match bare(expression) {
                     ast::Expr::Cast { expr, .. } => {
-                        matches!(&**expr, ast::Expr::Identifier(ident) if folded(ident) == name)
+                        matches!(bare(expr), ast::Expr::Identifier(ident) if folded(ident) == name)
                     }
                     ast::Expr::Identifier(ident) => folded(ident) == name,
                     _ => false,
@@ -533,4 +533,12 @@ fn renamed(sql: &str, old: &str, new: &str) -> Result<String> {
     }
     out.push_str(sql.get(last..).unwrap_or_default());
     Ok(out)
+}
+
+/// An expression without the parentheses around it.
+fn bare(expression: &ast::Expr) -> &ast::Expr {
+    match expression {
+        ast::Expr::Nested(inner) => bare(inner),
+        other => other,
+    }
 }

@@ -169,11 +169,12 @@ fn set(tokens: &mut Tokens<'_>) -> Result<Command> {
         return Ok(Command::SetTransaction(characteristics(tokens)?));
     }
     let name = if tokens.accept(&["TIME", "ZONE"]) {
-        return Ok(Command::Set {
-            is_local,
-            name: "timezone".into(),
-            value: values(tokens, &["LOCAL", "DEFAULT"])?,
-        });
+        let value = if tokens.accept(&["INTERVAL"]) {
+            Some(zone_of_interval(tokens)?)
+        } else {
+            values(tokens, &["LOCAL", "DEFAULT"])?
+        };
+        return Ok(Command::Set { is_local, name: "timezone".into(), value });
     } else if tokens.accept(&["NAMES"]) {
         return Ok(Command::Set {
             is_local,
@@ -194,6 +195,20 @@ fn set(tokens: &mut Tokens<'_>) -> Result<Command> {
     Ok(Command::Set { is_local, name, value: values(tokens, &["DEFAULT"])? })
 }
 
+/// `SET TIME ZONE INTERVAL '+02:00' HOUR TO MINUTE`: so many hours to the east.
+fn zone_of_interval(tokens: &mut Tokens<'_>) -> Result<String> {
+    let text = tokens.string()?;
+    if tokens.accept(&["HOUR"]) && tokens.accept(&["TO"]) {
+        tokens.expect(&["MINUTE"])?;
+    }
+    let (hours, minutes) = text.split_once(':').unwrap_or((&text, "00"));
+    match (hours.trim().parse::<i8>(), minutes) {
+        (Ok(0), "00") => Ok("UTC".into()),
+        (Ok(hours), "00") => Ok(hours.to_string()),
+        _ => Err(not_supported(format!("the time zone INTERVAL '{text}'"))),
+    }
+}
+
 /// The values of `SET`, joined by commas; `None` for one of the words that mean the default.
 fn values(tokens: &mut Tokens<'_>, defaults: &[&str]) -> Result<Option<String>> {
     if defaults.iter().any(|word| tokens.accept(&[word])) {
@@ -203,11 +218,7 @@ fn values(tokens: &mut Tokens<'_>, defaults: &[&str]) -> Result<Option<String>> 
     loop {
         let one = match tokens.token(tokens.at()).clone() {
             Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_) => tokens.string()?,
-            Token::Word(_) => {
-                let word = tokens.name()?;
-                // SET TIME ZONE INTERVAL '...' HOUR TO MINUTE, and its like
-                if word == "interval" { tokens.string()? } else { word }
-            }
+            Token::Word(_) => tokens.name()?,
             Token::Number(..) | Token::Minus | Token::Plus => {
                 let minus = tokens.accept_token(&Token::Minus);
                 if !minus {

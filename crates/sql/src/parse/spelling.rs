@@ -5,6 +5,8 @@
 //! | `'a'` newline `'b'` | `'ab'` |
 //! | `FOR NO KEY UPDATE`, `FOR KEY SHARE` | `FOR UPDATE`, `FOR SHARE` |
 //! | `trim(LEADING FROM x)` | `trim(LEADING ' ' FROM x)` |
+//! | `FOR UPDATE SKIP LOCKED LIMIT 1` | `LIMIT 1 FOR UPDATE SKIP LOCKED` |
+//! | `a OPERATOR(pg_catalog.=) b` | `a = b`: operators of the system have no other names |
 //! | `FROM ONLY t`, `UPDATE ONLY t` | `FROM t`, `UPDATE t`: there is no inheritance |
 //! | `ROW (a, b)` | `(a, b)` |
 //! | `IDENTITY (START 5 INCREMENT 2)` | `IDENTITY (INCREMENT 2 START 5)`: an order that is fixed |
@@ -24,8 +26,23 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
     while at < tokens.len() {
         match word(tokens, at).as_deref() {
             None => joined(tokens, at)?,
+            Some("OPERATOR")
+                if words(tokens, at + 2, &["PG_CATALOG"])
+                    && is(tokens, at + 1, &Token::LParen)
+                    && is(tokens, at + 3, &Token::Period)
+                    && is(tokens, at + 5, &Token::RParen) =>
+            {
+                remove(tokens, at + 5, 1);
+                remove(tokens, at, 4);
+            }
             Some("FOR") if words(tokens, at + 1, &["NO", "KEY", "UPDATE"]) => remove(tokens, at + 1, 2),
             Some("FOR") if words(tokens, at + 1, &["KEY", "SHARE"]) => remove(tokens, at + 1, 1),
+            Some("LIMIT" | "OFFSET" | "FETCH") => {
+                if let Some(lock) = lock_before(tokens, at) {
+                    let end = clause_end(tokens, at);
+                    tokens[lock..end].rotate_right(end - at);
+                }
+            }
             Some("LEADING" | "TRAILING" | "BOTH") if words(tokens, at + 1, &["FROM"]) => {
                 put(tokens, at + 1, [Token::SingleQuotedString(" ".into())]);
             }
@@ -87,6 +104,37 @@ fn put(tokens: &mut Vec<TokenWithSpan>, at: usize, new: impl IntoIterator<Item =
 fn read(text: &str) -> Vec<Token> {
     let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize().unwrap_or_default();
     tokens.into_iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect()
+}
+
+/// Where the `FOR UPDATE` or `FOR SHARE` begins that ends before a place, with its `OF`, `NOWAIT` or `SKIP LOCKED`.
+fn lock_before(tokens: &[TokenWithSpan], end: usize) -> Option<usize> {
+    let mut at = end;
+    if at >= 2 && words(tokens, at - 2, &["SKIP", "LOCKED"]) {
+        at -= 2;
+    } else if at >= 1 && words(tokens, at - 1, &["NOWAIT"]) {
+        at -= 1;
+    }
+    let is_lock = |at: usize| words(tokens, at, &["FOR", "UPDATE"]) || words(tokens, at, &["FOR", "SHARE"]);
+    let is_name =
+        |at: usize| is_word(tokens, at) || is(tokens, at, &Token::Comma) || is(tokens, at, &Token::Period);
+    // Names behind `OF` are passed backwards.
+    let of = (0..at).rev().take_while(|at| is_name(*at)).find(|at| words(tokens, *at, &["OF"]));
+    let lock = of.unwrap_or(at).checked_sub(2)?;
+    is_lock(lock).then_some(lock)
+}
+
+/// The end of what begins at a place: of its parentheses, or of the statement.
+fn clause_end(tokens: &[TokenWithSpan], from: usize) -> usize {
+    let mut depth = 0;
+    let rest = tokens[from..].iter().take_while(|token| {
+        depth += match token.token {
+            Token::LParen => 1,
+            Token::RParen => -1,
+            _ => 0,
+        };
+        depth >= 0 && token.token != Token::SemiColon
+    });
+    from + rest.count()
 }
 
 /// Joins literals that stand on lines below each other.

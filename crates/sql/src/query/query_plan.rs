@@ -54,14 +54,14 @@ pub async fn plan(
     });
     let mut binder = Binder::new(environment, types);
     let relation = binder.query(query)?;
-    // What is an identifier inside shows as a name outside.
+    // What is an identifier inside shows as a name outside, a vector without braces.
     let mut expressions = Vec::with_capacity(relation.columns.len());
     let mut columns = Vec::with_capacity(relation.columns.len());
     let mut kept = Vec::with_capacity(relation.columns.len());
     let mut has_names = false;
     for output in relation.columns {
         let mut typed = output.typed();
-        if let Flavor::Named(_) = typed.flavor {
+        if matches!(typed.flavor, Flavor::Named(_) | Flavor::Vector) {
             has_names = true;
             typed = binder.cast(typed, &SqlType::Text)?;
         }

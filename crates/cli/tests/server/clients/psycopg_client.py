@@ -60,6 +60,12 @@ with psycopg.connect(sys.argv[1], autocommit=True) as connection:
         cursors = [connection.execute("SELECT id FROM psycopg_items WHERE id = %s", (n,)) for n in (1, 2, 3)]
     assert [cursor.fetchone() for cursor in cursors] == [(1,), (2,), (3,)]
 
+    # A cursor of the server is described as a portal.
+    with connection.transaction(), connection.cursor(name="walk") as walk:
+        walk.execute("SELECT id FROM psycopg_items WHERE id < 20 ORDER BY id")
+        assert walk.description[0].name == "id"
+        assert [len(walk.fetchmany(8)) for _ in range(3)] == [8, 8, 3]
+
     cursor.executemany("UPDATE psycopg_items SET good = %s WHERE id = %s", [(True, 100), (False, 101)])
     try:
         connection.execute("SELECT * FROM nowhere")

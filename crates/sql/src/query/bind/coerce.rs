@@ -195,6 +195,10 @@ impl Binder<'_> {
             let name = self.function(named.writer(), vec![Typed { flavor: Flavor::Plain, ..typed }])?;
             return self.convert(name, to);
         }
+        if typed.flavor == Flavor::Vector && is_text(to) {
+            let text = self.function("fabius_vector_text", vec![Typed { flavor: Flavor::Plain, ..typed }])?;
+            return self.convert(text, to);
+        }
         if !cast::exists(&typed.sql_type, to) {
             return Err(Error::new(
                 SqlState(*b"42846"),

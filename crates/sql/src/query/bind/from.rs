@@ -187,6 +187,9 @@ impl Binder<'_> {
             if matches!(name.as_str(), "json_each" | "jsonb_each" | "json_each_text" | "jsonb_each_text") {
                 return binder.json_each(name, &call);
             }
+            if name == "pg_options_to_table" {
+                return binder.options(&call);
+            }
             if matches!(
                 name.as_str(),
                 "json_to_record" | "jsonb_to_record" | "json_to_recordset" | "jsonb_to_recordset"
@@ -275,6 +278,18 @@ impl Binder<'_> {
         let element = if is_text { SqlType::Text } else { json };
         let values = Typed::new(values.expr, SqlType::Array(Box::new(element)));
         Ok(vec![("key".into(), keys), ("value".into(), values)])
+    }
+
+    /// `pg_options_to_table`: names and values of options.
+    fn options(&mut self, call: &ast::Function) -> Result<Vec<(String, Typed)>> {
+        let ast::FunctionArguments::List(list) = &call.args else { return Ok(Vec::new()) };
+        let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(options))] = list.args.as_slice() else {
+            return Err(unsupported("this call of pg_options_to_table is not supported"));
+        };
+        let options = self.expression(options)?;
+        let names = self.function("fabius_option_names", vec![options.clone()])?;
+        let values = self.function("fabius_option_values", vec![options])?;
+        Ok(vec![("option_name".into(), names), ("option_value".into(), values)])
     }
 
     fn arrays_item(

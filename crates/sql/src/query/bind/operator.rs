@@ -346,8 +346,13 @@ impl Binder<'_> {
             return Err(no_operator(symbol, &text.sql_type, &pattern.sql_type));
         }
         let text = self.cast(text, &SqlType::Text)?;
-        let pattern = self.cast(pattern, &SqlType::Text)?;
-        let like = Like::new(is_negated, Box::new(text.expr), Box::new(pattern.expr), escape, is_insensitive);
+        let mut pattern = self.cast(pattern, &SqlType::Text)?;
+        if let Some(escape) = escape.filter(|escape| *escape != '\\') {
+            let escape = if escape == '\0' { String::new() } else { escape.to_string() };
+            let escape = Typed::literal(ScalarValue::Utf8(Some(escape)), SqlType::Text);
+            pattern = self.function("like_escape", vec![pattern, escape])?;
+        }
+        let like = Like::new(is_negated, Box::new(text.expr), Box::new(pattern.expr), None, is_insensitive);
         Ok(Typed::new(Expr::Like(like), SqlType::Boolean))
     }
 

@@ -178,6 +178,11 @@ impl Scope {
         if found.next().is_some() {
             return Err(Error::new(SqlState(*b"42702"), format!("column reference \"{name}\" is ambiguous")));
         }
+        let first = first.or_else(|| {
+            // The one system column that there is; `*` has it not.
+            let is_system = relation.is_none() && name == "tableoid";
+            self.columns.iter().find(|column| is_system && column.output.name == *name)
+        });
         Ok(first.map(|column| column.output.typed()))
     }
 

@@ -1,6 +1,6 @@
 //! Functions about the catalog: names and numbers of objects, definitions, comments, privileges, sizes.
 
-use super::{Call, Definition, define, integer_at, text_at, truth_at};
+use super::{Call, Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
 use crate::catalog::{Catalog, ObjectName};
 use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, server};
 use crate::query::functions::text::quote_identifier;
@@ -169,6 +169,21 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("shobj_description(oid, name) text stable", |a, c| Ok(comment(c, integer_at(a, 0), 0))),
         define("pg_relation_is_publishable(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
+        // Nobody has been given anything: there are no defaults to compare with.
+        define("acldefault(text, oid) text[] stable null", |_, _| Ok(Value::Null)),
+        define("pg_describe_object(oid, oid, int) text stable", |_, _| Ok(Value::Null)),
+        // Behind `pg_options_to_table`: what stands before and behind `=`.
+        define("fabius_option_names(text[]) text[]", |a, _| {
+            Ok(array_of(elements_at(a, 0).iter().map(|option| parts_of_option(option).0.into())))
+        }),
+        define("fabius_option_values(text[]) text[]", |a, _| {
+            Ok(array_of(elements_at(a, 0).iter().map(|option| parts_of_option(option).1.into())))
+        }),
+        // `int2vector` and `oidvector` as text.
+        define("fabius_vector_text(anyarray) text", |a, _| {
+            let numbers: Vec<String> = elements_at(a, 0).iter().map(Value::to_string).collect();
+            Ok(Value::Text(numbers.join(" ")))
+        }),
         define("pg_relation_filenode(oid) oid stable", |a, _| Ok(a[0].clone())),
         define("pg_relation_filepath(oid) text stable", |_, _| Ok(Value::Null)),
         define("pg_tablespace_location(oid) text stable", |_, _| Ok("".into())),
@@ -238,6 +253,12 @@ pub fn definitions() -> Vec<Definition> {
         all.push(define(&format!("{name}(any...) bigint stable"), |_, _| Ok(Value::BigInt(0))));
     }
     all
+}
+
+/// `name=value`, taken apart.
+fn parts_of_option(option: &Value) -> (&str, Option<&str>) {
+    let Value::Text(text) = option else { return ("", None) };
+    text.split_once('=').map_or((text.as_str(), None), |(name, value)| (name, Some(value)))
 }
 
 fn number(oid: u32) -> Value {

@@ -112,6 +112,9 @@ pub fn definitions() -> Vec<Definition> {
             result.extend(text.chars().skip(from + cut));
             Ok(Value::Text(result))
         }),
+        define("like_escape(text, text) text", |a, _| {
+            Ok(Value::Text(with_backslashes(text_at(a, 0), text_at(a, 1))))
+        }),
         define("quote_ident(text) text", |a, _| Ok(Value::Text(quote_identifier(text_at(a, 0))))),
         define("quote_literal(text) text", |a, _| Ok(Value::Text(quote_literal(text_at(a, 0))))),
         define("quote_literal(anyelement) text", |a, call| {
@@ -306,6 +309,24 @@ fn initcap(text: &str) -> String {
             result.extend(character.to_lowercase())
         }
         is_start = !character.is_alphanumeric();
+    }
+    result
+}
+
+/// A pattern of `LIKE` whose escape is another character, or none, as one whose escape is the backslash.
+fn with_backslashes(pattern: &str, escape: &str) -> String {
+    let mut result = String::with_capacity(pattern.len());
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        if escape.starts_with(character) {
+            result.push('\\');
+            result.extend(characters.next());
+        } else {
+            if character == '\\' {
+                result.push('\\');
+            }
+            result.push(character);
+        }
     }
     result
 }
