@@ -205,7 +205,7 @@ fn zone_of_interval(tokens: &mut Tokens<'_>) -> Result<String> {
     match (hours.trim().parse::<i8>(), minutes) {
         (Ok(0), "00") => Ok("UTC".into()),
         (Ok(hours), "00") => Ok(hours.to_string()),
-        _ => Err(not_supported(format!("the time zone INTERVAL '{text}'"))),
+        _ => Err(not_supported(&format!("the time zone INTERVAL '{text}'"))),
     }
 }
 
