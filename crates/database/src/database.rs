@@ -8,6 +8,7 @@ use crate::opening;
 use crate::options::{Durability, EngineKind, Options};
 use crate::session::shared::Sessions;
 use crate::signal::Signal;
+use crate::statement::Caller;
 use fabius_engine::checkpoint::Progress as CheckpointProgress;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry;
@@ -364,7 +365,7 @@ impl Database {
     ///
     /// A batch that would change what an interactive transaction has locked is held back until it would not.
     pub fn submit(&self, batch: Arc<Batch>) {
-        self.admit(batch, None, "");
+        self.admit(batch, &Caller::default());
     }
 
     /// Hands a batch to the engine.

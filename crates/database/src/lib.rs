@@ -70,6 +70,7 @@ pub use session::admission::{Lock, Wait};
 pub use session::block_on::block_on;
 pub use session::expression::FutureValue;
 pub use session::future::{FutureTransaction, Futures};
+pub use session::recall::Recall;
 pub use session::savepoint::Savepoint;
 pub use session::transaction::{Concurrency, Hold, Transaction, TransactionOptions};
 pub use statement::{Outcome, Statement, StatementId};

@@ -2,8 +2,10 @@
 
 use crate::catalog::ObjectName;
 use crate::sql_type::SqlType;
+use fabius::Hold;
 use fabius_program::syntax::tree::ProcedureDefinition;
-use fabius_value::Value;
+use fabius_value::{Error, Result, SqlState, Value};
+use sqlparser::ast;
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +54,45 @@ pub enum Shape {
     OneRow(Vec<OutputColumn>),
 }
 
+/// What becomes of the rows that a query shows: they may not change until the transaction ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowLock {
+    /// `FOR UPDATE`: nobody else locks them either.
+    pub is_exclusive: bool,
+    /// `NOWAIT`: it fails if somebody else has locked them.
+    pub no_wait: bool,
+}
+
+impl RowLock {
+    /// What a clause asks for.
+    ///
+    /// # Errors
+    /// `0A000` for `SKIP LOCKED`.
+    pub fn of(clause: &ast::LockClause) -> Result<RowLock> {
+        let is_exclusive = clause.lock_type == ast::LockType::Update;
+        match clause.nonblock {
+            None => Ok(RowLock { is_exclusive, no_wait: false }),
+            Some(ast::NonBlock::Nowait) => Ok(RowLock { is_exclusive, no_wait: true }),
+            Some(ast::NonBlock::SkipLocked) => Err(skip_locked()),
+        }
+    }
+
+    /// The same for the database beneath.
+    pub fn hold(lock: Option<RowLock>) -> Hold {
+        match lock {
+            None => Hold::Observe,
+            Some(RowLock { is_exclusive: false, .. }) => Hold::Lock,
+            Some(RowLock { is_exclusive: true, .. }) => Hold::LockForUpdate,
+        }
+    }
+}
+
+/// The error of `SKIP LOCKED`.
+pub(crate) fn skip_locked() -> Error {
+    Error::new(SqlState::NOT_SUPPORTED, "SKIP LOCKED is not supported")
+        .with_hint("NOWAIT and lock_timeout bound the wait for a row")
+}
+
 /// A statement as a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lowered {
@@ -68,7 +109,7 @@ pub struct Lowered {
     /// Tables that it writes.
     pub writes: Vec<ObjectName>,
     /// `FOR UPDATE`, `FOR SHARE`: what it reads may not change until the transaction ends.
-    pub locks_rows: bool,
+    pub row_lock: Option<RowLock>,
     /// Whether the program's last result, besides those of the shape, is a list of what `RAISE NOTICE` and its like
     /// said: `(severity: text, code: text, message: text, detail: text null, hint: text null)`.
     pub notices: bool,

@@ -238,6 +238,7 @@ struct Asked {
     lock_timeout: Option<Duration>,
     idempotency_key: Option<Arc<str>>,
     reads_only: bool,
+    concurrency: Arc<str>,
 }
 
 impl Settings {
@@ -371,6 +372,11 @@ impl Settings {
         self.asked.idempotency_key.clone()
     }
 
+    /// `fabius.concurrency`
+    pub fn concurrency(&self) -> &str {
+        &self.asked.concurrency
+    }
+
     /// `default_transaction_read_only`
     pub fn reads_only(&self) -> bool {
         self.asked.reads_only
@@ -381,6 +387,7 @@ impl Settings {
             lock_timeout: self.time("lock_timeout"),
             idempotency_key: self.get("fabius.idempotency_key").filter(|key| !key.is_empty()).map(Arc::from),
             reads_only: self.is_on("default_transaction_read_only"),
+            concurrency: Arc::from(self.get("fabius.concurrency").unwrap_or_default()),
         };
         let value = |name| self.get(name).unwrap_or_default();
         self.style = TextStyle::new(

@@ -2,16 +2,16 @@
 //!
 //! While a statement waits, what was answered before is sent, and the statement can be given up: by a cancel
 //! request, when its time is over, when the server ends, when the client is gone. Giving up is dropping its future;
-//! that is not done while the statement is past recall (`Connection::commitment`).
+//! that is not done once the statement is past recall (`Connection::recall`).
 
 use super::{Client, Failure, Outcome};
 use crate::registry::{Ending, Session};
 use crate::wire::socket::Socket;
 use fabius_sql::connection::Connection;
+use fabius::Recall;
 use fabius_value::{Error, Result, SqlState};
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
@@ -48,7 +48,7 @@ impl Client {
     ) -> Outcome<T> {
         let sight = Sight {
             session: &self.session,
-            commitment: &self.commitment,
+            recall: &self.recall,
             deadline,
             socket: &mut self.socket,
         };
@@ -67,7 +67,7 @@ impl Client {
     ) -> Outcome<T> {
         let sight = Sight {
             session: &self.session,
-            commitment: &self.commitment,
+            recall: &self.recall,
             deadline,
             socket: &mut self.socket,
         };
@@ -119,7 +119,7 @@ impl Client {
 /// What is looked at while something is waited for.
 struct Sight<'c> {
     session: &'c Session,
-    commitment: &'c AtomicBool,
+    recall: &'c Recall,
     deadline: Option<Instant>,
     socket: &'c mut Socket,
 }
@@ -154,7 +154,7 @@ impl Sight<'_> {
                 () => return Poll::Pending,
             };
             // Past recall: it is polled again when it is done.
-            if self.commitment.load(Acquire) { Poll::Pending } else { Poll::Ready(Err(interruption)) }
+            if self.recall.give_up() { Poll::Ready(Err(interruption)) } else { Poll::Pending }
         })
         .await
     }

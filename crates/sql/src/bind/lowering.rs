@@ -5,7 +5,7 @@ use super::select::Gathered;
 use super::stop::{Bind, Stop, beyond};
 use super::tree;
 use crate::catalog::Catalog;
-use crate::lowered::{Lowered, Shape};
+use crate::lowered::{Lowered, RowLock, Shape};
 use crate::parameter_types::ParameterTypes;
 use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{Block, Parameter, ProcedureDefinition, Results, StatementKind};
@@ -83,17 +83,16 @@ const NAME: &str = "statement";
 
 impl Binder<'_> {
     fn lower_query(mut self, query: &ast::Query, source: &Arc<Source>) -> Bind<(Lowered, Vec<String>)> {
-        for lock in &query.locks {
-            if lock.nonblock.is_some() {
-                return beyond("NOWAIT and SKIP LOCKED");
-            }
-        }
+        let row_lock = match query.locks.as_slice() {
+            [] => None,
+            [lock] if lock.of.is_none() => Some(RowLock::of(lock)?),
+            _ => return beyond("locks of some tables"),
+        };
         let collected = self.collected(query)?;
         self.emit(tree::statement(StatementKind::Return { values: vec![tree::variable(&collected.list)] }));
         let results = Results::One(tree::records(collected.fields));
-        let locks_rows = !query.locks.is_empty();
         let paths = std::mem::take(&mut self.paths);
-        Ok((self.finish(source, results, Shape::Rows(collected.columns), "SELECT", locks_rows), paths))
+        Ok((self.finish(source, results, Shape::Rows(collected.columns), "SELECT", row_lock), paths))
     }
 
     fn lower_write(
@@ -141,7 +140,7 @@ impl Binder<'_> {
             None => (Results::One(bigint), Shape::Count),
         };
         self.emit(tree::statement(StatementKind::Return { values }));
-        self.finish(source, results, shape, tag, false)
+        self.finish(source, results, shape, tag, None)
     }
 
     /// The program of what was bound.
@@ -151,7 +150,7 @@ impl Binder<'_> {
         results: Results,
         shape: Shape,
         tag: &'static str,
-        locks_rows: bool,
+        row_lock: Option<RowLock>,
     ) -> Lowered {
         let results = self.with_notices(results);
         let notices = self.notices;
@@ -164,6 +163,6 @@ impl Binder<'_> {
         };
         let reads = self.reads.into_iter().collect();
         let writes = self.writes.into_iter().collect();
-        Lowered { definition, arguments: self.arguments, shape, tag, reads, writes, locks_rows, notices }
+        Lowered { definition, arguments: self.arguments, shape, tag, reads, writes, row_lock, notices }
     }
 }

@@ -14,7 +14,7 @@ use fabius_program::syntax::Source;
 use fabius_value::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use sqlparser::ast;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Plans that are kept, at most.
@@ -42,8 +42,8 @@ pub(super) struct Plan {
     pub parameters: Vec<SqlType>,
     pub columns: Option<Vec<OutputColumn>>,
     pub body: Body,
-    /// Tables that it reads or writes.
-    pub tables: Vec<LockKey>,
+    /// Tables that it reads or writes, and how they are locked.
+    pub tables: Vec<(LockKey, LockMode)>,
     /// Those tables by name.
     pub names: Vec<ObjectName>,
     pub writes: bool,
@@ -180,7 +180,7 @@ impl Plan {
             version: catalog.version,
             parameters: Vec::new(),
             columns: None,
-            tables: keys(catalog, &names),
+            tables: program.lowered.locks(catalog),
             names,
             writes,
             body: Body::Program(Arc::new(program)),
@@ -188,24 +188,19 @@ impl Plan {
     }
 
     fn of_write(catalog: &Catalog, write: WriteQuery, types: ParameterTypes) -> Arc<Plan> {
-        let names = write.names();
+        let names = write.reads().chain(write.writes()).cloned().collect();
+        let reads = write.reads().map(|name| (name, LockMode::AccessShare));
+        let writes = write.writes().map(|name| (name, LockMode::RowExclusive));
+        let tables = lock_keys(catalog, reads.chain(writes));
         Arc::new(Plan {
             version: catalog.version,
             parameters: types.finish(),
             columns: write.columns(),
-            tables: keys(catalog, &names),
+            tables,
             names,
             writes: true,
             body: Body::WriteQuery(Box::new(write)),
         })
-    }
-
-    /// How it holds its tables: alone if others could change them between its query and its writes.
-    pub fn mode(&self) -> LockMode {
-        match self.body {
-            Body::WriteQuery(_) => LockMode::Exclusive,
-            _ => LockMode::Shared,
-        }
     }
 
     /// `EXPLAIN`: the program that a statement is, or what a query reads.
@@ -276,7 +271,7 @@ impl Plan {
                 version: catalog.version,
                 parameters: program.types.clone(),
                 columns,
-                tables: keys(catalog, &names),
+                tables: lowered.locks(catalog),
                 names,
                 writes: !lowered.writes.is_empty(),
                 body: Body::Program(Arc::new(program)),
@@ -286,11 +281,12 @@ impl Plan {
         match statement {
             ast::Statement::Query(select) => {
                 let plan = query::plan(select, catalog, &mut types, session).await?;
+                let mode = if plan.locks_rows { LockMode::RowShare } else { LockMode::AccessShare };
                 Ok(Arc::new(Plan {
                     version: catalog.version,
                     parameters: types.finish(),
                     columns: Some(plan.columns.clone()),
-                    tables: keys(catalog, &plan.reads),
+                    tables: lock_keys(catalog, plan.reads.iter().map(|name| (name, mode))),
                     names: plan.reads.clone(),
                     writes: false,
                     body: Body::Query(Arc::new(plan)),
@@ -320,18 +316,28 @@ impl Plan {
     }
 }
 
-fn keys(catalog: &Catalog, names: &[ObjectName]) -> Vec<LockKey> {
-    let mut keys: Vec<LockKey> = names
-        .iter()
-        .filter_map(|name| catalog.tables.get(name))
-        .map(|table| LockKey::Relation(table.oid))
-        .collect();
-    keys.sort_by_key(|key| match key {
-        LockKey::Relation(oid) => *oid,
-        LockKey::Name(_) => 0,
-    });
-    keys.dedup();
-    keys
+impl Lowered {
+    /// How it locks its tables.
+    fn locks(&self, catalog: &Catalog) -> Vec<(LockKey, LockMode)> {
+        let read = self.row_lock.map_or(LockMode::AccessShare, |_| LockMode::RowShare);
+        let reads = self.reads.iter().map(|name| (name, read));
+        lock_keys(catalog, reads.chain(self.writes.iter().map(|name| (name, LockMode::RowExclusive))))
+    }
+}
+
+/// The locks of tables by their names, each in its strongest mode, always in the same order.
+fn lock_keys<'n>(
+    catalog: &Catalog,
+    names: impl Iterator<Item = (&'n ObjectName, LockMode)>,
+) -> Vec<(LockKey, LockMode)> {
+    let mut modes = BTreeMap::new();
+    for (name, mode) in names {
+        if let Some(table) = catalog.tables.get(name) {
+            let strongest = modes.entry(table.oid).or_insert(mode);
+            *strongest = mode.max(*strongest);
+        }
+    }
+    modes.into_iter().map(|(oid, mode)| (LockKey::Relation(oid), mode)).collect()
 }
 
 /// A catalog's version, the types that the client gave, the text.

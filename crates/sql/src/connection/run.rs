@@ -6,15 +6,15 @@ use super::transaction::{Running, now_us};
 use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
-use crate::lowered::{Argument, OutputColumn, Shape};
+use crate::lowered::{Argument, OutputColumn, RowLock, Shape};
 use crate::parse::Command;
 use crate::query::{QueryPlan, SessionFacts};
-use fabius::Hold;
+use fabius::Transaction;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 /// How often a statement is planned anew because what it uses was redefined while it waited.
 const ATTEMPTS: usize = 20;
@@ -61,7 +61,7 @@ impl Connection {
                     plan
                 }
             };
-            self.lock_all(&plan.tables, plan.mode()).await?;
+            self.lock_each(&plan.tables).await?;
             if self.catalog().version == catalog.version {
                 self.refuse_redefined(&catalog, &plan.names)?;
                 return Ok((catalog, plan));
@@ -98,7 +98,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes locks: until the transaction ends, or else the statement.
+    /// Takes locks in one mode: until the transaction ends, or else the statement.
     pub(crate) async fn lock_all(&mut self, keys: &[LockKey], mode: LockMode) -> Result<()> {
         let patience = self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For);
         for key in keys {
@@ -107,12 +107,20 @@ impl Connection {
         Ok(())
     }
 
+    /// The same, each in a mode of its own.
+    async fn lock_each(&mut self, locks: &[(LockKey, LockMode)]) -> Result<()> {
+        for (key, mode) in locks {
+            self.lock_all(std::slice::from_ref(key), *mode).await?;
+        }
+        Ok(())
+    }
+
     /// Takes a lock.
     pub(crate) async fn lock(&mut self, key: &LockKey, mode: LockMode, patience: Patience) -> Result<bool> {
         let waited = self.database.locks.acquire(self.process, key, mode, patience).await?;
-        match &mut self.transaction {
-            Some(open) => open.locks.push(key.clone()),
-            None => self.statement_locks.push(key.clone()),
+        let locks = self.transaction.as_mut().map_or(&mut self.statement_locks, |open| &mut open.locks);
+        if !locks.contains(key) {
+            locks.push(key.clone());
         }
         Ok(waited)
     }
@@ -207,10 +215,11 @@ impl Connection {
         for argument in &lowered.arguments {
             arguments.push(self.argument(catalog, argument, parameters).await?);
         }
-        let hold = if lowered.locks_rows { Hold::LockForUpdate } else { Hold::Observe };
-        self.run_statement(&program.statement, &arguments, hold)
-            .await
-            .map_err(|error| crate::bind::wording::in_words(error, catalog))
+        let outcome = self.run_statement(&program.statement, &arguments, lowered.row_lock).await;
+        outcome.map_err(|error| {
+            let table = lowered.reads.first().map_or("", |name| name.name.as_str());
+            crate::bind::wording::in_words(unless_waited(error, lowered.row_lock, table), catalog)
+        })
     }
 
     /// Runs a statement of the database beneath in the transaction, or as one.
@@ -218,8 +227,14 @@ impl Connection {
         &mut self,
         statement: &Arc<fabius::Statement>,
         arguments: &[Value],
-        hold: Hold,
+        row_lock: Option<RowLock>,
     ) -> Result<Vec<Value>> {
+        if statement.is_read_only() && row_lock.is_none() && self.transaction.is_none() {
+            let outcome = self.database.database().run(statement, arguments, None).await?;
+            self.last_seq = Some(outcome.seq);
+            return Ok(outcome.results);
+        }
+        let options = self.options();
         if let Some(open) = &mut self.transaction {
             open.has_run = true;
             let running = open.running.clone();
@@ -227,14 +242,19 @@ impl Connection {
             let transaction = running
                 .as_mut()
                 .ok_or_else(|| Error::new(SqlState(*b"25P02"), "the transaction has ended"))?;
-            return transaction.run(statement, arguments, hold).await;
+            *transaction.options_mut() = options;
+            return run_locking(transaction, statement, arguments, row_lock).await;
         }
-        let key = if statement.is_read_only() { None } else { self.settings.idempotency_key() };
-        self.commitment.store(!statement.is_read_only(), SeqCst);
-        let outcome =
-            self.database.database().run(statement, arguments, key.as_deref().map(str::as_bytes)).await;
-        self.commitment.store(false, SeqCst);
-        outcome.map(|outcome| outcome.results)
+        if row_lock.is_some() {
+            // Nothing is held when it is over, but what others hold is waited for.
+            let mut transaction = self.database.database().begin(options);
+            return run_locking(&mut transaction, statement, arguments, row_lock).await;
+        }
+        let key = self.settings.idempotency_key();
+        let key = key.as_deref().map(str::as_bytes);
+        let outcome = self.database.database().run_as(&options, statement, arguments, key).await?;
+        self.last_seq = Some(outcome.seq);
+        Ok(outcome.results)
     }
 
     pub(super) async fn argument(
@@ -340,15 +360,45 @@ impl Connection {
         query: &QueryPlan,
         parameters: &[Value],
     ) -> Result<Vec<Vec<Value>>> {
-        self.session_facts();
-        let running: Running = match &self.transaction {
-            Some(open) => open.running.clone(),
-            None => Arc::new(tokio::sync::Mutex::new(Some(self.start()))),
+        let stream = self.stream(query, parameters, usize::MAX).await?;
+        stream.first.into_iter().map(Ok).collect()
+    }
+
+    /// Runs a query until so many rows are there; it runs again after waiting for an advisory lock.
+    async fn stream(&mut self, query: &QueryPlan, parameters: &[Value], most: usize) -> Result<RowStream> {
+        let outcome = loop {
+            self.session_facts();
+            self.begin_taking();
+            let running: Running = match &self.transaction {
+                Some(open) => open.running.clone(),
+                None => Arc::new(tokio::sync::Mutex::new(None)),
+            };
+            let point = {
+                let mut running = running.lock().await;
+                match running.as_mut() {
+                    Some(transaction) => *transaction.options_mut() = self.options(),
+                    None if self.transaction.is_none() => *running = Some(self.start()),
+                    None => {}
+                }
+                running.as_ref().map(Transaction::savepoint)
+            };
+            let source = TransactionRows { database: self.database.clone(), running: running.clone() };
+            let outcome = first_rows(query, parameters, source, most).await;
+            if outcome.is_ok() || !self.wait_for_advisory().await? {
+                if self.transaction.is_none() {
+                    self.last_seq = running.lock().await.as_ref().and_then(Transaction::seq);
+                }
+                break outcome;
+            }
+            if let (Some(transaction), Some(point)) = (running.lock().await.as_mut(), point) {
+                transaction.roll_back_to(&point);
+            }
         };
-        let source = Arc::new(TransactionRows { database: self.database.clone(), running });
-        let rows: Vec<Vec<Value>> = query.run(parameters, source).await?.try_collect().await?;
+        self.end_taking();
+        let stream =
+            outcome.map_err(|error| crate::bind::wording::in_words(error, &self.catalog()))?;
         self.set_as_told()?;
-        Ok(rows)
+        Ok(stream)
     }
 
     /// The same for a client: outside of a transaction, rows beyond the first come as the client takes them.
@@ -361,18 +411,8 @@ impl Connection {
             let rows = self.rows_of(query, parameters).await?;
             return Ok(futures::stream::iter(rows.into_iter().map(Ok)).boxed());
         }
-        self.session_facts();
-        let running = Arc::new(tokio::sync::Mutex::new(Some(self.start())));
-        let source = Arc::new(TransactionRows { database: self.database.clone(), running });
-        let mut stream = query.run(parameters, source).await?;
-        let mut first = Vec::new();
-        while first.len() < FIRST_ROWS
-            && let Some(row) = stream.try_next().await?
-        {
-            first.push(row);
-        }
-        self.set_as_told()?;
-        Ok(futures::stream::iter(first.into_iter().map(Ok)).chain(stream).boxed())
+        let RowStream { first, rest } = self.stream(query, parameters, FIRST_ROWS).await?;
+        Ok(futures::stream::iter(first.into_iter().map(Ok)).chain(rest).boxed())
     }
 
     /// Puts in force what the last query has set (`set_config`).
@@ -397,6 +437,54 @@ impl Connection {
             ),
             _ => false,
         }
+    }
+}
+
+/// A query that has begun to give rows.
+struct RowStream {
+    first: Vec<Vec<Value>>,
+    rest: BoxStream<'static, Result<Vec<Value>>>,
+}
+
+async fn first_rows(
+    query: &QueryPlan,
+    parameters: &[Value],
+    source: TransactionRows,
+    most: usize,
+) -> Result<RowStream> {
+    let mut rest = query.run(parameters, Arc::new(source)).await?;
+    let mut first = Vec::new();
+    while first.len() < most
+        && let Some(row) = rest.try_next().await?
+    {
+        first.push(row);
+    }
+    Ok(RowStream { first, rest })
+}
+
+/// Runs a statement with `FOR UPDATE` or the like.
+pub(super) async fn run_locking(
+    transaction: &mut Transaction,
+    statement: &Arc<fabius::Statement>,
+    arguments: &[Value],
+    row_lock: Option<RowLock>,
+) -> Result<Vec<Value>> {
+    if row_lock.is_some_and(|lock| lock.no_wait) {
+        transaction.options_mut().lock_timeout = Some(Duration::ZERO);
+    }
+    transaction.run(statement, arguments, RowLock::hold(row_lock)).await
+}
+
+/// The error of `NOWAIT` for a row that somebody else has locked.
+pub(super) fn unless_waited(error: Error, row_lock: Option<RowLock>, table: &str) -> Error {
+    if error.state() != SqlState::LOCK_NOT_AVAILABLE || !row_lock.is_some_and(|lock| lock.no_wait) {
+        return error;
+    }
+    let message = format!("could not obtain lock on row in relation \"{table}\"");
+    let words = Error::new(error.state(), message);
+    match error.detail() {
+        Some(detail) => words.with_detail(detail),
+        None => words,
     }
 }
 

@@ -59,8 +59,8 @@ impl Connection {
                 self.prepared.clear();
                 "DEALLOCATE ALL"
             }
-            Command::Lock { tables, is_exclusive, no_wait } => {
-                self.lock_tables(tables, *is_exclusive, *no_wait).await?;
+            Command::Lock { tables, mode, no_wait } => {
+                self.lock_tables(tables, *mode, *no_wait).await?;
                 "LOCK TABLE"
             }
             Command::Maintenance(tag, tables) => {
@@ -185,6 +185,7 @@ impl Connection {
         if what == Discard::All {
             self.prepared.clear();
             self.cursors.clear();
+            self.facts.advisory.lock().give_back_all(&self.database.locks, self.process, false);
             self.settings.reset_all();
         }
         Ok(match what {
@@ -249,13 +250,12 @@ impl Connection {
     async fn lock_tables(
         &mut self,
         tables: &[ast::ObjectName],
-        is_exclusive: bool,
+        mode: LockMode,
         no_wait: bool,
     ) -> Result<()> {
         if self.transaction.as_ref().is_none_or(|open| open.is_implicit) {
             return Err(Error::new(SqlState(*b"25P01"), "LOCK TABLE can only be used in transaction blocks"));
         }
-        let mode = if is_exclusive { LockMode::Exclusive } else { LockMode::Shared };
         let patience = match no_wait {
             true => Patience::None,
             false => self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For),

@@ -307,5 +307,5 @@ fn finished(mut binder: Binder<'_>, returned: Returned, source: &Arc<Source>, ta
     if !values.is_empty() || binder.notices {
         binder.emit(build::statement(StatementKind::Return { values }));
     }
-    binder.finish(source, results, Shape::OneRow(columns), tag, false)
+    binder.finish(source, results, Shape::OneRow(columns), tag, None)
 }

@@ -1,6 +1,7 @@
 //! What a query reads: tables of the row source, relations of the catalog, sequences.
 
 use crate::catalog::{Sequence, Table};
+use crate::lowered::RowLock;
 use crate::pg_catalog;
 use crate::query::arrow_column::{arrow_type, batch};
 use crate::query::bind::{Flavor, Named};
@@ -39,7 +40,7 @@ pub(super) struct Run {
 #[derive(Clone)]
 pub(super) enum Leaf {
     /// A table.
-    Table { table: Arc<Table>, locks_rows: bool },
+    Table { table: Arc<Table>, row_lock: Option<RowLock> },
     /// A relation of the catalog.
     System(&'static pg_catalog::Relation),
     /// A sequence.
@@ -247,7 +248,7 @@ async fn read(
     let source =
         || run.as_ref().map(|run| run.source.clone()).ok_or_else(|| internal("a scan without a source"));
     match leaf {
-        Leaf::Table { table, locks_rows } => {
+        Leaf::Table { table, row_lock } => {
             let source = source()?;
             let mut rows = Vec::new();
             for range in ranges {
@@ -259,7 +260,7 @@ async fn read(
                     upper: range.upper,
                     columns: columns.clone(),
                     limit,
-                    locks_rows,
+                    row_lock,
                 };
                 let found = source.scan(&scan).await?;
                 if rows.is_empty() {

@@ -29,6 +29,7 @@ pub(super) use operator::plain_binary;
 pub(super) use scope::{Flavor, Named, Output, Scope, ScopeColumn, Typed};
 
 use crate::catalog::ObjectName;
+use crate::lowered::RowLock;
 use crate::parameter_types::ParameterTypes;
 use crate::query::functions::Environment;
 use datafusion::common::Column;
@@ -77,8 +78,8 @@ pub(super) struct Binder<'a> {
     pub(super) locks_rows: bool,
     levels: Vec<Level>,
     commons: Vec<Common>,
-    /// `FOR UPDATE`'s tables in the query that is bound: all, or those of these names.
-    locking: Option<Vec<String>>,
+    /// `FOR UPDATE` and its like in the query that is bound: all tables, or those of these names.
+    locking: Vec<(Option<Vec<String>>, RowLock)>,
     next: usize,
     depth: usize,
 }
@@ -92,7 +93,7 @@ impl<'a> Binder<'a> {
             locks_rows: false,
             levels: Vec::new(),
             commons: Vec::new(),
-            locking: None,
+            locking: Vec::new(),
             next: 0,
             depth: 0,
         }
