@@ -89,14 +89,14 @@ pub struct Outcome {
 impl Statement {
     fn new(definition: &ProcedureDefinition, definitions: &Definitions) -> Result<Statement> {
         let mut definition = definition.clone();
-        definition.name = name("statement".into());
+        definition.name = Name::new("statement");
         let program = Arc::new(verify::procedure(&definition, &definitions.catalog)?);
         let procedure = Procedure::new(ProcedureId(u32::MAX), program, &definitions.catalog)?;
         let tables: BTreeSet<TableId> = procedure.program.rows.iter().map(|row| row.table).collect();
         // The same text may come to mean other tables of the same names.
         let meant = tables.iter().fold(definition.to_string(), |text, table| format!("{text} {}", table.0));
         let id = StatementId(fnv(meant.as_bytes()));
-        definition.name = name(format!("statement {id}"));
+        definition.name = Name::new(format!("statement {id}"));
         let text = definition.to_string();
         let writes = written_tables(&procedure.program);
         let is_repeatable = compose::is_repeatable(&definition);
@@ -395,10 +395,6 @@ impl Drop for HeldBack<'_> {
             self.database.withdraw(self.batch, reason);
         }
     }
-}
-
-fn name(text: String) -> Name {
-    Name { text, span: Default::default() }
 }
 
 /// FNV-1a with 128 bits: the same in every build, because names of procedures are made of it.

@@ -36,6 +36,7 @@ pub mod eager;
 pub mod entry;
 pub mod foundation;
 pub mod idempotency;
+mod lend;
 pub mod oracle;
 pub mod procedure;
 pub mod random;

@@ -16,6 +16,7 @@
 
 use crate::constraint::duplicate;
 use crate::idempotency::KeyWindow;
+use crate::lend::lend;
 use crate::random::CallRandom;
 use bumpalo::Bump;
 use fabius_program::catalog::{Catalog, ProcedureId};
@@ -236,18 +237,6 @@ impl<'a> Run<'_, 'a> {
         self.before.push((table, key, before));
     }
 
-    fn lend(&self, value: &Value) -> Datum<'a> {
-        match Datum::from_value(value) {
-            Datum::Text(text) => Datum::Text(self.arena.alloc_str(text)),
-            Datum::Bytes(bytes) => Datum::Bytes(self.arena.alloc_slice_copy(bytes)),
-            Datum::Null => Datum::Null,
-            Datum::Boolean(v) => Datum::Boolean(v),
-            Datum::Int(v) => Datum::Int(v),
-            Datum::Numeric(v) => Datum::Numeric(v),
-            Datum::Double(v) => Datum::Double(v),
-        }
-    }
-
     /// Refuses a row whose indexed values another row has, or whose index keys are too long.
     fn check_indexes(
         &self,
@@ -336,7 +325,7 @@ impl<'a> Context<'a> for Run<'_, 'a> {
     }
 
     fn read(&mut self, table: TableId, row: Handle, column: ColumnId) -> Result<Datum<'a>, Stop> {
-        Ok(self.row(table, row).map_or(Datum::Null, |row| self.lend(&row[usize::from(column.0)])))
+        Ok(self.row(table, row).map_or(Datum::Null, |row| lend(self.arena, &row[usize::from(column.0)])))
     }
 
     fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Found, Stop> {

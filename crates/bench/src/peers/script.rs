@@ -14,6 +14,11 @@ pub struct Script {
     pub wanted: f64,
 }
 
+/// A table of many rows.
+const MANY_ROWS: &str = "DROP TABLE IF EXISTS r;\n\
+                         CREATE TABLE r (id int PRIMARY KEY, v bigint NOT NULL);\n\
+                         INSERT INTO r SELECT i, 0 FROM generate_series(1, {rows}) AS i;\n";
+
 /// All, in the order in which they are run.
 pub const SCRIPTS: &[Script] = &[
     Script {
@@ -42,18 +47,14 @@ pub const SCRIPTS: &[Script] = &[
     Script {
         name: "cold",
         title: "cold rows: UPDATE r SET v = v + 1 WHERE id = a random one",
-        setup: "DROP TABLE IF EXISTS r;\n\
-                CREATE TABLE r (id int PRIMARY KEY, v bigint NOT NULL);\n\
-                INSERT INTO r SELECT i, 0 FROM generate_series(1, {rows}) AS i;\n",
+        setup: MANY_ROWS,
         transaction: "\\set id random(1, {rows})\nUPDATE r SET v = v + 1 WHERE id = :id;\n",
         wanted: 1.0,
     },
     Script {
         name: "select",
         title: "point reads: SELECT v FROM r WHERE id = a random one",
-        setup: "DROP TABLE IF EXISTS r;\n\
-                CREATE TABLE r (id int PRIMARY KEY, v bigint NOT NULL);\n\
-                INSERT INTO r SELECT i, 0 FROM generate_series(1, {rows}) AS i;\n",
+        setup: MANY_ROWS,
         transaction: "\\set id random(1, {rows})\nSELECT v FROM r WHERE id = :id;\n",
         wanted: 0.8,
     },

@@ -129,7 +129,7 @@ impl FutureTransaction {
         column: &str,
     ) -> FutureValue {
         let row = self.row(table, key);
-        self.bind(ExpressionKind::Column { row, optional: true, column: named(column) })
+        self.bind(ExpressionKind::Column { row, optional: true, column: Name::new(column) })
     }
 
     /// Whether a row is there at this point of the transaction.
@@ -144,8 +144,8 @@ impl FutureTransaction {
 
     fn bind(&mut self, kind: ExpressionKind) -> FutureValue {
         self.reads += 1;
-        let name = named(&format!("f{}", self.reads));
-        self.push(StatementKind::Let { name, mutable: false, ty: None, value: expression(kind) });
+        let name = Name::new(format!("f{}", self.reads));
+        self.push(StatementKind::Let { name, mutable: false, ty: None, value: Expression::from(kind) });
         FutureValue::new(Node::Read(self.reads))
     }
 
@@ -160,7 +160,7 @@ impl FutureTransaction {
         let row = self.row(table, key);
         let value = self.expression(&value.into());
         self.has_written = true;
-        self.push(StatementKind::Update { row, columns: vec![(named(column), value)] });
+        self.push(StatementKind::Update { row, columns: vec![(Name::new(column), value)] });
     }
 
     /// Adds a row; its key may consist of future values.
@@ -170,10 +170,10 @@ impl FutureTransaction {
         columns: impl IntoIterator<Item = (&'static str, V)>,
     ) {
         let columns =
-            columns.into_iter().map(|(column, value)| (named(column), self.expression(&value.into())));
+            columns.into_iter().map(|(column, value)| (Name::new(column), self.expression(&value.into())));
         let columns = columns.collect();
         self.has_written = true;
-        self.push(StatementKind::Insert { table: named(table), columns, upsert: false });
+        self.push(StatementKind::Insert { table: Name::new(table), columns, upsert: false });
     }
 
     /// Deletes a row, which has to be there at commit.
@@ -365,9 +365,9 @@ impl FutureTransaction {
     /// Requires from here on that an expression is what it was said to be.
     fn observe(&mut self, wanted: Expression, data_type: DataType, answer: Value) {
         let name = format!("o{}", self.parameters.len() + 1);
-        self.parameters.push(Parameter { name: named(&name), ty: scalar_type(data_type, true) });
+        self.parameters.push(Parameter { name: Name::new(&name), ty: scalar_type(data_type, true) });
         self.arguments.push(answer);
-        let condition = binary(BinaryOperator::IsNotDistinct, wanted, variable(&name));
+        let condition = binary(BinaryOperator::IsNotDistinct, wanted, Expression::variable(&name));
         let failure = Failure::from(CHANGED).with_state(SqlState::SERIALIZATION_FAILURE);
         self.push(StatementKind::require(condition, failure));
     }
@@ -386,7 +386,7 @@ impl FutureTransaction {
         }
         self.database.interned(&ProcedureDefinition {
             source: Arc::new(Source::new("", "transaction")),
-            name: named("transaction"),
+            name: Name::new("transaction"),
             parameters: self.parameters.clone(),
             results,
             body,
@@ -399,20 +399,22 @@ impl FutureTransaction {
 
     fn row<K: Into<FutureValue>>(&mut self, table: &str, key: impl IntoIterator<Item = K>) -> RowReference {
         let key = key.into_iter().map(|value| self.expression(&value.into())).collect();
-        RowReference { name: named(table), key: Some(key), span: Span::default() }
+        RowReference { name: Name::new(table), key: Some(key), span: Span::default() }
     }
 
     /// An expression of the program; values become parameters, so that transactions that differ in values only
     /// are one program.
     fn expression(&mut self, value: &FutureValue) -> Expression {
         match &*value.0 {
-            Node::Read(number) => variable(&format!("f{number}")),
+            Node::Read(number) => Expression::variable(format!("f{number}")),
             Node::Constant(value) => self.constant(value),
-            Node::Negate(operand) => expression(ExpressionKind::Negate(Box::new(self.expression(operand)))),
-            Node::Not(operand) => expression(ExpressionKind::Not(Box::new(self.expression(operand)))),
+            Node::Negate(operand) => {
+                Expression::from(ExpressionKind::Negate(Box::new(self.expression(operand))))
+            }
+            Node::Not(operand) => Expression::from(ExpressionKind::Not(Box::new(self.expression(operand)))),
             Node::IsNull(operand) => {
                 let operand = Box::new(self.expression(operand));
-                expression(ExpressionKind::IsNull { operand, negated: false })
+                Expression::from(ExpressionKind::IsNull { operand, negated: false })
             }
             Node::Binary(operator, left, right) => {
                 let (left, right) = (self.expression(left), self.expression(right));
@@ -441,9 +443,9 @@ impl FutureTransaction {
             }
         };
         let name = format!("p{}", self.parameters.len() + 1);
-        self.parameters.push(Parameter { name: named(&name), ty: scalar_type(data_type, false) });
+        self.parameters.push(Parameter { name: Name::new(&name), ty: scalar_type(data_type, false) });
         self.arguments.push(value.clone());
-        variable(&name)
+        Expression::variable(&name)
     }
 }
 
@@ -456,22 +458,10 @@ impl Drop for FutureTransaction {
     }
 }
 
-fn named(text: &str) -> Name {
-    Name { text: text.into(), span: Span::default() }
-}
-
-fn expression(kind: ExpressionKind) -> Expression {
-    Expression { kind, span: Span::default() }
-}
-
-fn variable(name: &str) -> Expression {
-    expression(ExpressionKind::Variable(name.into()))
-}
-
 fn literal(literal: Literal) -> Expression {
-    expression(ExpressionKind::Literal(literal))
+    Expression::from(ExpressionKind::Literal(literal))
 }
 
 fn binary(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
-    expression(ExpressionKind::Binary(operator, Box::new(left), Box::new(right)))
+    Expression::from(ExpressionKind::Binary(operator, Box::new(left), Box::new(right)))
 }

@@ -21,6 +21,7 @@ pub use footprint::Footprint;
 pub use overlay::{Image, KeyBytes, Mark, Overlay};
 
 use crate::constraint::duplicate;
+use crate::lend::lend;
 use crate::{Definitions, Foundation, Procedure, random::CallRandom};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
@@ -195,18 +196,6 @@ impl<'a> Speculation<'a, '_> {
         }
     }
 
-    fn lend(&self, value: &Value) -> Datum<'a> {
-        match Datum::from_value(value) {
-            Datum::Text(text) => Datum::Text(self.arena.alloc_str(text)),
-            Datum::Bytes(bytes) => Datum::Bytes(self.arena.alloc_slice_copy(bytes)),
-            Datum::Null => Datum::Null,
-            Datum::Boolean(v) => Datum::Boolean(v),
-            Datum::Int(v) => Datum::Int(v),
-            Datum::Numeric(v) => Datum::Numeric(v),
-            Datum::Double(v) => Datum::Double(v),
-        }
-    }
-
     /// A column of the snapshot's version.
     fn base_column(&mut self, table: &Table, version: Visible, column: ColumnId) -> Datum<'a> {
         let data_type = table.types()[usize::from(column.0)];
@@ -222,7 +211,9 @@ impl<'a> Speculation<'a, '_> {
 
     fn column(&mut self, table: &'a Table, row: Found<'a>, column: ColumnId) -> Datum<'a> {
         match self.overlay.image(table.id(), row.key) {
-            Some(image) => image.as_ref().map_or(Datum::Null, |row| self.lend(&row[usize::from(column.0)])),
+            Some(image) => {
+                image.as_ref().map_or(Datum::Null, |row| lend(self.arena, &row[usize::from(column.0)]))
+            }
             None => self.base_column(table, row.version, column),
         }
     }
@@ -326,7 +317,7 @@ impl<'a> Speculation<'a, '_> {
         entry(table, index, row, key)?;
         let columns = table.index_columns(index);
         let equal: Vec<Datum<'a>> =
-            columns.iter().map(|column| self.lend(&row[usize::from(column.0)])).collect();
+            columns.iter().map(|column| lend(self.arena, &row[usize::from(column.0)])).collect();
         if !table.is_unique(index) || equal.iter().any(|value| value.is_null()) {
             return Ok(());
         }

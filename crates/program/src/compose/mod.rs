@@ -114,7 +114,7 @@ pub fn compose(name: &str, parts: &[Part<&ProcedureDefinition>]) -> Result<Proce
     }
     let definition = ProcedureDefinition {
         source: Arc::new(Source::new("", name)),
-        name: named(name),
+        name: Name::new(name),
         parameters: composition.parameters,
         results: Results::None,
         body: composition.body,
@@ -199,15 +199,15 @@ impl Composition {
         self.number += 1;
         let prefix = format!("s{}_", self.number);
         for parameter in &statement.parameters {
-            let name = named(&prefixed(&prefix, &parameter.name.text));
+            let name = Name::new(prefixed(&prefix, &parameter.name.text));
             self.parameters.push(Parameter { name, ty: parameter.ty.clone() });
         }
         let mut expected = Vec::new();
         for (at, ty) in result_types(statement).into_iter().enumerate() {
             let name = format!("e{}_{}", self.number, at + 1);
-            self.parameters.push(Parameter { name: named(&name), ty: nullable(ty) });
+            self.parameters.push(Parameter { name: Name::new(&name), ty: nullable(ty) });
             expected.push(match ty.kind {
-                TypeKind::Scalar(_) => Expected::Scalar(variable(&name)),
+                TypeKind::Scalar(_) => Expected::Scalar(Expression::variable(&name)),
                 _ => Expected::List { count: count(&name), list: name, offset: None },
             });
         }
@@ -225,7 +225,7 @@ impl Composition {
             for parameter in &statement.parameters {
                 let name = prefixed(&prefix, &parameter.name.text);
                 fields.extend(
-                    scalar(&parameter.ty).map(|scalar| ColumnDefinition { name: named(&name), scalar }),
+                    scalar(&parameter.ty).map(|scalar| ColumnDefinition { name: Name::new(&name), scalar }),
                 );
                 self.body.push(declare(&name, parameter.ty.clone(), field(&turn, &name)));
             }
@@ -233,7 +233,7 @@ impl Composition {
             for (at, ty) in result_types(statement).into_iter().enumerate() {
                 let name = format!("e{}_{}", self.number, at + 1);
                 if let Some(scalar) = scalar(&nullable(ty)) {
-                    fields.push(ColumnDefinition { name: named(&name), scalar });
+                    fields.push(ColumnDefinition { name: Name::new(&name), scalar });
                     expected.push(Expected::Scalar(field(&turn, &name)));
                     continue;
                 }
@@ -241,8 +241,9 @@ impl Composition {
                     (format!("o{}_{}", self.number, at + 1), format!("c{}_{}", self.number, at + 1));
                 let scalar =
                     ScalarName { data_type: DataType::BigInt, nullable: false, span: Span::default() };
-                fields.extend([&offset, &count].map(|name| ColumnDefinition { name: named(name), scalar }));
-                elements.push(Parameter { name: named(&name), ty: nullable(ty) });
+                fields
+                    .extend([&offset, &count].map(|name| ColumnDefinition { name: Name::new(name), scalar }));
+                elements.push(Parameter { name: Name::new(&name), ty: nullable(ty) });
                 let (offset, count) = (Some(field(&turn, &offset)), field(&turn, &count));
                 expected.push(Expected::List { list: name, offset, count });
             }
@@ -250,18 +251,10 @@ impl Composition {
         }
         let body = std::mem::replace(&mut self.body, outer);
         let ty = TypeName { kind: TypeKind::Records(fields), span: Span::default() };
-        self.parameters.push(Parameter { name: named(&list), ty });
+        self.parameters.push(Parameter { name: Name::new(&list), ty });
         self.parameters.extend(elements);
-        let scan = Scan {
-            name: named(&list),
-            index: None,
-            range: None,
-            filter: None,
-            descending: false,
-            limit: None,
-            span: Span::default(),
-        };
-        self.push(StatementKind::ForEach { variable: named(&turn), scan: Box::new(scan), body });
+        let scan = Scan::all(&list);
+        self.push(StatementKind::ForEach { variable: Name::new(&turn), scan: Box::new(scan), body });
     }
 
     fn push(&mut self, kind: StatementKind) {
@@ -285,7 +278,7 @@ impl Composition {
                 (Expected::Scalar(expected), _) => {
                     let name = format!("r{}_{}", self.number, at + 1);
                     self.body.push(declare(&name, nullable(ty), value));
-                    self.body.push(require_same(variable(&name), expected.clone()));
+                    self.body.push(require_same(Expression::variable(&name), expected.clone()));
                 }
                 (Expected::List { list, offset, count }, TypeKind::Records(fields)) => {
                     let fields: Vec<_> = fields.iter().map(|field| Some(&field.name)).collect();
@@ -310,22 +303,25 @@ impl Composition {
     ) {
         let ExpressionKind::Variable(value) = &value.kind else {
             // The verifier says what is wrong with a list that is not a variable.
-            return self.body.push(require_same(value.clone(), variable(expected)));
+            return self.body.push(require_same(value.clone(), Expression::variable(expected)));
         };
         self.body.push(require_same(count(value), expected_count.clone()));
         let turn = format!("n{}_{}", self.number, at + 1);
         let there = match offset {
-            None => variable(&turn),
-            Some(offset) => binary(BinaryOperator::Add, offset.clone(), variable(&turn)),
+            None => Expression::variable(&turn),
+            Some(offset) => binary(BinaryOperator::Add, offset.clone(), Expression::variable(&turn)),
         };
         let body = fields
             .iter()
             .map(|name| {
-                require_same(element(value, variable(&turn), *name), element(expected, there.clone(), *name))
+                require_same(
+                    element(value, Expression::variable(&turn), *name),
+                    element(expected, there.clone(), *name),
+                )
             })
             .collect();
-        let from = expression(ExpressionKind::Literal(Literal::Integer(1)));
-        self.push(StatementKind::ForRange { variable: named(&turn), from, to: count(value), body });
+        let from = Expression::from(ExpressionKind::Literal(Literal::Integer(1)));
+        self.push(StatementKind::ForRange { variable: Name::new(&turn), from, to: count(value), body });
     }
 }
 
@@ -338,30 +334,18 @@ pub fn result_types(definition: &ProcedureDefinition) -> Vec<&TypeName> {
     }
 }
 
-fn named(text: &str) -> Name {
-    Name { text: text.into(), span: Span::default() }
-}
-
-fn expression(kind: ExpressionKind) -> Expression {
-    Expression { kind, span: Span::default() }
-}
-
-fn variable(name: &str) -> Expression {
-    expression(ExpressionKind::Variable(name.into()))
-}
-
 /// `turn.name`
 fn field(turn: &str, name: &str) -> Expression {
-    let row = RowReference { name: named(turn), key: None, span: Span::default() };
-    expression(ExpressionKind::Column { row, optional: false, column: named(name) })
+    let row = RowReference { name: Name::new(turn), key: None, span: Span::default() };
+    Expression::from(ExpressionKind::Column { row, optional: false, column: Name::new(name) })
 }
 
 /// `list[at]`, `list[at].name`
 fn element(list: &str, at: Expression, name: Option<&Name>) -> Expression {
-    expression(match name {
-        None => ExpressionKind::Element { list: named(list), index: Box::new(at) },
+    Expression::from(match name {
+        None => ExpressionKind::Element { list: Name::new(list), index: Box::new(at) },
         Some(column) => ExpressionKind::Column {
-            row: RowReference { name: named(list), key: Some(vec![at]), span: Span::default() },
+            row: RowReference { name: Name::new(list), key: Some(vec![at]), span: Span::default() },
             optional: false,
             column: column.clone(),
         },
@@ -369,12 +353,12 @@ fn element(list: &str, at: Expression, name: Option<&Name>) -> Expression {
 }
 
 fn count(list: &str) -> Expression {
-    let arguments = vec![variable(list)];
-    expression(ExpressionKind::Call { function: named("count"), distinct: false, arguments })
+    let arguments = vec![Expression::variable(list)];
+    Expression::from(ExpressionKind::Call { function: Name::new("count"), distinct: false, arguments })
 }
 
 fn binary(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
-    expression(ExpressionKind::Binary(operator, Box::new(left), Box::new(right)))
+    Expression::from(ExpressionKind::Binary(operator, Box::new(left), Box::new(right)))
 }
 
 /// Requires that a result is what was shown.
@@ -388,7 +372,7 @@ fn require(condition: Expression) -> Statement {
 }
 
 fn declare(name: &str, ty: TypeName, value: Expression) -> Statement {
-    let kind = StatementKind::Let { name: named(name), mutable: false, ty: Some(ty), value };
+    let kind = StatementKind::Let { name: Name::new(name), mutable: false, ty: Some(ty), value };
     Statement { kind, span: Span::default() }
 }
 

@@ -17,6 +17,13 @@ pub struct Name {
     pub span: Span,
 }
 
+impl Name {
+    /// A name that stands nowhere: of a program that is built, not read.
+    pub fn new(text: impl Into<String>) -> Name {
+        Name { text: text.into(), span: Span::default() }
+    }
+}
+
 /// A table or a procedure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Definition {
@@ -430,6 +437,21 @@ pub struct Scan {
     pub span: Span,
 }
 
+impl Scan {
+    /// All of a list, or of a table by its primary key.
+    pub fn all(of: impl Into<String>) -> Scan {
+        Scan {
+            name: Name::new(of),
+            index: None,
+            range: None,
+            filter: None,
+            descending: false,
+            limit: None,
+            span: Span::default(),
+        }
+    }
+}
+
 /// `[a, b, lo .. hi]`: what leading columns equal, and bounds on the next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Range {
@@ -457,6 +479,20 @@ pub struct Expression {
     pub kind: ExpressionKind,
     /// Where it stands.
     pub span: Span,
+}
+
+impl From<ExpressionKind> for Expression {
+    /// An expression that stands nowhere.
+    fn from(kind: ExpressionKind) -> Expression {
+        Expression { kind, span: Span::default() }
+    }
+}
+
+impl Expression {
+    /// A variable's value.
+    pub fn variable(name: impl Into<String>) -> Expression {
+        ExpressionKind::Variable(name.into()).into()
+    }
 }
 
 /// What an expression is.

@@ -69,7 +69,7 @@ pub(super) fn read(text: &str, sql_type: &SqlType) -> Result<Value> {
         SqlType::Text | SqlType::VarChar(_) | SqlType::Name | SqlType::Char(_) => {
             Ok(Value::Text(text.into()))
         }
-        SqlType::Bytea => bytea(text).map(Value::Bytea).ok_or_else(invalid),
+        SqlType::Bytea => crate::text_format::bytea(text).map(Value::Bytea).ok_or_else(invalid),
         SqlType::Date => {
             let micros = temporal::moment(trimmed).ok_or_else(bad_moment)?.0;
             Ok(Value::Date(micros.div_euclid(fabius_value::calendar::DAY_MICROS) as i32))
@@ -115,36 +115,4 @@ fn double(text: &str) -> Option<f64> {
         "nan" => Some(f64::NAN),
         plain => plain.parse().ok(),
     }
-}
-
-/// Hexadecimal (`\x...`) or escaped bytes.
-fn bytea(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
-    if let Some(digits) = text.strip_prefix("\\x") {
-        let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        let pairs = digits.chunks(2).map(|pair| match pair {
-            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
-            _ => None,
-        });
-        return pairs.collect();
-    }
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let [first, tail @ ..] = rest {
-        rest = match (first, tail) {
-            (b'\\', [b'\\', tail @ ..]) => {
-                bytes.push(b'\\');
-                tail
-            }
-            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..]) => {
-                bytes.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
-                tail
-            }
-            (b'\\', _) => return None,
-            (plain, tail) => {
-                bytes.push(*plain);
-                tail
-            }
-        };
-    }
-    Some(bytes)
 }

@@ -9,12 +9,12 @@ use fabius_value::{DataType, Decimal, SqlState, Value};
 
 /// A name.
 pub(crate) fn name(text: impl Into<String>) -> Name {
-    Name { text: text.into(), span: Span::default() }
+    Name::new(text)
 }
 
 /// An expression.
 pub(crate) fn expression(kind: ExpressionKind) -> Expression {
-    Expression { kind, span: Span::default() }
+    kind.into()
 }
 
 /// A statement.
@@ -24,7 +24,7 @@ pub(crate) fn statement(kind: StatementKind) -> Statement {
 
 /// A variable.
 pub(crate) fn variable(name: impl Into<String>) -> Expression {
-    expression(ExpressionKind::Variable(name.into()))
+    Expression::variable(name)
 }
 
 /// The null.
@@ -188,15 +188,7 @@ pub(crate) fn for_each(row: &str, scan: Scan, body: Block) -> Statement {
 
 /// All of a list, or of a table by its primary key.
 pub(crate) fn scan(of: &str) -> Scan {
-    Scan {
-        name: name(of),
-        index: None,
-        range: None,
-        filter: None,
-        descending: false,
-        limit: None,
-        span: Span::default(),
-    }
+    Scan::all(of)
 }
 
 /// `[equal ...]`, with bounds on the next column.

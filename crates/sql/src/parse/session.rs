@@ -37,8 +37,8 @@ pub(super) fn read(tokens: &mut Tokens<'_>, first: &str) -> Result<Command> {
             Command::Release(tokens.name()?)
         }
         "SET" => set(tokens)?,
-        "SHOW" => show(tokens)?,
-        "RESET" => reset(tokens)?,
+        "SHOW" => Command::Show(setting_or_all(tokens)?),
+        "RESET" => Command::Reset(setting_or_all(tokens)?),
         "DISCARD" => Command::Discard(match tokens.word().as_deref() {
             Some("ALL") => Discard::All,
             Some("PLANS") => Discard::Plans,
@@ -229,8 +229,9 @@ fn values(tokens: &mut Tokens<'_>, defaults: &[&str]) -> Result<Option<String>> 
     }
 }
 
-fn show(tokens: &mut Tokens<'_>) -> Result<Command> {
-    Ok(Command::Show(if tokens.accept(&["ALL"]) {
+/// What `SHOW` and `RESET` name: a setting, perhaps by words of its own, or `None` for `ALL`.
+fn setting_or_all(tokens: &mut Tokens<'_>) -> Result<Option<String>> {
+    Ok(if tokens.accept(&["ALL"]) {
         None
     } else if tokens.accept(&["TIME", "ZONE"]) {
         Some("timezone".into())
@@ -240,21 +241,7 @@ fn show(tokens: &mut Tokens<'_>) -> Result<Command> {
         Some("session_authorization".into())
     } else {
         Some(setting_name(tokens)?)
-    }))
-}
-
-fn reset(tokens: &mut Tokens<'_>) -> Result<Command> {
-    Ok(Command::Reset(if tokens.accept(&["ALL"]) {
-        None
-    } else if tokens.accept(&["TIME", "ZONE"]) {
-        Some("timezone".into())
-    } else if tokens.accept(&["TRANSACTION", "ISOLATION", "LEVEL"]) {
-        Some("transaction_isolation".into())
-    } else if tokens.accept(&["SESSION", "AUTHORIZATION"]) {
-        Some("session_authorization".into())
-    } else {
-        Some(setting_name(tokens)?)
-    }))
+    })
 }
 
 fn prepare(tokens: &mut Tokens<'_>) -> Result<Command> {

@@ -2,6 +2,7 @@
 //!
 //! Days are counted from 1970-01-01, microseconds from its midnight.
 
+use fabius_value::calendar::{self, Civil};
 use fabius_value::{Error, Result, SqlState};
 
 /// Microseconds of a second, an hour and a day.
@@ -37,26 +38,14 @@ pub fn out_of_range(what: &str) -> Error {
 
 /// Days since 1970-01-01 of a date; the month may be any number, the day too.
 pub fn days_of(year: i64, month: i64, day: i64) -> i64 {
-    let (year, month) = (year + (month - 1).div_euclid(12), (month - 1).rem_euclid(12) + 1);
-    // Years begin in March here, so that a leap day is a year's last.
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = (153 * ((month + 9) % 12) + 2) / 5;
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year + day - 1 - 719_468
+    let (year, month) = (year + (month - 1).div_euclid(12), (month - 1).rem_euclid(12) as u8 + 1);
+    calendar::days_of(Civil { year, month, day: 1 }) + day - 1
 }
 
 /// Year, month and day of days since 1970-01-01.
 pub fn date_of(days: i64) -> (i64, i64, i64) {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let of_era = days.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year + i64::from(month <= 2), month, day)
+    let Civil { year, month, day } = calendar::civil(days);
+    (year, month.into(), day.into())
 }
 
 /// How many days a month has.

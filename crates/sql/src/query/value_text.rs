@@ -3,6 +3,7 @@
 use crate::query::arrow_column::{interval_parts, interval_value, scale_of};
 use crate::query::calendar;
 use crate::sql_type::SqlType;
+use crate::text_format;
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
 
 /// A value as text. Null has none: it gives an empty text.
@@ -157,10 +158,7 @@ pub fn from_text(text: &str, sql_type: &SqlType) -> Result<Value> {
             let precision = if let SqlType::Numeric(Some((p @ 1..=38, _))) = sql_type { *p } else { 38 };
             fit_numeric(decimal, precision, scale_of(sql_type))?
         }
-        SqlType::Bytea => match trimmed.strip_prefix("\\x") {
-            Some(_) => Value::parse(trimmed, DataType::Bytea).map_err(|_| invalid())?,
-            None => Value::Bytea(escaped_bytes(text).ok_or_else(invalid)?),
-        },
+        SqlType::Bytea => Value::Bytea(text_format::bytea(text).ok_or_else(invalid)?),
         SqlType::Uuid => {
             let digits: String = trimmed.chars().filter(|c| !matches!(c, '-' | '{' | '}')).collect();
             match Value::parse(&format!("\\x{digits}"), DataType::Bytea) {
@@ -247,29 +245,6 @@ pub fn fit_numeric(decimal: Decimal, precision: u8, scale: u8) -> Result<Value> 
                 precision - scale.min(precision)
             )),
         })
-}
-
-fn escaped_bytes(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = match (first, tail) {
-            (b'\\', [b'\\', tail @ ..]) => {
-                bytes.push(b'\\');
-                tail
-            }
-            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', tail @ ..]) => {
-                bytes.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
-                tail
-            }
-            (b'\\', _) => return None,
-            (byte, tail) => {
-                bytes.push(*byte);
-                tail
-            }
-        };
-    }
-    Some(bytes)
 }
 
 /// A date or timestamp: microseconds as written, and the offset from UTC if it says one.

@@ -3,6 +3,7 @@
 use super::DateOrder;
 use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeZone};
 use chrono_tz::Tz;
+use fabius_value::calendar::{Civil, civil, days_of};
 use std::io::Write;
 
 const DAY: i64 = 86_400_000_000;
@@ -27,36 +28,19 @@ pub(super) fn zone(name: &str) -> Option<Tz> {
     })
 }
 
-/// Year, month and day of a number of days since 1970-01-01 (Hinnant, "chrono-compatible low-level date algorithms").
-fn civil(days: i64) -> (i64, i64, i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
-}
-
 /// The number of days since 1970-01-01 of a day that there is.
 fn days(year: i64, month: i64, day: i64) -> Option<i64> {
-    if !(1..=12).contains(&month) || day < 1 {
+    let day = Civil { year, month: u8::try_from(month).ok()?, day: u8::try_from(day).ok()? };
+    if !(1..=12).contains(&day.month) || day.day < 1 {
         return None;
     }
-    let shifted = if month <= 2 { year - 1 } else { year };
-    let era = shifted.div_euclid(400);
-    let year_of_era = shifted.rem_euclid(400);
-    let of_year = (153 * (if month > 2 { month - 3 } else { month + 9 }) + 2) / 5 + day - 1;
-    let of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
-    let number = era * 146_097 + of_era - 719_468;
-    (civil(number) == (year, month, day)).then_some(number)
+    let number = days_of(day);
+    (civil(number) == day).then_some(number)
 }
 
 /// The digits of a day; the year 0 is 1 BC.
 fn write_day(number: i64, out: &mut Vec<u8>) -> bool {
-    let (year, month, day) = civil(number);
+    let Civil { year, month, day } = civil(number);
     let (year, is_bc) = if year <= 0 { (1 - year, true) } else { (year, false) };
     drop(write!(out, "{year:04}-{month:02}-{day:02}"));
     is_bc

@@ -10,6 +10,7 @@
 mod calendar;
 mod read;
 
+pub(crate) use read::bytea;
 pub use read::{jsonb, read};
 
 use crate::sql_type::{self, SqlType};

@@ -176,7 +176,8 @@ fn shifted(mantissa: &str, exponent: &str) -> Option<Decimal> {
     Some(Decimal { mantissa: decimal.mantissa.checked_mul(factor)?, scale: 0 })
 }
 
-fn bytea(text: &str) -> Option<Vec<u8>> {
+/// Bytes in hexadecimal (`\x...`) or escaped.
+pub(crate) fn bytea(text: &str) -> Option<Vec<u8>> {
     if let Some(digits) = text.strip_prefix("\\x") {
         let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
         if !digits.len().is_multiple_of(2) {

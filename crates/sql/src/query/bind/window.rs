@@ -1,10 +1,13 @@
 //! Windows and their frames.
 
 use super::{Binder, Typed, name_of};
-use crate::query::failure::{inbound, unsupported};
+use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
 use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::{Expr, WindowFrame, WindowFunctionDefinition};
+use datafusion::logical_expr::{
+    Expr, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowFunctionDefinition,
+};
+use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 
@@ -29,7 +32,7 @@ impl Binder<'_> {
             .collect::<Result<Vec<_>>>()?;
         let order_by = self.sort_keys(&spec.order_by)?;
         let window_frame = match &spec.window_frame {
-            Some(frame) => WindowFrame::try_from(frame.clone()).map_err(inbound)?,
+            Some(frame) => frame_of(frame)?,
             None if order_by.is_empty() => WindowFrame::new(None),
             None => WindowFrame::new(Some(false)),
         };
@@ -106,6 +109,69 @@ impl Binder<'_> {
             _ => Ok(typed),
         }
     }
+}
+
+/// A frame as the query library has it.
+fn frame_of(frame: &ast::WindowFrame) -> Result<WindowFrame> {
+    use WindowFrameBound::{CurrentRow, Following, Preceding};
+    let units = match frame.units {
+        ast::WindowFrameUnits::Rows => WindowFrameUnits::Rows,
+        ast::WindowFrameUnits::Range => WindowFrameUnits::Range,
+        ast::WindowFrameUnits::Groups => WindowFrameUnits::Groups,
+    };
+    let start = bound_of(&frame.start_bound, units)?;
+    let end = frame.end_bound.as_ref().map_or(Ok(CurrentRow), |bound| bound_of(bound, units))?;
+    let refuse = |message: &str| Err(Error::new(SqlState(*b"42P20"), message));
+    match (&start, &end) {
+        (Following(offset), _) if offset.is_null() => refuse("frame start cannot be UNBOUNDED FOLLOWING"),
+        (_, Preceding(offset)) if offset.is_null() => refuse("frame end cannot be UNBOUNDED PRECEDING"),
+        (CurrentRow, Preceding(_)) => refuse("frame starting from current row cannot have preceding rows"),
+        (Following(_), Preceding(_)) => {
+            refuse("frame starting from following row cannot have preceding rows")
+        }
+        (Following(_), CurrentRow) => refuse("frame starting from following row cannot end with current row"),
+        _ => Ok(WindowFrame::new_bounds(units, start, end)),
+    }
+}
+
+fn bound_of(bound: &ast::WindowFrameBound, units: WindowFrameUnits) -> Result<WindowFrameBound> {
+    Ok(match bound {
+        ast::WindowFrameBound::CurrentRow => WindowFrameBound::CurrentRow,
+        ast::WindowFrameBound::Preceding(offset) => WindowFrameBound::Preceding(offset_of(offset, units)?),
+        ast::WindowFrameBound::Following(offset) => WindowFrameBound::Following(offset_of(offset, units)?),
+    })
+}
+
+/// How far a bound is: a count of rows or groups, or, as text, a distance in the type of the key; null without a bound.
+fn offset_of(offset: &Option<Box<ast::Expr>>, units: WindowFrameUnits) -> Result<ScalarValue> {
+    let is_range = units == WindowFrameUnits::Range;
+    let Some(offset) = offset else {
+        return Ok(if is_range { ScalarValue::Utf8(None) } else { ScalarValue::UInt64(None) });
+    };
+    let text = match &**offset {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::Number(text, _) | ast::Value::SingleQuotedString(text) => Some(text.clone()),
+            _ => None,
+        },
+        ast::Expr::Interval(interval) if is_range => match &*interval.value {
+            ast::Expr::Value(value) => match (&value.value, &interval.leading_field) {
+                (ast::Value::SingleQuotedString(text), None) => Some(text.clone()),
+                (ast::Value::SingleQuotedString(text), Some(field)) => Some(format!("{text} {field}")),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    };
+    let text =
+        text.ok_or_else(|| unsupported("a bound of a frame that is not a literal is not supported"))?;
+    if is_range {
+        return Ok(ScalarValue::Utf8(Some(text)));
+    }
+    let rows = text.parse().map_err(|_| {
+        Error::new(SqlState(*b"22P02"), format!("invalid input syntax for type bigint: \"{text}\""))
+    })?;
+    Ok(ScalarValue::UInt64(Some(rows)))
 }
 
 pub(super) fn sort_of(expr: Expr, options: &ast::OrderByOptions) -> Sort {
