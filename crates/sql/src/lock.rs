@@ -349,8 +349,8 @@ impl LockTable {
     pub fn try_acquire(&self, owner: Owner, key: &LockKey, mode: LockMode) -> bool {
         let mut locks = self.locks.lock();
         let lock = locks.entry(key.clone()).or_default();
-        let is_free = lock.is_compatible(owner, mode)
-            && (lock.waiters.is_empty() || !lock.held(owner).is_empty());
+        let is_free =
+            lock.is_compatible(owner, mode) && (lock.waiters.is_empty() || !lock.held(owner).is_empty());
         if is_free {
             lock.grant(owner, mode);
         }
@@ -360,13 +360,19 @@ impl LockTable {
     /// Who holds and who waits.
     pub fn entries(&self) -> Vec<LockEntry> {
         let locks = self.locks.lock();
-        let entry =
-            |key: &LockKey, owner, mode, waits_since| LockEntry { key: key.clone(), owner, mode, waits_since };
+        let entry = |key: &LockKey, owner, mode, waits_since| LockEntry {
+            key: key.clone(),
+            owner,
+            mode,
+            waits_since,
+        };
         let of_lock = |(key, lock): (&LockKey, &Lock)| -> Vec<LockEntry> {
             let held = lock.holders.iter();
-            let held = held.flat_map(|(owner, modes)| modes.each().map(|mode| entry(key, *owner, mode, None)));
+            let held =
+                held.flat_map(|(owner, modes)| modes.each().map(|mode| entry(key, *owner, mode, None)));
             let waiting = lock.waiters.iter();
-            held.chain(waiting.map(|waiter| entry(key, waiter.owner, waiter.mode, Some(waiter.since)))).collect()
+            held.chain(waiting.map(|waiter| entry(key, waiter.owner, waiter.mode, Some(waiter.since))))
+                .collect()
         };
         locks.iter().flat_map(of_lock).collect()
     }

@@ -2,10 +2,14 @@
 
 mod clients;
 mod hostile;
+mod interleaving;
+mod isolation;
 mod kill;
+mod lazy_state;
 mod limits;
 mod pgbench;
 mod protocol;
 mod psql;
 mod shutdown;
 mod support;
+mod waiting;

@@ -253,7 +253,10 @@ impl Database {
         let label = if caller.label.is_empty() { "a call" } else { caller.label };
         let owner = caller.owner.clone().unwrap_or_else(|| admission.owner(label));
         let mut gate = admission.gate.lock();
-        self.try_batch(&mut gate, Trial { batch, owner, recall: caller.recall.clone(), since: Instant::now() });
+        self.try_batch(
+            &mut gate,
+            Trial { batch, owner, recall: caller.recall.clone(), since: Instant::now() },
+        );
         self.retry(&mut gate);
         false
     }

@@ -31,7 +31,7 @@
 //! | [`conflict`] | why a transaction could not be committed |
 //! | `row_name` | a row's name in messages |
 //! | [`recall`] | whether a call can still be taken back |
-| [`alarm`] | waking tasks at a time |
+//! | [`alarm`] | waking tasks at a time |
 //! | [`block_on`](mod@block_on) | waiting for a future on a thread of one's own |
 //! | `shared` | what the transactions of one database share |
 

@@ -7,8 +7,8 @@
 use super::{Client, Failure, Outcome};
 use crate::registry::{Ending, Session};
 use crate::wire::socket::Socket;
-use fabius_sql::connection::Connection;
 use fabius::Recall;
+use fabius_sql::connection::Connection;
 use fabius_value::{Error, Result, SqlState};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -46,12 +46,8 @@ impl Client {
         deadline: Option<Instant>,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
     ) -> Outcome<T> {
-        let sight = Sight {
-            session: &self.session,
-            recall: &self.recall,
-            deadline,
-            socket: &mut self.socket,
-        };
+        let sight =
+            Sight { session: &self.session, recall: &self.recall, deadline, socket: &mut self.socket };
         let attended = sight.attend(work(&mut self.sql)).await;
         attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
     }
@@ -65,12 +61,8 @@ impl Client {
         deadline: Option<Instant>,
         work: impl Future<Output = Result<T>>,
     ) -> Outcome<T> {
-        let sight = Sight {
-            session: &self.session,
-            recall: &self.recall,
-            deadline,
-            socket: &mut self.socket,
-        };
+        let sight =
+            Sight { session: &self.session, recall: &self.recall, deadline, socket: &mut self.socket };
         let attended = sight.attend(work).await;
         attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
     }

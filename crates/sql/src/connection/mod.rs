@@ -50,10 +50,10 @@ use fabius::{Error, Recall, Result, Seq, Value};
 use facts::Facts;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
+use presence::Presence;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use presence::Presence;
 use std::time::Duration;
 use transaction::OpenTransaction;
 
@@ -257,9 +257,10 @@ impl Connection {
     /// The future of a statement was dropped: it was cancelled, or took too long. An open transaction has failed; if
     /// it was about to commit, it has ended.
     pub fn interrupted(&mut self) {
-        let was_committing = |open: &OpenTransaction| open.running.try_lock().is_ok_and(|running| running.is_none());
+        let was_committing =
+            |open: &OpenTransaction| open.running.try_lock().is_ok_and(|running| running.is_none());
         match self.transaction.take_if(|open| was_committing(open)) {
-            Some(open) => self.close(open, false),
+            Some(open) => self.wind_up(open, false),
             None => self.fail(),
         }
         self.copying = None;

@@ -395,8 +395,7 @@ impl Connection {
             }
         };
         self.end_taking();
-        let stream =
-            outcome.map_err(|error| crate::bind::wording::in_words(error, &self.catalog()))?;
+        let stream = outcome.map_err(|error| crate::bind::wording::in_words(error, &self.catalog()))?;
         self.set_as_told()?;
         Ok(stream)
     }

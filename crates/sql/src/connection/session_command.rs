@@ -247,12 +247,7 @@ impl Connection {
     }
 
     /// `LOCK TABLE`
-    async fn lock_tables(
-        &mut self,
-        tables: &[ast::ObjectName],
-        mode: LockMode,
-        no_wait: bool,
-    ) -> Result<()> {
+    async fn lock_tables(&mut self, tables: &[ast::ObjectName], mode: LockMode, no_wait: bool) -> Result<()> {
         if self.transaction.as_ref().is_none_or(|open| open.is_implicit) {
             return Err(Error::new(SqlState(*b"25P01"), "LOCK TABLE can only be used in transaction blocks"));
         }

@@ -98,8 +98,7 @@ impl RowSource for TransactionRows {
             .as_mut()
             .ok_or_else(|| Error::new(SqlState(*b"25P02"), "the transaction that reads has ended"))?;
         let results = run_locking(transaction, &statement, &arguments, scan.row_lock).await;
-        let results =
-            results.map_err(|error| unless_waited(error, scan.row_lock, &scan.table.name.name))?;
+        let results = results.map_err(|error| unless_waited(error, scan.row_lock, &scan.table.name.name))?;
         match results.into_iter().next() {
             Some(Value::List(mut rows)) => {
                 if scan.columns.is_empty() {

@@ -10,11 +10,11 @@ use fabius::{Database, Statement};
 use fabius_value::Result;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{
     AtomicI32, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::sync::{Arc, OnceLock};
 
 /// What separates a table's name from the number of a table of the storage.
 const STORAGE_MARK: &str = " #";

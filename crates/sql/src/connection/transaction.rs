@@ -230,13 +230,13 @@ impl Connection {
             None => Err(Error::new(state(b"25P02"), "the transaction has ended")),
         };
         if let Some(open) = self.transaction.take() {
-            self.close(open, outcome.is_ok());
+            self.wind_up(open, outcome.is_ok());
         }
         outcome
     }
 
     /// What is left to do when a transaction has ended.
-    pub(super) fn close(&mut self, open: OpenTransaction, is_committed: bool) {
+    pub(super) fn wind_up(&mut self, open: OpenTransaction, is_committed: bool) {
         if is_committed {
             self.settings.end_local();
             if !open.changes.is_empty() {
@@ -284,7 +284,7 @@ impl Connection {
         if let Some(running) = open.running.lock().await.take() {
             running.roll_back();
         }
-        self.close(open, false);
+        self.wind_up(open, false);
     }
 
     /// Tables of the storage that nothing refers to any more.
@@ -438,9 +438,7 @@ impl Connection {
         arguments: &[fabius_value::Value],
     ) -> Result<Vec<fabius_value::Value>> {
         match &self.transaction {
-            Some(open) if open.has_run => {
-                self.run_statement(statement, arguments, None).await
-            }
+            Some(open) if open.has_run => self.run_statement(statement, arguments, None).await,
             _ => Ok(self.database.database().run(statement, arguments, None).await?.results),
         }
     }

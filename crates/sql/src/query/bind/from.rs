@@ -385,7 +385,8 @@ impl Binder<'_> {
             self.reads.push(table.name.clone());
         }
         let known_as = alias.map_or_else(|| table.name.name.clone(), |alias| name_of(&alias.name));
-        let named = |names: &Option<Vec<String>>| names.as_ref().is_none_or(|names| names.contains(&known_as));
+        let named =
+            |names: &Option<Vec<String>>| names.as_ref().is_none_or(|names| names.contains(&known_as));
         let row_lock = self.locking.iter().filter(|(names, _)| named(names)).map(|(_, lock)| *lock).max();
         let leaf = Leaf::Table { table: table.clone(), row_lock };
         let mut bound = self.leaf(leaf, &table.name.name)?;
