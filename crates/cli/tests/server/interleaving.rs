@@ -16,9 +16,12 @@ use crate::support::{Server, connect};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
+/// How long a step usually takes, at most: only then the server is asked whether it waits.
+const USUALLY: Duration = Duration::from_millis(3);
 /// How long everybody may be busy without anybody getting on.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -89,13 +92,6 @@ impl Played {
     pub fn committed(&self) -> String {
         self.transactions.iter().filter(|one| one.has_committed == Some(true)).map(|one| one.who).collect()
     }
-
-    /// What somebody's statement gave; the first of this text.
-    pub fn given(&self, who: char, text: &str) -> &Given {
-        let all = self.transactions.iter().filter(|one| one.who == who).flat_map(|one| &one.given);
-        let found = all.clone().find(|(of, _)| of == text);
-        &found.unwrap_or_else(|| panic!("{who} has not run {text}: {:?}", all.collect::<Vec<_>>())).1
-    }
 }
 
 /// One connection of a script.
@@ -108,17 +104,19 @@ struct Actor {
     open: Option<usize>,
 }
 
-/// A stage on which scripts are played: a server, the table that they are about, connections that are used again.
+/// A stage on which scripts are played: a server with tables, and connections that are used again.
 pub struct Stage {
     observer: Client,
     conninfo: String,
     actors: BTreeMap<char, Actor>,
-    /// Makes the table anew.
-    setup: String,
-    /// Shows all of it.
+    /// Fills the tables anew.
+    reset: String,
+    /// Shows what is to be compared at the end.
     show: String,
     /// Counts what happens.
     clock: usize,
+    /// Rung when a step is done.
+    done: Arc<Notify>,
 }
 
 async fn run(client: &Client, text: &str) -> Given {
@@ -141,20 +139,26 @@ async fn run(client: &Client, text: &str) -> Given {
 }
 
 impl Stage {
-    pub async fn new(server: &Server, setup: &str, show: &str) -> Stage {
+    pub async fn new(server: &Server, reset: &str, show: &str) -> Stage {
         Stage {
             observer: connect(&server.conninfo()).await,
             conninfo: server.conninfo(),
             actors: BTreeMap::new(),
-            setup: setup.to_string(),
+            reset: reset.to_string(),
             show: show.to_string(),
             clock: 0,
+            done: Arc::default(),
         }
+    }
+
+    /// Runs statements before anything is played.
+    pub async fn run(&self, text: &str) {
+        run(&self.observer, text).await.expect("it succeeds");
     }
 
     /// Plays a script from the beginning; `mode` is everybody's `fabius.concurrency`.
     pub async fn play(&mut self, script: &[Step], mode: impl Fn(char) -> &'static str) -> Played {
-        run(&self.observer, &self.setup).await.expect("the table is made");
+        run(&self.observer, &self.reset).await.expect("the tables are filled");
         for step in script {
             if !self.actors.contains_key(&step.who) {
                 let client = Arc::new(connect(&self.conninfo).await);
@@ -172,8 +176,9 @@ impl Stage {
             self.actors.get_mut(&step.who).expect("an actor").next.push_back(step.text.clone());
             self.settle(&mut transactions).await;
         }
-        let waiting: Vec<_> = self.actors.iter().filter(|(_, actor)| actor.running.is_some()).collect();
-        assert!(waiting.is_empty(), "{:?} still wait: {transactions:?}", waiting.iter().map(|(who, _)| who));
+        let waits = |(who, actor): (&char, &Actor)| actor.running.is_some().then_some(*who);
+        let waiting: String = self.actors.iter().filter_map(waits).collect();
+        assert!(waiting.is_empty(), "{waiting} still wait: {transactions:?}");
         assert!(transactions.iter().all(|one: &Transaction| one.has_committed.is_some()), "{transactions:?}");
         let rows = run(&self.observer, &self.show).await.expect("the rows");
         Played { transactions, rows }
@@ -186,7 +191,7 @@ impl Stage {
             let mut has_moved = false;
             for (who, actor) in &mut self.actors {
                 self.clock += 1;
-                has_moved |= actor.go_on(*who, transactions, self.clock).await;
+                has_moved |= actor.go_on(*who, transactions, self.clock, &self.done).await;
             }
             if has_moved {
                 begun = Instant::now();
@@ -198,11 +203,14 @@ impl Stage {
                 .filter(|actor| actor.running.is_some())
                 .map(|actor| actor.process)
                 .collect();
-            if busy.is_empty() || busy.is_subset(&self.waiting().await) {
+            if busy.is_empty() {
+                return;
+            }
+            let is_done = tokio::time::timeout(USUALLY, self.done.notified()).await.is_ok();
+            if !is_done && busy.is_subset(&self.waiting().await) {
                 return;
             }
             assert!(begun.elapsed() < PATIENCE, "nobody gets on: {transactions:?}");
-            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
@@ -232,7 +240,7 @@ impl Stage {
     }
 
     async fn gives_the_same(&mut self, order: &[&Transaction], rows: &[String]) -> bool {
-        run(&self.observer, &self.setup).await.expect("the table is made");
+        run(&self.observer, &self.reset).await.expect("the tables are filled");
         for transaction in order {
             let is_block = transaction.who.is_lowercase();
             if is_block {
@@ -254,7 +262,13 @@ impl Stage {
 
 impl Actor {
     /// Takes in what has come, and begins what is next; whether there was anything to do.
-    async fn go_on(&mut self, who: char, transactions: &mut Vec<Transaction>, now: usize) -> bool {
+    async fn go_on(
+        &mut self,
+        who: char,
+        transactions: &mut Vec<Transaction>,
+        now: usize,
+        done: &Arc<Notify>,
+    ) -> bool {
         if let Some((text, running)) = self.running.take_if(|(_, running)| running.is_finished()) {
             let given = running.await.expect("it does not panic");
             let at = self.open.expect("a transaction");
@@ -299,13 +313,15 @@ impl Actor {
                 ended: usize::MAX,
             });
         }
-        let (client, statement) = (self.client.clone(), text.clone());
+        let (client, statement, done) = (self.client.clone(), text.clone(), done.clone());
         let begins = is_new && who.is_lowercase();
         let work = async move {
             if begins {
                 run(&client, "BEGIN").await.expect("a block");
             }
-            run(&client, &statement).await
+            let given = run(&client, &statement).await;
+            done.notify_one();
+            given
         };
         self.running = Some((text, tokio::spawn(work)));
         true

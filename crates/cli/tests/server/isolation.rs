@@ -5,12 +5,16 @@
 use crate::interleaving::{Stage, Step};
 use crate::support::{Server, block_on};
 
-pub const MODES: [&str; 5] =
+const MODES: [&str; 5] =
     ["optimistic", "pessimistic", "speculative", "conventional_optimistic", "conventional_pessimistic"];
 
-const SETUP: &str = "DROP TABLE IF EXISTS test;
-    CREATE TABLE test (id integer PRIMARY KEY, value integer);
-    INSERT INTO test VALUES (1, 10), (2, 20)";
+const RESET: &str = "DELETE FROM test; INSERT INTO test VALUES (1, 10), (2, 20)";
+
+fn server() -> Server {
+    let server = Server::start(&[]);
+    server.run("CREATE TABLE test (id integer PRIMARY KEY, value integer)");
+    server
+}
 
 fn cases() -> Vec<(&'static str, Vec<Step>)> {
     let sections = include_str!("isolation.txt").split("# ").filter(|section| !section.trim().is_empty());
@@ -25,10 +29,10 @@ fn cases() -> Vec<(&'static str, Vec<Step>)> {
 /// somebody commits.
 #[test]
 fn no_anomaly_in_any_mode() {
-    let server = Server::start(&[]);
+    let server = server();
     for mode in MODES {
         block_on(async {
-            let mut stage = Stage::new(&server, SETUP, "SELECT id, value FROM test").await;
+            let mut stage = Stage::new(&server, RESET, "SELECT id, value FROM test").await;
             for (name, script) in cases() {
                 let played = stage.play(&script, |_| mode).await;
                 println!("{mode}: {name}: {} committed", played.committed());
@@ -42,9 +46,9 @@ fn no_anomaly_in_any_mode() {
 /// Goal: the same when everybody has a mode of its own.
 #[test]
 fn no_anomaly_between_modes() {
-    let server = Server::start(&[]);
+    let server = server();
     block_on(async {
-        let mut stage = Stage::new(&server, SETUP, "SELECT id, value FROM test").await;
+        let mut stage = Stage::new(&server, RESET, "SELECT id, value FROM test").await;
         for [of_a, of_b] in [["optimistic", "pessimistic"], ["pessimistic", "optimistic"]] {
             for (name, script) in cases() {
                 let played = stage.play(&script, |who| if who == 'a' { of_a } else { of_b }).await;

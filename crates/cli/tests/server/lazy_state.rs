@@ -17,13 +17,11 @@ const VARIANTS: [Variant; 5] = [
     Variant { column: "qty numeric(10, 2)", key: "name = 'pen'" },
 ];
 
-fn setup(variant: &Variant, quantity: u32) -> String {
+fn tables(variant: &Variant) -> String {
     format!(
-        "DROP TABLE IF EXISTS stock;
-         DROP TABLE IF EXISTS orders;
+        "DROP TABLE IF EXISTS stock, orders;
          CREATE TABLE stock (id integer PRIMARY KEY, name text UNIQUE, {});
-         CREATE TABLE orders (id integer PRIMARY KEY, item integer);
-         INSERT INTO stock VALUES (1, 'pen', {quantity})",
+         CREATE TABLE orders (id integer PRIMARY KEY, item integer)",
         variant.column
     )
 }
@@ -57,7 +55,10 @@ fn served(played: &Played, take: &str) -> usize {
 async fn check(server: &Server, mode: &'static str, quantity: u32, judge: impl Fn(&Played, &str)) {
     for variant in VARIANTS {
         let show = "SELECT trunc(qty) FROM stock";
-        let mut stage = Stage::new(server, &setup(&variant, quantity), show).await;
+        let reset =
+            format!("DELETE FROM stock; DELETE FROM orders; INSERT INTO stock VALUES (1, 'pen', {quantity})");
+        let mut stage = Stage::new(server, &reset, show).await;
+        stage.run(&tables(&variant)).await;
         for lists in clients(&variant) {
             for script in interleavings(&lists) {
                 let played = stage.play(&script, |_| mode).await;
