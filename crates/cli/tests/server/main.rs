@@ -1,6 +1,7 @@
 //! `fabius serve` as its clients see it: a real process, real clients, and clients that mean no good.
 
 mod clients;
+mod histories;
 mod hostile;
 mod interleaving;
 mod isolation;

@@ -9,7 +9,7 @@ use crate::lock::{LockKey, LockMode, Patience};
 use crate::lowered::{Argument, OutputColumn, RowLock, Shape};
 use crate::parse::Command;
 use crate::query::{QueryPlan, SessionFacts};
-use fabius::Transaction;
+use fabius::{Concurrency, Transaction};
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -18,6 +18,10 @@ use std::time::Duration;
 
 /// How often a statement is planned anew because what it uses was redefined while it waited.
 const ATTEMPTS: usize = 20;
+
+/// How often a statement by itself, whose rows a query finds, runs again because others were faster; then it keeps
+/// others from writing.
+const CONFLICTS: usize = 3;
 
 /// Rows of a query that are found before the first is sent: an error among them ends the statement cleanly.
 const FIRST_ROWS: usize = 1000;
@@ -32,14 +36,34 @@ impl Connection {
         prepared: &Arc<Prepared>,
         parameters: &[Value],
     ) -> Result<Response> {
-        let (catalog, plan) = self.hold_plan(prepared).await?;
-        let outcome = self.run_plan(&catalog, &plan, parameters).await;
-        self.release_statement_locks();
-        outcome
+        let mut conflicts = 0;
+        loop {
+            let is_alone = self.transaction.is_none();
+            let least =
+                if conflicts < CONFLICTS { LockMode::AccessShare } else { LockMode::ShareRowExclusive };
+            let (catalog, plan) = self.hold_plan(prepared, least).await?;
+            let outcome = self.run_plan(&catalog, &plan, parameters).await;
+            self.release_statement_locks();
+            match &outcome {
+                Err(error)
+                    if is_alone
+                        && error.state() == SqlState::SERIALIZATION_FAILURE
+                        && conflicts < CONFLICTS
+                        && matches!(plan.body, Body::WriteQuery(_)) =>
+                {
+                    conflicts += 1;
+                }
+                _ => return outcome,
+            }
+        }
     }
 
-    /// Finds a statement's plan, and takes the locks that it needs.
-    pub(super) async fn hold_plan(&mut self, prepared: &Arc<Prepared>) -> Result<(Arc<Catalog>, Arc<Plan>)> {
+    /// Finds a statement's plan, and takes the locks that it needs, in no weaker mode than `least`.
+    pub(super) async fn hold_plan(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        least: LockMode,
+    ) -> Result<(Arc<Catalog>, Arc<Plan>)> {
         for _ in 0..ATTEMPTS {
             let catalog = self.catalog();
             let plan = match prepared.plan(catalog.version) {
@@ -61,7 +85,9 @@ impl Connection {
                     plan
                 }
             };
-            self.lock_each(&plan.tables).await?;
+            for (key, mode) in &plan.tables {
+                self.lock_all(std::slice::from_ref(key), least.max(*mode)).await?;
+            }
             if self.catalog().version == catalog.version {
                 self.refuse_redefined(&catalog, &plan.names)?;
                 return Ok((catalog, plan));
@@ -103,14 +129,6 @@ impl Connection {
         let patience = self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For);
         for key in keys {
             self.lock(key, mode, patience).await?;
-        }
-        Ok(())
-    }
-
-    /// The same, each in a mode of its own.
-    async fn lock_each(&mut self, locks: &[(LockKey, LockMode)]) -> Result<()> {
-        for (key, mode) in locks {
-            self.lock_all(std::slice::from_ref(key), *mode).await?;
         }
         Ok(())
     }
@@ -248,7 +266,9 @@ impl Connection {
         if row_lock.is_some() {
             // Nothing is held when it is over, but what others hold is waited for.
             let mut transaction = self.database.database().begin(options);
-            return run_locking(&mut transaction, statement, arguments, row_lock).await;
+            let results = run_locking(&mut transaction, statement, arguments, row_lock).await;
+            self.last_seq = transaction.seq();
+            return results;
         }
         let key = self.settings.idempotency_key();
         let key = key.as_deref().map(str::as_bytes);
@@ -364,6 +384,15 @@ impl Connection {
         stream.first.into_iter().map(Ok).collect()
     }
 
+    /// The transaction of a query by itself: all it sees is of one moment, so that nothing has to be held.
+    fn start_by_itself(&self, query: &QueryPlan) -> Transaction {
+        let mut options = self.options();
+        if !query.locks_rows {
+            (options.concurrency, options.conventional) = (Concurrency::Optimistic, false);
+        }
+        self.database.database().begin(options)
+    }
+
     /// Runs a query until so many rows are there; it runs again after waiting for an advisory lock.
     async fn stream(&mut self, query: &QueryPlan, parameters: &[Value], most: usize) -> Result<RowStream> {
         let outcome = loop {
@@ -377,7 +406,7 @@ impl Connection {
                 let mut running = running.lock().await;
                 match running.as_mut() {
                     Some(transaction) => *transaction.options_mut() = self.options(),
-                    None if self.transaction.is_none() => *running = Some(self.start()),
+                    None if self.transaction.is_none() => *running = Some(self.start_by_itself(query)),
                     None => {}
                 }
                 running.as_ref().map(Transaction::savepoint)
