@@ -2,11 +2,13 @@
 
 use super::binder::{Binder, ident};
 use super::bound::{Bound, Known};
+use super::constant::Constant;
 use super::scope::{Relation, Row};
 use super::select::RowBody;
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::typing::{held, unified, without_modifiers};
+use super::untyped::type_items;
 use super::write::Afterwards;
 use crate::catalog::{Column, ROW_NUMBER, Table};
 use crate::lowered::Argument;
@@ -240,17 +242,18 @@ impl<'a> Binder<'a> {
                 return Ok(None);
             }
             let bound = self.given(expression, column)?;
-            let (data_type, value) = match (&bound.known, column.default.is_some()) {
-                (Known::Constant(value), _) => (held(to), value.clone()),
-                (Known::Literal(None), _) => (held(to), fabius_value::Value::Null),
+            let constant = match bound.known {
+                Known::Constant(constant) => constant,
+                Known::Literal(None) => Constant::new(fabius_value::Value::Null),
                 _ => return Ok(None),
             };
-            let is_null = value.is_null();
+            let is_null = constant.is_null();
+            let data_type = held(to);
             let data_type = match to {
                 crate::sql_type::SqlType::Numeric(Some(_)) => to.storage().unwrap_or(data_type),
                 _ => data_type,
             };
-            cells.push((Argument::Constant(value), data_type, is_null));
+            cells.push((self.literals.argument(constant), data_type, is_null));
         }
         for &at in counted {
             let Some(sequence) = sequence_of(&table.columns[at]) else { return Ok(None) };
@@ -271,7 +274,9 @@ impl<'a> Binder<'a> {
             return beyond("numbers of a sequence for each row of a query");
         }
         let reads_before = std::mem::take(&mut self.reads);
-        let collected = self.collected(source)?;
+        let mut typed = source.clone();
+        type_items(&mut typed.body, &target.columns, &target.table);
+        let collected = self.collected(&typed)?;
         self.reads.extend(reads_before);
         self.check_width(target, collected.fields.len(), Place::of(source))?;
         let fields = collected.fields;

@@ -7,6 +7,7 @@ use super::tree;
 use crate::catalog::Catalog;
 use crate::lowered::{Lowered, RowLock, Shape};
 use crate::parameter_types::ParameterTypes;
+use crate::parse::normal_form::NormalForm;
 use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{Block, Parameter, ProcedureDefinition, Results, StatementKind};
 use fabius_value::{DataType, Result};
@@ -14,7 +15,7 @@ use sqlparser::ast::{self, Statement};
 use std::sync::Arc;
 
 /// A statement as a program. `None`: no program can express it; the caller takes the query path (SELECT), or
-/// computes the rows by a query (writes).
+/// computes the rows by a query (writes). With the text's normal form, the program says which of its literals are arguments.
 ///
 /// # Errors
 /// What is wrong with the statement, in PostgreSQL's words, with its place in the text.
@@ -23,8 +24,9 @@ pub fn lower(
     source: &Arc<Source>,
     catalog: &Catalog,
     types: &mut ParameterTypes,
+    form: Option<&NormalForm>,
 ) -> Result<Option<Lowered>> {
-    Ok(lowered(statement, source, catalog, types)?.map(|(lowered, _)| lowered))
+    Ok(lowered(statement, source, catalog, types, form)?.map(|(lowered, _)| lowered))
 }
 
 /// `EXPLAIN`: the ways to the tables, then each line of the program with its phase, and its keys. `None` as
@@ -40,7 +42,7 @@ pub fn explain(
     programs: &fabius_program::catalog::Catalog,
     assumed: &dyn fabius_program::slice::Assumptions,
 ) -> Result<Option<Vec<String>>> {
-    let Some((lowered, paths)) = lowered(statement, source, catalog, types)? else { return Ok(None) };
+    let Some((lowered, paths)) = lowered(statement, source, catalog, types, None)? else { return Ok(None) };
     let program = fabius_program::verify::procedure(&lowered.definition, programs)?;
     let phases = fabius_program::slice::slice(&program, programs, assumed);
     let text = fabius_program::explain::explain(&program, programs, &phases);
@@ -56,8 +58,9 @@ fn lowered(
     source: &Arc<Source>,
     catalog: &Catalog,
     types: &mut ParameterTypes,
+    form: Option<&NormalForm>,
 ) -> Result<Option<(Lowered, Vec<String>)>> {
-    let binder = Binder::new(catalog, &source.text, types);
+    let binder = Binder::new(catalog, &source.text, types).with_literals(form);
     let lowered = match statement {
         Statement::Query(query) => binder.lower_query(query, source),
         Statement::Insert(insert) => {
@@ -154,6 +157,7 @@ impl Binder<'_> {
     ) -> Lowered {
         let results = self.with_notices(results);
         let notices = self.notices;
+        let literals = self.literals.recipes(&mut self.arguments);
         let definition = ProcedureDefinition {
             source: source.clone(),
             name: tree::name(NAME),
@@ -163,6 +167,7 @@ impl Binder<'_> {
         };
         let reads = self.reads.into_iter().collect();
         let writes = self.writes.into_iter().collect();
-        Lowered { definition, arguments: self.arguments, shape, tag, reads, writes, row_lock, notices }
+        let arguments = self.arguments;
+        Lowered { definition, arguments, literals, shape, tag, reads, writes, row_lock, notices }
     }
 }

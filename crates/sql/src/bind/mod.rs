@@ -16,6 +16,7 @@
 //! | `binder` | the state of binding: the program so far, its parameters |
 //! | `scope` | names of columns, and where their values are |
 //! | `bound` | an expression of a program with its SQL type |
+//! | `constant` | values that are known, and how they come from literals |
 //! | `typing`, `conversion` | which types fit together; a value as one of another type |
 //! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
@@ -24,6 +25,7 @@
 //! | `write`, `insert`, `update`, `delete` | writes |
 //! | `constraint` | CHECK and REFERENCES |
 //! | `lowering` | a whole statement as a program |
+//! | `untyped` | literals and parameters that are given to columns |
 //! | `rows` | writes of rows that were computed before |
 //! | `stop` | why something is not bound |
 //! | [`wording`] | errors of programs in the words of SQL |
@@ -35,6 +37,7 @@ mod binder;
 mod bound;
 mod builtin;
 mod condition;
+mod constant;
 mod constraint;
 mod conversion;
 mod delete;
@@ -54,13 +57,16 @@ mod table_function;
 mod temporal;
 pub(crate) mod tree;
 mod typing;
+mod untyped;
 mod update;
 pub mod wording;
 mod write;
 
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
+pub use constant::{Recipe, arguments};
 pub use lowering::{explain, lower};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};
+pub(crate) use untyped::{type_items, typed};

@@ -349,7 +349,7 @@ impl<'a> Binder<'a> {
         if !table.checks.is_empty() || !table.foreign_keys.is_empty() && !trusted {
             for (column, value) in &assignments {
                 // What a check reads is what is stored.
-                if let Some(Value::Null) = value.value() {
+                if value.is_null() {
                     new[*column] = value.clone();
                 } else {
                     new[*column] = self.settle(value.clone())?;

@@ -84,7 +84,7 @@ impl WriteQuery {
                 )
             })?;
             columns.push(place);
-            values.push(super::bulk::typed(&assignment.value, &table.columns[place]).to_string());
+            values.push(crate::bind::typed(&assignment.value, &table.columns[place]).to_string());
         }
         let others = match &update.from {
             None => None,

@@ -1,13 +1,13 @@
 //! Programs and queries: arguments in, rows out.
 
-use super::prepared::{Body, Plan, Prepared, Program};
+use super::prepared::{Body, Plan, Prepared, Program, Ready};
 use super::source::TransactionRows;
 use super::transaction::{Running, now_us};
 use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
 use crate::lowered::{Argument, OutputColumn, RowLock, Shape};
-use crate::parse::Command;
+use crate::parse::{self, Command};
 use crate::query::{QueryPlan, SessionFacts};
 use fabius::{Concurrency, Transaction};
 use fabius_value::{Error, Result, SqlState, Value};
@@ -29,6 +29,15 @@ const FIRST_ROWS: usize = 1000;
 /// What a name of a sequence of row numbers ends with, behind the table's number.
 const ROW_NUMBERS: &str = " row number";
 
+/// What a statement's arguments are made of.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Given<'a> {
+    /// The client's parameters.
+    pub parameters: &'a [Value],
+    /// The text's literals, as far as they are arguments.
+    pub literals: &'a [Value],
+}
+
 impl Connection {
     /// Runs a statement of rows.
     pub(super) async fn run_prepared(
@@ -41,15 +50,16 @@ impl Connection {
             let is_alone = self.transaction.is_none();
             let least =
                 if conflicts < CONFLICTS { LockMode::AccessShare } else { LockMode::ShareRowExclusive };
-            let (catalog, plan) = self.hold_plan(prepared, least).await?;
-            let outcome = self.run_plan(&catalog, &plan, parameters).await;
+            let (catalog, ready) = self.hold_plan(prepared, least).await?;
+            let given = Given { parameters, literals: &ready.literals };
+            let outcome = self.run_plan(&catalog, &ready.plan, given).await;
             self.release_statement_locks();
             match &outcome {
                 Err(error)
                     if is_alone
                         && error.state() == SqlState::SERIALIZATION_FAILURE
                         && conflicts < CONFLICTS
-                        && matches!(plan.body, Body::WriteQuery(_)) =>
+                        && matches!(ready.plan.body, Body::WriteQuery(_)) =>
                 {
                     conflicts += 1;
                 }
@@ -63,13 +73,15 @@ impl Connection {
         &mut self,
         prepared: &Arc<Prepared>,
         least: LockMode,
-    ) -> Result<(Arc<Catalog>, Arc<Plan>)> {
+    ) -> Result<(Arc<Catalog>, Ready)> {
         for _ in 0..ATTEMPTS {
             let catalog = self.catalog();
-            let plan = match prepared.plan(catalog.version) {
-                Some(plan) => plan,
+            let ready = match prepared.ready(catalog.version) {
+                Some(ready) => ready,
                 None => {
-                    let plan = self.plan(&prepared.command, &prepared.text, &prepared.given).await?;
+                    // Its command may have the literals of another text.
+                    let command = parse::parse(&prepared.text)?;
+                    let plan = self.plan(&command, (&prepared.text, None), &prepared.given).await?;
                     let types = |columns: &Option<Vec<OutputColumn>>| {
                         columns
                             .as_ref()
@@ -81,16 +93,17 @@ impl Connection {
                             "cached plan must not change result type",
                         ));
                     }
-                    prepared.keep(plan.clone());
-                    plan
+                    let ready = Ready::from(plan);
+                    prepared.keep(ready.clone());
+                    ready
                 }
             };
-            for (key, mode) in &plan.tables {
+            for (key, mode) in &ready.plan.tables {
                 self.lock_all(std::slice::from_ref(key), least.max(*mode)).await?;
             }
             if self.catalog().version == catalog.version {
-                self.refuse_redefined(&catalog, &plan.names)?;
-                return Ok((catalog, plan));
+                self.refuse_redefined(&catalog, &ready.plan.names)?;
+                return Ok((catalog, ready));
             }
             self.release_statement_locks();
         }
@@ -175,12 +188,8 @@ impl Connection {
         }
     }
 
-    async fn run_plan(
-        &mut self,
-        catalog: &Arc<Catalog>,
-        plan: &Plan,
-        parameters: &[Value],
-    ) -> Result<Response> {
+    async fn run_plan(&mut self, catalog: &Arc<Catalog>, plan: &Plan, given: Given<'_>) -> Result<Response> {
+        let parameters = given.parameters;
         if plan.writes
             && self.transaction.as_ref().map_or_else(|| self.settings.reads_only(), |open| open.is_read_only)
         {
@@ -202,7 +211,7 @@ impl Connection {
             Body::Program(program) => {
                 let nulls: Vec<bool> = parameters.iter().map(Value::is_null).collect();
                 let program = program.for_nulls(self.database.database(), catalog, &nulls)?;
-                let mut results = self.run_program(catalog, &program, parameters).await?;
+                let mut results = self.run_program(catalog, &program, given).await?;
                 if program.lowered.notices {
                     self.say(results.pop());
                 }
@@ -226,12 +235,12 @@ impl Connection {
         &mut self,
         catalog: &Catalog,
         program: &Program,
-        parameters: &[Value],
+        given: Given<'_>,
     ) -> Result<Vec<Value>> {
         let lowered = &program.lowered;
         let mut arguments = Vec::with_capacity(lowered.arguments.len());
         for argument in &lowered.arguments {
-            arguments.push(self.argument(catalog, argument, parameters).await?);
+            arguments.push(self.argument(catalog, argument, given).await?);
         }
         let outcome = self.run_statement(&program.statement, &arguments, lowered.row_lock).await;
         outcome.map_err(|error| {
@@ -281,7 +290,7 @@ impl Connection {
         &mut self,
         catalog: &Catalog,
         argument: &Argument,
-        parameters: &[Value],
+        given: Given<'_>,
     ) -> Result<Value> {
         Ok(match argument {
             Argument::Rows(rows) => {
@@ -299,7 +308,7 @@ impl Connection {
                     }
                     for (row, arguments) in values.iter_mut().zip(rows) {
                         let argument = arguments.get(field).unwrap_or(&Argument::Constant(Value::Null));
-                        row.push(self.scalar(catalog, argument, parameters).await?);
+                        row.push(self.scalar(catalog, argument, given).await?);
                     }
                 }
                 Value::List(values)
@@ -309,28 +318,24 @@ impl Connection {
                 for row in rows {
                     let mut fields = Vec::with_capacity(row.len());
                     for argument in row {
-                        fields.push(self.scalar(catalog, argument, parameters).await?);
+                        fields.push(self.scalar(catalog, argument, given).await?);
                     }
                     values.push(fields);
                 }
                 Value::List(as_set(values))
             }
-            Argument::Elements(index) => match parameters.get(*index) {
+            Argument::Elements(index) => match given.parameters.get(*index) {
                 Some(Value::List(elements)) => Value::List(as_set(elements.clone())),
                 _ => Value::List(Vec::new()),
             },
-            scalar => self.scalar(catalog, scalar, parameters).await?,
+            scalar => self.scalar(catalog, scalar, given).await?,
         })
     }
 
-    async fn scalar(
-        &mut self,
-        catalog: &Catalog,
-        argument: &Argument,
-        parameters: &[Value],
-    ) -> Result<Value> {
+    async fn scalar(&mut self, catalog: &Catalog, argument: &Argument, given: Given<'_>) -> Result<Value> {
         Ok(match argument {
-            Argument::Parameter(index) => parameters.get(*index).cloned().unwrap_or_default(),
+            Argument::Parameter(index) => given.parameters.get(*index).cloned().unwrap_or_default(),
+            Argument::Literal(index) => given.literals.get(*index).cloned().unwrap_or_default(),
             Argument::Constant(value) => value.clone(),
             Argument::TransactionTime => Value::Timestamp(self.transaction_us()),
             Argument::NextValue(name) => Value::BigInt(match row_numbers_of(name) {

@@ -10,6 +10,7 @@
 //! | [`command`] | what a statement asks for |
 //! | [`session`] | the grammar of what concerns the session: transactions, settings, cursors, prepared statements |
 //! | [`definition`] | the grammar of definitions that sqlparser does not read as PostgreSQL does |
+//! | [`normal_form`] | a statement's text without its literals |
 //! | [`copy`] | the grammar of `COPY` |
 //!
 //! Nothing here knows what names mean.
@@ -17,6 +18,7 @@
 pub mod command;
 pub mod copy;
 pub mod definition;
+pub mod normal_form;
 pub mod session;
 pub mod tokens;
 
