@@ -44,28 +44,47 @@ pub(super) fn delta_shapes(outline: &Outline<'_>, catalog: &Catalog) -> Vec<Delt
 }
 
 fn delta_shape(outline: &Outline<'_>, catalog: &Catalog, site: WriteSite) -> Option<DeltaShape> {
-    let schema = catalog.table(site.table);
-    let column = &schema.columns[usize::from(site.column.0)];
-    if column.nullable || schema.indexed_mask().contains(site.column) {
-        return None;
-    }
+    applied_to_old(outline, catalog, site, |value, variable, column| {
+        let (operator, operand) = operation(value, variable, column)?;
+        (!operand.ty.nullable).then_some(DeltaShape { site, variable, operator, operand })
+    })
+}
+
+/// What an update does to the old value of its column, if it reads that as it finds it, and `recognise` knows the
+/// value that it writes: of an expression, the variable with the old value, and the column's type.
+pub(super) fn applied_to_old<T>(
+    outline: &Outline<'_>,
+    catalog: &Catalog,
+    site: WriteSite,
+    recognise: impl Fn(&Expression, VariableId, DataType) -> Option<T>,
+) -> Option<T> {
+    let data_type = splittable(catalog, site)?;
     let StepKind::Update { row, .. } = outline.at(site.step).step.kind else { return None };
     let value = outline.written_value(site);
     let mut candidates = Vec::new();
     super::outline::variables(value, &mut |variable| candidates.push(variable));
     candidates.into_iter().find_map(|variable| {
-        if !reads_undisturbed(outline, site, row, variable) {
-            return None;
-        }
-        let (operator, operand) = operation(value, variable, column.data_type)?;
-        (!operand.ty.nullable).then_some(DeltaShape { site, variable, operator, operand })
+        let is_old = reads_undisturbed(outline, site, row, variable);
+        is_old.then(|| recognise(value, variable, data_type)).flatten()
     })
+}
+
+/// The type of a column that has a value in every row, and is in no index.
+pub(super) fn splittable(catalog: &Catalog, site: WriteSite) -> Option<DataType> {
+    let schema = catalog.table(site.table);
+    let column = &schema.columns[usize::from(site.column.0)];
+    (!column.nullable && !schema.indexed_mask().contains(site.column)).then_some(column.data_type)
 }
 
 /// Whether the variable holds the column's value as the update finds it: it is assigned by one read of
 /// the same row and column, before the update in the same turn of the same loops, with nothing written
 /// in between.
-fn reads_undisturbed(outline: &Outline<'_>, site: WriteSite, row: RowId, variable: VariableId) -> bool {
+pub(super) fn reads_undisturbed(
+    outline: &Outline<'_>,
+    site: WriteSite,
+    row: RowId,
+    variable: VariableId,
+) -> bool {
     let [read] = outline.assignments[usize::from(variable.0)][..] else { return false };
     let (read_at, update_at) = (outline.at(read), outline.at(site.step));
     let reads_it = match &read_at.step.kind {
@@ -177,7 +196,7 @@ fn casts_keep_digits(value: &Expression, scale: u8) -> bool {
     true
 }
 
-fn is_variable(expression: &Expression, variable: VariableId) -> bool {
+pub(super) fn is_variable(expression: &Expression, variable: VariableId) -> bool {
     matches!(without_widening(expression).kind, ExpressionKind::Variable(found) if found == variable)
 }
 
