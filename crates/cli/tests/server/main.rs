@@ -11,6 +11,7 @@ mod limits;
 mod pgbench;
 mod protocol;
 mod psql;
+mod raw;
 mod shutdown;
 mod support;
 mod waiting;

@@ -39,7 +39,6 @@ impl<'a> Binder<'a> {
         };
         if insert.or.is_some()
             || insert.ignore
-            || insert.overwrite
             || insert.replace_into
             || insert.partitioned.is_some()
             || !insert.after_columns.is_empty()
@@ -49,7 +48,12 @@ impl<'a> Binder<'a> {
         {
             return beyond("an INSERT of this form");
         }
-        let table = self.target(name)?;
+        let mut table = self.target(name)?;
+        if insert.overwrite {
+            // `OVERRIDING SYSTEM VALUE`, as `parse` spells it.
+            let columns = Arc::make_mut(&mut table).columns.iter_mut();
+            columns.for_each(|column| column.is_identity_always = false);
+        }
         let alias = insert.table_alias.as_ref().map(|alias| ident(&alias.alias));
         let mut columns = Vec::new();
         for column in &insert.columns {
@@ -215,6 +219,9 @@ impl<'a> Binder<'a> {
         for (expression, &at) in row.iter().zip(given) {
             let column = &table.columns[at];
             let to = &column.sql_type;
+            if to.is_kept_as_text() && parameter(expression).is_some() {
+                return super::stop::beyond("an array or interval that is given");
+            }
             if Binder::is_default(expression)
                 && let Some(sequence) = sequence_of(column)
             {

@@ -407,7 +407,8 @@ impl<'a> Binder<'a> {
         // Known to be there from here on.
         let zero = fallback(value.data_type);
         let expression = tree::call("coalesce", vec![value.expression.clone(), zero]);
-        Ok(Bound { expression, nullable: false, ..value })
+        let value = Bound { expression, nullable: false, ..value };
+        Ok(if value.sql_type.is_kept_as_text() { self.kept_text(value) } else { value })
     }
 }
 

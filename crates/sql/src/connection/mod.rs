@@ -8,6 +8,7 @@
 //! | `run` | programs and queries: arguments in, rows out |
 //! | `bulk` | many rows written at once |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
+//! | `with_writes` | `WITH` whose parts write |
 //! | `transaction` | begin, commit, roll back, savepoints |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
 //! | `session_function` | functions that are about the session: `currval`, `setval`, `fabius.outcome` |
@@ -31,6 +32,7 @@ mod session_function;
 mod source;
 mod sql_database;
 mod transaction;
+mod with_writes;
 
 pub use advisory::AdvisoryLock;
 pub(crate) use bulk::BulkWrite;

@@ -1,6 +1,7 @@
 //! Statements that are ready to run, and plans that connections share.
 
 use super::bulk::WriteQuery;
+use super::with_writes::{WithWrites, has_writes};
 use crate::bind::{self, Recipe};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode};
@@ -69,6 +70,8 @@ pub(super) enum Body {
     Query(Arc<QueryPlan>),
     /// What a query gives is written.
     WriteQuery(Box<WriteQuery>),
+    /// Common table expressions write first.
+    WithWrites(Box<WithWrites>),
     /// What `EXPLAIN` shows.
     Explanation(Vec<String>),
     /// Something else: what [`Command`] says.
@@ -82,6 +85,8 @@ pub(super) struct Program {
     source: ast::Statement,
     text: Arc<Source>,
     types: Vec<SqlType>,
+    /// See [`ParameterTypes::has_own_clock`].
+    has_own_clock: bool,
     /// The same for parameters of which some are null: which, as bits.
     variants: Mutex<HashMap<Vec<bool>, Arc<Program>>>,
 }
@@ -131,6 +136,7 @@ impl Program {
             source: source.clone(),
             text: text.clone(),
             types: Vec::new(),
+            has_own_clock: types.has_own_clock,
             variants: Mutex::default(),
         }))
     }
@@ -152,6 +158,7 @@ impl Program {
         for (index, _) in nulls.iter().enumerate().filter(|(_, is_null)| **is_null) {
             types.allow_null(index);
         }
+        types.has_own_clock = self.has_own_clock;
         let made = Program::new(database, catalog, &self.source, &self.text, &mut types, None)?
             .ok_or_else(|| Error::new(SqlState::NOT_SUPPORTED, "null for this parameter is not supported"))?;
         let made = Arc::new(made);
@@ -203,6 +210,7 @@ impl Plan {
             source: ast::Statement::Commit { chain: false, end: false, modifier: None },
             text: Arc::new(Source::new(text, "statement")),
             types: Vec::new(),
+            has_own_clock: false,
             variants: Mutex::default(),
         };
         Ok(Arc::new(Plan {
@@ -230,6 +238,30 @@ impl Plan {
             writes: true,
             body: Body::WriteQuery(Box::new(write)),
         })
+    }
+
+    /// Tables that it reads.
+    pub(super) fn reads(&self) -> Vec<ObjectName> {
+        match &self.body {
+            // What an INSERT reads are keys that it refers to.
+            Body::Program(program) if program.lowered.tag == "INSERT" => Vec::new(),
+            Body::Program(program) => program.lowered.reads.clone(),
+            Body::Query(query) => query.reads.clone(),
+            Body::WriteQuery(write) => {
+                let found = write.query.reads.iter().filter(|name| write.key == 0 || **name != write.table);
+                found.cloned().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Tables that it changes.
+    pub(super) fn changes(&self) -> Vec<ObjectName> {
+        match &self.body {
+            Body::Program(program) => program.lowered.writes.clone(),
+            Body::WriteQuery(write) => vec![write.table.clone()],
+            _ => Vec::new(),
+        }
     }
 
     /// `EXPLAIN`: the program that a statement is, or what a query reads.
@@ -276,6 +308,9 @@ impl Plan {
         given: &[SqlType],
         session: &Arc<dyn SessionFacts>,
     ) -> Result<Arc<Plan>> {
+        if has_writes(statement) {
+            return Plan::of_with_writes(database, catalog, statement, given, session).await;
+        }
         let source = Arc::new(Source::new(text, "statement"));
         if let ast::Statement::Explain { statement, analyze, .. } = statement {
             if *analyze {
@@ -284,13 +319,21 @@ impl Plan {
             return Plan::of_explanation(database, catalog, statement, &source, given, session).await;
         }
         let mut types = ParameterTypes::new(given);
+        types.has_own_clock = !session.text_style().is_usual();
         let program = Program::new(database, catalog, statement, &source, &mut types, form)
-            .map_err(|error| crate::bind::wording::in_words(error, catalog))?;
+            .map_err(|error| crate::bind::wording::in_words(error, catalog));
+        // Queries have functions that programs do not.
+        let (program, unknown) = match program {
+            Err(error) if error.state() == SqlState::UNDEFINED_FUNCTION => (None, Some(error)),
+            other => (other?, None),
+        };
         if let Some(mut program) = program {
             program.types = types.finish();
             let lowered = &program.lowered;
             let columns = match &lowered.shape {
                 Shape::Count => None,
+                // What `CALL` gives that gives nothing.
+                Shape::OneRow(columns) if columns.is_empty() => None,
                 Shape::Rows(columns) | Shape::CountAndRows(columns) | Shape::OneRow(columns) => {
                     Some(columns.clone())
                 }
@@ -306,8 +349,25 @@ impl Plan {
                 body: Body::Program(Arc::new(program)),
             }));
         }
+        let planned = Plan::of_query(database, catalog, statement, given, session).await;
+        planned.map_err(|error| unknown.unwrap_or(error))
+    }
+
+    /// Finds how a statement runs that no program can express.
+    async fn of_query(
+        database: &Database,
+        catalog: &Arc<Catalog>,
+        statement: &ast::Statement,
+        given: &[SqlType],
+        session: &Arc<dyn SessionFacts>,
+    ) -> Result<Arc<Plan>> {
         let mut types = ParameterTypes::new(given);
         match statement {
+            ast::Statement::Query(select) if written(select).is_some() => {
+                let (with, write) = (select.with.as_ref(), written(select).unwrap_or(statement));
+                let write = WriteQuery::with(database, catalog, with, write, &mut types, session).await?;
+                Ok(Plan::of_write(catalog, write, types))
+            }
             ast::Statement::Query(select) => {
                 let plan = query::plan(select, catalog, &mut types, session).await?;
                 let mode = if plan.locks_rows { LockMode::RowShare } else { LockMode::AccessShare };
@@ -321,16 +381,8 @@ impl Plan {
                     body: Body::Query(Arc::new(plan)),
                 }))
             }
-            ast::Statement::Insert(insert) => {
-                let write = WriteQuery::new(database, catalog, insert, &mut types, session).await?;
-                Ok(Plan::of_write(catalog, write, types))
-            }
-            ast::Statement::Update(update) => {
-                let write = WriteQuery::update(database, catalog, update, &mut types, session).await?;
-                Ok(Plan::of_write(catalog, write, types))
-            }
-            ast::Statement::Delete(delete) => {
-                let write = WriteQuery::delete(database, catalog, delete, &mut types, session).await?;
+            ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_) => {
+                let write = WriteQuery::with(database, catalog, None, statement, &mut types, session).await?;
                 Ok(Plan::of_write(catalog, write, types))
             }
             other => {
@@ -367,6 +419,16 @@ fn lock_keys<'n>(
         }
     }
     modes.into_iter().map(|(oid, mode)| (LockKey::Relation(oid), mode)).collect()
+}
+
+/// The `INSERT`, `UPDATE` or `DELETE` that stands behind a `WITH`.
+fn written(query: &ast::Query) -> Option<&ast::Statement> {
+    match query.body.as_ref() {
+        ast::SetExpr::Insert(write) | ast::SetExpr::Update(write) | ast::SetExpr::Delete(write) => {
+            Some(write)
+        }
+        _ => None,
+    }
 }
 
 /// Statements that are ready to run: shared by connections whose catalogs say the same.

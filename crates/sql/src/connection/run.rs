@@ -59,7 +59,7 @@ impl Connection {
                     if is_alone
                         && error.state() == SqlState::SERIALIZATION_FAILURE
                         && conflicts < CONFLICTS
-                        && matches!(ready.plan.body, Body::WriteQuery(_)) =>
+                        && matches!(ready.plan.body, Body::WriteQuery(_) | Body::WithWrites(_)) =>
                 {
                     conflicts += 1;
                 }
@@ -222,6 +222,7 @@ impl Connection {
                 Ok(Response::Rows { columns: query.columns.clone(), rows, tag: "SELECT" })
             }
             Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
+            Body::WithWrites(all) => self.run_with_writes(all, parameters).await,
             Body::Explanation(lines) => {
                 let rows = lines.iter().map(|line| vec![Value::Text(line.clone())]).collect();
                 Ok(rows_response(plan.columns.clone().unwrap_or_default(), rows, "EXPLAIN"))
@@ -375,6 +376,8 @@ impl Connection {
         now.search_path = self.settings.search_path(&self.user);
         now.transaction_us = self.transaction_us();
         now.settings = self.settings.clone();
+        now.isolation = self.transaction.as_ref().and_then(|open| open.characteristics.isolation);
+        now.sequences = (self.sequence_values.clone(), self.last_sequence);
         drop(now);
         self.facts.clone()
     }

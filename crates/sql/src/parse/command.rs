@@ -9,6 +9,7 @@ use crate::lowered::skip_locked;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
+use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::tokenizer::Token;
 
 /// A statement, by who answers it.
@@ -218,7 +219,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
     match first.as_str() {
         "SELECT" | "WITH" | "VALUES" | "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "EXPLAIN" | "CALL" => {
             row_locks(tokens)?;
-            Ok(Command::Sql(Box::new(tokens.sql()?)))
+            Ok(Command::Sql(Box::new(into_table(tokens.sql()?))))
         }
         "TABLE" => definition::read_table_query(tokens),
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "COMMENT" | "GRANT" | "REVOKE" | "IMPORT" | "SECURITY"
@@ -243,6 +244,14 @@ fn row_locks(tokens: &mut Tokens<'_>) -> Result<()> {
     }
     tokens.go_to(0);
     Ok(())
+}
+
+/// `SELECT ... INTO name`, which is `CREATE TABLE name AS`.
+fn into_table(mut statement: ast::Statement) -> ast::Statement {
+    let ast::Statement::Query(query) = &mut statement else { return statement };
+    let ast::SetExpr::Select(select) = query.body.as_mut() else { return statement };
+    let Some(into) = select.into.take() else { return statement };
+    CreateTableBuilder::new(into.name).temporary(into.temporary).query(Some(query.clone())).build().into()
 }
 
 /// PostgreSQL has it, Fabius has not.

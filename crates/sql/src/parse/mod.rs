@@ -10,6 +10,7 @@
 //! | [`command`] | what a statement asks for |
 //! | [`session`] | the grammar of what concerns the session: transactions, settings, cursors, prepared statements |
 //! | [`definition`] | the grammar of definitions that sqlparser does not read as PostgreSQL does |
+//! | `spelling` | what sqlparser does not read, in other words |
 //! | [`normal_form`] | a statement's text without its literals |
 //! | [`copy`] | the grammar of `COPY` |
 //!
@@ -20,6 +21,7 @@ pub mod copy;
 pub mod definition;
 pub mod normal_form;
 pub mod session;
+mod spelling;
 pub mod tokens;
 
 pub use command::Command;

@@ -5,7 +5,8 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | [`call`] | calls of functions, aggregates and window functions |
+//! | [`aggregate`] | calls of aggregates, and of functions over windows |
+//! | [`call`] | calls of functions |
 //! | [`coerce`] | types that have to become others |
 //! | [`expression`] | expressions |
 //! | [`from`] | `FROM` and joins |
@@ -13,8 +14,10 @@
 //! | [`query`] | queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT` |
 //! | [`scope`] | names in scope |
 //! | [`select`] | `SELECT` |
+//! | [`subquery`] | queries within expressions |
 //! | [`window`] | windows and their frames |
 
+mod aggregate;
 mod call;
 mod coerce;
 mod expression;
@@ -23,6 +26,7 @@ mod operator;
 mod query;
 mod scope;
 mod select;
+mod subquery;
 mod window;
 
 pub(super) use operator::plain_binary;
@@ -80,6 +84,8 @@ pub(super) struct Binder<'a> {
     commons: Vec<Common>,
     /// `FOR UPDATE` and its like in the query that is bound: all tables, or those of these names.
     locking: Vec<(Option<Vec<String>>, RowLock)>,
+    /// Whether the `SELECT` that comes is a side of a set operation, where bare literals have no type yet.
+    is_operand: bool,
     next: usize,
     depth: usize,
 }
@@ -94,6 +100,7 @@ impl<'a> Binder<'a> {
             levels: Vec::new(),
             commons: Vec::new(),
             locking: Vec::new(),
+            is_operand: false,
             next: 0,
             depth: 0,
         }
