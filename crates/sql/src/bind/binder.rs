@@ -1,6 +1,7 @@
 //! The state of binding one statement: its program so far, its parameters, the names in scope.
 
 use super::bound::{Bound, Known};
+use super::inputs::Inputs;
 use super::scope::Scope;
 use super::stop::{Bind, Place, Stop, wrong};
 use super::tree;
@@ -8,7 +9,7 @@ use crate::catalog::{Catalog, ObjectName, Table};
 use crate::lowered::Argument;
 use crate::parameter_types::ParameterTypes;
 use crate::sql_type::SqlType;
-use fabius_program::syntax::tree::{Block, Expression, Parameter, Statement, TypeName};
+use fabius_program::syntax::tree::{Block, Expression, Statement, TypeName};
 use fabius_value::{DataType, Error, Value};
 use sqlparser::ast;
 use std::collections::{BTreeSet, HashMap};
@@ -35,10 +36,10 @@ pub struct Binder<'a> {
     pub(super) lifts: bool,
     /// Whether literals stay all the same: in what the catalog says.
     pub(super) inline: bool,
-    pub(crate) parameters: Vec<Parameter>,
-    pub(crate) arguments: Vec<Argument>,
+    pub(crate) inputs: Inputs,
+    /// Whether what is being built may run more than once.
+    pub(crate) repeats: bool,
     pub(super) own_parameters: HashMap<usize, Bound>,
-    pub(super) transaction_time: Option<String>,
     fresh: usize,
     /// The block being built: statements that an expression needs go here too.
     pub block: Block,
@@ -76,10 +77,9 @@ impl<'a> Binder<'a> {
             variables: None,
             lifts: true,
             inline: false,
-            parameters: Vec::new(),
-            arguments: Vec::new(),
+            inputs: Inputs::default(),
+            repeats: false,
             own_parameters: HashMap::new(),
-            transaction_time: None,
             fresh: 0,
             block: Block::new(),
             in_list: None,
@@ -162,13 +162,6 @@ impl<'a> Binder<'a> {
 
     // ---- parameters ----
 
-    fn add_parameter(&mut self, stem: &str, ty: TypeName, argument: Argument) -> String {
-        let name = format!("{stem}{}", self.parameters.len() + 1);
-        self.parameters.push(Parameter { name: tree::name(&name), ty });
-        self.arguments.push(argument);
-        name
-    }
-
     /// A new scalar parameter.
     pub(super) fn add_scalar(
         &mut self,
@@ -218,21 +211,6 @@ impl<'a> Binder<'a> {
         let bound = Bound::held_as(expression, sql_type, nullable, data_type);
         self.own_parameters.insert(index, bound.clone());
         Ok(bound.at(place))
-    }
-
-    /// When the transaction began.
-    pub(super) fn transaction_time(&mut self) -> Bound {
-        let expression = if !self.lifts {
-            tree::call("now", Vec::new())
-        } else if let Some(name) = &self.transaction_time {
-            tree::variable(name.clone())
-        } else {
-            let ty = tree::scalar_type(DataType::Timestamp, false);
-            let name = self.add_parameter("now", ty, Argument::TransactionTime);
-            self.transaction_time = Some(name.clone());
-            tree::variable(name)
-        };
-        Bound::computed(expression, SqlType::TimestampTz, false)
     }
 
     /// A constant where the program can use it.

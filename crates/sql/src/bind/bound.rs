@@ -118,7 +118,7 @@ impl Bound {
     }
 
     /// Whether it is known to be null.
-    pub(super) fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         matches!(&self.known, Known::Literal(None) | Known::Constant(Value::Null))
     }
 }

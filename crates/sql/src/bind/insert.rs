@@ -193,7 +193,7 @@ impl<'a> Binder<'a> {
             }
             target.columns.extend(&counted);
             binder.in_list = Some((each.clone(), given.len() + counted.len()));
-            let inserted = binder.insert_row(target, values);
+            let inserted = binder.repeated(|binder| binder.insert_row(target, values));
             binder.in_list = None;
             inserted
         })?;
@@ -267,7 +267,8 @@ impl<'a> Binder<'a> {
     fn insert_query(&mut self, target: &mut Target<'_, '_, 'a>, source: &ast::Query) -> Bind<()> {
         let given_sequences = (0..target.table.columns.len())
             .any(|at| !target.columns.contains(&at) && sequence_of(&target.table.columns[at]).is_some());
-        if given_sequences || target.table.primary_key.is_none() {
+        if self.lifts && (given_sequences || target.table.primary_key.is_none()) {
+            // By itself, rows can be counted before they are written.
             return beyond("numbers of a sequence for each row of a query");
         }
         let reads_before = std::mem::take(&mut self.reads);

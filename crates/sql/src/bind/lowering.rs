@@ -153,17 +153,34 @@ impl Binder<'_> {
         tag: &'static str,
         locks_rows: bool,
     ) -> Lowered {
+        let results = self.with_drawings(results);
         let results = self.with_notices(results);
-        let notices = self.notices;
+        // Spans of what comes from functions are numbers of places: a line each, behind one for all the rest.
+        let places = self.inputs.places.len();
+        let source = match places {
+            0 => source.clone(),
+            _ => Arc::new(Source::new("\n".repeat(places), source.file.clone())),
+        };
         let definition = ProcedureDefinition {
-            source: source.clone(),
+            source,
             name: tree::name(NAME),
-            parameters: self.parameters,
+            parameters: Vec::new(),
             results,
             body: self.block,
         };
-        let reads = self.reads.into_iter().collect();
-        let writes = self.writes.into_iter().collect();
-        Lowered { definition, arguments: self.arguments, shape, tag, reads, writes, locks_rows, notices }
+        let mut lowered = Lowered {
+            definition,
+            arguments: Vec::new(),
+            shape,
+            tag,
+            reads: self.reads.into_iter().collect(),
+            writes: self.writes.into_iter().collect(),
+            reserves: Vec::new(),
+            places: Vec::new(),
+            locks_rows,
+            notices: self.notices,
+        };
+        self.inputs.into_lowered(&mut lowered);
+        lowered
     }
 }

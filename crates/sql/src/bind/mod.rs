@@ -17,9 +17,11 @@
 //! | `scope` | names of columns, and where their values are |
 //! | `bound` | an expression of a program with its SQL type |
 //! | `typing`, `conversion` | which types fit together; a value as one of another type |
+//! | `inputs` | parameters, numbers of sequences, what looks random |
 //! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `select`, `aggregate`, `subquery` | queries |
+//! | `array`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `update`, `delete` | writes |
 //! | `constraint` | CHECK and REFERENCES |
@@ -31,6 +33,7 @@
 
 mod access;
 mod aggregate;
+mod array;
 mod binder;
 mod bound;
 mod builtin;
@@ -41,6 +44,7 @@ mod delete;
 mod expression;
 mod from;
 mod function;
+mod inputs;
 mod insert;
 mod literal;
 mod lowering;
@@ -55,11 +59,14 @@ mod temporal;
 pub(crate) mod tree;
 mod typing;
 mod update;
+mod virtual_relation;
 pub mod wording;
 mod write;
 
+pub(crate) use array::List;
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
+pub use inputs::Inputs;
 pub use lowering::{explain, lower};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};

@@ -225,7 +225,7 @@ impl<'a> Binder<'a> {
                     gathered.add(binder, &returned, columns, values)
                 };
             let after = Afterwards { count: Some("count"), items: rows.returning, body: &mut body };
-            act(binder, after, &each)
+            binder.repeated(|binder| act(binder, after, &each))
         })?;
         let block = vec![tree::for_list(&each, list, block)];
         Ok(self.finish_write(block, rows.returning.is_some().then_some((returned, gathered)), tag, source))

@@ -6,6 +6,7 @@
 //! | `prepared` | statements that are ready to run, and the plans that connections share |
 //! | `execute` | who answers which command |
 //! | `run` | programs and queries: arguments in, rows out |
+//! | `numbers` | numbers of sequences for programs that take them as they go |
 //! | `bulk` | many rows written at once |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `transaction` | begin, commit, roll back, savepoints |
@@ -19,6 +20,7 @@ mod bulk;
 mod cursor;
 mod execute;
 mod facts;
+mod numbers;
 mod prepared;
 mod row_changes;
 mod run;

@@ -1,5 +1,6 @@
 //! Programs and queries: arguments in, rows out.
 
+use super::numbers::row_numbers_of;
 use super::prepared::{Body, Plan, Prepared, Program};
 use super::source::TransactionRows;
 use super::transaction::{Running, now_us};
@@ -21,9 +22,6 @@ const ATTEMPTS: usize = 20;
 
 /// Rows of a query that are found before the first is sent: an error among them ends the statement cleanly.
 const FIRST_ROWS: usize = 1000;
-
-/// What a name of a sequence of row numbers ends with, behind the table's number.
-const ROW_NUMBERS: &str = " row number";
 
 impl Connection {
     /// Runs a statement of rows.
@@ -208,9 +206,7 @@ impl Connection {
             arguments.push(self.argument(catalog, argument, parameters).await?);
         }
         let hold = if lowered.locks_rows { Hold::LockForUpdate } else { Hold::Observe };
-        self.run_statement(&program.statement, &arguments, hold)
-            .await
-            .map_err(|error| crate::bind::wording::in_words(error, catalog))
+        self.run_lowered(catalog, (lowered, &program.statement), arguments, hold).await
     }
 
     /// Runs a statement of the database beneath in the transaction, or as one.
@@ -302,6 +298,9 @@ impl Connection {
                 Value::Double(bits as f64 / (1u64 << 53) as f64)
             }
             Argument::RandomUuid => Value::Bytea(uuid::Uuid::new_v4().into_bytes().to_vec()),
+            Argument::Seed => Value::BigInt(uuid::Uuid::new_v4().as_u128() as i64),
+            // Given when the program runs.
+            Argument::Reserved => Value::BigInt(0),
             Argument::Rows(_) | Argument::Set(_) | Argument::Elements(_) => {
                 return Err(Error::new(SqlState(*b"XX000"), "a list within a list of arguments"));
             }
@@ -398,11 +397,6 @@ impl Connection {
             _ => false,
         }
     }
-}
-
-/// The table whose rows a name of a sequence numbers.
-fn row_numbers_of(name: &ObjectName) -> Option<u32> {
-    name.name.strip_suffix(ROW_NUMBERS).and_then(|oid| oid.parse().ok())
 }
 
 /// Rows without nulls, in order, each once.

@@ -51,10 +51,7 @@ impl Compiler<'_> {
                     fields.iter().map(|field| (output(&field.name, &field.bound()), field.bound())).collect();
                 self.store_row(&Destination::Record(record), row, value.span, scope, block)
             }
-            Entity::List(_) => {
-                let message = "assignment to an array is not supported in a function";
-                Err(self.error(b"0A000", target.span, message))
-            }
+            Entity::List(list) => self.assign_list(&list, value, scope, block),
         }
     }
 
@@ -79,7 +76,7 @@ impl Compiler<'_> {
             let message = format!("variable \"{}\" is declared CONSTANT", variable.name);
             return Err(self.error(b"22005", span, message));
         }
-        let value = self.check_not_null(variable, &value, span, block);
+        let value = self.check_not_null(variable, &value, block);
         let place = variable.place.borrow().clone();
         if place.depth == self.depth {
             self.introduce(variable, place.generation + 1, value, block);
@@ -113,7 +110,6 @@ impl Compiler<'_> {
         &mut self,
         variable: &Variable,
         value: &Bound,
-        span: Span,
         block: &mut Block,
     ) -> Bound {
         if !variable.is_not_null || !value.nullable {
@@ -127,7 +123,7 @@ impl Compiler<'_> {
         };
         let condition = build::is_null(value.expression.clone(), true);
         let kind = program::StatementKind::Require { condition, failure };
-        block.push(program::Statement { kind, span });
+        block.push(build::statement(kind));
         value.clone()
     }
 

@@ -162,6 +162,14 @@ impl<'c> Compiler<'c> {
         block: &mut Block,
     ) -> Result<()> {
         let Some(into) = into else { return self.run(statement, span, scope, block) };
+        if let [target] = into.targets.as_slice()
+            && let Some(Entity::List(list)) = scope.find(&target.parts)
+        {
+            let query = Query { tree: Box::new(statement.clone()), span };
+            if self.gather(&query, &list, scope, block)? {
+                return Ok(());
+            }
+        }
         let destination = self.destination(&into.targets, scope)?;
         let query = Query { tree: Box::new(statement.clone()), span };
         self.first_row(&query, &destination, into.is_strict, scope, block)

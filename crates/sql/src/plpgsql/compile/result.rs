@@ -70,6 +70,7 @@ impl Compiler<'_> {
         self.declare_output(&scope, true, block)?;
         let flow = self.block(tree, &scope, block)?;
         self.check_returned(&flow, block);
+        self.mark_rest(block);
         Ok(self.returned_values())
     }
 
@@ -89,10 +90,10 @@ impl Compiler<'_> {
                 _ => Err(self.return_mismatch(Span::default())),
             };
         };
-        for statement in before {
+        for (at, statement) in before.iter().enumerate() {
             let from = block.len();
             self.run(&statement.statement, statement.span, &scope, block)?;
-            super::sequence::mark(&mut block[from..], statement.span);
+            self.mark_of_sql(&mut block[from..], at + 1);
         }
         let from = block.len();
         let query = Query { tree: Box::new(last.statement.clone()), span: last.span };
@@ -108,7 +109,7 @@ impl Compiler<'_> {
                 self.first_row(&query, &destination, false, &scope, block)?;
             }
         }
-        super::sequence::mark(&mut block[from..], last.span);
+        self.mark_of_sql(&mut block[from..], statements.len());
         Ok(self.returned_values())
     }
 
@@ -119,7 +120,7 @@ impl Compiler<'_> {
             .parameters
             .iter()
             .any(|parameter| matches!(parameter.mode, ParameterMode::Out | ParameterMode::InOut));
-        let named = names_them && (has_outputs || matches!(self.definition.returns, Returns::Table(_)));
+        let named = names_them && self.definition.names_columns;
         self.output = match self.definition.returns.clone() {
             Returns::Scalar(SqlType::Void) => Output::Nothing,
             Returns::Scalar(sql_type) => {
@@ -139,9 +140,7 @@ impl Compiler<'_> {
                     })
                     .collect();
                 block.push(build::declare_list(&list, fields));
-                // `SETOF type` has one column and no variable for it.
-                let is_bare = columns.len() == 1 && columns[0].0 == self.definition.name.name && !has_outputs;
-                let variables = match named && !is_bare {
+                let variables = match named {
                     true => Some(self.outputs(&columns, true, scope, block)?),
                     false => None,
                 };
