@@ -67,26 +67,48 @@ impl Tag {
     }
 }
 
-/// Explains a program under its phases.
+/// What there is to say of a program under its phases.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// When its work is done, in a few words behind its name.
+    pub summary: String,
+    /// Its text, each line with when it is done and why.
+    pub lines: String,
+    /// Keys, deltas and so on: titles with their lines; none is empty.
+    pub sections: Vec<(&'static str, String)>,
+}
+
+/// Explains a program under its phases, as one text.
 pub fn explain(program: &Program, catalog: &Catalog, phases: &Phases) -> String {
+    let report = report(program, catalog, phases);
+    let mut text = format!("{}\n\n{}", report.summary, report.lines);
+    for (title, rows) in report.sections {
+        text += &format!("\n{title}\n{rows}");
+    }
+    text
+}
+
+/// Explains a program under its phases.
+pub fn report(program: &Program, catalog: &Catalog, phases: &Phases) -> Report {
     let outline = Outline::of(program);
     let explanation = Explanation { program, catalog, phases, outline: &outline };
-    let mut text = explanation.summary();
-    text += "\n\n";
-    text += &explanation.lines();
-    for (title, rows) in [
+    let sections = [
         ("keys", explanation.keys()),
         ("deltas", explanation.deltas()),
         ("captured for later", explanation.captured()),
         ("relied on", explanation.relied_on()),
         ("hidden requires", explanation.hidden_requires()),
         ("record actions", explanation.actions()),
-    ] {
-        if !rows.is_empty() {
-            text += &format!("\n{title}\n{}", aligned(&rows));
-        }
+    ];
+    Report {
+        summary: explanation.summary(),
+        lines: explanation.lines(),
+        sections: sections
+            .into_iter()
+            .filter(|(_, rows)| !rows.is_empty())
+            .map(|(title, rows)| (title, aligned(&rows)))
+            .collect(),
     }
-    text
 }
 
 struct Explanation<'a, 'p> {

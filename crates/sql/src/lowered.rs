@@ -110,9 +110,11 @@ pub struct Lowered {
     pub writes: Vec<ObjectName>,
     /// Numbers that the program takes as it goes: for each, it returns how many, behind the results of the shape.
     pub reserves: Vec<Reserve>,
-    /// Where in functions statements come from, the innermost first: line 2 of the program's source is the first of
-    /// them, and so on.
+    /// Where in functions statements come from, the innermost first: where the span of a statement begins is the
+    /// number of its place, from 1; 0 for what is not from a function.
     pub places: Vec<Vec<Frame>>,
+    /// The ways that it takes to tables, in words.
+    pub paths: Vec<String>,
     /// `FOR UPDATE`, `FOR SHARE`: what it reads may not change until the transaction ends.
     pub locks_rows: bool,
     /// Whether the program's last result, besides those of the shape, is a list of what `RAISE NOTICE` and its like

@@ -4,7 +4,6 @@ use super::binder::Binder;
 use super::bound::Bound;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
-use crate::plpgsql;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::Span;

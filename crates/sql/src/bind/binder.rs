@@ -54,8 +54,6 @@ pub struct Binder<'a> {
     pub writes: BTreeSet<ObjectName>,
     /// Expressions whose value is at hand: aggregates once they are computed.
     pub(super) replaced: Vec<(ast::Expr, Bound)>,
-    /// The ways that were taken to tables, in words.
-    pub(super) paths: Vec<String>,
     /// How deep expressions, subqueries and cascades are nested.
     pub(super) depth: usize,
     /// Views and referential actions that are being followed.
@@ -88,7 +86,6 @@ impl<'a> Binder<'a> {
             reads: BTreeSet::new(),
             writes: BTreeSet::new(),
             replaced: Vec::new(),
-            paths: Vec::new(),
             depth: 0,
             following: Vec::new(),
             notices: false,

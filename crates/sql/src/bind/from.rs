@@ -320,8 +320,8 @@ impl<'a> Binder<'a> {
         }
         from.found.is_keyed &= !access.equal.is_empty();
         let path = self.path_in_words(&relation, &access);
-        if !self.paths.contains(&path) {
-            self.paths.push(path);
+        if !self.inputs.paths.contains(&path) {
+            self.inputs.paths.push(path);
         }
         let met = keys.met.clone();
         met.iter().for_each(|met| from.conditions[*met].is_met = true);
@@ -444,8 +444,8 @@ impl<'a> Binder<'a> {
             return beyond("a join that is not along a key");
         }
         let path = self.path_in_words(&relation, &access);
-        if !self.paths.contains(&path) {
-            self.paths.push(path);
+        if !self.inputs.paths.contains(&path) {
+            self.inputs.paths.push(path);
         }
         let rest: Vec<&Condition> =
             on.iter().enumerate().filter(|(number, _)| !keys.met.contains(number)).map(|(_, c)| c).collect();

@@ -1,5 +1,5 @@
-//! What a program is given besides its text: parameters and where they come from, numbers of sequences, what looks
-//! random, and the places of its statements in the bodies of functions.
+//! What is known of a program besides its text: parameters and where they come from, numbers of sequences, what looks
+//! random, places of its statements in the bodies of functions, ways to tables.
 
 use super::binder::Binder;
 use super::bound::Bound;
@@ -26,8 +26,10 @@ pub struct Inputs {
     /// Numbers that loops take.
     reserves: Vec<Drawing>,
     sequences: Vec<Reserve>,
-    /// The places that spans of statements count, from 1: see [`Binder::finish`].
+    /// The places that spans of statements count, from 1.
     pub(crate) places: Vec<Vec<Frame>>,
+    /// The ways that were taken to tables, in words.
+    pub(super) paths: Vec<String>,
 }
 
 /// A parameter that loops draw from, and the variable that says how often they have.
@@ -192,5 +194,6 @@ impl Inputs {
         lowered.arguments = self.arguments;
         lowered.reserves = self.sequences;
         lowered.places = self.places;
+        lowered.paths = self.paths;
     }
 }

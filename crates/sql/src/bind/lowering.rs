@@ -7,6 +7,7 @@ use super::tree;
 use crate::catalog::Catalog;
 use crate::lowered::{Lowered, Shape};
 use crate::parameter_types::ParameterTypes;
+use fabius_program::explain::Report;
 use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{Block, Parameter, ProcedureDefinition, Results, StatementKind};
 use fabius_value::{DataType, Result};
@@ -24,39 +25,6 @@ pub fn lower(
     catalog: &Catalog,
     types: &mut ParameterTypes,
 ) -> Result<Option<Lowered>> {
-    Ok(lowered(statement, source, catalog, types)?.map(|(lowered, _)| lowered))
-}
-
-/// `EXPLAIN`: the ways to the tables, then each line of the program with its phase, and its keys. `None` as
-/// [`lower`]. `assumed` is what is known of the values in the tables.
-///
-/// # Errors
-/// As [`lower`].
-pub fn explain(
-    statement: &Statement,
-    source: &Arc<Source>,
-    catalog: &Catalog,
-    types: &mut ParameterTypes,
-    programs: &fabius_program::catalog::Catalog,
-    assumed: &dyn fabius_program::slice::Assumptions,
-) -> Result<Option<Vec<String>>> {
-    let Some((lowered, paths)) = lowered(statement, source, catalog, types)? else { return Ok(None) };
-    let program = fabius_program::verify::procedure(&lowered.definition, programs)?;
-    let phases = fabius_program::slice::slice(&program, programs, assumed);
-    let text = fabius_program::explain::explain(&program, programs, &phases);
-    let mut lines = paths;
-    lines.push(String::new());
-    lines.extend(text.lines().map(String::from));
-    Ok(Some(lines))
-}
-
-/// The statement's program, and the ways to its tables in words.
-fn lowered(
-    statement: &Statement,
-    source: &Arc<Source>,
-    catalog: &Catalog,
-    types: &mut ParameterTypes,
-) -> Result<Option<(Lowered, Vec<String>)>> {
     let binder = Binder::new(catalog, &source.text, types);
     let lowered = match statement {
         Statement::Query(query) => binder.lower_query(query, source),
@@ -78,11 +46,26 @@ fn lowered(
     }
 }
 
+/// What there is to say of a statement's program: for `EXPLAIN`. `assumed` is what is known of the values in the
+/// tables.
+///
+/// # Errors
+/// What the verifier finds wrong.
+pub fn explained(
+    lowered: &Lowered,
+    programs: &fabius_program::catalog::Catalog,
+    assumed: &dyn fabius_program::slice::Assumptions,
+) -> Result<Report> {
+    let program = fabius_program::verify::procedure(&lowered.definition, programs)?;
+    let phases = fabius_program::slice::slice(&program, programs, assumed);
+    Ok(fabius_program::explain::report(&program, programs, &phases))
+}
+
 /// The name that programs of statements have.
 const NAME: &str = "statement";
 
 impl Binder<'_> {
-    fn lower_query(mut self, query: &ast::Query, source: &Arc<Source>) -> Bind<(Lowered, Vec<String>)> {
+    fn lower_query(mut self, query: &ast::Query, source: &Arc<Source>) -> Bind<Lowered> {
         for lock in &query.locks {
             if lock.nonblock.is_some() {
                 return beyond("NOWAIT and SKIP LOCKED");
@@ -92,8 +75,7 @@ impl Binder<'_> {
         self.emit(tree::statement(StatementKind::Return { values: vec![tree::variable(&collected.list)] }));
         let results = Results::One(tree::records(collected.fields));
         let locks_rows = !query.locks.is_empty();
-        let paths = std::mem::take(&mut self.paths);
-        Ok((self.finish(source, results, Shape::Rows(collected.columns), "SELECT", locks_rows), paths))
+        Ok(self.finish(source, results, Shape::Rows(collected.columns), "SELECT", locks_rows))
     }
 
     fn lower_write(
@@ -102,7 +84,7 @@ impl Binder<'_> {
         returns: bool,
         tag: &'static str,
         source: &Arc<Source>,
-    ) -> Bind<(Lowered, Vec<String>)> {
+    ) -> Bind<Lowered> {
         let (count, list) = ("count", self.name("returned"));
         let mut gathered = Gathered::default();
         let (block, ()) = self.nested(|binder| {
@@ -110,8 +92,7 @@ impl Binder<'_> {
                 gathered.add(binder, &list, columns, values)
             })
         })?;
-        let paths = std::mem::take(&mut self.paths);
-        Ok((self.finish_write(block, returns.then_some((list, gathered)), tag, source), paths))
+        Ok(self.finish_write(block, returns.then_some((list, gathered)), tag, source))
     }
 
     /// The program of a write: its block between the declarations of its results and their return.
@@ -155,14 +136,8 @@ impl Binder<'_> {
     ) -> Lowered {
         let results = self.with_drawings(results);
         let results = self.with_notices(results);
-        // Spans of what comes from functions are numbers of places: a line each, behind one for all the rest.
-        let places = self.inputs.places.len();
-        let source = match places {
-            0 => source.clone(),
-            _ => Arc::new(Source::new("\n".repeat(places), source.file.clone())),
-        };
         let definition = ProcedureDefinition {
-            source,
+            source: source.clone(),
             name: tree::name(NAME),
             parameters: Vec::new(),
             results,
@@ -177,6 +152,7 @@ impl Binder<'_> {
             writes: self.writes.into_iter().collect(),
             reserves: Vec::new(),
             places: Vec::new(),
+            paths: Vec::new(),
             locks_rows,
             notices: self.notices,
         };

@@ -67,7 +67,7 @@ pub(crate) use array::List;
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
 pub use inputs::Inputs;
-pub use lowering::{explain, lower};
+pub use lowering::{explained, lower};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};

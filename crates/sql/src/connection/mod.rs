@@ -7,6 +7,8 @@
 //! | `execute` | who answers which command |
 //! | `run` | programs and queries: arguments in, rows out |
 //! | `numbers` | numbers of sequences for programs that take them as they go |
+//! | `past` | reads of the past: `fabius.as_of` |
+//! | `explanation` | `EXPLAIN` |
 //! | `bulk` | many rows written at once |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `transaction` | begin, commit, roll back, savepoints |
@@ -19,8 +21,10 @@
 mod bulk;
 mod cursor;
 mod execute;
+mod explanation;
 mod facts;
 mod numbers;
+mod past;
 mod prepared;
 mod row_changes;
 mod run;

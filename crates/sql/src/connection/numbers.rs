@@ -50,7 +50,7 @@ impl Connection {
     ) -> Result<Vec<Value>> {
         if lowered.reserves.is_empty() {
             let outcome = self.run_statement(statement, &arguments, hold).await;
-            return outcome.map_err(|error| self.explained(error, (lowered, statement), catalog));
+            return outcome.map_err(|error| Connection::explained(error, (lowered, statement), catalog));
         }
         let sequences: Vec<Sequence> =
             lowered.reserves.iter().map(|reserve| sequence_named(catalog, &reserve.sequence)).collect::<Result<_>>()?;
@@ -78,7 +78,7 @@ impl Connection {
                 }
                 Err(error) => {
                     let Some(short) = shortage(&error, &given) else {
-                        return Err(self.explained(error, (lowered, statement), catalog));
+                        return Err(Connection::explained(error, (lowered, statement), catalog));
                     };
                     self.go_on(&sequences, &given, &mut wanted, short).await?;
                 }
@@ -136,18 +136,12 @@ impl Connection {
 
     /// An error of a program in the words of SQL, with its place in the functions that the program was made of.
     fn explained(
-        &self,
         error: Error,
         (lowered, statement): (&Lowered, &Arc<Statement>),
         catalog: &Catalog,
     ) -> Error {
         let line = error.line().filter(|_| !lowered.places.is_empty());
-        // What is called by its place in the log was read from its text; what runs ahead of it was not.
-        let is_called = self.transaction.is_none() && !statement.is_read_only();
-        let number = line.and_then(|line| match is_called {
-            true => place_of_line(statement, line),
-            false => (line as usize).checked_sub(1),
-        });
+        let number = line.and_then(|line| place_of_line(statement, line));
         let place = number.and_then(|number| lowered.places.get(number.checked_sub(1)?));
         let error = wording::in_words(error, catalog);
         match place {

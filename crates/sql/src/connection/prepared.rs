@@ -1,6 +1,7 @@
 //! Statements that are ready to run, and plans that connections share.
 
 use super::bulk::WriteQuery;
+use super::explanation::{Explanation, Wanted};
 use crate::bind;
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode};
@@ -58,7 +59,7 @@ pub(super) enum Body {
     /// What a query gives is written.
     WriteQuery(Box<WriteQuery>),
     /// What `EXPLAIN` shows.
-    Explanation(Vec<String>),
+    Explanation(Explanation),
     /// Something else: what [`Command`] says.
     Other,
 }
@@ -202,44 +203,29 @@ impl Plan {
 
     /// How it holds its tables: alone if others could change them between its query and its writes.
     pub fn mode(&self) -> LockMode {
-        match self.body {
+        match &self.body {
             Body::WriteQuery(_) => LockMode::Exclusive,
+            Body::Explanation(explanation) if explanation.wanted.analyze => explanation.subject.mode(),
             _ => LockMode::Shared,
         }
     }
 
-    /// `EXPLAIN`: the program that a statement is, or what a query reads.
-    async fn of_explanation(
-        database: &Database,
+    /// `EXPLAIN`: the plan of what it is about, which runs only if that is asked for.
+    fn of_explanation(
         catalog: &Arc<Catalog>,
-        statement: &ast::Statement,
-        source: &Arc<Source>,
-        given: &[SqlType],
-        session: &Arc<dyn SessionFacts>,
+        explain: &ast::Statement,
+        subject: Arc<Plan>,
     ) -> Result<Arc<Plan>> {
-        let mut types = ParameterTypes::new(given);
-        let programs = database.definitions();
-        let assumed = &fabius_program::slice::TypesOnly;
-        let explained = bind::explain(statement, source, catalog, &mut types, &programs.catalog, assumed)?;
-        let (lines, types) = match (explained, statement) {
-            (Some(lines), _) => (lines, types),
-            (None, ast::Statement::Query(select)) => {
-                let mut types = ParameterTypes::new(given);
-                let plan = query::plan(select, catalog, &mut types, session).await?;
-                let scans = plan.reads.iter().map(|name| format!("  ->  Scan on {}", name.name));
-                (std::iter::once("Query".to_string()).chain(scans).collect(), types)
-            }
-            (None, _) => (vec!["Rows of a query, then written".to_string()], types),
-        };
-        let column = OutputColumn { name: "QUERY PLAN".into(), sql_type: SqlType::Text, origin: (0, 0) };
+        let wanted = Wanted::of(explain)?;
+        let runs = wanted.analyze;
         Ok(Arc::new(Plan {
             version: catalog.version,
-            parameters: types.finish(),
-            columns: Some(vec![column]),
-            body: Body::Explanation(lines),
-            tables: Vec::new(),
-            names: Vec::new(),
-            writes: false,
+            parameters: subject.parameters.clone(),
+            columns: Some(vec![wanted.column()]),
+            tables: if runs { subject.tables.clone() } else { Vec::new() },
+            names: if runs { subject.names.clone() } else { Vec::new() },
+            writes: runs && subject.writes,
+            body: Body::Explanation(Explanation { wanted, subject }),
         }))
     }
 
@@ -253,11 +239,9 @@ impl Plan {
         session: &Arc<dyn SessionFacts>,
     ) -> Result<Arc<Plan>> {
         let source = Arc::new(Source::new(text, "statement"));
-        if let ast::Statement::Explain { statement, analyze, .. } = statement {
-            if *analyze {
-                return Err(Error::new(SqlState::NOT_SUPPORTED, "EXPLAIN ANALYZE is not supported"));
-            }
-            return Plan::of_explanation(database, catalog, statement, &source, given, session).await;
+        if let ast::Statement::Explain { statement: inner, .. } = statement {
+            let subject = Box::pin(Plan::of(database, catalog, inner, text, given, session)).await?;
+            return Plan::of_explanation(catalog, statement, subject);
         }
         let mut types = ParameterTypes::new(given);
         let program = Program::new(database, catalog, statement, &source, &mut types)

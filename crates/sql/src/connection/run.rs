@@ -30,9 +30,18 @@ impl Connection {
         prepared: &Arc<Prepared>,
         parameters: &[Value],
     ) -> Result<Response> {
-        let (catalog, plan) = self.hold_plan(prepared).await?;
-        let outcome = self.run_plan(&catalog, &plan, parameters).await;
+        let is_alone = self.reads_the_past() && !self.is_in_transaction();
+        if is_alone {
+            self.begin_implicit().await?;
+        }
+        let outcome = match self.hold_plan(prepared).await {
+            Ok((catalog, plan)) => self.run_plan(&catalog, &plan, parameters).await,
+            Err(error) => Err(error),
+        };
         self.release_statement_locks();
+        if is_alone {
+            self.end_implicit(outcome.is_ok()).await?;
+        }
         outcome
     }
 
@@ -61,6 +70,7 @@ impl Connection {
             };
             self.lock_all(&plan.tables, plan.mode()).await?;
             if self.catalog().version == catalog.version {
+                self.stand_in_the_past(&catalog, &plan.names).await?;
                 self.refuse_redefined(&catalog, &plan.names)?;
                 return Ok((catalog, plan));
             }
@@ -147,7 +157,7 @@ impl Connection {
         }
     }
 
-    async fn run_plan(
+    pub(super) async fn run_plan(
         &mut self,
         catalog: &Arc<Catalog>,
         plan: &Plan,
@@ -185,10 +195,7 @@ impl Connection {
                 Ok(Response::Rows { columns: query.columns.clone(), rows, tag: "SELECT" })
             }
             Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
-            Body::Explanation(lines) => {
-                let rows = lines.iter().map(|line| vec![Value::Text(line.clone())]).collect();
-                Ok(rows_response(plan.columns.clone().unwrap_or_default(), rows, "EXPLAIN"))
-            }
+            Body::Explanation(explanation) => self.explain(catalog, explanation, parameters).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
         }
     }

@@ -28,6 +28,7 @@ const FUNCTIONS: &[(&str, &str, SqlType)] = &[
     ("pg_catalog", "lastval", SqlType::BigInt),
     ("pg_catalog", "pg_sleep", SqlType::Void),
     ("fabius", "outcome", SqlType::Text),
+    ("fabius", "seq", SqlType::BigInt),
 ];
 
 impl SessionCall {
@@ -155,6 +156,7 @@ impl Connection {
                 Value::BigInt(number)
             }
             ("outcome", [Value::Text(key)]) => self.outcome(key),
+            ("seq", []) => self.current_seq().await?,
             _ => return Err(wrong()),
         };
         Ok(rows_response(call.columns(), vec![vec![value]], "SELECT"))

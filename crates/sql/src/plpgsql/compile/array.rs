@@ -10,7 +10,6 @@ use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{Block, ExpressionKind, StatementKind, TypeKind, TypeName};
 use fabius_value::{DataType, Result};
 use sqlparser::ast;
-use std::cell::Cell;
 use std::rc::Rc;
 
 impl Compiler<'_> {
@@ -18,7 +17,7 @@ impl Compiler<'_> {
     pub(super) fn list_variable(&mut self, name: &str, element: &SqlType, block: &mut Block) -> Rc<List> {
         let program = self.name(name);
         block.push(empty_list(&program, element));
-        Rc::new(List { program, element: element.clone(), nullable: Cell::new(true) })
+        Rc::new(List { program, element: element.clone() })
     }
 
     /// `array := e`

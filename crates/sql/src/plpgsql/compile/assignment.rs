@@ -245,7 +245,7 @@ pub(super) fn output(name: &str, bound: &Bound) -> OutputColumn {
 
 impl Binder<'_> {
     /// A value as one of a variable's type: PL/pgSQL converts, by way of text if need be.
-    pub(in crate::plpgsql) fn coerced(&mut self, bound: Bound, to: &crate::sql_type::SqlType) -> Bind<Bound> {
+    pub(crate) fn coerced(&mut self, bound: Bound, to: &crate::sql_type::SqlType) -> Bind<Bound> {
         match self.assigned(bound.clone(), to) {
             Err(Stop::Wrong(error)) if matches!(&error.state().0, b"42804" | b"42846") => {
                 let cast = self.explicit_cast(bound, to)?;
