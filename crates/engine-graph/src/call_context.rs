@@ -13,12 +13,12 @@ use crate::graph::{Graph, queue_hash};
 use crate::overlay;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
-use fabius_engine::constraint::duplicate;
+use fabius_engine::constraint::{PRIMARY_KEY, check_unique, duplicate, entry_of};
 use fabius_engine::eager::workspace::{Entry, Image, Workspace};
 use fabius_engine::{Definitions, random::CallRandom};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_storage::{Record, Table, TableScan, table::Range};
-use fabius_value::{ColumnId, Datum, Error, IndexId, Key, Result, SqlState, TableId, limit};
+use fabius_value::{ColumnId, Datum, IndexId, Key, Result, TableId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -141,40 +141,18 @@ impl<'a> CallContext<'a, '_> {
         index: IndexId,
         value: &dyn Fn(&Self, ColumnId) -> Datum<'a>,
     ) -> Result<()> {
-        let mut key = self.entry_key(table, index, value)?;
+        let key = self.entry_key(table, index, value)?;
         if table.is_unique(index) {
             let columns = table.index_columns(index);
             let values: Vec<Datum<'a>> = columns.iter().map(|&column| value(self, column)).collect();
-            self.check_unique(table, index, &values, record)?;
+            // Rows with the same values are of this call's grain.
+            check_unique(table, index, &values, self.guard, |other, entry| {
+                !std::ptr::eq(other, record) && self.is_entry_of(table, index, entry, other)
+            })?;
         }
-        key.extend(record.key());
-        if key.bytes().len() > limit::KEY_BYTES {
-            return Err(Error::new(SqlState::PROGRAM_LIMIT, "index key too long"));
-        }
+        let key = entry_of(key, record)?;
         if table.add_entry(index, &key, record, self.own_guard) {
             self.progress.workspace.entered.push(Entry { table, record, index, key: Box::new(key) });
-        }
-        Ok(())
-    }
-
-    /// Aborts if another row has these values in a unique index; such a row is of this call's grain.
-    fn check_unique(
-        &self,
-        table: &'a Arc<Table>,
-        index: IndexId,
-        values: &[Datum<'a>],
-        own: &Record,
-    ) -> Result<()> {
-        if values.iter().any(|value| value.is_null()) {
-            return Ok(());
-        }
-        let range = Range { index: Some(index), equal: values, lower: None, upper: None, descending: false };
-        let mut scan = table.scan(&range, self.guard)?;
-        while let Some((record, entry)) = scan.next_entry() {
-            if !std::ptr::eq(record, own) && self.is_entry_of(table, index, &entry, record) {
-                let constraint = &table.schema().indexes[usize::from(index.0)].name;
-                return Err(duplicate(table.schema(), table.index_columns(index), values, constraint));
-            }
         }
         Ok(())
     }
@@ -284,7 +262,7 @@ impl<'a> Context<'a> for CallContext<'a, '_> {
         if self.is_present(record) {
             let values: Vec<Datum<'a>> =
                 primary_key.iter().map(|column| write.values[usize::from(column.0)]).collect();
-            return Err(duplicate(table.schema(), primary_key, &values, "primary key").into());
+            return Err(duplicate(table.schema(), primary_key, &values, PRIMARY_KEY).into());
         }
         let row: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
         let value = |_: &Self, column: ColumnId| row[usize::from(column.0)];

@@ -8,11 +8,10 @@ use crossbeam_queue::SegQueue;
 use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
-use fabius_engine::reader::query_unanswered;
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Standpoint};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
-use fabius_value::{Datum, Error, Result, Seq, SqlState, Value};
+use fabius_value::{Error, Result, Seq, SqlState};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool,
@@ -169,24 +168,9 @@ impl Engine for GraphEngine {
         self.foundation.wait_durable(seq)
     }
 
-    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
-        query_unanswered(&self.foundation, procedure, arguments)
-    }
-
-    fn resolve(&self, _: &Ticket) {}
-
     fn stand(&self) -> Standpoint<'_> {
         let _initiator = self.initiator.lock();
         Standpoint::whole(&self.foundation)
-    }
-
-    fn scan_at(
-        &self,
-        at: &Standpoint<'_>,
-        scan: &TableScan,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
-    ) -> Result<()> {
-        at.scan(scan, &mut |_| unreachable!("this engine leaves no stickies"), visit)
     }
 
     fn settle(&self) {

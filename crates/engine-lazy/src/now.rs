@@ -6,7 +6,11 @@
 
 use crate::deferred::Deferred;
 use crossbeam_epoch::Guard;
-use fabius_engine::{Definitions, constraint::duplicate, random::CallRandom};
+use fabius_engine::{
+    Definitions,
+    constraint::{PRIMARY_KEY, check_unique, duplicate, entry_of},
+    random::CallRandom,
+};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_storage::fold::{Retired, fold};
 use fabius_storage::purge::Purge;
@@ -16,7 +20,7 @@ use fabius_storage::{
     version::Contents,
 };
 use fabius_value::{
-    ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Error, IndexId, Key, Result, Seq, SqlState, TableId,
+    ColumnId, ColumnMask, DataType, Datum, DeltaOperator, IndexId, Key, Result, Seq, TableId,
 };
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -233,36 +237,6 @@ impl<'a, 't> NowContext<'a, 't> {
         Ok(key)
     }
 
-    /// Aborts if another present row has the same values in a unique index.
-    fn check_unique(
-        &self,
-        table: &'a Arc<Table>,
-        index: IndexId,
-        values: &[Datum<'a>],
-        own: &Record,
-    ) -> Result<()> {
-        if values.iter().any(|value| value.is_null()) {
-            return Ok(());
-        }
-        let range = Range { index: Some(index), equal: values, lower: None, upper: None, descending: false };
-        let mut scan = table.scan(&range, self.guard)?;
-        while let Some((record, entry)) = scan.next_entry() {
-            let head = record.head();
-            // SAFETY: the epoch is pinned; indexed columns are never stickies.
-            let taken = !std::ptr::eq(record, own)
-                && unsafe { chain::is_present(head) && table.entry_is_current(index, &entry, head) };
-            if taken {
-                return Err(duplicate(
-                    table.schema(),
-                    table.index_columns(index),
-                    values,
-                    &table.schema().indexes[index.0 as usize].name,
-                ));
-            }
-        }
-        Ok(())
-    }
-
     /// Adds the entries of a row to the indexes in `indexes`.
     fn enter(
         &mut self,
@@ -271,7 +245,7 @@ impl<'a, 't> NowContext<'a, 't> {
         index: IndexId,
         write: &WriteSet<'_, 'a>,
     ) -> Result<(), Stop> {
-        let mut key = self.entry_key(table, record, index, Some(write))?;
+        let key = self.entry_key(table, record, index, Some(write))?;
         if table.is_unique(index) {
             let mut values = Vec::new();
             for &column in table.index_columns(index) {
@@ -282,12 +256,14 @@ impl<'a, 't> NowContext<'a, 't> {
                     self.read_column(NowRow { record: Some(record), table: table.id() }, column, data_type)?
                 });
             }
-            self.check_unique(table, index, &values, record)?;
+            check_unique(table, index, &values, self.guard, |other, entry| {
+                let head = other.head();
+                // SAFETY: the epoch is pinned; indexed columns are never stickies.
+                !std::ptr::eq(other, record)
+                    && unsafe { chain::is_present(head) && table.entry_is_current(index, entry, head) }
+            })?;
         }
-        key.extend(record.key());
-        if key.bytes().len() > fabius_value::limit::KEY_BYTES {
-            return Err(Error::new(SqlState::PROGRAM_LIMIT, "index key too long").into());
-        }
+        let key = entry_of(key, record)?;
         if table.add_entry(index, &key, record, self.guard) {
             self.undo.push(Undo::Entered { table, record, index, key: Box::new(key) });
         }
@@ -473,7 +449,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             let columns = &table.schema().primary_key;
             let values: Vec<Datum<'a>> =
                 columns.iter().map(|&column| write.values[write.columns.rank(column)]).collect();
-            return Err(duplicate(table.schema(), columns, &values, "primary key").into());
+            return Err(duplicate(table.schema(), columns, &values, PRIMARY_KEY).into());
         }
         self.undo.push(Undo::Inserted { table, record });
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {

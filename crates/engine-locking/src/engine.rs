@@ -25,10 +25,10 @@ use fabius_engine::eager::shared::{PURGE_AT, Shared};
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::query_unanswered;
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Standpoint, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::{Mutex, RwLock};
-use fabius_value::{Datum, Error, Result, Seq, Value};
+use fabius_value::{Error, Result, Seq};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -482,25 +482,10 @@ impl Engine for LockingEngine {
         self.foundation().wait_durable(seq)
     }
 
-    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
-        query_unanswered(self.foundation(), procedure, arguments)
-    }
-
-    fn resolve(&self, _: &Ticket) {}
-
     fn stand(&self) -> Standpoint<'_> {
         // A checkpoint stands between two batches of the log, and calls become visible one by one.
         let _pause = self.pause();
         Standpoint::whole(self.foundation())
-    }
-
-    fn scan_at(
-        &self,
-        at: &Standpoint<'_>,
-        scan: &TableScan,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
-    ) -> Result<()> {
-        at.scan(scan, &mut |_| unreachable!("an eager engine leaves no stickies"), visit)
     }
 
     fn settle(&self) {

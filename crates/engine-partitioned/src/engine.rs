@@ -15,11 +15,10 @@ use fabius_engine::counters::Counts;
 use fabius_engine::eager::Ground;
 use fabius_engine::eager::intake::{Chunk, Intake};
 use fabius_engine::entry;
-use fabius_engine::reader::query_unanswered;
-use fabius_engine::{Batch, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
+use fabius_engine::{Batch, Engine, Foundation, Standpoint};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
-use fabius_value::{Datum, Error, Result, Seq, Value};
+use fabius_value::{Error, Result, Seq};
 use parking_lot::{MutexGuard, RwLock};
 use std::sync::Arc;
 
@@ -197,23 +196,8 @@ impl Engine for PartitionedEngine {
         }
     }
 
-    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
-        query_unanswered(self.foundation(), procedure, arguments)
-    }
-
-    fn resolve(&self, _: &Ticket) {}
-
     fn stand(&self) -> Standpoint<'_> {
         self.ground().stand()
-    }
-
-    fn scan_at(
-        &self,
-        at: &Standpoint<'_>,
-        scan: &TableScan,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
-    ) -> Result<()> {
-        self.ground().scan_at(at, scan, visit)
     }
 
     fn settle(&self) {

@@ -10,10 +10,16 @@
 
 use crate::checkpoint::State;
 use crate::counters::Counts;
+use crate::reader::query_unanswered;
 use crate::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
 use crate::{Batch, Foundation, Procedure, Standpoint, TableScan, Ticket, entry};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use std::sync::Arc;
+
+/// What computes the stickies of an engine that leaves none.
+fn no_sticky<T>(_: T) {
+    unreachable!("this engine leaves no stickies")
+}
 
 /// A strategy for running ordered calls.
 pub trait Engine: Send + Sync {
@@ -60,8 +66,10 @@ pub trait Engine: Send + Sync {
     }
 
     /// The same, for a caller who sees to it that nobody is told before the seq that was read is durable;
-    /// gives that seq beside the outcome.
-    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>);
+    /// gives that seq beside the outcome. As it is here, of engines that leave no stickies; so with all that follows.
+    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
+        query_unanswered(self.foundation(), procedure, arguments)
+    }
 
     /// Runs a program on the rows of one seq and a transaction's own writes, which it adds to; see
     /// [`speculation`](crate::speculation).
@@ -75,18 +83,16 @@ pub trait Engine: Send + Sync {
         arguments: &[u8],
         overlay: &mut Overlay,
     ) -> Result<Speculated> {
-        let mut never = |_| unreachable!("this engine leaves no stickies");
-        speculate(self.foundation(), at, procedure, arguments, overlay, &mut never)
+        speculate(self.foundation(), at, procedure, arguments, overlay, &mut no_sticky)
     }
 
     /// A row at one seq, at which the caller holds a snapshot.
     fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> RowAt {
-        let mut never = |_| unreachable!("this engine leaves no stickies");
-        row_at(self.foundation(), at, table, key, &mut never)
+        row_at(self.foundation(), at, table, key, &mut no_sticky)
     }
 
     /// Computes what a ticket waits for.
-    fn resolve(&self, ticket: &Ticket);
+    fn resolve(&self, _ticket: &Ticket) {}
 
     /// Stands at the newest promised seq, where exactly the definitions of that seq are in force: what a
     /// checkpoint is taken from. Waits for a turn that is under way, not for its later-phases.
@@ -102,7 +108,9 @@ pub trait Engine: Send + Sync {
         at: &Standpoint<'_>,
         scan: &TableScan,
         visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
-    ) -> Result<()>;
+    ) -> Result<()> {
+        at.scan(scan, &mut no_sticky, visit)
+    }
 
     /// Every row of a table at a standpoint, in key order for ordered tables.
     ///

@@ -14,7 +14,7 @@
 //! Seqs count as in the log: every call and every definition takes one, also a call that repeats the
 //! idempotency key of another and does nothing.
 
-use crate::constraint::duplicate;
+use crate::constraint::{PRIMARY_KEY, duplicate};
 use crate::idempotency::KeyWindow;
 use crate::lend::lend;
 use crate::random::CallRandom;
@@ -384,7 +384,7 @@ impl<'a> Context<'a> for Run<'_, 'a> {
         let key = primary_key(&schema, values.clone())?;
         if self.tables[table.0 as usize].contains_key(&key) {
             let values: Vec<Datum<'_>> = values.collect();
-            return Err(duplicate(&schema, &schema.primary_key, &values, "primary key").into());
+            return Err(duplicate(&schema, &schema.primary_key, &values, PRIMARY_KEY).into());
         }
         self.check_indexes(table, &key, &row, |_| true)?;
         self.store(table, key.clone(), Some(row));

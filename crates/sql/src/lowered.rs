@@ -1,5 +1,6 @@
 //! A statement as a program, with where its arguments come from.
 
+use crate::bind::Recipe;
 use crate::catalog::ObjectName;
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::ProcedureDefinition;
@@ -22,8 +23,10 @@ pub struct OutputColumn {
 pub enum Argument {
     /// The statement's own parameter, from 0 for `$1`.
     Parameter(usize),
-    /// A literal of the text: taken out, so that statements that differ in literals only are one program.
+    /// A value that the text says: taken out, so that statements that differ in it only are one program.
     Constant(Value),
+    /// The same, of a literal that has no say in the program: of [`Lowered::literals`].
+    Literal(usize),
     /// When the transaction began, in microseconds, UTC.
     TransactionTime,
     /// The next value of a sequence; one for each time that the statement runs.
@@ -100,6 +103,8 @@ pub struct Lowered {
     pub definition: ProcedureDefinition,
     /// One for each of the program's parameters.
     pub arguments: Vec<Argument>,
+    /// How some of them come from literals of the text.
+    pub literals: Vec<Recipe>,
     /// What it gives back.
     pub shape: Shape,
     /// The word of the command's tag: `SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CALL`.

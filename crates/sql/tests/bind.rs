@@ -11,9 +11,11 @@ use fabius_sql::bind;
 use fabius_sql::catalog::{
     Catalog, Check, Column, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table,
 };
+use fabius_sql::lowered::{Argument, Lowered};
 use fabius_sql::parameter_types::ParameterTypes;
+use fabius_sql::parse::normal_form::{Literal, NormalForm};
 use fabius_sql::sql_type::SqlType;
-use fabius_value::{ColumnId, TableId};
+use fabius_value::{ColumnId, TableId, Value};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -172,16 +174,18 @@ fn outcome(sql: &str, catalog: &Catalog, programs: &Programs) -> String {
     let source = Arc::new(Source::new(sql, "statement"));
     let mut types = ParameterTypes::default();
     if let sqlparser::ast::Statement::Explain { statement, .. } = &parsed[0] {
-        let lowered = bind::lower(statement, &source, catalog, &mut types).expect("a statement");
+        let lowered = bind::lower(statement, &source, catalog, &mut types, None).expect("a statement");
         let Some(lowered) = lowered else { return "no program\n".into() };
         let report = bind::explained(&lowered, programs, &SmallNumbers).expect("a program");
-        let mut text = format!("{}\n\n{}\n\n{}", lowered.paths.join("\n"), report.summary, report.lines);
+        let lines = report.shown(&str::to_string);
+        let paths: String = lowered.paths.iter().map(|path| format!("{path}\n")).collect();
+        let mut text = format!("{paths}\n{}\n\n{lines}", report.summary);
         for (title, rows) in report.sections {
             let _ = write!(text, "\n{title}\n{rows}");
         }
         return text;
     }
-    let lowered = match bind::lower(&parsed[0], &source, catalog, &mut types) {
+    let lowered = match bind::lower(&parsed[0], &source, catalog, &mut types, None) {
         Ok(Some(lowered)) => lowered,
         Ok(None) => return "no program\n".into(),
         Err(error) => {
@@ -209,6 +213,81 @@ fn outcome(sql: &str, catalog: &Catalog, programs: &Programs) -> String {
         let _ = writeln!(text, "parameters {}", types.join(", "));
     }
     text
+}
+
+/// A program with its arguments, as far as they do not depend on when it runs.
+fn program(lowered: &Lowered, literals: &[Value]) -> String {
+    fn filled(argument: &Argument, literals: &[Value]) -> Argument {
+        let all = |rows: &[Vec<Argument>]| -> Vec<Vec<Argument>> {
+            rows.iter().map(|row| row.iter().map(|one| filled(one, literals)).collect()).collect()
+        };
+        match argument {
+            Argument::Literal(number) => Argument::Constant(literals[*number].clone()),
+            Argument::Rows(rows) => Argument::Rows(all(rows)),
+            Argument::Set(rows) => Argument::Set(all(rows)),
+            other => other.clone(),
+        }
+    }
+    let arguments: Vec<Argument> = lowered.arguments.iter().map(|one| filled(one, literals)).collect();
+    format!("{}\n{arguments:?}\n{:?}", lowered.definition, lowered.shape)
+}
+
+/// A statement that runs as another of its normal form, with its own literals, is what binding makes of it.
+#[test]
+fn statements_of_one_normal_form_are_one_program() {
+    let (catalog, _) = catalogs();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bind");
+    let bound = |sql: &str, form: &NormalForm| {
+        let dialect = sqlparser::dialect::PostgreSqlDialect {};
+        let parsed = sqlparser::parser::Parser::parse_sql(&dialect, sql).ok()?;
+        let source = Arc::new(Source::new(sql, "statement"));
+        bind::lower(parsed.first()?, &source, &catalog, &mut ParameterTypes::default(), Some(form)).ok()?
+    };
+    let (mut tried, mut alike) = (0, 0);
+    for file in std::fs::read_dir(&folder).expect("scripts").flatten() {
+        let script = std::fs::read_to_string(file.path()).expect("a script");
+        for block in format!("\n{script}").split("\n> ") {
+            let sql = block.split("\n\n").next().unwrap_or_default().trim();
+            let Some(form) = NormalForm::of(sql) else { continue };
+            let Some(lowered) = bound(sql, &form) else { continue };
+            for literal in &form.literals {
+                for said in
+                    ["0", "1", "2", "7", "40000", "2.5", "10.25", "", "a", "t", "2020-02-03", "a%", "x "]
+                {
+                    let Some(other) = replaced(sql, literal, said) else { continue };
+                    let Some(others) = NormalForm::of(&other).filter(|others| others.text == form.text)
+                    else {
+                        continue;
+                    };
+                    tried += 1;
+                    let values: Option<Vec<Value>> =
+                        bind::arguments(&lowered.literals, &form.literals, &others.literals);
+                    let Some(values) = values else { continue };
+                    alike += 1;
+                    let own = bound(&other, &others).unwrap_or_else(|| panic!("not bound: {other}"));
+                    let own_values: Vec<Value> =
+                        own.literals.iter().map(|recipe| recipe.value.clone()).collect();
+                    assert_eq!(program(&lowered, &values), program(&own, &own_values), "{sql}\n{other}");
+                }
+            }
+        }
+    }
+    assert!(alike > 300 && alike < tried, "{alike} of {tried} ran as another");
+}
+
+/// The text with another literal in the place of one.
+fn replaced(sql: &str, literal: &Literal, said: &str) -> Option<String> {
+    let line: usize = sql.split_inclusive('\n').take(literal.place.line as usize - 1).map(str::len).sum();
+    let start = line + sql[line..].char_indices().nth(literal.place.column as usize - 1)?.0;
+    let (before, after) = sql.split_at(start);
+    let after = match after.strip_prefix('\'') {
+        Some(quoted) => {
+            let doubled = literal.text.matches('\'').count();
+            return Some(format!("{before}'{said}{}", &quoted[literal.text.len() + doubled..]));
+        }
+        None => &after[literal.text.len()..],
+    };
+    Some(format!("{before}{said}{after}"))
 }
 
 #[test]

@@ -65,9 +65,9 @@ impl World {
         }
         let source = Arc::new(Source::new(text, ""));
         let mut types = ParameterTypes::default();
-        let lowered = match plpgsql::lower_call(&statement, &source, &self.catalog, &mut types)? {
+        let lowered = match plpgsql::lower_call(&statement, &source, &self.catalog, &mut types, None)? {
             Some(lowered) => lowered,
-            None => match bind::lower(&statement, &source, &self.catalog, &mut types)? {
+            None => match bind::lower(&statement, &source, &self.catalog, &mut types, None)? {
                 Some(lowered) => lowered,
                 None => return Ok("no program".into()),
             },

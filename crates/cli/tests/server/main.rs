@@ -3,6 +3,7 @@
 mod clients;
 mod hostile;
 mod kill;
+mod language;
 mod limits;
 mod pgbench;
 mod protocol;

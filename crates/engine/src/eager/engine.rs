@@ -12,11 +12,10 @@ use crate::eager::ground::{Entered, Ground};
 use crate::eager::intake::Intake;
 use crate::eager::plan::Schema;
 use crate::eager::turn::{Order, Turn};
-use crate::reader::query_unanswered;
-use crate::{Batch, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
+use crate::{Batch, Engine, Foundation, Standpoint};
 use bumpalo::Bump;
 use fabius_env::schedule;
-use fabius_value::{Datum, Error, Result, Seq, Value};
+use fabius_value::{Error, Result, Seq};
 use parking_lot::{Mutex, RwLockWriteGuard};
 use std::sync::Arc;
 
@@ -169,23 +168,8 @@ impl<P: Protocol> Engine for EagerEngine<P> {
         self.ground.amend(gate, entry)
     }
 
-    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
-        query_unanswered(self.foundation(), procedure, arguments)
-    }
-
-    fn resolve(&self, _: &Ticket) {}
-
     fn stand(&self) -> Standpoint<'_> {
         self.ground.stand()
-    }
-
-    fn scan_at(
-        &self,
-        at: &Standpoint<'_>,
-        scan: &TableScan,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
-    ) -> Result<()> {
-        self.ground.scan_at(at, scan, visit)
     }
 
     fn settle(&self) {

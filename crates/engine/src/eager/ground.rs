@@ -10,10 +10,10 @@ use crate::eager::plan::Schema;
 use crate::eager::shared::{PURGE_AT, Shared};
 use crate::eager::turn::{Order, Turn};
 use crate::entry::{self, Entries};
-use crate::{Definitions, Foundation, Standpoint, TableScan};
+use crate::{Definitions, Foundation, Standpoint};
 use bumpalo::Bump;
 use fabius_env::sync::RwLock;
-use fabius_value::{Datum, Result, Seq};
+use fabius_value::{Result, Seq};
 use parking_lot::RwLockWriteGuard;
 use std::sync::Arc;
 
@@ -84,19 +84,6 @@ impl Ground {
         // Calls go on; definitions wait.
         let _gate = self.gate.read();
         Standpoint::whole(&self.shared.foundation)
-    }
-
-    /// See [`Engine::scan_at`](crate::Engine::scan_at).
-    ///
-    /// # Errors
-    /// The first error of `visit`.
-    pub fn scan_at(
-        &self,
-        at: &Standpoint<'_>,
-        scan: &TableScan,
-        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
-    ) -> Result<()> {
-        at.scan(scan, &mut |_| unreachable!("an eager engine leaves no stickies"), visit)
     }
 
     /// See [`Engine::restore`](crate::Engine::restore).

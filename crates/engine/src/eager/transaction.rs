@@ -11,7 +11,7 @@
 //! Records and entries made for a call that then leaves nothing there are noted for purging, entries
 //! before records, because a note about a record may free it.
 
-use crate::constraint::duplicate;
+use crate::constraint::{PRIMARY_KEY, check_unique, duplicate, entry_of};
 use crate::eager::control::Control;
 use crate::eager::granule::Space;
 use crate::eager::plan::{Around, Schema};
@@ -22,7 +22,7 @@ use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_storage::{Record, Table, TableScan, Version, table::Range};
-use fabius_value::{ColumnId, ColumnMask, Datum, Error, IndexId, Key, SqlState, TableId, limit};
+use fabius_value::{ColumnId, ColumnMask, Datum, IndexId, Key, TableId};
 use std::sync::Arc;
 
 /// A row as the call has found it. All that the call reads of it comes from one version, so that a call
@@ -179,43 +179,20 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         index: IndexId,
         value: &dyn Fn(&Workspace<'a>, ColumnId) -> Datum<'a>,
     ) -> Result<(), Stop> {
-        let mut key = self.change_entry(table, Some(index), value)?;
+        let key = self.change_entry(table, Some(index), value)?;
         if table.is_unique(index) {
             let columns = table.index_columns(index);
             let values: Vec<Datum<'a>> =
                 columns.iter().map(|&column| value(&self.workspace, column)).collect();
-            self.check_unique(table, index, &values, record)?;
+            // This call has claimed the values.
+            check_unique(table, index, &values, self.guard, |other, entry| {
+                !std::ptr::eq(other, record)
+                    && self.is_entry_of(table, index, entry, other, self.newest(other))
+            })?;
         }
-        key.extend(record.key());
-        if key.bytes().len() > limit::KEY_BYTES {
-            return Err(Error::new(SqlState::PROGRAM_LIMIT, "index key too long").into());
-        }
+        let key = entry_of(key, record)?;
         if table.add_entry(index, &key, record, self.guard) {
             self.workspace.entered.push(Entry { table, record, index, key: Box::new(key) });
-        }
-        Ok(())
-    }
-
-    /// Aborts if another row has these values in a unique index; this call has claimed them.
-    fn check_unique(
-        &mut self,
-        table: &'a Arc<Table>,
-        index: IndexId,
-        values: &[Datum<'a>],
-        own: &Record,
-    ) -> Result<(), Stop> {
-        if values.iter().any(|value| value.is_null()) {
-            return Ok(());
-        }
-        let range = Range { index: Some(index), equal: values, lower: None, upper: None, descending: false };
-        let mut scan = table.scan(&range, self.guard)?;
-        while let Some((record, entry)) = scan.next_entry() {
-            if !std::ptr::eq(record, own)
-                && self.is_entry_of(table, index, &entry, record, self.newest(record))
-            {
-                let constraint = &table.schema().indexes[usize::from(index.0)].name;
-                return Err(duplicate(table.schema(), table.index_columns(index), values, constraint).into());
-            }
         }
         Ok(())
     }
@@ -350,7 +327,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
             let columns = &table.schema().primary_key;
             let values: Vec<Datum<'a>> =
                 columns.iter().map(|column| write.values[usize::from(column.0)]).collect();
-            return Err(duplicate(table.schema(), columns, &values, "primary key").into());
+            return Err(duplicate(table.schema(), columns, &values, PRIMARY_KEY).into());
         }
         let row: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
         let value = |_: &Workspace<'a>, column: ColumnId| row[usize::from(column.0)];

@@ -20,7 +20,7 @@ mod overlay;
 pub use footprint::Footprint;
 pub use overlay::{Image, KeyBytes, Mark, Overlay};
 
-use crate::constraint::duplicate;
+use crate::constraint::{PRIMARY_KEY, duplicate};
 use crate::lend::lend;
 use crate::{Definitions, Foundation, Procedure, random::CallRandom};
 use bumpalo::Bump;
@@ -374,7 +374,7 @@ impl<'a> Context<'a> for Speculation<'a, '_> {
             let columns = &table.schema().primary_key;
             let values: Vec<Datum<'a>> =
                 columns.iter().map(|column| write.values[usize::from(column.0)]).collect();
-            return Err(duplicate(table.schema(), columns, &values, "primary key").into());
+            return Err(duplicate(table.schema(), columns, &values, PRIMARY_KEY).into());
         }
         let row: Vec<Value> =
             write.values.iter().zip(&**table.types()).map(|(value, ty)| value.to_value(*ty)).collect();

@@ -3,6 +3,7 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::condition::{Comparison, Condition, Members, Membership, Says};
+use super::constant::Step;
 use super::scope::Relation;
 use super::stop::Bind;
 use super::tree;
@@ -255,9 +256,10 @@ impl Binder<'_> {
     pub(super) fn key_of(&mut self, value: Bound, column: &SqlType) -> Bind<Option<Expression>> {
         if let Known::Constant(constant) = &value.known {
             let storage = column.storage().unwrap_or(DataType::TEXT);
-            return Ok(Some(match exactly(constant, storage) {
-                Some(Value::Null) | None => tree::typed_null(storage),
-                Some(exact) => self.constant(&exact, held(column)),
+            return Ok(Some(match constant.then(Step::Exactly(storage))? {
+                None => tree::typed_null(storage),
+                Some(exact) if exact.is_null() => tree::typed_null(storage),
+                Some(exact) => self.constant(exact, held(column)),
             }));
         }
         let value = self.settle(value)?;
@@ -291,8 +293,8 @@ impl Binder<'_> {
     fn bound_of(&mut self, value: Bound, column: &SqlType) -> Bind<Option<Expression>> {
         let storage = column.storage().unwrap_or(DataType::TEXT);
         if let Known::Constant(constant) = &value.known {
-            return Ok(match exactly(constant, storage) {
-                Some(exact) if !exact.is_null() => Some(self.constant(&exact, held(column))),
+            return Ok(match constant.then(Step::Exactly(storage))? {
+                Some(exact) if !exact.is_null() => Some(self.constant(exact, held(column))),
                 _ => None,
             });
         }
@@ -362,9 +364,9 @@ impl Binder<'_> {
                     match (&bound.known, index) {
                         (Known::Constant(constant), _) => {
                             let storage = to.storage().unwrap_or(DataType::TEXT);
-                            match exactly(constant, storage) {
-                                Some(Value::Null) | None => continue 'rows,
-                                Some(exact) => (Argument::Constant(exact), held(to)),
+                            match constant.then(Step::Exactly(storage))? {
+                                Some(exact) if !exact.is_null() => (self.literals.argument(exact), held(to)),
+                                _ => continue 'rows,
                             }
                         }
                         (_, Some(index)) => (Argument::Parameter(index), bound.data_type),
@@ -439,7 +441,7 @@ fn width(data_type: DataType) -> u8 {
 }
 
 /// A value in a key column's type, if it has exactly this value there.
-fn exactly(value: &Value, storage: DataType) -> Option<Value> {
+pub(super) fn exactly(value: &Value, storage: DataType) -> Option<Value> {
     let cast = value.cast(storage).ok()?;
     let same = match (value, &cast) {
         (Value::Text(before), Value::Text(after)) => match storage {

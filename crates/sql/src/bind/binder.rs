@@ -1,6 +1,7 @@
 //! The state of binding one statement: its program so far, its parameters, the names in scope.
 
 use super::bound::{Bound, Known};
+use super::constant::{Constant, Literals};
 use super::inputs::Inputs;
 use super::scope::Scope;
 use super::stop::{Bind, Place, Stop, wrong};
@@ -8,9 +9,10 @@ use super::tree;
 use crate::catalog::{Catalog, ObjectName, Table};
 use crate::lowered::Argument;
 use crate::parameter_types::ParameterTypes;
+use crate::parse::normal_form::NormalForm;
 use crate::sql_type::SqlType;
 use fabius_program::syntax::tree::{Block, Expression, Statement, TypeName};
-use fabius_value::{DataType, Error, Value};
+use fabius_value::{DataType, Error};
 use sqlparser::ast;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -36,6 +38,8 @@ pub struct Binder<'a> {
     pub(super) lifts: bool,
     /// Whether literals stay all the same: in what the catalog says.
     pub(super) inline: bool,
+    /// The literals of the text.
+    pub(super) literals: Literals,
     pub(crate) inputs: Inputs,
     /// Whether what is being built may run more than once.
     pub(crate) repeats: bool,
@@ -75,6 +79,7 @@ impl<'a> Binder<'a> {
             variables: None,
             lifts: true,
             inline: false,
+            literals: Literals::default(),
             inputs: Inputs::default(),
             repeats: false,
             own_parameters: HashMap::new(),
@@ -90,6 +95,12 @@ impl<'a> Binder<'a> {
             following: Vec::new(),
             notices: false,
         }
+    }
+
+    /// The same for a text whose normal form is known: which literals are arguments is found out.
+    pub(crate) fn with_literals(mut self, form: Option<&NormalForm>) -> Self {
+        self.literals = Literals::of(form);
+        self
     }
 
     /// Begins a part of a procedure: literals stay, names that are no columns are `variables`, and generated
@@ -211,15 +222,18 @@ impl<'a> Binder<'a> {
     }
 
     /// A constant where the program can use it.
-    pub(super) fn constant(&mut self, value: &Value, data_type: DataType) -> Expression {
-        match value {
-            Value::Null => tree::typed_null(data_type),
-            Value::Boolean(value) => tree::boolean(*value),
-            value if self.lifts && !self.inline => {
-                self.add_scalar(data_type, false, Argument::Constant(value.clone()))
-            }
-            value => tree::literal(value, data_type),
+    pub(super) fn constant(&mut self, constant: Constant, data_type: DataType) -> Expression {
+        if constant.is_null() {
+            return tree::typed_null(data_type);
         }
+        if let Some(value) = constant.boolean() {
+            return tree::boolean(value);
+        }
+        if self.lifts && !self.inline {
+            let argument = self.literals.argument(constant);
+            return self.add_scalar(data_type, false, argument);
+        }
+        tree::literal(constant.value(), data_type)
     }
 
     /// The bound as something that the program computes. What has no type yet is text.
@@ -230,7 +244,7 @@ impl<'a> Binder<'a> {
         };
         match bound.known.clone() {
             Known::Constant(value) => {
-                let expression = self.constant(&value, bound.data_type);
+                let expression = self.constant(value, bound.data_type);
                 Ok(Bound { expression, known: Known::Computed, ..bound })
             }
             Known::Interval(_) => super::stop::beyond("an interval"),

@@ -1,5 +1,6 @@
 //! Expressions with their types: what binding an expression gives.
 
+use super::constant::{Constant, Quoted};
 use super::stop::Place;
 use super::tree;
 use super::typing::held;
@@ -33,9 +34,9 @@ pub(super) enum Known {
     /// Nothing: the expression computes it.
     Computed,
     /// Its value.
-    Constant(Value),
+    Constant(Constant),
     /// A literal in quotes, or null, whose type depends on where it stands.
-    Literal(Option<String>),
+    Literal(Option<Quoted>),
     /// A parameter whose type depends on where it stands.
     Parameter(usize),
     /// An interval, which programs do not hold.
@@ -65,8 +66,16 @@ impl Bound {
 
     /// A value.
     pub(super) fn constant(value: Value, sql_type: SqlType, data_type: DataType) -> Bound {
-        let nullable = value.is_null();
-        Bound { known: Known::Constant(value), ..Bound::held_as(tree::null(), sql_type, nullable, data_type) }
+        Bound::of_constant(Constant::new(value), sql_type, data_type)
+    }
+
+    /// A value, perhaps of a literal.
+    pub(super) fn of_constant(constant: Constant, sql_type: SqlType, data_type: DataType) -> Bound {
+        let nullable = constant.is_null();
+        Bound {
+            known: Known::Constant(constant),
+            ..Bound::held_as(tree::null(), sql_type, nullable, data_type)
+        }
     }
 
     /// `true` or `false`, known.
@@ -75,10 +84,10 @@ impl Bound {
     }
 
     /// A quoted literal or null.
-    pub(super) fn literal(text: Option<String>) -> Bound {
-        let nullable = text.is_none();
+    pub(super) fn literal(quoted: Option<Quoted>) -> Bound {
+        let nullable = quoted.is_none();
         Bound {
-            known: Known::Literal(text),
+            known: Known::Literal(quoted),
             ..Bound::held_as(tree::null(), SqlType::Unknown, nullable, DataType::TEXT)
         }
     }
@@ -109,16 +118,28 @@ impl Bound {
         self.sql_type == SqlType::Unknown
     }
 
-    /// Its value, if it is known.
+    /// Its value, if it is known: the program depends on it then.
     pub(super) fn value(&self) -> Option<&Value> {
         match &self.known {
-            Known::Constant(value) => Some(value),
+            Known::Constant(constant) => Some(constant.value()),
+            _ => None,
+        }
+    }
+
+    /// Whether it is true or false, if that is known.
+    pub(super) fn truth(&self) -> Option<bool> {
+        match &self.known {
+            Known::Constant(constant) => constant.boolean(),
             _ => None,
         }
     }
 
     /// Whether it is known to be null.
     pub(crate) fn is_null(&self) -> bool {
-        matches!(&self.known, Known::Literal(None) | Known::Constant(Value::Null))
+        match &self.known {
+            Known::Literal(text) => text.is_none(),
+            Known::Constant(constant) => constant.is_null(),
+            _ => false,
+        }
     }
 }

@@ -98,7 +98,7 @@ impl Binder<'_> {
                 let Known::Literal(Some(field)) = &arguments[0].known else {
                     return beyond("a computed field");
                 };
-                let field = field.clone();
+                let field = field.text().to_string();
                 let part = self.extract(&field, moment, place)?;
                 return self.convert(part, &SqlType::Double, Conversion::Implicit);
             }

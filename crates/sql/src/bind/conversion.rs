@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::bound::{Bound, Known};
+use super::constant::Step;
 use super::stop::{Bind, beyond, wrong};
 use super::tree;
 use super::typing::{self, Category, Conversion, category, held};
@@ -16,23 +17,26 @@ impl Binder<'_> {
         let place = bound.place;
         match &bound.known {
             Known::Literal(None) => Ok(Bound::constant(Value::Null, to.clone(), held(to)).at(place)),
-            Known::Literal(Some(text)) if *to == SqlType::Interval => match temporal::interval(text) {
-                Some(interval) => Ok(Bound::interval(interval).at(place)),
-                None => {
-                    let message = format!("invalid input syntax for type interval: \"{text}\"");
-                    self.fail(b"22007", message, place)
+            Known::Literal(Some(quoted)) if *to == SqlType::Interval => {
+                match temporal::interval(quoted.text()) {
+                    Some(interval) => Ok(Bound::interval(interval).at(place)),
+                    None => {
+                        let message =
+                            format!("invalid input syntax for type interval: \"{}\"", quoted.text());
+                        self.fail(b"22007", message, place)
+                    }
                 }
-            },
+            }
             Known::Literal(Some(_)) if matches!(to, SqlType::Array(_)) => {
                 beyond(format!("a literal of type {to}"))
             }
-            Known::Literal(Some(text)) => {
-                let value = literal::read(text, to).map_err(|error| self.error(error, place))?;
-                let data_type = match &value {
-                    Value::Numeric(decimal) => literal::decimal_type(*decimal),
+            Known::Literal(Some(quoted)) => {
+                let constant = quoted.read(to).map_err(|error| self.error(error, place))?;
+                let data_type = match constant.data_type() {
+                    numeric @ DataType::Numeric { .. } => numeric,
                     _ => held(to),
                 };
-                Ok(Bound::constant(value, typing::without_modifiers(to), data_type).at(place))
+                Ok(Bound::of_constant(constant, typing::without_modifiers(to), data_type).at(place))
             }
             Known::Parameter(index) => {
                 let index = *index;
@@ -52,16 +56,19 @@ impl Binder<'_> {
             return self.cannot_convert(&bound, to);
         }
         if let Known::Constant(value) = &bound.known {
-            let converted = constant(value, &bound.sql_type, to, conversion);
+            let converted = value.then(Step::Convert(bound.sql_type.clone(), to.clone(), conversion));
             let Some(converted) = converted.map_err(|error| self.error(error, bound.place))? else {
                 return beyond(format!("converting {} to {to}", bound.sql_type));
             };
-            let data_type = match (&converted, to) {
-                (Value::Numeric(decimal), SqlType::Numeric(None)) => literal::decimal_type(*decimal),
+            let data_type = match (converted.data_type(), to) {
+                (numeric @ DataType::Numeric { .. }, SqlType::Numeric(None)) => numeric,
                 _ => to.storage().unwrap_or_else(|| held(to)),
             };
             let origin = (0, 0);
-            return Ok(Bound { origin, ..Bound::constant(converted, to.clone(), data_type).at(bound.place) });
+            return Ok(Bound {
+                origin,
+                ..Bound::of_constant(converted, to.clone(), data_type).at(bound.place)
+            });
         }
         self.computed_conversion(bound, to, conversion)
     }
@@ -203,7 +210,12 @@ fn cast(bound: &Bound, data_type: DataType) -> fabius_program::syntax::tree::Exp
 }
 
 /// A constant converted ahead; `None` if that is not known here.
-fn constant(value: &Value, from: &SqlType, to: &SqlType, conversion: Conversion) -> Result<Option<Value>> {
+pub(super) fn constant(
+    value: &Value,
+    from: &SqlType,
+    to: &SqlType,
+    conversion: Conversion,
+) -> Result<Option<Value>> {
     use Category as C;
     let out_of_range = || wrong(b"22003", format!("{} out of range", typing::without_modifiers(to)));
     if value.is_null() {

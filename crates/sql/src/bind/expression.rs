@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
+use super::constant::Quoted;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use super::typing::{Category, Conversion, category};
@@ -9,8 +10,9 @@ use super::{literal, temporal};
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
-use fabius_value::{DataType, Value};
+use fabius_value::DataType;
 use sqlparser::ast::{self, Expr};
+use sqlparser::tokenizer::Location;
 
 impl Binder<'_> {
     /// An expression, of a known type, as something that the program computes.
@@ -40,10 +42,10 @@ impl Binder<'_> {
             Expr::Identifier(name) => self.name_or_word(name, place),
             Expr::CompoundIdentifier(parts) => self.column_reference(parts, place),
             Expr::Nested(inner) => self.operand(inner),
-            Expr::Value(value) => self.literal(&value.value, place),
+            Expr::Value(value) => self.literal(&value.value, value.span.start, place),
             Expr::TypedString(typed) => {
                 let to = SqlType::from_ast(&typed.data_type).map_err(|error| self.error(error, place))?;
-                let bound = self.literal(&typed.value.value, place)?;
+                let bound = self.literal(&typed.value.value, typed.value.span.start, place)?;
                 self.explicit_cast(bound, &to)
             }
             Expr::Interval(interval) => self.interval(interval, place),
@@ -93,18 +95,23 @@ impl Binder<'_> {
         self.column_reference(std::slice::from_ref(name), place)
     }
 
-    fn literal(&mut self, value: &ast::Value, place: Place) -> Bind<Bound> {
+    fn literal(&mut self, value: &ast::Value, start: Location, place: Place) -> Bind<Bound> {
         use ast::Value as V;
+        // What views and the catalog say stands in other texts.
+        let is_of_text = !self.inline && self.following.is_empty();
+        let start = if is_of_text { start } else { Location { line: 0, column: 0 } };
         Ok(match value {
-            V::Number(text, _) => match literal::number(text) {
-                Some((value, sql_type, data_type)) => Bound::constant(value, sql_type, data_type),
-                None => return beyond("a number of more than 38 digits"),
+            V::Number(text, _) => match (literal::number(text), self.literals.number(text, start)) {
+                (Some((_, sql_type, data_type)), Some(constant)) => {
+                    Bound::of_constant(constant, sql_type, data_type)
+                }
+                _ => return beyond("a number of more than 38 digits"),
             },
-            V::SingleQuotedString(text) | V::EscapedStringLiteral(text) | V::UnicodeStringLiteral(text) => {
-                Bound::literal(Some(text.clone()))
-            }
-            V::NationalStringLiteral(text) => Bound::literal(Some(text.clone())),
-            V::DollarQuotedString(text) => Bound::literal(Some(text.value.clone())),
+            V::SingleQuotedString(text) => Bound::literal(Some(self.literals.quoted(text, start))),
+            V::EscapedStringLiteral(text)
+            | V::UnicodeStringLiteral(text)
+            | V::NationalStringLiteral(text) => Bound::literal(Some(Quoted::new(text))),
+            V::DollarQuotedString(text) => Bound::literal(Some(Quoted::new(&text.value))),
             V::Boolean(value) => Bound::boolean(*value),
             V::Null => Bound::literal(None),
             V::Placeholder(name) => {
@@ -254,7 +261,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn negated(&mut self, bound: Bound) -> Bind<Bound> {
-        if let Some(Value::Boolean(value)) = bound.value() {
+        if let Some(value) = bound.truth() {
             return Ok(Bound::boolean(!value));
         }
         let nullable = bound.nullable;
@@ -308,8 +315,8 @@ impl Binder<'_> {
     pub(super) fn logical(&mut self, operator: Op, left: Bound, right: Bound) -> Bind<Bound> {
         let decides = operator == Op::Or;
         for (one, other) in [(&left, &right), (&right, &left)] {
-            if let Some(Value::Boolean(value)) = one.value() {
-                return Ok(if *value == decides { Bound::boolean(decides) } else { other.clone() });
+            if let Some(value) = one.truth() {
+                return Ok(if value == decides { Bound::boolean(decides) } else { other.clone() });
             }
         }
         let nullable = left.nullable || right.nullable;

@@ -7,7 +7,7 @@ use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
-use fabius_value::{DataType, Value};
+use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, TableFactor};
 
 /// What a `FROM` says: its relations are the innermost scope while it is bound.
@@ -205,8 +205,8 @@ impl<'a> Binder<'a> {
             let expression = from.conditions[at].expression.clone();
             from.conditions[at].is_met = true;
             let bound = self.truth(&expression, "WHERE")?;
-            let done = match bound.value() {
-                Some(Value::Boolean(true)) => self.reach_next(from, reached, body),
+            let done = match bound.truth() {
+                Some(true) => self.reach_next(from, reached, body),
                 _ => {
                     let condition = self.settled(bound)?;
                     from.found.is_limited = false;

@@ -2,6 +2,7 @@
 
 use super::binder::{Binder, path};
 use super::bound::{Bound, Known};
+use super::constant::{Constant, Quoted};
 use super::expression::held_by_all;
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
@@ -176,7 +177,7 @@ impl Binder<'_> {
                     }
                     let text = self.typed(argument, &SqlType::Text)?;
                     let text = self.convert(text, &SqlType::Text, Conversion::Assignment)?;
-                    let text = self.coalesce(vec![text, Bound::literal(Some(String::new()))])?;
+                    let text = self.coalesce(vec![text, Bound::literal(Some(Quoted::new("")))])?;
                     joined = self.concatenate(joined, text, place)?;
                 }
                 Ok(joined)
@@ -240,7 +241,7 @@ impl Binder<'_> {
     fn at_time_zone(&mut self, moment: &Expr, zone: &Expr) -> Bind<Bound> {
         let bound = self.operand(moment)?;
         let zone = self.operand(zone)?;
-        let is_utc = matches!(&zone.known, Known::Literal(Some(zone)) if matches!(zone.to_uppercase().as_str(), "UTC" | "GMT" | "Z"));
+        let is_utc = matches!(&zone.known, Known::Literal(Some(zone)) if matches!(zone.text().to_uppercase().as_str(), "UTC" | "GMT" | "Z"));
         if !is_utc {
             return beyond("a time zone");
         }
@@ -256,8 +257,11 @@ impl Binder<'_> {
 
     fn nextval(&mut self, argument: &Bound, place: Place) -> Bind<Bound> {
         let text = match &argument.known {
-            Known::Literal(Some(text)) => text.clone(),
-            Known::Constant(Value::Text(text)) => text.clone(),
+            Known::Literal(Some(quoted)) => quoted.text().to_string(),
+            Known::Constant(constant) => match constant.value() {
+                Value::Text(text) => text.clone(),
+                _ => return beyond("nextval of what is no text"),
+            },
             _ => return beyond("nextval of what is computed"),
         };
         let sequence = self.catalog.sequence_of_text(&text).map_err(|error| self.error(error, place))?;
@@ -284,7 +288,7 @@ impl Binder<'_> {
         }
         let pattern = self.operand(pattern)?;
         let shape = match (&pattern.known, escape) {
-            (Known::Literal(Some(text)), None) => Shape::of(text),
+            (Known::Literal(Some(pattern)), None) => Shape::of(pattern.text()),
             _ => None,
         };
         let Some(shape) = shape else {
@@ -321,7 +325,7 @@ impl Binder<'_> {
     }
 
     fn text_value(&mut self, text: String) -> Expression {
-        self.constant(&Value::Text(text), DataType::TEXT)
+        self.constant(Constant::new(Value::Text(text)), DataType::TEXT)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::binder::{Binder, ident};
 use super::bound::{Bound, Known};
+use super::constant::Constant;
 use super::scope::{Relation, Row};
 use super::select::RowBody;
 use super::stop::{Bind, Place, beyond, wrong};
@@ -10,6 +11,7 @@ use super::typing::{held, unified, without_modifiers};
 use super::write::Afterwards;
 use crate::catalog::{Column, ROW_NUMBER, Table};
 use crate::lowered::Argument;
+use crate::parse::overriding::Overriding;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SetExpr};
@@ -36,8 +38,6 @@ impl<'a> Binder<'a> {
             return beyond("an INSERT of this form");
         };
         if insert.or.is_some()
-            || insert.ignore
-            || insert.overwrite
             || insert.replace_into
             || insert.partitioned.is_some()
             || !insert.after_columns.is_empty()
@@ -63,18 +63,34 @@ impl<'a> Binder<'a> {
             columns = (0..table.columns.len()).collect();
         }
         let after = Afterwards { count, items: insert.returning.as_deref(), body: returning };
-        let mut target = Target { table, alias, columns, named, conflict: insert.on.as_ref(), after };
+        let overriding = crate::parse::overriding::of(insert);
+        let conflict = insert.on.as_ref();
+        let touched = match conflict {
+            Some(ast::OnInsert::OnConflict(conflict)) if has_several_rows(insert) => {
+                self.touched_rows(&table, conflict)?
+            }
+            _ => None,
+        };
+        let mut target = Target { table, alias, columns, named, conflict, overriding, touched, after };
+        self.insert_source(insert, &mut target)?;
+        if let Some(touched) = &target.touched {
+            self.refuse_twice(touched);
+        }
+        Ok(())
+    }
+
+    fn insert_source(&mut self, insert: &ast::Insert, target: &mut Target<'_, '_, 'a>) -> Bind<()> {
         let Some(source) = &insert.source else {
             target.columns.clear();
-            return self.insert_row(&mut target, Vec::new());
+            return self.insert_row(target, Vec::new());
         };
         match &*source.body {
             SetExpr::Values(values)
                 if source.with.is_none() && source.order_by.is_none() && source.limit_clause.is_none() =>
             {
-                self.insert_values(&mut target, &values.rows)
+                self.insert_values(target, &values.rows)
             }
-            _ => self.insert_query(&mut target, source),
+            _ => self.insert_query(target, source),
         }
     }
 
@@ -107,7 +123,7 @@ impl<'a> Binder<'a> {
         }
         let place = first.content.first().map_or(Place::none(), Place::of);
         self.check_width(target, first.content.len(), place)?;
-        if rows.len() > UNROLLED && self.lifts {
+        if rows.len() > UNROLLED && self.lifts && target.overriding.is_none() {
             let mark = self.mark();
             if self.insert_list(target, rows)? {
                 return Ok(());
@@ -121,7 +137,7 @@ impl<'a> Binder<'a> {
             let mut values = Vec::new();
             for (expression, &at) in row.content.iter().zip(&target.columns.clone()) {
                 let column = target.table.columns[at].clone();
-                values.push(self.given(expression, &column)?);
+                values.push(self.given(expression, &column, target.overriding)?);
             }
             self.insert_row(target, values)?;
         }
@@ -129,11 +145,17 @@ impl<'a> Binder<'a> {
     }
 
     /// A value of `VALUES` for a column.
-    fn given(&mut self, expression: &Expr, column: &Column) -> Bind<Bound> {
-        if Binder::is_default(expression) {
+    fn given(
+        &mut self,
+        expression: &Expr,
+        column: &Column,
+        overriding: Option<Overriding>,
+    ) -> Bind<Bound> {
+        let is_left_out = overriding == Some(Overriding::User) && column.sequence.is_some();
+        if is_left_out || Binder::is_default(expression) {
             return self.default_value(column);
         }
-        if column.is_identity_always {
+        if column.is_identity_always && overriding.is_none() {
             let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
             let detail =
                 format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
@@ -239,18 +261,19 @@ impl<'a> Binder<'a> {
             if !Binder::is_default(expression) && !super::condition::is_given(expression) {
                 return Ok(None);
             }
-            let bound = self.given(expression, column)?;
-            let (data_type, value) = match (&bound.known, column.default.is_some()) {
-                (Known::Constant(value), _) => (held(to), value.clone()),
-                (Known::Literal(None), _) => (held(to), fabius_value::Value::Null),
+            let bound = self.given(expression, column, None)?;
+            let constant = match bound.known {
+                Known::Constant(constant) => constant,
+                Known::Literal(None) => Constant::new(fabius_value::Value::Null),
                 _ => return Ok(None),
             };
-            let is_null = value.is_null();
+            let is_null = constant.is_null();
+            let data_type = held(to);
             let data_type = match to {
                 crate::sql_type::SqlType::Numeric(Some(_)) => to.storage().unwrap_or(data_type),
                 _ => data_type,
             };
-            cells.push((Argument::Constant(value), data_type, is_null));
+            cells.push((self.literals.argument(constant), data_type, is_null));
         }
         for &at in counted {
             let Some(sequence) = sequence_of(&table.columns[at]) else { return Ok(None) };
@@ -421,7 +444,8 @@ impl<'a> Binder<'a> {
                     let existing = Binder::keyed(&table, target.alias.clone(), place);
                     let (update, ()) =
                         self.nested(|binder| binder.update_instead(target, existing, update, &new))?;
-                    let (block, ()) = insert(self, target)?;
+                    let (mut block, ()) = insert(self, target)?;
+                    block.extend(target.touching(&new));
                     self.emit(tree::when(tree::exists(row), update, Some(block)));
                     return Ok(());
                 }
@@ -467,7 +491,8 @@ impl<'a> Binder<'a> {
             let existing = Binder::keyed(&table, target.alias.clone(), place);
             binder.update_instead(target, existing, update, new)
         })?;
-        let (block, ()) = insert(self, target)?;
+        let (mut block, ()) = insert(self, target)?;
+        block.extend(target.touching(new));
         let none = tree::binary(
             fabius_program::ir::BinaryOperator::Equal,
             tree::call("count", vec![tree::variable(&list)]),
@@ -507,6 +532,7 @@ impl<'a> Binder<'a> {
             let (block, ()) = binder.nested(|binder| {
                 let assignments = binder.assigned_values(&table, &targets)?;
                 binder.change_row(&table, &existing, assignments, false)?;
+                binder.block.extend(target.touching(new));
                 binder.scope().relations.truncate(1);
                 binder.afterwards(&mut target.after)
             })?;
@@ -556,6 +582,91 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// Whether a statement may insert more than one row.
+fn has_several_rows(insert: &ast::Insert) -> bool {
+    match insert.source.as_ref().map(|source| &*source.body) {
+        Some(SetExpr::Values(values)) => values.rows.len() > 1,
+        other => other.is_some(),
+    }
+}
+
+/// Rows that a statement has written, as the values of the key whose conflicts it resolves.
+#[derive(Clone)]
+pub(super) struct Touched {
+    list: String,
+    columns: Vec<usize>,
+}
+
+impl Target<'_, '_, '_> {
+    /// Notes that a row is written.
+    fn touching(&self, new: &[Bound]) -> Option<fabius_program::syntax::tree::Statement> {
+        let touched = self.touched.as_ref()?;
+        let values = touched.columns.iter().map(|at| new[*at].expression.clone()).collect();
+        Some(tree::append(&touched.list, values))
+    }
+}
+
+impl Binder<'_> {
+    /// Declares the list of rows that `ON CONFLICT DO UPDATE` has written.
+    pub(super) fn touched_rows(
+        &mut self,
+        table: &Table,
+        conflict: &ast::OnConflict,
+    ) -> Bind<Option<Touched>> {
+        if !matches!(conflict.action, ast::OnConflictAction::DoUpdate(_)) {
+            return Ok(None);
+        }
+        let keys = self.arbiters(table, conflict)?;
+        let [key] = keys.as_slice() else { return Ok(None) };
+        let list = self.name("touched");
+        let (mut columns, mut fields) = (Vec::new(), Vec::new());
+        for (at, name) in key.iter().enumerate() {
+            let place = super::constraint::place(table, name)?;
+            let data_type = held(&table.columns[place].sql_type);
+            fields.push(tree::field(&format!("k{}", at + 1), data_type, true));
+            columns.push(place);
+        }
+        self.emit(tree::declare_list(&list, fields));
+        Ok(Some(Touched { list, columns }))
+    }
+
+    /// Refuses a statement that has written a row twice.
+    pub(super) fn refuse_twice(&mut self, touched: &Touched) {
+        use fabius_program::ir::BinaryOperator as Op;
+        use fabius_program::syntax::tree::{Failure, Message, SortKey, StatementKind};
+        let field = |at: usize| format!("k{}", at + 1);
+        let keys = (0..touched.columns.len()).map(|at| SortKey {
+            field: Some(tree::name(field(at))),
+            descending: false,
+            nulls_first: false,
+        });
+        let sort = StatementKind::Sort { list: tree::name(&touched.list), keys: keys.collect() };
+        self.emit(tree::statement(sort));
+        let (at, each) = (self.name("at"), self.name("row"));
+        let bigint = || Some(tree::scalar_type(DataType::BigInt, false));
+        self.emit(tree::declare(&at, true, bigint(), tree::cast(tree::integer(0), DataType::BigInt)));
+        // Equal keys are next to each other; a key that is null is none.
+        let same = (0..touched.columns.len()).map(|column| {
+            let name = field(column);
+            let before = tree::keyed_row(&touched.list, vec![tree::variable(&at)]);
+            let before = tree::column(before, &name, false);
+            tree::binary(Op::Equal, tree::column(tree::loop_row(&each), &name, false), before)
+        });
+        let is_new = tree::not(tree::call("coalesce", vec![tree::all(same), tree::boolean(false)]));
+        let failure = Failure {
+            message: Message::Fixed("ON CONFLICT DO UPDATE command cannot affect row a second time".into()),
+            state: Some(fabius_value::SqlState(*b"21000")),
+            detail: Some(tree::typed_null(DataType::TEXT)),
+            hint: Some(tree::text(
+                "Ensure that no rows proposed for insertion within the same command have duplicate constrained values.",
+            )),
+        };
+        let require = tree::statement(StatementKind::Require { condition: is_new, failure });
+        let next = tree::add(&at, tree::cast(tree::integer(1), DataType::BigInt));
+        self.emit(tree::for_list(&each, &touched.list, vec![require, next]));
+    }
+}
+
 /// What an INSERT fills.
 pub(super) struct Target<'r, 'b, 'a> {
     pub(super) table: Arc<Table>,
@@ -563,6 +674,9 @@ pub(super) struct Target<'r, 'b, 'a> {
     pub(super) columns: Vec<usize>,
     pub(super) named: bool,
     pub(super) conflict: Option<&'r ast::OnInsert>,
+    pub(super) overriding: Option<Overriding>,
+    /// The keys of the rows that the statement has written, if it may meet one of them again.
+    pub(super) touched: Option<Touched>,
     pub(super) after: Afterwards<'r, 'b, 'a>,
 }
 

@@ -8,6 +8,7 @@ use crate::catalog::Catalog;
 use crate::lowered::{Lowered, Shape};
 use crate::parameter_types::ParameterTypes;
 use fabius_program::explain::Report;
+use crate::parse::normal_form::NormalForm;
 use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{Block, Parameter, ProcedureDefinition, Results, StatementKind};
 use fabius_value::{DataType, Result};
@@ -15,7 +16,7 @@ use sqlparser::ast::{self, Statement};
 use std::sync::Arc;
 
 /// A statement as a program. `None`: no program can express it; the caller takes the query path (SELECT), or
-/// computes the rows by a query (writes).
+/// computes the rows by a query (writes). With the text's normal form, the program says which of its literals are arguments.
 ///
 /// # Errors
 /// What is wrong with the statement, in PostgreSQL's words, with its place in the text.
@@ -24,8 +25,9 @@ pub fn lower(
     source: &Arc<Source>,
     catalog: &Catalog,
     types: &mut ParameterTypes,
+    form: Option<&NormalForm>,
 ) -> Result<Option<Lowered>> {
-    let binder = Binder::new(catalog, &source.text, types);
+    let binder = Binder::new(catalog, &source.text, types).with_literals(form);
     let lowered = match statement {
         Statement::Query(query) => binder.lower_query(query, source),
         Statement::Insert(insert) => {
@@ -136,6 +138,7 @@ impl Binder<'_> {
     ) -> Lowered {
         let results = self.with_drawings(results);
         let results = self.with_notices(results);
+        let literals = self.literals.recipes(&mut self.inputs.arguments);
         let definition = ProcedureDefinition {
             source: source.clone(),
             name: tree::name(NAME),
@@ -146,6 +149,7 @@ impl Binder<'_> {
         let mut lowered = Lowered {
             definition,
             arguments: Vec::new(),
+            literals,
             shape,
             tag,
             reads: self.reads.into_iter().collect(),

@@ -16,6 +16,7 @@
 //! | `binder` | the state of binding: the program so far, its parameters |
 //! | `scope` | names of columns, and where their values are |
 //! | `bound` | an expression of a program with its SQL type |
+//! | `constant` | values that are known, and how they come from literals |
 //! | `typing`, `conversion` | which types fit together; a value as one of another type |
 //! | `inputs` | parameters, numbers of sequences, what looks random |
 //! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
@@ -38,6 +39,7 @@ mod binder;
 mod bound;
 mod builtin;
 mod condition;
+mod constant;
 mod constraint;
 mod conversion;
 mod delete;
@@ -66,8 +68,10 @@ mod write;
 pub(crate) use array::List;
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
+pub use constant::{Recipe, arguments};
 pub use inputs::Inputs;
 pub use lowering::{explained, lower};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};
+pub use update::parts as parts_of_row;

@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::bound::{Bound, Known};
+use super::constant::Step;
 use super::expression::{is_ordered, logic};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::temporal;
@@ -42,18 +43,10 @@ impl Binder<'_> {
                 };
             }
             Known::Constant(value) => {
-                let negated = match value {
-                    Value::SmallInt(v) => v.checked_neg().map(Value::SmallInt),
-                    Value::Int(v) => v.checked_neg().map(Value::Int),
-                    Value::BigInt(v) => v.checked_neg().map(Value::BigInt),
-                    Value::Double(v) => Some(Value::Double(-v)),
-                    Value::Numeric(v) => Some(Value::Numeric(Decimal { mantissa: -v.mantissa, ..*v })),
-                    _ => None,
-                };
-                if let Some(negated) = negated {
+                if let Ok(Some(negated)) = value.then(Step::Negate) {
                     // 2147483648 is a bigint, its negative an integer.
                     let sql_type = bound.sql_type.clone();
-                    return Ok(Bound::constant(negated, sql_type, bound.data_type).at(place));
+                    return Ok(Bound::of_constant(negated, sql_type, bound.data_type).at(place));
                 }
             }
             _ => {}
@@ -161,10 +154,10 @@ impl Binder<'_> {
         let bound = self.resolve(bound, &to)?;
         // Trailing blanks do not count against a char, which is held without them.
         match (&bound.known, is_char) {
-            (Known::Constant(Value::Text(text)), true) => {
-                let text = Value::Text(text.trim_end_matches(' ').into());
-                Ok(Bound { known: Known::Constant(text), ..bound })
-            }
+            (Known::Constant(text), true) => match text.then(Step::TrimEnd)? {
+                Some(trimmed) => Ok(Bound { known: Known::Constant(trimmed), ..bound }),
+                None => Ok(bound),
+            },
             _ => Ok(bound),
         }
     }
@@ -436,5 +429,17 @@ pub(super) fn exchanged(operator: &ast::BinaryOperator) -> ast::BinaryOperator {
         B::Gt => B::Lt,
         B::GtEq => B::LtEq,
         other => other.clone(),
+    }
+}
+
+/// A number below zero as one above, and the reverse.
+pub(super) fn negated(value: &Value) -> Option<Value> {
+    match value {
+        Value::SmallInt(v) => v.checked_neg().map(Value::SmallInt),
+        Value::Int(v) => v.checked_neg().map(Value::Int),
+        Value::BigInt(v) => v.checked_neg().map(Value::BigInt),
+        Value::Double(v) => Some(Value::Double(-v)),
+        Value::Numeric(v) => Some(Value::Numeric(Decimal { mantissa: -v.mantissa, ..*v })),
+        _ => None,
     }
 }

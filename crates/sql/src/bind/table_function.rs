@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::bound::{Bound, Known};
+use super::constant::Quoted;
 use super::scope::{Relation, Row};
 use super::select::{QueryFacts, RowBody, Window};
 use super::stop::{Bind, beyond};
@@ -73,15 +74,15 @@ impl<'a> Binder<'a> {
                 let array = self.types.infer(index, array)?;
                 Ok(self.array_parameter(index, &array))
             }
-            Known::Literal(Some(text)) => {
-                let inner = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+            Known::Literal(Some(quoted)) => {
+                let inner = quoted.text().trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
                 let Some(inner) = inner.filter(|inner| !inner.contains(['{', '"', '\\'])) else {
                     return beyond("an array literal of this form");
                 };
                 let elements = inner.split(',').map(str::trim).filter(|element| !element.is_empty());
                 let literal = |element: &str| match element.eq_ignore_ascii_case("null") {
                     true => Bound::literal(None),
-                    false => Bound::literal(Some(element.to_string())),
+                    false => Bound::literal(Some(Quoted::new(element))),
                 };
                 plpgsql::gathered(self, elements.map(literal).collect(), array)
             }

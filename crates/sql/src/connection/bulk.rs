@@ -1,6 +1,6 @@
 //! Many rows written at once: those of a query, or those that are copied in.
 
-use super::run::rows_response;
+use super::run::{Given, rows_response};
 use super::{Connection, Response};
 use crate::bind;
 use crate::bind::{RowsOf, counted, lower_insert_rows};
@@ -114,6 +114,10 @@ impl WriteQuery {
             ));
         };
         let table = catalog.table(name)?;
+        if crate::parse::overriding::of(insert) == Some(crate::parse::overriding::Overriding::User) {
+            let message = "OVERRIDING USER VALUE of a query is not supported";
+            return Err(Error::new(SqlState::NOT_SUPPORTED, message));
+        }
         let Some(source) = &insert.source else {
             return Err(Error::new(SqlState::NOT_SUPPORTED, "this form of INSERT is not supported"));
         };
@@ -294,7 +298,7 @@ impl Connection {
             for argument in &write.lowered.arguments {
                 arguments.push(match argument {
                     Argument::Rows(_) => part.take().unwrap_or_default(),
-                    other => self.argument(catalog, other, &[]).await?,
+                    other => self.argument(catalog, other, Given::default()).await?,
                 });
             }
             let results = match is_aside && write.lowered.reserves.is_empty() {
@@ -326,7 +330,7 @@ impl Connection {
         for name in &write.counted {
             let one = Argument::NextValue(name.clone());
             let numbers = Argument::Rows(vec![vec![one]; rows.len()]);
-            if let Value::List(numbers) = self.argument(catalog, &numbers, &[]).await? {
+            if let Value::List(numbers) = self.argument(catalog, &numbers, Given::default()).await? {
                 rows.iter_mut().zip(numbers).for_each(|(row, number)| row.extend(number));
             }
         }

@@ -1,9 +1,10 @@
 //! Who answers which command.
 
-use super::prepared::{Plan, Prepared};
+use super::prepared::{Body, Plan, Prepared, TEXT_BYTES};
 use super::run::rows_response;
 use super::{Connection, Response};
 use crate::lowered::OutputColumn;
+use crate::parse::normal_form::NormalForm;
 use crate::parse::{self, Command};
 use crate::sql_type::SqlType;
 use fabius_value::{Result, Value};
@@ -32,19 +33,25 @@ impl Connection {
         let text = text.trim();
         let catalog = self.catalog();
         let is_failed = self.refuse_if_failed().is_err();
-        if let Some(found) = self.database.plans.get(catalog.version, types, text).filter(|_| !is_failed) {
+        let plans = &self.database.plans;
+        if let Some(found) = plans.get(catalog.version, types, text).filter(|_| !is_failed) {
+            return Ok(found);
+        }
+        let form = if types.is_empty() && text.len() <= TEXT_BYTES { NormalForm::of(text) } else { None };
+        if let Some(form) = form.as_ref().filter(|_| !is_failed)
+            && let Some(found) = plans.get_alike(catalog.version, text, form)
+        {
             return Ok(found);
         }
         let command = parse::parse(text)?;
         if !ends_transaction(&command) {
             self.refuse_if_failed()?;
         }
-        let plan = self.plan(&command, text, types).await?;
-        let is_shared =
-            Connection::is_of_rows(&command) && !matches!(plan.body, super::prepared::Body::Query(_));
-        let prepared = Arc::new(Prepared::new(text, command, types, plan));
+        let plan = self.plan(&command, (text, form.as_ref()), types).await?;
+        let is_shared = Connection::is_of_rows(&command) && !matches!(plan.body, Body::Query(_));
+        let prepared = Arc::new(Prepared::new(text, Arc::new(command), types, plan.into()));
         if is_shared {
-            self.database.plans.put(catalog.version, &prepared);
+            self.database.plans.put(catalog.version, &prepared, form);
         }
         Ok(prepared)
     }
@@ -53,7 +60,7 @@ impl Connection {
     pub(super) async fn plan(
         &mut self,
         command: &Command,
-        text: &str,
+        (text, form): (&str, Option<&NormalForm>),
         given: &[SqlType],
     ) -> Result<Arc<Plan>> {
         let catalog = self.catalog();
@@ -66,7 +73,7 @@ impl Connection {
             Command::Sql(statement) if Connection::is_of_rows(command) => {
                 let session = self.session_facts();
                 let database = self.database.database().clone();
-                Plan::of(&database, &catalog, statement, text, given, &session).await
+                Plan::of(&database, &catalog, statement, (text, form), given, &session).await
             }
             Command::Do => Plan::of_block(self.database.database(), &catalog, text),
             Command::Show(None) => {
@@ -106,7 +113,7 @@ impl Connection {
 
     async fn dispatch(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
         let done = |tag: &str| Ok(Response::Done { tag: tag.to_string() });
-        match &prepared.command {
+        match &*prepared.command {
             Command::Empty => Ok(Response::Empty),
             Command::Sql(statement) => {
                 if let Some(call) = self.session_function(statement) {

@@ -8,7 +8,7 @@
 //! ```
 
 use super::prepared::{Body, Plan, Program};
-use super::run::rows_response;
+use super::run::{Given, rows_response};
 use super::{Connection, Response};
 use crate::bind;
 use crate::catalog::Catalog;
@@ -189,7 +189,7 @@ fn of_program(
     let phase = report.summary.split_once(": ").map_or(report.summary.as_str(), |(_, phase)| phase);
     root.facts.push(("Phase", phase.to_string()));
     let mut text = Vec::new();
-    let mut program_text = report.lines.lines().map(&shown).collect::<Vec<_>>();
+    let mut program_text: Vec<String> = report.shown(&shown).lines().map(String::from).collect();
     for (title, rows) in &report.sections {
         match *title {
             "keys" => root.facts.extend(rows.lines().map(|row| ("Key", shown(row.trim())))),
@@ -245,7 +245,16 @@ fn of_operators(lines: &[String]) -> Step {
     while open.len() > 1 {
         close(&mut open);
     }
-    open.pop().unwrap_or_else(|| Step::new("Result"))
+    open.pop().map_or_else(|| Step::new("Result"), without_cooperation)
+}
+
+/// The steps without those that only give way to others now and then.
+fn without_cooperation(mut step: Step) -> Step {
+    while step.words == "Cooperative" && step.parts.len() == 1 {
+        step = step.parts.swap_remove(0);
+    }
+    step.parts = step.parts.into_iter().map(without_cooperation).collect();
+    step
 }
 
 impl Connection {
@@ -254,18 +263,18 @@ impl Connection {
         &mut self,
         catalog: &Arc<Catalog>,
         explanation: &Explanation,
-        parameters: &[Value],
+        given: Given<'_>,
     ) -> Result<Response> {
         let wanted = explanation.wanted;
         let subject = &explanation.subject;
         let began = Instant::now();
-        let (mut step, program) = self.steps(catalog, subject, wanted.verbose, parameters).await?;
+        let (mut step, program) = self.steps(catalog, subject, wanted.verbose, given.parameters).await?;
         let planning = began.elapsed();
         let measured = match wanted.analyze {
             false => None,
             true => {
                 let began = Instant::now();
-                let response = Box::pin(self.run_plan(catalog, subject, parameters)).await?;
+                let response = Box::pin(self.run_plan(catalog, subject, given)).await?;
                 let rows = match response {
                     Response::Rows { rows, .. } => {
                         let rows: Vec<Vec<Value>> = rows.try_collect().await?;
@@ -352,6 +361,7 @@ impl Connection {
                 root.parts.push(of_operators(&write.query.explain(parameters).await?));
                 (root, Vec::new())
             }
+            Body::Writing(_) => (Step::new("Statements one after the other"), Vec::new()),
             Body::Explanation(_) | Body::Other => (Step::new("Result"), Vec::new()),
         })
     }

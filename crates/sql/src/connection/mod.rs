@@ -10,6 +10,7 @@
 //! | `past` | reads of the past: `fabius.as_of` |
 //! | `explanation` | `EXPLAIN` |
 //! | `bulk` | many rows written at once |
+//! | `writing_query` | `WITH x AS (INSERT ...) ...` |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `transaction` | begin, commit, roll back, savepoints |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
@@ -33,6 +34,7 @@ mod session_function;
 mod source;
 mod sql_database;
 mod transaction;
+mod writing_query;
 
 pub(crate) use bulk::BulkWrite;
 pub use prepared::Prepared;

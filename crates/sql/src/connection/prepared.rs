@@ -2,17 +2,19 @@
 
 use super::bulk::WriteQuery;
 use super::explanation::{Explanation, Wanted};
-use crate::bind;
+use super::writing_query::{WritingQuery, is_writing};
+use crate::bind::{self, Recipe};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode};
 use crate::lowered::{Lowered, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
 use crate::parse::Command;
+use crate::parse::normal_form::{Literal, NormalForm};
 use crate::query::{self, QueryPlan, SessionFacts};
 use crate::sql_type::SqlType;
 use fabius::{Database, Statement};
 use fabius_program::syntax::Source;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use sqlparser::ast;
 use std::collections::HashMap;
@@ -20,8 +22,10 @@ use std::sync::Arc;
 
 /// Plans that are kept, at most.
 const PLANS: usize = 4096;
+/// Statements of one normal form that are kept, at most: programs that differ in what literals say.
+const TEMPLATES: usize = 8;
 /// Bytes of a text whose plan is kept, at most: a long one hardly comes twice.
-const TEXT_BYTES: usize = 16 << 10;
+pub(super) const TEXT_BYTES: usize = 16 << 10;
 
 /// A statement that is ready to run.
 pub struct Prepared {
@@ -30,11 +34,20 @@ pub struct Prepared {
     /// Columns of its result, if it gives rows.
     pub columns: Option<Vec<OutputColumn>>,
     pub(super) text: String,
-    pub(super) command: Command,
+    /// What it asks for; with other literals if it was found by its normal form.
+    pub(super) command: Arc<Command>,
     /// The types that the client gave.
     pub(super) given: Vec<SqlType>,
     /// How it runs; found again when the catalog changes.
-    plan: Mutex<Option<Arc<Plan>>>,
+    ready: Mutex<Option<Ready>>,
+}
+
+/// How a text runs, under one version of the catalog.
+#[derive(Clone)]
+pub(super) struct Ready {
+    pub plan: Arc<Plan>,
+    /// The text's literals as arguments: see [`Lowered::literals`].
+    pub literals: Arc<[Value]>,
 }
 
 /// How a statement runs, under one version of the catalog.
@@ -58,6 +71,8 @@ pub(super) enum Body {
     Query(Arc<QueryPlan>),
     /// What a query gives is written.
     WriteQuery(Box<WriteQuery>),
+    /// Statements that write inside of a query, or behind a `WITH`.
+    Writing(Box<WritingQuery>),
     /// What `EXPLAIN` shows.
     Explanation(Explanation),
     /// Something else: what [`Command`] says.
@@ -76,24 +91,24 @@ pub(super) struct Program {
 }
 
 impl Prepared {
-    pub(super) fn new(text: &str, command: Command, given: &[SqlType], plan: Arc<Plan>) -> Prepared {
+    pub(super) fn new(text: &str, command: Arc<Command>, given: &[SqlType], ready: Ready) -> Prepared {
         Prepared {
-            parameters: plan.parameters.clone(),
-            columns: plan.columns.clone(),
+            parameters: ready.plan.parameters.clone(),
+            columns: ready.plan.columns.clone(),
             text: text.to_string(),
             command,
             given: given.to_vec(),
-            plan: Mutex::new(Some(plan)),
+            ready: Mutex::new(Some(ready)),
         }
     }
 
-    /// The plan under a version of the catalog, if it is there.
-    pub(super) fn plan(&self, version: u64) -> Option<Arc<Plan>> {
-        self.plan.lock().as_ref().filter(|plan| plan.version == version).cloned()
+    /// How it runs under a version of the catalog, if that is known.
+    pub(super) fn ready(&self, version: u64) -> Option<Ready> {
+        self.ready.lock().as_ref().filter(|ready| ready.plan.version == version).cloned()
     }
 
-    pub(super) fn keep(&self, plan: Arc<Plan>) {
-        *self.plan.lock() = Some(plan);
+    pub(super) fn keep(&self, ready: Ready) {
+        *self.ready.lock() = Some(ready);
     }
 }
 
@@ -104,10 +119,11 @@ impl Program {
         source: &ast::Statement,
         text: &Arc<Source>,
         types: &mut ParameterTypes,
+        form: Option<&NormalForm>,
     ) -> Result<Option<Program>> {
-        let lowered = match crate::plpgsql::lower_call(source, text, catalog, types)? {
+        let lowered = match crate::plpgsql::lower_call(source, text, catalog, types, form)? {
             Some(call) => call,
-            None => match bind::lower(source, text, catalog, types)? {
+            None => match bind::lower(source, text, catalog, types, form)? {
                 Some(lowered) => lowered,
                 None => return Ok(None),
             },
@@ -140,7 +156,7 @@ impl Program {
         for (index, _) in nulls.iter().enumerate().filter(|(_, is_null)| **is_null) {
             types.allow_null(index);
         }
-        let made = Program::new(database, catalog, &self.source, &self.text, &mut types)?
+        let made = Program::new(database, catalog, &self.source, &self.text, &mut types, None)?
             .ok_or_else(|| Error::new(SqlState::NOT_SUPPORTED, "null for this parameter is not supported"))?;
         let made = Arc::new(made);
         self.variants.lock().insert(nulls.to_vec(), made.clone());
@@ -148,7 +164,23 @@ impl Program {
     }
 }
 
+impl From<Arc<Plan>> for Ready {
+    /// For the text that the plan was made of.
+    fn from(plan: Arc<Plan>) -> Ready {
+        let literals = plan.recipes().iter().map(|recipe| recipe.value.clone()).collect();
+        Ready { plan, literals }
+    }
+}
+
 impl Plan {
+    /// How arguments of its program come from literals of the text.
+    fn recipes(&self) -> &[Recipe] {
+        match &self.body {
+            Body::Program(program) => &program.lowered.literals,
+            _ => &[],
+        }
+    }
+
     /// A plan for what is neither program nor query.
     pub fn other(version: u64, parameters: Vec<SqlType>, columns: Option<Vec<OutputColumn>>) -> Arc<Plan> {
         Arc::new(Plan {
@@ -188,7 +220,7 @@ impl Plan {
         }))
     }
 
-    fn of_write(catalog: &Catalog, write: WriteQuery, types: ParameterTypes) -> Arc<Plan> {
+    pub(super) fn of_write(catalog: &Catalog, write: WriteQuery, types: ParameterTypes) -> Arc<Plan> {
         let names = write.names();
         Arc::new(Plan {
             version: catalog.version,
@@ -201,10 +233,20 @@ impl Plan {
         })
     }
 
+    /// Tables that it writes.
+    pub(super) fn written(&self) -> Vec<ObjectName> {
+        match &self.body {
+            Body::Program(program) => program.lowered.writes.clone(),
+            Body::WriteQuery(write) => vec![write.table.clone()],
+            _ => Vec::new(),
+        }
+    }
+
     /// How it holds its tables: alone if others could change them between its query and its writes.
     pub fn mode(&self) -> LockMode {
         match &self.body {
             Body::WriteQuery(_) => LockMode::Exclusive,
+            Body::Writing(query) => query.mode(),
             Body::Explanation(explanation) if explanation.wanted.analyze => explanation.subject.mode(),
             _ => LockMode::Shared,
         }
@@ -229,22 +271,27 @@ impl Plan {
         }))
     }
 
-    /// Finds how a statement of rows runs.
+    /// Finds how a statement of rows runs. With the normal form of its text, literals become arguments.
     pub async fn of(
         database: &Database,
         catalog: &Arc<Catalog>,
         statement: &ast::Statement,
-        text: &str,
+        (text, form): (&str, Option<&NormalForm>),
         given: &[SqlType],
         session: &Arc<dyn SessionFacts>,
     ) -> Result<Arc<Plan>> {
         let source = Arc::new(Source::new(text, "statement"));
         if let ast::Statement::Explain { statement: inner, .. } = statement {
-            let subject = Box::pin(Plan::of(database, catalog, inner, text, given, session)).await?;
+            let subject = Box::pin(Plan::of(database, catalog, inner, (text, None), given, session)).await?;
             return Plan::of_explanation(catalog, statement, subject);
         }
+        if let ast::Statement::Query(query) = statement
+            && is_writing(statement)
+        {
+            return Box::pin(WritingQuery::plan(database, catalog, query, given, session)).await;
+        }
         let mut types = ParameterTypes::new(given);
-        let program = Program::new(database, catalog, statement, &source, &mut types)
+        let program = Program::new(database, catalog, statement, &source, &mut types, form)
             .map_err(|error| crate::bind::wording::in_words(error, catalog))?;
         if let Some(mut program) = program {
             program.types = types.finish();
@@ -285,11 +332,11 @@ impl Plan {
                 Ok(Plan::of_write(catalog, write, types))
             }
             ast::Statement::Update(update) => {
-                let write = WriteQuery::update(database, catalog, update, &mut types, session).await?;
+                let write = WriteQuery::update(database, catalog, update, None, &mut types, session).await?;
                 Ok(Plan::of_write(catalog, write, types))
             }
             ast::Statement::Delete(delete) => {
-                let write = WriteQuery::delete(database, catalog, delete, &mut types, session).await?;
+                let write = WriteQuery::delete(database, catalog, delete, None, &mut types, session).await?;
                 Ok(Plan::of_write(catalog, write, types))
             }
             other => {
@@ -304,7 +351,7 @@ impl Plan {
     }
 }
 
-fn keys(catalog: &Catalog, names: &[ObjectName]) -> Vec<LockKey> {
+pub(super) fn keys(catalog: &Catalog, names: &[ObjectName]) -> Vec<LockKey> {
     let mut keys: Vec<LockKey> = names
         .iter()
         .filter_map(|name| catalog.tables.get(name))
@@ -318,35 +365,68 @@ fn keys(catalog: &Catalog, names: &[ObjectName]) -> Vec<LockKey> {
     keys
 }
 
-/// A catalog's version, the types that the client gave, the text.
-type PlanKey = (u64, Vec<SqlType>, String);
-
-/// Statements that are ready to run, by their text: shared by connections whose catalogs say the same.
+/// Statements that are ready to run: shared by connections whose catalogs say the same.
 #[derive(Default)]
 pub(super) struct PlanCache {
-    prepared: Mutex<HashMap<PlanKey, Arc<Prepared>>>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    by_text: HashMap<String, Vec<Arc<Prepared>>>,
+    by_form: HashMap<String, Vec<Arc<Template>>>,
+    count: usize,
+}
+
+/// A statement that others of its normal form run as, if they differ in its free literals only.
+struct Template {
+    prepared: Arc<Prepared>,
+    plan: Arc<Plan>,
+    literals: Vec<Literal>,
 }
 
 impl PlanCache {
+    /// A statement of this text under a version of the catalog.
     pub fn get(&self, version: u64, types: &[SqlType], text: &str) -> Option<Arc<Prepared>> {
-        if text.len() > TEXT_BYTES {
-            return None;
-        }
-        self.prepared.lock().get(&(version, types.to_vec(), text.to_string())).cloned()
+        let kept = self.kept.lock();
+        let mut found = kept.by_text.get(text)?.iter();
+        found.find(|prepared| prepared.given == types && prepared.ready(version).is_some()).cloned()
     }
 
-    pub fn put(&self, version: u64, prepared: &Arc<Prepared>) {
+    /// The same for a text of a normal form that is known.
+    pub fn get_alike(&self, version: u64, text: &str, form: &NormalForm) -> Option<Arc<Prepared>> {
+        let templates = self.kept.lock().by_form.get(&form.text)?.clone();
+        templates.iter().filter(|template| template.plan.version == version).find_map(|template| {
+            let literals = bind::arguments(template.plan.recipes(), &template.literals, &form.literals)?;
+            let ready = Ready { plan: template.plan.clone(), literals };
+            Some(Arc::new(Prepared::new(text, template.prepared.command.clone(), &[], ready)))
+        })
+    }
+
+    /// Keeps a statement: by its normal form if some of its literals are arguments, else by its text.
+    pub fn put(&self, version: u64, prepared: &Arc<Prepared>, form: Option<NormalForm>) {
+        let Some(Ready { plan, .. }) = prepared.ready(version) else { return };
         if prepared.text.len() > TEXT_BYTES {
             return;
         }
-        let mut all = self.prepared.lock();
-        if all.len() >= PLANS {
-            all.clear();
+        let mut kept = self.kept.lock();
+        if kept.count >= PLANS {
+            *kept = Kept::default();
         }
-        all.insert((version, prepared.given.clone(), prepared.text.clone()), prepared.clone());
+        kept.count += 1;
+        let Some(form) = form.filter(|_| !plan.recipes().is_empty()) else {
+            kept.by_text.entry(prepared.text.clone()).or_default().push(prepared.clone());
+            return;
+        };
+        let prepared = prepared.clone();
+        let templates = kept.by_form.entry(form.text).or_default();
+        if templates.len() >= TEMPLATES {
+            templates.remove(0);
+        }
+        templates.push(Arc::new(Template { prepared, plan, literals: form.literals }));
     }
 
     pub fn clear(&self) {
-        self.prepared.lock().clear();
+        *self.kept.lock() = Kept::default();
     }
 }

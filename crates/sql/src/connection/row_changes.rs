@@ -46,11 +46,13 @@ fn select(
     table: &ast::TableWithJoins,
     others: Option<&Vec<ast::TableWithJoins>>,
     selection: Option<&ast::Expr>,
+    with: Option<&ast::With>,
 ) -> Result<ast::Query> {
     let from = std::iter::once(table).chain(others.into_iter().flatten()).map(ToString::to_string);
     let condition = selection.map_or_else(String::new, |condition| format!(" WHERE {condition}"));
-    let text =
-        format!("SELECT {} FROM {}{condition}", values.join(", "), from.collect::<Vec<_>>().join(", "));
+    let with = with.map_or_else(String::new, |with| format!("{with} "));
+    let from = from.collect::<Vec<_>>().join(", ");
+    let text = format!("{with}SELECT {} FROM {from}{condition}", values.join(", "));
     match crate::parse::tokens::Tokens::of(&text)?.sql()? {
         ast::Statement::Query(query) => Ok(*query),
         _ => Err(not_supported("this form of UPDATE or DELETE")),
@@ -58,7 +60,7 @@ fn select(
 }
 
 impl WriteQuery {
-    /// Plans an `UPDATE`.
+    /// Plans an `UPDATE`; `with` are queries that it names.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -66,16 +68,26 @@ impl WriteQuery {
         database: &Database,
         catalog: &Arc<Catalog>,
         update: &ast::Update,
+        with: Option<&ast::With>,
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
     ) -> Result<WriteQuery> {
         let (table, alias, key) = target(catalog, &update.table)?;
         let mut values = key.clone();
         let mut columns = Vec::new();
+        let mut assignments = Vec::new();
         for assignment in &update.assignments {
-            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-                return Err(not_supported("this form of UPDATE with a list of columns"));
-            };
+            match &assignment.target {
+                ast::AssignmentTarget::ColumnName(name) => assignments.push((name, assignment.value.clone())),
+                ast::AssignmentTarget::Tuple(names) => {
+                    let parts = crate::bind::parts_of_row(&assignment.value);
+                    let parts = parts.filter(|parts| parts.len() == names.len());
+                    let parts = parts.ok_or_else(|| not_supported("this form of a row in SET"))?;
+                    assignments.extend(names.iter().zip(parts));
+                }
+            }
+        }
+        for (name, value) in &assignments {
             let name = name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default();
             let place = table.position(&name).ok_or_else(|| {
                 Error::new(
@@ -84,7 +96,7 @@ impl WriteQuery {
                 )
             })?;
             columns.push(place);
-            values.push(super::bulk::typed(&assignment.value, &table.columns[place]).to_string());
+            values.push(super::bulk::typed(value, &table.columns[place]).to_string());
         }
         let others = match &update.from {
             None => None,
@@ -92,7 +104,7 @@ impl WriteQuery {
                 ast::UpdateTableFromKind::BeforeSet(tables) | ast::UpdateTableFromKind::AfterSet(tables),
             ) => Some(tables),
         };
-        let query = select(&values, &update.table, others, update.selection.as_ref())?;
+        let query = select(&values, &update.table, others, update.selection.as_ref(), with)?;
         let query = query::plan(&query, catalog, types, session).await?;
         let given: Vec<SqlType> =
             query.columns.iter().skip(key.len()).map(|column| column.sql_type.clone()).collect();
@@ -109,7 +121,7 @@ impl WriteQuery {
         Ok(WriteQuery { write, query, table: table.name.clone(), tag: "UPDATE", key: key.len() })
     }
 
-    /// Plans a `DELETE`.
+    /// Plans a `DELETE`; `with` are queries that it names.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -117,13 +129,14 @@ impl WriteQuery {
         database: &Database,
         catalog: &Arc<Catalog>,
         delete: &ast::Delete,
+        with: Option<&ast::With>,
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
     ) -> Result<WriteQuery> {
         let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
         let [changed] = from.as_slice() else { return Err(not_supported("DELETE from several tables")) };
         let (table, alias, key) = target(catalog, changed)?;
-        let query = select(&key, changed, delete.using.as_ref(), delete.selection.as_ref())?;
+        let query = select(&key, changed, delete.using.as_ref(), delete.selection.as_ref(), with)?;
         let query = query::plan(&query, catalog, types, session).await?;
         let rows = RowsOf {
             table,

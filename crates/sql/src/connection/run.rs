@@ -1,14 +1,14 @@
 //! Programs and queries: arguments in, rows out.
 
 use super::numbers::row_numbers_of;
-use super::prepared::{Body, Plan, Prepared, Program};
+use super::prepared::{Body, Plan, Prepared, Program, Ready};
 use super::source::TransactionRows;
 use super::transaction::{Running, now_us};
 use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
 use crate::lowered::{Argument, OutputColumn, Shape};
-use crate::parse::Command;
+use crate::parse::{self, Command};
 use crate::query::{QueryPlan, SessionFacts};
 use fabius::Hold;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -23,6 +23,15 @@ const ATTEMPTS: usize = 20;
 /// Rows of a query that are found before the first is sent: an error among them ends the statement cleanly.
 const FIRST_ROWS: usize = 1000;
 
+/// What a statement's arguments are made of.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Given<'a> {
+    /// The client's parameters.
+    pub parameters: &'a [Value],
+    /// The text's literals, as far as they are arguments.
+    pub literals: &'a [Value],
+}
+
 impl Connection {
     /// Runs a statement of rows.
     pub(super) async fn run_prepared(
@@ -35,7 +44,10 @@ impl Connection {
             self.begin_implicit().await?;
         }
         let outcome = match self.hold_plan(prepared).await {
-            Ok((catalog, plan)) => self.run_plan(&catalog, &plan, parameters).await,
+            Ok((catalog, ready)) => {
+                let given = Given { parameters, literals: &ready.literals };
+                self.run_plan(&catalog, &ready.plan, given).await
+            }
             Err(error) => Err(error),
         };
         self.release_statement_locks();
@@ -46,13 +58,15 @@ impl Connection {
     }
 
     /// Finds a statement's plan, and takes the locks that it needs.
-    pub(super) async fn hold_plan(&mut self, prepared: &Arc<Prepared>) -> Result<(Arc<Catalog>, Arc<Plan>)> {
+    pub(super) async fn hold_plan(&mut self, prepared: &Arc<Prepared>) -> Result<(Arc<Catalog>, Ready)> {
         for _ in 0..ATTEMPTS {
             let catalog = self.catalog();
-            let plan = match prepared.plan(catalog.version) {
-                Some(plan) => plan,
+            let ready = match prepared.ready(catalog.version) {
+                Some(ready) => ready,
                 None => {
-                    let plan = self.plan(&prepared.command, &prepared.text, &prepared.given).await?;
+                    // Its command may have the literals of another text.
+                    let command = parse::parse(&prepared.text)?;
+                    let plan = self.plan(&command, (&prepared.text, None), &prepared.given).await?;
                     let types = |columns: &Option<Vec<OutputColumn>>| {
                         columns
                             .as_ref()
@@ -64,15 +78,16 @@ impl Connection {
                             "cached plan must not change result type",
                         ));
                     }
-                    prepared.keep(plan.clone());
-                    plan
+                    let ready = Ready::from(plan);
+                    prepared.keep(ready.clone());
+                    ready
                 }
             };
-            self.lock_all(&plan.tables, plan.mode()).await?;
+            self.lock_all(&ready.plan.tables, ready.plan.mode()).await?;
             if self.catalog().version == catalog.version {
-                self.stand_in_the_past(&catalog, &plan.names).await?;
-                self.refuse_redefined(&catalog, &plan.names)?;
-                return Ok((catalog, plan));
+                self.stand_in_the_past(&catalog, &ready.plan.names).await?;
+                self.refuse_redefined(&catalog, &ready.plan.names)?;
+                return Ok((catalog, ready));
             }
             self.release_statement_locks();
         }
@@ -161,8 +176,9 @@ impl Connection {
         &mut self,
         catalog: &Arc<Catalog>,
         plan: &Plan,
-        parameters: &[Value],
+        given: Given<'_>,
     ) -> Result<Response> {
+        let parameters = given.parameters;
         if plan.writes
             && self.transaction.as_ref().map_or_else(|| self.settings.reads_only(), |open| open.is_read_only)
         {
@@ -184,7 +200,7 @@ impl Connection {
             Body::Program(program) => {
                 let nulls: Vec<bool> = parameters.iter().map(Value::is_null).collect();
                 let program = program.for_nulls(self.database.database(), catalog, &nulls)?;
-                let mut results = self.run_program(catalog, &program, parameters).await?;
+                let mut results = self.run_program(catalog, &program, given).await?;
                 if program.lowered.notices {
                     self.say(results.pop());
                 }
@@ -195,7 +211,8 @@ impl Connection {
                 Ok(Response::Rows { columns: query.columns.clone(), rows, tag: "SELECT" })
             }
             Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
-            Body::Explanation(explanation) => self.explain(catalog, explanation, parameters).await,
+            Body::Writing(query) => self.run_writing(catalog, query, given).await,
+            Body::Explanation(explanation) => self.explain(catalog, explanation, given).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
         }
     }
@@ -205,12 +222,12 @@ impl Connection {
         &mut self,
         catalog: &Catalog,
         program: &Program,
-        parameters: &[Value],
+        given: Given<'_>,
     ) -> Result<Vec<Value>> {
         let lowered = &program.lowered;
         let mut arguments = Vec::with_capacity(lowered.arguments.len());
         for argument in &lowered.arguments {
-            arguments.push(self.argument(catalog, argument, parameters).await?);
+            arguments.push(self.argument(catalog, argument, given).await?);
         }
         let hold = if lowered.locks_rows { Hold::LockForUpdate } else { Hold::Observe };
         self.run_lowered(catalog, (lowered, &program.statement), arguments, hold).await
@@ -244,7 +261,7 @@ impl Connection {
         &mut self,
         catalog: &Catalog,
         argument: &Argument,
-        parameters: &[Value],
+        given: Given<'_>,
     ) -> Result<Value> {
         Ok(match argument {
             Argument::Rows(rows) => {
@@ -262,7 +279,7 @@ impl Connection {
                     }
                     for (row, arguments) in values.iter_mut().zip(rows) {
                         let argument = arguments.get(field).unwrap_or(&Argument::Constant(Value::Null));
-                        row.push(self.scalar(catalog, argument, parameters).await?);
+                        row.push(self.scalar(catalog, argument, given).await?);
                     }
                 }
                 Value::List(values)
@@ -272,28 +289,24 @@ impl Connection {
                 for row in rows {
                     let mut fields = Vec::with_capacity(row.len());
                     for argument in row {
-                        fields.push(self.scalar(catalog, argument, parameters).await?);
+                        fields.push(self.scalar(catalog, argument, given).await?);
                     }
                     values.push(fields);
                 }
                 Value::List(as_set(values))
             }
-            Argument::Elements(index) => match parameters.get(*index) {
+            Argument::Elements(index) => match given.parameters.get(*index) {
                 Some(Value::List(elements)) => Value::List(as_set(elements.clone())),
                 _ => Value::List(Vec::new()),
             },
-            scalar => self.scalar(catalog, scalar, parameters).await?,
+            scalar => self.scalar(catalog, scalar, given).await?,
         })
     }
 
-    async fn scalar(
-        &mut self,
-        catalog: &Catalog,
-        argument: &Argument,
-        parameters: &[Value],
-    ) -> Result<Value> {
+    async fn scalar(&mut self, catalog: &Catalog, argument: &Argument, given: Given<'_>) -> Result<Value> {
         Ok(match argument {
-            Argument::Parameter(index) => parameters.get(*index).cloned().unwrap_or_default(),
+            Argument::Parameter(index) => given.parameters.get(*index).cloned().unwrap_or_default(),
+            Argument::Literal(index) => given.literals.get(*index).cloned().unwrap_or_default(),
             Argument::Constant(value) => value.clone(),
             Argument::TransactionTime => Value::Timestamp(self.transaction_us()),
             Argument::NextValue(name) => Value::BigInt(match row_numbers_of(name) {

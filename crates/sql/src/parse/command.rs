@@ -214,9 +214,9 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
         };
     };
     match first.as_str() {
-        "SELECT" | "WITH" | "VALUES" | "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "EXPLAIN" | "CALL" => {
-            Ok(Command::Sql(Box::new(tokens.sql()?)))
-        }
+        "SELECT" | "WITH" => definition::read_query(tokens),
+        "INSERT" | "EXPLAIN" => super::overriding::read(tokens),
+        "VALUES" | "UPDATE" | "DELETE" | "MERGE" | "CALL" => Ok(Command::Sql(Box::new(tokens.sql()?))),
         "TABLE" => definition::read_table_query(tokens),
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "COMMENT" | "GRANT" | "REVOKE" | "IMPORT" | "SECURITY"
         | "REASSIGN" => definition::read(tokens, &first),

@@ -9,7 +9,9 @@
 //! | [`tokens`] | the tokens of a statement with their places; syntax errors in PostgreSQL's words |
 //! | [`command`] | what a statement asks for |
 //! | [`session`] | the grammar of what concerns the session: transactions, settings, cursors, prepared statements |
+//! | [`overriding`] | `INSERT ... OVERRIDING SYSTEM VALUE` |
 //! | [`definition`] | the grammar of definitions that sqlparser does not read as PostgreSQL does |
+//! | [`normal_form`] | a statement's text without its literals |
 //! | [`copy`] | the grammar of `COPY` |
 //!
 //! Nothing here knows what names mean.
@@ -17,6 +19,8 @@
 pub mod command;
 pub mod copy;
 pub mod definition;
+pub mod overriding;
+pub mod normal_form;
 pub mod session;
 pub mod tokens;
 

@@ -87,6 +87,12 @@ impl<'t> Tokens<'t> {
         }
     }
 
+    /// Line and column of the token at a place.
+    #[cfg(test)]
+    pub(super) fn location(&self, at: usize) -> Location {
+        self.tokens[at].span.start
+    }
+
     /// The byte of a line and column.
     fn byte(&self, location: Location) -> usize {
         let line = usize::try_from(location.line.saturating_sub(1)).unwrap_or_default();

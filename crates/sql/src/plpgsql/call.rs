@@ -261,9 +261,10 @@ pub fn lower_call(
     source: &Arc<Source>,
     catalog: &Catalog,
     types: &mut ParameterTypes,
+    form: Option<&crate::parse::normal_form::NormalForm>,
 ) -> Result<Option<Lowered>> {
     let ast::Statement::Call(call) = statement else { return Ok(None) };
-    let mut binder = Binder::new(catalog, &source.text, types);
+    let mut binder = Binder::new(catalog, &source.text, types).with_literals(form);
     let given = arguments(&mut binder, call).map_err(Stop::into_error)?;
     let inlined = inline::call(&mut binder, call, given).map_err(Stop::into_error)?;
     Ok(Some(finished(binder, inlined.returned, source, "CALL")))

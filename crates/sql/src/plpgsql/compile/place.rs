@@ -117,6 +117,8 @@ fn what(statement: &StatementKind) -> &'static str {
         StatementKind::Return(_) => "RETURN",
         StatementKind::ReturnNext(_) => "RETURN NEXT",
         StatementKind::ReturnQuery(_) => "RETURN QUERY",
+        // What a `CASE` without `ELSE` ends with.
+        StatementKind::Raise(raise) if raise.state.as_deref() == Some("20000") => "CASE",
         StatementKind::Raise(_) => "RAISE",
         StatementKind::Assert { .. } => "ASSERT",
         StatementKind::Perform(_) => "PERFORM",

@@ -111,7 +111,7 @@ impl<'c> Compiler<'c> {
                 message: program::Message::Fixed("query returned more than one row".into()),
                 state: Some(SqlState(*b"P0003")),
                 detail: Some(build::typed_null(DataType::TEXT)),
-                hint: Some(build::text("Make sure the query returns a single row, or use LIMIT 1")),
+                hint: Some(build::text("Make sure the query returns a single row, or use LIMIT 1.")),
             };
             let condition = test(BinaryOperator::LessEqual);
             block.push(build::statement(program::StatementKind::Require { condition, failure }));

@@ -1,0 +1,289 @@
+//! Values that are known when a statement is bound, and how they come from its literals.
+//!
+//! Most literals only become arguments of the program, perhaps converted on the way. Of such a literal the way is kept, as
+//! a [`Recipe`], so that a statement of the same [`NormalForm`] needs no binding: its literals go the same way. A literal that
+//! binding has looked at has a say in the program, and has to be the same again.
+
+use super::literal;
+use super::typing::Conversion;
+use crate::lowered::Argument;
+use crate::parse::normal_form::{Literal, NormalForm};
+use crate::sql_type::SqlType;
+use fabius_value::{DataType, Result, Value};
+use sqlparser::tokenizer::Location;
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// A value that is known, and where from.
+#[derive(Clone, Debug)]
+pub(super) struct Constant {
+    value: Value,
+    way: Option<Way>,
+}
+
+/// A text in quotes whose type is not known yet.
+#[derive(Clone, Debug)]
+pub(super) struct Quoted {
+    text: String,
+    literal: Option<Rc<Known>>,
+}
+
+/// A literal of the statement's text.
+#[derive(Debug)]
+struct Known {
+    number: usize,
+    /// Whether what it says was looked at.
+    is_read: Cell<bool>,
+}
+
+/// How a value comes from a literal.
+#[derive(Clone, Debug)]
+struct Way {
+    literal: Rc<Known>,
+    steps: Vec<(Step, DataType)>,
+}
+
+/// A step from a literal to a value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// A number as it is written.
+    Number,
+    /// A text as a value of a type.
+    Read(SqlType),
+    /// A value of one type as one of another.
+    Convert(SqlType, SqlType, Conversion),
+    /// The value of a key column that is the same.
+    Exactly(DataType),
+    /// The number below zero.
+    Negate,
+    /// The text without blanks at its end.
+    TrimEnd,
+}
+
+/// How an argument of a program comes from a literal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recipe {
+    /// Which literal of the normal form.
+    pub literal: usize,
+    /// The argument, of the text that was bound.
+    pub value: Value,
+    /// Each step, and how programs hold what it gives.
+    steps: Vec<(Step, DataType)>,
+}
+
+/// The literals of the text being bound.
+#[derive(Default)]
+pub(super) struct Literals {
+    places: Vec<Literal>,
+    known: Vec<Rc<Known>>,
+    /// Arguments that come from them: [`Argument::Literal`] counts these.
+    arguments: Vec<Constant>,
+}
+
+impl Step {
+    /// The value after this step; `None` if there is none.
+    fn apply(&self, value: &Value) -> Result<Option<Value>> {
+        Ok(match (self, value) {
+            (Step::Number, Value::Text(text)) => literal::number(text).map(|(value, ..)| value),
+            (Step::Read(to), Value::Text(text)) => Some(literal::read(text, to)?),
+            (Step::Convert(from, to, conversion), value) => {
+                super::conversion::constant(value, from, to, *conversion)?
+            }
+            (Step::Exactly(storage), value) => super::access::exactly(value, *storage),
+            (Step::Negate, value) => super::operator::negated(value),
+            (Step::TrimEnd, Value::Text(text)) => Some(Value::Text(text.trim_end_matches(' ').into())),
+            _ => None,
+        })
+    }
+}
+
+/// How programs hold a constant: of numbers with a point, so many digits.
+fn held(value: &Value) -> DataType {
+    match value {
+        Value::Numeric(decimal) => literal::decimal_type(*decimal),
+        Value::SmallInt(_) => DataType::SmallInt,
+        Value::Int(_) => DataType::Int,
+        Value::BigInt(_) => DataType::BigInt,
+        Value::Double(_) => DataType::Double,
+        Value::Boolean(_) => DataType::Boolean,
+        Value::Date(_) => DataType::Date,
+        Value::Timestamp(_) => DataType::Timestamp,
+        _ => DataType::TEXT,
+    }
+}
+
+/// The arguments that another text's literals become, by the recipes of a text of the same normal form; `None` if the
+/// other text has to be bound, as it may be another program: literals that are no arguments have to be the same, and
+/// the same ones have to be equal among themselves, because binding compares parts of a statement with each other.
+pub fn arguments<A: FromIterator<Value>>(
+    recipes: &[Recipe],
+    own: &[Literal],
+    other: &[Literal],
+) -> Option<A> {
+    let is_free = |number: usize| recipes.iter().any(|recipe| recipe.literal == number);
+    let mut pairs = own.iter().zip(other).enumerate();
+    let is_same = own.len() == other.len()
+        && pairs.all(|(number, (own, other))| own.text == other.text || is_free(number))
+        && NormalForm::repeats_as(own, other);
+    if !is_same {
+        return None;
+    }
+    recipes.iter().map(|recipe| recipe.apply(&other[recipe.literal])).collect()
+}
+
+impl Recipe {
+    /// The argument that a literal of another text becomes; `None` if it is not an argument of the same kind: then
+    /// the text has to be bound.
+    fn apply(&self, literal: &Literal) -> Option<Value> {
+        let mut value = Value::Text(literal.text.clone());
+        for (step, wanted) in &self.steps {
+            value = step.apply(&value).ok()??;
+            if value.is_null() || held(&value) != *wanted {
+                return None;
+            }
+        }
+        Some(value)
+    }
+}
+
+impl Constant {
+    /// A value from elsewhere.
+    pub fn new(value: Value) -> Constant {
+        Constant { value, way: None }
+    }
+
+    /// The value, looked at: the program depends on it.
+    pub fn value(&self) -> &Value {
+        if let Some(way) = &self.way {
+            way.literal.is_read.set(true);
+        }
+        &self.value
+    }
+
+    /// Whether it is null; no literal is.
+    pub fn is_null(&self) -> bool {
+        self.value.is_null()
+    }
+
+    /// How programs hold it, as far as that depends on the value; the same for all that go the same way.
+    pub fn data_type(&self) -> DataType {
+        held(&self.value)
+    }
+
+    /// Whether it is such a boolean, looked at if so.
+    pub fn boolean(&self) -> Option<bool> {
+        match self.value {
+            Value::Boolean(value) => {
+                self.value();
+                Some(value)
+            }
+            _ => None,
+        }
+    }
+
+    /// One step further; `None` if it cannot be taken, for this value.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn then(&self, step: Step) -> Result<Option<Constant>> {
+        let after = step.apply(&self.value);
+        let Ok(Some(value)) = after else {
+            // That it could not be taken is a look at the value.
+            self.value();
+            return after.map(|_| None);
+        };
+        let way = self.way.clone().map(|mut way| {
+            way.steps.push((step, held(&value)));
+            way
+        });
+        Ok(Some(Constant { value, way }))
+    }
+}
+
+impl Quoted {
+    /// A text from elsewhere.
+    pub fn new(text: impl Into<String>) -> Quoted {
+        Quoted { text: text.into(), literal: None }
+    }
+
+    /// The text, looked at: the program depends on it.
+    pub fn text(&self) -> &str {
+        if let Some(literal) = &self.literal {
+            literal.is_read.set(true);
+        }
+        &self.text
+    }
+
+    /// As a value of a type.
+    ///
+    /// # Errors
+    /// Why it is none.
+    pub fn read(&self, to: &SqlType) -> Result<Constant> {
+        let way = self.literal.clone().map(|literal| Way { literal, steps: Vec::new() });
+        let text = Constant { value: Value::Text(self.text.clone()), way };
+        Ok(text.then(Step::Read(to.clone()))?.unwrap_or(text))
+    }
+}
+
+impl Literals {
+    /// Those of a normal form.
+    pub fn of(form: Option<&NormalForm>) -> Literals {
+        let places = form.map(|form| form.literals.clone()).unwrap_or_default();
+        let known = (0..places.len()).map(|number| Rc::new(Known { number, is_read: Cell::new(false) }));
+        Literals { known: known.collect(), places, arguments: Vec::new() }
+    }
+
+    /// The one at a place, if it says the same.
+    fn at(&self, place: Location, text: &str) -> Option<Rc<Known>> {
+        let found = self.places.binary_search_by_key(&(place.line, place.column), |literal| {
+            (literal.place.line, literal.place.column)
+        });
+        found.ok().filter(|number| self.places[*number].text == text).map(|number| self.known[number].clone())
+    }
+
+    /// A number of the text; `None` if it has too many digits.
+    pub fn number(&self, text: &str, place: Location) -> Option<Constant> {
+        let way = self.at(place, text).map(|literal| Way { literal, steps: Vec::new() });
+        Constant { value: Value::Text(text.into()), way }.then(Step::Number).ok()?
+    }
+
+    /// A text in quotes.
+    pub fn quoted(&self, text: &str, place: Location) -> Quoted {
+        Quoted { text: text.into(), literal: self.at(place, text) }
+    }
+
+    /// A constant as an argument.
+    pub fn argument(&mut self, constant: Constant) -> Argument {
+        if constant.way.is_none() {
+            return Argument::Constant(constant.value);
+        }
+        self.arguments.push(constant);
+        Argument::Literal(self.arguments.len() - 1)
+    }
+
+    /// The recipes of arguments whose literals are nothing else; the others become constants.
+    pub fn recipes(self, arguments: &mut [Argument]) -> Vec<Recipe> {
+        let mut recipes = Vec::new();
+        let finals = self.arguments.into_iter().map(|constant| match constant.way {
+            Some(way) if !way.literal.is_read.get() => {
+                let literal = way.literal.number;
+                recipes.push(Recipe { literal, value: constant.value, steps: way.steps });
+                Argument::Literal(recipes.len() - 1)
+            }
+            _ => Argument::Constant(constant.value),
+        });
+        let finals: Vec<Argument> = finals.collect();
+        arguments.iter_mut().for_each(|argument| replace(argument, &finals));
+        recipes
+    }
+}
+
+fn replace(argument: &mut Argument, finals: &[Argument]) {
+    match argument {
+        Argument::Literal(number) => *argument = finals[*number].clone(),
+        Argument::Rows(rows) | Argument::Set(rows) => {
+            rows.iter_mut().flatten().for_each(|argument| replace(argument, finals));
+        }
+        _ => {}
+    }
+}
