@@ -22,6 +22,8 @@ pub struct ServerProcess {
     pub port: u16,
     /// The user to connect as.
     pub user: String,
+    /// What it was told when it was started, and does not tell.
+    pub settings: Vec<(&'static str, String)>,
     child: Child,
     _directory: TempDir,
 }
@@ -45,7 +47,15 @@ impl ServerProcess {
         let mut command = Command::new(program);
         command.arg("serve").arg(directory.path().join("data"));
         command.args(["--listen", &format!("127.0.0.1:{port}"), "--http", "off"]).args(arguments);
-        ServerProcess::start("fabius", command, port, "fabius", directory)
+        let mut server = ServerProcess::start("fabius", command, port, "fabius", directory)?;
+        server.settings = arguments
+            .chunks(2)
+            .filter_map(|pair| match pair {
+                ["--durability", value] => Some(("durability", (*value).to_string())),
+                _ => None,
+            })
+            .collect();
+        Ok(server)
     }
 
     /// Starts a PostgreSQL of its own on an empty database cluster, as it is configured by default, with as many
@@ -99,20 +109,27 @@ impl ServerProcess {
         let again = output.try_clone().map_err(|error| failed("a log cannot be made", &error))?;
         command.stdin(Stdio::null()).stdout(output).stderr(again);
         let child = command.spawn().map_err(|error| failed(&format!("{name} does not start"), &error))?;
-        let mut server =
-            ServerProcess { name: name.into(), port, user: user.into(), child, _directory: directory };
+        let (name, user, settings) = (name.to_string(), user.to_string(), Vec::new());
+        let mut server = ServerProcess { name, port, user, settings, child, _directory: directory };
         let begin = Instant::now();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
             let ended = server.child.try_wait().ok().flatten();
             if ended.is_some() || begin.elapsed() > START {
                 let said = std::fs::read_to_string(&log).unwrap_or_default();
-                return Err(Error::new(SqlState::IO_ERROR, format!("{name} takes no connections"))
+                return Err(Error::new(SqlState::IO_ERROR, format!("{} takes no connections", server.name))
                     .with_detail(said.trim().to_string()));
             }
             std::thread::sleep(Duration::from_millis(50));
         }
         Ok(server)
+    }
+}
+
+impl ServerProcess {
+    /// The database to connect to.
+    pub fn database(&self) -> &'static str {
+        if self.name == "fabius" { "fabius" } else { "postgres" }
     }
 }
 

@@ -40,7 +40,8 @@ pub enum Command {
 #[command(after_help = "Examples:
   fabius bench peers
   fabius bench peers hot reservation --clients 64 --seconds 10
-Both sync every commit. Without a PostgreSQL only Fabius is measured; pgbench has to be there.
+  fabius bench peers select --protocol simple --json
+Both databases are made anew in a temporary directory, run with their own defaults, and sync every commit. Without a PostgreSQL only Fabius is measured; pgbench has to be there.
 ")]
 pub struct Peers {
     /// hot, reservation, cold, select [default: all]
@@ -60,8 +61,8 @@ pub struct Peers {
     /// Rows of the table that is read and written at random
     #[arg(long, default_value_t = 100_000, value_name = "N")]
     rows: u64,
-    /// simple, extended or prepared
-    #[arg(long, default_value = "prepared", value_name = "PROTOCOL")]
+    /// How pgbench sends statements: as texts, with parameters apart, or prepared once
+    #[arg(long, default_value = "prepared", value_name = "PROTOCOL", value_parser = ["simple", "extended", "prepared"])]
     protocol: String,
     /// Print one JSON object per script
     #[arg(long)]
@@ -199,13 +200,14 @@ fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
         parent: arguments.dir.clone(),
     };
     let line = Line::new();
-    let comparisons = peers::run(&options, interrupt, &mut |text| line.say(text));
+    let compared = peers::run(&options, interrupt, &mut |text| line.say(text));
     line.clear();
-    let comparisons = comparisons?;
+    let compared = compared?;
     if arguments.json {
-        comparisons.iter().for_each(|comparison| out(&format!("{}\n", comparison.json(&options))));
+        let lines = compared.comparisons.iter();
+        lines.for_each(|comparison| out(&format!("{}\n", comparison.json(&compared, &options))));
     } else {
-        out(&peers::table(&comparisons));
+        out(&peers::table(&compared, &options));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,6 +14,11 @@ impl<'b> Input<'b> {
         self.number::<1>() as u8
     }
 
+    /// A number below `end`, which is not 0, from two bytes.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.number::<2>() as usize % end
+    }
+
     pub fn u32(&mut self) -> u32 {
         self.number::<4>() as u32
     }

@@ -13,18 +13,26 @@
 //! | `arguments.rs` | a call's arguments | what decodes encodes to the same bytes, and all readers agree |
 //! | `log_entry.rs` | a log entry | what decodes encodes to the same entry |
 //! | `log_segment.rs` | files of a log | verifying and opening agree; what was opened reads back |
+//! | `checkpoint_file.rs` | the file of a checkpoint | inspecting and loading agree; damage is refused with its place |
 //! | `protocol.rs` | messages of PostgreSQL's protocol, binary values | what reads as a value is written so that it reads back |
 //! | `agreement.rs` | seeds of programs and calls | compiled code and phases agree with the interpreter |
+//! | `sql_text.rs` | SQL, or edits of statements | errors have their SQLSTATE; the database goes on serving |
+//! | `sql_agreement.rs` | choices of a generator of SQL | programs and queries give the same answers |
 //!
 //! It is not responsible for engines: `crates/engine/src/differential/mod.rs` compares those.
 
 mod agreement;
 mod arguments;
+mod checkpoint_file;
 mod input;
 mod log_entry;
 mod log_segment;
 mod program_text;
 mod protocol;
+mod sql_agreement;
+mod sql_generator;
+mod sql_rig;
+mod sql_text;
 mod value_text;
 
 #[path = "../../program/tests/support/memory.rs"]
@@ -51,8 +59,11 @@ pub const TARGETS: &[Target] = &[
     Target { name: "arguments", run: arguments::run, seeds: arguments::seeds },
     Target { name: "log_entry", run: log_entry::run, seeds: log_entry::seeds },
     Target { name: "log_segment", run: log_segment::run, seeds: log_segment::seeds },
+    Target { name: "checkpoint_file", run: checkpoint_file::run, seeds: checkpoint_file::seeds },
     Target { name: "protocol", run: protocol::run, seeds: protocol::seeds },
     Target { name: "agreement", run: agreement::run, seeds: agreement::seeds },
+    Target { name: "sql_text", run: sql_text::run, seeds: sql_text::seeds },
+    Target { name: "sql_agreement", run: sql_agreement::run, seeds: sql_agreement::seeds },
 ];
 
 /// The target with this name.

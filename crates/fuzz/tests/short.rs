@@ -1,7 +1,8 @@
 //! Every fuzz target on its seeds, on random changes of them, and on random bytes.
 //!
 //! A failure names the target and the number of the input: `FABIUS_TARGET=arguments FABIUS_SEED=123
-//! cargo test -p fabius-fuzz` runs that one alone; `FABIUS_SEEDS=1000000` runs that many of each.
+//! cargo test -p fabius-fuzz` runs that one alone; `FABIUS_SEEDS=1000000` runs that many of each, and with
+//! `FABIUS_KEEP_GOING=1` all of them, whatever is found on the way.
 
 use fabius_env::Random;
 use fabius_fuzz::{TARGETS, Target};
@@ -53,26 +54,47 @@ fn run(name: &str, inputs: u64) {
         return;
     }
     let seeds = (target.seeds)();
-    seeds.iter().for_each(|seed| (target.run)(seed));
-    let all = match number("FABIUS_SEED") {
+    let keeps_going = std::env::var_os("FABIUS_KEEP_GOING").is_some();
+    let mut failures = 0;
+    let mut try_one = |what: &str, bytes: &[u8]| {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (target.run)(bytes))) {
+            eprintln!("target {name}, {what}: {bytes:02x?}\n{}", String::from_utf8_lossy(bytes));
+            failures += 1;
+            if !keeps_going {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    };
+    let one = number("FABIUS_SEED");
+    if one.is_none() {
+        seeds.iter().enumerate().for_each(|(at, seed)| try_one(&format!("seed {at}"), seed));
+    }
+    let all = match one {
         Some(seed) => seed..seed + 1,
         None => 0..number("FABIUS_SEEDS").unwrap_or(inputs),
     };
     for seed in all {
-        let bytes = input(&seeds, &mut Random::seeded(seed));
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (target.run)(&bytes))) {
-            eprintln!("target {name}, input {seed}: {bytes:02x?}\n{}", String::from_utf8_lossy(&bytes));
-            std::panic::resume_unwind(panic);
-        }
+        try_one(&format!("input {seed}"), &input(&seeds, &mut Random::seeded(seed)));
     }
+    assert_eq!(failures, 0, "inputs of {name} fail");
 }
 
 /// Goal: no test of a target is missing.
 #[test]
 fn every_target_is_run() {
     let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-    let run =
-        ["program_text", "value_text", "arguments", "log_entry", "log_segment", "protocol", "agreement"];
+    let run = [
+        "program_text",
+        "value_text",
+        "arguments",
+        "log_entry",
+        "log_segment",
+        "checkpoint_file",
+        "protocol",
+        "agreement",
+        "sql_text",
+        "sql_agreement",
+    ];
     assert_eq!(names, run);
 }
 
@@ -109,4 +131,19 @@ fn log_segment() {
 #[test]
 fn agreement() {
     run("agreement", 300);
+}
+
+#[test]
+fn checkpoint_file() {
+    run("checkpoint_file", 3_000);
+}
+
+#[test]
+fn sql_text() {
+    run("sql_text", 200);
+}
+
+#[test]
+fn sql_agreement() {
+    run("sql_agreement", 100);
 }

@@ -2,6 +2,7 @@
 
 use fabius::{Error, Result, SqlState};
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tokio_postgres::NoTls;
 
@@ -75,12 +76,16 @@ impl fmt::Display for Protocol {
 
 /// A connection.
 pub struct Client {
-    /// The connection; what is sent through [`Client::round`] is held back.
+    /// The connection; what is sent through [`Client::step`] and the like is held back.
     pub sql: tokio_postgres::Client,
     /// Its protocol.
     pub protocol: Protocol,
     delay: Duration,
+    /// Whether a transaction was begun and no commit was sent.
+    is_open: AtomicBool,
 }
+
+type Answer<T> = Result<T, tokio_postgres::Error>;
 
 impl Client {
     /// Connects to a server on the loopback address.
@@ -91,19 +96,67 @@ impl Client {
         let parameters = format!("host=127.0.0.1 port={port} user=fabius dbname=fabius");
         let (sql, connection) = tokio_postgres::connect(&parameters, NoTls).await.map_err(refused)?;
         tokio::spawn(connection);
-        sql.batch_execute(&format!("SET fabius.concurrency = '{}'", protocol.setting()))
-            .await
-            .map_err(refused)?;
-        Ok(Client { sql, protocol, delay })
+        let concurrency = format!("SET fabius.concurrency = '{}'", protocol.setting());
+        sql.batch_execute(&concurrency).await.map_err(refused)?;
+        Ok(Client { sql, protocol, delay, is_open: AtomicBool::new(false) })
     }
 
     /// Waits for what was sent in one message, after the network's delay. Statements in it are joined futures,
     /// which the connection sends one behind the other without waiting.
-    pub async fn round<T>(&self, message: impl Future<Output = T>) -> T {
+    pub async fn step<T>(&self, message: impl Future<Output = Answer<T>>) -> Answer<T> {
         if !self.delay.is_zero() {
             tokio::time::sleep(self.delay).await;
         }
         message.await
+    }
+
+    /// Begins a transaction with its first statements, in one message; `begin` is `BEGIN`, perhaps with settings.
+    ///
+    /// # Errors
+    /// What the server says.
+    pub async fn begin<T>(&self, begin: &str, first: impl Future<Output = Answer<T>>) -> Answer<T> {
+        self.is_open.store(true, Relaxed);
+        let both = async { tokio::join!(biased; self.sql.batch_execute(begin), first) };
+        let (begun, answer) = self.step(async { Ok(both.await) }).await?;
+        begun.and(answer)
+    }
+
+    /// Commits with the last statements, in one message.
+    ///
+    /// # Errors
+    /// What the server says; the transaction has ended in any case.
+    pub async fn commit<T>(&self, last: impl Future<Output = Answer<T>>) -> Answer<T> {
+        self.is_open.store(false, Relaxed);
+        let both = async { tokio::join!(biased; last, self.sql.batch_execute("COMMIT")) };
+        let (answer, committed) = self.step(async { Ok(both.await) }).await?;
+        let answer = answer?;
+        committed.map(|()| answer)
+    }
+
+    /// A whole transaction in one message.
+    ///
+    /// # Errors
+    /// As [`Client::commit`].
+    pub async fn at_once<T>(&self, statements: impl Future<Output = Answer<T>>) -> Answer<T> {
+        let all = async {
+            let begin = self.sql.batch_execute("BEGIN");
+            tokio::join!(biased; begin, statements, self.sql.batch_execute("COMMIT"))
+        };
+        let (begun, answer, committed) = self.step(async { Ok(all.await) }).await?;
+        begun?;
+        let answer = answer?;
+        committed.map(|()| answer)
+    }
+
+    /// Ends a transaction that failed before its commit was sent.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub async fn abandon(&self) -> Answer<()> {
+        if self.is_open.swap(false, Relaxed) {
+            self.step(self.sql.batch_execute("ROLLBACK")).await?;
+        }
+        Ok(())
     }
 
     /// Whether the interface is LSD's.
@@ -111,12 +164,10 @@ impl Client {
         self.protocol.interface != Interface::Conventional
     }
 
-    /// Ends a transaction that failed.
-    ///
-    /// # Errors
-    /// If the connection is lost.
-    pub async fn roll_back(&self) -> Result<(), tokio_postgres::Error> {
-        self.round(self.sql.batch_execute("ROLLBACK")).await
+    /// Whether it says which rows it reads in order to write them: conventional locking would else begin with
+    /// shared locks, and end in deadlocks.
+    pub fn locks_early(&self) -> bool {
+        !self.is_lazy() && self.protocol.control == Control::Pessimistic
     }
 }
 
@@ -132,10 +183,23 @@ pub fn refused(error: tokio_postgres::Error) -> Error {
     said.hint().into_iter().fold(refused, |error, hint| error.with_hint(hint))
 }
 
-/// Whether trying again can help: a conflict with another transaction.
-pub fn is_conflict(error: &tokio_postgres::Error) -> bool {
+/// Why trying again can help, in a few words: the table that a conflict was about, or who was in the way. `None`
+/// for what is not a conflict with another transaction.
+pub fn conflict(error: &tokio_postgres::Error) -> Option<String> {
     use tokio_postgres::error::SqlState as State;
-    error.code().is_some_and(|code| {
-        *code == State::T_R_SERIALIZATION_FAILURE || *code == State::T_R_DEADLOCK_DETECTED
-    })
+    let said = error.as_db_error()?;
+    if *said.code() == State::T_R_DEADLOCK_DETECTED {
+        return Some("deadlock".into());
+    }
+    if *said.code() != State::T_R_SERIALIZATION_FAILURE {
+        return None;
+    }
+    let detail = said.detail().unwrap_or_default();
+    if detail.contains("gave way") {
+        return Some("gave way to an older one".into());
+    }
+    // "statement 2 of process 11; stock #7 (s_w_id, s_i_id) = (1, 5): s_quantity was 5, is 4, changed by ..."
+    let row = detail.split("; ").nth(1).and_then(|row| row.split(" (").next());
+    let table = row.and_then(|row| row.split(" #").next()).filter(|table| !table.is_empty());
+    Some(table.map_or("changed and changed back".into(), |table| format!("{table} changed")))
 }

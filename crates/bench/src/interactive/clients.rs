@@ -6,8 +6,15 @@ use crate::recorder::{Latencies, latencies};
 use crate::sweep::{Percentiles, Sample};
 use fabius::{Error, Result, SqlState};
 use fabius_env::Random;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Kinds of transactions that one work has, at most.
+pub const KINDS: usize = 5;
+
+/// How many transactions of each kind.
+pub type Kinds = [u64; KINDS];
 
 /// Transactions that clients make.
 pub trait Work: Send + Sync + 'static {
@@ -20,14 +27,29 @@ pub trait Work: Send + Sync + 'static {
         client: &Client,
     ) -> impl Future<Output = Result<Self::Statements, tokio_postgres::Error>> + Send;
 
-    /// Tries one transaction; every random choice comes from `random`.
+    /// Tries a transaction; every random choice comes from `random`. Gives its kind if it has committed.
     fn attempt(
         &self,
         client: &Client,
         statements: &Self::Statements,
-        number: usize,
+        attempt: Attempt,
         random: &mut Random,
-    ) -> impl Future<Output = Result<(), tokio_postgres::Error>> + Send;
+    ) -> impl Future<Output = Result<usize, tokio_postgres::Error>> + Send;
+
+    /// Whether the database holds what so many transactions of each client leave behind, run one at a time.
+    ///
+    /// # Errors
+    /// `XX000` with what is not so.
+    fn check(&self, client: &Client, committed: &[Kinds]) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// Whose attempt it is, and which.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt {
+    /// The number of the client, from 0.
+    pub client: usize,
+    /// Whether the same transaction has conflicted before.
+    pub is_again: bool,
 }
 
 /// How many clients, for how long.
@@ -45,9 +67,20 @@ pub struct Load {
     pub time: Duration,
 }
 
+/// What clients have done.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Rates and latencies.
+    pub sample: Sample,
+    /// What each client has committed.
+    pub committed: Vec<Kinds>,
+    /// How many attempts were given up, by reason.
+    pub conflicts: BTreeMap<String, u64>,
+}
+
 struct Seen {
-    committed: u64,
-    conflicts: u64,
+    committed: Kinds,
+    conflicts: BTreeMap<String, u64>,
     latencies: Latencies,
 }
 
@@ -68,7 +101,7 @@ pub fn once<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 ///
 /// # Errors
 /// What ended a client but a conflict; `57014` if interrupted.
-pub fn run<W: Work>(work: &Arc<W>, load: &Load, seed: u64, interrupt: &Interrupt) -> Result<Sample> {
+pub fn run<W: Work>(work: &Arc<W>, load: &Load, seed: u64, interrupt: &Interrupt) -> Result<Ran> {
     let (seen, elapsed) = once(async {
         let ready = Arc::new(tokio::sync::Barrier::new(load.clients + 1));
         let clients: Vec<_> = (0..load.clients)
@@ -93,17 +126,23 @@ pub fn run<W: Work>(work: &Arc<W>, load: &Load, seed: u64, interrupt: &Interrupt
         return Err(Error::new(SqlState::CANCELED, "interrupted"));
     }
     let mut all = latencies();
+    let mut conflicts = BTreeMap::new();
     for one in &seen {
         all.add(&one.latencies).expect("histograms of equal bounds");
+        for (reason, count) in &one.conflicts {
+            *conflicts.entry(reason.clone()).or_default() += count;
+        }
     }
-    let committed = seen.iter().map(|one| one.committed).sum::<u64>() as f64;
-    Ok(Sample {
-        throughput_tps: committed / elapsed.as_secs_f64(),
+    let committed: Vec<Kinds> = seen.iter().map(|one| one.committed).collect();
+    let total = committed.iter().flatten().sum::<u64>() as f64;
+    let sample = Sample {
+        throughput_tps: total / elapsed.as_secs_f64(),
         commit_us: Percentiles::of(&all),
-        committed,
-        retries: seen.iter().map(|one| one.conflicts).sum::<u64>() as f64,
+        committed: total,
+        retries: conflicts.values().sum::<u64>() as f64,
         ..Sample::default()
-    })
+    };
+    Ok(Ran { sample, committed, conflicts })
 }
 
 async fn one<W: Work>(
@@ -123,32 +162,63 @@ async fn one<W: Work>(
     ready.wait().await;
     let (client, statements) = prepared?;
     let mut random = Random::seeded(seed ^ (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let mut seen = Seen { committed: 0, conflicts: 0, latencies: latencies() };
+    let mut seen = Seen { committed: [0; KINDS], conflicts: BTreeMap::new(), latencies: latencies() };
     let end = Instant::now() + load.time;
     while Instant::now() < end && !interrupt.is_raised() {
         let (began, choices) = (Instant::now(), random.clone());
+        let mut attempt = Attempt { client: number, is_again: false };
         loop {
             random = choices.clone();
-            match work.attempt(&client, &statements, number, &mut random).await {
-                Ok(()) => {
-                    seen.committed += 1;
+            let error = match work.attempt(&client, &statements, attempt, &mut random).await {
+                Ok(kind) => {
+                    seen.committed[kind] += 1;
                     seen.latencies.saturating_record(began.elapsed().as_nanos() as u64);
                     break;
                 }
-                Err(error) if client::is_conflict(&error) => {
-                    seen.conflicts += 1;
-                    if Instant::now() >= end {
-                        break;
-                    }
-                }
-                Err(error) => return Err(client::refused(error)),
+                Err(error) => error,
+            };
+            let Some(reason) = client::conflict(&error) else { return Err(client::refused(error)) };
+            *seen.conflicts.entry(reason).or_default() += 1;
+            client.abandon().await.map_err(client::refused)?;
+            attempt.is_again = true;
+            if Instant::now() >= end {
+                break;
             }
         }
     }
     Ok(seen)
 }
 
+/// Checks the work's database.
+///
+/// # Errors
+/// As [`Work::check`]; if there is no connection.
+pub fn check<W: Work>(work: &W, load: &Load, committed: &[Kinds]) -> Result<()> {
+    once(async {
+        let client = Client::connect(load.port, Protocol::FOUR[0], Duration::ZERO).await?;
+        work.check(&client, committed).await
+    })
+}
+
+/// The error of a check.
+pub fn not_so(what: String) -> Error {
+    Error::new(SqlState(*b"XX000"), "the database does not hold what its transactions have left")
+        .with_detail(what)
+}
+
 /// The share of attempts that were given up.
 pub fn abort_share(sample: &Sample) -> f64 {
     sample.retries / (sample.committed + sample.retries).max(1.0)
+}
+
+/// The most frequent reasons, with their shares: `district changed 71 %, stock changed 29 %`.
+pub fn reasons(conflicts: &BTreeMap<String, u64>) -> String {
+    let all = conflicts.values().sum::<u64>().max(1) as f64;
+    let mut sorted: Vec<_> = conflicts.iter().collect();
+    sorted.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let shares = sorted
+        .iter()
+        .take(3)
+        .map(|(reason, count)| format!("{reason} {:.0} %", **count as f64 / all * 100.0));
+    shares.collect::<Vec<_>>().join(", ")
 }

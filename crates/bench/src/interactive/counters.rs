@@ -5,9 +5,10 @@
 //! transaction in `initial`.
 
 use super::client::{self, Client, Interface};
-use super::clients::Work;
+use super::clients::{Attempt, Kinds, Work, not_so};
 use fabius::Result;
 use fabius_env::Random;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Statement};
 
 /// What a transaction does to its counter.
@@ -38,16 +39,17 @@ pub struct Statements {
     change: Statement,
 }
 
+/// Kinds of transactions.
+const HOT: usize = 0;
+const OWN: usize = 1;
+
 impl Counters {
     /// Makes a counter for each client and the shared one.
     ///
     /// # Errors
     /// What the server says.
     pub async fn load(&self, client: &Client, clients: usize) -> Result<()> {
-        let value = match self.change {
-            Change::Increment => 0,
-            Change::Decrement { initial } => initial,
-        };
+        let value = self.value_after(0);
         let text = format!(
             "DROP TABLE IF EXISTS counters;
              CREATE TABLE counters (id int PRIMARY KEY, v bigint NOT NULL);
@@ -56,11 +58,19 @@ impl Counters {
         client.sql.batch_execute(&text).await.map_err(client::refused)
     }
 
+    /// What a counter is after so many transactions, one at a time.
+    fn value_after(&self, transactions: u64) -> i64 {
+        match self.change {
+            Change::Increment => transactions as i64,
+            Change::Decrement { initial } => initial - (transactions % initial.max(1) as u64) as i64,
+        }
+    }
+
     /// The next value of a counter, computed by the client.
     fn changed(&self, value: i64) -> i64 {
         match self.change {
             Change::Increment => value + 1,
-            Change::Decrement { initial } if value > 1 => (value - 1).min(initial),
+            Change::Decrement { .. } if value > 1 => value - 1,
             Change::Decrement { initial } => initial,
         }
     }
@@ -74,8 +84,9 @@ impl Work for Counters {
             Change::Increment => "UPDATE counters SET v = v + 1 WHERE id = $1",
             Change::Decrement { .. } => "UPDATE counters SET v = v - 1 WHERE id = $1 AND v > 1",
         };
+        let locked = if client.locks_early() { " FOR UPDATE" } else { "" };
         Ok(Statements {
-            read: client.sql.prepare("SELECT v FROM counters WHERE id = $1").await?,
+            read: client.sql.prepare(&format!("SELECT v FROM counters WHERE id = $1{locked}")).await?,
             write: client.sql.prepare("UPDATE counters SET v = $2 WHERE id = $1").await?,
             change: client.sql.prepare(change).await?,
         })
@@ -85,107 +96,82 @@ impl Work for Counters {
         &self,
         client: &Client,
         statements: &Statements,
-        number: usize,
+        attempt: Attempt,
         random: &mut Random,
-    ) -> Result<(), Error> {
-        let id = if random.chance(self.hot_per_mille, 1000) { 0 } else { number as i32 + 1 };
-        let tried = match (client.protocol.interface, self.change) {
-            (Interface::Conventional, _) => self.conventional(client, statements, id).await,
-            (Interface::Lsd, Change::Decrement { initial }) => {
-                conditional(client, statements, id, initial).await
-            }
-            _ => match assumed(client, statements, id).await {
-                // The assumption was wrong, or somebody else's change has made it so: ask this time.
-                Err(error)
-                    if client::is_conflict(&error) && matches!(self.change, Change::Decrement { .. }) =>
-                {
-                    client.roll_back().await?;
-                    let Change::Decrement { initial } = self.change else { return Err(error) };
-                    restored(client, statements, id, initial).await.and(Err(error))
-                }
-                other => other,
-            },
-        };
-        if tried.is_err() {
-            client.roll_back().await?;
+    ) -> Result<usize, Error> {
+        let is_hot = random.chance(self.hot_per_mille, 1000);
+        let id = if is_hot { 0 } else { attempt.client as i32 + 1 };
+        let of = Of { client, statements, id };
+        match (client.protocol.interface, self.change) {
+            (Interface::Conventional, _) => of.computed(self).await?,
+            (_, Change::Increment) => of.assumed().await?,
+            // An assumption that was wrong is not made again (section 3.3.2).
+            (Interface::Speculative, _) if !attempt.is_again => of.assumed().await?,
+            (_, Change::Decrement { initial }) => of.asked(initial).await?,
         }
-        tried
+        Ok(if is_hot { HOT } else { OWN })
+    }
+
+    async fn check(&self, client: &Client, committed: &[Kinds]) -> Result<()> {
+        let rows = client.sql.query("SELECT id, v FROM counters ORDER BY id", &[]).await;
+        for row in rows.map_err(client::refused)? {
+            let (id, value): (i32, i64) = (row.get(0), row.get(1));
+            let transactions = match id.checked_sub(1) {
+                Some(client) if client >= 0 => committed.get(client as usize).map_or(0, |kinds| kinds[OWN]),
+                _ => committed.iter().map(|kinds| kinds[HOT]).sum(),
+            };
+            let expected = self.value_after(transactions);
+            if value != expected {
+                return Err(not_so(format!(
+                    "counter {id} is {value} and not {expected} after {transactions} transactions"
+                )));
+            }
+        }
+        Ok(())
     }
 }
 
-impl Counters {
+/// A transaction on a counter.
+struct Of<'c> {
+    client: &'c Client,
+    statements: &'c Statements,
+    id: i32,
+}
+
+impl Of<'_> {
     /// Reads, computes, writes: two messages.
-    async fn conventional(&self, client: &Client, statements: &Statements, id: i32) -> Result<(), Error> {
-        let sql = &client.sql;
-        let (begun, row) = client
-            .round(async {
-                tokio::join!(sql.batch_execute("BEGIN"), async {
-                    sql.query_one(&statements.read, &[&id]).await
-                })
-            })
-            .await;
-        begun?;
-        let value = self.changed(row?.try_get(0)?);
-        let (written, committed) = client
-            .round(async {
-                tokio::join!(
-                    async { sql.execute(&statements.write, &[&id, &value]).await },
-                    sql.batch_execute("COMMIT")
-                )
-            })
-            .await;
-        written?;
-        committed
+    async fn computed(&self, counters: &Counters) -> Result<(), Error> {
+        let sql = &self.client.sql;
+        let parameters: [&(dyn ToSql + Sync); 1] = [&self.id];
+        let read = sql.query_one(&self.statements.read, &parameters);
+        let row = self.client.begin("BEGIN", read).await?;
+        self.write(counters.changed(row.try_get(0)?)).await
     }
-}
 
-/// Sends the change and the commit together: one message.
-async fn assumed(client: &Client, statements: &Statements, id: i32) -> Result<(), Error> {
-    let sql = &client.sql;
-    let (begun, changed, committed) = client
-        .round(async {
-            tokio::join!(
-                sql.batch_execute("BEGIN"),
-                async { sql.execute(&statements.change, &[&id]).await },
-                sql.batch_execute("COMMIT")
-            )
-        })
-        .await;
-    begun?;
-    changed?;
-    committed
-}
-
-/// Asks for the condition, and does what the answer says: two messages.
-async fn conditional(client: &Client, statements: &Statements, id: i32, initial: i64) -> Result<(), Error> {
-    let sql = &client.sql;
-    let (begun, changed) = client
-        .round(async {
-            tokio::join!(sql.batch_execute("BEGIN"), async { sql.execute(&statements.change, &[&id]).await })
-        })
-        .await;
-    begun?;
-    if changed? > 0 {
-        return client.round(sql.batch_execute("COMMIT")).await;
+    /// Sends the change and the commit together: one message.
+    async fn assumed(&self) -> Result<(), Error> {
+        let parameters: [&(dyn ToSql + Sync); 1] = [&self.id];
+        let change = self.client.sql.execute(&self.statements.change, &parameters);
+        self.client.at_once(change).await.map(drop)
     }
-    let (written, committed) = client
-        .round(async {
-            tokio::join!(
-                async { sql.execute(&statements.write, &[&id, &initial]).await },
-                sql.batch_execute("COMMIT")
-            )
-        })
-        .await;
-    written?;
-    committed
-}
 
-/// Restores a counter that has run down, if it has, so that the next attempt's assumption can hold.
-async fn restored(client: &Client, statements: &Statements, id: i32, initial: i64) -> Result<(), Error> {
-    let sql = &client.sql;
-    let value: i64 = client.round(sql.query_one(&statements.read, &[&id])).await?.try_get(0)?;
-    if value <= 1 {
-        client.round(sql.execute(&statements.write, &[&id, &initial])).await?;
+    /// Asks for the condition, and does what the answer says: two messages.
+    async fn asked(&self, initial: i64) -> Result<(), Error> {
+        let begin = match self.client.protocol.interface {
+            Interface::Speculative => "BEGIN; SET LOCAL fabius.concurrency = 'optimistic'",
+            _ => "BEGIN",
+        };
+        let parameters: [&(dyn ToSql + Sync); 1] = [&self.id];
+        let change = self.client.sql.execute(&self.statements.change, &parameters);
+        match self.client.begin(begin, change).await? {
+            0 => self.write(initial).await,
+            _ => self.client.commit(async { Ok(()) }).await,
+        }
     }
-    Ok(())
+
+    async fn write(&self, value: i64) -> Result<(), Error> {
+        let parameters: [&(dyn ToSql + Sync); 2] = [&self.id, &value];
+        let write = self.client.sql.execute(&self.statements.write, &parameters);
+        self.client.commit(write).await.map(drop)
+    }
 }

@@ -4,14 +4,18 @@
 //! |---|---|
 //! | [`script`] | what is measured |
 //! | [`pgbench`] | the clients |
+//! | [`peer`] | a database under measurement: its version and settings |
 
+pub mod peer;
 pub mod pgbench;
 pub mod script;
 
 use crate::interrupt::Interrupt;
+use crate::machine;
 use crate::server_process::ServerProcess;
 use crate::table::{Table, grouped, time};
 use fabius::{Error, Result, SqlState};
+use peer::Peer;
 use pgbench::{Load, Sample};
 use script::{SCRIPTS, Script};
 use serde_json::{Value as Json, json};
@@ -32,6 +36,16 @@ pub struct Options {
     pub parent: Option<PathBuf>,
 }
 
+/// What was measured, and of what.
+pub struct Compared {
+    /// The databases: Fabius first.
+    pub peers: Vec<Peer>,
+    /// The clients.
+    pub client: String,
+    /// Script by script.
+    pub comparisons: Vec<Comparison>,
+}
+
 /// One script on every peer.
 pub struct Comparison {
     /// The script.
@@ -50,20 +64,21 @@ impl Comparison {
     }
 
     /// As one JSON object.
-    pub fn json(&self, options: &Options) -> Json {
-        let peers: Vec<Json> = self
-            .peers
-            .iter()
-            .map(|(name, sample)| {
+    pub fn json(&self, compared: &Compared, options: &Options) -> Json {
+        let sampled = self.peers.iter().zip(&compared.peers);
+        let peers: Vec<Json> = sampled
+            .map(|((name, sample), peer)| {
                 json!({
-                    "name": name, "throughput_tps": sample.tps, "failed_share": sample.failed_share,
+                    "name": name, "version": peer.version, "settings": peer.settings_json(),
+                    "throughput_tps": sample.tps, "failed_share": sample.failed_share,
                     "latency_us": { "p50": sample.latency_us(0.5), "p99": sample.latency_us(0.99), "max": sample.latency_us(1.0) },
                 })
             })
             .collect();
         json!({
-            "script": self.script.name, "clients": options.load.clients, "seconds": options.load.seconds,
-            "rounds": options.rounds, "rows": options.load.rows, "protocol": options.load.protocol,
+            "script": self.script.name, "client": compared.client, "clients": options.load.clients,
+            "threads": options.load.threads, "seconds": options.load.seconds, "rounds": options.rounds,
+            "rows": options.load.rows, "protocol": options.load.protocol, "machine": machine::summary(),
             "peers": peers, "ratio": self.ratio(), "wanted": self.script.wanted,
         })
     }
@@ -73,16 +88,21 @@ impl Comparison {
 ///
 /// # Errors
 /// A script that does not exist; what a server or pgbench says; `57014` if interrupted.
-pub fn run(options: &Options, interrupt: &Interrupt, say: &mut dyn FnMut(String)) -> Result<Vec<Comparison>> {
+pub fn run(options: &Options, interrupt: &Interrupt, say: &mut dyn FnMut(String)) -> Result<Compared> {
     let scripts = chosen(&options.scripts)?;
     let postgres = pgbench::find_postgres();
     let pgbench = pgbench::find(postgres.as_deref())?;
+    let client = pgbench::version(&pgbench)?;
     let parent = options.parent.as_deref();
-    say("starting servers".into());
+    say("starting fabius".into());
     let mut servers = vec![ServerProcess::fabius(&options.program, parent, &["--durability", "fsync"])?];
     if let Some(programs) = &postgres {
+        say("starting postgresql".into());
         servers.push(ServerProcess::postgres(programs, parent, options.load.clients)?);
     }
+    let peers = servers.iter().map(Peer::ask).collect::<Result<_>>()?;
+    let runs = scripts.len() * servers.len() * options.rounds;
+    let mut done = 0;
     let mut comparisons = Vec::new();
     for script in scripts {
         for server in &servers {
@@ -95,15 +115,20 @@ pub fn run(options: &Options, interrupt: &Interrupt, say: &mut dyn FnMut(String)
                 if interrupt.is_raised() {
                     return Err(Error::new(SqlState::CANCELED, "interrupted"));
                 }
-                say(format!("{}: {}, round {round} of {}", script.name, server.name, options.rounds));
+                let left = (runs - done) as u64 * options.load.seconds;
+                say(format!(
+                    "{}: {}, round {round} of {}; about {left} s left",
+                    script.name, server.name, options.rounds
+                ));
                 samples.push(pgbench::measure(&pgbench, server, script, &options.load)?);
+                done += 1;
             }
         }
         let names = servers.iter().map(|server| server.name.clone());
         let peers = names.zip(samples.into_iter().map(median)).collect();
         comparisons.push(Comparison { script, peers });
     }
-    Ok(comparisons)
+    Ok(Compared { peers, client, comparisons })
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Script>> {
@@ -124,10 +149,24 @@ fn median(mut samples: Vec<Sample>) -> Sample {
     if samples.is_empty() { Sample::default() } else { samples.swap_remove(middle) }
 }
 
-/// All of them for people.
-pub fn table(comparisons: &[Comparison]) -> String {
+/// All of it for people.
+pub fn table(compared: &Compared, options: &Options) -> String {
+    let load = &options.load;
     let mut text = String::new();
-    for comparison in comparisons {
+    for peer in &compared.peers {
+        text += &format!("{}: {}\n    {}\n", peer.name, peer.version, peer.settings_text());
+    }
+    text += &format!(
+        "clients: {}, {} at a time on {} threads, protocol {}; {} s a run, medians of {} in turns\nmachine: {}\n\n",
+        compared.client,
+        load.clients,
+        load.threads,
+        load.protocol,
+        load.seconds,
+        options.rounds,
+        machine::summary()
+    );
+    for comparison in &compared.comparisons {
         let mut table = Table::new(["", "transactions/s", "p50", "p99", "failed"]);
         for (name, sample) in &comparison.peers {
             let latency = |share| time(sample.latency_us(share) * 1000);
@@ -136,8 +175,11 @@ pub fn table(comparisons: &[Comparison]) -> String {
         }
         text += &format!("{}\n{table}", comparison.script.title);
         text += &match comparison.ratio() {
-            Some(ratio) => format!("  {ratio:.1} times, wanted {:.1}\n\n", comparison.script.wanted),
-            None => "  no PostgreSQL was found to compare with\n\n".to_string(),
+            Some(ratio) => format!(
+                "  fabius has {ratio:.2} times the rate of postgresql (wanted: {})\n\n",
+                comparison.script.wanted
+            ),
+            None => "  no PostgreSQL was found on this machine to compare with\n\n".to_string(),
         };
     }
     text

@@ -66,6 +66,15 @@ pub fn find(postgres: Option<&Path>) -> Result<PathBuf> {
     })
 }
 
+/// What pgbench calls itself: `pgbench (PostgreSQL) 15.6`.
+///
+/// # Errors
+/// If it cannot be run.
+pub fn version(pgbench: &Path) -> Result<String> {
+    let output = Command::new(pgbench).arg("--version").output().map_err(|error| failed(&error))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
 /// Makes a script's tables.
 ///
 /// # Errors
@@ -131,18 +140,29 @@ fn rate(said: &str) -> Result<f64> {
 
 fn to(pgbench: &Path, server: &ServerProcess) -> Command {
     let mut command = Command::new(pgbench);
-    let database = if server.name == "fabius" { "fabius" } else { "postgres" };
-    command.args(["-h", "127.0.0.1", "-p", &server.port.to_string(), "-U", &server.user, database]);
+    let port = server.port.to_string();
+    command.args(["-h", "127.0.0.1", "-p", &port, "-U", &server.user, server.database()]);
     command
 }
+
+/// Lines of what pgbench complains of that are shown.
+const LINES: usize = 5;
 
 fn run(command: &mut Command, server: &ServerProcess) -> Result<String> {
     let output = command.output().map_err(|error| failed(&error))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
-    Err(Error::new(SqlState::IO_ERROR, format!("pgbench failed on {}", server.name)).with_detail(said))
+    let said = String::from_utf8_lossy(&output.stderr);
+    // With many clients the same thing is said many times.
+    let mut lines: Vec<&str> = Vec::new();
+    for line in said.lines().filter(|line| !line.trim().is_empty()) {
+        if lines.len() < LINES && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    Err(Error::new(SqlState::IO_ERROR, format!("pgbench failed on {}", server.name))
+        .with_detail(lines.join("\n")))
 }
 
 fn failed(error: &std::io::Error) -> Error {

@@ -22,8 +22,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Transaction {
-    /// Shows every row that a statement is going to look at.
-    pub(super) async fn show_rows(&mut self, statement: &Arc<Statement>, arguments: &[Value]) -> Result<()> {
+    /// Shows every row that a statement is going to look at, held as the statement's own rows are, or for update
+    /// if it writes them.
+    pub(super) async fn show_rows(
+        &mut self,
+        statement: &Arc<Statement>,
+        arguments: &[Value],
+        wanted: Hold,
+    ) -> Result<()> {
         let encoded = statement.encode(arguments)?;
         let at = self.reading_at().await?;
         let begin = self.overlay.mark();
@@ -38,7 +44,7 @@ impl Transaction {
         for row in run.footprint.rows {
             let hold = match self.options.concurrency {
                 Concurrency::Pessimistic if written.contains(&row) => Hold::LockForUpdate,
-                _ => Hold::Observe,
+                _ => wanted,
             };
             let definitions = self.database.definitions();
             let schema = definitions.table(row.0).schema();

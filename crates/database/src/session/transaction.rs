@@ -168,7 +168,7 @@ impl Transaction {
         }
         let before = self.observations.len();
         if self.options.conventional {
-            self.show_rows(statement, arguments).await?;
+            self.show_rows(statement, arguments, hold).await?;
         }
         let results = self.run_held(statement, arguments, hold).await;
         if results.is_err() {

@@ -193,7 +193,14 @@ impl Binder<'_> {
                 },
             });
         }
-        let to = common.unwrap_or(SqlType::Text);
+        let mut to = common.unwrap_or(SqlType::Text);
+        // What has no type of its own does not have the others' bound either.
+        if bounds.iter().any(Bound::is_unknown) {
+            to = match to {
+                SqlType::Char(_) => SqlType::Text,
+                other => typing::without_modifiers(&other),
+            };
+        }
         let mut unified = Vec::new();
         for bound in bounds {
             unified.push(self.convert(bound, &to, Conversion::Implicit)?);

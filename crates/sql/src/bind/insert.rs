@@ -8,6 +8,7 @@ use super::select::RowBody;
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::typing::{held, unified, without_modifiers};
+use super::untyped::type_items;
 use super::write::Afterwards;
 use crate::catalog::{Column, ROW_NUMBER, Table};
 use crate::lowered::Argument;
@@ -295,7 +296,9 @@ impl<'a> Binder<'a> {
             return beyond("numbers of a sequence for each row of a query");
         }
         let reads_before = std::mem::take(&mut self.reads);
-        let collected = self.collected(source)?;
+        let mut typed = source.clone();
+        type_items(&mut typed.body, &target.columns, &target.table);
+        let collected = self.collected(&typed)?;
         self.reads.extend(reads_before);
         self.check_width(target, collected.fields.len(), Place::of(source))?;
         let fields = collected.fields;

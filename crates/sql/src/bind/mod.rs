@@ -27,6 +27,7 @@
 //! | `write`, `insert`, `update`, `delete` | writes |
 //! | `constraint` | CHECK and REFERENCES |
 //! | `lowering` | a whole statement as a program |
+//! | `untyped` | literals and parameters that are given to columns |
 //! | `rows` | writes of rows that were computed before |
 //! | `stop` | why something is not bound |
 //! | [`wording`] | errors of programs in the words of SQL |
@@ -60,6 +61,7 @@ mod table_function;
 mod temporal;
 pub(crate) mod tree;
 mod typing;
+mod untyped;
 mod update;
 mod virtual_relation;
 pub mod wording;
@@ -74,4 +76,5 @@ pub use lowering::{explained, lower};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};
+pub(crate) use untyped::{type_items, typed};
 pub use update::parts as parts_of_row;

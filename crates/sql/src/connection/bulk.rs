@@ -4,10 +4,9 @@ use super::run::{Given, rows_response};
 use super::{Connection, Response};
 use crate::bind;
 use crate::bind::{RowsOf, counted, lower_insert_rows};
-use crate::catalog::{Catalog, Column, ObjectName, Table, folded};
+use crate::catalog::{Catalog, ObjectName, Table, folded};
 use crate::lowered::{Argument, Lowered, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
-use crate::parse::tokens::Tokens;
 use crate::query::{self, QueryPlan, SessionFacts};
 use crate::sql_type::SqlType;
 use fabius::{Database, Statement};
@@ -135,7 +134,7 @@ impl WriteQuery {
             }
         }
         let mut source = source.clone();
-        type_items(&mut source.body, &places, table);
+        bind::type_items(&mut source.body, &places, table);
         let query = query::plan(&source, catalog, types, session).await?;
         if query.columns.len() > places.len() {
             return Err(Error::new(
@@ -176,65 +175,6 @@ impl WriteQuery {
             Shape::CountAndRows(columns) | Shape::Rows(columns) => Some(columns.clone()),
             _ => None,
         }
-    }
-}
-
-/// What has no type of its own, as one of the column's type; `DEFAULT` as what it stands for.
-pub(super) fn typed(value: &ast::Expr, column: &Column) -> ast::Expr {
-    let is_untyped = match value {
-        ast::Expr::Value(value) => !matches!(value.value, ast::Value::Number(..) | ast::Value::Boolean(_)),
-        _ => false,
-    };
-    let text = match value {
-        ast::Expr::Identifier(word) if word.quote_style.is_none() && folded(word) == "default" => {
-            match (&column.default, &column.sequence) {
-                (Some(default), _) => default.clone(),
-                (None, None) => format!("CAST(NULL AS {})", column.sql_type),
-                (None, Some(_)) => return value.clone(),
-            }
-        }
-        _ if is_untyped => format!("CAST({value} AS {})", column.sql_type),
-        _ => return value.clone(),
-    };
-    let parsed = Tokens::of(&format!("SELECT {text}")).and_then(|tokens| tokens.sql());
-    let Ok(ast::Statement::Query(query)) = parsed else { return value.clone() };
-    match *query.body {
-        ast::SetExpr::Select(select) => match select.projection.into_iter().next() {
-            Some(ast::SelectItem::UnnamedExpr(typed)) => typed,
-            _ => value.clone(),
-        },
-        _ => value.clone(),
-    }
-}
-
-/// The same for all that a query gives for columns.
-fn type_items(body: &mut ast::SetExpr, places: &[usize], table: &Table) {
-    match body {
-        ast::SetExpr::Values(values) => {
-            for row in &mut values.rows {
-                for (value, place) in row.content.iter_mut().zip(places) {
-                    *value = typed(value, &table.columns[*place]);
-                }
-            }
-        }
-        ast::SetExpr::Select(select) => {
-            for (item, place) in select.projection.iter_mut().zip(places) {
-                match item {
-                    ast::SelectItem::UnnamedExpr(value)
-                    | ast::SelectItem::ExprWithAlias { expr: value, .. } => {
-                        *value = typed(value, &table.columns[*place]);
-                    }
-                    // More than one column: which is for which is not known here.
-                    _ => break,
-                }
-            }
-        }
-        ast::SetExpr::Query(query) => type_items(&mut query.body, places, table),
-        ast::SetExpr::SetOperation { left, right, set_quantifier: ast::SetQuantifier::All, .. } => {
-            type_items(left, places, table);
-            type_items(right, places, table);
-        }
-        _ => {}
     }
 }
 

@@ -96,7 +96,7 @@ impl WriteQuery {
                 )
             })?;
             columns.push(place);
-            values.push(super::bulk::typed(value, &table.columns[place]).to_string());
+            values.push(crate::bind::typed(value, &table.columns[place]).to_string());
         }
         let others = match &update.from {
             None => None,

@@ -150,6 +150,7 @@ impl Connection {
         }
         self.settings.set(name, value, is_local)?;
         self.catalog = None;
+        self.follow_settings();
         Ok(())
     }
 

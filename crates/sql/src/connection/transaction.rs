@@ -98,6 +98,20 @@ impl Connection {
         self.database.database().begin(self.options())
     }
 
+    /// A setting has changed: before its first statement the open transaction begins anew with the settings of
+    /// now; later only how long it waits for locks follows them.
+    pub(super) fn follow_settings(&mut self) {
+        let Some(open) = &self.transaction else { return };
+        let Ok(mut running) = open.running.try_lock() else { return };
+        match running.as_mut() {
+            Some(running) if running.seq().is_some() => {
+                running.set_lock_timeout(self.settings.lock_timeout());
+            }
+            Some(running) => *running = self.start(),
+            None => {}
+        }
+    }
+
     fn open(&mut self, characteristics: &Characteristics, is_implicit: bool) {
         let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.settings.reads_only())
             || self.reads_the_past();

@@ -22,7 +22,8 @@ use datafusion::error::{DataFusionError, Result as FusionResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
-    Expr, Extension, InvariantLevel, LogicalPlan, LogicalPlanBuilder, Operator, UserDefinedLogicalNode,
+    Expr, Extension, InvariantLevel, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
+    UserDefinedLogicalNode,
 };
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -154,12 +155,27 @@ pub(super) fn is_correlated(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {
         found |= node.contains_outer_reference();
-        Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        Ok(TreeNodeRecursion::Continue)
     });
     found
 }
 
-/// Replaces every correlated subquery by an [`Apply`].
+/// Whether anything is left in a plan that DataFusion's operators cannot run: references to outer rows, and conditions on
+/// subqueries that no join has taken the place of.
+fn is_left(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        found |= node.contains_outer_reference();
+        node.apply_expressions(|expr| {
+            found |= expr.exists(|expr| Ok(matches!(expr, Expr::Exists(_) | Expr::InSubquery(_))))?;
+            Ok(TreeNodeRecursion::Continue)
+        })
+    });
+    found
+}
+
+/// Replaces subqueries by an [`Apply`]. Those within stay as they are: they may be about rows further out, and are
+/// unfolded when their own turn comes.
 pub(super) fn unfold(plan: LogicalPlan) -> FusionResult<LogicalPlan> {
     let mut next = 0;
     plan.transform_up(|node| unfold_node(node, &mut next)).map(|changed| changed.data)
@@ -167,12 +183,10 @@ pub(super) fn unfold(plan: LogicalPlan) -> FusionResult<LogicalPlan> {
 
 fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<LogicalPlan>> {
     if let LogicalPlan::Join(join) = &node
-        && let Some((subquery, alias)) = lateral(&join.right)
+        && let Some(mut subquery) = lateral(&join.right)
         && matches!(join.join_type, JoinType::Inner | JoinType::Left)
     {
-        let _ = alias;
         let keep = join.join_type == JoinType::Left;
-        let mut subquery = subquery;
         // An outer join's condition belongs to the subquery, with the outer row's columns as references.
         if let Some(filter) = &join.filter {
             let left = join.left.schema().clone();
@@ -216,7 +230,7 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
     let before = input.schema().clone();
     let mut input = input.clone();
     for (column, subquery, wanted) in found {
-        input = Apply::node(input, unfold(subquery)?, wanted, &column)?;
+        input = Apply::node(input, subquery, wanted, &column)?;
     }
     let is_transparent =
         matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
@@ -228,16 +242,16 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
     LogicalPlanBuilder::from(plan).project(columns)?.build().map(Transformed::yes)
 }
 
-fn lateral(plan: &LogicalPlan) -> Option<(LogicalPlan, Option<String>)> {
+fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
     match plan {
-        LogicalPlan::Subquery(subquery) => Some((subquery.subquery.as_ref().clone(), None)),
+        LogicalPlan::Subquery(subquery) => Some(subquery.subquery.as_ref().clone()),
         _ => None,
     }
 }
 
 type Found = Vec<(String, LogicalPlan, Wanted)>;
 
-/// Takes a correlated subquery out of an expression; a column is left in its place.
+/// Takes a subquery out of an expression, unless it is a value of its own; a column is left in its place.
 fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Transformed<Expr>> {
     let mut leave = |subquery: LogicalPlan, wanted: Wanted| {
         *next += 1;
@@ -249,11 +263,11 @@ fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Tra
         Expr::ScalarSubquery(subquery) if is_correlated(&subquery.subquery) => {
             Transformed::yes(leave(subquery.subquery.as_ref().clone(), Wanted::Value))
         }
-        Expr::Exists(exists) if is_correlated(&exists.subquery.subquery) => {
+        Expr::Exists(exists) => {
             let column = leave(exists.subquery.subquery.as_ref().clone(), Wanted::Existence);
             Transformed::yes(if exists.negated { Expr::Not(Box::new(column)) } else { column })
         }
-        Expr::InSubquery(within) if is_correlated(&within.subquery.subquery) => {
+        Expr::InSubquery(within) => {
             // True if a row is equal, null if one could be, else false.
             let plan = within.subquery.subquery.as_ref().clone();
             let inner = plan
@@ -271,16 +285,6 @@ fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Tra
                 Expr::Column(Column::new_unqualified("any")),
                 Expr::Column(Column::new_unqualified("none")),
             ]);
-            let none = datafusion::logical_expr::when(
-                datafusion::functions_aggregate::count::count(Expr::Literal(
-                    ScalarValue::Int64(Some(1)),
-                    None,
-                ))
-                .eq(Expr::Literal(ScalarValue::Int64(Some(0)), None)),
-                Expr::Literal(ScalarValue::Boolean(Some(false)), None),
-            )
-            .end()?;
-            let _ = none;
             let counted = datafusion::functions_aggregate::count::count(Expr::Literal(
                 ScalarValue::Int64(Some(1)),
                 None,
@@ -436,7 +440,7 @@ async fn apply_batch(
                 {
                     wanted.push(column.clone());
                 }
-                Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+                Ok(TreeNodeRecursion::Continue)
             })
         })
     })?;
@@ -530,18 +534,27 @@ async fn apply_batch(
 
 /// The subquery with a row's values in place of the references to it.
 fn bound(plan: &LogicalPlan, columns: &[Column], values: &[ScalarValue]) -> FusionResult<LogicalPlan> {
+    let value_of = |expr: &Expr| match expr {
+        Expr::OuterReferenceColumn(_, column) => {
+            columns.iter().zip(values).find(|(known, _)| *known == column).map(|(_, value)| value)
+        }
+        _ => None,
+    };
+    // Subqueries within know what they are about; no more of this row.
+    let settle = |subquery: &mut Subquery| subquery.outer_ref_columns.retain(|expr| value_of(expr).is_none());
     let changed = plan.clone().transform_up_with_subqueries(|node| {
         node.map_expressions(|expr| {
-            expr.transform_up(|expr| {
-                Ok(match &expr {
-                    Expr::OuterReferenceColumn(_, column) => {
-                        match columns.iter().zip(values).find(|(known, _)| *known == column) {
-                            Some((_, value)) => Transformed::yes(Expr::Literal(value.clone(), None)),
-                            None => Transformed::no(expr),
-                        }
-                    }
-                    _ => Transformed::no(expr),
-                })
+            expr.transform_up(|mut expr| {
+                if let Some(value) = value_of(&expr) {
+                    return Ok(Transformed::yes(Expr::Literal(value.clone(), None)));
+                }
+                match &mut expr {
+                    Expr::ScalarSubquery(subquery) => settle(subquery),
+                    Expr::Exists(exists) => settle(&mut exists.subquery),
+                    Expr::InSubquery(within) => settle(&mut within.subquery),
+                    _ => return Ok(Transformed::no(expr)),
+                }
+                Ok(Transformed::yes(expr))
             })
         })
     })?;
@@ -560,16 +573,13 @@ async fn rows(plan: &LogicalPlan, context: &Arc<TaskContext>) -> FusionResult<Re
 
 /// Optimizes a plan; what DataFusion cannot make joins of is applied row by row.
 pub(super) fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
-    if !is_correlated(plan) {
-        return machine::optimize(plan);
-    }
     match machine::optimize(plan) {
-        Ok(optimized) if !is_correlated(&optimized) => Ok(optimized),
+        Ok(optimized) if !is_left(&optimized) => Ok(optimized),
         _ => {
             let unfolded = unfold(plan.clone())?;
             let optimized = machine::optimize(&unfolded)?;
-            if is_correlated(&optimized) {
-                return Err(outbound(internal("a correlated subquery is left")));
+            if is_left(&optimized) {
+                return Err(outbound(internal("a subquery is left")));
             }
             Ok(optimized)
         }

@@ -209,3 +209,22 @@ arguments Constant(Bytea([160, 238, 188, 153, 156, 11, 78, 248, 187, 109, 107, 1
           Constant(Text("ab"))
           Constant(Text("{\"a\": 1}"))
 
+> INSERT INTO t (id, v, w, s) SELECT $1, '7', NULL, $2 FROM t WHERE id = $1
+
+procedure statement(p1: int, p2: int, p3: text) -> bigint {
+    var count: bigint = 0
+    var result_2: list of (c1: int, c2: int, c3: bigint null, c4: text) = []
+    if exists t[p1] {
+        append result_2 (p1, p2, null::bigint, p3)
+    }
+    for each_5 in result_2 {
+        insert t { id: each_5.c1, v: each_5.c2, w: each_5.c3, s: each_5.c4 }
+        count += 1::bigint
+    }
+    return count
+}
+arguments Parameter(0)
+          Constant(Int(7))
+          Parameter(1)
+parameters integer, text
+

@@ -1,0 +1,92 @@
+//! Literals and parameters that are given to columns: they have no type of their own, and take the column's.
+//!
+//! Said in the syntax tree, by casts, so that it is the same for programs and queries:
+//!
+//! ```text
+//! INSERT INTO t (id, name) SELECT $1, 'x' FROM ...     SELECT CAST($1 AS integer), CAST('x' AS text) FROM ...
+//! ```
+
+use super::typing::without_modifiers;
+use crate::catalog::{Column, Table, folded};
+use crate::parse::tokens::Tokens;
+use crate::sql_type::SqlType;
+use sqlparser::ast::{self, Expr};
+
+/// What has no type of its own, as one of the column's type; `DEFAULT` as what it stands for.
+pub(crate) fn typed(value: &Expr, column: &Column) -> Expr {
+    match value {
+        Expr::Identifier(word) if word.quote_style.is_none() && folded(word) == "default" => {
+            match (&column.default, &column.sequence) {
+                (Some(default), _) => parsed(default).unwrap_or_else(|| value.clone()),
+                (None, None) => cast(&Expr::value(ast::Value::Null), &column.sql_type),
+                (None, Some(_)) => value.clone(),
+            }
+        }
+        _ if is_untyped(value) => cast(value, &column.sql_type),
+        _ => value.clone(),
+    }
+}
+
+/// The same for all that a query gives for the columns at `places`.
+pub(crate) fn type_items(body: &mut ast::SetExpr, places: &[usize], table: &Table) {
+    match body {
+        ast::SetExpr::Values(values) => {
+            for row in &mut values.rows {
+                for (value, place) in row.content.iter_mut().zip(places) {
+                    *value = typed(value, &table.columns[*place]);
+                }
+            }
+        }
+        ast::SetExpr::Select(select) => {
+            for (item, place) in select.projection.iter_mut().zip(places) {
+                let (ast::SelectItem::UnnamedExpr(value)
+                | ast::SelectItem::ExprWithAlias { expr: value, .. }) = item
+                else {
+                    // More than one column: which is for which is not known here.
+                    break;
+                };
+                if is_untyped(value) {
+                    *value = cast(value, &table.columns[*place].sql_type);
+                }
+            }
+        }
+        ast::SetExpr::Query(query) => type_items(&mut query.body, places, table),
+        ast::SetExpr::SetOperation { left, right, set_quantifier: ast::SetQuantifier::All, .. } => {
+            type_items(left, places, table);
+            type_items(right, places, table);
+        }
+        _ => {}
+    }
+}
+
+fn is_untyped(value: &Expr) -> bool {
+    match value {
+        Expr::Nested(inner) => is_untyped(inner),
+        Expr::Value(value) => !matches!(value.value, ast::Value::Number(..) | ast::Value::Boolean(_)),
+        _ => false,
+    }
+}
+
+/// As a value of the type; its modifiers are the column's to check, as a cast would cut what is too long.
+fn cast(value: &Expr, to: &SqlType) -> Expr {
+    let to = match to {
+        SqlType::Char(_) => SqlType::Text,
+        other => without_modifiers(other),
+    };
+    match parsed(&format!("CAST(NULL AS {to})")) {
+        Some(Expr::Cast { kind, data_type, array, format, .. }) => {
+            Expr::Cast { kind, expr: Box::new(value.clone()), data_type, array, format }
+        }
+        _ => value.clone(),
+    }
+}
+
+fn parsed(expression: &str) -> Option<Expr> {
+    let statement = Tokens::of(&format!("SELECT {expression}")).and_then(|tokens| tokens.sql());
+    let Ok(ast::Statement::Query(query)) = statement else { return None };
+    let ast::SetExpr::Select(select) = *query.body else { return None };
+    match select.projection.into_iter().next() {
+        Some(ast::SelectItem::UnnamedExpr(expression)) => Some(expression),
+        _ => None,
+    }
+}

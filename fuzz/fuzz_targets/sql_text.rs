@@ -1,0 +1,4 @@
+//! The target `sql_text` of `crates/fuzz`, for libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fabius_fuzz::run("sql_text", bytes));
