@@ -5,7 +5,8 @@ use tokio_postgres::{Client, SimpleQueryMessage};
 
 /// The rows of some statements, as text with `|` between columns.
 async fn rows(client: &Client, statements: &str) -> Vec<String> {
-    let messages = client.simple_query(statements).await.unwrap_or_else(|error| panic!("{statements}: {error:?}"));
+    let messages =
+        client.simple_query(statements).await.unwrap_or_else(|error| panic!("{statements}: {error:?}"));
     let rows = messages.into_iter().filter_map(|message| match message {
         SimpleQueryMessage::Row(row) => {
             let cells = (0..row.len()).map(|at| row.get(at).unwrap_or("~").to_string());
@@ -51,7 +52,10 @@ fn tpcc_in_plpgsql() {
             rows(&client, "SELECT i_id, quantity, amount * 100 FROM order_status(1, 1, 2)").await.len(),
             2
         );
-        assert_eq!(rows(&client, "SELECT delivery(1, 7); SELECT delivery(1, 8); SELECT delivery(1, 9)").await, ["1", "1", "0"]);
+        assert_eq!(
+            rows(&client, "SELECT delivery(1, 7); SELECT delivery(1, 8); SELECT delivery(1, 9)").await,
+            ["1", "1", "0"]
+        );
         assert_eq!(rows(&client, "SELECT stock_level(1, 1, 40)").await, ["5"]);
         for statement in [
             "EXPLAIN CALL new_order(1, 1, 1, ARRAY[1], ARRAY[1], ARRAY[5], NULL, NULL)",
@@ -163,7 +167,10 @@ fn errors_have_their_place() {
         );
         let (code, _, context) = refused(&client, "BEGIN; SELECT outer_f(-1)").await;
         assert_eq!(code, "23514");
-        assert!(context.starts_with("SQL statement \"INSERT INTO t VALUES (y, x)\"\nPL/pgSQL function inner_f"), "{context}");
+        assert!(
+            context.starts_with("SQL statement \"INSERT INTO t VALUES (y, x)\"\nPL/pgSQL function inner_f"),
+            "{context}"
+        );
     });
 }
 
@@ -178,7 +185,8 @@ fn the_past_can_be_read() {
         let seq = rows(&client, "SELECT fabius.seq()").await.remove(0);
         rows(&client, "UPDATE t SET v = 20").await;
         rows(&client, "INSERT INTO t VALUES (2, 5)").await;
-        let past = format!("BEGIN; SET LOCAL fabius.as_of = '{seq}'; SELECT * FROM t; SELECT sum(v) FROM t; COMMIT");
+        let past =
+            format!("BEGIN; SET LOCAL fabius.as_of = '{seq}'; SELECT * FROM t; SELECT sum(v) FROM t; COMMIT");
         assert_eq!(rows(&client, &past).await, ["1|10", "10"]);
         assert_eq!(rows(&client, "SELECT sum(v) FROM t").await, ["25"]);
         rows(&client, &format!("SET fabius.as_of = '{seq}'")).await;
@@ -207,7 +215,8 @@ fn queries_write() {
         .await;
         let moved = "WITH d AS (DELETE FROM q WHERE v < 25 RETURNING id, v) INSERT INTO done SELECT * FROM d RETURNING v";
         assert_eq!(rows(&client, moved).await, ["10", "20"]);
-        let made = "WITH i AS (INSERT INTO q (v) VALUES (7), (8) RETURNING id, v) SELECT sum(v), min(id) FROM i";
+        let made =
+            "WITH i AS (INSERT INTO q (v) VALUES (7), (8) RETURNING id, v) SELECT sum(v), min(id) FROM i";
         assert_eq!(rows(&client, made).await, ["15|4"]);
         let plain = "WITH s AS (SELECT 1 AS id, 100 AS more) UPDATE done SET v = v + more FROM s WHERE done.id = s.id RETURNING v";
         assert_eq!(rows(&client, plain).await, ["110"]);

@@ -7,9 +7,7 @@ use super::tree;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::Span;
-use fabius_program::syntax::tree::{
-    Expression, ExpressionKind, SortKey, StatementKind, TypeKind, TypeName,
-};
+use fabius_program::syntax::tree::{Expression, ExpressionKind, SortKey, StatementKind, TypeKind, TypeName};
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr};
 

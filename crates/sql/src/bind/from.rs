@@ -299,8 +299,8 @@ impl<'a> Binder<'a> {
             from.found.is_single = false;
             from.found.is_ordered = false;
             let limit = from.limit.take();
-            let done = self
-                .reach_virtual(at, rows, |binder| binder.reach_next(from, reached | 1 << at, body));
+            let done =
+                self.reach_virtual(at, rows, |binder| binder.reach_next(from, reached | 1 << at, body));
             from.limit = limit;
             return done;
         }
@@ -392,8 +392,8 @@ impl<'a> Binder<'a> {
         }
         let limited = from.found.is_limited;
         self.limited = limited;
-        let (block, ()) = self
-            .nested(|binder| binder.repeated(|binder| binder.reach_next(from, reached | 1 << at, body)))?;
+        let (block, ()) =
+            self.nested(|binder| binder.repeated(|binder| binder.reach_next(from, reached | 1 << at, body)))?;
         from.found.is_limited = limited;
         self.emit(tree::for_each(&row, scan, block));
         filtered.iter().for_each(|filtered| from.conditions[*filtered].is_met = false);

@@ -9,7 +9,9 @@ use crate::catalog::ObjectName;
 use crate::lowered::{Argument, Frame, Lowered, Reserve};
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
-use fabius_program::syntax::tree::{Block, Expression, Parameter, Results, Statement, StatementKind, TypeName};
+use fabius_program::syntax::tree::{
+    Block, Expression, Parameter, Results, Statement, StatementKind, TypeName,
+};
 use fabius_value::{DataType, Value};
 
 /// The inputs of a program, as far as they are known while it is bound.
@@ -173,7 +175,12 @@ impl Binder<'_> {
 }
 
 /// One result more, behind the others.
-pub(super) fn with_result(block: &mut Block, results: Results, last: Parameter, value: Expression) -> Results {
+pub(super) fn with_result(
+    block: &mut Block,
+    results: Results,
+    last: Parameter,
+    value: Expression,
+) -> Results {
     match block.last_mut().map(|last| &mut last.kind) {
         Some(StatementKind::Return { values }) => values.push(value),
         _ => block.push(tree::statement(StatementKind::Return { values: vec![value] })),

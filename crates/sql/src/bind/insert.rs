@@ -146,12 +146,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A value of `VALUES` for a column.
-    fn given(
-        &mut self,
-        expression: &Expr,
-        column: &Column,
-        overriding: Option<Overriding>,
-    ) -> Bind<Bound> {
+    fn given(&mut self, expression: &Expr, column: &Column, overriding: Option<Overriding>) -> Bind<Bound> {
         let is_left_out = overriding == Some(Overriding::User) && column.sequence.is_some();
         if is_left_out || Binder::is_default(expression) {
             return self.default_value(column);

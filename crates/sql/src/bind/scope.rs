@@ -77,7 +77,9 @@ impl Relation {
             return super::stop::beyond("a column that is not there");
         };
         let bound = match &self.row {
-            Row::Absent | Row::Virtual(_) => return super::stop::beyond(format!("column {name} before its row is reached")),
+            Row::Absent | Row::Virtual(_) => {
+                return super::stop::beyond(format!("column {name} before its row is reached"));
+            }
             Row::Values(values) => {
                 let Some(value) = values.get(at) else {
                     return super::stop::beyond("a value that is not there");

@@ -75,12 +75,7 @@ impl Binder<'_> {
         Ok(named("unnest", columns, alias, rows))
     }
 
-    fn series(
-        &mut self,
-        from: &Expr,
-        to: &Expr,
-        alias: Option<&ast::TableAlias>,
-    ) -> Bind<Option<Relation>> {
+    fn series(&mut self, from: &Expr, to: &Expr, alias: Option<&ast::TableAlias>) -> Bind<Option<Relation>> {
         let mut bounds = Vec::new();
         let mut sql_type = SqlType::Int;
         for bound in [from, to] {

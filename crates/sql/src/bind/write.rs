@@ -145,11 +145,7 @@ impl<'a> Binder<'a> {
 
     /// What can be put back if a way of binding turns out not to do.
     pub(super) fn mark(&self) -> Mark {
-        Mark {
-            inputs: self.inputs.clone(),
-            own: self.own_parameters.clone(),
-            block: self.block.len(),
-        }
+        Mark { inputs: self.inputs.clone(), own: self.own_parameters.clone(), block: self.block.len() }
     }
 
     /// Forgets what was bound since.

@@ -74,7 +74,9 @@ impl Wanted {
                     Some("json") => true,
                     Some(other @ ("xml" | "yaml")) => {
                         let message = format!("EXPLAIN (FORMAT {}) is not supported", other.to_uppercase());
-                        return Err(Error::new(SqlState::NOT_SUPPORTED, message).with_hint("TEXT and JSON are."));
+                        return Err(
+                            Error::new(SqlState::NOT_SUPPORTED, message).with_hint("TEXT and JSON are.")
+                        );
                     }
                     other => {
                         let message = format!(
@@ -315,11 +317,8 @@ impl Connection {
             return Ok(rows_response(vec![wanted.column()], vec![vec![Value::Text(text)]], "EXPLAIN"));
         }
         if let Some(measured) = &measured {
-            let time = if wanted.timing {
-                format!("time={:.3} ", millis(measured.time))
-            } else {
-                String::new()
-            };
+            let time =
+                if wanted.timing { format!("time={:.3} ", millis(measured.time)) } else { String::new() };
             step.words = format!("{}  (actual {time}rows={} loops=1)", step.words, measured.rows);
         }
         let mut lines = Vec::new();
@@ -357,7 +356,8 @@ impl Connection {
                     _ => "Insert",
                 };
                 let mut root = Step::new(format!("{what} on {}", write.table.name));
-                root.facts.push(("Phase", "the rows are found first, then written in one transaction".into()));
+                root.facts
+                    .push(("Phase", "the rows are found first, then written in one transaction".into()));
                 root.parts.push(of_operators(&write.query.explain(parameters).await?));
                 (root, Vec::new())
             }

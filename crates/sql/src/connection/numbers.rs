@@ -52,8 +52,11 @@ impl Connection {
             let outcome = self.run_statement(statement, &arguments, hold).await;
             return outcome.map_err(|error| Connection::explained(error, (lowered, statement), catalog));
         }
-        let sequences: Vec<Sequence> =
-            lowered.reserves.iter().map(|reserve| sequence_named(catalog, &reserve.sequence)).collect::<Result<_>>()?;
+        let sequences: Vec<Sequence> = lowered
+            .reserves
+            .iter()
+            .map(|reserve| sequence_named(catalog, &reserve.sequence))
+            .collect::<Result<_>>()?;
         let mut wanted = vec![FIRST; sequences.len()];
         loop {
             let mut given: Vec<Reserved> = Vec::new();
@@ -106,8 +109,9 @@ impl Connection {
         }
         if wanted[short] >= MOST {
             let message = format!("a call takes more than {MOST} numbers of a sequence");
-            return Err(Error::new(SqlState::PROGRAM_LIMIT, message)
-                .with_hint("divide the work among several calls"));
+            return Err(
+                Error::new(SqlState::PROGRAM_LIMIT, message).with_hint("divide the work among several calls")
+            );
         }
         wanted[short] = (wanted[short] * GROWTH).min(MOST);
         Ok(())
@@ -153,7 +157,8 @@ impl Connection {
 
 /// Which reserve was too small.
 fn shortage(error: &Error, given: &[Reserved]) -> Option<usize> {
-    let number = (error.state() == Reserve::SHORT).then(|| error.message().parse::<usize>().ok()).flatten()?;
+    let number =
+        (error.state() == Reserve::SHORT).then(|| error.message().parse::<usize>().ok()).flatten()?;
     (number < given.len()).then_some(number)
 }
 
@@ -169,7 +174,9 @@ fn place_of_line(statement: &Statement, line: u32) -> Option<usize> {
                     arms.iter().for_each(|(_, then)| starts(then, all));
                     otherwise.iter().for_each(|otherwise| starts(otherwise, all));
                 }
-                StatementKind::ForRange { body, .. } | StatementKind::ForEach { body, .. } => starts(body, all),
+                StatementKind::ForRange { body, .. } | StatementKind::ForEach { body, .. } => {
+                    starts(body, all)
+                }
                 _ => {}
             }
         }

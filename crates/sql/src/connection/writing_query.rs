@@ -146,7 +146,12 @@ impl WritingQuery {
             let plan = place.plan(&part.query, &before, &types).await?;
             meet(&plan)?;
             types = merged(&types, &plan.parameters);
-            before.push(values(part, plan.columns.as_deref().unwrap_or_default(), &[], &TextStyle::default())?);
+            before.push(values(
+                part,
+                plan.columns.as_deref().unwrap_or_default(),
+                &[],
+                &TextStyle::default(),
+            )?);
         }
         let plan = place.plan(&main, &before, &types).await?;
         meet(&plan)?;
@@ -197,7 +202,8 @@ fn values(
         }
     };
     let row = |row: Option<&Vec<Value>>| -> String {
-        let cells = columns.iter().enumerate().map(|(at, column)| cell(row.and_then(|row| row.get(at)), column));
+        let cells =
+            columns.iter().enumerate().map(|(at, column)| cell(row.and_then(|row| row.get(at)), column));
         cells.collect::<Vec<_>>().join(", ")
     };
     let names: Vec<String> = match part.alias.columns.as_slice() {
@@ -250,7 +256,8 @@ impl Connection {
                 before.push(part.clone());
                 continue;
             }
-            let (response, columns) = self.run_part(catalog, &part.query, &before, &query.types, given).await?;
+            let (response, columns) =
+                self.run_part(catalog, &part.query, &before, &query.types, given).await?;
             let rows = match response {
                 Response::Rows { rows, .. } => rows.try_collect().await?,
                 _ => Vec::new(),

@@ -104,9 +104,10 @@ fn with_data(tokens: &mut Tokens<'_>) -> Option<bool> {
     let end = tokens.len() - usize::from(*tokens.token(tokens.len().saturating_sub(1)) == Token::SemiColon);
     let ends = |words: &[&str]| {
         end >= words.len()
-            && words.iter().enumerate().all(|(at, word)| {
-                tokens.word_at(end - words.len() + at).as_deref() == Some(*word)
-            })
+            && words
+                .iter()
+                .enumerate()
+                .all(|(at, word)| tokens.word_at(end - words.len() + at).as_deref() == Some(*word))
     };
     let (count, has_data) = match (ends(&["WITH", "NO", "DATA"]), ends(&["WITH", "DATA"])) {
         (true, _) => (3, false),
@@ -244,7 +245,9 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
         let text = tokens.text();
         let (_, end) = tokens.bytes(tokens.len() - 1);
         let as_at = (before..tokens.len()).find(|at| tokens.word_at(*at).as_deref() == Some("AS"));
-        if let Some((begin, query)) = as_at.map(|at| tokens.bytes(at).1).and_then(|at| Some((text.get(..at)?, text.get(at..end)?))) {
+        if let Some((begin, query)) =
+            as_at.map(|at| tokens.bytes(at).1).and_then(|at| Some((text.get(..at)?, text.get(at..end)?)))
+        {
             let text = format!("{begin} SELECT * FROM ({query}) AS q LIMIT 0");
             let mut tokens = Tokens::of(&text)?;
             tokens.go_to(1);

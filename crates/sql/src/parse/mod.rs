@@ -19,8 +19,8 @@
 pub mod command;
 pub mod copy;
 pub mod definition;
-pub mod overriding;
 pub mod normal_form;
+pub mod overriding;
 pub mod session;
 pub mod tokens;
 

@@ -184,7 +184,8 @@ fn gathered_rows(query: &Query) -> Option<Query> {
     let ast::Statement::Query(tree) = &*query.tree else { return None };
     let ast::SetExpr::Select(select) = &*tree.body else { return None };
     let [item] = select.projection.as_slice() else { return None };
-    let (ast::SelectItem::UnnamedExpr(tree_of) | ast::SelectItem::ExprWithAlias { expr: tree_of, .. }) = item else {
+    let (ast::SelectItem::UnnamedExpr(tree_of) | ast::SelectItem::ExprWithAlias { expr: tree_of, .. }) = item
+    else {
         return None;
     };
     let ast::Expr::Function(call) = tree_of else { return None };
@@ -197,10 +198,9 @@ fn gathered_rows(query: &Query) -> Option<Query> {
     };
     let order = match list.clauses.as_slice() {
         [] if list.duplicate_treatment.is_none() => None,
-        [ast::FunctionArgumentClause::OrderBy(order)] => Some(ast::OrderBy {
-            kind: ast::OrderByKind::Expressions(order.clone()),
-            interpolate: None,
-        }),
+        [ast::FunctionArgumentClause::OrderBy(order)] => {
+            Some(ast::OrderBy { kind: ast::OrderByKind::Expressions(order.clone()), interpolate: None })
+        }
         _ => return None,
     };
     let mut select = select.clone();

@@ -106,12 +106,7 @@ impl Compiler<'_> {
     }
 
     /// The value; of a `NOT NULL` variable, behind a check.
-    pub(super) fn check_not_null(
-        &mut self,
-        variable: &Variable,
-        value: &Bound,
-        block: &mut Block,
-    ) -> Bound {
+    pub(super) fn check_not_null(&mut self, variable: &Variable, value: &Bound, block: &mut Block) -> Bound {
         if !variable.is_not_null || !value.nullable {
             return value.clone();
         }

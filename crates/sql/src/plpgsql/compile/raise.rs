@@ -14,12 +14,7 @@ use sqlparser::ast;
 
 impl Compiler<'_> {
     /// `RAISE`
-    pub(super) fn raise(
-        &mut self,
-        raise: &Raise,
-        scope: &Scope<'_>,
-        block: &mut Block,
-    ) -> Result<Flow> {
+    pub(super) fn raise(&mut self, raise: &Raise, scope: &Scope<'_>, block: &mut Block) -> Result<Flow> {
         let severity = match raise.level {
             Level::Exception => None,
             Level::Notice(None) => return Ok(Flow::default()),

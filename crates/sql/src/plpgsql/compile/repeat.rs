@@ -95,13 +95,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// `FOR n IN a .. b`
-    fn range(
-        &mut self,
-        repeat: &Loop,
-        flags: &Flags,
-        scope: &Scope<'_>,
-        block: &mut Block,
-    ) -> Result<Flow> {
+    fn range(&mut self, repeat: &Loop, flags: &Flags, scope: &Scope<'_>, block: &mut Block) -> Result<Flow> {
         let LoopKind::Range { variable, is_reverse, from, to, by } = &repeat.kind else {
             return Ok(Flow::default());
         };

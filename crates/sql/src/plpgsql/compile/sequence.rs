@@ -84,7 +84,9 @@ impl Compiler<'_> {
             StatementKind::AssignElement { target, index, value } => {
                 match scope.find(&target.parts).ok_or_else(|| self.no_variable(target))? {
                     Entity::List(list) => self.assign_element(&list, (index, value), scope, block)?,
-                    _ => return Err(self.error(b"42804", target.span, "what is subscripted is not an array")),
+                    _ => {
+                        return Err(self.error(b"42804", target.span, "what is subscripted is not an array"));
+                    }
                 }
                 Flow::default()
             }
