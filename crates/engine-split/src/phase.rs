@@ -71,6 +71,10 @@ impl SplitRecord {
             let at = usize::from(column.0);
             let data_type = table.types()[at];
             let (low, high) = data_type.exact_range()?;
+            if row[at].is_null() {
+                // Nothing is added to it as long as it is null.
+                return None;
+            }
             let value = row[at].exact();
             let identity = match operator {
                 DeltaOperator::Add => 0,

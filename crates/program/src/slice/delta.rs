@@ -46,7 +46,7 @@ pub(super) fn delta_shapes(outline: &Outline<'_>, catalog: &Catalog) -> Vec<Delt
 fn delta_shape(outline: &Outline<'_>, catalog: &Catalog, site: WriteSite) -> Option<DeltaShape> {
     let schema = catalog.table(site.table);
     let column = &schema.columns[usize::from(site.column.0)];
-    if column.nullable || schema.indexed_mask().contains(site.column) {
+    if schema.indexed_mask().contains(site.column) {
         return None;
     }
     let StepKind::Update { row, .. } = outline.at(site.step).step.kind else { return None };
@@ -58,6 +58,10 @@ fn delta_shape(outline: &Outline<'_>, catalog: &Catalog, site: WriteSite) -> Opt
             return None;
         }
         let (operator, operand) = operation(value, variable, column.data_type)?;
+        // Null plus anything is null, wherever it is folded; the greater of null and anything is not.
+        if column.nullable && operator != DeltaOperator::Add {
+            return None;
+        }
         (!operand.ty.nullable).then_some(DeltaShape { site, variable, operator, operand })
     })
 }

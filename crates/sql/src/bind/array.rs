@@ -4,10 +4,13 @@ use super::binder::Binder;
 use super::bound::Bound;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
+use crate::lowered::OutputColumn;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::Span;
-use fabius_program::syntax::tree::{Expression, ExpressionKind, SortKey, StatementKind, TypeKind, TypeName};
+use fabius_program::syntax::tree::{
+    Expression, ExpressionKind, Results, SortKey, StatementKind, TypeKind, TypeName,
+};
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr};
 
@@ -57,6 +60,32 @@ impl List {
 }
 
 impl Binder<'_> {
+    /// `SELECT f(...)` of a function that returns an array: its results, and the columns that they are. A list of rows
+    /// could not hold it.
+    pub(super) fn arrays(&mut self, query: &ast::Query) -> Bind<Option<(Results, Vec<OutputColumn>)>> {
+        let ast::SetExpr::Select(select) = &*query.body else { return Ok(None) };
+        let [item] = select.projection.as_slice() else { return Ok(None) };
+        let (call, name) = match item {
+            ast::SelectItem::UnnamedExpr(Expr::Function(call)) => (call, None),
+            ast::SelectItem::ExprWithAlias { expr: Expr::Function(call), alias } => {
+                (call, Some(super::binder::ident(alias)))
+            }
+            _ => return Ok(None),
+        };
+        let is_plain = select.from.is_empty() && select.selection.is_none() && query.limit_clause.is_none();
+        if !is_plain || !crate::plpgsql::returns_array(self, call) {
+            return Ok(None);
+        }
+        let Some(value) = crate::plpgsql::scalar(self, call)? else { return Ok(None) };
+        let list = List::of(&value)?;
+        let kind = TypeKind::List(tree::scalar(super::typing::held(&list.element), true));
+        self.emit(tree::statement(StatementKind::Return { values: vec![value.expression.clone()] }));
+        let own = call.name.0.last().and_then(|part| part.as_ident()).map(super::binder::ident);
+        let name = name.or(own).unwrap_or_default();
+        let column = OutputColumn { name, sql_type: list.array(), origin: (0, 0) };
+        Ok(Some((Results::One(TypeName { kind, span: Span::default() }), vec![column])))
+    }
+
     /// The list that an expression is; what it needs first goes to the block.
     pub(crate) fn list(&mut self, expression: &Expr) -> Bind<List> {
         let bound = self.argument(expression)?;

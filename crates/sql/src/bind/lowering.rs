@@ -73,6 +73,9 @@ impl Binder<'_> {
                 return beyond("NOWAIT and SKIP LOCKED");
             }
         }
+        if let Some((results, columns)) = self.arrays(query)? {
+            return Ok(self.finish(source, results, Shape::OneRow(columns), "SELECT", false));
+        }
         let collected = self.collected(query)?;
         self.emit(tree::statement(StatementKind::Return { values: vec![tree::variable(&collected.list)] }));
         let results = Results::One(tree::records(collected.fields));

@@ -123,6 +123,13 @@ pub fn returns_values(binder: &Binder<'_>, call: &ast::Function) -> bool {
     })
 }
 
+/// Whether a call is one of a function that returns an array.
+pub fn returns_array(binder: &Binder<'_>, call: &ast::Function) -> bool {
+    named(binder, call).is_some_and(|functions| {
+        functions.iter().all(|f| matches!(f.returns, Returns::Scalar(SqlType::Array(_))))
+    })
+}
+
 fn calls_itself(name: &str) -> Error {
     let message = format!("a function that calls itself is not supported: {name}");
     Error::new(SqlState::NOT_SUPPORTED, message).with_hint("Every call ends: use a loop instead.")
@@ -177,6 +184,9 @@ fn body(
     let all_there = build::all(nulls.into_iter().map(|value| build::is_null(value, true)));
     let (mut inner, returned) = binder.nested(|binder| compiled(binder, &definition, &entities))?;
     let returned = match returned {
+        Returned::Row(row) if row.iter().any(|(_, value)| matches!(value.sql_type, SqlType::Array(_))) => {
+            return Err(Stop::Beyond("an array from a function that is STRICT".into()));
+        }
         Returned::Row(row) => {
             let mut outer = Vec::new();
             for (column, value) in row {

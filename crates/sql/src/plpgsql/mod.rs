@@ -44,4 +44,4 @@ pub use call::{is_do, lower_call, lower_do, resolve_signature};
 pub(crate) use compile::{NOTICES, Returned, declare_notices};
 pub use creation::{Creation, create};
 pub use definition::is_create;
-pub(crate) use inline::{gathered, returns_values, row_of_list, scalar, table};
+pub(crate) use inline::{gathered, returns_array, returns_values, row_of_list, scalar, table};
