@@ -24,7 +24,7 @@
 //! | `select`, `aggregate`, `subquery` | queries |
 //! | `array`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
-//! | `write`, `insert`, `update`, `delete` | writes |
+//! | `write`, `insert`, `conflict`, `update`, `delete` | writes |
 //! | `constraint` | CHECK and REFERENCES |
 //! | `lowering` | a whole statement as a program |
 //! | `untyped` | literals and parameters that are given to columns |
@@ -40,6 +40,7 @@ mod binder;
 mod bound;
 mod builtin;
 mod condition;
+mod conflict;
 mod constant;
 mod constraint;
 mod conversion;

@@ -5,7 +5,8 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
-use super::insert::{Target, Touched};
+use super::conflict::Touched;
+use super::insert::Target;
 use super::scope::{Relation, key_types};
 use super::select::Gathered;
 use super::stop::{Bind, Stop};
