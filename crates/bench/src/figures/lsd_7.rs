@@ -99,7 +99,7 @@ fn run(laboratory: &mut Laboratory<'_>, warehouses: i32) -> Result<Vec<Line>> {
     let program = ServerProcess::this_program()?;
     let work = Arc::new(Tpcc {
         warehouses,
-        items: laboratory.choose(1000, 100_000),
+        items: laboratory.choose(10_000, 100_000),
         customers: laboratory.choose(100, 3000),
     });
     let counts: Vec<usize> = laboratory.choose(vec![4, 16, 64], vec![1, 4, 16, 32, 64, 128]);
@@ -163,7 +163,7 @@ fn shown(lines: &[Line], laboratory: &Laboratory<'_>, warehouses: i32) -> Figure
         }],
         notes: vec![
             format!(
-                "clients over TCP; each message is held back by {} ms, rounded up to the timer's; the log is not synced; \
+                "{warehouses} warehouses; clients over TCP; each message is held back by {} ms, rounded up to the timer's; the log is not synced; \
                  a latency is that of all attempts",
                 laboratory.network_delay.as_millis()
             ),

@@ -6,15 +6,12 @@ use fabius::Result;
 use serde_json::Value as Json;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-/// Settings that measurements depend on, where a database has them.
-const SETTINGS: &[&str] = &[
-    "fsync",
-    "synchronous_commit",
-    "full_page_writes",
-    "shared_buffers",
-    "default_transaction_isolation",
-    "fabius.concurrency",
-];
+/// Settings of PostgreSQL that measurements depend on.
+const POSTGRES: &[&str] =
+    &["fsync", "synchronous_commit", "full_page_writes", "shared_buffers", "default_transaction_isolation"];
+
+/// Those of Fabius, which takes most of PostgreSQL's and does nothing with them.
+const FABIUS: &[&str] = &["default_transaction_isolation", "fabius.concurrency"];
 
 /// A database.
 pub struct Peer {
@@ -40,11 +37,10 @@ impl Peer {
             tokio::spawn(connection);
             let version = shown(&sql, "SELECT version()").await.map_err(client::refused)?;
             let mut settings = Vec::new();
-            for name in SETTINGS {
-                // What a database does not have is left out.
-                if let Ok(value) = shown(&sql, &format!("SHOW {name}")).await {
-                    settings.push((*name, value));
-                }
+            let names = if server.name == "fabius" { FABIUS } else { POSTGRES };
+            for name in names {
+                let value = shown(&sql, &format!("SHOW {name}")).await.map_err(client::refused)?;
+                settings.push((*name, value));
             }
             settings.extend(server.settings.iter().cloned());
             Ok(Peer { name: server.name.clone(), version, settings })

@@ -54,6 +54,8 @@ struct Gate {
     holders: Vec<Holder>,
     held: Vec<Held>,
     waiting: Vec<Waiting>,
+    /// Whether locks were given up since what is held back was tried.
+    has_freed: bool,
 }
 
 /// A batch that is held back.
@@ -258,6 +260,7 @@ impl Database {
 
     fn remove(&self, gate: &mut Gate, at: usize) {
         let holder = gate.holders.remove(at);
+        gate.has_freed = true;
         self.count_tables(holder.tables(), &BTreeSet::new());
         self.sessions().admission.holders.store(gate.holders.len(), SeqCst);
         gate.wake_all();
@@ -266,6 +269,7 @@ impl Database {
     /// Tries what was held back again, the oldest first.
     fn retry(&self, gate: &mut Gate) {
         loop {
+            gate.has_freed = false;
             let mut held = std::mem::take(&mut gate.held);
             let count = held.len();
             held.sort_by_key(|held| held.owner.age);
@@ -326,7 +330,9 @@ impl Database {
         }
         let result = step(&mut Asking { database: self, gate: &mut gate, owner });
         // It may have wounded who was in the way of others.
-        self.retry(&mut gate);
+        if gate.has_freed {
+            self.retry(&mut gate);
+        }
         self.count_tables(tables, &BTreeSet::new());
         admission.holders.store(gate.holders.len(), SeqCst);
         result
@@ -337,7 +343,7 @@ impl Database {
         let mut gate = self.sessions().admission.gate.lock();
         let Some(at) = gate.holder(owner) else { return };
         self.remove(&mut gate, at);
-        let holder = Holder::new(owner.clone(), observations.to_vec());
+        let holder = Holder::new(owner.clone(), observations);
         if !holder.tables().is_empty() {
             self.add(&mut gate, holder);
         }
@@ -391,11 +397,14 @@ impl Asking<'_> {
             }
             self.database.wound(self.gate, at, self.owner, &row);
         }
-        if let Some(at) = self.gate.holder(self.owner) {
-            let before = self.gate.holders.remove(at);
-            self.database.count_tables(before.tables(), &BTreeSet::new());
-        }
-        let holder = Holder::new(self.owner.clone(), observations.to_vec());
+        let holder = match self.gate.holder(self.owner) {
+            None => Holder::new(self.owner.clone(), observations),
+            Some(at) => {
+                let before = self.gate.holders.remove(at);
+                self.database.count_tables(before.tables(), &BTreeSet::new());
+                before.grown(observations)
+            }
+        };
         self.database.add(self.gate, holder);
         Asked::Granted
     }

@@ -44,17 +44,46 @@ pub(crate) struct Holder {
 
 impl Holder {
     /// The locks of a transaction that has run this.
-    pub(crate) fn new(owner: Arc<Owner>, observations: Vec<Arc<Observation>>) -> Holder {
-        let (mut shared, mut exclusive) = (Footprint::default(), BTreeSet::new());
-        for observation in observations.iter().filter(|observation| observation.hold != Hold::Observe) {
-            shared.rows.extend(observation.footprint.rows.iter().cloned());
-            shared.scanned.extend(observation.footprint.scanned.iter().copied());
+    pub(crate) fn new(owner: Arc<Owner>, observations: &[Arc<Observation>]) -> Holder {
+        let mut holder = Holder {
+            owner,
+            observations: Vec::new(),
+            shared: Footprint::default(),
+            exclusive: BTreeSet::new(),
+            tables: BTreeSet::new(),
+        };
+        holder.add(observations);
+        holder
+    }
+
+    /// Its locks once it has run these: what it ran before, and more.
+    pub(crate) fn grown(mut self, observations: &[Arc<Observation>]) -> Holder {
+        let so_far = self.observations.len();
+        let is_more = match (self.observations.last(), observations.get(..so_far).and_then(<[_]>::last)) {
+            (Some(last), Some(same)) => Arc::ptr_eq(last, same),
+            _ => false,
+        };
+        if !is_more {
+            return Holder::new(self.owner, observations);
+        }
+        self.add(&observations[so_far..]);
+        self
+    }
+
+    fn add(&mut self, observations: &[Arc<Observation>]) {
+        for observation in observations {
+            self.observations.push(observation.clone());
+            if observation.hold == Hold::Observe {
+                continue;
+            }
+            let Footprint { rows, scanned } = &observation.footprint;
+            self.tables.extend(observation.footprint.tables());
+            self.shared.rows.extend(rows.iter().cloned());
+            self.shared.scanned.extend(scanned.iter().copied());
             if observation.hold == Hold::LockForUpdate {
-                exclusive.extend(observation.footprint.rows.iter().cloned());
+                self.exclusive.extend(rows.iter().cloned());
             }
         }
-        let tables = shared.tables();
-        Holder { owner, observations, shared, exclusive, tables }
     }
 
     /// The tables it has locked something of.

@@ -65,6 +65,8 @@ pub struct Transaction {
     /// Where it reads, from its first statement on; with a lock it moves on.
     pub(super) snapshot: Option<HeldSnapshot>,
     pub(super) overlay: Overlay,
+    /// The seq of the rows that the overlay's were made of.
+    overlay_at: Seq,
     pub(super) observations: Vec<Arc<Observation>>,
     /// Where the writes of each begin.
     pub(super) begins: Vec<Mark>,
@@ -85,6 +87,7 @@ impl Database {
             options,
             snapshot: None,
             overlay: Overlay::default(),
+            overlay_at: Seq::ZERO,
             observations: Vec::new(),
             begins: Vec::new(),
             owner: None,
@@ -200,10 +203,22 @@ impl Transaction {
     }
 
     fn run_at(&mut self, at: Seq, run: &Run<'_>) -> Result<Arc<Observation>> {
-        let begin = self.overlay.mark();
-        let engine = self.database.engine();
-        let Speculated { mut results, footprint } =
-            engine.speculate(at, run.statement.procedure(), run.encoded, &mut self.overlay)?;
+        let mut begin = self.overlay.mark();
+        let database = self.database.clone();
+        let (engine, procedure) = (database.engine(), run.statement.procedure());
+        let mut ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay);
+        // A row of its own that it looks at may have been made of what others have changed since.
+        let is_behind = self.overlay_at != at && !self.overlay.is_empty();
+        if is_behind && ran.as_ref().map_or(true, |ran| ran.footprint.meets_before(&self.overlay, begin)) {
+            self.overlay.undo_to(begin);
+            self.lay_over(at)?;
+            begin = self.overlay.mark();
+            ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay);
+        }
+        if begin == Overlay::default().mark() {
+            self.overlay_at = at;
+        }
+        let Speculated { mut results, footprint } = ran?;
         if self.options.speculative && !run.statement.is_read_only() && results == [Value::BigInt(0)] {
             results = vec![Value::BigInt(1)];
             self.has_assumed = true;
@@ -276,26 +291,34 @@ impl Transaction {
         })
     }
 
-    /// Moves to the newest state. What was shown so far has to be so there too.
+    /// Moves to the newest state. What was shown so far has to be so there too; what is locked is.
     fn move_on(&mut self) -> Result<Seq> {
         let promised = self.database.foundation().promised();
         if let Some(seen) = self.seq().filter(|seen| *seen >= promised) {
             return Ok(seen);
         }
         let snapshot = self.database.hold_snapshot()?;
+        let seq = snapshot.seq();
+        if self.observations.iter().any(|observation| observation.hold == Hold::Observe) {
+            self.lay_over(seq)?;
+        }
+        self.snapshot = Some(snapshot);
+        Ok(seq)
+    }
+
+    /// Makes the overlay again, of the rows at `seq`, at which somebody holds a snapshot.
+    fn lay_over(&mut self, seq: Seq) -> Result<()> {
         let (mut overlay, mut begins) = (Overlay::default(), Vec::with_capacity(self.begins.len()));
         for observation in &self.observations {
             begins.push(overlay.mark());
             let procedure = observation.statement.procedure();
-            let engine = self.database.engine();
-            let again = engine.speculate(snapshot.seq(), procedure, &observation.encoded, &mut overlay);
+            let again = self.database.engine().speculate(seq, procedure, &observation.encoded, &mut overlay);
             if !again.is_ok_and(|again| again.results == observation.results) {
                 return Err(self.conflict());
             }
         }
-        let seq = snapshot.seq();
-        (self.overlay, self.begins, self.snapshot) = (overlay, begins, Some(snapshot));
-        Ok(seq)
+        (self.overlay, self.overlay_at, self.begins) = (overlay, seq, begins);
+        Ok(())
     }
 
     fn conflict(&self) -> Error {

@@ -16,9 +16,16 @@ pub struct Footprint {
 impl Footprint {
     /// Whether writes after `mark` may have changed any of it.
     pub fn meets(&self, overlay: &Overlay, mark: Mark) -> bool {
-        overlay
-            .written_since(mark)
-            .any(|(table, key)| self.scanned.contains(&table) || self.rows.contains(&(table, key.clone())))
+        overlay.written_since(mark).any(|(table, key)| self.has(table, key))
+    }
+
+    /// Whether any of it was written before `mark`.
+    pub fn meets_before(&self, overlay: &Overlay, mark: Mark) -> bool {
+        overlay.written_before(mark).any(|(table, key)| self.has(table, key))
+    }
+
+    fn has(&self, table: TableId, key: &KeyBytes) -> bool {
+        self.scanned.contains(&table) || self.rows.contains(&(table, key.clone()))
     }
 
     /// Its tables.

@@ -79,6 +79,11 @@ impl Overlay {
         self.changes.iter().skip(mark.0).map(|change| (change.table.id(), &change.key))
     }
 
+    /// Keys written up to a point, with their tables; a key may come more than once.
+    pub fn written_before(&self, mark: Mark) -> impl Iterator<Item = (TableId, &KeyBytes)> {
+        self.changes.iter().take(mark.0).map(|change| (change.table.id(), &change.key))
+    }
+
     /// The image of a key, if the transaction has written it.
     pub fn image(&self, table: TableId, key: &[u8]) -> Option<&Image> {
         self.tables.get(&table)?.rows.get(key).map(|written| &written.image)

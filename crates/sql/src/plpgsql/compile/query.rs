@@ -140,7 +140,13 @@ impl<'c> Compiler<'c> {
             block.push(build::declare(rows, true, ty, bigint(0)));
         }
         let count = rows.as_deref().filter(|_| is_write);
-        self.rows(&query, count, scope, block, &mut |_, _, inner| {
+        self.rows(&query, count, scope, block, &mut |compiler, row, inner| {
+            // Nobody looks at the values, but computing them may fail.
+            let values = row.into_iter().map(|(_, value)| value);
+            for value in values.filter(|value| !is_write && !matches!(value.sql_type, SqlType::Array(_))) {
+                let ty = build::scalar_type(value.data_type, value.nullable);
+                inner.push(build::declare(&compiler.name("unseen"), false, Some(ty), value.expression));
+            }
             if let (Some(rows), false) = (&rows, is_write) {
                 inner.push(build::add(rows, bigint(1)));
             }
