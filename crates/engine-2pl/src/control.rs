@@ -17,7 +17,7 @@ use fabius_engine::eager::plan::Plan;
 use fabius_engine::eager::{Control, Protocol};
 use fabius_program::context::Stop;
 use fabius_storage::Record;
-use fabius_value::TableId;
+use fabius_value::{ColumnMask, TableId};
 use std::sync::atomic::AtomicU64;
 
 /// Strict two-phase locking with wound-wait.
@@ -99,7 +99,7 @@ impl<'a> Control<'a> for Locking<'a> {
     }
 
     #[inline]
-    fn writes(&mut self, _: TableId, record: &'a Record) -> Result<(), Stop> {
+    fn writes(&mut self, _: TableId, record: &'a Record, _: ColumnMask) -> Result<(), Stop> {
         self.lock(record.lock(), Mode::Exclusive)
     }
 

@@ -11,7 +11,7 @@ use fabius_engine::eager::granule::Granules;
 use fabius_engine::eager::workspace::Workspace;
 use fabius_program::context::Stop;
 use fabius_storage::Record;
-use fabius_value::{Result, Seq, TableId};
+use fabius_value::{ColumnMask, Result, Seq, TableId};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -68,7 +68,7 @@ impl<'a> Control<'a> for Covered<'a> {
     }
 
     #[inline]
-    fn writes(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
+    fn writes(&mut self, table: TableId, record: &'a Record, _: ColumnMask) -> Result<(), Stop> {
         self.row(table, record, Mode::Exclusive)
     }
 
@@ -130,7 +130,7 @@ impl<'a> Control<'a> for Recorder<'a> {
         self.add_read(table, Lock::of_record(table, record, self.footprint.scanned_mode(table)))
     }
 
-    fn writes(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
+    fn writes(&mut self, table: TableId, record: &'a Record, _: ColumnMask) -> Result<(), Stop> {
         self.add_read(table, Lock::of_record(table, record, Mode::Exclusive))
     }
 

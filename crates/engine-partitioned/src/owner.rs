@@ -8,7 +8,7 @@ use crate::partition_set::PartitionSet;
 use fabius_engine::eager::{Control, Protocol};
 use fabius_program::context::Stop;
 use fabius_storage::Record;
-use fabius_value::TableId;
+use fabius_value::{ColumnMask, TableId};
 use std::sync::atomic::AtomicU64;
 
 /// Whoever runs calls under this owns what they touch.
@@ -53,7 +53,7 @@ impl<'a> Control<'a> for Owner<'a> {
     }
 
     #[inline]
-    fn writes(&mut self, _: TableId, _: &'a Record) -> Result<(), Stop> {
+    fn writes(&mut self, _: TableId, _: &'a Record, _: ColumnMask) -> Result<(), Stop> {
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 //! | access to a split record | in a split phase |
 //! |---|---|
 //! | looked up or met by a program that only applies the record's operations | reads the stand-in |
-//! | updated, once | the operands go to the core's slice when the call commits |
+//! | updated, each column once | the operands go to the core's slice when the call commits |
 //! | anything else, or an abort after it has met a stand-in | the call is stashed |
 
 use crate::doppel::Doppel;
@@ -16,7 +16,7 @@ use fabius_engine::eager::workspace::{Image, Workspace, Write};
 use fabius_program::context::Stop;
 use fabius_program::slice::operation::TableOperations;
 use fabius_storage::{Record, Version};
-use fabius_value::{Result, Seq, TableId};
+use fabius_value::{ColumnMask, Result, Seq, TableId};
 use parking_lot::MutexGuard;
 use std::sync::atomic::AtomicU64;
 
@@ -29,8 +29,8 @@ pub struct Splitting<'a> {
     slices: MutexGuard<'a, Vec<Slice>>,
     optimistic: Optimistic<'a>,
     plan: Option<&'a Plan>,
-    /// Split records that the call has met, and whether it has written them.
-    met: Vec<(usize, bool)>,
+    /// Split records that the call has met, and the columns that it has written of them.
+    met: Vec<(usize, ColumnMask)>,
     is_put_off: bool,
 }
 
@@ -73,7 +73,7 @@ impl<'a> Splitting<'a> {
             return Err(self.stash());
         }
         if self.met.iter().all(|(met, _)| *met != place) {
-            self.met.push((place, false));
+            self.met.push((place, ColumnMask::EMPTY));
         }
         Ok(())
     }
@@ -93,7 +93,7 @@ impl<'a> Splitting<'a> {
         &self,
         place: usize,
         write: &'w Write<'a>,
-    ) -> impl Iterator<Item = (usize, fabius_value::Datum<'a>)> + use<'w, 'a> {
+    ) -> impl Iterator<Item = (usize, fabius_value::Datum<'a>)> + Clone + use<'w, 'a> {
         let record = &self.phase.expect("a split phase").records[place];
         let Image::Columns(columns, values) = write.image else {
             unreachable!("split records are updated only")
@@ -160,11 +160,13 @@ impl<'a> Control<'a> for Splitting<'a> {
     }
 
     #[inline]
-    fn writes(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
-        let Some(place) = self.place(record) else { return self.optimistic.writes(table, record) };
+    fn writes(&mut self, table: TableId, record: &'a Record, columns: ColumnMask) -> Result<(), Stop> {
+        let Some(place) = self.place(record) else {
+            return self.optimistic.writes(table, record, columns);
+        };
         match self.met.iter_mut().find(|(met, _)| *met == place) {
-            Some((_, is_written @ false)) => {
-                *is_written = true;
+            Some((_, written)) if !written.intersects(columns) => {
+                *written = written.union(columns);
                 Ok(())
             }
             // A sum of two operands may hide that the first alone would have been too much.
@@ -200,12 +202,17 @@ impl<'a> Control<'a> for Splitting<'a> {
 
     #[inline]
     fn commutes(&self, workspace: &Workspace<'a>) -> bool {
+        let Some(phase) = self.phase else { return false };
+        // A call that has to be put before or after others takes a place of its own.
         !self.met.is_empty()
             && self.optimistic.is_free()
-            && workspace.writes.iter().all(|write| self.place(write.record).is_some())
+            && workspace
+                .writes
+                .iter()
+                .all(|write| self.place(write.record).is_some_and(|place| !phase.records[place].is_ordered()))
     }
 
-    fn takes(&mut self, workspace: &mut Workspace<'a>) -> Result<(), Stop> {
+    fn takes(&mut self, workspace: &mut Workspace<'a>, at: Seq) -> Result<(), Stop> {
         if self.met.is_empty() {
             return Ok(());
         }
@@ -215,9 +222,7 @@ impl<'a> Control<'a> for Splitting<'a> {
         for write in &workspace.writes {
             let Some(place) = self.place(write.record) else { continue };
             let operands = self.operands(place, write);
-            let slice = &mut self.slices[place];
-            slice.applied += 1;
-            operands.for_each(|(at, operand)| slice.columns[at].apply(operand));
+            self.slices[place].apply(operands, at);
         }
         workspace.writes.retain(|write| self.place(write.record).is_none());
         Ok(())

@@ -25,15 +25,17 @@
 //! columns it only applies an operation to, so that nothing else of it depends on their values. Records have
 //! columns here, so one operation *per column* of a split record and phase: `bids += 1` and
 //! `max_bid = greatest(max_bid, b)` in one row go together. There are `add` (also what is subtracted), `max`
-//! and `min`, on integers and numerics.
+//! and `min`, on integers and numerics, `mult` on integers, and the ordered put: `if b > r.max_bid { update r { max_bid: b,
+//! bidder: u } }` puts any columns in the order of one.
 //!
 //! **The program runs as it is.** A call that applies operations to a split record reads a *stand-in*, a copy of
-//! the row with zero in columns that are added to, and the least value in those that are raised. What the
-//! program then writes is the operand: `0 + e`. No other code is needed, and none per operation.
+//! the row with zero in columns that are added to, one in those that are multiplied, and the least value in those
+//! that are raised. What the program then writes is the operand: `0 + e`, `1 * e`. No other code is needed, and none
+//! per operation.
 //!
 //! **Outcomes stay true.** `x + e` may leave the column's range where `0 + e` does not. So each core has a
 //! share of the room there is on either side of the record's value, and a call that would exceed its core's
-//! share is stashed; so is one that aborts after it has met a stand-in, or writes one record twice.
+//! share is stashed; so is one that aborts after it has met a stand-in, or writes one column twice.
 //!
 //! **The order.** A call of a split phase gets its seq like any other; those that touch nothing but split
 //! records commute with all that run beside them, so a turn logs them together. Nobody reads a split value
@@ -44,9 +46,10 @@
 //! price is that a call waits for the end of its phase. So a phase ends, besides Doppel's rule, when no calls
 //! are left to begin, and after 50 ms in any case.
 //!
-//! **What is missing**: `mult`, ordered put, and top-K insert. A product's room is not a share that cores can
-//! have each by itself; an ordered put is two columns that change together, for which the analysis has no
-//! shape; there are no columns of lists to insert into.
+//! Of a product, a core's share is a factor. Of two puts that are as high, the log's first stays, so calls that put
+//! take a place of their own at once.
+//!
+//! **What is missing**: top-K insert, because there are no columns of lists to insert into.
 
 pub mod control;
 pub mod doppel;

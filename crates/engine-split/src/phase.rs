@@ -4,14 +4,14 @@
 //! newest version stays what it was. A phase begins and ends while no call runs, under the engine's gate.
 
 use crate::sample::{Candidate, Name};
-use crate::slice::{Operation, Slice};
+use crate::slice::{Slice, SplitColumn, datum};
 use fabius_engine::eager::optimistic::word;
 use fabius_engine::eager::plan::Schema;
-use fabius_program::slice::operation::TableOperations;
+use fabius_program::slice::operation::{Operation, TableOperations};
 use fabius_storage::fold::{Retired, fold};
 use fabius_storage::version::Contents;
 use fabius_storage::{Cell, Record, Table, Version, chain};
-use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Key, Seq};
+use fabius_value::{ColumnId, ColumnMask, Datum, Key, Seq, Value};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ pub const RECORDS_MAX: usize = 256;
 pub struct SplitRecord {
     /// Its name.
     pub name: Name,
-    /// The operations on its split columns, in the order of columns.
-    pub operations: Vec<(ColumnId, Operation)>,
+    /// Its split columns, in their order.
+    pub split: Vec<SplitColumn>,
     columns: ColumnMask,
-    before: Vec<i128>,
+    before: Vec<Value>,
     table: Arc<Table>,
     record: NonNull<Record>,
     stand_in: NonNull<Version>,
@@ -67,23 +67,24 @@ impl SplitRecord {
         columns.sort_unstable_by_key(|(column, _)| *column);
         let mut split = Vec::new();
         let mut before = Vec::new();
-        for (column, operator) in columns {
+        for (column, operation) in columns {
             let at = usize::from(column.0);
             let data_type = table.types()[at];
-            let (low, high) = data_type.exact_range()?;
-            if row[at].is_null() {
-                // Nothing is added to it as long as it is null.
-                return None;
+            before.push(row[at].to_value(data_type));
+            if let Operation::Put(_) = operation {
+                // Nobody looks at it.
+                split.push(SplitColumn { column, data_type, operation, identity: 0, room: 0 });
+                continue;
             }
+            let (low, high) = data_type.exact_range()?;
             let value = row[at].exact();
-            let identity = match operator {
-                DeltaOperator::Add => 0,
-                DeltaOperator::Max => low,
-                DeltaOperator::Min => high,
+            let (identity, room) = match operation {
+                Operation::Multiply => (1, factor(high / value.abs().max(1), cores)),
+                Operation::Max | Operation::Order(_) => (low, 0),
+                Operation::Min => (high, 0),
+                _ => (0, (high - value).min(value - low) / cores),
             };
-            let room = (high - value).min(value - low) / cores;
-            split.push((column, Operation { operator, identity, room }));
-            before.push(value);
+            split.push(SplitColumn { column, data_type, operation, identity, room });
             row[at] = datum(identity, data_type);
         }
         let contents = whole(head.seq(), ColumnMask::first(row.len()), &row);
@@ -93,8 +94,8 @@ impl SplitRecord {
         word::split(record.lock(), place);
         Some(SplitRecord {
             name: candidate.name.clone(),
-            columns: split.iter().map(|(column, _)| *column).collect(),
-            operations: split,
+            columns: split.iter().map(|split| split.column).collect(),
+            split,
             before,
             table: table.clone(),
             record: record.owner(),
@@ -112,8 +113,8 @@ impl SplitRecord {
     /// record, if anything, and does not look at what they have done.
     pub fn admits(&self, does: Option<&TableOperations>) -> bool {
         let Some(does) = does else { return true };
-        let is_ours = |(column, operator): &(ColumnId, DeltaOperator)| {
-            self.operations.iter().any(|(split, ours)| split == column && ours.operator == *operator)
+        let is_ours = |(column, operation): &(ColumnId, Operation)| {
+            self.split.iter().any(|split| split.column == *column && split.operation == *operation)
         };
         does.written.is_empty()
             && !does.deletes
@@ -123,13 +124,18 @@ impl SplitRecord {
 
     /// A slice of it on which nothing was done.
     fn slice(&self) -> Slice {
-        Slice::new(self.operations.iter().map(|(_, operation)| *operation))
+        Slice::new(self.split.iter().copied())
     }
 
     /// Its name and operations.
     pub fn candidate(&self) -> Candidate {
-        let operations = self.operations.iter().map(|(column, operation)| (*column, operation.operator));
+        let operations = self.split.iter().map(|split| (split.column, split.operation));
         Candidate { name: self.name.clone(), operations: operations.collect() }
+    }
+
+    /// Whether calls' places in the order matter: of two puts that are as high, the first stays.
+    pub fn is_ordered(&self) -> bool {
+        self.split.iter().any(|split| matches!(split.operation, Operation::Order(_)))
     }
 
     /// The place of a split column among them.
@@ -147,27 +153,26 @@ impl SplitRecord {
             return;
         }
         let types = self.table.types();
-        let summaries = done.columns.iter().zip(&self.before).zip(self.columns.iter());
-        let values: Vec<Datum<'_>> = summaries
-            .map(|((summary, before), column)| {
-                let data_type = types[usize::from(column.0)];
-                let value = summary.applied_to(*before);
-                let range = data_type.exact_range().expect("only exact numbers are split");
-                assert!((range.0..=range.1).contains(&value), "cores stay within their room");
-                datum(value, data_type)
-            })
-            .collect();
+        let after = done.applied_to(&self.before);
+        let values: Vec<Datum<'_>> = after.iter().map(Datum::from_value).collect();
         record.push(Version::create(&whole(seq, self.columns, &values), types));
         // SAFETY: no call runs, so this thread is the record's writer; nobody reads below `collected`.
         unsafe { fold(record, collected, types, retired) };
     }
 }
 
-fn datum<'a>(value: i128, data_type: DataType) -> Datum<'a> {
-    match data_type {
-        DataType::Numeric { .. } => Datum::Numeric(value),
-        _ => Datum::Int(i64::try_from(value).expect("an integer's range")),
+/// The largest factor that so many cores can multiply by, one after the other, within `most`.
+fn factor(most: i128, cores: i128) -> i128 {
+    let power = |factor: i128| (0..cores).try_fold(1i128, |product, _| product.checked_mul(factor));
+    let (mut low, mut high) = (1, most.max(1));
+    while low < high {
+        let middle = low + (high - low + 1) / 2;
+        match power(middle).is_some_and(|product| product <= most) {
+            true => low = middle,
+            false => high = middle - 1,
+        }
     }
+    low
 }
 
 fn whole<'r, 'a>(seq: Seq, columns: ColumnMask, values: &'r [Datum<'a>]) -> Contents<'r, 'a> {

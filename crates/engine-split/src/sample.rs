@@ -7,9 +7,9 @@
 //!                     conflicts of calls that do anything else to x
 //! ```
 
-use fabius_program::slice::operation::TableOperations;
+use fabius_program::slice::operation::{Operation, TableOperations};
 use fabius_storage::Record;
-use fabius_value::{ColumnId, DeltaOperator, TableId};
+use fabius_value::{ColumnId, TableId};
 use std::collections::HashMap;
 
 /// Records that are kept in mind; then all begins anew, with what is contended now.
@@ -30,12 +30,12 @@ pub struct Candidate {
     /// Its name.
     pub name: Name,
     /// The operations that calls apply to its columns.
-    pub operations: Vec<(ColumnId, DeltaOperator)>,
+    pub operations: Vec<(ColumnId, Operation)>,
 }
 
 #[derive(Default)]
 struct Sample {
-    operations: Vec<(ColumnId, DeltaOperator)>,
+    operations: Vec<(ColumnId, Operation)>,
     applying: u32,
     others: u32,
 }
@@ -47,10 +47,8 @@ pub struct Samples {
 }
 
 /// What a program applies to a table's rows, if it does nothing that speaks against splitting them.
-pub fn applied(operations: &TableOperations) -> Option<&[(ColumnId, DeltaOperator)]> {
-    let is_splittable =
-        !operations.applied.is_empty() && operations.written.is_empty() && !operations.deletes;
-    is_splittable.then_some(&operations.applied[..])
+pub fn applied(operations: &TableOperations) -> Option<&[(ColumnId, Operation)]> {
+    operations.is_splittable().then_some(&operations.applied[..])
 }
 
 impl Samples {
@@ -88,9 +86,9 @@ impl Samples {
 
 impl Sample {
     /// Adds operations, if there is one for each column then.
-    fn join(&mut self, operations: &[(ColumnId, DeltaOperator)]) -> bool {
-        let fits = |(column, operator): &(ColumnId, DeltaOperator)| {
-            self.operations.iter().all(|(known, other)| known != column || other == operator)
+    fn join(&mut self, operations: &[(ColumnId, Operation)]) -> bool {
+        let fits = |(column, operation): &(ColumnId, Operation)| {
+            self.operations.iter().all(|(known, other)| known != column || other == operation)
         };
         if !operations.iter().all(fits) {
             return false;

@@ -1,74 +1,89 @@
 //! What a core has done to the split records in this phase: Doppel's per-core slices.
 //!
-//! Each operation can be summarised: however many were applied, one value per column stands for all.
+//! Each operation can be summarised: however many were applied, one value per column stands for all. What is put in
+//! an order is summarised by the put that came out on top: the highest, and of equal ones the first.
 
-use fabius_value::{Datum, DeltaOperator};
+use fabius_program::slice::operation::Operation;
+use fabius_value::{ColumnId, DataType, Datum, Seq, Value};
 
-/// A column of a split record, the same for all cores.
+/// A split column of a record, the same for all cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
+pub struct SplitColumn {
+    /// Which.
+    pub column: ColumnId,
+    /// Its type.
+    pub data_type: DataType,
     /// What calls of this phase do to it.
-    pub operator: DeltaOperator,
-    /// What changes nothing: the column's value in the stand-in.
+    pub operation: Operation,
+    /// What changes nothing: the column's value in the stand-in. Zero for columns that are put.
     pub identity: i128,
-    /// How much one core may add and take away in all: then no order of the operations of all cores leaves
-    /// the column's range.
+    /// How much one core may do in all: add and take away, or multiply by. Then no order of the operations of all
+    /// cores leaves the column's range.
     pub room: i128,
 }
 
 /// The operations of one core on one column, summarised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    operation: Operation,
+    column: SplitColumn,
     value: i128,
-    /// The sum of the sizes of all operands added.
+    /// The sum of the sizes of all operands added, or the product of those multiplied by.
     moved: i128,
+    /// When what is on top was put, of a column that gives an order.
+    at: Option<Seq>,
+    /// What was put, of a column that is put.
+    put: Value,
 }
 
 impl Summary {
     /// Nothing done yet.
-    pub fn new(operation: Operation) -> Summary {
-        Summary { operation, value: operation.identity, moved: 0 }
+    pub fn new(column: SplitColumn) -> Summary {
+        let moved = i128::from(column.operation == Operation::Multiply);
+        Summary { column, value: column.identity, moved, at: None, put: Value::Null }
+    }
+
+    /// What `moved` is with an operand; `None` if there is no room for that.
+    #[inline]
+    fn moved_by(&self, operand: Datum<'_>) -> Option<i128> {
+        let moved = match self.column.operation {
+            Operation::Add => operand.exact().checked_abs()?.checked_add(self.moved)?,
+            Operation::Multiply => operand.exact().checked_abs()?.max(1).checked_mul(self.moved)?,
+            Operation::Max | Operation::Min | Operation::Order(_) | Operation::Put(_) => return Some(0),
+        };
+        (moved <= self.column.room).then_some(moved)
     }
 
     /// Whether there is room for an operand.
     #[inline]
     pub fn has_room(&self, operand: Datum<'_>) -> bool {
-        match self.operation.operator {
-            DeltaOperator::Add => {
-                let moved = operand.exact().checked_abs().and_then(|size| self.moved.checked_add(size));
-                moved.is_some_and(|moved| moved <= self.operation.room)
-            }
-            DeltaOperator::Max | DeltaOperator::Min => true,
-        }
+        self.moved_by(operand).is_some()
     }
 
     /// Applies an operand that there is room for.
     #[inline]
-    pub fn apply(&mut self, operand: Datum<'_>) {
-        let operand = operand.exact();
-        if self.operation.operator == DeltaOperator::Add {
-            self.moved += operand.abs();
-        }
-        self.value = combine(self.operation.operator, self.value, operand);
+    fn apply(&mut self, operand: Datum<'_>) {
+        self.moved = self.moved_by(operand).expect("there is room");
+        self.value = combine(self.column.operation, self.value, operand.exact());
     }
 
-    /// Takes in what another core has done.
-    pub fn merge(&mut self, other: &Summary) {
-        self.value = combine(self.operation.operator, self.value, other.value);
+    /// Whether another put comes out on top of this one.
+    fn yields_to(&self, value: i128, at: Seq) -> bool {
+        self.at.is_none_or(|own| value > self.value || value == self.value && at < own)
     }
 
-    /// The column's value after all of this, if it was `before`.
+    /// The column's value after all of this, if it was `before`; not of columns that are put.
     pub fn applied_to(&self, before: i128) -> i128 {
-        combine(self.operation.operator, before, self.value)
+        combine(self.column.operation, before, self.value)
     }
 }
 
-fn combine(operator: DeltaOperator, one: i128, other: i128) -> i128 {
-    match operator {
-        DeltaOperator::Add => one + other,
-        DeltaOperator::Max => one.max(other),
-        DeltaOperator::Min => one.min(other),
+fn combine(operation: Operation, one: i128, other: i128) -> i128 {
+    match operation {
+        Operation::Add => one + other,
+        Operation::Multiply => one * other,
+        Operation::Max | Operation::Order(_) => one.max(other),
+        Operation::Min => one.min(other),
+        Operation::Put(_) => unreachable!("what is put goes with what gives the order"),
     }
 }
 
@@ -85,43 +100,154 @@ pub struct Slice {
 
 impl Slice {
     /// A slice on which nothing was done.
-    pub fn new(operations: impl Iterator<Item = Operation>) -> Slice {
-        Slice { columns: operations.map(Summary::new).collect(), applied: 0, stashed: 0 }
+    pub fn new(columns: impl Iterator<Item = SplitColumn>) -> Slice {
+        Slice { columns: columns.map(Summary::new).collect(), applied: 0, stashed: 0 }
+    }
+
+    /// Applies the operands of a call that has this seq, by the places of their columns. There is room for them.
+    #[inline]
+    pub fn apply<'a>(&mut self, operands: impl Iterator<Item = (usize, Datum<'a>)> + Clone, at: Seq) {
+        self.applied += 1;
+        for (place, operand) in operands.clone() {
+            let summary = &mut self.columns[place];
+            match summary.column.operation {
+                Operation::Order(_) if summary.yields_to(operand.exact(), at) => {
+                    (summary.value, summary.at) = (operand.exact(), Some(at));
+                    let put_with = Operation::Put(summary.column.column);
+                    for (place, operand) in operands.clone() {
+                        let summary = &mut self.columns[place];
+                        if summary.column.operation == put_with {
+                            summary.put = operand.to_value(summary.column.data_type);
+                        }
+                    }
+                }
+                Operation::Order(_) | Operation::Put(_) => {}
+                _ => summary.apply(operand),
+            }
+        }
     }
 
     /// Takes in another core's slice of the same record.
     pub fn merge(&mut self, other: &Slice) {
-        self.columns.iter_mut().zip(&other.columns).for_each(|(mine, theirs)| mine.merge(theirs));
+        for (place, theirs) in other.columns.iter().enumerate() {
+            let mine = &mut self.columns[place];
+            match (mine.column.operation, theirs.at) {
+                (Operation::Order(_), Some(at)) if mine.yields_to(theirs.value, at) => {
+                    (mine.value, mine.at) = (theirs.value, Some(at));
+                    let put_with = Operation::Put(mine.column.column);
+                    for (mine, theirs) in self.columns.iter_mut().zip(&other.columns) {
+                        if mine.column.operation == put_with {
+                            mine.put = theirs.put.clone();
+                        }
+                    }
+                }
+                (Operation::Order(_) | Operation::Put(_), _) => {}
+                (operation, _) => mine.value = combine(operation, mine.value, theirs.value),
+            }
+        }
         self.applied += other.applied;
         self.stashed += other.stashed;
+    }
+
+    /// The columns' values after all of this, if they were `before`: by place, as the record's columns are stored.
+    pub fn applied_to(&self, before: &[Value]) -> Vec<Value> {
+        let exact = |value: &Value| Datum::from_value(value).exact();
+        // A put counts if it is higher than what was there; one that is as high comes too late.
+        let is_on_top = |order: ColumnId| {
+            let mut places = self.columns.iter().zip(before);
+            places.any(|(summary, before)| {
+                summary.column.column == order && summary.at.is_some() && summary.value > exact(before)
+            })
+        };
+        let after = |(summary, before): (&Summary, &Value)| match summary.column.operation {
+            Operation::Put(order) if is_on_top(order) => summary.put.clone(),
+            Operation::Put(_) => before.clone(),
+            _ => value(summary.applied_to(exact(before)), summary.column.data_type),
+        };
+        self.columns.iter().zip(before).map(after).collect()
+    }
+}
+
+/// An exact number in a type whose range it is in.
+pub fn value(exact: i128, data_type: DataType) -> Value {
+    datum(exact, data_type).to_value(data_type)
+}
+
+/// The same as a program has it.
+pub fn datum<'a>(exact: i128, data_type: DataType) -> Datum<'a> {
+    match data_type {
+        DataType::Numeric { .. } => Datum::Numeric(exact),
+        _ => Datum::Int(i64::try_from(exact).expect("cores stay within their room")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fabius_value::ColumnMask;
+
+    fn column(operation: Operation, identity: i128, room: i128) -> SplitColumn {
+        SplitColumn { column: ColumnId(0), data_type: DataType::BigInt, operation, identity, room }
+    }
 
     #[test]
     fn sums_stop_where_the_room_ends() {
-        let operation = Operation { operator: DeltaOperator::Add, identity: 0, room: 10 };
-        let mut one = Summary::new(operation);
+        let mut one = Summary::new(column(Operation::Add, 0, 10));
         for operand in [4, -3] {
             assert!(one.has_room(Datum::Int(operand)));
             one.apply(Datum::Int(operand));
         }
         assert!(one.has_room(Datum::Int(3)) && !one.has_room(Datum::Int(-4)));
-        let mut other = Summary::new(operation);
-        other.apply(Datum::Int(5));
-        one.merge(&other);
-        assert_eq!(one.applied_to(100), 106);
+        assert_eq!(one.applied_to(100), 101);
+    }
+
+    #[test]
+    fn products_stop_where_the_room_ends() {
+        let mut one = Summary::new(column(Operation::Multiply, 1, 12));
+        for operand in [-3, 1, 4] {
+            assert!(one.has_room(Datum::Int(operand)));
+            one.apply(Datum::Int(operand));
+        }
+        assert!(!one.has_room(Datum::Int(2)) && one.has_room(Datum::Int(0)));
+        assert_eq!(one.applied_to(5), -60);
+        one.apply(Datum::Int(0));
+        assert_eq!(one.applied_to(5), 0);
     }
 
     #[test]
     fn extremes_keep_the_furthest() {
-        let operation = Operation { operator: DeltaOperator::Max, identity: i64::MIN.into(), room: 0 };
-        let mut summary = Summary::new(operation);
+        let mut summary = Summary::new(column(Operation::Max, i64::MIN.into(), 0));
         assert_eq!(summary.applied_to(5), 5);
         [3, 9, 7].iter().for_each(|operand| summary.apply(Datum::Int(*operand)));
         assert_eq!((summary.applied_to(5), summary.applied_to(50)), (9, 50));
+    }
+
+    #[test]
+    fn of_puts_the_highest_stays_and_of_equal_ones_the_first() {
+        let order = Operation::Order(ColumnMask::first(2));
+        let columns = [
+            column(order, i64::MIN.into(), 0),
+            SplitColumn {
+                column: ColumnId(1),
+                data_type: DataType::TEXT,
+                ..column(Operation::Put(ColumnId(0)), 0, 0)
+            },
+        ];
+        let put = |slice: &mut Slice, order: i64, text: &'static str, at: u64| {
+            slice.apply([(0, Datum::Int(order)), (1, Datum::Text(text))].into_iter(), Seq(at));
+        };
+        let before = [Value::BigInt(5), Value::Text("before".into())];
+        let (mut one, mut other) = (Slice::new(columns.into_iter()), Slice::new(columns.into_iter()));
+        put(&mut one, 5, "as high", 1);
+        assert_eq!(one.applied_to(&before), before);
+        put(&mut one, 9, "late", 4);
+        put(&mut one, 9, "later", 5);
+        put(&mut other, 9, "first", 3);
+        put(&mut other, 8, "lower", 6);
+        for slices in [(&one, &other), (&other, &one)] {
+            let mut merged = slices.0.clone();
+            merged.merge(slices.1);
+            assert_eq!(merged.applied_to(&before), [Value::BigInt(9), Value::Text("first".into())]);
+        }
     }
 }

@@ -9,12 +9,21 @@ use fabius_value::Value;
 use std::sync::Arc;
 
 const TEXT: &str = "
-table counters { id: int, total: bigint, most: smallint, least: bigint, label: text, primary key (id) }
-procedure open(id: int) { insert counters { id: id, total: 0, most: 0, least: 0, label: 'open' } }
+table counters {
+    id: int, total: bigint, most: smallint, least: bigint, label: text, product: bigint, bid: int, bidder: text null,
+    primary key (id),
+}
+procedure open(id: int) {
+    insert counters { id: id, total: 0, most: 0, least: 0, label: 'open', product: 1, bid: 0, bidder: null }
+}
 procedure add(id: int, n: int) { counters[id].total += n }
 procedure mark(id: int, n: int) {
     counters[id].most = greatest(counters[id].most, n::smallint)
     counters[id].least = least(counters[id].least, n::bigint)
+}
+procedure grow(id: int, n: int) { counters[id].product *= n }
+procedure bid(id: int, n: int, who: text) {
+    if n > counters[id].bid { update counters[id] { bid: n, bidder: who } }
 }
 procedure move(one: int, other: int, n: int) {
     counters[one].total -= n
@@ -29,29 +38,54 @@ fn make(foundation: Arc<Foundation>) -> Arc<dyn Engine> {
     Arc::new(fabius_engine_split::with_policy(foundation, policy))
 }
 
-/// One thread's batches; gives what it has added in all, and the largest and smallest value marked.
-fn client(rig: &Rig, mut random: Random) -> (i64, i64, i64) {
-    let (mut added, mut most, mut least) = (0, 0, 0);
-    for _ in 0..4 {
+/// What one thread has done in all.
+#[derive(Clone, Copy)]
+struct Done {
+    added: i64,
+    most: i64,
+    least: i64,
+    product: i64,
+    bid: i64,
+}
+
+/// One thread's batches.
+fn client(rig: &Rig, thread: u64, mut random: Random) -> Done {
+    let mut done = Done { added: 0, most: 0, least: 0, product: 1, bid: 0 };
+    for turn in 0..4 {
         let mut batch = BatchBuilder::new();
         let catalog = rig.foundation.definitions().catalog.clone();
         for _ in 0..40 {
             let n = random.below(200) as i64 - 100;
             let mut arguments = Vec::new();
-            let name = match random.below(20) {
+            let name = match random.below(24) {
                 0..10 => {
-                    added += n;
+                    done.added += n;
                     ArgumentWriter::new(&mut arguments).int(0).int(n);
                     "add"
                 }
                 10..14 => {
-                    (most, least) = (most.max(n), least.min(n));
+                    (done.most, done.least) = (done.most.max(n), done.least.min(n));
                     ArgumentWriter::new(&mut arguments).int(0).int(n);
                     "mark"
                 }
                 14..18 => {
                     ArgumentWriter::new(&mut arguments).int(0).int(1).int(n);
                     "move"
+                }
+                19..22 => {
+                    // Few bids, so that many are equal.
+                    let bid = random.below(10) as i64;
+                    done.bid = done.bid.max(bid);
+                    let who = format!("{thread} in turn {turn}");
+                    ArgumentWriter::new(&mut arguments).int(0).int(bid).text(&who);
+                    "bid"
+                }
+                22 if done.product.abs() < 1 << 12 => {
+                    let factor = random.below(6) as i64 - 2;
+                    let factor = if factor == 0 { 1 } else { factor };
+                    done.product *= factor;
+                    ArgumentWriter::new(&mut arguments).int(0).int(factor);
+                    "grow"
                 }
                 18 => {
                     ArgumentWriter::new(&mut arguments).int(0);
@@ -76,7 +110,7 @@ fn client(rig: &Rig, mut random: Random) -> (i64, i64, i64) {
         // Everything promised is there at once.
         assert!(rig.foundation.promised() >= batch.outcomes().first_seq.unwrap_or_default());
     }
-    (added, most, least)
+    done
 }
 
 #[test]
@@ -94,27 +128,33 @@ fn split_counters_add_up() {
                     let done = Arc::new(parking_lot::Mutex::new(None));
                     let to = done.clone();
                     let work = move || {
-                        *to.lock() = Some(client(&rig, Random::seeded(seed * 3 + thread)));
+                        *to.lock() = Some(client(&rig, thread, Random::seeded(seed * 3 + thread)));
                     };
                     (schedule::spawn("client", work).expect("a thread"), done)
                 })
                 .collect();
-            let mut all = (0, 0, 0);
+            let mut all = Done { added: 0, most: 0, least: 0, product: 1, bid: 0 };
             for (thread, done) in threads {
                 thread.join().expect("no panic");
-                let (added, most, least) = done.lock().take().expect("it has ended");
-                all = (all.0 + added, all.1.max(most), all.2.min(least));
+                let done = done.lock().take().expect("it has ended");
+                all.added += done.added;
+                all.most = all.most.max(done.most);
+                all.least = all.least.min(done.least);
+                all.product *= done.product;
+                all.bid = all.bid.max(done.bid);
             }
             let rows = rig.rows("counters");
             let int = |row: usize, column: usize| -> i64 {
                 match rows[row][column] {
                     Value::SmallInt(value) => value.into(),
+                    Value::Int(value) => value.into(),
                     Value::BigInt(value) => value,
                     ref other => panic!("{other:?}"),
                 }
             };
-            assert_eq!(int(0, 1) + int(1, 1), all.0, "seed {seed}");
-            assert_eq!((int(0, 2), int(0, 3)), (all.1, all.2), "seed {seed}");
+            assert_eq!(int(0, 1) + int(1, 1), all.added, "seed {seed}");
+            assert_eq!((int(0, 2), int(0, 3)), (all.most, all.least), "seed {seed}");
+            assert_eq!((int(0, 5), int(0, 6)), (all.product, all.bid), "seed {seed}");
             assert_eq!(rig.replayed(&make).rows("counters"), rows, "seed {seed}");
         };
         schedule::simulate(seed, story);

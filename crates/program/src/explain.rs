@@ -21,6 +21,7 @@ use crate::ir::{Program, StepId, StepKind, Type, VariableId};
 use crate::record_action::{DependencyKind, RecordAction, record_actions};
 use crate::slice::expression_text::expression_text;
 use crate::slice::now_slice::AT_HAND;
+use crate::slice::operation::{Operation, operations};
 use crate::slice::outline::Outline;
 use crate::slice::{ColumnPhase, Interval, Phases};
 use fabius_value::{ColumnId, ColumnMask, DataType, Decimal, TableId};
@@ -123,6 +124,7 @@ pub fn report(program: &Program, catalog: &Catalog, phases: &Phases) -> Report {
     let sections = [
         ("keys", explanation.keys()),
         ("deltas", explanation.deltas()),
+        ("splittable", explanation.splittable()),
         ("captured for later", explanation.captured()),
         ("relied on", explanation.relied_on()),
         ("hidden requires", explanation.hidden_requires()),
@@ -300,6 +302,28 @@ impl Explanation<'_, '_> {
                     expression_text(self.program, operand),
                     format!("line {}", at.line),
                 ]);
+            }
+        }
+        rows
+    }
+
+    /// Rows that calls of this program only apply operations to, which cores can do aside.
+    fn splittable(&self) -> Vec<Vec<String>> {
+        let mut rows = Vec::new();
+        for does in operations(self.program, self.catalog).iter().filter(|does| does.is_splittable()) {
+            for (column, operation) in &does.applied {
+                let others = |columns: ColumnMask| columns.without(ColumnMask::of(*column));
+                let operation = match operation {
+                    Operation::Add => "add".to_string(),
+                    Operation::Max => "max".to_string(),
+                    Operation::Min => "min".to_string(),
+                    Operation::Multiply => "mult".to_string(),
+                    Operation::Order(columns) => {
+                        self.columns("max, and with it", does.table, others(*columns))
+                    }
+                    Operation::Put(_) => "ordered put".to_string(),
+                };
+                rows.push(vec![self.column_name(does.table, *column), operation]);
             }
         }
         rows

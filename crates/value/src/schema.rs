@@ -111,7 +111,7 @@ impl ColumnMask {
     }
 
     /// The columns in ascending order.
-    pub fn iter(self) -> impl Iterator<Item = ColumnId> {
+    pub fn iter(self) -> impl Iterator<Item = ColumnId> + Clone {
         let mut rest = self.0;
         std::iter::from_fn(move || {
             (rest != 0).then(|| {

@@ -147,18 +147,30 @@ impl Workload for Rubis {
     /// What the auctions say of their bids is what the bids say; ratings and quantities add up, and there is
     /// a row for each call that adds one.
     fn check(&self, target: &Target) -> Result<Verdict> {
-        let mut bids: HashMap<i128, (i128, i128, i128)> = HashMap::new();
+        // By item: how many, the highest, and who bid that.
+        let mut bids: HashMap<i128, (i128, i128, Vec<i128>)> = HashMap::new();
         let mut count = 0;
         super::rows(target, "bids", &mut |row| {
             let (bidder, amount) = (integer(&row[2]), integer(&row[3]));
-            let of = bids.entry(integer(&row[1])).or_default();
-            *of = (of.0 + 1, of.1.max(amount), of.2.max((amount << 31) + bidder));
+            let (bids, highest, bidders) = bids.entry(integer(&row[1])).or_default();
+            *bids += 1;
+            if amount > *highest {
+                *highest = amount;
+                bidders.clear();
+            }
+            if amount == *highest {
+                bidders.push(bidder);
+            }
             count += 1;
         })?;
         let (mut wrong, mut items, mut left) = (0u64, 0u64, 0);
         super::rows(target, "items", &mut |row| {
-            let expected = bids.get(&integer(&row[0])).copied().unwrap_or_default();
-            wrong += u64::from((integer(&row[8]), integer(&row[9]), integer(&row[10])) != expected);
+            let [bid, highest, bidder] = [8, 9, 10].map(|column| integer(&row[column]));
+            let is_right = match bids.get(&integer(&row[0])) {
+                Some(found) => (bid, highest) == (found.0, found.1) && found.2.contains(&bidder),
+                None => (bid, highest, bidder) == (0, 0, 0),
+            };
+            wrong += u64::from(!is_right);
             items += 1;
             left += integer(&row[5]);
         })?;

@@ -9,7 +9,7 @@ use crate::eager::shared::Shared;
 use crate::eager::workspace::Workspace;
 use fabius_program::context::Stop;
 use fabius_storage::{Record, Version};
-use fabius_value::{Result, Seq, TableId};
+use fabius_value::{ColumnMask, Result, Seq, TableId};
 use std::sync::atomic::AtomicU64;
 
 /// Calls that are not running.
@@ -105,8 +105,8 @@ pub trait Control<'a> {
     /// The call has found a row by a scan and is going to read it.
     fn meets(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop>;
 
-    /// The call is going to write, insert or delete a record.
-    fn writes(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop>;
+    /// The call is going to write these columns of a record, insert or delete it.
+    fn writes(&mut self, table: TableId, record: &'a Record, columns: ColumnMask) -> Result<(), Stop>;
 
     /// The call is going to change what is in a granule.
     fn changes(&mut self, granule: &'a AtomicU64) -> Result<(), Stop>;
@@ -142,11 +142,12 @@ pub trait Control<'a> {
         false
     }
 
-    /// The call commits: takes those writes out of its workspace that are not going to be installed.
+    /// The call commits, at this place, or at one that does not matter (`Seq::ZERO`): takes those writes out of its
+    /// workspace that are not going to be installed.
     ///
     /// # Errors
     /// As above, only for calls that were not certified.
-    fn takes(&mut self, _workspace: &mut Workspace<'a>) -> Result<(), Stop> {
+    fn takes(&mut self, _workspace: &mut Workspace<'a>, _at: Seq) -> Result<(), Stop> {
         Ok(())
     }
 

@@ -321,7 +321,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
         let table = self.schema.definitions.table(table);
         table.encode_row_key(write.values, &mut self.key)?;
         let record = self.find_or_create(table);
-        self.control.writes(table.id(), record)?;
+        self.control.writes(table.id(), record, ColumnMask::first(table.types().len()))?;
         let found = self.find(table, record);
         if self.workspace.is_present(record, found.version) {
             let columns = &table.schema().primary_key;
@@ -347,7 +347,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
         );
         let table = self.schema.definitions.table(table);
         let Found { record, version } = row.expect("a row that is updated is there");
-        self.control.writes(table.id(), record)?;
+        self.control.writes(table.id(), record, write.columns)?;
         if table.index_count() > 0 {
             let values: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
             let before = |workspace: &Workspace<'a>, column| workspace.read(table, record, version, column);
@@ -375,7 +375,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
     fn delete(&mut self, table: TableId, row: Row<'a>) -> Result<(), Stop> {
         let table = self.schema.definitions.table(table);
         let Found { record, version } = row.expect("a row that is deleted is there");
-        self.control.writes(table.id(), record)?;
+        self.control.writes(table.id(), record, ColumnMask::first(table.types().len()))?;
         let value = |workspace: &Workspace<'a>, column| workspace.read(table, record, version, column);
         self.change_entry(table, None, &value)?;
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {

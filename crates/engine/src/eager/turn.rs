@@ -343,7 +343,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             && self.transaction.control.commutes(&self.transaction.workspace)
         {
             let Transaction { control, workspace, .. } = &mut self.transaction;
-            control.takes(workspace)?;
+            control.takes(workspace, Seq::ZERO)?;
             if self.group_calls == 0 {
                 entry::begin_calls(self.time_us, &mut self.group);
             }
@@ -378,7 +378,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let outcome = match result {
             Ok(ticket) => {
                 let Transaction { control, workspace, .. } = &mut self.transaction;
-                let taken = control.takes(workspace);
+                let taken = control.takes(workspace, seq);
                 assert!(taken.is_ok(), "a call is not refused once it is in the log");
                 install(workspace, seq, self.collected, &mut self.retired, &shared.purge);
                 self.committed += 1;

@@ -44,32 +44,56 @@ pub(super) fn delta_shapes(outline: &Outline<'_>, catalog: &Catalog) -> Vec<Delt
 }
 
 fn delta_shape(outline: &Outline<'_>, catalog: &Catalog, site: WriteSite) -> Option<DeltaShape> {
-    let schema = catalog.table(site.table);
-    let column = &schema.columns[usize::from(site.column.0)];
-    if schema.indexed_mask().contains(site.column) {
-        return None;
-    }
+    let is_nullable = catalog.table(site.table).columns[usize::from(site.column.0)].nullable;
+    applied_to_old(outline, catalog, site, |value, variable, column| {
+        let (operator, operand) = operation(value, variable, column)?;
+        // Null plus anything is null, wherever it is folded; the greater of null and anything is not.
+        let folds = !is_nullable || operator == DeltaOperator::Add;
+        (folds && !operand.ty.nullable).then_some(DeltaShape { site, variable, operator, operand })
+    })
+}
+
+/// What an update does to the old value of its column, if it reads that as it finds it, and `recognise` knows the
+/// value that it writes: of an expression, the variable with the old value, and the column's type.
+pub(super) fn applied_to_old<T>(
+    outline: &Outline<'_>,
+    catalog: &Catalog,
+    site: WriteSite,
+    recognise: impl Fn(&Expression, VariableId, DataType) -> Option<T>,
+) -> Option<T> {
+    let data_type = unindexed(catalog, site)?;
     let StepKind::Update { row, .. } = outline.at(site.step).step.kind else { return None };
     let value = outline.written_value(site);
     let mut candidates = Vec::new();
     super::outline::variables(value, &mut |variable| candidates.push(variable));
     candidates.into_iter().find_map(|variable| {
-        if !reads_undisturbed(outline, site, row, variable) {
-            return None;
-        }
-        let (operator, operand) = operation(value, variable, column.data_type)?;
-        // Null plus anything is null, wherever it is folded; the greater of null and anything is not.
-        if column.nullable && operator != DeltaOperator::Add {
-            return None;
-        }
-        (!operand.ty.nullable).then_some(DeltaShape { site, variable, operator, operand })
+        let is_old = reads_undisturbed(outline, site, row, variable);
+        is_old.then(|| recognise(value, variable, data_type)).flatten()
     })
+}
+
+/// The type of a column that is in no index.
+fn unindexed(catalog: &Catalog, site: WriteSite) -> Option<DataType> {
+    let schema = catalog.table(site.table);
+    let column = &schema.columns[usize::from(site.column.0)];
+    (!schema.indexed_mask().contains(site.column)).then_some(column.data_type)
+}
+
+/// The type of a column that has a value in every row, and is in no index.
+pub(super) fn splittable(catalog: &Catalog, site: WriteSite) -> Option<DataType> {
+    let is_nullable = catalog.table(site.table).columns[usize::from(site.column.0)].nullable;
+    unindexed(catalog, site).filter(|_| !is_nullable)
 }
 
 /// Whether the variable holds the column's value as the update finds it: it is assigned by one read of
 /// the same row and column, before the update in the same turn of the same loops, with nothing written
 /// in between.
-fn reads_undisturbed(outline: &Outline<'_>, site: WriteSite, row: RowId, variable: VariableId) -> bool {
+pub(super) fn reads_undisturbed(
+    outline: &Outline<'_>,
+    site: WriteSite,
+    row: RowId,
+    variable: VariableId,
+) -> bool {
     let [read] = outline.assignments[usize::from(variable.0)][..] else { return false };
     let (read_at, update_at) = (outline.at(read), outline.at(site.step));
     let reads_it = match &read_at.step.kind {
@@ -181,7 +205,7 @@ fn casts_keep_digits(value: &Expression, scale: u8) -> bool {
     true
 }
 
-fn is_variable(expression: &Expression, variable: VariableId) -> bool {
+pub(super) fn is_variable(expression: &Expression, variable: VariableId) -> bool {
     matches!(without_widening(expression).kind, ExpressionKind::Variable(found) if found == variable)
 }
 

@@ -216,7 +216,7 @@ impl<'p> Outline<'p> {
     pub fn dominates(&self, first: StepId, second: StepId) -> bool {
         let before = self.at(first).position < self.at(second).position;
         let block = self.at(first).parent;
-        before && (block == self.at(second).parent || self.around(second).any(|place| Some(place) == block))
+        before && (block.is_none() || self.around(second).any(|place| Some(place) == block))
     }
 
     /// The value that a write stores.

@@ -25,12 +25,12 @@ pub(super) struct Constant {
 #[derive(Clone, Debug)]
 pub(super) struct Quoted {
     text: String,
-    literal: Option<Rc<Known>>,
+    literal: Option<Rc<LiteralUse>>,
 }
 
-/// A literal of the statement's text.
+/// What binding does with a literal of the text.
 #[derive(Debug)]
-struct Known {
+struct LiteralUse {
     number: usize,
     /// Whether what it says was looked at.
     is_read: Cell<bool>,
@@ -39,7 +39,7 @@ struct Known {
 /// How a value comes from a literal.
 #[derive(Clone, Debug)]
 struct Way {
-    literal: Rc<Known>,
+    literal: Rc<LiteralUse>,
     steps: Vec<(Step, DataType)>,
 }
 
@@ -74,8 +74,8 @@ pub struct Recipe {
 /// The literals of the text being bound.
 #[derive(Default)]
 pub(super) struct Literals {
-    places: Vec<Literal>,
-    known: Vec<Rc<Known>>,
+    literals: Vec<Literal>,
+    uses: Vec<Rc<LiteralUse>>,
     /// Arguments that come from them: [`Argument::Literal`] counts these.
     arguments: Vec<Constant>,
 }
@@ -228,17 +228,21 @@ impl Quoted {
 impl Literals {
     /// Those of a normal form.
     pub fn of(form: Option<&NormalForm>) -> Literals {
-        let places = form.map(|form| form.literals.clone()).unwrap_or_default();
-        let known = (0..places.len()).map(|number| Rc::new(Known { number, is_read: Cell::new(false) }));
-        Literals { known: known.collect(), places, arguments: Vec::new() }
+        let literals = form.map(|form| form.literals.clone()).unwrap_or_default();
+        let uses =
+            (0..literals.len()).map(|number| Rc::new(LiteralUse { number, is_read: Cell::new(false) }));
+        Literals { uses: uses.collect(), literals, arguments: Vec::new() }
     }
 
     /// The one at a place, if it says the same.
-    fn at(&self, place: Location, text: &str) -> Option<Rc<Known>> {
-        let found = self.places.binary_search_by_key(&(place.line, place.column), |literal| {
+    fn at(&self, place: Location, text: &str) -> Option<Rc<LiteralUse>> {
+        let found = self.literals.binary_search_by_key(&(place.line, place.column), |literal| {
             (literal.place.line, literal.place.column)
         });
-        found.ok().filter(|number| self.places[*number].text == text).map(|number| self.known[number].clone())
+        found
+            .ok()
+            .filter(|number| self.literals[*number].text == text)
+            .map(|number| self.uses[number].clone())
     }
 
     /// A number of the text; `None` if it has too many digits.

@@ -11,7 +11,7 @@ use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_storage::{Record, Version};
-use fabius_value::{Result, Seq, TableId};
+use fabius_value::{ColumnMask, Result, Seq, TableId};
 use std::sync::atomic::AtomicU64;
 
 /// How often a call that is going to read a record looks whether its new version is installed.
@@ -181,7 +181,7 @@ impl<'a> Control<'a> for Optimistic<'a> {
     }
 
     #[inline]
-    fn writes(&mut self, _: TableId, _: &'a Record) -> Result<(), Stop> {
+    fn writes(&mut self, _: TableId, _: &'a Record, _: ColumnMask) -> Result<(), Stop> {
         Ok(())
     }
 
