@@ -57,6 +57,11 @@ pub fn write(value: &Value, sql_type: &SqlType, out: &mut Vec<u8>) -> Result<()>
         }
         (SqlType::Interval, Value::Text(v)) => write_interval(v, out)?,
         (SqlType::Array(element), Value::List(rows)) => write_array(element, rows, out)?,
+        (SqlType::Array(_), Value::Text(text)) => {
+            // As it is stored.
+            let list = crate::text_format::read(text, sql_type, &crate::text_format::TextStyle::default())?;
+            write(&list, sql_type, out)?;
+        }
         (SqlType::Void, _) => {}
         (sql_type, value) => match (whole(sql_type), value.as_integer()) {
             (Some(bytes), Some(number)) => write_whole(number, bytes, out)?,

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`binary_format`] | values as bytes, as clients send and receive them |
 //! | [`parse`] | text to statements |
+//! | `column_name` | what the columns of a result are called |
 //! | [`parameter_types`] | the types of `$1`, `$2`, ... |
 //! | [`sql_type`] | the types that SQL has, and how each is stored |
 //! | [`catalog`] | tables, views, sequences, functions: what SQL names mean |
@@ -29,6 +30,7 @@
 pub mod binary_format;
 pub mod bind;
 pub mod catalog;
+mod column_name;
 pub mod connection;
 mod copy;
 mod ddl;

@@ -12,6 +12,9 @@ pub struct ParameterTypes {
     types: Vec<SqlType>,
     /// Those that may be null; the others are not when the statement runs.
     nulls: std::collections::BTreeSet<usize>,
+    /// Whether the session reads and shows moments otherwise than programs do: in another time zone than UTC, or with
+    /// the day before the month.
+    pub has_own_clock: bool,
 }
 
 impl ParameterTypes {

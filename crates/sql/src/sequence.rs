@@ -175,13 +175,13 @@ impl Sequences {
         let step = i128::from(sequence.increment);
         let bound = i128::from(if step > 0 { sequence.maximum } else { sequence.minimum });
         let mut first = block.last.map_or(i128::from(sequence.start), |last| i128::from(last) + step);
-        let mut room = (bound - first).div_euclid(step) + 1;
+        let mut room = (bound - first) / step + 1;
         if (bound - first) * step.signum() < 0 || room < i128::from(count) {
             if !sequence.cycle {
                 return Err(ended(sequence));
             }
             first = i128::from(if step > 0 { sequence.minimum } else { sequence.maximum });
-            room = (bound - first).div_euclid(step) + 1;
+            room = (bound - first) / step + 1;
         }
         let size = i128::from(block.size.max(BLOCK).max(count)).min(room.max(1));
         let taken = i64::try_from(first + step * (size - 1)).map_err(|_| ended(sequence))?;

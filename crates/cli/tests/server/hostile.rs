@@ -1,6 +1,6 @@
 //! Clients that mean no good, or have gone wrong: the server goes on.
 
-use crate::protocol::{Raw, field, kinds, message};
+use crate::raw::{Raw, field, kinds, message};
 use crate::support::{Server, block_on, connect};
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! Bounds: connections, time, memory.
 
-use crate::protocol::{Raw, field, kinds};
+use crate::raw::{Raw, field, kinds};
 use crate::support::Server;
 
 /// Goal: beyond the limit clients are told so; administrators find a place.

@@ -8,5 +8,6 @@ mod limits;
 mod pgbench;
 mod protocol;
 mod psql;
+mod raw;
 mod shutdown;
 mod support;

@@ -1,6 +1,6 @@
 //! The end, by signals; passwords and TLS, which are wanted from the beginning.
 
-use crate::protocol::{Raw, field};
+use crate::raw::{Raw, field};
 use crate::support::{PATIENCE, Server, block_on, clients, has, program, succeed};
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -101,6 +101,12 @@ impl Server {
     }
 }
 
+impl From<&Server> for SocketAddr {
+    fn from(server: &Server) -> SocketAddr {
+        server.address
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         self.kill();

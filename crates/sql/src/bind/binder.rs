@@ -62,6 +62,8 @@ pub struct Binder<'a> {
     pub(super) depth: usize,
     /// Views and referential actions that are being followed.
     pub(crate) following: Vec<ObjectName>,
+    /// Variables that hold the text of an array or interval.
+    kept_texts: BTreeSet<String>,
     /// Whether a function that is called says something to the client: see [`Lowered::notices`](crate::lowered::Lowered).
     pub notices: bool,
 }
@@ -94,6 +96,7 @@ impl<'a> Binder<'a> {
             depth: 0,
             following: Vec::new(),
             notices: false,
+            kept_texts: BTreeSet::new(),
         }
     }
 
@@ -245,13 +248,44 @@ impl<'a> Binder<'a> {
         match bound.known.clone() {
             Known::Constant(value) => {
                 let expression = self.constant(value, bound.data_type);
-                Ok(Bound { expression, known: Known::Computed, ..bound })
+                let bound = Bound { expression, known: Known::Computed, ..bound };
+                if bound.sql_type.is_kept_as_text() {
+                    return Ok(self.kept_text(bound));
+                }
+                Ok(bound)
             }
             Known::Interval(_) => super::stop::beyond("an interval"),
-            _ if matches!(bound.sql_type, SqlType::Array(_) | SqlType::Interval) => {
+            // A column's is the text that is stored; other arrays are lists.
+            _ if bound.sql_type.is_kept_as_text() && !self.is_kept_text(&bound.expression) => {
                 super::stop::beyond("an array")
             }
             _ => Ok(bound),
+        }
+    }
+
+    /// The text of an array or interval, in a variable that is known to hold one.
+    pub(super) fn kept_text(&mut self, bound: Bound) -> Bound {
+        use fabius_program::syntax::tree::ExpressionKind as E;
+        let name = match &bound.expression.kind {
+            E::Variable(name) => name.clone(),
+            _ => {
+                let name = self.name("kept");
+                let ty = tree::scalar_type(bound.data_type, bound.nullable);
+                self.emit(tree::declare(&name, false, Some(ty), bound.expression.clone()));
+                name
+            }
+        };
+        self.kept_texts.insert(name.clone());
+        Bound { expression: tree::variable(name), ..bound }
+    }
+
+    /// Whether an expression is the text that a column keeps of an array or interval.
+    pub(super) fn is_kept_text(&self, expression: &Expression) -> bool {
+        use fabius_program::syntax::tree::ExpressionKind as E;
+        match &expression.kind {
+            E::Column { .. } => true,
+            E::Variable(name) => self.kept_texts.contains(name),
+            _ => false,
         }
     }
 
@@ -271,6 +305,9 @@ impl<'a> Binder<'a> {
             && row.key.is_none()
         {
             return Ok(bound);
+        }
+        if bound.sql_type.is_kept_as_text() {
+            return Ok(self.kept_text(bound));
         }
         let name = self.name(stem);
         let ty = tree::scalar_type(bound.data_type, bound.nullable);

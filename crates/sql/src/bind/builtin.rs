@@ -85,7 +85,10 @@ impl Binder<'_> {
                 }
                 let to = match moment.sql_type {
                     SqlType::Timestamp => SqlType::Timestamp,
-                    _ => SqlType::TimestampTz,
+                    _ => {
+                        self.in_utc()?;
+                        SqlType::TimestampTz
+                    }
                 };
                 let moment = self.convert(moment, &to, Conversion::Implicit)?;
                 let unit = self.convert(arguments.remove(0), &SqlType::Text, Conversion::Implicit)?;
@@ -182,6 +185,9 @@ impl Binder<'_> {
         if category(&moment.sql_type) != Category::Moment {
             return beyond("EXTRACT of this type");
         }
+        if moment.sql_type == SqlType::TimestampTz {
+            self.in_utc()?;
+        }
         let field = field.trim_matches('\'').to_lowercase();
         let scale = match field.as_str() {
             "second" | "seconds" | "epoch" => 6,
@@ -208,6 +214,9 @@ impl Binder<'_> {
     pub(super) fn moved_later(&mut self, moment: Bound, interval: Interval, to: SqlType) -> Bind<Bound> {
         if !MOVES_MOMENTS {
             return beyond("an interval added to what is not known ahead");
+        }
+        if to == SqlType::TimestampTz {
+            self.in_utc()?;
         }
         let moment = self.convert(moment, &to, Conversion::Implicit)?;
         let nullable = moment.nullable;

@@ -8,6 +8,7 @@ use super::tree;
 use super::typing::{self, Category, Conversion, category, held};
 use super::{literal, temporal};
 use crate::sql_type::SqlType;
+use crate::text_format::{self, TextStyle};
 use fabius_value::data_type::Family;
 use fabius_value::{DataType, Error, Result, SqlState, Value, calendar};
 
@@ -20,18 +21,22 @@ impl Binder<'_> {
             Known::Literal(Some(quoted)) if *to == SqlType::Interval => {
                 match temporal::interval(quoted.text()) {
                     Some(interval) => Ok(Bound::interval(interval).at(place)),
-                    None => {
-                        let message =
-                            format!("invalid input syntax for type interval: \"{}\"", quoted.text());
-                        self.fail(b"22007", message, place)
-                    }
+                    None => beyond("an interval of this form"),
                 }
             }
             Known::Literal(Some(_)) if matches!(to, SqlType::Array(_)) => {
                 beyond(format!("a literal of type {to}"))
             }
+            Known::Literal(Some(_))
+                if matches!(category(to), Category::Moment | Category::Time) && self.types.has_own_clock =>
+            {
+                beyond("a moment by the session's clock")
+            }
             Known::Literal(Some(quoted)) => {
-                let constant = quoted.read(to).map_err(|error| self.error(error, place))?;
+                let constant = match quoted.read(to) {
+                    Err(_) if literal::is_of_now(quoted.text()) => return beyond("a moment of now"),
+                    read => read.map_err(|error| self.error(error, place))?,
+                };
                 let data_type = match constant.data_type() {
                     numeric @ DataType::Numeric { .. } => numeric,
                     _ => held(to),
@@ -48,12 +53,20 @@ impl Binder<'_> {
 
     /// A value of another type, for an operator, a place that stores it, or because the text says so.
     pub(super) fn convert(&mut self, bound: Bound, to: &SqlType, conversion: Conversion) -> Bind<Bound> {
-        let bound = if bound.is_unknown() { self.resolve(bound, to)? } else { bound };
+        let bound = match (&bound.known, to) {
+            // It is cut to its length, as all text is.
+            (Known::Literal(Some(_)), SqlType::Char(_)) => self.resolve(bound, &SqlType::Text)?,
+            _ if bound.is_unknown() => self.resolve(bound, to)?,
+            _ => bound,
+        };
         if bound.sql_type == *to {
             return Ok(bound);
         }
         if !typing::converts(&bound.sql_type, to, conversion) {
             return self.cannot_convert(&bound, to);
+        }
+        if bound.sql_type == SqlType::TimestampTz || *to == SqlType::TimestampTz {
+            self.in_utc()?;
         }
         if let Known::Constant(value) = &bound.known {
             let converted = value.then(Step::Convert(bound.sql_type.clone(), to.clone(), conversion));
@@ -71,6 +84,11 @@ impl Binder<'_> {
             });
         }
         self.computed_conversion(bound, to, conversion)
+    }
+
+    /// Programs have no time zones: where one matters, it has to be UTC.
+    pub(super) fn in_utc(&self) -> Bind<()> {
+        if self.types.has_own_clock { beyond("the session's time zone") } else { Ok(()) }
     }
 
     fn computed_conversion(&mut self, bound: Bound, to: &SqlType, conversion: Conversion) -> Bind<Bound> {
@@ -149,6 +167,11 @@ impl Binder<'_> {
 
     /// A value for a column.
     pub(super) fn stored(&mut self, bound: Bound, column: &str, to: &SqlType) -> Bind<Bound> {
+        if to.is_kept_as_text()
+            && let Some(text) = self.stored_text(&bound, to)?
+        {
+            return Ok(text);
+        }
         let bound = match &bound.known {
             // A parameter has the column's type; its bounds are the column's to keep.
             Known::Parameter(_) => self.resolve(bound, to)?,
@@ -162,6 +185,30 @@ impl Binder<'_> {
             return Err(self.error(error, bound.place));
         }
         self.convert(bound, to, Conversion::Assignment)
+    }
+
+    /// A value for a column that keeps text of it; `None` if there is no such conversion.
+    fn stored_text(&mut self, bound: &Bound, to: &SqlType) -> Bind<Option<Bound>> {
+        let place = bound.place;
+        let constant = |value| Ok(Some(Bound::constant(value, to.clone(), DataType::TEXT).at(place)));
+        let is_alike = match (&bound.sql_type, to) {
+            (SqlType::Array(from), SqlType::Array(to)) => category(from) == category(to),
+            (from, to) => from == to,
+        };
+        match &bound.known {
+            _ if bound.is_null() => constant(Value::Null),
+            Known::Literal(Some(quoted)) => {
+                let value = text_format::read(quoted.text(), to, &TextStyle::default());
+                constant(text_format::kept(value.map_err(|error| self.error(error, place))?, to))
+            }
+            Known::Constant(_) if bound.sql_type == *to => Ok(Some(bound.clone())),
+            Known::Computed if is_alike && self.is_kept_text(&bound.expression) => {
+                Ok(Some(Bound { sql_type: to.clone(), data_type: DataType::TEXT, ..bound.clone() }))
+            }
+            Known::Parameter(_) | Known::Interval(_) => beyond(format!("a value of type {to}")),
+            _ if is_alike => beyond(format!("a value of type {to}")),
+            _ => Ok(None),
+        }
     }
 
     /// A value for a place of a type: a variable of a procedure, an argument.

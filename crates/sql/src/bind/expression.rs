@@ -1,7 +1,7 @@
 //! Expressions.
 
 use super::binder::Binder;
-use super::bound::Bound;
+use super::bound::{Bound, Known};
 use super::constant::Quoted;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
@@ -135,7 +135,8 @@ impl Binder<'_> {
         };
         match temporal::interval(&text) {
             Some(interval) => Ok(Bound::interval(interval).at(place)),
-            None => self.fail(b"22007", format!("invalid input syntax for type interval: \"{text}\""), place),
+            // Queries read more of them.
+            None => beyond("an interval of this form"),
         }
     }
 
@@ -153,7 +154,11 @@ impl Binder<'_> {
 
     /// `operand::to`.
     pub(crate) fn explicit_cast(&mut self, bound: Bound, to: &SqlType) -> Bind<Bound> {
-        let plain = super::typing::without_modifiers(to);
+        let plain = match super::typing::without_modifiers(to) {
+            // It is cut to its length, as all text is.
+            SqlType::Char(_) if matches!(bound.known, Known::Literal(Some(_))) => SqlType::Text,
+            plain => plain,
+        };
         let bound = if bound.is_unknown() { self.resolve(bound, &plain)? } else { bound };
         let cast = self.convert(bound, to, Conversion::Explicit)?;
         Ok(Bound { origin: (0, 0), ..cast })

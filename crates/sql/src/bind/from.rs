@@ -123,7 +123,7 @@ impl<'a> Binder<'a> {
     fn using(&mut self, columns: &[ast::ObjectName], relations: &mut [Relation]) -> Bind<Expr> {
         let Some((last, before)) = relations.split_last_mut() else { return beyond("USING of nothing") };
         let mut all: Option<Expr> = None;
-        for column in columns {
+        for (at, column) in columns.iter().enumerate() {
             let path = super::binder::path(column)?;
             let name = path.last().cloned().unwrap_or_default();
             let left = before.iter().find(|relation| relation.column(&name).is_some());
@@ -132,6 +132,11 @@ impl<'a> Binder<'a> {
                     format!("column \"{name}\" specified in USING clause does not exist in left table");
                 return self.fail(b"42703", message, Place::of(column));
             };
+            // `*` begins with them.
+            if before.first().and_then(|first| first.columns.get(at)).is_none_or(|(first, ..)| *first != name)
+            {
+                return beyond("USING of columns that do not come first");
+            }
             let side = |relation: &str| {
                 let quoted = |text: &str| ast::Ident::with_quote('"', text);
                 Box::new(Expr::CompoundIdentifier(vec![quoted(relation), quoted(&name)]))

@@ -28,6 +28,10 @@ impl Binder<'_> {
             Expr::Function(function) => self.function(function, place),
             Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
                 let mut arguments = vec![self.operand(expr)?];
+                if matches!(substring_from.as_deref(), Some(Expr::Value(value)) if !matches!(value.value, ast::Value::Number(..)))
+                {
+                    return beyond("substring by a pattern");
+                }
                 arguments.push(match substring_from {
                     Some(from) => self.operand(from)?,
                     None => Bound::constant(Value::Int(1), SqlType::Int, DataType::Int),

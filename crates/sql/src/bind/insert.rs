@@ -13,7 +13,6 @@ use super::untyped::type_items;
 use super::write::Afterwards;
 use crate::catalog::{Column, ROW_NUMBER, Table};
 use crate::lowered::Argument;
-use crate::parse::overriding::Overriding;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SetExpr};
@@ -36,6 +35,7 @@ impl<'a> Binder<'a> {
             return beyond("an INSERT of this form");
         };
         if insert.or.is_some()
+            || insert.ignore
             || insert.replace_into
             || insert.partitioned.is_some()
             || !insert.after_columns.is_empty()
@@ -45,7 +45,12 @@ impl<'a> Binder<'a> {
         {
             return beyond("an INSERT of this form");
         }
-        let table = self.target(name)?;
+        let mut table = self.target(name)?;
+        if insert.overwrite {
+            // `OVERRIDING SYSTEM VALUE`, as `parse` spells it.
+            let columns = Arc::make_mut(&mut table).columns.iter_mut();
+            columns.for_each(|column| column.is_identity_always = false);
+        }
         let alias = insert.table_alias.as_ref().map(|alias| ident(&alias.alias));
         let mut columns = Vec::new();
         for column in &insert.columns {
@@ -61,7 +66,6 @@ impl<'a> Binder<'a> {
             columns = (0..table.columns.len()).collect();
         }
         let after = Afterwards { count, items: insert.returning.as_deref(), body: returning };
-        let overriding = crate::parse::overriding::of(insert);
         let conflict = insert.on.as_ref();
         let touched = match conflict {
             Some(ast::OnInsert::OnConflict(conflict)) if has_several_rows(insert) => {
@@ -69,7 +73,7 @@ impl<'a> Binder<'a> {
             }
             _ => None,
         };
-        let mut target = Target { table, alias, columns, named, conflict, overriding, touched, after };
+        let mut target = Target { table, alias, columns, named, conflict, touched, after };
         self.insert_source(insert, &mut target)?;
         if let Some(touched) = &target.touched {
             self.refuse_twice(touched);
@@ -121,7 +125,7 @@ impl<'a> Binder<'a> {
         }
         let place = first.content.first().map_or(Place::none(), Place::of);
         self.check_width(target, first.content.len(), place)?;
-        if rows.len() > UNROLLED && self.lifts && target.overriding.is_none() {
+        if rows.len() > UNROLLED && self.lifts {
             let mark = self.mark();
             if self.insert_list(target, rows)? {
                 return Ok(());
@@ -135,7 +139,7 @@ impl<'a> Binder<'a> {
             let mut values = Vec::new();
             for (expression, &at) in row.content.iter().zip(&target.columns.clone()) {
                 let column = target.table.columns[at].clone();
-                values.push(self.given(expression, &column, target.overriding)?);
+                values.push(self.given(expression, &column)?);
             }
             self.insert_row(target, values)?;
         }
@@ -143,12 +147,11 @@ impl<'a> Binder<'a> {
     }
 
     /// A value of `VALUES` for a column.
-    fn given(&mut self, expression: &Expr, column: &Column, overriding: Option<Overriding>) -> Bind<Bound> {
-        let is_left_out = overriding == Some(Overriding::User) && column.sequence.is_some();
-        if is_left_out || Binder::is_default(expression) {
+    fn given(&mut self, expression: &Expr, column: &Column) -> Bind<Bound> {
+        if Binder::is_default(expression) {
             return self.default_value(column);
         }
-        if column.is_identity_always && overriding.is_none() {
+        if column.is_identity_always {
             let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
             let detail =
                 format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
@@ -228,6 +231,9 @@ impl<'a> Binder<'a> {
         for (expression, &at) in row.iter().zip(given) {
             let column = &table.columns[at];
             let to = &column.sql_type;
+            if to.is_kept_as_text() && parameter(expression).is_some() {
+                return super::stop::beyond("an array or interval that is given");
+            }
             if Binder::is_default(expression)
                 && let Some(sequence) = sequence_of(column)
             {
@@ -254,7 +260,7 @@ impl<'a> Binder<'a> {
             if !Binder::is_default(expression) && !super::condition::is_given(expression) {
                 return Ok(None);
             }
-            let bound = self.given(expression, column, None)?;
+            let bound = self.given(expression, column)?;
             let constant = match bound.known {
                 Known::Constant(constant) => constant,
                 Known::Literal(None) => Constant::new(fabius_value::Value::Null),
@@ -409,7 +415,6 @@ pub(super) struct Target<'r, 'b, 'a> {
     pub(super) columns: Vec<usize>,
     pub(super) named: bool,
     pub(super) conflict: Option<&'r ast::OnInsert>,
-    pub(super) overriding: Option<Overriding>,
     /// The keys of the rows that the statement has written, if it may meet one of them again.
     pub(super) touched: Option<Touched>,
     pub(super) after: Afterwards<'r, 'b, 'a>,

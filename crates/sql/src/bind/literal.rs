@@ -1,8 +1,8 @@
 //! Literals: what their text is as a value of a type.
 
 use super::stop::wrong;
-use super::temporal;
 use crate::sql_type::SqlType;
+use crate::text_format::{self, TextStyle};
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
 
 /// A number as it is written, with the type that PostgreSQL gives it.
@@ -49,7 +49,6 @@ fn decimal(text: &str) -> Option<Decimal> {
 pub(super) fn read(text: &str, sql_type: &SqlType) -> Result<Value> {
     let name = super::typing::without_modifiers(sql_type);
     let invalid = || wrong(b"22P02", format!("invalid input syntax for type {name}: \"{text}\""));
-    let bad_moment = || wrong(b"22007", format!("invalid input syntax for type {name}: \"{text}\""));
     let trimmed = text.trim();
     match sql_type {
         SqlType::Boolean => boolean(trimmed).map(Value::Boolean).ok_or_else(invalid),
@@ -61,34 +60,20 @@ pub(super) fn read(text: &str, sql_type: &SqlType) -> Result<Value> {
                 .and_then(|whole| whole.cast(storage).ok())
                 .ok_or_else(|| wrong(b"22003", format!("value \"{text}\" is out of range for type {name}")))
         }
-        SqlType::Real | SqlType::Double => {
-            let number = double(trimmed).ok_or_else(invalid)?;
-            Ok(Value::Double(if *sql_type == SqlType::Real { f64::from(number as f32) } else { number }))
-        }
+        SqlType::Real | SqlType::Double => text_format::read(text, sql_type, &TextStyle::default()),
         SqlType::Numeric(_) => decimal(trimmed).map(Value::Numeric).ok_or_else(invalid),
         SqlType::Text | SqlType::VarChar(_) | SqlType::Name | SqlType::Char(_) => {
             Ok(Value::Text(text.into()))
         }
-        SqlType::Bytea => crate::text_format::bytea(text).map(Value::Bytea).ok_or_else(invalid),
-        SqlType::Date => {
-            let micros = temporal::moment(trimmed).ok_or_else(bad_moment)?.0;
-            Ok(Value::Date(micros.div_euclid(fabius_value::calendar::DAY_MICROS) as i32))
+        SqlType::Bytea => text_format::bytea(text).map(Value::Bytea),
+        SqlType::Date | SqlType::Timestamp | SqlType::TimestampTz | SqlType::Time | SqlType::Uuid => {
+            text_format::read(text, sql_type, &TextStyle::default())
         }
-        SqlType::Timestamp => {
-            temporal::moment(trimmed).map(|at| Value::Timestamp(at.0)).ok_or_else(bad_moment)
-        }
-        SqlType::TimestampTz => {
-            temporal::moment(trimmed).map(|at| Value::Timestamp(at.0 - at.1)).ok_or_else(bad_moment)
-        }
-        SqlType::Time => temporal::time(trimmed).map(Value::BigInt).ok_or_else(bad_moment),
-        SqlType::Uuid => uuid::Uuid::try_parse(trimmed)
-            .map(|uuid| Value::Bytea(uuid.as_bytes().to_vec()))
-            .map_err(|_| invalid()),
         SqlType::Json => match serde_json::from_str::<serde_json::Value>(text) {
             Ok(_) => Ok(Value::Text(text.into())),
             Err(_) => Err(invalid()),
         },
-        SqlType::JsonB => crate::text_format::jsonb(text).map(Value::Text).map_err(|_| {
+        SqlType::JsonB => text_format::jsonb(text).map(Value::Text).map_err(|_| {
             // The name that PostgreSQL has for both here.
             wrong(b"22P02", "invalid input syntax for type json".to_string())
         }),
@@ -108,11 +93,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-fn double(text: &str) -> Option<f64> {
-    match text.to_ascii_lowercase().as_str() {
-        "infinity" | "+infinity" | "inf" => Some(f64::INFINITY),
-        "-infinity" | "-inf" => Some(f64::NEG_INFINITY),
-        "nan" => Some(f64::NAN),
-        plain => plain.parse().ok(),
-    }
+/// Whether a text says when by the time at which it is read: `now`, `today`.
+pub(super) fn is_of_now(text: &str) -> bool {
+    ["now", "today", "tomorrow", "yesterday"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }

@@ -78,4 +78,10 @@ pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_upda
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};
 pub(crate) use untyped::{type_items, typed};
-pub use update::parts as parts_of_row;
+
+use crate::sql_type::SqlType;
+
+/// Whether values of two types can be compared.
+pub fn compares(left: &SqlType, right: &SqlType) -> bool {
+    typing::common(left, right).is_some()
+}

@@ -235,6 +235,9 @@ impl Binder<'_> {
             B::Divide => ('/', Op::Divide),
             _ => ('%', Op::Modulo),
         };
+        if symbol == '/' && matches!(sql_type, SqlType::Numeric(_)) && self.lifts && self.writes.is_empty() {
+            return beyond("a quotient that is shown: queries have more of its digits");
+        }
         let nullable = left.nullable || right.nullable;
         let (left, right) = (self.settle(left)?, self.settle(right)?);
         let mut operands = [left, right];
@@ -329,6 +332,9 @@ impl Binder<'_> {
 
     /// A moment moved by an interval; by whole days a program does it, else it must be known.
     fn moved(&mut self, bound: Bound, interval: super::bound::Interval, place: Place) -> Bind<Bound> {
+        if bound.sql_type == SqlType::TimestampTz {
+            self.in_utc()?;
+        }
         let sql_type = match bound.sql_type {
             SqlType::Date => SqlType::Timestamp,
             ref other => other.clone(),

@@ -141,7 +141,6 @@ impl<'a> Binder<'a> {
                     columns,
                     named: true,
                     conflict: rows.conflict,
-                    overriding: None,
                     touched,
                     after,
                 };

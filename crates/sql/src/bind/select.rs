@@ -3,7 +3,6 @@
 use super::binder::{Binder, ident};
 use super::bound::Bound;
 use super::from::Order;
-use super::operator::row;
 use super::scope::Relation;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
@@ -190,7 +189,7 @@ impl<'a> Binder<'a> {
                 })
             })?;
             let found = from.found.clone();
-            if wants_order && !found.is_single && !(found.is_ordered && from.order.is_some()) {
+            if wants_order && from.order.is_none() || wants_order && !found.is_single && !found.is_ordered {
                 return beyond("an order that no index gives");
             }
             if is_distinct && !found.is_single {
@@ -306,6 +305,9 @@ impl<'a> Binder<'a> {
             let Some((relation, column)) = self.ordered_column(select, &item.expr, relations)? else {
                 return Ok(None);
             };
+            if !super::expression::is_ordered(&relations[relation].columns[column].1) {
+                return Ok(None);
+            }
             match &mut found {
                 None => found = Some(Order { relation, columns: vec![column], descending }),
                 Some(found) if found.relation == relation && found.descending == descending => {
@@ -394,7 +396,7 @@ impl<'a> Binder<'a> {
             match item {
                 SelectItem::UnnamedExpr(expression) => {
                     let value = self.expression(expression, None)?;
-                    columns.push(output(name_of(expression), &value));
+                    columns.push(output(crate::column_name::of(expression), &value));
                     values.push(value);
                 }
                 SelectItem::ExprWithAlias { expr, alias } => {
@@ -549,59 +551,6 @@ fn is_plain(options: &ast::WildcardAdditionalOptions) -> bool {
 
 fn output(name: String, value: &Bound) -> OutputColumn {
     OutputColumn { name, sql_type: value.sql_type.clone(), origin: value.origin }
-}
-
-/// The name that PostgreSQL gives a column of a result.
-pub(super) fn name_of(expression: &Expr) -> String {
-    let none = || "?column?".to_string();
-    match expression {
-        Expr::Identifier(name) => ident(name),
-        Expr::CompoundIdentifier(parts) => parts.last().map(ident).unwrap_or_else(none),
-        Expr::Nested(inner) | Expr::Collate { expr: inner, .. } => name_of(inner),
-        Expr::Function(function) => match function.name.0.last() {
-            Some(ast::ObjectNamePart::Identifier(name)) => ident(name),
-            _ => none(),
-        },
-        Expr::Cast { expr, data_type, .. } => {
-            let inner = name_of(expr);
-            if inner != "?column?" {
-                return inner;
-            }
-            SqlType::from_ast(data_type).map_or_else(|_| none(), |to| to.internal_name())
-        }
-        Expr::TypedString(typed) => {
-            SqlType::from_ast(&typed.data_type).map_or_else(|_| none(), |to| to.internal_name())
-        }
-        Expr::Interval(_) => "interval".into(),
-        Expr::Case { else_result, .. } => match else_result.as_deref().map(name_of) {
-            Some(name) if name != "?column?" => name,
-            _ => "case".into(),
-        },
-        Expr::Exists { negated: false, .. } => "exists".into(),
-        Expr::Extract { .. } => "extract".into(),
-        Expr::Ceil { .. } => "ceil".into(),
-        Expr::Floor { .. } => "floor".into(),
-        Expr::Position { .. } => "position".into(),
-        Expr::Substring { .. } => "substring".into(),
-        Expr::Overlay { .. } => "overlay".into(),
-        Expr::Trim { trim_where, .. } => match trim_where {
-            Some(ast::TrimWhereField::Leading) => "ltrim".into(),
-            Some(ast::TrimWhereField::Trailing) => "rtrim".into(),
-            _ => "btrim".into(),
-        },
-        Expr::Array(_) => "array".into(),
-        Expr::Tuple(_) => "row".into(),
-        Expr::Subquery(query) => match &*query.body {
-            SetExpr::Select(select) => match select.projection.as_slice() {
-                [SelectItem::UnnamedExpr(inner)] => name_of(inner),
-                [SelectItem::ExprWithAlias { alias, .. }] => ident(alias),
-                _ => none(),
-            },
-            _ => none(),
-        },
-        _ if row(expression).is_some() => "row".into(),
-        _ => none(),
-    }
 }
 
 /// Whether a `SELECT` has aggregates.

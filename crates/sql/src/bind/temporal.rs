@@ -6,57 +6,6 @@ use fabius_value::calendar::{self, DAY_MICROS};
 
 const SECOND: i64 = 1_000_000;
 
-/// A date or timestamp: microseconds since 1970 as written, and the offset of its time zone in
-/// microseconds (0 if it has none).
-pub(super) fn moment(text: &str) -> Option<(i64, i64)> {
-    let text = text.trim();
-    if text.eq_ignore_ascii_case("epoch") {
-        return Some((0, 0));
-    }
-    let (date, rest) = match text.find(['T', 't', ' ']) {
-        Some(at) => (&text[..at], text[at + 1..].trim()),
-        None => (text, ""),
-    };
-    let days = i64::from(date_of(date)?);
-    let (clock, offset) = zone(rest)?;
-    let micros = if clock.is_empty() { 0 } else { time(clock)? };
-    Some((days.checked_mul(DAY_MICROS)?.checked_add(micros)?, offset))
-}
-
-/// `2026-11-20`, `2026-1-5`, `20261120`, `2026/11/20`.
-fn date_of(text: &str) -> Option<i32> {
-    if text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return calendar::parse_date(&format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
-    }
-    let parts: Vec<&str> = text.split(['-', '/', '.']).collect();
-    let [year, month, day] = parts.as_slice() else { return None };
-    if year.len() < 4 {
-        return None;
-    }
-    let (year, month, day): (u32, u32, u32) = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
-    calendar::parse_date(&format!("{year:04}-{month:02}-{day:02}"))
-}
-
-/// Divides `08:30:00+02` into its clock and the offset.
-fn zone(text: &str) -> Option<(&str, i64)> {
-    let lower = text.to_ascii_lowercase();
-    for name in ["z", "utc", "gmt"] {
-        if lower.ends_with(name) {
-            return Some((text[..text.len() - name.len()].trim_end(), 0));
-        }
-    }
-    let Some(at) = text.rfind(['+', '-']) else { return Some((text, 0)) };
-    let sign = if text[at..].starts_with('-') { -1 } else { 1 };
-    let digits: String = text[at + 1..].chars().filter(|c| *c != ':').collect();
-    if digits.is_empty() || digits.len() > 6 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let padded = if digits.len() < 3 { format!("{digits:0>2}0000") } else { format!("{digits:0<6}") };
-    let part = |from: usize| padded.get(from..from + 2).and_then(|part| part.parse::<i64>().ok());
-    let seconds = part(0)? * 3600 + part(2)? * 60 + part(4)?;
-    Some((text[..at].trim_end(), sign * seconds * SECOND))
-}
-
 /// A time of the day, in microseconds.
 pub(super) fn time(text: &str) -> Option<i64> {
     let lower = text.trim().to_ascii_lowercase();

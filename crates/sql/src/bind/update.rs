@@ -406,7 +406,8 @@ impl<'a> Binder<'a> {
         // Known to be there from here on.
         let zero = fallback(value.data_type);
         let expression = tree::call("coalesce", vec![value.expression.clone(), zero]);
-        Ok(Bound { expression, nullable: false, ..value })
+        let value = Bound { expression, nullable: false, ..value };
+        Ok(if value.sql_type.is_kept_as_text() { self.kept_text(value) } else { value })
     }
 }
 
@@ -434,7 +435,7 @@ fn fallback(data_type: fabius_value::DataType) -> Expression {
 }
 
 /// The values of a row that is written as `(x, y)`, `ROW(x, y)` or `(SELECT x, y ...)`: of a query, each is one of its own.
-pub fn parts(value: &Expr) -> Option<Vec<Expr>> {
+fn parts(value: &Expr) -> Option<Vec<Expr>> {
     if let Some(values) = super::operator::row(value) {
         return Some(values.to_vec());
     }

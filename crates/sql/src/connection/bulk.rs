@@ -7,8 +7,10 @@ use crate::bind::{RowsOf, counted, lower_insert_rows};
 use crate::catalog::{Catalog, ObjectName, Table, folded};
 use crate::lowered::{Argument, Lowered, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
+use crate::parse::tokens::Tokens;
 use crate::query::{self, QueryPlan, SessionFacts};
 use crate::sql_type::SqlType;
+use crate::text_format;
 use fabius::{Database, Statement};
 use fabius_program::syntax::Source;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -39,6 +41,8 @@ pub(crate) struct WriteQuery {
     pub(super) tag: &'static str,
     /// So many values at the beginning of a row tell it apart: each row is written once. 0 for rows that are new.
     pub(super) key: usize,
+    /// Where in a row what `RETURNING` gives begins, if the query has found it with the rest.
+    pub(super) returned: Option<usize>,
 }
 
 /// What writing rows gave.
@@ -95,6 +99,39 @@ impl BulkWrite {
 }
 
 impl WriteQuery {
+    /// Plans a statement that writes, perhaps with common table expressions.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub async fn with(
+        database: &Database,
+        catalog: &Arc<Catalog>,
+        with: Option<&ast::With>,
+        write: &ast::Statement,
+        types: &mut ParameterTypes,
+        session: &Arc<dyn SessionFacts>,
+    ) -> Result<WriteQuery> {
+        match write {
+            ast::Statement::Insert(insert) => {
+                let mut insert = insert.clone();
+                if let (Some(with), Some(source)) = (with, &mut insert.source) {
+                    // Those of the source's own see the others.
+                    let mut all = with.clone();
+                    all.cte_tables.extend(source.with.take().into_iter().flat_map(|own| own.cte_tables));
+                    source.with = Some(all);
+                }
+                WriteQuery::new(database, catalog, &insert, types, session).await
+            }
+            ast::Statement::Update(update) => {
+                WriteQuery::update(database, catalog, with, update, types, session).await
+            }
+            ast::Statement::Delete(delete) => {
+                WriteQuery::delete(database, catalog, with, delete, types, session).await
+            }
+            _ => Err(Error::new(SqlState::NOT_SUPPORTED, "this statement behind WITH is not supported")),
+        }
+    }
+
     /// Plans an `INSERT`.
     ///
     /// # Errors
@@ -112,11 +149,12 @@ impl WriteQuery {
                 "INSERT into other than a table is not supported",
             ));
         };
-        let table = catalog.table(name)?;
-        if crate::parse::overriding::of(insert) == Some(crate::parse::overriding::Overriding::User) {
-            let message = "OVERRIDING USER VALUE of a query is not supported";
-            return Err(Error::new(SqlState::NOT_SUPPORTED, message));
+        let mut table = catalog.table(name)?.clone();
+        if insert.overwrite {
+            // `OVERRIDING SYSTEM VALUE`, as `parse` spells it.
+            Arc::make_mut(&mut table).columns.iter_mut().for_each(|column| column.is_identity_always = false);
         }
+        let table = &table;
         let Some(source) = &insert.source else {
             return Err(Error::new(SqlState::NOT_SUPPORTED, "this form of INSERT is not supported"));
         };
@@ -149,17 +187,28 @@ impl WriteQuery {
             ));
         }
         places.truncate(query.columns.len());
+        let differs = |(column, place): (&OutputColumn, &usize)| {
+            let wanted = &table.columns[*place].sql_type;
+            column.sql_type != *wanted && is_moment(&column.sql_type) && is_moment(wanted)
+        };
+        let query = match query.columns.iter().zip(&places).any(differs) {
+            true => {
+                let source = by_the_clock(&source, &places, table)?;
+                query::plan(&source, catalog, types, session).await?
+            }
+            false => query,
+        };
         let types: Vec<SqlType> = query.columns.iter().map(|column| column.sql_type.clone()).collect();
         let rows = RowsOf {
             table,
-            alias: None,
+            alias: insert.table_alias.as_ref().map(|alias| folded(&alias.alias)),
             columns: &places,
             types: &types,
             conflict: insert.on.as_ref(),
             returning: insert.returning.as_deref(),
         };
         let write = BulkWrite::insert(database, catalog, &rows)?;
-        Ok(WriteQuery { write, query, table: table.name.clone(), tag: "INSERT 0", key: 0 })
+        Ok(WriteQuery { write, query, table: table.name.clone(), tag: "INSERT 0", key: 0, returned: None })
     }
 
     /// Tables that it reads and writes.
@@ -171,10 +220,33 @@ impl WriteQuery {
 
     /// The columns of `RETURNING`.
     pub fn columns(&self) -> Option<Vec<OutputColumn>> {
+        if let Some(from) = self.returned {
+            return Some(self.query.columns.iter().skip(from).cloned().collect());
+        }
         match &self.write.lowered.shape {
             Shape::CountAndRows(columns) | Shape::Rows(columns) => Some(columns.clone()),
             _ => None,
         }
+    }
+}
+
+/// Whether a type's values depend on the session's clock when they become others.
+pub(super) fn is_moment(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz)
+}
+
+/// A query whose moments are of the columns' types, by the session's clock, which programs do not have.
+fn by_the_clock(source: &ast::Query, places: &[usize], table: &Table) -> Result<ast::Query> {
+    let names: Vec<String> = (0..places.len()).map(|at| format!("c{at}")).collect();
+    let values = names.iter().zip(places).map(|(name, place)| match &table.columns[*place].sql_type {
+        moment if is_moment(moment) => format!("CAST({name} AS {moment})"),
+        _ => name.clone(),
+    });
+    let values = values.collect::<Vec<_>>().join(", ");
+    let text = format!("SELECT {values} FROM ({source}) AS source ({})", names.join(", "));
+    match Tokens::of(&text)?.sql()? {
+        ast::Statement::Query(query) => Ok(*query),
+        _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),
     }
 }
 
@@ -212,7 +284,9 @@ impl Connection {
             let mut seen = std::collections::HashSet::new();
             rows.retain(|row| seen.insert(format!("{:?}", row.get(..write.key))));
         }
-        self.write_rows(catalog, &write.write, rows, false).await
+        let returned = write.returned.map(|from| rows.iter_mut().map(|row| row.split_off(from)).collect());
+        let written = self.write_rows(catalog, &write.write, rows, false).await?;
+        Ok(Written { returned: returned.unwrap_or(written.returned), ..written })
     }
 
     /// Writes rows, in calls of a bounded size. `is_aside` into a table that nobody else sees yet.
@@ -228,8 +302,13 @@ impl Connection {
         while rows.peek().is_some() {
             let mut part = Vec::new();
             let mut bytes = 0;
-            while let Some(row) = rows.next_if(|_| part.len() < ROWS && bytes < BYTES) {
+            while let Some(mut row) = rows.next_if(|_| part.len() < ROWS && bytes < BYTES) {
                 bytes += row.iter().map(size).sum::<usize>();
+                // What tells the row apart comes before its values.
+                let first = row.len().saturating_sub(write.types.len());
+                for (value, sql_type) in row.iter_mut().skip(first).zip(&write.types) {
+                    *value = text_format::kept(std::mem::take(value), sql_type);
+                }
                 part.push(row);
             }
             self.number_rows(catalog, write, &mut part).await?;

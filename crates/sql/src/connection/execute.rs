@@ -33,12 +33,16 @@ impl Connection {
         let text = text.trim();
         let catalog = self.catalog();
         let is_failed = self.refuse_if_failed().is_err();
+        // A plan reads literals as the session does that has made it.
+        let is_usual = self.settings.style().is_usual();
+        let is_looked_for = is_usual && !is_failed;
         let plans = &self.database.plans;
-        if let Some(found) = plans.get(catalog.version, types, text).filter(|_| !is_failed) {
+        if let Some(found) = plans.get(catalog.version, types, text).filter(|_| is_looked_for) {
             return Ok(found);
         }
-        let form = if types.is_empty() && text.len() <= TEXT_BYTES { NormalForm::of(text) } else { None };
-        if let Some(form) = form.as_ref().filter(|_| !is_failed)
+        let has_form = is_usual && types.is_empty() && text.len() <= TEXT_BYTES;
+        let form = if has_form { NormalForm::of(text) } else { None };
+        if let Some(form) = form.as_ref().filter(|_| is_looked_for)
             && let Some(found) = plans.get_alike(catalog.version, text, form)
         {
             return Ok(found);
@@ -48,7 +52,7 @@ impl Connection {
             self.refuse_if_failed()?;
         }
         let plan = self.plan(&command, (text, form.as_ref()), types).await?;
-        let is_shared = Connection::is_of_rows(&command) && !matches!(plan.body, Body::Query(_));
+        let is_shared = is_usual && Connection::is_of_rows(&command) && !matches!(plan.body, Body::Query(_));
         let prepared = Arc::new(Prepared::new(text, Arc::new(command), types, plan.into()));
         if is_shared {
             self.database.plans.put(catalog.version, &prepared, form);

@@ -1,11 +1,14 @@
 //! What functions and catalog relations ask about a session.
 
 use super::sql_database::SqlDatabase;
+use crate::catalog::Oid;
 use crate::lock::{LockKey, LockMode};
 use crate::query::session_facts::{Activity, HeldLock, SessionFacts, Setting};
 use crate::settings::Settings;
+use crate::text_format::TextStyle;
 use fabius_value::Result;
 use parking_lot::Mutex;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A session as its queries see it.
@@ -22,6 +25,10 @@ pub(super) struct Now {
     pub search_path: Vec<String>,
     pub transaction_us: i64,
     pub settings: Settings,
+    /// What the transaction has asked for.
+    pub isolation: Option<&'static str>,
+    /// The values that sequences have given last, and which of them was the last.
+    pub sequences: (BTreeMap<Oid, i64>, Option<Oid>),
     /// `set_config`: name, value, whether for the transaction only.
     pub set: Vec<(String, String, bool)>,
 }
@@ -48,7 +55,24 @@ impl SessionFacts for Facts {
     }
 
     fn setting(&self, name: &str) -> Option<String> {
-        self.now.lock().settings.get(name)
+        let now = self.now.lock();
+        match (name, now.isolation) {
+            ("transaction_isolation", Some(isolation)) => Some(isolation.to_string()),
+            ("transaction_isolation", None) => now.settings.get("default_transaction_isolation"),
+            _ => now.settings.get(name),
+        }
+    }
+
+    fn text_style(&self) -> TextStyle {
+        self.now.lock().settings.style().clone()
+    }
+
+    fn sequence_value(&self, sequence: Oid) -> Option<i64> {
+        self.now.lock().sequences.0.get(&sequence).copied()
+    }
+
+    fn last_sequence(&self) -> Option<Oid> {
+        self.now.lock().sequences.1
     }
 
     fn set_setting(&self, name: &str, value: &str, is_local: bool) -> Result<String> {

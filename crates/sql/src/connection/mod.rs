@@ -10,8 +10,8 @@
 //! | `past` | reads of the past: `fabius.as_of` |
 //! | `explanation` | `EXPLAIN` |
 //! | `bulk` | many rows written at once |
-//! | `writing_query` | `WITH x AS (INSERT ...) ...` |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
+//! | `with_writes` | `WITH` whose parts write |
 //! | `transaction` | begin, commit, roll back, savepoints |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
 //! | `session_function` | functions that are about the session: `currval`, `setval`, `fabius.outcome` |
@@ -34,7 +34,7 @@ mod session_function;
 mod source;
 mod sql_database;
 mod transaction;
-mod writing_query;
+mod with_writes;
 
 pub(crate) use bulk::BulkWrite;
 pub use prepared::Prepared;

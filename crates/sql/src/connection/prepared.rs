@@ -2,7 +2,7 @@
 
 use super::bulk::WriteQuery;
 use super::explanation::{Explanation, Wanted};
-use super::writing_query::{WritingQuery, is_writing};
+use super::with_writes::{WithWrites, has_writes};
 use crate::bind::{self, Recipe};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode};
@@ -71,8 +71,8 @@ pub(super) enum Body {
     Query(Arc<QueryPlan>),
     /// What a query gives is written.
     WriteQuery(Box<WriteQuery>),
-    /// Statements that write inside of a query, or behind a `WITH`.
-    Writing(Box<WritingQuery>),
+    /// Common table expressions write first.
+    WithWrites(Box<WithWrites>),
     /// What `EXPLAIN` shows.
     Explanation(Explanation),
     /// Something else: what [`Command`] says.
@@ -86,6 +86,8 @@ pub(super) struct Program {
     source: ast::Statement,
     text: Arc<Source>,
     types: Vec<SqlType>,
+    /// See [`ParameterTypes::has_own_clock`].
+    has_own_clock: bool,
     /// The same for parameters of which some are null: which, as bits.
     variants: Mutex<HashMap<Vec<bool>, Arc<Program>>>,
 }
@@ -135,6 +137,7 @@ impl Program {
             source: source.clone(),
             text: text.clone(),
             types: Vec::new(),
+            has_own_clock: types.has_own_clock,
             variants: Mutex::default(),
         }))
     }
@@ -156,6 +159,7 @@ impl Program {
         for (index, _) in nulls.iter().enumerate().filter(|(_, is_null)| **is_null) {
             types.allow_null(index);
         }
+        types.has_own_clock = self.has_own_clock;
         let made = Program::new(database, catalog, &self.source, &self.text, &mut types, None)?
             .ok_or_else(|| Error::new(SqlState::NOT_SUPPORTED, "null for this parameter is not supported"))?;
         let made = Arc::new(made);
@@ -207,6 +211,7 @@ impl Plan {
             source: ast::Statement::Commit { chain: false, end: false, modifier: None },
             text: Arc::new(Source::new(text, "statement")),
             types: Vec::new(),
+            has_own_clock: false,
             variants: Mutex::default(),
         };
         Ok(Arc::new(Plan {
@@ -233,8 +238,23 @@ impl Plan {
         })
     }
 
-    /// Tables that it writes.
-    pub(super) fn written(&self) -> Vec<ObjectName> {
+    /// Tables that it reads.
+    pub(super) fn reads(&self) -> Vec<ObjectName> {
+        match &self.body {
+            // What an INSERT reads are keys that it refers to.
+            Body::Program(program) if program.lowered.tag == "INSERT" => Vec::new(),
+            Body::Program(program) => program.lowered.reads.clone(),
+            Body::Query(query) => query.reads.clone(),
+            Body::WriteQuery(write) => {
+                let found = write.query.reads.iter().filter(|name| write.key == 0 || **name != write.table);
+                found.cloned().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Tables that it changes.
+    pub(super) fn changes(&self) -> Vec<ObjectName> {
         match &self.body {
             Body::Program(program) => program.lowered.writes.clone(),
             Body::WriteQuery(write) => vec![write.table.clone()],
@@ -245,8 +265,7 @@ impl Plan {
     /// How it holds its tables: alone if others could change them between its query and its writes.
     pub fn mode(&self) -> LockMode {
         match &self.body {
-            Body::WriteQuery(_) => LockMode::Exclusive,
-            Body::Writing(query) => query.mode(),
+            Body::WriteQuery(_) | Body::WithWrites(_) => LockMode::Exclusive,
             Body::Explanation(explanation) if explanation.wanted.analyze => explanation.subject.mode(),
             _ => LockMode::Shared,
         }
@@ -280,24 +299,30 @@ impl Plan {
         given: &[SqlType],
         session: &Arc<dyn SessionFacts>,
     ) -> Result<Arc<Plan>> {
+        if has_writes(statement) {
+            return Plan::of_with_writes(database, catalog, statement, given, session).await;
+        }
         let source = Arc::new(Source::new(text, "statement"));
         if let ast::Statement::Explain { statement: inner, .. } = statement {
             let subject = Box::pin(Plan::of(database, catalog, inner, (text, None), given, session)).await?;
             return Plan::of_explanation(catalog, statement, subject);
         }
-        if let ast::Statement::Query(query) = statement
-            && is_writing(statement)
-        {
-            return Box::pin(WritingQuery::plan(database, catalog, query, given, session)).await;
-        }
         let mut types = ParameterTypes::new(given);
+        types.has_own_clock = !session.text_style().is_usual();
         let program = Program::new(database, catalog, statement, &source, &mut types, form)
-            .map_err(|error| crate::bind::wording::in_words(error, catalog))?;
+            .map_err(|error| crate::bind::wording::in_words(error, catalog));
+        // Queries have functions that programs do not.
+        let (program, unknown) = match program {
+            Err(error) if error.state() == SqlState::UNDEFINED_FUNCTION => (None, Some(error)),
+            other => (other?, None),
+        };
         if let Some(mut program) = program {
             program.types = types.finish();
             let lowered = &program.lowered;
             let columns = match &lowered.shape {
                 Shape::Count => None,
+                // What `CALL` gives that gives nothing.
+                Shape::OneRow(columns) if columns.is_empty() => None,
                 Shape::Rows(columns) | Shape::CountAndRows(columns) | Shape::OneRow(columns) => {
                     Some(columns.clone())
                 }
@@ -313,8 +338,25 @@ impl Plan {
                 body: Body::Program(Arc::new(program)),
             }));
         }
+        let planned = Plan::of_query(database, catalog, statement, given, session).await;
+        planned.map_err(|error| unknown.unwrap_or(error))
+    }
+
+    /// Finds how a statement runs that no program can express.
+    async fn of_query(
+        database: &Database,
+        catalog: &Arc<Catalog>,
+        statement: &ast::Statement,
+        given: &[SqlType],
+        session: &Arc<dyn SessionFacts>,
+    ) -> Result<Arc<Plan>> {
         let mut types = ParameterTypes::new(given);
         match statement {
+            ast::Statement::Query(select) if written(select).is_some() => {
+                let (with, write) = (select.with.as_ref(), written(select).unwrap_or(statement));
+                let write = WriteQuery::with(database, catalog, with, write, &mut types, session).await?;
+                Ok(Plan::of_write(catalog, write, types))
+            }
             ast::Statement::Query(select) => {
                 let plan = query::plan(select, catalog, &mut types, session).await?;
                 Ok(Arc::new(Plan {
@@ -327,16 +369,8 @@ impl Plan {
                     body: Body::Query(Arc::new(plan)),
                 }))
             }
-            ast::Statement::Insert(insert) => {
-                let write = WriteQuery::new(database, catalog, insert, &mut types, session).await?;
-                Ok(Plan::of_write(catalog, write, types))
-            }
-            ast::Statement::Update(update) => {
-                let write = WriteQuery::update(database, catalog, update, None, &mut types, session).await?;
-                Ok(Plan::of_write(catalog, write, types))
-            }
-            ast::Statement::Delete(delete) => {
-                let write = WriteQuery::delete(database, catalog, delete, None, &mut types, session).await?;
+            ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_) => {
+                let write = WriteQuery::with(database, catalog, None, statement, &mut types, session).await?;
                 Ok(Plan::of_write(catalog, write, types))
             }
             other => {
@@ -351,7 +385,17 @@ impl Plan {
     }
 }
 
-pub(super) fn keys(catalog: &Catalog, names: &[ObjectName]) -> Vec<LockKey> {
+/// The `INSERT`, `UPDATE` or `DELETE` that stands behind a `WITH`.
+fn written(query: &ast::Query) -> Option<&ast::Statement> {
+    match query.body.as_ref() {
+        ast::SetExpr::Insert(write) | ast::SetExpr::Update(write) | ast::SetExpr::Delete(write) => {
+            Some(write)
+        }
+        _ => None,
+    }
+}
+
+fn keys(catalog: &Catalog, names: &[ObjectName]) -> Vec<LockKey> {
     let mut keys: Vec<LockKey> = names
         .iter()
         .filter_map(|name| catalog.tables.get(name))

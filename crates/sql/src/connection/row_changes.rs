@@ -2,7 +2,7 @@
 
 use super::bulk::{BulkWrite, WriteQuery};
 use crate::bind::{RowsOf, lower_delete_rows, lower_update_rows};
-use crate::catalog::{Catalog, Table, folded};
+use crate::catalog::{Catalog, ROW_NUMBER, Table, folded};
 use crate::parameter_types::ParameterTypes;
 use crate::query::{self, SessionFacts};
 use crate::sql_type::SqlType;
@@ -10,6 +10,8 @@ use fabius::Database;
 use fabius_program::syntax::Source;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 fn not_supported(what: &str) -> Error {
@@ -20,134 +22,286 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The table that is changed, its other name, and the columns that tell its rows apart.
-fn target<'c>(
-    catalog: &'c Catalog,
-    table: &ast::TableWithJoins,
-) -> Result<(&'c Arc<Table>, Option<String>, Vec<String>)> {
+/// The table that is changed, what the statement calls it, and the columns that tell its rows apart.
+struct Target {
+    table: Arc<Table>,
+    alias: Option<String>,
+    called: String,
+    key: Vec<String>,
+}
+
+fn target(catalog: &Catalog, table: &ast::TableWithJoins) -> Result<Target> {
     let ast::TableFactor::Table { name, alias, .. } = &table.relation else {
         return Err(not_supported("a change of other than a table"));
     };
     if !table.joins.is_empty() {
         return Err(not_supported("a change of joined tables"));
     }
-    let found = catalog.table(name)?;
+    let found = catalog.table(name)?.clone();
     let alias = alias.as_ref().map(|alias| folded(&alias.name));
     let called = alias.clone().unwrap_or_else(|| found.name.name.clone());
-    let Some(key) = &found.primary_key else {
-        return Err(not_supported("this form of UPDATE or DELETE of a table without a primary key"));
+    let columns = match &found.primary_key {
+        Some(key) => key.columns.clone(),
+        None => vec![ROW_NUMBER.to_string()],
     };
-    let key = key.columns.iter().map(|column| format!("{}.{}", quoted(&called), quoted(column))).collect();
-    Ok((found, alias, key))
+    let key = columns.iter().map(|column| format!("{}.{}", quoted(&called), quoted(column))).collect();
+    Ok(Target { table: found, alias, called, key })
 }
 
+/// The query that finds rows: `values` of them.
 fn select(
-    values: &[String],
-    table: &ast::TableWithJoins,
-    others: Option<&Vec<ast::TableWithJoins>>,
-    selection: Option<&ast::Expr>,
     with: Option<&ast::With>,
+    values: &[String],
+    tables: &[&ast::TableWithJoins],
+    selection: Option<&ast::Expr>,
 ) -> Result<ast::Query> {
-    let from = std::iter::once(table).chain(others.into_iter().flatten()).map(ToString::to_string);
+    let from: Vec<String> = tables.iter().map(ToString::to_string).collect();
     let condition = selection.map_or_else(String::new, |condition| format!(" WHERE {condition}"));
     let with = with.map_or_else(String::new, |with| format!("{with} "));
-    let from = from.collect::<Vec<_>>().join(", ");
-    let text = format!("{with}SELECT {} FROM {from}{condition}", values.join(", "));
+    let text = format!("{with}SELECT {} FROM {}{condition}", values.join(", "), from.join(", "));
     match crate::parse::tokens::Tokens::of(&text)?.sql()? {
         ast::Statement::Query(query) => Ok(*query),
         _ => Err(not_supported("this form of UPDATE or DELETE")),
     }
 }
 
+/// What an assignment gives each of its columns.
+fn assigned(assignment: &ast::Assignment) -> Result<Vec<(ast::ObjectName, ast::Expr)>> {
+    let columns = match &assignment.target {
+        ast::AssignmentTarget::ColumnName(name) => {
+            return Ok(vec![(name.clone(), assignment.value.clone())]);
+        }
+        ast::AssignmentTarget::Tuple(columns) => columns,
+    };
+    let values = match &assignment.value {
+        ast::Expr::Tuple(values) => values.clone(),
+        ast::Expr::Subquery(query) => {
+            (0..columns.len()).map(|at| column_of(query, at)).collect::<Result<_>>()?
+        }
+        _ => return Err(not_supported("this form of UPDATE with a list of columns")),
+    };
+    if values.len() != columns.len() {
+        return Err(Error::new(SqlState::SYNTAX_ERROR, "number of columns does not match number of values"));
+    }
+    Ok(columns.iter().cloned().zip(values).collect())
+}
+
+/// One column of a query of several, as a query of its own.
+fn column_of(query: &ast::Query, at: usize) -> Result<ast::Expr> {
+    let mut query = query.clone();
+    let ast::SetExpr::Select(select) = query.body.as_mut() else {
+        return Err(not_supported("this form of UPDATE with a list of columns"));
+    };
+    let is_plain = |item: &ast::SelectItem| {
+        matches!(item, ast::SelectItem::UnnamedExpr(_) | ast::SelectItem::ExprWithAlias { .. })
+    };
+    if !select.projection.iter().all(is_plain) {
+        return Err(not_supported("* in an UPDATE with a list of columns"));
+    }
+    match select.projection.get(at).cloned() {
+        Some(item) => select.projection = vec![item],
+        None => {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "number of columns does not match number of values",
+            ));
+        }
+    }
+    Ok(ast::Expr::Subquery(Box::new(query)))
+}
+
+/// `RETURNING` of a statement that names other tables too, as items of the query that finds the rows: the target's
+/// columns are what they are assigned.
+fn returned(
+    items: &[ast::SelectItem],
+    target: &Target,
+    others: &[ast::TableWithJoins],
+    assigned: &HashMap<String, String>,
+) -> Result<Vec<String>> {
+    let own = |name: &str| match assigned.get(name) {
+        Some(value) => format!("{value} AS {}", quoted(name)),
+        None => format!("{}.{}", quoted(&target.called), quoted(name)),
+    };
+    let all_own = || target.table.columns.iter().map(|column| own(&column.name));
+    let mut all = Vec::new();
+    for item in items {
+        match item {
+            ast::SelectItem::Wildcard(_) => {
+                all.extend(all_own());
+                for other in others {
+                    all.push(format!("{}.*", name_in_from(&other.relation)?));
+                }
+            }
+            ast::SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), _)
+                if name.0.last().and_then(|part| part.as_ident()).map(folded).as_deref()
+                    == Some(target.called.as_str()) =>
+            {
+                all.extend(all_own());
+            }
+            ast::SelectItem::UnnamedExpr(expression) => {
+                let name = quoted(&crate::column_name::of(expression));
+                all.push(format!("{} AS {name}", as_written(expression, target, assigned)?));
+            }
+            ast::SelectItem::ExprWithAlias { expr, alias } => {
+                all.push(format!("{} AS {alias}", as_written(expr, target, assigned)?));
+            }
+            other => all.push(other.to_string()),
+        }
+    }
+    Ok(all)
+}
+
+/// What a relation is called by the rest of the statement.
+fn name_in_from(factor: &ast::TableFactor) -> Result<String> {
+    let (name, alias) = match factor {
+        ast::TableFactor::Table { name, alias, .. } => (name.0.last().map(ToString::to_string), alias),
+        ast::TableFactor::Derived { alias, .. } => (None, alias),
+        _ => return Err(not_supported("RETURNING * with this form of FROM")),
+    };
+    let alias = alias.as_ref().map(|alias| alias.name.to_string());
+    alias.or(name).ok_or_else(|| not_supported("RETURNING * with this form of FROM"))
+}
+
+/// An expression about a row as it is once it is written.
+fn as_written(
+    expression: &ast::Expr,
+    target: &Target,
+    assigned: &HashMap<String, String>,
+) -> Result<ast::Expr> {
+    let mut expression = expression.clone();
+    let outcome = ast::visit_expressions_mut(&mut expression, |part| {
+        let name = match part {
+            ast::Expr::Identifier(name) => folded(name),
+            ast::Expr::CompoundIdentifier(path) => match path.as_slice() {
+                [relation, name] if folded(relation) == target.called => folded(name),
+                _ => return ControlFlow::Continue(()),
+            },
+            _ => return ControlFlow::Continue(()),
+        };
+        if let Some(value) = assigned.get(&name) {
+            match crate::parse::tokens::Tokens::of(value).and_then(|tokens| tokens.read(|p| p.parse_expr())) {
+                Ok(value) => *part = value,
+                Err(error) => return ControlFlow::Break(error),
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    match outcome {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(expression),
+    }
+}
+
 impl WriteQuery {
-    /// Plans an `UPDATE`; `with` are queries that it names.
+    /// Plans an `UPDATE`, perhaps with common table expressions.
     ///
     /// # Errors
     /// What is wrong with it.
     pub async fn update(
         database: &Database,
         catalog: &Arc<Catalog>,
-        update: &ast::Update,
         with: Option<&ast::With>,
+        update: &ast::Update,
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
     ) -> Result<WriteQuery> {
-        let (table, alias, key) = target(catalog, &update.table)?;
-        let mut values = key.clone();
-        let mut columns = Vec::new();
-        let mut assignments = Vec::new();
-        for assignment in &update.assignments {
-            match &assignment.target {
-                ast::AssignmentTarget::ColumnName(name) => assignments.push((name, assignment.value.clone())),
-                ast::AssignmentTarget::Tuple(names) => {
-                    let parts = crate::bind::parts_of_row(&assignment.value);
-                    let parts = parts.filter(|parts| parts.len() == names.len());
-                    let parts = parts.ok_or_else(|| not_supported("this form of a row in SET"))?;
-                    assignments.extend(names.iter().zip(parts));
-                }
-            }
-        }
-        for (name, value) in &assignments {
-            let name = name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default();
-            let place = table.position(&name).ok_or_else(|| {
+        let target = target(catalog, &update.table)?;
+        let table = &target.table;
+        let mut values = target.key.clone();
+        let (mut columns, mut written) = (Vec::new(), HashMap::new());
+        let assignments: Vec<_> = update
+            .assignments
+            .iter()
+            .map(assigned)
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
+            .collect();
+        for (name, value) in assignments {
+            let path: Vec<String> = name.0.iter().filter_map(|part| part.as_ident()).map(folded).collect();
+            let name = path.first().cloned().unwrap_or_default();
+            let place = table.position(&name).filter(|_| path.len() == 1).ok_or_else(|| {
                 Error::new(
                     SqlState::UNDEFINED_COLUMN,
                     format!("column \"{name}\" of relation \"{}\" does not exist", table.name.name),
                 )
             })?;
+            let mut value = crate::bind::typed(&value, &table.columns[place]).to_string();
+            if super::bulk::is_moment(&table.columns[place].sql_type) {
+                // By the session's clock, which programs do not have.
+                value = format!("CAST(({value}) AS {})", table.columns[place].sql_type);
+            }
+            written.insert(name, format!("CAST(({value}) AS {})", table.columns[place].sql_type));
             columns.push(place);
-            values.push(crate::bind::typed(value, &table.columns[place]).to_string());
+            values.push(value);
         }
         let others = match &update.from {
-            None => None,
+            None => &[][..],
             Some(
                 ast::UpdateTableFromKind::BeforeSet(tables) | ast::UpdateTableFromKind::AfterSet(tables),
-            ) => Some(tables),
+            ) => tables.as_slice(),
         };
-        let query = select(&values, &update.table, others, update.selection.as_ref(), with)?;
+        let width = values.len();
+        let returning = update.returning.as_deref();
+        if let Some(items) = returning {
+            values.extend(returned(items, &target, others, &written)?);
+        }
+        let tables: Vec<_> = std::iter::once(&update.table).chain(others).collect();
+        let query = select(with, &values, &tables, update.selection.as_ref())?;
         let query = query::plan(&query, catalog, types, session).await?;
+        let key = target.key.len();
         let given: Vec<SqlType> =
-            query.columns.iter().skip(key.len()).map(|column| column.sql_type.clone()).collect();
+            query.columns.iter().take(width).skip(key).map(|column| column.sql_type.clone()).collect();
         let rows = RowsOf {
             table,
-            alias,
+            alias: target.alias.clone(),
             columns: &columns,
             types: &given,
             conflict: None,
-            returning: update.returning.as_deref(),
+            returning: None,
         };
         let source = Arc::new(Source::new("UPDATE", "statement"));
         let write = BulkWrite::of(database, lower_update_rows(&rows, &source, catalog)?, Vec::new(), &given)?;
-        Ok(WriteQuery { write, query, table: table.name.clone(), tag: "UPDATE", key: key.len() })
+        let returned = returning.map(|_| width);
+        Ok(WriteQuery { write, query, table: table.name.clone(), tag: "UPDATE", key, returned })
     }
 
-    /// Plans a `DELETE`; `with` are queries that it names.
+    /// Plans a `DELETE`, perhaps with common table expressions.
     ///
     /// # Errors
     /// What is wrong with it.
     pub async fn delete(
         database: &Database,
         catalog: &Arc<Catalog>,
-        delete: &ast::Delete,
         with: Option<&ast::With>,
+        delete: &ast::Delete,
         types: &mut ParameterTypes,
         session: &Arc<dyn SessionFacts>,
     ) -> Result<WriteQuery> {
         let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
         let [changed] = from.as_slice() else { return Err(not_supported("DELETE from several tables")) };
-        let (table, alias, key) = target(catalog, changed)?;
-        let query = select(&key, changed, delete.using.as_ref(), delete.selection.as_ref(), with)?;
+        let target = target(catalog, changed)?;
+        let others = delete.using.as_deref().unwrap_or_default();
+        let mut values = target.key.clone();
+        let returning = delete.returning.as_deref();
+        if let Some(items) = returning {
+            values.extend(returned(items, &target, others, &HashMap::new())?);
+        }
+        let tables: Vec<_> = std::iter::once(changed).chain(others).collect();
+        let query = select(with, &values, &tables, delete.selection.as_ref())?;
         let query = query::plan(&query, catalog, types, session).await?;
         let rows = RowsOf {
-            table,
-            alias,
+            table: &target.table,
+            alias: target.alias.clone(),
             columns: &[],
             types: &[],
             conflict: None,
-            returning: delete.returning.as_deref(),
+            returning: None,
         };
         let source = Arc::new(Source::new("DELETE", "statement"));
         let write = BulkWrite::of(database, lower_delete_rows(&rows, &source, catalog)?, Vec::new(), &[])?;
-        Ok(WriteQuery { write, query, table: table.name.clone(), tag: "DELETE", key: key.len() })
+        let key = target.key.len();
+        let returned = returning.map(|_| key);
+        Ok(WriteQuery { write, query, table: target.table.name.clone(), tag: "DELETE", key, returned })
     }
 }

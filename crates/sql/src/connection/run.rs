@@ -211,7 +211,7 @@ impl Connection {
                 Ok(Response::Rows { columns: query.columns.clone(), rows, tag: "SELECT" })
             }
             Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
-            Body::Writing(query) => self.run_writing(catalog, query, given).await,
+            Body::WithWrites(all) => self.run_with_writes(all, parameters).await,
             Body::Explanation(explanation) => self.explain(catalog, explanation, given).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
         }
@@ -349,6 +349,8 @@ impl Connection {
         now.search_path = self.settings.search_path(&self.user);
         now.transaction_us = self.transaction_us();
         now.settings = self.settings.clone();
+        now.isolation = self.transaction.as_ref().and_then(|open| open.characteristics.isolation);
+        now.sequences = (self.sequence_values.clone(), self.last_sequence);
         drop(now);
         self.facts.clone()
     }

@@ -2,7 +2,7 @@
 
 use super::sql_database::SqlDatabase;
 use super::transaction::Running;
-use crate::catalog::ObjectName;
+use crate::catalog::{ObjectName, ROW_NUMBER};
 use crate::query::{RowSource, TableScan};
 use async_trait::async_trait;
 use fabius::Hold;
@@ -57,10 +57,11 @@ fn program(scan: &TableScan) -> Result<(String, Vec<Value>)> {
     let mut fields = Vec::new();
     let mut values = Vec::new();
     for (at, place) in scan.columns.iter().enumerate() {
-        let column = table.columns.get(*place).ok_or_else(unstored)?;
-        let null = if column.nullable { " null" } else { "" };
-        fields.push(format!("c{at}: {}{null}", data_type(&column.name)?));
-        values.push(format!("row.`{}`", column.name.replace('`', "``")));
+        let column = table.columns.get(*place);
+        let name = column.map_or(ROW_NUMBER, |column| &column.name);
+        let null = if column.is_some_and(|column| column.nullable) { " null" } else { "" };
+        fields.push(format!("c{at}: {}{null}", data_type(name)?));
+        values.push(format!("row.`{}`", name.replace('`', "``")));
     }
     if fields.is_empty() {
         fields.push("c0: boolean".into());

@@ -92,7 +92,7 @@ impl Connection {
                         }
                         None => Value::Null,
                     };
-                    filling.values.insert(name, value);
+                    filling.values.insert(name, crate::text_format::kept(value, &column.sql_type));
                 }
             }
             Operation::DropColumn { column_names, if_exists, drop_behavior, .. } => {
@@ -306,6 +306,10 @@ impl Connection {
                 if !is_plain {
                     return Err(not_supported("USING with other than a cast of the column"));
                 }
+                let before = &table.columns[place].sql_type;
+                if *before != sql_type && (before.is_kept_as_text() || sql_type.is_kept_as_text()) {
+                    return Err(not_supported(format!("changing a column of type {before} to {sql_type}")));
+                }
                 if using.is_none() && !assigns(&table.columns[place].sql_type, &sql_type) {
                     return Err(Error::new(
                         SqlState::DATATYPE_MISMATCH,
@@ -418,7 +422,7 @@ impl Connection {
         Ok(())
     }
 
-    async fn verify_check(&mut self, table: &Table, name: &str, condition: &str) -> Result<()> {
+    pub(super) async fn verify_check(&mut self, table: &Table, name: &str, condition: &str) -> Result<()> {
         let text = format!(
             "SELECT 1 FROM \"{}\".\"{}\" WHERE NOT ({condition}) LIMIT 1",
             table.name.schema, table.name.name

@@ -106,8 +106,28 @@ impl Connection {
             self.add_constraint(&mut table, constraint).await?;
         }
         self.make_storage(&mut table)?;
-        self.put_table(table);
+        self.put_table(table.clone());
+        self.try_definitions(&table).await?;
         Ok(tag.into())
+    }
+
+    /// Whether defaults and checks mean something, and something that a row can be tried with.
+    pub(super) async fn try_definitions(&mut self, table: &Table) -> Result<()> {
+        for check in &table.checks {
+            self.verify_check(table, &check.name, &check.condition).await?;
+        }
+        let (with_default, mut given): (Vec<&Column>, Vec<&Column>) =
+            table.columns.iter().partition(|column| column.default.is_some());
+        if table.checks.is_empty() && with_default.is_empty() {
+            return Ok(());
+        }
+        if given.is_empty() && table.primary_key.is_some() {
+            // A row has to have something.
+            given.extend(with_default.first());
+        }
+        let names: Vec<String> = given.into_iter().map(|column| column.name.clone()).collect();
+        let catalog = self.catalog();
+        crate::connection::BulkWrite::new(self.database().database(), &catalog, table, &names).map(drop)
     }
 
     async fn create_table_as(
@@ -318,6 +338,7 @@ impl Connection {
                 None => return Err(key_without(column)),
             }
         }
+        refuse_unordered(table, &columns)?;
         let name = self.key_name(table, name, &format!("{}_pkey", table.name.name))?;
         table.primary_key = Some(Key { oid: self.database().new_oid(), name, columns, is_constraint: true });
         Ok(())
@@ -333,6 +354,7 @@ impl Connection {
         if let Some(column) = columns.iter().find(|column| table.column(column).is_none()) {
             return Err(key_without(column));
         }
+        refuse_unordered(table, &columns)?;
         let end = if is_constraint { "key" } else { "idx" };
         let name = self.key_name(table, name, &format!("{}_{}_{end}", table.name.name, columns.join("_")))?;
         table.unique.push(Key { oid: self.database().new_oid(), name, columns, is_constraint });
@@ -425,6 +447,24 @@ impl Connection {
                 ),
             ));
         }
+        for (own, other) in columns.iter().zip(&parent_columns) {
+            let types = table.column(own).zip(parent.column(other));
+            let Some((own, other)) = types.map(|(own, other)| (own.sql_type.clone(), other.sql_type.clone()))
+            else {
+                continue;
+            };
+            if !crate::bind::compares(&own, &other) {
+                let name = key
+                    .name
+                    .as_ref()
+                    .map_or_else(|| format!("{}_{}_fkey", table.name.name, columns.join("_")), folded);
+                return Err(Error::new(
+                    SqlState::DATATYPE_MISMATCH,
+                    format!("foreign key constraint \"{name}\" cannot be implemented"),
+                )
+                .with_detail(format!("Key columns are of incompatible types: {own} and {other}.")));
+            }
+        }
         let base = format!("{}_{}_fkey", table.name.name, columns.join("_"));
         let name = key.name.as_ref().map_or_else(|| free_constraint(table, &base), folded);
         refuse_taken(table, &name)?;
@@ -480,6 +520,15 @@ fn nextval_of(expression: &ast::Expr) -> Option<String> {
 
 fn key_without(column: &str) -> Error {
     Error::new(SqlState::UNDEFINED_COLUMN, format!("column \"{column}\" named in key does not exist"))
+}
+
+/// What is stored as its text has no order there.
+pub(super) fn refuse_unordered(table: &Table, columns: &[String]) -> Result<()> {
+    let mut all = columns.iter().filter_map(|name| table.column(name));
+    match all.find(|column| column.sql_type.is_kept_as_text()) {
+        Some(column) => Err(not_supported(format!("a key on a column of type {}", column.sql_type))),
+        None => Ok(()),
+    }
 }
 
 fn refuse_twice(table: &Table) -> Result<()> {

@@ -39,9 +39,9 @@ impl Connection {
             return Err(not_supported("a partial index that is unique"));
         }
         if let Some(kind) = &create.using {
-            // How an index is kept cannot change an answer; but these answer other questions.
+            // How an index is kept cannot change an answer.
             let name = kind.to_string().to_lowercase();
-            if !matches!(name.as_str(), "btree" | "hash" | "brin") {
+            if !matches!(name.as_str(), "btree" | "hash" | "brin" | "gin" | "gist" | "spgist") {
                 return Err(not_supported(format!("access method \"{name}\"")));
             }
         }

@@ -7,6 +7,7 @@ use super::tokens::Tokens;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
+use sqlparser::ast::helpers::stmt_create_table::CreateTableBuilder;
 use sqlparser::tokenizer::Token;
 
 /// A statement, by who answers it.
@@ -214,9 +215,9 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
         };
     };
     match first.as_str() {
-        "SELECT" | "WITH" => definition::read_query(tokens),
-        "INSERT" | "EXPLAIN" => super::overriding::read(tokens),
-        "VALUES" | "UPDATE" | "DELETE" | "MERGE" | "CALL" => Ok(Command::Sql(Box::new(tokens.sql()?))),
+        "SELECT" | "WITH" | "VALUES" | "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "EXPLAIN" | "CALL" => {
+            Ok(Command::Sql(Box::new(into_table(tokens.sql()?))))
+        }
         "TABLE" => definition::read_table_query(tokens),
         "CREATE" | "ALTER" | "DROP" | "TRUNCATE" | "COMMENT" | "GRANT" | "REVOKE" | "IMPORT" | "SECURITY"
         | "REASSIGN" => definition::read(tokens, &first),
@@ -224,6 +225,14 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
         "DO" => Ok(Command::Do),
         _ => session::read(tokens, &first),
     }
+}
+
+/// `SELECT ... INTO name`, which is `CREATE TABLE name AS`.
+fn into_table(mut statement: ast::Statement) -> ast::Statement {
+    let ast::Statement::Query(query) = &mut statement else { return statement };
+    let ast::SetExpr::Select(select) = query.body.as_mut() else { return statement };
+    let Some(into) = select.into.take() else { return statement };
+    CreateTableBuilder::new(into.name).temporary(into.temporary).query(Some(query.clone())).build().into()
 }
 
 /// PostgreSQL has it, Fabius has not.

@@ -83,86 +83,6 @@ pub(super) fn read_table_query(tokens: &mut Tokens<'_>) -> Result<Command> {
     Ok(Command::Sql(Box::new(Tokens::of(&text)?.sql()?)))
 }
 
-/// Reads a query; `SELECT ... INTO table` is `CREATE TABLE ... AS`.
-pub(super) fn read_query(tokens: &mut Tokens<'_>) -> Result<Command> {
-    let mut statement = tokens.sql()?;
-    let into = match &mut statement {
-        ast::Statement::Query(query) => match &mut *query.body {
-            ast::SetExpr::Select(select) => select.into.take(),
-            _ => None,
-        },
-        _ => None,
-    };
-    let Some(into) = into else { return Ok(Command::Sql(Box::new(statement))) };
-    let temporary = if into.temporary { "TEMPORARY " } else { "" };
-    let text = format!("CREATE {temporary}TABLE {} AS {statement}", into.name);
-    Ok(Command::Sql(Box::new(Tokens::of(&text)?.sql()?)))
-}
-
-/// Takes `WITH DATA`, `WITH NO DATA` from the end; whether there is to be data, if it is said.
-fn with_data(tokens: &mut Tokens<'_>) -> Option<bool> {
-    let end = tokens.len() - usize::from(*tokens.token(tokens.len().saturating_sub(1)) == Token::SemiColon);
-    let ends = |words: &[&str]| {
-        end >= words.len()
-            && words
-                .iter()
-                .enumerate()
-                .all(|(at, word)| tokens.word_at(end - words.len() + at).as_deref() == Some(*word))
-    };
-    let (count, has_data) = match (ends(&["WITH", "NO", "DATA"]), ends(&["WITH", "DATA"])) {
-        (true, _) => (3, false),
-        (_, true) => (2, true),
-        _ => return None,
-    };
-    tokens.remove(end - count, count);
-    Some(has_data)
-}
-
-/// `CREATE TABLE name (a, b) AS query` with the names in a place where sqlparser looks for them; `None` if it is
-/// another statement.
-fn named_columns(tokens: &mut Tokens<'_>) -> Result<Option<Command>> {
-    let before = tokens.at();
-    let read = |tokens: &mut Tokens<'_>| -> Result<Option<String>> {
-        while !tokens.accept(&["TABLE"]) {
-            tokens.pass();
-        }
-        tokens.accept(&["IF", "NOT", "EXISTS"]);
-        tokens.object_name()?;
-        let name_ends = tokens.bytes(tokens.at() - 1).1;
-        if !tokens.accept_token(&Token::LParen) {
-            return Ok(None);
-        }
-        let mut names = Vec::new();
-        loop {
-            names.push(format!("\"{}\"", tokens.name()?.replace('"', "\"\"")));
-            if tokens.accept_token(&Token::RParen) {
-                break;
-            }
-            if !tokens.accept_token(&Token::Comma) {
-                return Ok(None);
-            }
-        }
-        if !tokens.accept(&["AS"]) {
-            return Ok(None);
-        }
-        let text = tokens.text();
-        let query = tokens.rest();
-        let begin = text.get(..name_ends).unwrap_or_default();
-        Ok(Some(format!("{begin} AS SELECT * FROM ({query}) AS q({})", names.join(", "))))
-    };
-    let text = read(tokens);
-    tokens.go_to(before);
-    match text {
-        Ok(Some(text)) => create(&mut Tokens::of(&text).map(|mut tokens| {
-            tokens.go_to(1);
-            tokens
-        })?)
-        .map(Some),
-        // Whatever else it is, sqlparser says what is wrong with it.
-        _ => Ok(None),
-    }
-}
-
 /// Reads a statement that begins with `first`.
 pub(super) fn read(tokens: &mut Tokens<'_>, first: &str) -> Result<Command> {
     tokens.go_to(1);
@@ -239,24 +159,6 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
     }
     let is_table = (before..before + 3).any(|at| tokens.word_at(at).as_deref() == Some("TABLE"));
     let is_index = (before..before + 2).any(|at| tokens.word_at(at).as_deref() == Some("INDEX"));
-    let has_data = if is_table { with_data(tokens) } else { None };
-    if has_data == Some(false) {
-        // No rows, but columns and their types.
-        let text = tokens.text();
-        let (_, end) = tokens.bytes(tokens.len() - 1);
-        let as_at = (before..tokens.len()).find(|at| tokens.word_at(*at).as_deref() == Some("AS"));
-        if let Some((begin, query)) =
-            as_at.map(|at| tokens.bytes(at).1).and_then(|at| Some((text.get(..at)?, text.get(at..end)?)))
-        {
-            let text = format!("{begin} SELECT * FROM ({query}) AS q LIMIT 0");
-            let mut tokens = Tokens::of(&text)?;
-            tokens.go_to(1);
-            return create(&mut tokens);
-        }
-    }
-    if is_table && let Some(command) = named_columns(tokens)? {
-        return Ok(command);
-    }
     if is_table || is_index {
         remove_placement(tokens, before, is_table);
     }

@@ -9,8 +9,8 @@
 //! | [`tokens`] | the tokens of a statement with their places; syntax errors in PostgreSQL's words |
 //! | [`command`] | what a statement asks for |
 //! | [`session`] | the grammar of what concerns the session: transactions, settings, cursors, prepared statements |
-//! | [`overriding`] | `INSERT ... OVERRIDING SYSTEM VALUE` |
 //! | [`definition`] | the grammar of definitions that sqlparser does not read as PostgreSQL does |
+//! | `spelling` | what sqlparser does not read, in other words |
 //! | [`normal_form`] | a statement's text without its literals |
 //! | [`copy`] | the grammar of `COPY` |
 //!
@@ -20,8 +20,8 @@ pub mod command;
 pub mod copy;
 pub mod definition;
 pub mod normal_form;
-pub mod overriding;
 pub mod session;
+mod spelling;
 pub mod tokens;
 
 pub use command::Command;

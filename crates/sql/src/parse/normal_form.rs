@@ -55,7 +55,9 @@ impl NormalForm {
                     continue;
                 }
             };
-            if literals.len() == LITERALS {
+            // Texts below each other are one.
+            let is_continued = mark == QUOTED && scan.form.trim_end().ends_with(QUOTED);
+            if literals.len() == LITERALS || is_continued {
                 return None;
             }
             literals.push(Literal { text: said, place: scan.place(start) });

@@ -46,7 +46,10 @@ impl<'t> Tokens<'t> {
             .into_iter()
             .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
             .collect();
-        Ok(tokens)
+        match super::spelling::usual(&mut tokens.tokens) {
+            Ok(()) => Ok(tokens),
+            Err(super::spelling::Adjacent(at)) => Err(tokens.error_at(at)),
+        }
     }
 
     /// How many there are.

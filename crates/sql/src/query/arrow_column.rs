@@ -5,6 +5,7 @@
 
 use crate::query::failure::internal;
 use crate::sql_type::{FREE_SCALE, SqlType};
+use crate::text_format::{self, TextStyle};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder,
     Float64Builder, Int16Builder, Int32Builder, Int64Builder, IntervalMonthDayNanoBuilder, ListArray,
@@ -66,6 +67,8 @@ pub fn interval_parts(value: &Value) -> Option<(i32, i32, i64)> {
             [Value::Int(months), Value::Int(days), Value::BigInt(micros)] => Some((*months, *days, *micros)),
             _ => None,
         },
+        // As it is stored, and as clients give it.
+        Value::Text(text) => crate::query::calendar::parse_interval(text).ok(),
         _ => None,
     }
 }
@@ -165,7 +168,14 @@ pub fn column<'a>(values: impl ExactSizeIterator<Item = &'a Value>, sql_type: &S
             let (mut lengths, mut present, mut inner) =
                 (Vec::with_capacity(n), Vec::with_capacity(n), Vec::new());
             for value in values {
-                let rows = if let Value::List(rows) = value { rows.as_slice() } else { &[] };
+                let stored = match value {
+                    Value::Text(text) => text_format::read(text, sql_type, &TextStyle::default())?,
+                    _ => Value::Null,
+                };
+                let rows = match (value, &stored) {
+                    (Value::List(rows), _) | (_, Value::List(rows)) => rows.as_slice(),
+                    _ => &[],
+                };
                 present.push(!value.is_null());
                 lengths.push(rows.len());
                 inner.extend(rows.iter().map(|row| row.first().cloned().unwrap_or_default()));
@@ -261,7 +271,7 @@ fn outward(value: Value, sql_type: &SqlType) -> Value {
             Value::Numeric(shown_quotient(decimal))
         }
         (value @ Value::List(_), SqlType::Interval) => {
-            Value::Text(crate::query::value_text::to_text(&value, sql_type))
+            Value::Text(crate::query::value_text::to_text(&value, sql_type, &Default::default()))
         }
         (Value::List(rows), SqlType::Array(element)) => Value::List(
             rows.into_iter()

@@ -116,11 +116,14 @@ pub fn parse_interval(text: &str) -> Result<(i32, i32, i64)> {
     let (mut months, mut days, mut micros) = (0f64, 0f64, 0f64);
     let mut any = false;
     let mut add = |number: f64, unit: &str| -> Option<()> {
+        if matches!(unit, "ms" | "msecs") {
+            micros += number * 1e3;
+            return Some(());
+        }
         let unit = unit.trim_end_matches('s');
         match unit {
             "microsecond" | "u" | "us" | "usec" => micros += number,
-            "millisecond" | "m" if unit == "millisecond" => micros += number * 1e3,
-            "msec" => micros += number * 1e3,
+            "millisecond" | "msec" | "milli" => micros += number * 1e3,
             "" | "second" | "sec" => micros += number * 1e6,
             "minute" | "min" | "m" => micros += number * 6e7,
             "hour" | "hr" | "h" => micros += number * 3.6e9,
@@ -172,11 +175,16 @@ pub fn parse_interval(text: &str) -> Result<(i32, i32, i64)> {
     } else {
         let mut tokens: Vec<String> = Vec::new();
         for word in lower.split_whitespace() {
-            // `2hours` is two words.
-            match word.find(|c: char| c.is_ascii_alphabetic()) {
-                Some(at) if at > 0 => tokens.extend([word[..at].to_string(), word[at..].to_string()]),
-                _ => tokens.push(word.to_string()),
+            // `2hours` is two words, `1y2mon` is four.
+            let mut token = String::new();
+            for character in word.chars() {
+                let is_unit = character.is_ascii_alphabetic();
+                if token.ends_with(|c: char| c.is_ascii_alphabetic() != is_unit) {
+                    tokens.push(std::mem::take(&mut token));
+                }
+                token.push(character);
             }
+            tokens.push(token);
         }
         let mut tokens = tokens.iter().peekable();
         while let Some(token) = tokens.next() {
@@ -204,9 +212,10 @@ pub fn parse_interval(text: &str) -> Result<(i32, i32, i64)> {
                 add(sign * (years * 12.0 + rest), "month").ok_or_else(invalid)?;
             } else {
                 let number: f64 = digits.parse().map_err(|_| invalid())?;
+                let is_before_time = tokens.peek().is_some_and(|next| next.contains(':'));
                 let unit = tokens
                     .next_if(|next| next.starts_with(|c: char| c.is_ascii_alphabetic()))
-                    .map_or("second", String::as_str);
+                    .map_or(if is_before_time { "day" } else { "second" }, String::as_str);
                 add(sign * number, unit).ok_or_else(invalid)?;
             }
         }
@@ -218,7 +227,7 @@ pub fn parse_interval(text: &str) -> Result<(i32, i32, i64)> {
     let whole = days.trunc();
     let (months, days, micros) =
         (sign * months.round(), sign * whole, sign * (micros + (days - whole) * 8.64e10).round());
-    if months.abs() > 2e9 || days.abs() > 2e9 || micros.abs() > 9.2e18 {
+    if months.abs() > f64::from(i32::MAX) || days.abs() > f64::from(i32::MAX) || micros.abs() > 9.2e18 {
         return Err(Error::new(
             SqlState(*b"22015"),
             format!("interval field value out of range: \"{text}\""),
@@ -227,19 +236,26 @@ pub fn parse_interval(text: &str) -> Result<(i32, i32, i64)> {
     Ok((months as i32, days as i32, micros as i64))
 }
 
-/// An interval as PostgreSQL shows it: `1 year 2 mons -3 days 04:05:06.7`.
+/// An interval as PostgreSQL shows it: `1 year 2 mons -3 days +04:05:06.7`. What follows a negative part says its sign.
 pub fn format_interval(months: i32, days: i32, micros: i64) -> String {
     let mut words = Vec::new();
+    let mut is_negative = false;
     let mut word = |count: i32, unit: &str| {
         if count != 0 {
-            words.push(format!("{count} {unit}{}", if count == 1 { "" } else { "s" }));
+            let sign = if is_negative && count > 0 { "+" } else { "" };
+            words.push(format!("{sign}{count} {unit}{}", if count == 1 { "" } else { "s" }));
+            is_negative = count < 0;
         }
     };
     word(months / 12, "year");
     word(months % 12, "mon");
     word(days, "day");
     if micros != 0 || words.is_empty() {
-        let sign = if micros < 0 { "-" } else { "" };
+        let sign = match micros {
+            ..0 => "-",
+            _ if is_negative => "+",
+            _ => "",
+        };
         let (rest, fraction) = (micros.unsigned_abs() / 1_000_000, micros.unsigned_abs() % 1_000_000);
         let mut text = format!("{sign}{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
         if fraction != 0 {

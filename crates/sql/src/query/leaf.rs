@@ -1,6 +1,6 @@
 //! What a query reads: tables of the row source, relations of the catalog, sequences.
 
-use crate::catalog::{Sequence, Table};
+use crate::catalog::{ROW_NUMBER, Sequence, Table};
 use crate::pg_catalog;
 use crate::query::arrow_column::{arrow_type, batch};
 use crate::query::bind::{Flavor, Named};
@@ -75,11 +75,12 @@ impl LeafProvider {
 
 fn columns_of(leaf: &Leaf) -> Vec<(String, SqlType, Flavor)> {
     match leaf {
-        Leaf::Table { table, .. } => table
-            .columns
-            .iter()
-            .map(|column| (column.name.clone(), column.sql_type.clone(), Flavor::Plain))
-            .collect(),
+        Leaf::Table { table, .. } => {
+            let columns = table.columns.iter().map(|column| (column.name.clone(), column.sql_type.clone()));
+            // What tells rows apart where no key does comes last.
+            let number = table.primary_key.is_none().then(|| (ROW_NUMBER.to_string(), SqlType::BigInt));
+            columns.chain(number).map(|(name, sql_type)| (name, sql_type, Flavor::Plain)).collect()
+        }
         Leaf::System(relation) => relation
             .columns
             .iter()

@@ -47,7 +47,11 @@ pub async fn plan(
     types: &mut ParameterTypes,
     session: &Arc<dyn SessionFacts>,
 ) -> Result<QueryPlan> {
-    let environment = Arc::new(Environment { catalog: catalog.clone(), session: session.clone() });
+    let environment = Arc::new(Environment {
+        catalog: catalog.clone(),
+        session: session.clone(),
+        style: session.text_style(),
+    });
     let mut binder = Binder::new(environment, types);
     let relation = binder.query(query)?;
     // What is an identifier inside shows as a name outside.

@@ -1,5 +1,7 @@
 //! What functions and catalog relations ask about the session, and the few things they may change in it.
 
+use crate::catalog::Oid;
+use crate::text_format::TextStyle;
 use fabius_value::{Error, Result, SqlState};
 
 /// A setting, as `pg_settings` shows it.
@@ -79,6 +81,21 @@ pub trait SessionFacts: Send + Sync {
 
     /// A setting's value.
     fn setting(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    /// How it reads and writes values.
+    fn text_style(&self) -> TextStyle {
+        TextStyle::default()
+    }
+
+    /// The value that a sequence has given last, if it has given any.
+    fn sequence_value(&self, _sequence: Oid) -> Option<i64> {
+        None
+    }
+
+    /// The sequence that has given a value last.
+    fn last_sequence(&self) -> Option<Oid> {
         None
     }
 

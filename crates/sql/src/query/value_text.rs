@@ -3,21 +3,27 @@
 use crate::query::arrow_column::{interval_parts, interval_value, scale_of};
 use crate::query::calendar;
 use crate::sql_type::SqlType;
-use crate::text_format;
-use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
+use crate::text_format::{self, TextStyle};
+use fabius_value::{Decimal, Error, Result, SqlState, Value};
 
 /// A value as text. Null has none: it gives an empty text.
-pub fn to_text(value: &Value, sql_type: &SqlType) -> String {
+pub fn to_text(value: &Value, sql_type: &SqlType, style: &TextStyle) -> String {
     match (sql_type, value) {
         (_, Value::Null) => String::new(),
         (SqlType::Interval, value) => match interval_parts(value) {
             Some((months, days, micros)) => calendar::format_interval(months, days, micros),
             None => value.to_string(),
         },
-        (SqlType::Array(element), Value::List(rows)) => array_text(rows, element),
-        (SqlType::Time, Value::BigInt(micros)) => time_text(*micros),
-        (SqlType::TimestampTz, Value::Timestamp(_)) => format!("{value}+00"),
-        (SqlType::Uuid, Value::Bytea(bytes)) => uuid_text(bytes),
+        (SqlType::Array(element), Value::List(rows)) => array_text(rows, element, style),
+        (
+            SqlType::Time
+            | SqlType::Date
+            | SqlType::Timestamp
+            | SqlType::TimestampTz
+            | SqlType::Uuid
+            | SqlType::Bytea,
+            value,
+        ) => text_format::text(value, sql_type, style).unwrap_or_default(),
         (SqlType::Boolean, Value::Boolean(value)) => if *value { "true" } else { "false" }.into(),
         (SqlType::Real, Value::Double(value)) => float_text(*value, true),
         (_, Value::Double(value)) => float_text(*value, false),
@@ -34,30 +40,6 @@ pub fn to_text(value: &Value, sql_type: &SqlType) -> String {
 fn trimmed(decimal: Decimal) -> String {
     let text = decimal.to_string();
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_string() } else { text }
-}
-
-fn time_text(micros: i64) -> String {
-    let fields = calendar::fields_of(micros);
-    let mut text = format!("{:02}:{:02}:{:02}", fields.hour, fields.minute, fields.second);
-    if micros == calendar::DAY {
-        text = "24:00:00".into();
-    }
-    if fields.micros != 0 {
-        text += format!(".{:06}", fields.micros).trim_end_matches('0');
-    }
-    text
-}
-
-/// The 8-4-4-4-12 form of a uuid's bytes.
-pub fn uuid_text(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(36);
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text += &format!("{byte:02x}");
-    }
-    text
 }
 
 /// The shortest text that reads back as the same number; PostgreSQL's exponents.
@@ -81,14 +63,16 @@ pub fn float_text(value: f64, is_single: bool) -> String {
     if is_single { format!("{}", value as f32) } else { format!("{value}") }
 }
 
-fn array_text(rows: &[Vec<Value>], element: &SqlType) -> String {
+fn array_text(rows: &[Vec<Value>], element: &SqlType, style: &TextStyle) -> String {
     let items = rows.iter().map(|row| match row.first() {
         None | Some(Value::Null) => "NULL".to_string(),
-        Some(nested @ Value::List(_)) if !matches!(element, SqlType::Interval) => to_text(nested, element),
+        Some(nested @ Value::List(_)) if !matches!(element, SqlType::Interval) => {
+            to_text(nested, element, style)
+        }
         Some(value) => {
             let text = match value {
                 Value::Boolean(value) => if *value { "t" } else { "f" }.to_string(),
-                other => to_text(other, element),
+                other => to_text(other, element, style),
             };
             let is_plain = !text.is_empty()
                 && !text.eq_ignore_ascii_case("null")
@@ -103,7 +87,7 @@ fn array_text(rows: &[Vec<Value>], element: &SqlType) -> String {
 ///
 /// # Errors
 /// `22P02`, `22007`, `22003` with PostgreSQL's wording.
-pub fn from_text(text: &str, sql_type: &SqlType) -> Result<Value> {
+pub fn from_text(text: &str, sql_type: &SqlType, style: &TextStyle) -> Result<Value> {
     let trimmed = text.trim();
     let invalid = || {
         Error::new(
@@ -149,22 +133,18 @@ pub fn from_text(text: &str, sql_type: &SqlType) -> Result<Value> {
             }
         }
         SqlType::Oid => Value::BigInt(trimmed.parse::<u32>().map_err(|_| invalid())?.into()),
-        SqlType::Real | SqlType::Double => {
-            let number: f64 = trimmed.parse().map_err(|_| invalid())?;
-            Value::Double(if *sql_type == SqlType::Real { f64::from(number as f32) } else { number })
-        }
+        SqlType::Real
+        | SqlType::Double
+        | SqlType::Bytea
+        | SqlType::Uuid
+        | SqlType::Date
+        | SqlType::Time
+        | SqlType::Timestamp
+        | SqlType::TimestampTz => text_format::read(text, sql_type, style)?,
         SqlType::Numeric(_) => {
             let decimal = decimal(trimmed).ok_or_else(invalid)?;
             let precision = if let SqlType::Numeric(Some((p @ 1..=38, _))) = sql_type { *p } else { 38 };
             fit_numeric(decimal, precision, scale_of(sql_type))?
-        }
-        SqlType::Bytea => Value::Bytea(text_format::bytea(text).ok_or_else(invalid)?),
-        SqlType::Uuid => {
-            let digits: String = trimmed.chars().filter(|c| !matches!(c, '-' | '{' | '}')).collect();
-            match Value::parse(&format!("\\x{digits}"), DataType::Bytea) {
-                Ok(Value::Bytea(bytes)) if bytes.len() == 16 => Value::Bytea(bytes),
-                _ => return Err(invalid()),
-            }
         }
         SqlType::Json => {
             serde_json::from_str::<serde_json::Value>(text).map_err(|error| json_error(&error, "json"))?;
@@ -175,31 +155,11 @@ pub fn from_text(text: &str, sql_type: &SqlType) -> Result<Value> {
                 serde_json::from_str(text).map_err(|error| json_error(&error, "jsonb"))?;
             Value::Text(crate::query::functions::json::printed(&json))
         }
-        SqlType::Date => Value::Date(moment(trimmed, "date")?.0.div_euclid(calendar::DAY) as i32),
-        SqlType::Timestamp => Value::Timestamp(moment(trimmed, "timestamp")?.0),
-        SqlType::TimestampTz => {
-            let (local, offset) = moment(trimmed, "timestamp with time zone")?;
-            Value::Timestamp(local - offset.unwrap_or(0))
-        }
-        SqlType::Time => {
-            let text =
-                if trimmed.matches(':').count() == 1 { format!("{trimmed}:00") } else { trimmed.into() };
-            if text == "24:00:00" {
-                return Ok(Value::BigInt(calendar::DAY));
-            }
-            let (local, _) = moment(&format!("1970-01-01 {text}"), "time").map_err(|_| {
-                Error::new(
-                    SqlState::INVALID_DATETIME,
-                    format!("invalid input syntax for type time: \"{trimmed}\""),
-                )
-            })?;
-            Value::BigInt(local)
-        }
         SqlType::Interval => {
             let (months, days, micros) = calendar::parse_interval(text)?;
             interval_value(months, days, micros)
         }
-        SqlType::Array(element) => array(trimmed, element)?,
+        SqlType::Array(element) => array(trimmed, element, style)?,
     })
 }
 
@@ -247,97 +207,7 @@ pub fn fit_numeric(decimal: Decimal, precision: u8, scale: u8) -> Result<Value> 
         })
 }
 
-/// A date or timestamp: microseconds as written, and the offset from UTC if it says one.
-fn moment(text: &str, type_name: &str) -> Result<(i64, Option<i64>)> {
-    let invalid = || {
-        Error::new(
-            SqlState::INVALID_DATETIME,
-            format!("invalid input syntax for type {type_name}: \"{text}\""),
-        )
-    };
-    if text == "epoch" {
-        return Ok((0, Some(0)));
-    }
-    let (date, rest) = match text.find(['T', 't', ' ']) {
-        Some(at) => (&text[..at], text[at + 1..].trim()),
-        None => (text, ""),
-    };
-    let parts: Vec<&str> = date.split(['-', '/']).collect();
-    let number = |text: &str| text.parse::<i64>().map_err(|_| invalid());
-    let (year, month, day) = match parts.as_slice() {
-        [year, month, day] if year.len() > 2 || year.parse::<i64>().is_ok_and(|y| y > 31) => {
-            (number(year)?, number(month)?, number(day)?)
-        }
-        [month, day, year] => (number(year)?, number(month)?, number(day)?),
-        [all] if all.len() == 8 && all.bytes().all(|b| b.is_ascii_digit()) => {
-            (number(&all[..4])?, number(&all[4..6])?, number(&all[6..])?)
-        }
-        _ => return Err(invalid()),
-    };
-    if !(1..=12).contains(&month)
-        || !(1..=calendar::month_length(year, month)).contains(&day)
-        || year > 294_276
-    {
-        return Err(Error::new(
-            SqlState::DATETIME_OVERFLOW,
-            format!("date/time field value out of range: \"{text}\""),
-        ));
-    }
-    let zone_at = rest.char_indices().find(|(_, c)| matches!(c, '+' | '-' | 'Z' | 'z') || c.is_alphabetic());
-    let (time, zone) = match zone_at {
-        Some((at, _)) => (rest[..at].trim(), Some(rest[at..].trim())),
-        None => (rest, None),
-    };
-    let mut micros = 0i64;
-    if !time.is_empty() {
-        let fields: Vec<&str> = time.split(':').collect();
-        let (hour, minute) = match fields.as_slice() {
-            [hour, minute, ..] => (number(hour)?, number(minute)?),
-            _ => return Err(invalid()),
-        };
-        let second: f64 = match fields.get(2) {
-            Some(second) => second.parse().map_err(|_| invalid())?,
-            None => 0.0,
-        };
-        if fields.len() > 3
-            || !(0..=24).contains(&hour)
-            || !(0..60).contains(&minute)
-            || !(0.0..61.0).contains(&second)
-        {
-            return Err(Error::new(
-                SqlState::DATETIME_OVERFLOW,
-                format!("date/time field value out of range: \"{text}\""),
-            ));
-        }
-        micros = hour * calendar::HOUR + minute * 60 * calendar::SECOND + (second * 1e6).round() as i64;
-    }
-    let offset = zone.map(|zone| zone_offset(zone).ok_or_else(invalid)).transpose()?;
-    let days = calendar::days_of(year, month, day);
-    Ok((days * calendar::DAY + micros, offset))
-}
-
-/// A zone's offset from UTC in microseconds: `+02`, `+05:30`, `Z`, `UTC`.
-pub fn zone_offset(zone: &str) -> Option<i64> {
-    if ["z", "utc", "gmt", "zulu", "etc/utc", "uct"].contains(&zone.to_ascii_lowercase().as_str()) {
-        return Some(0);
-    }
-    let (sign, digits) = match zone.as_bytes().first()? {
-        b'+' => (1, &zone[1..]),
-        b'-' => (-1, &zone[1..]),
-        _ => return None,
-    };
-    let (hours, minutes) = match digits.split_once(':') {
-        Some((hours, minutes)) => (hours, minutes.get(..2)?),
-        None if digits.len() == 4 => digits.split_at(2),
-        None => (digits, "0"),
-    };
-    Some(
-        sign * (hours.parse::<i64>().ok()? * calendar::HOUR
-            + minutes.parse::<i64>().ok()? * 60 * calendar::SECOND),
-    )
-}
-
-fn array(text: &str, element: &SqlType) -> Result<Value> {
+fn array(text: &str, element: &SqlType, style: &TextStyle) -> Result<Value> {
     let malformed = || Error::new(SqlState::INVALID_TEXT, format!("malformed array literal: \"{text}\""));
     // A vector's text (`int2vector`) has no braces.
     let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(malformed)?;
@@ -370,8 +240,8 @@ fn array(text: &str, element: &SqlType) -> Result<Value> {
     let rows = items.into_iter().map(|(item, was_quoted)| {
         let value = match item.trim() {
             null if !was_quoted && null.eq_ignore_ascii_case("null") => Value::Null,
-            plain if !was_quoted => from_text(plain, element)?,
-            _ => from_text(&item, element)?,
+            plain if !was_quoted => from_text(plain, element, style)?,
+            _ => from_text(&item, element, style)?,
         };
         Ok(vec![value])
     });

@@ -44,7 +44,7 @@ pub enum SqlType {
     Timestamp,
     /// `timestamp with time zone`: stored in UTC, as `timestamp`.
     TimestampTz,
-    /// `interval`: only in queries, never stored.
+    /// `interval`: stored as its text.
     Interval,
     /// `uuid`: stored as its 16 bytes.
     Uuid,
@@ -52,7 +52,7 @@ pub enum SqlType {
     Json,
     /// `jsonb`: stored as PostgreSQL prints it.
     JsonB,
-    /// An array: a query's result or a list parameter, never stored.
+    /// An array: stored as its text.
     Array(Box<SqlType>),
     /// What a function without a result returns.
     Void,
@@ -95,7 +95,17 @@ impl SqlType {
             SqlType::Bytea | SqlType::Uuid => DataType::Bytea,
             SqlType::Date => DataType::Date,
             SqlType::Timestamp | SqlType::TimestampTz => DataType::Timestamp,
-            SqlType::Interval | SqlType::Array(_) | SqlType::Void | SqlType::Unknown => return None,
+            SqlType::Interval => DataType::Text { limit: None },
+            SqlType::Array(element) if !element.is_kept_as_text() => {
+                element.storage()?;
+                DataType::Text { limit: None }
+            }
+            SqlType::Array(_) | SqlType::Void | SqlType::Unknown => return None,
         })
+    }
+
+    /// Whether values are stored as their text, which says nothing of their order.
+    pub fn is_kept_as_text(&self) -> bool {
+        matches!(self, SqlType::Interval | SqlType::Array(_))
     }
 }

@@ -1,8 +1,8 @@
 //! Days and moments to text and back, with time zones. The calendar is the proleptic Gregorian one.
 
 use super::DateOrder;
-use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeZone};
-use chrono_tz::Tz;
+use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono_tz::{OffsetName, Tz};
 use fabius_value::calendar::{Civil, civil, days_of};
 use std::io::Write;
 
@@ -26,6 +26,86 @@ pub(super) fn zone(name: &str) -> Option<Tz> {
     usual.parse().ok().or_else(|| {
         chrono_tz::TZ_VARIANTS.iter().find(|zone| zone.name().eq_ignore_ascii_case(usual)).copied()
     })
+}
+
+/// Where clocks show what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Zone {
+    /// In a zone with rules.
+    Named(Tz),
+    /// So many microseconds east of Greenwich.
+    Offset(i64),
+}
+
+impl Zone {
+    /// By a name, an abbreviation, or hours west of Greenwich, as POSIX counts them: `+3`, `-05:30`.
+    pub(crate) fn of_name(name: &str) -> Option<Zone> {
+        let named = zone(name).filter(|_| name.parse::<i32>().is_err()).map(Zone::Named);
+        let short = || abbreviated(name).map(|seconds| Zone::Offset(seconds * SECOND));
+        let digits =
+            if name.starts_with(|c: char| c.is_ascii_digit()) { format!("+{name}") } else { name.into() };
+        named.or_else(short).or_else(|| offset(&digits).map(|seconds| Zone::Offset(-seconds * SECOND)))
+    }
+
+    /// What its clocks show at a moment; both in microseconds since 1970.
+    pub(crate) fn local(self, moment: i64) -> i64 {
+        let seconds = match (self, DateTime::from_timestamp_micros(moment)) {
+            _ if matches!(moment, i64::MAX | i64::MIN) => return moment,
+            (Zone::Offset(micros), _) => return moment.saturating_add(micros),
+            (Zone::Named(zone), Some(utc)) => {
+                zone.offset_from_utc_datetime(&utc.naive_utc()).fix().local_minus_utc()
+            }
+            (Zone::Named(_), None) => 0,
+        };
+        moment.saturating_add(i64::from(seconds) * SECOND)
+    }
+
+    /// When its clocks show this.
+    pub(crate) fn moment(self, local: i64) -> i64 {
+        let zone = match self {
+            _ if matches!(local, i64::MAX | i64::MIN) => return local,
+            Zone::Offset(micros) => return local.saturating_sub(micros),
+            Zone::Named(zone) => zone,
+        };
+        let Some(shown) = DateTime::from_timestamp_micros(local) else { return local };
+        let shown: NaiveDateTime = shown.naive_utc();
+        let seconds = match zone.offset_from_local_datetime(&shown) {
+            LocalResult::Single(offset) => offset.fix().local_minus_utc(),
+            // Shown twice: the second time, when it is no longer summer.
+            LocalResult::Ambiguous(_, offset) => offset.fix().local_minus_utc(),
+            // A time that the clock jumps over: as it would be without the jump.
+            LocalResult::None => {
+                zone.offset_from_utc_datetime(&(shown - TimeDelta::days(1))).fix().local_minus_utc()
+            }
+        };
+        local.saturating_sub(i64::from(seconds) * SECOND)
+    }
+}
+
+/// What a zone is called at a moment.
+pub(super) fn abbreviation(moment: i64, zone: Tz) -> String {
+    let utc = DateTime::from_timestamp_micros(moment).unwrap_or_default();
+    zone.offset_from_utc_datetime(&utc.naive_utc()).abbreviation().unwrap_or_default().to_string()
+}
+
+/// Seconds east of Greenwich of the abbreviations that PostgreSQL takes for zones in America and Europe.
+fn abbreviated(name: &str) -> Option<i64> {
+    let hours = match name.to_ascii_lowercase().as_str() {
+        "akst" => -9,
+        "akdt" | "pst" => -8,
+        "pdt" | "mst" => -7,
+        "mdt" | "cst" => -6,
+        "cdt" | "est" => -5,
+        "edt" | "ast" => -4,
+        "adt" => -3,
+        "wet" => 0,
+        "bst" | "west" | "cet" | "met" => 1,
+        "cest" | "mest" | "eet" => 2,
+        "eest" | "msk" => 3,
+        "jst" | "kst" => 9,
+        _ => return None,
+    };
+    Some(hours * 3600)
 }
 
 /// The number of days since 1970-01-01 of a day that there is.
@@ -93,10 +173,7 @@ pub(super) fn write_zoned(micros: i64, zone: Tz, out: &mut Vec<u8>) {
     if micros == i64::MAX || micros == i64::MIN {
         return write_timestamp(micros, out);
     }
-    let offset = match DateTime::from_timestamp_micros(micros) {
-        Some(moment) => i64::from(zone.offset_from_utc_datetime(&moment.naive_utc()).fix().local_minus_utc()),
-        None => 0,
-    };
+    let offset = Zone::Named(zone).local(micros).saturating_sub(micros) / SECOND;
     let is_bc = write_moment(micros.saturating_add(offset * SECOND), out);
     let (sign, size) = if offset < 0 { ('-', -offset) } else { ('+', offset) };
     drop(write!(out, "{sign}{:02}", size / 3600));
@@ -122,8 +199,16 @@ struct Parts {
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 
-/// A time of day: `08:30`, `08:30:00.5`, `8 pm` apart, in microseconds.
+/// A time of day: `08:30`, `08:30:00.5`, `083000`, `8 pm` apart, in microseconds.
 fn time(text: &str) -> Option<i64> {
+    if matches!(text.len(), 4 | 6) && number(text).is_some() {
+        return time(&format!(
+            "{}:{}:{}",
+            &text[..2],
+            &text[2..4],
+            if text.len() > 4 { &text[4..] } else { "0" }
+        ));
+    }
     let mut fields = text.split(':');
     let hours: i64 = number(fields.next()?)?;
     let minutes: i64 = number(fields.next()?)?;
@@ -175,7 +260,15 @@ fn day(text: &str, order: DateOrder, is_bc: bool) -> Option<i64> {
     if text.len() == 8 && number(text).is_some() {
         return in_era(number(&text[..4])?, number(&text[4..6])?, number(&text[6..])?, is_bc);
     }
+    if let Some(number) = text.strip_prefix('j').and_then(number) {
+        return Some(number - 2_440_588);
+    }
     let fields: Vec<&str> = text.split(['-', '/', '.']).collect();
+    if let ([year, of_year], true) = (fields.as_slice(), text.contains('.')) {
+        // The day of the year: `1999.008`.
+        let (year, of_year) = (number(year)?, number(of_year).filter(|_| of_year.len() == 3)?);
+        return in_era(year, 1, 1, is_bc).map(|first| first + of_year - 1);
+    }
     let [first, second, third] = fields.as_slice() else { return None };
     let month_name = |field: &str| {
         MONTHS.iter().position(|month| field.to_lowercase().starts_with(month)).map(|at| at as i64 + 1)
@@ -241,7 +334,10 @@ fn parts(text: &str, order: DateOrder) -> Option<Parts> {
             afternoon = Some(word == "pm");
         } else if parts.time.is_some() || (word.starts_with(['+', '-']) && parts.day.is_some()) {
             zone_part(word, &mut parts)?;
-        } else if word.contains(['-', '/', '.']) || (word.len() == 8 && number(word).is_some()) {
+        } else if word.contains(['-', '/', '.'])
+            || (word.len() == 8 && number(word).is_some())
+            || word.strip_prefix('j').is_some_and(|rest| number(rest).is_some())
+        {
             // A day may have its offset behind it.
             parts.day = Some(day(word, order, is_bc)?);
         } else if let Some(known) = zone(word).filter(|_| parts.day.is_some()) {
@@ -282,7 +378,10 @@ fn parts(text: &str, order: DateOrder) -> Option<Parts> {
 fn zone_part(text: &str, parts: &mut Parts) -> Option<()> {
     match offset(text) {
         Some(seconds) => parts.offset = Some(seconds),
-        None => parts.zone = Some(zone(text)?),
+        None => match abbreviated(text) {
+            Some(seconds) => parts.offset = Some(seconds),
+            None => parts.zone = Some(zone(text)?),
+        },
     }
     Some(())
 }
@@ -305,7 +404,10 @@ pub(super) fn read_date(text: &str, order: DateOrder) -> Option<i32> {
 
 /// Microseconds of the day.
 pub(super) fn read_time(text: &str, order: DateOrder) -> Option<i64> {
-    parts(text, order)?.time
+    if text.trim().eq_ignore_ascii_case("allballs") {
+        return Some(0);
+    }
+    time(text.trim()).or_else(|| parts(text, order)?.time)
 }
 
 /// Microseconds since 1970-01-01 00:00:00; a zone in the text says nothing.
@@ -327,12 +429,5 @@ pub(super) fn read_zoned(text: &str, order: DateOrder, session: Tz) -> Option<i6
     if let Some(seconds) = parts.offset {
         return local.checked_sub(seconds * SECOND);
     }
-    let zone = parts.zone.unwrap_or(session);
-    let moment: NaiveDateTime = DateTime::from_timestamp_micros(local)?.naive_utc();
-    let seconds = match zone.offset_from_local_datetime(&moment) {
-        LocalResult::Single(offset) | LocalResult::Ambiguous(offset, _) => offset.fix().local_minus_utc(),
-        // A time that the clock jumps over: as it would be without the jump.
-        LocalResult::None => zone.offset_from_utc_datetime(&moment).fix().local_minus_utc(),
-    };
-    local.checked_sub(i64::from(seconds) * SECOND)
+    Some(Zone::Named(parts.zone.unwrap_or(session)).moment(local))
 }

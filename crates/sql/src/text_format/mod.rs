@@ -10,7 +10,8 @@
 mod calendar;
 mod read;
 
-pub(crate) use read::bytea;
+pub(crate) use calendar::Zone;
+pub(crate) use read::{bytea, shown_json};
 pub use read::{jsonb, read};
 
 use crate::sql_type::{self, SqlType};
@@ -19,7 +20,7 @@ use fabius_value::Value;
 use std::io::Write;
 
 /// In which order day, month and year are read where they do not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DateOrder {
     /// Month, day, year.
     #[default]
@@ -31,7 +32,7 @@ pub enum DateOrder {
 }
 
 /// How a session wants text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TextStyle {
     /// Of timestamps with time zone.
     pub zone: Tz,
@@ -58,6 +59,31 @@ impl TextStyle {
             _ => DateOrder::MonthDay,
         };
         TextStyle { zone: calendar::zone(zone).unwrap_or(Tz::UTC), order, float_digits, escapes_bytea }
+    }
+
+    /// Whether moments are read and shown as where nothing is set.
+    pub fn is_usual(&self) -> bool {
+        self.is_utc() && self.order == DateOrder::MonthDay
+    }
+
+    /// Whether its time zone is UTC.
+    pub fn is_utc(&self) -> bool {
+        matches!(self.zone, Tz::UTC | Tz::Etc__UTC)
+    }
+
+    /// What its time zone is called at a moment: `CET`, `CEST`.
+    pub fn zone_at(&self, moment: i64) -> String {
+        calendar::abbreviation(moment, self.zone)
+    }
+
+    /// What the clock of its time zone shows at a moment; both in microseconds since 1970.
+    pub fn local(&self, moment: i64) -> i64 {
+        Zone::Named(self.zone).local(moment)
+    }
+
+    /// When the clock of its time zone shows this.
+    pub fn moment(&self, local: i64) -> i64 {
+        Zone::Named(self.zone).moment(local)
     }
 
     /// The name of a time zone as it is kept; `None` for one that is not known.
@@ -106,6 +132,14 @@ pub fn write(value: &Value, sql_type: &SqlType, style: &TextStyle, out: &mut Vec
         (Value::BigInt(micros), SqlType::Time) => calendar::write_time(*micros, out),
         // A Vec takes whatever is written.
         (other, _) => drop(write!(out, "{other}")),
+    }
+}
+
+/// A value as it is stored in a column of a type: arrays are texts.
+pub fn kept(value: Value, sql_type: &SqlType) -> Value {
+    match (&value, sql_type) {
+        (Value::List(_), SqlType::Array(_)) => text(&value, sql_type, &TextStyle::default()).into(),
+        _ => value,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Text to values, as PostgreSQL's input functions read it.
 
 use super::{TextStyle, calendar};
+use crate::query::calendar as interval;
 use crate::sql_type::SqlType;
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
 
@@ -31,10 +32,7 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle) -> Result<Value> 
             Value::Text(text.to_string())
         }
         SqlType::JsonB => Value::Text(shown_json(&parsed_json(text)?)),
-        SqlType::Bytea => Value::Bytea(
-            bytea(text)
-                .ok_or_else(|| Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type bytea"))?,
-        ),
+        SqlType::Bytea => Value::Bytea(bytea(text)?),
         SqlType::Uuid => Value::Bytea(
             uuid::Uuid::parse_str(trimmed.trim_start_matches('{').trim_end_matches('}'))
                 .map_err(|_| invalid(text, sql_type))?
@@ -54,7 +52,11 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle) -> Result<Value> 
             calendar::read_zoned(text, style.order, style.zone).ok_or_else(|| no_moment(text, sql_type))?,
         ),
         SqlType::Array(element) => array(text, element, style)?,
-        SqlType::Interval | SqlType::Void | SqlType::Unknown => Value::Text(text.to_string()),
+        SqlType::Interval => {
+            let (months, days, micros) = interval::parse_interval(text)?;
+            Value::Text(interval::format_interval(months, days, micros))
+        }
+        SqlType::Void | SqlType::Unknown => Value::Text(text.to_string()),
     })
 }
 
@@ -177,15 +179,28 @@ fn shifted(mantissa: &str, exponent: &str) -> Option<Decimal> {
 }
 
 /// Bytes in hexadecimal (`\x...`) or escaped.
-pub(crate) fn bytea(text: &str) -> Option<Vec<u8>> {
-    if let Some(digits) = text.strip_prefix("\\x") {
-        let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        if !digits.len().is_multiple_of(2) {
-            return None;
-        }
-        let nibble = |digit: u8| char::from(digit).to_digit(16);
-        return digits.chunks(2).map(|pair| Some((nibble(pair[0])? << 4 | nibble(pair[1])?) as u8)).collect();
+///
+/// # Errors
+/// `22023` for digits that are none, `22P02` for what is not escaped as it should be.
+pub(crate) fn bytea(text: &str) -> Result<Vec<u8>> {
+    let Some(digits) = text.strip_prefix("\\x") else {
+        return escaped(text)
+            .ok_or_else(|| Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type bytea"));
+    };
+    let wrong = |message: String| Error::new(SqlState::INVALID_PARAMETER, message);
+    let mut nibbles = Vec::with_capacity(digits.len());
+    for digit in digits.chars().filter(|digit| !digit.is_ascii_whitespace()) {
+        let nibble = digit.to_digit(16);
+        nibbles.push(nibble.ok_or_else(|| wrong(format!("invalid hexadecimal digit: \"{digit}\"")))? as u8);
     }
+    if !nibbles.len().is_multiple_of(2) {
+        return Err(wrong("invalid hexadecimal data: odd number of digits".into()));
+    }
+    Ok(nibbles.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+/// Bytes as themselves, but for backslashes, which are doubled, and `\001`.
+fn escaped(text: &str) -> Option<Vec<u8>> {
     let mut bytes = text.bytes();
     let mut out = Vec::new();
     while let Some(byte) = bytes.next() {
@@ -222,7 +237,7 @@ pub fn jsonb(text: &str) -> Result<String> {
 }
 
 /// JSON as `jsonb` prints it: blanks behind commas and colons, keys by length, then by bytes, each once.
-fn shown_json(json: &serde_json::Value) -> String {
+pub(crate) fn shown_json(json: &serde_json::Value) -> String {
     match json {
         serde_json::Value::Array(elements) => {
             format!("[{}]", elements.iter().map(shown_json).collect::<Vec<_>>().join(", "))

@@ -51,14 +51,18 @@ arguments Constant(Int(1))
           Parameter(0)
 parameters numeric
 
-> SELECT v / 2, price * 2, price / 3, v % 2, -v, w + 1.5 FROM t JOIN stock USING (id) WHERE id = 1
+> SELECT price / 3 FROM stock WHERE id = 1
 
-procedure statement(p1: int, p2: int, p3: int, p4: int, p5: int, p6: numeric(18, 1)) -> list of (c1: int, c2: numeric(38, 2), c3: numeric(38, 6), c4: int, c5: int, c6: numeric(21, 1) null) {
-    var result_1: list of (c1: int, c2: numeric(38, 2), c3: numeric(38, 6), c4: int, c5: int, c6: numeric(21, 1) null) = []
+no program
+
+> SELECT v / 2, price * 2, v % 2, -v, w + 1.5 FROM t JOIN stock USING (id) WHERE id = 1
+
+procedure statement(p1: int, p2: int, p3: int, p4: int, p5: numeric(18, 1)) -> list of (c1: int, c2: numeric(38, 2), c3: int, c4: int, c5: numeric(21, 1) null) {
+    var result_1: list of (c1: int, c2: numeric(38, 2), c3: int, c4: int, c5: numeric(21, 1) null) = []
     if exists t[p1] {
         let key_4: int = t[p1].id
         if exists stock[key_4] {
-            append result_1 (t[p1].v / p2, stock[key_4].price * p3, stock[key_4].price / p4, t[p1].v % p5, -t[p1].v, t[p1].w + p6)
+            append result_1 (t[p1].v / p2, stock[key_4].price * p3, t[p1].v % p4, -t[p1].v, t[p1].w + p5)
         }
     }
     return result_1
@@ -66,7 +70,6 @@ procedure statement(p1: int, p2: int, p3: int, p4: int, p5: int, p6: numeric(18,
 arguments Constant(Int(1))
           Constant(Int(2))
           Constant(Int(2))
-          Constant(Int(3))
           Constant(Int(2))
           Constant(Numeric(Decimal { mantissa: 15, scale: 1 }))
 

@@ -195,7 +195,7 @@ arguments Constant(Int(1))
 
 > INSERT INTO kinds VALUES ('a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11', true, '2026-01-02', '2026-01-02 10:00', 1.5, 3, 'ab', '{"a": 1}')
 
-procedure statement(p1: bytea, p2: date, p3: timestamp, p4: double precision, p5: smallint, p6: text, p7: text) -> bigint {
+procedure statement(p1: bytea, p2: date, p3: timestamp, p4: double precision, p5: smallint, p6: char(4), p7: text) -> bigint {
     var count: bigint = 0
     insert kinds { id: p1, flag: true, day: p2, moment: p3, ratio: p4, small: p5, c: p6, j: p7 }
     count += 1::bigint

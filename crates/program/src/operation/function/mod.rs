@@ -264,7 +264,7 @@ fn byte_of(text: &str, at: usize) -> usize {
 /// The characters `from .. from + count`, 1-based, as a 0-based range without what precedes the text.
 fn window(from: i64, count: i64) -> Result<(usize, usize)> {
     if count < 0 {
-        return Err(Error::new(SqlState::INVALID_PARAMETER, "negative substring length")
+        return Err(Error::new(SqlState(*b"22011"), "negative substring length not allowed")
             .with_detail(format!("length is {count}")));
     }
     let place = |number: i64| usize::try_from(number.saturating_sub(1)).unwrap_or(0);

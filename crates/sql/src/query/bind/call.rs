@@ -1,21 +1,20 @@
-//! Calls of functions, aggregates and window functions.
+//! Calls of functions.
 
-use super::coerce::{cost, is_integer, is_number};
+use super::aggregate::{is_aggregate, window_function};
+use super::coerce::{cost, is_integer};
 use super::{Binder, Flavor, Typed, parts_of};
-use crate::query::arrow_column::{QUOTIENT, scale_of};
+use crate::query::arrow_column::scale_of;
 use crate::query::failure::unsupported;
-use crate::query::functions::operator::{Arithmetic, Operation};
 use crate::query::functions::{Call, Definition, FUNCTIONS, Kind, RowFunction};
 use crate::sql_type::SqlType;
-use datafusion::functions_aggregate as aggregate;
-use datafusion::functions_window as window;
 use datafusion::logical_expr::expr::Unnest;
-use datafusion::logical_expr::expr::{AggregateFunction, Sort};
-use datafusion::logical_expr::{AggregateUDF, Case, Cast, Expr, WindowFunctionDefinition, WindowUDF};
+use datafusion::logical_expr::{Case, Expr};
 use datafusion::scalar::ScalarValue;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
-use std::sync::Arc;
+
+/// The function that makes JSON of a whole row.
+pub(super) const WHOLE_ROW: &str = "fabius_row_json";
 
 impl Binder<'_> {
     /// A call as it is written.
@@ -72,7 +71,6 @@ impl Binder<'_> {
         match name.as_str() {
             "coalesce" | "greatest" | "least" => self.choice(&name, arguments),
             "nullif" => self.null_if(arguments),
-            "row_to_json" => Err(unsupported("row_to_json is not supported")),
             _ if is_set_returning(&name) => {
                 let array = self.set_returning(&name, arguments)?;
                 let SqlType::Array(element) = array.sql_type.clone() else { return Ok(array) };
@@ -82,11 +80,14 @@ impl Binder<'_> {
         }
     }
 
-    fn arguments(&mut self, list: &[ast::FunctionArg]) -> Result<Vec<Typed>> {
+    pub(super) fn arguments(&mut self, list: &[ast::FunctionArg]) -> Result<Vec<Typed>> {
         list.iter()
             .map(|argument| match argument {
                 ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expression)) => {
-                    self.expression(expression)
+                    match self.whole_row(expression)? {
+                        Some(row) => Ok(row),
+                        None => self.expression(expression),
+                    }
                 }
                 ast::FunctionArg::Named { .. } | ast::FunctionArg::ExprNamed { .. } => {
                     Err(unsupported("arguments by name are not supported in this query"))
@@ -96,7 +97,29 @@ impl Binder<'_> {
             .collect()
     }
 
-    fn no_function(&self, name: &str, arguments: &[Typed]) -> Error {
+    /// A relation's row, by the relation's name, as JSON.
+    fn whole_row(&mut self, expression: &ast::Expr) -> Result<Option<Typed>> {
+        let ast::Expr::Identifier(name) = expression else { return Ok(None) };
+        let name = super::name_of(name);
+        if self.find_column(std::slice::from_ref(&name))?.is_some() {
+            return Ok(None);
+        }
+        let level = self.levels.iter().rev().find(|level| level.scope.has_relation(&name));
+        let Some(level) = level else { return Ok(None) };
+        let own = level.scope.columns.iter().filter(|column| column.relation == name && !column.is_hidden);
+        let names: Vec<String> = own.map(|column| column.output.name.clone()).collect();
+        let keys = names.iter().map(|name| vec![Value::Text(name.clone())]).collect();
+        let keys_type = SqlType::Array(Box::new(SqlType::Text));
+        let keys = crate::query::arrow_column::scalar(&Value::List(keys), &keys_type)?;
+        let mut arguments = vec![Typed::literal(keys, keys_type)];
+        for column in names {
+            let path = [name.clone(), column];
+            arguments.push(self.find_column(&path)?.ok_or_else(|| self.no_column(&path))?);
+        }
+        self.function(WHOLE_ROW, arguments).map(Some)
+    }
+
+    pub(super) fn no_function(&self, name: &str, arguments: &[Typed]) -> Error {
         let types: Vec<String> = arguments.iter().map(|typed| typed.sql_type.to_string()).collect();
         let is_defined = self.environment.catalog.functions.keys().any(|key| key.name == *name);
         if is_defined {
@@ -192,7 +215,7 @@ impl Binder<'_> {
         Ok(Typed::new(RowFunction::expression(definition, call, arguments), returns))
     }
 
-    fn choice(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
+    pub(super) fn choice(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
         let common = self.common_of(arguments.iter().map(|typed| &typed.sql_type), &name.to_uppercase())?;
         let arguments =
             arguments.into_iter().map(|typed| self.coerce(typed, &common).map(|typed| typed.expr));
@@ -322,305 +345,6 @@ impl Binder<'_> {
             None => Err(Error::new(SqlState::UNDEFINED_FUNCTION, "the function needs an argument")),
         }
     }
-
-    fn aggregate(&mut self, name: &str, call: &ast::Function, list: &[ast::FunctionArg]) -> Result<Typed> {
-        let is_window = call.over.is_some();
-        if let Some(level) = self.levels.last_mut()
-            && !is_window
-        {
-            if let Some(clause) = level.clause {
-                return Err(Error::new(
-                    SqlState(*b"42803"),
-                    format!("aggregate functions are not allowed in {clause}"),
-                ));
-            }
-            if level.in_aggregate {
-                return Err(Error::new(SqlState(*b"42803"), "aggregate function calls cannot be nested"));
-            }
-            level.has_aggregate = true;
-            level.in_aggregate = true;
-        }
-        let inner = self.aggregate_parts(call, list);
-        if let Some(level) = self.levels.last_mut()
-            && !is_window
-        {
-            level.in_aggregate = false;
-        }
-        let (arguments, distinct, filter, order_by) = inner?;
-        let shape = Shape { over: call.over.as_ref(), distinct, filter, order_by };
-        self.aggregate_of(name, arguments, shape)
-    }
-
-    #[allow(clippy::type_complexity)]
-    fn aggregate_parts(
-        &mut self,
-        call: &ast::Function,
-        list: &[ast::FunctionArg],
-    ) -> Result<(Vec<Typed>, bool, Option<Box<Expr>>, Vec<Sort>)> {
-        let (mut distinct, mut order_by) = (false, Vec::new());
-        if let ast::FunctionArguments::List(whole) = &call.args {
-            distinct = whole.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
-            for clause in &whole.clauses {
-                match clause {
-                    ast::FunctionArgumentClause::OrderBy(keys) => order_by = self.sort_keys(keys)?,
-                    other => return Err(unsupported(format!("{other} in an aggregate is not supported"))),
-                }
-            }
-        }
-        let is_all = matches!(
-            list,
-            [ast::FunctionArg::Unnamed(
-                ast::FunctionArgExpr::Wildcard | ast::FunctionArgExpr::QualifiedWildcard(_)
-            )]
-        );
-        let arguments = if is_all { Vec::new() } else { self.arguments(list)? };
-        if !call.within_group.is_empty() {
-            return Err(unsupported("WITHIN GROUP is not supported"));
-        }
-        let filter = match &call.filter {
-            Some(filter) => {
-                let typed = self.expression(filter)?;
-                Some(Box::new(self.condition(typed, "FILTER")?))
-            }
-            None => None,
-        };
-        Ok((arguments, distinct, filter, order_by))
-    }
-
-    fn aggregate_of(&mut self, name: &str, arguments: Vec<Typed>, shape: Shape<'_>) -> Result<Typed> {
-        use SqlType as T;
-        let wrong = |binder: &Self, arguments: &[Typed]| Err(binder.no_function(name, arguments));
-        let mut arguments = arguments;
-        if name == "count" {
-            let argument = match arguments.pop() {
-                None => Expr::Literal(ScalarValue::Int64(Some(1)), None),
-                Some(typed) => self.known(typed)?.expr,
-            };
-            let count = self.make(aggregate::count::count_udaf(), vec![argument], shape)?;
-            return Ok(Typed::new(count, T::BigInt));
-        }
-        if name == "grouping" {
-            let columns = arguments.into_iter().map(|typed| typed.expr).collect();
-            let grouping = self.make(aggregate::grouping::grouping_udaf(), columns, shape)?;
-            return Ok(Typed::new(grouping, T::Int));
-        }
-        let second = if arguments.len() > 1 { arguments.pop() } else { None };
-        let Some(mut first) = arguments.pop() else { return wrong(self, &[]) };
-        match name {
-            "sum" | "avg" => {
-                first = match &first.sql_type {
-                    T::Unknown => self.coerce(first, &T::Double)?,
-                    _ => first,
-                };
-                let (as_type, returns) = match (&first.sql_type, name) {
-                    (T::SmallInt | T::Int, "sum") => (T::BigInt, T::BigInt),
-                    (T::SmallInt | T::Int | T::BigInt, _) => {
-                        (T::Numeric(Some((38, 0))), T::Numeric(Some((38, 0))))
-                    }
-                    (T::Numeric(_), _) => {
-                        let numeric = T::Numeric(Some((38, scale_of(&first.sql_type))));
-                        (numeric.clone(), numeric)
-                    }
-                    (T::Real, "sum") => (T::Double, T::Real),
-                    (T::Real | T::Double, _) => (T::Double, T::Double),
-                    (T::Interval, _) => {
-                        return Err(unsupported(format!("{name}(interval) is not supported")));
-                    }
-                    _ => return wrong(self, &[first]),
-                };
-                let first = self.coerce(first, &as_type)?.expr;
-                if name == "avg" && as_type == T::Double {
-                    let mean = self.make(aggregate::average::avg_udaf(), vec![first], shape)?;
-                    return Ok(Typed::new(mean, T::Double));
-                }
-                let sum = self.make(aggregate::sum::sum_udaf(), vec![first.clone()], shape.clone())?;
-                if name == "sum" {
-                    return Ok(Typed::new(sum, returns));
-                }
-                let count = self.make(aggregate::count::count_udaf(), vec![first], shape)?;
-                let count = self.coerce(Typed::new(count, T::BigInt), &T::Numeric(Some((38, 0))))?;
-                Ok(Typed::new(
-                    Arithmetic::expression(Operation::Divide, sum, count.expr, &QUOTIENT),
-                    QUOTIENT,
-                ))
-            }
-            "min" | "max" => {
-                let first = self.known(first)?;
-                if matches!(first.sql_type, T::Boolean | T::Json | T::JsonB | T::Uuid | T::Bytea) {
-                    return wrong(self, &[first]);
-                }
-                let sql_type =
-                    if let T::VarChar(_) | T::Name = first.sql_type { T::Text } else { first.sql_type };
-                let function = if name == "min" {
-                    aggregate::min_max::min_udaf()
-                } else {
-                    aggregate::min_max::max_udaf()
-                };
-                Ok(Typed::new(self.make(function, vec![first.expr], shape)?, sql_type))
-            }
-            "bool_and" | "every" | "bool_or" => {
-                let first = self.condition(first, name)?;
-                let function = if name == "bool_or" {
-                    aggregate::bool_and_or::bool_or_udaf()
-                } else {
-                    aggregate::bool_and_or::bool_and_udaf()
-                };
-                Ok(Typed::new(self.make(function, vec![first], shape)?, T::Boolean))
-            }
-            "array_agg" => {
-                let first = match first.flavor {
-                    Flavor::Named(_) => self.cast(first, &T::Text)?,
-                    _ => self.known(first)?,
-                };
-                let sql_type = T::Array(Box::new(first.sql_type));
-                Ok(Typed::new(
-                    self.make(aggregate::array_agg::array_agg_udaf(), vec![first.expr], shape)?,
-                    sql_type,
-                ))
-            }
-            "string_agg" => {
-                let Some(separator) = second else { return wrong(self, &[first]) };
-                let first = self.coerce(first, &T::Text)?;
-                let separator = self.coerce(separator, &T::Text)?;
-                let arguments = vec![first.expr, separator.expr];
-                Ok(Typed::new(
-                    self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?,
-                    T::Text,
-                ))
-            }
-            "json_agg" | "jsonb_agg" => {
-                let to = if name == "json_agg" { "to_json" } else { "to_jsonb" };
-                let item = self.function(to, vec![first])?;
-                let sql_type = item.sql_type.clone();
-                let arguments = vec![item.expr, Expr::Literal(ScalarValue::Utf8(Some(", ".into())), None)];
-                let joined = self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?;
-                Ok(Typed::new(enclosed("[", joined, "]"), sql_type))
-            }
-            "json_object_agg" | "jsonb_object_agg" => {
-                let Some(value) = second else { return wrong(self, &[first]) };
-                let key = self.cast(first, &T::Text)?;
-                let key = self.function("to_json", vec![key])?;
-                let value = self
-                    .function(if name.starts_with("jsonb") { "to_jsonb" } else { "to_json" }, vec![value])?;
-                let is_binary = name.starts_with("jsonb");
-                let colon = if is_binary { ": " } else { " : " };
-                let pair = concatenated(concatenated(key.expr, text_literal(colon)), value.expr);
-                let arguments = vec![pair, text_literal(", ")];
-                let joined = self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?;
-                let (open, close) = if is_binary { ("{", "}") } else { ("{ ", " }") };
-                let sql_type = if is_binary { T::JsonB } else { T::Json };
-                Ok(Typed::new(enclosed(open, joined, close), sql_type))
-            }
-            "bit_and" | "bit_or" | "bit_xor" => {
-                if !is_integer(&first.sql_type) {
-                    return wrong(self, &[first]);
-                }
-                let function = match name {
-                    "bit_and" => aggregate::bit_and_or_xor::bit_and_udaf(),
-                    "bit_or" => aggregate::bit_and_or_xor::bit_or_udaf(),
-                    _ => aggregate::bit_and_or_xor::bit_xor_udaf(),
-                };
-                Ok(Typed::new(self.make(function, vec![first.expr], shape)?, first.sql_type))
-            }
-            _ => {
-                if !is_number(&first.sql_type) {
-                    return wrong(self, &[first]);
-                }
-                let function = match name {
-                    "stddev" | "stddev_samp" => aggregate::stddev::stddev_udaf(),
-                    "stddev_pop" => aggregate::stddev::stddev_pop_udaf(),
-                    "variance" | "var_samp" => aggregate::variance::var_samp_udaf(),
-                    "var_pop" => aggregate::variance::var_pop_udaf(),
-                    "corr" => aggregate::correlation::corr_udaf(),
-                    "covar_samp" => aggregate::covariance::covar_samp_udaf(),
-                    _ => aggregate::covariance::covar_pop_udaf(),
-                };
-                let mut arguments = vec![self.coerce(first, &T::Double)?.expr];
-                if let Some(second) = second {
-                    arguments.push(self.coerce(second, &T::Double)?.expr);
-                }
-                Ok(Typed::new(self.make(function, arguments, shape)?, T::Double))
-            }
-        }
-    }
-
-    fn make(&mut self, function: Arc<AggregateUDF>, arguments: Vec<Expr>, shape: Shape<'_>) -> Result<Expr> {
-        match shape.over {
-            Some(window) => {
-                let function = WindowFunctionDefinition::AggregateUDF(function);
-                self.over(function, arguments, window, shape.filter, shape.distinct)
-            }
-            None => Ok(Expr::AggregateFunction(AggregateFunction::new_udf(
-                function,
-                arguments,
-                shape.distinct,
-                shape.filter,
-                shape.order_by,
-                None,
-            ))),
-        }
-    }
-
-    fn window_call(
-        &mut self,
-        name: &str,
-        function: Arc<WindowUDF>,
-        list: &[ast::FunctionArg],
-        over: &ast::WindowType,
-    ) -> Result<Typed> {
-        let mut arguments = self.arguments(list)?.into_iter();
-        let returns = match name {
-            "row_number" | "rank" | "dense_rank" => SqlType::BigInt,
-            "ntile" => SqlType::Int,
-            "percent_rank" | "cume_dist" => SqlType::Double,
-            _ => SqlType::Unknown,
-        };
-        let mut expressions = Vec::new();
-        let mut sql_type = returns.clone();
-        if returns == SqlType::Unknown || name == "ntile" {
-            let Some(first) = arguments.next() else { return Err(self.no_function(name, &[])) };
-            let first =
-                if name == "ntile" { self.coerce(first, &SqlType::BigInt)? } else { self.known(first)? };
-            if returns == SqlType::Unknown {
-                sql_type = first.sql_type.clone();
-            }
-            expressions.push(first.expr);
-            if let Some(place) = arguments.next() {
-                expressions.push(self.coerce(place, &SqlType::BigInt)?.expr);
-            }
-            if let Some(default) = arguments.next() {
-                expressions.push(self.coerce(default, &sql_type)?.expr);
-            }
-        }
-        let function = WindowFunctionDefinition::WindowUDF(function);
-        let mut expr = self.over(function, expressions, over, None, false)?;
-        if matches!(sql_type, SqlType::BigInt | SqlType::Int) && returns != SqlType::Unknown {
-            // DataFusion counts without a sign.
-            expr = Expr::Cast(Cast::new(Box::new(expr), crate::query::arrow_column::arrow_type(&sql_type)));
-        }
-        Ok(Typed::new(expr, sql_type))
-    }
-}
-
-/// What stands around an aggregate's arguments.
-#[derive(Clone)]
-struct Shape<'a> {
-    over: Option<&'a ast::WindowType>,
-    distinct: bool,
-    filter: Option<Box<Expr>>,
-    order_by: Vec<Sort>,
-}
-
-fn text_literal(text: &str) -> Expr {
-    Expr::Literal(ScalarValue::Utf8(Some(text.to_string())), None)
-}
-
-fn concatenated(left: Expr, right: Expr) -> Expr {
-    super::operator::plain_binary(left, datafusion::logical_expr::Operator::StringConcat, right)
-}
-
-fn enclosed(open: &str, inner: Expr, close: &str) -> Expr {
-    concatenated(concatenated(text_literal(open), inner), text_literal(close))
 }
 
 /// How badly arguments fit a function; `None` if they do not.
@@ -698,40 +422,6 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
     SqlType::Numeric(Some((38, scale)))
 }
 
-/// Whether a name is an aggregate's.
-pub(super) fn is_aggregate(name: &str) -> bool {
-    matches!(
-        name,
-        "count"
-            | "sum"
-            | "avg"
-            | "min"
-            | "max"
-            | "bool_and"
-            | "bool_or"
-            | "every"
-            | "array_agg"
-            | "string_agg"
-            | "json_agg"
-            | "jsonb_agg"
-            | "json_object_agg"
-            | "jsonb_object_agg"
-            | "bit_and"
-            | "bit_or"
-            | "bit_xor"
-            | "stddev"
-            | "stddev_samp"
-            | "stddev_pop"
-            | "variance"
-            | "var_samp"
-            | "var_pop"
-            | "corr"
-            | "covar_samp"
-            | "covar_pop"
-            | "grouping"
-    )
-}
-
 /// Whether a name is a set-returning function's.
 pub(super) fn is_set_returning(name: &str) -> bool {
     matches!(
@@ -751,21 +441,4 @@ pub(super) fn is_set_returning(name: &str) -> bool {
             | "json_object_keys"
             | "jsonb_object_keys"
     )
-}
-
-fn window_function(name: &str) -> Option<Arc<WindowUDF>> {
-    Some(match name {
-        "row_number" => window::row_number::row_number_udwf(),
-        "rank" => window::rank::rank_udwf(),
-        "dense_rank" => window::rank::dense_rank_udwf(),
-        "percent_rank" => window::rank::percent_rank_udwf(),
-        "cume_dist" => window::cume_dist::cume_dist_udwf(),
-        "ntile" => window::ntile::ntile_udwf(),
-        "lag" => window::lead_lag::lag_udwf(),
-        "lead" => window::lead_lag::lead_udwf(),
-        "first_value" => window::nth_value::first_value_udwf(),
-        "last_value" => window::nth_value::last_value_udwf(),
-        "nth_value" => window::nth_value::nth_value_udwf(),
-        _ => return None,
-    })
 }

@@ -138,7 +138,10 @@ impl Binder<'_> {
                 if settled == *to { Ok(parameter) } else { self.convert(parameter, to) }
             }
             Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
-                let value = from_text(&text, to)?;
+                if let Some(moment) = self.moment_of_now(&text, to)? {
+                    return Ok(moment);
+                }
+                let value = from_text(&text, to, &self.environment.style)?;
                 Ok(Typed::literal(scalar(&value, to)?, to.clone()))
             }
             Expr::Literal(value, _) if value.is_null() => {
@@ -147,6 +150,27 @@ impl Binder<'_> {
             // A column of unknown type: of a subquery with a bare literal.
             expr => self.convert(Typed::new(expr, SqlType::Text), to),
         }
+    }
+
+    /// What a text says by the time at which it is read: `now`, `today`.
+    fn moment_of_now(&mut self, text: &str, to: &SqlType) -> Result<Option<Typed>> {
+        if !matches!(to, SqlType::Date | SqlType::Time | SqlType::Timestamp | SqlType::TimestampTz) {
+            return Ok(None);
+        }
+        let days = match text.trim().to_lowercase().as_str() {
+            "now" => {
+                let now = self.function("now", Vec::new())?;
+                return self.cast(now, to).map(Some);
+            }
+            "yesterday" => -1,
+            "today" => 0,
+            "tomorrow" => 1,
+            _ => return Ok(None),
+        };
+        let today = self.function("current_date", Vec::new())?;
+        let days = Typed::literal(ScalarValue::Int32(Some(days)), SqlType::Int);
+        let day = self.operator(today, "+", days)?;
+        if *to == SqlType::Time { Ok(None) } else { self.cast(day, to).map(Some) }
     }
 
     /// A parameter whose type is known.
@@ -189,7 +213,9 @@ impl Binder<'_> {
         // Where values are kept alike, or nothing can go wrong, DataFusion sees through the conversion.
         let is_same = match (from, to) {
             (a, T::Text | T::VarChar(None)) => is_text(a),
-            (T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Timestamp) => true,
+            (T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Timestamp) => {
+                self.environment.style.is_utc()
+            }
             (T::Oid, T::BigInt) => true,
             _ => false,
         };
@@ -210,7 +236,8 @@ impl Binder<'_> {
             }
             _ => {
                 (is_integer(from) && *to == T::Oid)
-                    || (*from == T::Date && matches!(to, T::Timestamp | T::TimestampTz))
+                    || (*from == T::Date && *to == T::Timestamp)
+                    || (*from == T::Date && *to == T::TimestampTz && self.environment.style.is_utc())
             }
         };
         let expr = if is_wider {
@@ -220,7 +247,7 @@ impl Binder<'_> {
                 Expr::Cast(Cast::new(Box::new(typed.expr), arrow_type(to)))
             }
         } else {
-            Conversion::expression(typed.expr, from, to)
+            Conversion::expression(typed.expr, from, to, &self.environment.style)
         };
         Ok(Typed::new(expr, to.clone()))
     }

@@ -2,16 +2,15 @@
 
 use super::operator::{negated, plain_binary};
 use super::scope::Named;
-use super::{Binder, Flavor, Relation, Typed, name_of, parts_of};
-use crate::query::failure::{inbound, unsupported};
+use super::subquery::nested;
+use super::{Binder, Flavor, Typed, name_of, parts_of};
+use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
-use datafusion::common::Spans;
-use datafusion::logical_expr::expr::{Case, Exists, InList, InSubquery};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery};
+use datafusion::logical_expr::expr::{Case, Exists, InList};
+use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
-use std::sync::Arc;
 
 impl Binder<'_> {
     /// An expression.
@@ -35,6 +34,8 @@ impl Binder<'_> {
             }
             E::Interval(interval) => self.interval(interval),
             E::UnaryOp { op, expr } => self.unary(*op, expr),
+            E::IsNull(inner) if row_of(inner).is_some() => self.row_is_null(inner, Expr::IsNull),
+            E::IsNotNull(inner) if row_of(inner).is_some() => self.row_is_null(inner, Expr::IsNotNull),
             E::IsNull(inner) => {
                 let typed = self.expression(inner)?;
                 let typed = self.known(typed)?;
@@ -285,9 +286,7 @@ impl Binder<'_> {
             return Err(unsupported("an interval is written as a literal"));
         };
         let text = match &interval.leading_field {
-            Some(field) if !text.contains(|c: char| c.is_alphabetic()) => {
-                format!("{text} {field}").to_lowercase()
-            }
+            Some(field) if text.trim().parse::<f64>().is_ok() => format!("{text} {field}").to_lowercase(),
             _ => text.to_string(),
         };
         self.coerce(unknown(&text), &SqlType::Interval)
@@ -325,6 +324,20 @@ impl Binder<'_> {
         }
     }
 
+    /// Whether all values of a row are null, or all are not.
+    fn row_is_null(&mut self, row: &ast::Expr, wrap: fn(Box<Expr>) -> Expr) -> Result<Typed> {
+        let mut all: Option<Expr> = None;
+        for value in row_of(row).unwrap_or_default() {
+            let typed = self.expression(value)?;
+            let one = wrap(Box::new(self.known(typed)?.expr));
+            all = Some(match all {
+                None => one,
+                Some(before) => plain_binary(before, Operator::And, one),
+            });
+        }
+        Ok(Typed::new(all.unwrap_or(false_literal()), SqlType::Boolean))
+    }
+
     fn truth(&mut self, inner: &ast::Expr, place: &str, wrap: fn(Box<Expr>) -> Expr) -> Result<Typed> {
         let typed = self.expression(inner)?;
         let condition = self.condition(typed, place)?;
@@ -346,6 +359,9 @@ impl Binder<'_> {
 
     /// A comparison of row values: `(a, b) < (c, d)`.
     fn row_operator(&mut self, left: &ast::Expr, name: &str, right: &ast::Expr) -> Result<Typed> {
+        if name == "OVERLAPS" {
+            return self.overlaps(left, right);
+        }
         let (left, right) = match (row_of(left), row_of(right)) {
             (Some(left), Some(right)) => (left, right),
             (Some(left), None) if matches!(right, ast::Expr::Subquery(_)) && name == "=" => {
@@ -378,6 +394,38 @@ impl Binder<'_> {
         }
         let expr = result.ok_or_else(|| Error::new(SqlState::SYNTAX_ERROR, "a row has no entries"))?;
         Ok(Typed::new(expr, SqlType::Boolean))
+    }
+
+    /// `(start, end) OVERLAPS (start, end)`: each begins before the other ends.
+    fn overlaps(&mut self, left: &ast::Expr, right: &ast::Expr) -> Result<Typed> {
+        let (Some([from, to]), Some([other_from, other_to])) = (row_of(left), row_of(right)) else {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "wrong number of parameters on OVERLAPS expression",
+            ));
+        };
+        let mut period = |from: &ast::Expr, to: &ast::Expr| -> Result<(Typed, Typed)> {
+            let start = self.expression(from)?;
+            let end = self.expression(to)?;
+            let start = if start.sql_type == SqlType::Unknown {
+                self.coerce(start, &SqlType::TimestampTz)?
+            } else {
+                start
+            };
+            let end = match end.sql_type {
+                SqlType::Interval => self.operator(start.clone(), "+", end)?,
+                SqlType::Unknown => self.coerce(end, &start.sql_type.clone())?,
+                _ => end,
+            };
+            let first = self.choice("least", vec![start.clone(), end.clone()])?;
+            Ok((first, self.choice("greatest", vec![start, end])?))
+        };
+        let (left, right) = (period(from, to)?, period(other_from, other_to)?);
+        let first = self.comparison(left.0.clone(), "<", right.1.clone())?;
+        let second = self.comparison(right.0.clone(), "<", left.1)?;
+        let together = self.comparison(left.0, "=", right.0)?;
+        let both = plain_binary(first.expr, Operator::And, second.expr);
+        Ok(Typed::new(plain_binary(both, Operator::Or, together.expr), SqlType::Boolean))
     }
 
     fn in_list(&mut self, expression: &ast::Expr, list: &[ast::Expr], not: bool) -> Result<Typed> {
@@ -415,111 +463,6 @@ impl Binder<'_> {
         let list = items.into_iter().map(|item| self.coerce(item, &common).map(|item| item.expr));
         let list = InList::new(Box::new(value.expr), list.collect::<Result<_>>()?, not);
         Ok(Typed::new(Expr::InList(list), SqlType::Boolean))
-    }
-
-    /// Binds a query in here: it sees the columns of the queries around it.
-    fn subquery(&mut self, query: &ast::Query) -> Result<Relation> {
-        self.deeper(|binder| binder.query(query))
-    }
-
-    fn in_subquery(&mut self, expression: &ast::Expr, query: &ast::Query, not: bool) -> Result<Typed> {
-        let values: Vec<Typed> = match row_of(expression) {
-            Some(row) => row.iter().map(|value| self.expression(value)).collect::<Result<_>>()?,
-            None => vec![self.expression(expression)?],
-        };
-        let relation = self.subquery(query)?;
-        if relation.columns.len() != values.len() {
-            let few = if relation.columns.len() > values.len() { "many" } else { "few" };
-            return Err(Error::new(SqlState::SYNTAX_ERROR, format!("subquery has too {few} columns")));
-        }
-        if values.len() > 1 {
-            // `(a, b) IN (SELECT c, d ...)` is a question of existence.
-            let mut condition: Option<Expr> = None;
-            for (value, column) in values.into_iter().zip(&relation.columns) {
-                let value = Typed { expr: to_outer(value.expr.clone(), &value.sql_type), ..value };
-                let equal = self.comparison(value, "=", column.typed())?.expr;
-                condition = Some(match condition {
-                    None => equal,
-                    Some(before) => plain_binary(before, Operator::And, equal),
-                });
-            }
-            let plan = LogicalPlanBuilder::from(relation.plan)
-                .filter(condition.unwrap_or(false_literal()))
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(inbound)?;
-            let exists = Exists { subquery: nested(plan), negated: not };
-            return Ok(Typed::new(Expr::Exists(exists), SqlType::Boolean));
-        }
-        let (Some(value), Some(column)) = (values.into_iter().next(), relation.columns.first()) else {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery has too few columns"));
-        };
-        let types = (value.sql_type.clone(), column.sql_type.clone());
-        let Some(both) = self.align(value, column.typed()) else {
-            return Err(super::operator::no_operator("=", &types.0, &types.1));
-        };
-        let (value, inner, _) = both?;
-        let plan = self.with_column(relation.plan, inner.expr)?;
-        let within = InSubquery::new(Box::new(value.expr), nested(plan), not);
-        Ok(Typed::new(Expr::InSubquery(within), SqlType::Boolean))
-    }
-
-    /// A plan that gives one expression over another.
-    fn with_column(&mut self, plan: LogicalPlan, expression: Expr) -> Result<LogicalPlan> {
-        let is_all = matches!(&expression, Expr::Column(_)) && plan.schema().fields().len() == 1;
-        if is_all {
-            return Ok(plan);
-        }
-        let name = self.fresh("c");
-        LogicalPlanBuilder::from(plan)
-            .project([expression.alias(name)])
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(inbound)
-    }
-
-    fn scalar_subquery(&mut self, query: &ast::Query) -> Result<Typed> {
-        let relation = self.subquery(query)?;
-        let [column] = relation.columns.as_slice() else {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery must return only one column"));
-        };
-        let column = column.clone();
-        let plan = self.with_column(relation.plan, Expr::Column(column.column.clone()))?;
-        let typed = column.typed();
-        Ok(Typed { expr: Expr::ScalarSubquery(nested(plan)), origin: (0, 0), ..typed })
-    }
-
-    /// `ARRAY (SELECT ...)`.
-    pub(super) fn array_subquery(&mut self, query: &ast::Query) -> Result<Typed> {
-        let relation = self.subquery(query)?;
-        let [column] = relation.columns.as_slice() else {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery must return only one column"));
-        };
-        let element = match &column.sql_type {
-            SqlType::Unknown => SqlType::Text,
-            other => other.clone(),
-        };
-        let flavor = column.flavor;
-        let mut item = column.typed();
-        if let Flavor::Named(_) = flavor {
-            item = self.cast(item, &SqlType::Text)?;
-        }
-        let element = if let Flavor::Named(_) = flavor { SqlType::Text } else { element };
-        // The order is the subquery's: it is what the aggregate meets.
-        let all = datafusion::functions_aggregate::array_agg::array_agg(item.expr);
-        let name = self.fresh("c");
-        let sql_type = SqlType::Array(Box::new(element));
-        let empty = crate::query::arrow_column::scalar(&fabius_value::Value::List(Vec::new()), &sql_type)?;
-        let column = datafusion::common::Column::new_unqualified(name.clone());
-        let whole = datafusion::functions::core::expr_fn::coalesce(vec![
-            Expr::Column(column),
-            Expr::Literal(empty, None),
-        ]);
-        let result = self.fresh("c");
-        let plan = LogicalPlanBuilder::from(relation.plan)
-            .aggregate(Vec::<Expr>::new(), [all.alias(name)])
-            .and_then(|builder| builder.project([whole.alias(result)]))
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(inbound)?;
-        Ok(Typed::new(Expr::ScalarSubquery(nested(plan)), sql_type))
     }
 
     fn quantified(
@@ -741,44 +684,26 @@ fn number(text: &str) -> Result<Typed> {
     if let Ok(value) = text.parse::<i64>() {
         return Ok(Typed::literal(ScalarValue::Int64(Some(value)), SqlType::BigInt));
     }
-    let decimal =
-        crate::query::value_text::decimal(text).ok_or_else(crate::query::failure::numeric_overflow)?;
+    let Some(decimal) = crate::query::value_text::decimal(text) else {
+        // Larger or smaller than a numeric is here.
+        let value = text.parse().ok().filter(|value: &f64| value.is_finite());
+        let value = value.ok_or_else(crate::query::failure::numeric_overflow)?;
+        return Ok(Typed::literal(ScalarValue::Float64(Some(value)), SqlType::Double));
+    };
     let sql_type = SqlType::Numeric(Some((38, decimal.scale.min(38))));
     let value = crate::query::arrow_column::scalar(&fabius_value::Value::Numeric(decimal), &sql_type)?;
     Ok(Typed::literal(value, sql_type))
 }
 
-fn false_literal() -> Expr {
+pub(super) fn false_literal() -> Expr {
     Expr::Literal(ScalarValue::Boolean(Some(false)), None)
 }
 
-fn row_of(expression: &ast::Expr) -> Option<&[ast::Expr]> {
+/// The parts of a row value.
+pub(super) fn row_of(expression: &ast::Expr) -> Option<&[ast::Expr]> {
     match expression {
         ast::Expr::Tuple(values) => Some(values),
         ast::Expr::Nested(inner) => row_of(inner),
         _ => None,
     }
-}
-
-/// A plan as a subquery, with what it says of the queries around it.
-pub(in crate::query) fn nested(plan: LogicalPlan) -> Subquery {
-    let outer_ref_columns = plan.all_out_ref_exprs();
-    Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: Spans::new() }
-}
-
-/// An expression of this query as one that a query in it sees.
-fn to_outer(expression: Expr, sql_type: &SqlType) -> Expr {
-    use datafusion::common::tree_node::{Transformed, TreeNode};
-    let data_type = crate::query::arrow_column::arrow_type(sql_type);
-    let changed = expression.clone().transform(|expr| {
-        Ok(match expr {
-            Expr::Column(column) => {
-                let field =
-                    datafusion::arrow::datatypes::Field::new(column.name.clone(), data_type.clone(), true);
-                Transformed::yes(Expr::OuterReferenceColumn(field.into(), column))
-            }
-            other => Transformed::no(other),
-        })
-    });
-    changed.map(|changed| changed.data).unwrap_or(expression)
 }

@@ -4,6 +4,7 @@ use super::operator::plain_binary;
 use super::query::rename;
 use super::{Binder, Flavor, Level, Output, Relation, Scope, ScopeColumn, Typed, name_of, parts_of};
 use crate::catalog::{ObjectName, TEMPORARY, Table, View};
+use crate::parse::tokens::Tokens;
 use crate::pg_catalog;
 use crate::query::failure::{inbound, unsupported};
 use crate::query::leaf::{Leaf, LeafProvider};
@@ -13,8 +14,6 @@ use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
-use sqlparser::dialect::PostgreSqlDialect;
-use sqlparser::parser::Parser;
 use std::sync::Arc;
 
 /// Something in `FROM`, before it is joined to what stands left of it.
@@ -188,6 +187,12 @@ impl Binder<'_> {
             if matches!(name.as_str(), "json_each" | "jsonb_each" | "json_each_text" | "jsonb_each_text") {
                 return binder.json_each(name, &call);
             }
+            if matches!(
+                name.as_str(),
+                "json_to_record" | "jsonb_to_record" | "json_to_recordset" | "jsonb_to_recordset"
+            ) {
+                return binder.json_records(name, arguments, alias);
+            }
             if name == "unnest" && arguments.len() > 1 {
                 let mut arrays = Vec::new();
                 for argument in arguments {
@@ -215,6 +220,44 @@ impl Binder<'_> {
         })?;
         let (names, arrays) = arrays.into_iter().unzip();
         self.arrays_item(arrays, names, name, alias, with_ordinality)
+    }
+
+    /// `json_to_recordset(document) AS alias (column type, ...)`
+    fn json_records(
+        &mut self,
+        name: &str,
+        arguments: &[ast::FunctionArg],
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<Vec<(String, Typed)>> {
+        let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(document))] = arguments else {
+            return Err(unsupported(format!("this call of {name} is not supported")));
+        };
+        let json = if name.starts_with("jsonb") { SqlType::JsonB } else { SqlType::Json };
+        let typed = self.expression(document)?;
+        let document = super::operator::as_text(self.coerce(typed, &json)?);
+        let texts = SqlType::Array(Box::new(SqlType::Text));
+        let documents = if name.ends_with("set") {
+            let flag =
+                Typed::literal(datafusion::scalar::ScalarValue::Boolean(Some(false)), SqlType::Boolean);
+            self.function("fabius_json_elements", vec![document, flag])?
+        } else {
+            self.function_returning("fabius_array", vec![document], texts)?
+        };
+        let mut columns = Vec::new();
+        for column in alias.map(|alias| alias.columns.as_slice()).unwrap_or_default() {
+            let Some(data_type) = &column.data_type else { continue };
+            let (field, sql_type) = (name_of(&column.name), SqlType::from_ast(data_type)?);
+            let key = super::expression::unknown(&field);
+            let values = self.function("fabius_json_field", vec![documents.clone(), key])?;
+            columns.push((field, self.cast(values, &SqlType::Array(Box::new(sql_type)))?));
+        }
+        if columns.is_empty() {
+            return Err(Error::new(
+                SqlState::SYNTAX_ERROR,
+                "a column definition list is required for functions returning \"record\"",
+            ));
+        }
+        Ok(columns)
     }
 
     fn json_each(&mut self, name: &str, call: &ast::Function) -> Result<Vec<(String, Typed)>> {
@@ -398,13 +441,14 @@ impl Binder<'_> {
             column.is_key = key.contains(&stored.name);
             column.schema = alias.is_none().then(|| table.name.schema.clone());
         }
+        for number in scope.columns.iter_mut().skip(table.columns.len()) {
+            number.is_hidden = true;
+        }
         Ok((plan, scope))
     }
 
     fn view(&mut self, view: &Arc<View>, alias: Option<&ast::TableAlias>) -> Result<Joined> {
-        let statements = Parser::parse_sql(&PostgreSqlDialect {}, &view.query)
-            .map_err(|error| Error::new(SqlState::SYNTAX_ERROR, error.to_string()))?;
-        let Some(ast::Statement::Query(query)) = statements.into_iter().next() else {
+        let ast::Statement::Query(query) = Tokens::of(&view.query)?.sql()? else {
             return Err(unsupported(format!("the view {} is not a query", view.name.name)));
         };
         // A view sees nothing of where it is used.
@@ -471,7 +515,7 @@ impl Binder<'_> {
                         "The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
                     ));
                 }
-                let nested = LogicalPlan::Subquery(super::expression::nested(plan));
+                let nested = LogicalPlan::Subquery(super::subquery::nested(plan));
                 join_plans(left_plan, nested, join_type, condition)?
             }
             Item::Arrays { arrays, .. } => {

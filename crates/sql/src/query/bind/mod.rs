@@ -5,7 +5,8 @@
 //!
 //! | module | concept |
 //! |---|---|
-//! | [`call`] | calls of functions, aggregates and window functions |
+//! | [`aggregate`] | calls of aggregates, and of functions over windows |
+//! | [`call`] | calls of functions |
 //! | [`coerce`] | types that have to become others |
 //! | [`expression`] | expressions |
 //! | [`from`] | `FROM` and joins |
@@ -13,8 +14,10 @@
 //! | [`query`] | queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT` |
 //! | [`scope`] | names in scope |
 //! | [`select`] | `SELECT` |
+//! | [`subquery`] | queries within expressions |
 //! | [`window`] | windows and their frames |
 
+mod aggregate;
 mod call;
 mod coerce;
 mod expression;
@@ -23,6 +26,7 @@ mod operator;
 mod query;
 mod scope;
 mod select;
+mod subquery;
 mod window;
 
 pub(super) use operator::plain_binary;
@@ -79,6 +83,8 @@ pub(super) struct Binder<'a> {
     commons: Vec<Common>,
     /// `FOR UPDATE`'s tables in the query that is bound: all, or those of these names.
     locking: Option<Vec<String>>,
+    /// Whether the `SELECT` that comes is a side of a set operation, where bare literals have no type yet.
+    is_operand: bool,
     next: usize,
     depth: usize,
 }
@@ -93,6 +99,7 @@ impl<'a> Binder<'a> {
             levels: Vec::new(),
             commons: Vec::new(),
             locking: None,
+            is_operand: false,
             next: 0,
             depth: 0,
         }

@@ -2,8 +2,7 @@
 
 use super::coerce::{is_integer, is_number, is_text};
 use super::{Binder, Flavor, Typed};
-use crate::query::arrow_column::scale_of;
-use crate::query::failure::unsupported;
+use crate::query::arrow_column::{QUOTIENT, scale_of};
 use crate::query::functions::operator::{Arithmetic, Operation, numeric_result};
 use crate::sql_type::SqlType;
 use datafusion::logical_expr::{BinaryExpr, Expr, Like, Operator};
@@ -78,6 +77,14 @@ impl Binder<'_> {
             "?" => {
                 let right = self.coerce(right, &SqlType::Text)?;
                 self.function("fabius_json_has", vec![as_text(left), right])
+            }
+            "?|" | "?&" | "#-" if left.sql_type == SqlType::JsonB => {
+                let keys = self.coerce(right, &SqlType::Array(Box::new(SqlType::Text)))?;
+                match name {
+                    "#-" => self.function("fabius_json_without_path", vec![left, keys]),
+                    "?|" => self.function("fabius_json_has_any", vec![as_text(left), keys]),
+                    _ => self.function("fabius_json_has_all", vec![as_text(left), keys]),
+                }
             }
             "&" | "|" | "#" | "<<" | ">>" => self.bits(left, name, right),
             other => Err(no_operator(other, &left.sql_type, &right.sql_type)),
@@ -186,7 +193,12 @@ impl Binder<'_> {
                 _ => T::Numeric(Some((38, 0))),
             };
             let (l, r) = (numeric(&left), numeric(&right));
-            let returns = numeric_result(operation, scale_of(&l), scale_of(&r));
+            let is_quotient = left.sql_type == QUOTIENT || right.sql_type == QUOTIENT;
+            let returns = match operation {
+                // What a quotient mostly shows of its digits goes for sums with it.
+                Operation::Add | Operation::Subtract if is_quotient => SqlType::Numeric(Some((38, 16))),
+                _ => numeric_result(operation, scale_of(&l), scale_of(&r)),
+            };
             (self.coerce(left, &l)?, self.coerce(right, &r)?, returns)
         } else {
             if common == T::Double && operation == Operation::Remainder {
@@ -283,7 +295,9 @@ impl Binder<'_> {
             (T::Array(_), _) => self.function("array_append", vec![left, right]),
             (_, T::Array(_)) => self.function("array_prepend", vec![left, right]),
             (T::JsonB, _) | (_, T::JsonB) => self.function("fabius_json_concat", vec![left, right]),
-            (T::Bytea, T::Bytea) => Err(unsupported("concatenation of bytea is not supported in this query")),
+            (T::Bytea, T::Bytea | T::Unknown) | (T::Unknown, T::Bytea) => {
+                self.function("fabius_bytes", vec![left, right])
+            }
             (a, b) if !is_text(a) && !is_text(b) && *a != T::Unknown && *b != T::Unknown => {
                 Err(no_operator("||", a, b))
             }

@@ -1,7 +1,7 @@
 //! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
 
 use super::window::sort_of;
-use super::{Binder, Common, Output, Relation, Typed, name_of};
+use super::{Binder, Common, Level, Output, Relation, name_of};
 use crate::query::arrow_column::arrow_type;
 use crate::query::failure::{inbound, unsupported};
 use crate::sql_type::SqlType;
@@ -28,7 +28,15 @@ impl Binder<'_> {
 
     fn query_with(&mut self, query: &ast::Query) -> Result<Relation> {
         if let Some(with) = &query.with {
+            let first = self.commons.len();
             for common in &with.cte_tables {
+                let name = name_of(&common.alias.name);
+                if self.commons.iter().skip(first).any(|other| other.name == name) {
+                    return Err(Error::new(
+                        SqlState(*b"42712"),
+                        format!("WITH query name \"{name}\" specified more than once"),
+                    ));
+                }
                 let relation = self.deeper(|binder| binder.common(common, with.recursive))?;
                 self.commons.push(Common { name: name_of(&common.alias.name), relation });
             }
@@ -120,8 +128,8 @@ impl Binder<'_> {
             ast::SetExpr::Query(query) => self.deeper(|binder| binder.query(query)),
             ast::SetExpr::Values(values) => self.values(values),
             ast::SetExpr::SetOperation { left, op, set_quantifier, right } => self.deeper(|binder| {
-                let left = binder.set_expression(left)?;
-                let right = binder.set_expression(right)?;
+                let left = binder.operand(left)?;
+                let right = binder.operand(right)?;
                 binder.set_operation(left, *op, *set_quantifier, right)
             }),
             ast::SetExpr::Table(table) => {
@@ -133,6 +141,12 @@ impl Binder<'_> {
             }
             _ => Err(unsupported("a writing statement inside of a query is not supported")),
         }
+    }
+
+    /// A side of a set operation.
+    fn operand(&mut self, side: &ast::SetExpr) -> Result<Relation> {
+        self.is_operand = matches!(side, ast::SetExpr::Select(_));
+        self.set_expression(side)
     }
 
     /// Gives the columns of a relation types, each under a new name.
@@ -192,9 +206,16 @@ impl Binder<'_> {
                 .union(right.plan)
                 .and_then(LogicalPlanBuilder::distinct)
                 .and_then(LogicalPlanBuilder::build),
-            (ast::SetOperator::Intersect, all) => LogicalPlanBuilder::intersect(left.plan, right.plan, all),
-            (ast::SetOperator::Except | ast::SetOperator::Minus, all) => {
-                LogicalPlanBuilder::except(left.plan, right.plan, all)
+            // Of equal rows the first meets the first: they are numbered on both sides.
+            (ast::SetOperator::Intersect, true) => numbered(left.plan)
+                .and_then(|plan| LogicalPlanBuilder::intersect(plan, numbered(right.plan)?, false)),
+            (ast::SetOperator::Except | ast::SetOperator::Minus, true) => numbered(left.plan)
+                .and_then(|plan| LogicalPlanBuilder::except(plan, numbered(right.plan)?, false)),
+            (ast::SetOperator::Intersect, false) => {
+                LogicalPlanBuilder::intersect(left.plan, right.plan, false)
+            }
+            (ast::SetOperator::Except | ast::SetOperator::Minus, false) => {
+                LogicalPlanBuilder::except(left.plan, right.plan, false)
             }
         };
         let plan = plan.map_err(inbound)?;
@@ -267,11 +288,15 @@ impl Binder<'_> {
     }
 
     fn values(&mut self, values: &ast::Values) -> Result<Relation> {
+        // They are a query of their own: what they name is of the queries around them.
+        self.levels.push(Level::default());
         let rows = values
             .rows
             .iter()
             .map(|row| row.iter().map(|value| self.expression(value)).collect::<Result<Vec<_>>>())
-            .collect::<Result<Vec<_>>>()?;
+            .collect::<Result<Vec<_>>>();
+        self.levels.pop();
+        let rows = rows?;
         let width = rows.first().map_or(0, Vec::len);
         if rows.iter().any(|row| row.len() != width) {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "VALUES lists must all be the same length"));
@@ -289,7 +314,11 @@ impl Binder<'_> {
             cells.map(|(typed, sql_type)| self.coerce(typed, sql_type).map(|typed| typed.expr)).collect()
         });
         let rows = rows.collect::<Result<Vec<Vec<Expr>>>>()?;
-        let plan = LogicalPlanBuilder::values(rows).and_then(LogicalPlanBuilder::build).map_err(inbound)?;
+        let plan = match rows.iter().flatten().any(Expr::contains_outer) {
+            true => rows_apart(rows),
+            false => LogicalPlanBuilder::values(rows).and_then(LogicalPlanBuilder::build),
+        };
+        let plan = plan.map_err(inbound)?;
         let outputs = (1..=width).zip(&types).map(|(at, sql_type)| Output {
             name: format!("column{at}"),
             column: Column::new_unqualified(""),
@@ -431,11 +460,6 @@ impl Binder<'_> {
     pub(super) fn common_named(&self, name: &str) -> Option<Relation> {
         self.commons.iter().rev().find(|common| common.name == name).map(|common| common.relation.clone())
     }
-
-    /// An expression as a query gives it: its type known, an identifier that shows as a name as that name.
-    pub(super) fn shown(&mut self, typed: Typed) -> Result<Typed> {
-        self.known(typed)
-    }
 }
 
 /// Names columns anew, as many as there are names.
@@ -454,6 +478,29 @@ pub(super) fn rename(columns: &mut [Output], names: &[String], relation: &str) -
         column.name = name.clone();
     }
     Ok(())
+}
+
+/// A plan with one more column: which of the rows equal to it each is.
+fn numbered(plan: LogicalPlan) -> datafusion::error::Result<LogicalPlan> {
+    let columns: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
+    let number = super::select::row_number(columns.clone(), Vec::new());
+    let name = Expr::Column(Column::new_unqualified(number.schema_name().to_string()));
+    let shown = columns.into_iter().chain([name.alias("number of equals")]);
+    LogicalPlanBuilder::from(plan).window([number])?.project(shown.collect::<Vec<_>>())?.build()
+}
+
+/// Rows of `VALUES` that ask about the query around them, each as a `SELECT`.
+fn rows_apart(rows: Vec<Vec<Expr>>) -> datafusion::error::Result<LogicalPlan> {
+    let mut all: Option<LogicalPlanBuilder> = None;
+    for row in rows {
+        let named = row.into_iter().enumerate().map(|(at, value)| value.alias(format!("column{}", at + 1)));
+        let one = LogicalPlanBuilder::empty(true).project(named.collect::<Vec<_>>())?;
+        all = Some(match all {
+            None => one,
+            Some(before) => before.union(one.build()?)?,
+        });
+    }
+    all.unwrap_or_else(|| LogicalPlanBuilder::empty(false)).build()
 }
 
 /// Whether a query's text names a relation.

@@ -3,12 +3,13 @@
 use super::window::sort_of;
 use super::{Binder, Level, Output, Relation, Scope, Typed, name_of, parts_of};
 use crate::query::failure::{inbound, unsupported};
-use crate::sql_type::SqlType;
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::expr::Sort;
+use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs};
-use datafusion::logical_expr::{Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{
+    Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition,
+};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 
@@ -29,6 +30,7 @@ impl Binder<'_> {
     /// A `SELECT`, sorted.
     pub(super) fn select(&mut self, select: &ast::Select, keys: &[ast::OrderByExpr]) -> Result<Relation> {
         refuse(select)?;
+        let is_operand = std::mem::take(&mut self.is_operand);
         let (mut plan, scope) = self.from(&select.from)?;
         self.levels.push(Level { scope, windows: select.named_window.clone(), ..Level::default() });
         let result = (|| {
@@ -42,7 +44,7 @@ impl Binder<'_> {
                     .and_then(LogicalPlanBuilder::build)
                     .map_err(inbound)?;
             }
-            self.select_from(plan, select, keys)
+            self.select_from(plan, select, keys, is_operand)
         })();
         self.levels.pop();
         result
@@ -63,8 +65,14 @@ impl Binder<'_> {
         mut plan: LogicalPlan,
         select: &ast::Select,
         keys: &[ast::OrderByExpr],
+        is_operand: bool,
     ) -> Result<Relation> {
         let mut selected = self.list(&select.projection)?;
+        if !is_operand {
+            for entry in &mut selected {
+                entry.typed = self.known(entry.typed.clone())?;
+            }
+        }
         let mut having = match &select.having {
             Some(having) => {
                 let typed = self.expression(having)?;
@@ -156,7 +164,10 @@ impl Binder<'_> {
         let mut outputs: Vec<Output> = Vec::with_capacity(selected.len());
         let mut expressions: Vec<Expr> = Vec::with_capacity(selected.len());
         for entry in selected {
-            let typed = self.shown(entry.typed)?;
+            let typed = match &entry.typed.expr {
+                Expr::Placeholder(_) => self.known(entry.typed)?,
+                _ => entry.typed,
+            };
             let column = self.fresh_column();
             expressions.push(typed.expr.alias(column.name.clone()));
             outputs.push(Output {
@@ -248,27 +259,7 @@ impl Binder<'_> {
         on: Vec<Expr>,
         sorts: &[Sort],
     ) -> Result<LogicalPlanBuilder> {
-        use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
-        let order_by = sorts.to_vec();
-        let frame = if order_by.is_empty() {
-            datafusion::logical_expr::WindowFrame::new(None)
-        } else {
-            datafusion::logical_expr::WindowFrame::new(Some(false))
-        };
-        let number = Expr::WindowFunction(Box::new(WindowFunction {
-            fun: datafusion::logical_expr::WindowFunctionDefinition::WindowUDF(
-                datafusion::functions_window::row_number::row_number_udwf(),
-            ),
-            params: WindowFunctionParams {
-                args: Vec::new(),
-                partition_by: on,
-                order_by,
-                window_frame: frame,
-                filter: None,
-                null_treatment: None,
-                distinct: false,
-            },
-        }));
+        let number = row_number(on, sorts.to_vec());
         let name = number.schema_name().to_string();
         let first = super::operator::plain_binary(
             Expr::Column(Column::new_unqualified(name)),
@@ -284,7 +275,7 @@ impl Binder<'_> {
             match item {
                 ast::SelectItem::UnnamedExpr(expression) => {
                     let typed = self.expression(expression)?;
-                    selected.push(Selected { name: column_name(expression), typed });
+                    selected.push(Selected { name: crate::column_name::of(expression), typed });
                 }
                 ast::SelectItem::ExprWithAlias { expr, alias } => {
                     let typed = self.expression(expr)?;
@@ -358,7 +349,11 @@ impl Binder<'_> {
         }
         if let ast::Expr::Identifier(ident) = expression {
             let name = name_of(ident);
-            if let Some(at) = selected.iter().position(|entry| entry.name == name) {
+            let mut named = selected.iter().enumerate().filter(|(_, entry)| entry.name == name);
+            if let Some((at, first)) = named.next() {
+                if named.any(|(_, other)| other.typed.expr != first.typed.expr) {
+                    return Err(Error::new(SqlState(*b"42702"), format!("ORDER BY \"{name}\" is ambiguous")));
+                }
                 return Ok(Key::Selected(at));
             }
         }
@@ -562,11 +557,36 @@ impl Binder<'_> {
                 keys.push(Expr::Column(column.clone()));
             }
         }
+        let mut aggregates = aggregates;
+        if keys.is_empty() && aggregates.is_empty() {
+            // One group of all rows, of which nothing is asked.
+            let one = Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(1)), None);
+            let column = self.fresh_column();
+            aggregates.push(datafusion::functions_aggregate::count::count(one).alias(column.name));
+        }
         LogicalPlanBuilder::from(plan)
             .aggregate(keys, aggregates)
             .and_then(LogicalPlanBuilder::build)
             .map_err(inbound)
     }
+}
+
+/// `row_number()` over a partition.
+pub(super) fn row_number(partition_by: Vec<Expr>, order_by: Vec<Sort>) -> Expr {
+    let window_frame = WindowFrame::new((!order_by.is_empty()).then_some(false));
+    let function = datafusion::functions_window::row_number::row_number_udwf();
+    Expr::WindowFunction(Box::new(WindowFunction {
+        fun: WindowFunctionDefinition::WindowUDF(function),
+        params: WindowFunctionParams {
+            args: Vec::new(),
+            partition_by,
+            order_by,
+            window_frame,
+            filter: None,
+            null_treatment: None,
+            distinct: false,
+        },
+    }))
 }
 
 /// Replaces expressions that are computed below by their columns.
@@ -618,76 +638,4 @@ fn refuse(select: &ast::Select) -> Result<()> {
         return Err(unsupported("this form of SELECT is not supported"));
     }
     Ok(())
-}
-
-/// The name that PostgreSQL gives the column of an expression (`FigureColname` in its parse_target.c).
-fn column_name(expression: &ast::Expr) -> String {
-    figured(expression).map_or_else(|| "?column?".to_string(), |(name, _)| name)
-}
-
-/// A name, and whether it is strong: a cast gives its type's name only where nothing better is found.
-fn figured(expression: &ast::Expr) -> Option<(String, bool)> {
-    use ast::Expr as E;
-    let strong = |name: &str| Some((name.to_string(), true));
-    match expression {
-        E::Identifier(ident) => Some((name_of(ident), true)),
-        E::CompoundIdentifier(idents) => idents.last().map(|ident| (name_of(ident), true)),
-        E::Nested(inner) | E::Collate { expr: inner, .. } => figured(inner),
-        E::Function(function) => parts_of(&function.name).pop().map(|name| (name, true)),
-        E::Cast { expr, data_type, .. } => match figured(expr) {
-            Some((name, true)) => Some((name, true)),
-            _ => {
-                let name = match data_type {
-                    ast::DataType::Regclass => "regclass".to_string(),
-                    ast::DataType::Custom(name, _) => parts_of(name).pop().unwrap_or_default(),
-                    other => match SqlType::from_ast(other) {
-                        Ok(SqlType::Array(element)) => element.internal_name(),
-                        Ok(sql_type) => sql_type.internal_name(),
-                        Err(_) => return None,
-                    },
-                };
-                Some((name, false))
-            }
-        },
-        E::TypedString(typed) => {
-            SqlType::from_ast(&typed.data_type).ok().map(|sql_type| (sql_type.internal_name(), false))
-        }
-        E::Interval(_) => Some(("interval".into(), false)),
-        E::Value(value) if matches!(value.value, ast::Value::Boolean(_)) => Some(("bool".into(), false)),
-        E::Case { else_result, .. } => match else_result.as_deref().and_then(figured) {
-            Some((name, true)) => Some((name, true)),
-            _ => Some(("case".into(), false)),
-        },
-        E::Exists { .. } => strong("exists"),
-        E::Subquery(query) => match query.body.as_ref() {
-            ast::SetExpr::Select(select) => match select.projection.first() {
-                Some(ast::SelectItem::UnnamedExpr(inner)) => figured(inner),
-                Some(ast::SelectItem::ExprWithAlias { alias, .. }) => Some((name_of(alias), true)),
-                _ => None,
-            },
-            _ => None,
-        },
-        E::Array(_) => strong("array"),
-        E::Extract { .. } => strong("extract"),
-        E::Position { .. } => strong("position"),
-        E::Substring { .. } => strong("substring"),
-        E::Overlay { .. } => strong("overlay"),
-        E::Ceil { .. } => strong("ceil"),
-        E::Floor { .. } => strong("floor"),
-        E::AtTimeZone { .. } => strong("timezone"),
-        E::Trim { trim_where, .. } => strong(match trim_where {
-            Some(ast::TrimWhereField::Leading) => "ltrim",
-            Some(ast::TrimWhereField::Trailing) => "rtrim",
-            _ => "btrim",
-        }),
-        E::Tuple(_) => strong("row"),
-        E::CompoundFieldAccess { root, access_chain } => {
-            let fields = access_chain.iter().rev().find_map(|access| match access {
-                ast::AccessExpr::Dot(E::Identifier(ident)) => Some((name_of(ident), true)),
-                _ => None,
-            });
-            fields.or_else(|| figured(root))
-        }
-        _ => None,
-    }
 }

@@ -1,8 +1,11 @@
 //! Functions of arrays.
 
-use super::{Definition, array_of, define, elements_at, integer_at, text_at};
+use super::{Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
+use crate::query::arrow_column::{interval_parts, interval_value};
+use crate::query::calendar;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState, Value};
+use std::cmp::Ordering;
 
 /// Most elements of an array that a function makes.
 const ELEMENTS: i64 = 10_000_000;
@@ -34,7 +37,7 @@ pub fn definitions() -> Vec<Definition> {
                 Some(SqlType::Array(element)) => element.as_ref().clone(),
                 _ => SqlType::Text,
             };
-            Ok(Value::Text(super::text::join_elements(a, &element)))
+            Ok(Value::Text(super::text::join_elements(a, &element, &call.environment.style)))
         }),
         define("array_append(anyarray, anyelement) anyarray null", |a, _| {
             let mut elements = elements_at(a, 0);
@@ -85,6 +88,69 @@ pub fn definitions() -> Vec<Definition> {
             elements.truncate(kept);
             Ok(array_of(elements))
         }),
+        define("array_dims(anyarray) text", |a, _| {
+            let count = elements_at(a, 0).len();
+            Ok(if count == 0 { Value::Null } else { Value::Text(format!("[1:{count}]")) })
+        }),
+        // Behind aggregates: an array in order, ascending or not, nulls first or last.
+        define("fabius_sorted(anyarray, bool, bool) anyarray", |a, _| {
+            let (is_ascending, nulls_first) = (truth_at(a, 1), truth_at(a, 2));
+            let mut elements = elements_at(a, 0);
+            elements.sort_by(|left, right| match (left.is_null(), right.is_null()) {
+                (true, true) => Ordering::Equal,
+                (true, false) if nulls_first => Ordering::Less,
+                (false, true) if !nulls_first => Ordering::Less,
+                (true, false) | (false, true) => Ordering::Greater,
+                (false, false) => {
+                    let order = compare(left, right).unwrap_or(Ordering::Equal);
+                    if is_ascending { order } else { order.reverse() }
+                }
+            });
+            Ok(array_of(elements))
+        }),
+        define("fabius_percentile_cont(float8[], float8) float8", |a, _| {
+            let elements = elements_at(a, 0);
+            let place = fraction_at(a)? * (elements.len().max(1) - 1) as f64;
+            let at = |place: f64| {
+                elements.get(place as usize).map(|value| super::double_at(std::slice::from_ref(value), 0))
+            };
+            let (Some(low), Some(high)) = (at(place.floor()), at(place.ceil())) else {
+                return Ok(Value::Null);
+            };
+            Ok(Value::Double(low + (high - low) * place.fract()))
+        }),
+        define("fabius_percentile_disc(anyarray, float8) anyelement", |a, _| {
+            let elements = elements_at(a, 0);
+            let place = (fraction_at(a)? * elements.len() as f64).ceil() as usize;
+            Ok(elements.into_iter().nth(place.saturating_sub(1)).unwrap_or_default())
+        }),
+        define("fabius_interval_sum(interval[], bool) interval", |a, _| {
+            let elements = elements_at(a, 0);
+            let mut sum = (0i64, 0i64, 0i64);
+            for (months, days, micros) in elements.iter().filter_map(interval_parts) {
+                sum = (sum.0 + i64::from(months), sum.1 + i64::from(days), sum.2.saturating_add(micros));
+            }
+            if elements.is_empty() {
+                return Ok(Value::Null);
+            }
+            let whole = |part: i64| i32::try_from(part).map_err(|_| calendar::out_of_range("interval"));
+            let total = interval_value(whole(sum.0)?, whole(sum.1)?, sum.2);
+            let is_average = truth_at(a, 1);
+            if is_average { super::moment::scaled(&[total], 1.0 / elements.len() as f64) } else { Ok(total) }
+        }),
+        define("fabius_mode(anyarray) anyelement", |a, _| {
+            // The values are in order: equal ones stand together.
+            let (mut best, mut most, mut count) = (Value::Null, 0, 0);
+            let mut before = Value::Null;
+            for value in elements_at(a, 0) {
+                count = if value == before { count + 1 } else { 1 };
+                if count > most {
+                    (best, most) = (value.clone(), count);
+                }
+                before = value;
+            }
+            Ok(best)
+        }),
         // Behind `array[i]`, `array[a:b]`, `= ANY (array)`, `@>`, `<@` and `&&`.
         define("fabius_element(anyarray, bigint) anyelement", |a, _| {
             let at = usize::try_from(integer_at(a, 1) - 1).ok();
@@ -130,10 +196,23 @@ pub fn definitions() -> Vec<Definition> {
             let element = SqlType::Array(Box::new(SqlType::Text));
             let found = regex.captures_iter(text_at(a, 0)).take(most);
             Ok(array_of(found.map(|found| {
-                Value::Text(crate::query::value_text::to_text(&super::text::captured(&found), &element))
+                Value::Text(crate::query::value_text::to_text(
+                    &super::text::captured(&found),
+                    &element,
+                    &Default::default(),
+                ))
             })))
         }),
     ]
+}
+
+/// The share that a percentile is of.
+fn fraction_at(a: &[Value]) -> Result<f64> {
+    let fraction = super::double_at(a, 1);
+    if (0.0..=1.0).contains(&fraction) {
+        return Ok(fraction);
+    }
+    Err(Error::new(SqlState::OUT_OF_RANGE, format!("percentile value {fraction} is not between 0 and 1")))
 }
 
 fn checked(count: i64) -> Result<i64> {
@@ -145,10 +224,17 @@ fn checked(count: i64) -> Result<i64> {
 }
 
 /// Compares two values of one type; `None` if one is null.
-pub fn compare(left: &Value, right: &Value) -> Option<std::cmp::Ordering> {
+pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
     use Value as V;
     Some(match (left, right) {
         (V::Null, _) | (_, V::Null) => return None,
+        (V::List(_), V::List(_)) => {
+            let span = |value| interval_parts(value).map(|(m, d, u)| calendar::interval_span(m, d, u));
+            match (span(left), span(right)) {
+                (Some(left), Some(right)) => left.cmp(&right),
+                _ => return None,
+            }
+        }
         (V::Boolean(a), V::Boolean(b)) => a.cmp(b),
         (V::Double(a), V::Double(b)) => a.total_cmp(b),
         (V::Text(a), V::Text(b)) => a.cmp(b),

@@ -5,6 +5,7 @@ use crate::query::arrow_column::{arrow_type, interval_parts, interval_value, sca
 use crate::query::calendar;
 use crate::query::value_text::{fit_numeric, from_text, to_text};
 use crate::sql_type::SqlType;
+use crate::text_format::TextStyle;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::error::Result as FusionResult;
 use datafusion::logical_expr::{
@@ -17,16 +18,18 @@ use fabius_value::{Decimal, Error, Result, SqlState, Value};
 pub struct Conversion {
     from: SqlType,
     to: SqlType,
+    style: TextStyle,
     name: String,
     signature: Signature,
 }
 
 impl Conversion {
     /// The expression that converts another.
-    pub fn expression(expression: Expr, from: &SqlType, to: &SqlType) -> Expr {
+    pub fn expression(expression: Expr, from: &SqlType, to: &SqlType, style: &TextStyle) -> Expr {
         let conversion = Conversion {
             from: from.clone(),
             to: to.clone(),
+            style: style.clone(),
             name: format!("as {to}"),
             signature: signature_of(1, Volatility::Immutable),
         };
@@ -50,7 +53,7 @@ impl ScalarUDFImpl for Conversion {
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> FusionResult<ColumnarValue> {
         let types = std::slice::from_ref(&self.from);
         for_each_row(&arguments.args, types, &self.to, arguments.number_rows, |values| match values {
-            [value] => convert(value, &self.from, &self.to),
+            [value] => convert(value, &self.from, &self.to, &self.style),
             _ => Ok(Value::Null),
         })
     }
@@ -80,7 +83,7 @@ pub fn exists(from: &SqlType, to: &SqlType) -> bool {
 ///
 /// # Errors
 /// `22003`, `22P02`, `22007`: what PostgreSQL says of a value that does not fit.
-pub fn convert(value: &Value, from: &SqlType, to: &SqlType) -> Result<Value> {
+pub fn convert(value: &Value, from: &SqlType, to: &SqlType, style: &TextStyle) -> Result<Value> {
     use SqlType as T;
     if value.is_null() {
         return Ok(Value::Null);
@@ -96,12 +99,12 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType) -> Result<Value> {
     };
     match (to, value) {
         (T::Text | T::VarChar(_) | T::Char(_) | T::Name | T::Unknown | T::Void, value) => {
-            from_text(&to_text(value, from), to)
+            from_text(&to_text(value, from, style), to, style)
         }
-        (T::JsonB, Value::Text(text)) => from_text(text, to),
+        (T::JsonB, Value::Text(text)) => from_text(text, to, style),
         (T::Json, Value::Text(text)) if matches!(from, T::JsonB) => Ok(Value::Text(text.clone())),
         (to, Value::Text(text)) => {
-            from_text(if *from == T::JsonB { text.trim_matches('"') } else { text }, to)
+            from_text(if *from == T::JsonB { text.trim_matches('"') } else { text }, to, style)
         }
         (T::Boolean, Value::Boolean(value)) => Ok(Value::Boolean(*value)),
         (T::Boolean, value) => Ok(Value::Boolean(value.as_integer().unwrap_or(0) != 0)),
@@ -140,6 +143,23 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType) -> Result<Value> {
             };
             fit_numeric(decimal, precision, scale_of(to))
         }
+        // A moment of UTC is one of the session's zone, and the other way round.
+        (T::Date | T::Time | T::Timestamp, Value::Timestamp(micros))
+            if *from == T::TimestampTz && !style.is_utc() =>
+        {
+            convert(&Value::Timestamp(style.local(*micros)), &T::Timestamp, to, style)
+        }
+        (T::TimestampTz, Value::Timestamp(micros)) if *from == T::Timestamp => {
+            Ok(Value::Timestamp(style.moment(*micros)))
+        }
+        (T::TimestampTz, value @ Value::Date(_)) if !style.is_utc() => {
+            let local = convert(value, from, &T::Timestamp, style)?;
+            convert(&local, &T::Timestamp, to, style)
+        }
+        (T::Date, Value::Timestamp(i64::MAX)) => Ok(Value::Date(i32::MAX)),
+        (T::Date, Value::Timestamp(i64::MIN)) => Ok(Value::Date(i32::MIN)),
+        (T::Timestamp | T::TimestampTz, Value::Date(i32::MAX)) => Ok(Value::Timestamp(i64::MAX)),
+        (T::Timestamp | T::TimestampTz, Value::Date(i32::MIN)) => Ok(Value::Timestamp(i64::MIN)),
         (T::Date, Value::Timestamp(micros)) => i32::try_from(micros.div_euclid(calendar::DAY))
             .map(Value::Date)
             .map_err(|_| calendar::out_of_range("date")),
@@ -155,7 +175,8 @@ pub fn convert(value: &Value, from: &SqlType, to: &SqlType) -> Result<Value> {
         (T::Interval, Value::BigInt(micros)) => Ok(interval_value(0, 0, *micros)),
         (T::Array(element), Value::List(rows)) => {
             let from = if let T::Array(element) = from { element } else { from };
-            let rows = rows.iter().map(|row| row.iter().map(|value| convert(value, from, element)).collect());
+            let rows =
+                rows.iter().map(|row| row.iter().map(|value| convert(value, from, element, style)).collect());
             rows.collect::<Result<_>>().map(Value::List)
         }
         (_, value) => Ok(value.clone()),

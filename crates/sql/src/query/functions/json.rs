@@ -1,16 +1,23 @@
 //! Functions of `json` and `jsonb`.
 
 use super::{Call, Definition, define, elements_at, integer_at, text_at, truth_at};
+pub(crate) use crate::text_format::shown_json as printed;
+
 use crate::query::value_text::to_text;
 use crate::sql_type::SqlType;
+use crate::text_format::TextStyle;
 use fabius_value::{Error, Result, SqlState, Value};
 use serde_json::Value as Json;
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
     vec![
-        define("to_json(any) json null", |a, call| Ok(Value::Text(literal(&a[0], type_at(call, 0))))),
-        define("to_jsonb(any) jsonb null", |a, call| jsonb(literal(&a[0], type_at(call, 0)))),
+        define("to_json(any) json null", |a, call| {
+            Ok(Value::Text(literal(&a[0], type_at(call, 0), &call.environment.style)))
+        }),
+        define("to_jsonb(any) jsonb null", |a, call| {
+            jsonb(literal(&a[0], type_at(call, 0), &call.environment.style))
+        }),
         define("json_build_object(any...) json null", |a, call| object(a, call).map(Value::Text)),
         define("jsonb_build_object(any...) jsonb null", |a, call| jsonb(object(a, call)?)),
         define("json_build_object() json", |_, _| Ok("{}".into())),
@@ -86,6 +93,62 @@ pub fn definitions() -> Vec<Definition> {
             }
             Ok(Value::Text(printed(&json)))
         }),
+        define("fabius_json_without(jsonb, bigint) jsonb", |a, _| {
+            let mut json = parsed(a, 0)?;
+            let items = json.as_array_mut().ok_or_else(|| {
+                Error::new(SqlState::INVALID_PARAMETER, "cannot delete from object using integer index")
+            })?;
+            if let Some(at) = place(items.len(), integer_at(a, 1)) {
+                items.remove(at);
+            }
+            Ok(Value::Text(printed(&json)))
+        }),
+        define("fabius_json_without(jsonb, text[]) jsonb", |a, _| {
+            let mut json = parsed(a, 0)?;
+            for key in elements_at(a, 1) {
+                let key = text_at(std::slice::from_ref(&key), 0);
+                match &mut json {
+                    Json::Object(fields) => drop(fields.shift_remove(key)),
+                    Json::Array(items) => items.retain(|item| item.as_str() != Some(key)),
+                    _ => {}
+                }
+            }
+            Ok(Value::Text(printed(&json)))
+        }),
+        define("fabius_json_without_path(jsonb, text[]) jsonb", |a, _| {
+            let mut json = parsed(a, 0)?;
+            change(&mut json, &path_at(a, 1), &mut |_| None, false);
+            Ok(Value::Text(printed(&json)))
+        }),
+        define("fabius_json_has_any(text, text[]) bool", |a, _| Ok(Value::Boolean(has(a, false)?))),
+        define("fabius_json_has_all(text, text[]) bool", |a, _| Ok(Value::Boolean(has(a, true)?))),
+        define("jsonb_set(jsonb, text[], jsonb, bool?) jsonb", |a, _| {
+            let (mut json, new) = (parsed(a, 0)?, parsed(a, 2)?);
+            let makes_new = a.len() < 4 || truth_at(a, 3);
+            change(&mut json, &path_at(a, 1), &mut |_| Some(new.clone()), makes_new);
+            Ok(Value::Text(printed(&json)))
+        }),
+        define("jsonb_insert(jsonb, text[], jsonb, bool?) jsonb", |a, _| {
+            let (mut json, new) = (parsed(a, 0)?, parsed(a, 2)?);
+            insert(&mut json, &path_at(a, 1), new, truth_at(a, 3))?;
+            Ok(Value::Text(printed(&json)))
+        }),
+        define("json_extract_path(json, text...) json", |a, _| extracted(a, false)),
+        define("jsonb_extract_path(jsonb, text...) jsonb", |a, _| extracted(a, false)),
+        define("json_extract_path_text(json, text...) text", |a, _| extracted(a, true)),
+        define("jsonb_extract_path_text(jsonb, text...) text", |a, _| extracted(a, true)),
+        define("row_to_json(json) json", |a, _| Ok(a[0].clone())),
+        // Behind `json_to_record` and `json_to_recordset`: a field of each document.
+        define("fabius_json_field(text[], text) text[]", |a, _| {
+            let mut values = Vec::new();
+            for document in elements_at(a, 0) {
+                values.push(taken(parsed(&[document], 0)?.get(text_at(a, 1)), true));
+            }
+            Ok(super::array_of(values))
+        }),
+        define("array_to_json(anyarray) json", |a, call| {
+            Ok(Value::Text(literal(&a[0], type_at(call, 0), &call.environment.style)))
+        }),
         // Behind the set-returning ones, which are unnested.
         define("fabius_json_elements(text, bool) text[]", |a, _| {
             let json = parsed(a, 0)?;
@@ -105,7 +168,11 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_row_json(text[], any...) json null", |a, call| {
             let fields = elements_at(a, 0).into_iter().zip(a.iter().zip(&call.types).skip(1)).map(
                 |(name, (value, sql_type))| {
-                    format!("{}:{}", quoted(text_at(&[name], 0)), literal(value, sql_type))
+                    format!(
+                        "{}:{}",
+                        quoted(text_at(&[name], 0)),
+                        literal(value, sql_type, &call.environment.style)
+                    )
                 },
             );
             Ok(Value::Text(format!("{{{}}}", fields.collect::<Vec<_>>().join(","))))
@@ -122,24 +189,28 @@ fn quoted(text: &str) -> String {
 }
 
 /// A value as JSON.
-pub fn literal(value: &Value, sql_type: &SqlType) -> String {
+pub fn literal(value: &Value, sql_type: &SqlType, style: &TextStyle) -> String {
     match (value, sql_type) {
         (Value::Null, _) => "null".into(),
         (Value::List(rows), SqlType::Array(element)) => {
-            let items =
-                rows.iter().map(|row| row.first().map_or("null".into(), |value| literal(value, element)));
+            let items = rows
+                .iter()
+                .map(|row| row.first().map_or("null".into(), |value| literal(value, element, style)));
             format!("[{}]", items.collect::<Vec<_>>().join(","))
         }
         (Value::Text(text), SqlType::Json | SqlType::JsonB) => text.clone(),
         (Value::Boolean(value), _) => value.to_string(),
-        (Value::SmallInt(_) | Value::Int(_) | Value::Numeric(_), _) => to_text(value, sql_type),
+        (Value::SmallInt(_) | Value::Int(_) | Value::Numeric(_), _) => to_text(value, sql_type, style),
         (Value::BigInt(_), SqlType::BigInt | SqlType::Oid) => value.to_string(),
-        (Value::Double(number), _) if number.is_finite() => to_text(value, sql_type),
+        (Value::Double(number), _) if number.is_finite() => to_text(value, sql_type, style),
         (Value::Timestamp(_), SqlType::TimestampTz) => {
-            quoted(&(to_text(value, sql_type).replacen(' ', "T", 1) + ":00"))
+            let text = to_text(value, sql_type, style).replacen(' ', "T", 1);
+            // The offset has minutes here.
+            let has_minutes = text.rsplit(['+', '-']).next().is_some_and(|offset| offset.contains(':'));
+            quoted(&if has_minutes { text } else { text + ":00" })
         }
-        (Value::Timestamp(_), _) => quoted(&to_text(value, sql_type).replacen(' ', "T", 1)),
-        (value, sql_type) => quoted(&to_text(value, sql_type)),
+        (Value::Timestamp(_), _) => quoted(&to_text(value, sql_type, style).replacen(' ', "T", 1)),
+        (value, sql_type) => quoted(&to_text(value, sql_type, style)),
     }
 }
 
@@ -155,14 +226,19 @@ fn object(a: &[Value], call: &Call) -> Result<String> {
         if pair[0].is_null() {
             return Err(Error::new(SqlState(*b"22004"), format!("argument {} cannot be null", 2 * at + 1)));
         }
-        let key = to_text(&pair[0], type_at(call, 2 * at));
-        Ok(format!("{} : {}", quoted(&key), literal(&pair[1], type_at(call, 2 * at + 1))))
+        let key = to_text(&pair[0], type_at(call, 2 * at), &call.environment.style);
+        Ok(format!(
+            "{} : {}",
+            quoted(&key),
+            literal(&pair[1], type_at(call, 2 * at + 1), &call.environment.style)
+        ))
     });
     Ok(format!("{{{}}}", fields.collect::<Result<Vec<_>>>()?.join(", ")))
 }
 
 fn array(a: &[Value], call: &Call) -> String {
-    let items = a.iter().enumerate().map(|(at, value)| literal(value, type_at(call, at)));
+    let items =
+        a.iter().enumerate().map(|(at, value)| literal(value, type_at(call, at), &call.environment.style));
     format!("[{}]", items.collect::<Vec<_>>().join(", "))
 }
 
@@ -187,19 +263,106 @@ fn taken(json: Option<&Json>, as_text: bool) -> Value {
     }
 }
 
-/// A document as `jsonb` prints it: keys by length, then by bytes; a blank behind colons and commas.
-pub fn printed(json: &Json) -> String {
+fn path_at(a: &[Value], at: usize) -> Vec<String> {
+    let steps = elements_at(a, at).into_iter();
+    steps.filter_map(|step| if let Value::Text(step) = step { Some(step) } else { None }).collect()
+}
+
+/// The place of an element that is counted from the end if negative.
+fn place(count: usize, at: i64) -> Option<usize> {
+    let at = if at < 0 { count.checked_sub(at.unsigned_abs() as usize)? } else { at as usize };
+    (at < count).then_some(at)
+}
+
+/// Replaces what is at the end of a path, or takes it out if there is nothing new; what is not there is made only at
+/// the end, and if `makes_new`.
+fn change(json: &mut Json, path: &[String], new: &mut dyn FnMut(&Json) -> Option<Json>, makes_new: bool) {
+    let Some((step, rest)) = path.split_first() else { return };
     match json {
-        Json::Array(items) => format!("[{}]", items.iter().map(printed).collect::<Vec<_>>().join(", ")),
-        Json::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_by(|(a, _), (b, _)| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
-            let fields =
-                fields.into_iter().map(|(key, value)| format!("{}: {}", quoted(key), printed(value)));
-            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        Json::Object(fields) => match (fields.get_mut(step), rest) {
+            (Some(found), []) => match new(found) {
+                Some(value) => *found = value,
+                None => drop(fields.shift_remove(step)),
+            },
+            (Some(found), rest) => change(found, rest, new, makes_new),
+            (None, []) if makes_new => {
+                if let Some(value) = new(&Json::Null) {
+                    fields.insert(step.clone(), value);
+                }
+            }
+            (None, _) => {}
+        },
+        Json::Array(items) => {
+            let Ok(number) = step.parse::<i64>() else { return };
+            match (place(items.len(), number), rest) {
+                (Some(at), []) => match new(&items[at]) {
+                    Some(value) => items[at] = value,
+                    None => drop(items.remove(at)),
+                },
+                (Some(at), rest) => change(&mut items[at], rest, new, makes_new),
+                (None, []) if makes_new => {
+                    if let Some(value) = new(&Json::Null) {
+                        let at = if number < 0 { 0 } else { items.len() };
+                        items.insert(at, value);
+                    }
+                }
+                (None, _) => {}
+            }
         }
-        other => other.to_string(),
+        _ => {}
     }
+}
+
+/// Puts a value before the end of a path, or behind it.
+fn insert(json: &mut Json, path: &[String], new: Json, is_after: bool) -> Result<()> {
+    let Some((step, rest)) = path.split_first() else { return Ok(()) };
+    match (json, rest) {
+        (Json::Object(fields), []) if fields.contains_key(step) => {
+            Err(Error::new(SqlState::INVALID_PARAMETER, "cannot replace existing key")
+                .with_hint("Try using the function jsonb_set to replace key value."))
+        }
+        (Json::Object(fields), []) => {
+            fields.insert(step.clone(), new);
+            Ok(())
+        }
+        (Json::Object(fields), rest) => {
+            fields.get_mut(step).map_or(Ok(()), |found| insert(found, rest, new, is_after))
+        }
+        (Json::Array(items), rest) => {
+            let Ok(number) = step.parse::<i64>() else { return Ok(()) };
+            match (place(items.len(), number), rest) {
+                (Some(at), []) => items.insert(at + usize::from(is_after), new),
+                (Some(at), rest) => return insert(&mut items[at], rest, new, is_after),
+                (None, []) => items.insert(if number < 0 { 0 } else { items.len() }, new),
+                (None, _) => {}
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether some or all texts are keys or elements of a document.
+fn has(a: &[Value], is_all: bool) -> Result<bool> {
+    let json = parsed(a, 0)?;
+    let is_there = |key: &String| match &json {
+        Json::Object(fields) => fields.contains_key(key),
+        Json::Array(items) => items.iter().any(|item| item.as_str() == Some(key)),
+        other => other.as_str() == Some(key),
+    };
+    let keys = path_at(a, 1);
+    Ok(if is_all { keys.iter().all(is_there) } else { keys.iter().any(is_there) })
+}
+
+/// What is at the end of a path of keys and places.
+fn extracted(a: &[Value], as_text: bool) -> Result<Value> {
+    let json = parsed(a, 0)?;
+    let found = a.iter().skip(1).try_fold(&json, |json, step| match (json, step) {
+        (Json::Array(items), Value::Text(step)) => items.get(place(items.len(), step.parse().ok()?)?),
+        (json, Value::Text(step)) => json.get(step),
+        _ => None,
+    });
+    Ok(taken(found, as_text))
 }
 
 fn stripped(json: Json) -> Json {

@@ -4,6 +4,7 @@ use super::{Call, Definition, define, double_at, integer_at, text_at};
 use crate::query::arrow_column::{interval_parts, interval_value, scale_of};
 use crate::query::calendar::{self, DAY, Fields, HOUR, SECOND};
 use crate::sql_type::SqlType;
+use crate::text_format::Zone;
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 
 /// All of them.
@@ -24,15 +25,12 @@ pub fn definitions() -> Vec<Definition> {
         define("timeofday() text volatile", |_, c| {
             Ok(Value::Text(Value::Timestamp(c.environment.session.now_us()).to_string()))
         }),
-        define("current_date() date stable", |_, c| {
-            Ok(Value::Date(c.environment.session.transaction_us().div_euclid(DAY) as i32))
-        }),
-        define("localtimestamp() timestamp stable", |_, c| {
+        define("current_timestamp() timestamptz stable", |_, c| {
             Ok(Value::Timestamp(c.environment.session.transaction_us()))
         }),
-        define("localtime() time stable", |_, c| {
-            Ok(Value::BigInt(c.environment.session.transaction_us().rem_euclid(DAY)))
-        }),
+        define("current_date() date stable", |_, c| Ok(Value::Date(local_now(c).div_euclid(DAY) as i32))),
+        define("localtimestamp() timestamp stable", |_, c| Ok(Value::Timestamp(local_now(c)))),
+        define("localtime() time stable", |_, c| Ok(Value::BigInt(local_now(c).rem_euclid(DAY)))),
         define("extract(text, timestamp) numeric", extract),
         define("extract(text, timestamptz) numeric", extract),
         define("extract(text, date) numeric", extract),
@@ -57,20 +55,28 @@ pub fn definitions() -> Vec<Definition> {
             })
         }),
         define("age(timestamp, timestamp) interval", |a, _| age(moment_at(a, 0), moment_at(a, 1))),
-        define("age(timestamptz, timestamptz) interval", |a, _| age(moment_at(a, 0), moment_at(a, 1))),
+        define("age(timestamptz, timestamptz) interval", |a, c| {
+            age(c.environment.style.local(moment_at(a, 0)), c.environment.style.local(moment_at(a, 1)))
+        }),
         define("age(timestamp) interval stable", |a, c| {
-            age(c.environment.session.transaction_us().div_euclid(DAY) * DAY, moment_at(a, 0))
+            age(local_now(c).div_euclid(DAY) * DAY, moment_at(a, 0))
         }),
         define("to_char(timestamp, text) text", |a, _| {
-            Ok(Value::Text(format_moment(moment_at(a, 0), text_at(a, 1))))
+            Ok(Value::Text(format_moment(moment_at(a, 0), text_at(a, 1), None)))
         }),
-        define("to_char(timestamptz, text) text", |a, _| {
-            Ok(Value::Text(format_moment(moment_at(a, 0), text_at(a, 1))))
+        define("to_char(timestamptz, text) text", |a, c| {
+            let (style, moment) = (&c.environment.style, moment_at(a, 0));
+            let local = style.local(moment);
+            let zone = (style.zone_at(moment), (local - moment) / SECOND);
+            Ok(Value::Text(format_moment(local, text_at(a, 1), Some(zone))))
         }),
         define("to_char(interval, text) text", |a, _| {
             let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
-            let moment = calendar::add_interval(0, months.into(), days.into(), micros).unwrap_or(0);
-            Ok(Value::Text(format_moment(moment, text_at(a, 1))))
+            // Its fields are those of a moment; the first day of a month is none of a span.
+            let (years, months) = (i64::from(months / 12), i64::from(months % 12));
+            let f = Fields { year: years, month: months, day: days.into(), ..calendar::fields_of(micros) };
+            let f = Fields { hour: micros / HOUR, ..f };
+            Ok(Value::Text(format_fields(&f, 0, text_at(a, 1), None)))
         }),
         define("to_char(numeric, text) text", |a, _| {
             Ok(Value::Text(format_number(double_at(a, 0), text_at(a, 1))))
@@ -82,8 +88,9 @@ pub fn definitions() -> Vec<Definition> {
             let moment = read_moment(text_at(a, 0), text_at(a, 1))?;
             Ok(Value::Date(moment.div_euclid(DAY) as i32))
         }),
-        define("to_timestamp(text, text) timestamptz", |a, _| {
-            read_moment(text_at(a, 0), text_at(a, 1)).map(Value::Timestamp)
+        define("to_timestamp(text, text) timestamptz", |a, c| {
+            let local = read_moment(text_at(a, 0), text_at(a, 1))?;
+            Ok(Value::Timestamp(c.environment.style.moment(local)))
         }),
         define("to_timestamp(float8) timestamptz", |a, _| {
             Ok(Value::Timestamp((double_at(a, 0) * 1e6).round() as i64))
@@ -139,19 +146,33 @@ pub fn definitions() -> Vec<Definition> {
             let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
             Ok(interval_value(months, days + (micros / DAY) as i32, micros % DAY))
         }),
-        define("isfinite(date) bool", |_, _| Ok(Value::Boolean(true))),
-        define("isfinite(timestamp) bool", |_, _| Ok(Value::Boolean(true))),
+        define("justify_interval(interval) interval", |a, _| {
+            let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+            // A month is 30 days, and all parts have one sign.
+            let all = calendar::interval_span(0, days, micros) + i128::from(months) * 30 * i128::from(DAY);
+            let (days, micros) = (all / i128::from(DAY), all % i128::from(DAY));
+            Ok(interval_value((days / 30) as i32, (days % 30) as i32, micros as i64))
+        }),
+        define("isfinite(date) bool", |a, _| {
+            Ok(Value::Boolean(!matches!(a[0], Value::Date(i32::MAX | i32::MIN))))
+        }),
+        define("isfinite(timestamp) bool", |a, _| {
+            Ok(Value::Boolean(!matches!(a[0], Value::Timestamp(i64::MAX | i64::MIN))))
+        }),
+        define("isfinite(interval) bool", |_, _| Ok(Value::Boolean(true))),
+        define("date_bin(interval, timestamp, timestamp) timestamp", date_bin),
+        define("date_bin(interval, timestamptz, timestamptz) timestamptz", date_bin),
         define("timezone(text, timestamp) timestamptz", |a, _| {
-            Ok(Value::Timestamp(moment_at(a, 1) - zone(text_at(a, 0))?))
+            Ok(Value::Timestamp(zone(text_at(a, 0))?.moment(moment_at(a, 1))))
         }),
         define("timezone(text, timestamptz) timestamp", |a, _| {
-            Ok(Value::Timestamp(moment_at(a, 1) + zone(text_at(a, 0))?))
+            Ok(Value::Timestamp(zone(text_at(a, 0))?.local(moment_at(a, 1))))
         }),
         // Behind `+`, `-`, `*`, `/` and comparisons.
-        define("fabius_add(timestamp, interval) timestamp", |a, _| moved(a, 1)),
-        define("fabius_add(timestamptz, interval) timestamptz", |a, _| moved(a, 1)),
-        define("fabius_subtract(timestamp, interval) timestamp", |a, _| moved(a, -1)),
-        define("fabius_subtract(timestamptz, interval) timestamptz", |a, _| moved(a, -1)),
+        define("fabius_add(timestamp, interval) timestamp", |a, _| moved(moment_at(a, 0), a, 1)),
+        define("fabius_add(timestamptz, interval) timestamptz", |a, c| moved_in_zone(a, c, 1)),
+        define("fabius_subtract(timestamp, interval) timestamp", |a, _| moved(moment_at(a, 0), a, -1)),
+        define("fabius_subtract(timestamptz, interval) timestamptz", |a, c| moved_in_zone(a, c, -1)),
         define("fabius_add(time, interval) time", |a, _| {
             let (_, _, micros) = interval_parts(&a[1]).unwrap_or_default();
             Ok(Value::BigInt((integer_at(a, 0) + micros).rem_euclid(DAY)))
@@ -205,16 +226,53 @@ fn moment_at(a: &[Value], at: usize) -> i64 {
     }
 }
 
-fn zone(name: &str) -> Result<i64> {
-    crate::query::value_text::zone_offset(name).ok_or_else(|| {
+/// What the session's clock shows when the transaction begins.
+fn local_now(call: &Call) -> i64 {
+    call.environment.style.local(call.environment.session.transaction_us())
+}
+
+fn date_bin(a: &[Value], _: &Call) -> Result<Value> {
+    let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
+    let width = i128::from(days) * i128::from(DAY) + i128::from(micros);
+    if months != 0 {
+        return Err(crate::query::failure::unsupported(
+            "timestamps cannot be binned into intervals containing months or years",
+        ));
+    }
+    if width <= 0 {
+        return Err(Error::new(SqlState::DATETIME_OVERFLOW, "stride must be greater than zero"));
+    }
+    let (moment, origin) = (i128::from(moment_at(a, 1)), i128::from(moment_at(a, 2)));
+    Ok(Value::Timestamp((origin + (moment - origin).div_euclid(width) * width) as i64))
+}
+
+fn zone(name: &str) -> Result<Zone> {
+    Zone::of_name(name).ok_or_else(|| {
         Error::new(SqlState::INVALID_PARAMETER, format!("time zone \"{name}\" not recognized"))
     })
 }
 
-fn moved(a: &[Value], sign: i64) -> Result<Value> {
+/// Days and months go by the session's clock, hours by all.
+fn moved_in_zone(a: &[Value], call: &Call, sign: i64) -> Result<Value> {
+    let (months, days, micros) = interval_parts(&a[1]).unwrap_or_default();
+    let style = &call.environment.style;
+    if style.is_utc() || (months == 0 && days == 0) {
+        return moved(moment_at(a, 0), a, sign);
+    }
+    let by_days = [Value::Null, interval_value(months, days, 0)];
+    let Value::Timestamp(local) = moved(style.local(moment_at(a, 0)), &by_days, sign)? else {
+        return Ok(Value::Null);
+    };
+    moved(style.moment(local), &[Value::Null, interval_value(0, 0, micros)], sign)
+}
+
+fn moved(moment: i64, a: &[Value], sign: i64) -> Result<Value> {
+    if matches!(moment, i64::MAX | i64::MIN) {
+        return Ok(Value::Timestamp(moment));
+    }
     let (months, days, micros) = interval_parts(&a[1]).unwrap_or_default();
     calendar::add_interval(
-        moment_at(a, 0),
+        moment,
         sign * i64::from(months),
         sign * i64::from(days),
         micros.saturating_mul(sign),
@@ -241,7 +299,7 @@ fn combined(a: &[Value], sign: i32) -> Result<Value> {
     sum.ok_or_else(|| calendar::out_of_range("interval"))
 }
 
-fn scaled(a: &[Value], factor: f64) -> Result<Value> {
+pub(super) fn scaled(a: &[Value], factor: f64) -> Result<Value> {
     let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
     let all_months = f64::from(months) * factor;
     let all_days = f64::from(days) * factor + all_months.fract() * 30.0;
@@ -252,7 +310,8 @@ fn scaled(a: &[Value], factor: f64) -> Result<Value> {
     Ok(interval_value(all_months.trunc() as i32, all_days.trunc() as i32, micros as i64))
 }
 
-fn series(a: &[Value], _: &Call) -> Result<Value> {
+fn series(a: &[Value], call: &Call) -> Result<Value> {
+    let is_zoned = call.types.first() == Some(&SqlType::TimestampTz) && !call.environment.style.is_utc();
     let (mut at, to) = (moment_at(a, 0), moment_at(a, 1));
     let (months, days, micros) = interval_parts(&a[2]).unwrap_or_default();
     let step = calendar::interval_span(months, days, micros);
@@ -265,8 +324,9 @@ fn series(a: &[Value], _: &Call) -> Result<Value> {
         if moments.len() > 10_000_000 {
             return Err(Error::new(SqlState::PROGRAM_LIMIT, "array size exceeds the maximum allowed"));
         }
-        at = calendar::add_interval(at, months.into(), days.into(), micros)
-            .ok_or_else(|| calendar::out_of_range("timestamp"))?;
+        let step = [Value::Timestamp(at), a[2].clone()];
+        let next = if is_zoned { moved_in_zone(&step, call, 1)? } else { moved(at, &step, 1)? };
+        at = moment_at(&[next], 0);
     }
     Ok(super::array_of(moments))
 }
@@ -323,7 +383,11 @@ fn field(a: &[Value], call: &Call) -> Result<i128> {
             _ => return Err(unknown()),
         });
     }
-    let moment = moment_at(a, 1);
+    let utc = moment_at(a, 1);
+    let moment = match sql_type {
+        SqlType::TimestampTz => call.environment.style.local(utc),
+        _ => utc,
+    };
     let days = moment.div_euclid(DAY);
     let fields = calendar::fields_of(moment);
     let whole = |value: i64| i128::from(value) * 1_000_000;
@@ -342,22 +406,39 @@ fn field(a: &[Value], call: &Call) -> Result<i128> {
         "dow" => whole(calendar::weekday(days)),
         "isodow" => whole((calendar::weekday(days) + 6) % 7 + 1),
         "doy" => whole(days - calendar::days_of(fields.year, 1, 1) + 1),
-        "epoch" => i128::from(moment),
+        "epoch" => i128::from(utc),
         "decade" => whole(fields.year.div_euclid(10)),
         "century" => whole((fields.year - 1).div_euclid(100) + 1),
         "millennium" => whole((fields.year - 1).div_euclid(1000) + 1),
         "julian" => whole(days + 2_440_588),
-        "timezone" | "timezone_hour" | "timezone_minute" => 0,
+        "timezone" if *sql_type == SqlType::TimestampTz => i128::from(moment - utc),
+        "timezone_hour" if *sql_type == SqlType::TimestampTz => whole((moment - utc) / HOUR),
+        "timezone_minute" if *sql_type == SqlType::TimestampTz => whole((moment - utc) / (60 * SECOND) % 60),
         _ => return Err(unknown()),
     })
 }
 
-fn date_trunc(a: &[Value], _: &Call) -> Result<Value> {
+fn date_trunc(a: &[Value], call: &Call) -> Result<Value> {
     let moment = moment_at(a, 1);
+    if call.returns == SqlType::TimestampTz {
+        let clock = match a.get(2) {
+            Some(Value::Text(name)) => zone(name)?,
+            _ => Zone::Named(call.environment.style.zone),
+        };
+        return truncated(clock.local(moment), text_at(a, 0)).map(|at| Value::Timestamp(clock.moment(at)));
+    }
+    truncated(moment, text_at(a, 0)).map(Value::Timestamp)
+}
+
+/// The beginning of the unit that a moment is in.
+fn truncated(moment: i64, unit: &str) -> Result<i64> {
+    if matches!(moment, i64::MAX | i64::MIN) {
+        return Ok(moment);
+    }
     let f = calendar::fields_of(moment);
     let start = |year, month, day| calendar::moment_of(&Fields { year, month, day, ..Fields::default() });
     let days = moment.div_euclid(DAY);
-    let truncated = match text_at(a, 0).to_lowercase().trim_end_matches('s') {
+    let truncated = match unit.to_lowercase().trim_end_matches('s') {
         "microsecond" => Some(moment),
         "millisecond" => Some(moment.div_euclid(1000) * 1000),
         "second" => Some(moment.div_euclid(SECOND) * SECOND),
@@ -378,7 +459,7 @@ fn date_trunc(a: &[Value], _: &Call) -> Result<Value> {
             ));
         }
     };
-    truncated.map(Value::Timestamp).ok_or_else(|| calendar::out_of_range("timestamp"))
+    truncated.ok_or_else(|| calendar::out_of_range("timestamp"))
 }
 
 /// The difference in years, months, days and time.
@@ -426,9 +507,12 @@ const WORDS: &[&str] = &[
     "FF3", "FF6", "Q", "D", "J", "Y", "W", "ID",
 ];
 
-fn format_moment(moment: i64, pattern: &str) -> String {
-    let f = calendar::fields_of(moment);
-    let days = moment.div_euclid(DAY);
+/// A moment by a pattern; its zone by its name and its seconds east of Greenwich, if it has one.
+fn format_moment(moment: i64, pattern: &str, zone: Option<(String, i64)>) -> String {
+    format_fields(&calendar::fields_of(moment), moment.div_euclid(DAY), pattern, zone)
+}
+
+fn format_fields(f: &Fields, days: i64, pattern: &str, zone: Option<(String, i64)>) -> String {
     let mut result = String::new();
     let mut rest = pattern;
     let mut fill = true;
@@ -492,7 +576,7 @@ fn format_moment(moment: i64, pattern: &str) -> String {
             "HH" | "HH12" => number((f.hour + 11) % 12 + 1, 2),
             "MI" => number(f.minute, 2),
             "SS" => number(f.second, 2),
-            "SSSS" | "SSSSS" => number(moment.rem_euclid(DAY) / SECOND, 1),
+            "SSSS" | "SSSSS" => number((f.hour * 60 + f.minute) * 60 + f.second, 1),
             "MS" | "FF3" => number(f.micros / 1000, 3),
             "US" | "FF6" => number(f.micros, 6),
             "AM" | "PM" => {
@@ -503,12 +587,44 @@ fn format_moment(moment: i64, pattern: &str) -> String {
                 }
             }
             "A.M." | "P.M." => format!("{}.m.", &half[..1]),
-            "TZ" => "UTC".into(),
-            _ => "+00".into(),
+            "TZ" => zone.as_ref().map(|(name, _)| name.clone()).unwrap_or_default(),
+            _ => {
+                let seconds = zone.as_ref().map_or(0, |(_, seconds)| *seconds);
+                let minutes = seconds.abs() / 60 % 60;
+                let sign = if seconds < 0 { '-' } else { '+' };
+                let minutes = if minutes > 0 { format!(":{minutes:02}") } else { String::new() };
+                format!("{sign}{:02}{minutes}", seconds.abs() / 3600)
+            }
         };
         rest = &rest[word.len()..];
+        // `FM` is about one word.
+        fill = true;
+        // `DDth`: an ordinal.
+        let ordinal = rest.get(..2).filter(|suffix| suffix.eq_ignore_ascii_case("th"));
+        if let (Some(suffix), Some(number)) = (ordinal, trailing_number(&result)) {
+            let ending = ordinal_ending(number);
+            result += &if suffix == "TH" { ending.to_uppercase() } else { ending.to_string() };
+            rest = &rest[2..];
+        }
     }
     result
+}
+
+/// The number that a text ends with.
+fn trailing_number(text: &str) -> Option<u64> {
+    let digits = text.len() - text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    text[text.len() - digits..].parse().ok()
+}
+
+/// `st`, `nd`, `rd`, `th`.
+fn ordinal_ending(number: u64) -> &'static str {
+    match (number % 100, number % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    }
 }
 
 /// Reads a moment as a `to_char` pattern shows it.
@@ -579,6 +695,12 @@ fn read_moment(text: &str, pattern: &str) -> Result<i64> {
 
 /// A number by a pattern of `9`, `0`, `,`, `.`, `FM`, `S`, `MI`.
 fn format_number(value: f64, pattern: &str) -> String {
+    if let Some(body) = ["th", "TH"].iter().find_map(|suffix| pattern.strip_suffix(suffix)) {
+        let shown = format_number(value, body);
+        let ending = trailing_number(&shown).map_or("", ordinal_ending);
+        let ending = if pattern.ends_with("TH") { ending.to_uppercase() } else { ending.to_string() };
+        return shown + &ending;
+    }
     let is_filled = !pattern.to_ascii_uppercase().contains("FM");
     let body: String = pattern.to_ascii_uppercase().replace("FM", "").replace('D', ".").replace('G', ",");
     let decimals =

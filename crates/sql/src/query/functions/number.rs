@@ -125,6 +125,44 @@ pub fn definitions() -> Vec<Definition> {
         define("setseed(float8) void volatile", |_, _| Ok(Value::Text(String::new()))),
         define("scale(numeric) int", |a, _| Ok(Value::Int(decimal_at(a).scale.into()))),
         define("trim_scale(numeric) numeric", |a, _| Ok(a[0].clone())),
+        define("min_scale(numeric) int", |a, _| {
+            let Decimal { mut mantissa, mut scale } = decimal_at(a);
+            while scale > 0 && mantissa % 10 == 0 {
+                (mantissa, scale) = (mantissa / 10, scale - 1);
+            }
+            Ok(Value::Int(scale.into()))
+        }),
+        define("lcm(bigint, bigint) bigint", |a, _| {
+            let (x, y) = (integer_at(a, 0), integer_at(a, 1));
+            let (mut m, mut n) = (x.unsigned_abs(), y.unsigned_abs());
+            while n != 0 {
+                (m, n) = (n, m % n);
+            }
+            let multiple = x.unsigned_abs().checked_div(m).unwrap_or(0).checked_mul(y.unsigned_abs());
+            multiple
+                .and_then(|multiple| i64::try_from(multiple).ok())
+                .map(Value::BigInt)
+                .ok_or_else(|| out_of_range("bigint"))
+        }),
+        define("factorial(bigint) numeric", |a, _| {
+            let n = integer_at(a, 0);
+            if n < 0 {
+                return Err(Error::new(
+                    SqlState::OUT_OF_RANGE,
+                    "factorial of a negative number is undefined",
+                ));
+            }
+            let product = (1..=n).try_fold(1i128, |product, factor| product.checked_mul(factor.into()));
+            product
+                .map(|mantissa| Value::Numeric(Decimal { mantissa, scale: 0 }))
+                .ok_or_else(numeric_overflow)
+        }),
+        define("num_nulls(any...) int null", |a, _| {
+            Ok(Value::Int(a.iter().filter(|value| value.is_null()).count() as i32))
+        }),
+        define("num_nonnulls(any...) int null", |a, _| {
+            Ok(Value::Int(a.iter().filter(|value| !value.is_null()).count() as i32))
+        }),
         define("width_bucket(float8, float8, float8, int) int", |a, _| {
             let (value, low, high, count) =
                 (double_at(a, 0), double_at(a, 1), double_at(a, 2), double_at(a, 3));

@@ -6,6 +6,7 @@ use crate::query::arrow_column::{arrow_type, column, value_at};
 use crate::query::failure::outbound;
 use crate::query::session_facts::SessionFacts;
 use crate::sql_type::SqlType;
+use crate::text_format::TextStyle;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::error::Result as FusionResult;
@@ -25,6 +26,8 @@ pub struct Environment {
     pub catalog: Arc<Catalog>,
     /// The session.
     pub session: Arc<dyn SessionFacts>,
+    /// How the session reads and writes values.
+    pub style: TextStyle,
 }
 
 /// One use of a function in a query.

@@ -42,6 +42,21 @@ pub fn definitions() -> Vec<Definition> {
                 )),
             }
         }),
+        define("currval(text) bigint volatile", |a, c| {
+            let sequence = c.environment.catalog.sequence_of_text(text_at(a, 0))?;
+            let value = c.environment.session.sequence_value(sequence.oid);
+            value.map(Value::BigInt).ok_or_else(|| {
+                let name = &sequence.name.name;
+                not_ready(format!("currval of sequence \"{name}\" is not yet defined in this session"))
+            })
+        }),
+        define("lastval() bigint volatile", |_, c| {
+            let session = &c.environment.session;
+            let value = session.last_sequence().and_then(|oid| session.sequence_value(oid));
+            value
+                .map(Value::BigInt)
+                .ok_or_else(|| not_ready("lastval is not yet defined in this session".into()))
+        }),
         define("set_config(text, text, bool) text volatile null", |a, c| {
             c.environment.session.set_setting(text_at(a, 0), text_at(a, 1), truth_at(a, 2)).map(Value::Text)
         }),
@@ -102,6 +117,10 @@ pub fn definitions() -> Vec<Definition> {
         }
     }
     all
+}
+
+fn not_ready(message: String) -> Error {
+    Error::new(SqlState(*b"55000"), message)
 }
 
 /// The schemas of the search path that are there.

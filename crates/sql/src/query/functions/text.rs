@@ -115,7 +115,11 @@ pub fn definitions() -> Vec<Definition> {
         define("quote_ident(text) text", |a, _| Ok(Value::Text(quote_identifier(text_at(a, 0))))),
         define("quote_literal(text) text", |a, _| Ok(Value::Text(quote_literal(text_at(a, 0))))),
         define("quote_literal(anyelement) text", |a, call| {
-            let text = call.types.first().map(|sql_type| to_text(&a[0], sql_type)).unwrap_or_default();
+            let text = call
+                .types
+                .first()
+                .map(|sql_type| to_text(&a[0], sql_type, &call.environment.style))
+                .unwrap_or_default();
             Ok(Value::Text(quote_literal(&text)))
         }),
         define("quote_nullable(text) text null", |a, _| {
@@ -127,6 +131,34 @@ pub fn definitions() -> Vec<Definition> {
         define("format(text, any...) text null", format_text),
         define("md5(text) text", |a, _| Ok(Value::Text(hex(&digest(text_at(a, 0).as_bytes()))))),
         define("md5(bytea) text", |a, _| Ok(Value::Text(hex(&digest(&bytes_at(a, 0)))))),
+        define("fabius_bytes(bytea, bytea) bytea", |a, _| {
+            Ok(Value::Bytea([bytes_at(a, 0), bytes_at(a, 1)].concat()))
+        }),
+        define("substr(bytea, int, int?) bytea", part_of_bytes),
+        define("substring(bytea, int, int?) bytea", part_of_bytes),
+        define("position(bytea, bytea) int", |a, _| {
+            Ok(Value::Int(place_of_bytes(&bytes_at(a, 0), &bytes_at(a, 1))))
+        }),
+        define("get_byte(bytea, int) int", |a, _| {
+            let (bytes, at) = (bytes_at(a, 0), integer_at(a, 1));
+            let byte = usize::try_from(at).ok().and_then(|at| bytes.get(at).copied());
+            byte.map(|byte| Value::Int(byte.into())).ok_or_else(|| no_byte(at, bytes.len()))
+        }),
+        define("set_byte(bytea, int, int) bytea", |a, _| {
+            let (mut bytes, at) = (bytes_at(a, 0), integer_at(a, 1));
+            let count = bytes.len();
+            let place = usize::try_from(at).ok().and_then(|at| bytes.get_mut(at));
+            *place.ok_or_else(|| no_byte(at, count))? = integer_at(a, 2) as u8;
+            Ok(Value::Bytea(bytes))
+        }),
+        define("bit_count(bytea) bigint", |a, _| {
+            Ok(Value::BigInt(bytes_at(a, 0).iter().map(|byte| i64::from(byte.count_ones())).sum()))
+        }),
+        define("regexp_instr(text, text) int", |a, _| {
+            let found = pattern(text_at(a, 1), "")?.find(text_at(a, 0)).map(|found| found.start());
+            let before = found.map(|at| text_at(a, 0)[..at].chars().count() as i32 + 1);
+            Ok(Value::Int(before.unwrap_or(0)))
+        }),
         define("to_hex(bigint) text", |a, _| Ok(Value::Text(format!("{:x}", integer_at(a, 0))))),
         define("to_hex(int) text", |a, _| Ok(Value::Text(format!("{:x}", integer_at(a, 0) as i32)))),
         define("encode(bytea, text) text", encode),
@@ -227,6 +259,34 @@ fn bytes_at(arguments: &[Value], at: usize) -> Vec<u8> {
     }
 }
 
+fn part_of_bytes(a: &[Value], _: &Call) -> Result<Value> {
+    let bytes = bytes_at(a, 0);
+    let from = integer_at(a, 1);
+    let end = match a.get(2).and_then(Value::as_integer) {
+        Some(length) if length < 0 => {
+            return Err(Error::new(SqlState(*b"22011"), "negative substring length not allowed"));
+        }
+        Some(length) => from.saturating_add(length),
+        None => i64::MAX,
+    };
+    let place = |at: i64| usize::try_from(at - 1).unwrap_or(0).min(bytes.len());
+    let (from, end) = (place(from), place(end));
+    Ok(Value::Bytea(bytes.get(from..end.max(from)).unwrap_or_default().to_vec()))
+}
+
+/// The place of bytes in others, from 1; 0 if they are not there.
+fn place_of_bytes(part: &[u8], bytes: &[u8]) -> i32 {
+    match part.is_empty() {
+        true => 1,
+        false => bytes.windows(part.len()).position(|window| window == part).map_or(0, |at| at as i32 + 1),
+    }
+}
+
+fn no_byte(at: i64, count: usize) -> Error {
+    let most = count as i64 - 1;
+    Error::new(SqlState(*b"2202E"), format!("index {at} out of valid range, 0..{most}"))
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -259,7 +319,7 @@ fn joined(arguments: &[Value], call: &Call, from: usize, separator: &str) -> Str
     let texts = arguments.iter().zip(&call.types).skip(from).filter(|(value, _)| !value.is_null()).map(
         |(value, sql_type)| match value {
             Value::Boolean(value) => if *value { "t" } else { "f" }.to_string(),
-            value => to_text(value, sql_type),
+            value => to_text(value, sql_type, &call.environment.style),
         },
     );
     texts.collect::<Vec<_>>().join(separator)
@@ -434,7 +494,8 @@ fn format_text(a: &[Value], call: &Call) -> Result<Value> {
         let value = a
             .get(next)
             .ok_or_else(|| Error::new(SqlState::INVALID_PARAMETER, "too few arguments for format()"))?;
-        let text = call.types.get(next).map(|sql_type| to_text(value, sql_type)).unwrap_or_default();
+        let text = call.types.get(next).map(|sql_type| to_text(value, sql_type, &call.environment.style));
+        let text = text.unwrap_or_default();
         next += 1;
         let text = match kind {
             's' => text,
@@ -519,7 +580,11 @@ fn decode(a: &[Value], _: &Call) -> Result<Value> {
             }
             Ok(Value::Bytea(bytes))
         }
-        "escape" => crate::query::value_text::from_text(text, &crate::sql_type::SqlType::Bytea),
+        "escape" => crate::text_format::read(
+            text,
+            &crate::sql_type::SqlType::Bytea,
+            &crate::text_format::TextStyle::default(),
+        ),
         other => Err(no_encoding(other)),
     }
 }
@@ -571,12 +636,16 @@ pub fn captured(found: &regex::Captures<'_>) -> Value {
 }
 
 /// `array_to_string`'s work.
-pub fn join_elements(a: &[Value], element: &crate::sql_type::SqlType) -> String {
+pub fn join_elements(
+    a: &[Value],
+    element: &crate::sql_type::SqlType,
+    style: &crate::text_format::TextStyle,
+) -> String {
     let null = a.get(2).filter(|value| !value.is_null()).map(|_| text_at(a, 2));
     let texts = elements_at(a, 0).into_iter().filter_map(|value| match value {
         Value::Null => null.map(String::from),
         Value::Boolean(value) => Some(if value { "t" } else { "f" }.to_string()),
-        value => Some(to_text(&value, element)),
+        value => Some(to_text(&value, element, style)),
     });
     texts.collect::<Vec<_>>().join(text_at(a, 1))
 }

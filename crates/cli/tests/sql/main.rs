@@ -1,0 +1,96 @@
+//! SQL by feature: scripts in the sqllogictest format, run on `fabius serve`, and on PostgreSQL where there is one.
+//!
+//! A script in `scripts` says for each statement what PostgreSQL 15 gives: the number of rows that are changed, rows with
+//! the types of their columns (`client.rs` says which letter is which), or a SQLSTATE. Each runs on a fresh database,
+//! once with simple and once with extended queries, on Fabius and on a PostgreSQL that the test starts, so what a script
+//! expects is true of both. Where Fabius differs on purpose, a record says `skipif` or `onlyif`, and `docs/sql.md` why.
+//!
+//! ```text
+//! cargo test --test sql -- joins                          scripts of that name
+//! UPDATE_SCRIPTS=1 cargo test --test sql -- joins         writes what PostgreSQL gives into the script
+//! ```
+
+mod client;
+#[path = "../server/raw.rs"]
+#[allow(dead_code, reason = "shared with tests that need more of it")]
+mod raw;
+mod script;
+
+use client::{Client, Protocol};
+use fabius_bench::peers::pgbench::find_postgres;
+use fabius_bench::server_process::ServerProcess;
+use script::Script;
+use sqllogictest::harness::{Arguments, Failed, Trial, run};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How long PostgreSQL may take to begin.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The PostgreSQL that all scripts share; it starts with the first that needs it.
+type Postgres = Arc<Mutex<Option<ServerProcess>>>;
+
+fn main() {
+    let postgres = Postgres::default();
+    let is_there = find_postgres().is_some();
+    if !is_there {
+        assert!(std::env::var_os("FABIUS_CLIENTS_REQUIRED").is_none(), "PostgreSQL is not there");
+        eprintln!("not compared: PostgreSQL is not there (Debian: apt install postgresql)");
+    }
+    let updates = std::env::var_os("UPDATE_SCRIPTS").is_some();
+    let mut trials = Vec::new();
+    for script in Script::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sql/scripts")) {
+        let script = Arc::new(script);
+        if updates {
+            let (script, postgres) = (script.clone(), postgres.clone());
+            trials.push(Trial::test(script.name.clone(), move || {
+                script.update(|| on_postgres(&postgres, &script.name, Protocol::Simple))
+            }));
+            continue;
+        }
+        for protocol in [Protocol::Simple, Protocol::Extended] {
+            let name = format!("{}::{}", script.name, protocol.name());
+            let (on_both, shared) = (script.clone(), postgres.clone());
+            trials.push(Trial::test(format!("fabius::{name}"), move || on_fabius(&on_both, protocol)));
+            if is_there {
+                let (script, database) = (script.clone(), format!("{}_{}", script.name, protocol.name()));
+                trials.push(Trial::test(format!("postgresql::{name}"), move || {
+                    script.check(|| on_postgres(&shared, &database, protocol))
+                }));
+            }
+        }
+    }
+    let conclusion = run(&Arguments::from_args(), trials);
+    // It is stopped before the process ends.
+    drop(postgres.lock().map(|mut server| server.take()));
+    conclusion.exit();
+}
+
+fn on_fabius(script: &Script, protocol: Protocol) -> Result<(), Failed> {
+    let program = Path::new(env!("CARGO_BIN_EXE_fabius"));
+    let server = ServerProcess::fabius(program, None, &["--durability", "none"])?;
+    script.check(|| Client::begin("fabius", server.port, &server.user, "fabius", protocol))
+}
+
+/// A session on a database of the script's own.
+fn on_postgres(postgres: &Postgres, database: &str, protocol: Protocol) -> Result<Client, client::Refused> {
+    let mut server = postgres.lock().map_err(|_| client::Refused::other("PostgreSQL did not start"))?;
+    if server.is_none() {
+        let programs = find_postgres().ok_or_else(|| client::Refused::other("there is no PostgreSQL"))?;
+        let started = ServerProcess::postgres(&programs, None, 50);
+        *server = Some(started.map_err(|error| client::Refused::other(&error.to_string()))?);
+    }
+    let (port, user) = server.as_ref().map(|server| (server.port, server.user.clone())).expect("it runs");
+    let begun = Instant::now();
+    let mut admin = loop {
+        match Client::begin("postgresql", port, &user, "postgres", Protocol::Simple) {
+            // It takes connections before it takes sessions.
+            Err(refused) if refused.state == "57P03" && begun.elapsed() < PATIENCE => {}
+            other => break other?,
+        }
+    };
+    // A second session of a script finds it there.
+    let _ = admin.answer(&format!("CREATE DATABASE \"{database}\""));
+    Client::begin("postgresql", port, &user, database, protocol)
+}

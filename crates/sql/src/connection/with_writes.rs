@@ -1,0 +1,243 @@
+//! `WITH` whose common table expressions write.
+//!
+//! ```text
+//! WITH gone AS (DELETE FROM a RETURNING id) INSERT INTO b SELECT id FROM gone
+//!   1. DELETE FROM a RETURNING id                              --> rows
+//!   2. WITH gone AS (VALUES of these rows) INSERT INTO b SELECT id FROM gone
+//! ```
+//!
+//! All of it is one transaction. PostgreSQL's parts see the tables as they were before any of them; so that nobody can
+//! tell the difference, a part that reads a table which an earlier one has changed is refused.
+
+use super::prepared::{Body, Plan};
+use super::run::rows_response;
+use super::{Connection, Response};
+use crate::catalog::{Catalog, ObjectName};
+use crate::lowered::OutputColumn;
+use crate::parse::tokens::Tokens;
+use crate::query::SessionFacts;
+use crate::sql_type::SqlType;
+use crate::text_format::{self, TextStyle};
+use fabius::Database;
+use fabius_value::{Error, Result, SqlState, Value};
+use futures::TryStreamExt;
+use sqlparser::ast;
+use std::sync::Arc;
+
+/// Rows that a part may return.
+const ROWS: usize = 100_000;
+
+/// A statement whose common table expressions write.
+pub(super) struct WithWrites {
+    /// The statement.
+    query: ast::Query,
+    /// The types of its parameters.
+    types: Vec<SqlType>,
+    /// Columns of the common table expressions that write: `None` for the others.
+    parts: Vec<Option<Vec<OutputColumn>>>,
+}
+
+/// Whether common table expressions of a statement write.
+pub(super) fn has_writes(statement: &ast::Statement) -> bool {
+    let ast::Statement::Query(query) = statement else { return false };
+    query.with.iter().flat_map(|with| &with.cte_tables).any(|common| writes(&common.query))
+}
+
+fn writes(query: &ast::Query) -> bool {
+    matches!(query.body.as_ref(), ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_))
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// Rows as a query; all values are literals.
+fn query_of(columns: &[OutputColumn], rows: &[Vec<Value>]) -> Result<ast::Query> {
+    let style = TextStyle::default();
+    let literal = |value: &Value, column: &OutputColumn| {
+        let text = match text_format::text(value, &column.sql_type, &style) {
+            Some(text) => format!("'{}'", text.replace('\'', "''")),
+            None => "NULL".to_string(),
+        };
+        format!("CAST({text} AS {})", column.sql_type)
+    };
+    let row = |row: &[Value]| {
+        let values = row.iter().zip(columns).map(|(value, column)| literal(value, column));
+        values.collect::<Vec<_>>().join(", ")
+    };
+    let nulls = vec![Value::Null; columns.len()];
+    let all: Vec<String> = match rows {
+        [] => vec![row(&nulls)],
+        rows => rows.iter().map(|values| row(values)).collect(),
+    };
+    let names: Vec<String> = columns.iter().map(|column| quoted(&column.name)).collect();
+    let condition = if rows.is_empty() { " WHERE false" } else { "" };
+    let text =
+        format!("SELECT * FROM (VALUES ({})) AS part ({}){condition}", all.join("), ("), names.join(", "));
+    match Tokens::of(&text)?.sql()? {
+        ast::Statement::Query(query) => Ok(*query),
+        _ => Err(Error::new(SqlState(*b"XX000"), "rows are no query")),
+    }
+}
+
+impl WithWrites {
+    /// The statement up to a place among its common table expressions, with what those before it have given; the
+    /// whole of it behind the last.
+    fn upto(&self, place: usize, given: &[Option<Vec<Vec<Value>>>]) -> Result<ast::Query> {
+        let mut query = self.query.clone();
+        let Some(with) = query.with.as_mut() else { return Ok(query) };
+        let tables = std::mem::take(&mut with.cte_tables);
+        let mut own = None;
+        for (at, mut common) in tables.into_iter().enumerate() {
+            match (at == place, self.parts.get(at).and_then(Option::as_deref)) {
+                (true, _) => {
+                    own = Some(common);
+                    break;
+                }
+                (false, Some([])) => continue,
+                (false, Some(columns)) => {
+                    let rows = given.get(at).and_then(Option::as_deref).unwrap_or_default();
+                    *common.query = query_of(columns, rows)?;
+                }
+                (false, None) => {}
+            }
+            with.cte_tables.push(common);
+        }
+        if with.cte_tables.is_empty() {
+            query.with = None;
+        }
+        match own {
+            Some(own) => Ok(ast::Query { with: query.with, ..*own.query }),
+            None => Ok(query),
+        }
+    }
+}
+
+/// A query that is nothing but a statement is that statement.
+fn statement_of(query: ast::Query) -> ast::Statement {
+    match (query.with.is_none(), *query.body) {
+        (true, ast::SetExpr::Insert(own) | ast::SetExpr::Update(own) | ast::SetExpr::Delete(own)) => own,
+        (_, body) => ast::Statement::Query(Box::new(ast::Query { body: Box::new(body), ..query })),
+    }
+}
+
+impl Plan {
+    /// How a statement runs whose common table expressions write.
+    pub(super) async fn of_with_writes(
+        database: &Database,
+        catalog: &Arc<Catalog>,
+        statement: &ast::Statement,
+        given: &[SqlType],
+        session: &Arc<dyn SessionFacts>,
+    ) -> Result<Arc<Plan>> {
+        let ast::Statement::Query(query) = statement else {
+            return Err(Error::new(SqlState(*b"XX000"), "a statement without WITH"));
+        };
+        let commons = query.with.as_ref().map(|with| with.cte_tables.len()).unwrap_or_default();
+        let mut all =
+            WithWrites { query: (**query).clone(), types: given.to_vec(), parts: vec![None; commons] };
+        let (mut tables, mut names) = (Vec::new(), Vec::new());
+        let mut changed: Vec<ObjectName> = Vec::new();
+        let mut columns = None;
+        for place in 0..=commons {
+            let is_part = query
+                .with
+                .as_ref()
+                .and_then(|with| with.cte_tables.get(place))
+                .is_none_or(|common| writes(&common.query));
+            if !is_part {
+                continue;
+            }
+            let statement = statement_of(all.upto(place, &[])?);
+            let text = statement.to_string();
+            let plan =
+                Box::pin(Plan::of(database, catalog, &statement, (&text, None), &all.types, session)).await?;
+            if plan.reads().iter().any(|name| changed.contains(name)) {
+                return Err(Error::new(
+                    SqlState::NOT_SUPPORTED,
+                    "reading a table that the same statement changes is not supported",
+                ));
+            }
+            changed.extend(plan.changes());
+            tables.extend(plan.tables.iter().cloned());
+            names.extend(plan.names.iter().cloned());
+            for (at, sql_type) in plan.parameters.iter().enumerate() {
+                if all.types.len() <= at {
+                    all.types.resize(at + 1, SqlType::Unknown);
+                }
+                if all.types[at] == SqlType::Unknown && text.contains(&format!("${}", at + 1)) {
+                    all.types[at] = sql_type.clone();
+                }
+            }
+            match all.parts.get_mut(place) {
+                Some(part) => *part = Some(plan.columns.clone().unwrap_or_default()),
+                None => columns = plan.columns.clone(),
+            }
+        }
+        tables.dedup();
+        let parameters = all.types.clone();
+        let body = Body::WithWrites(Box::new(all));
+        Ok(Arc::new(Plan {
+            version: catalog.version,
+            parameters,
+            columns,
+            body,
+            tables,
+            names,
+            writes: true,
+        }))
+    }
+}
+
+impl Connection {
+    /// Runs the parts that write, then the statement.
+    pub(super) async fn run_with_writes(
+        &mut self,
+        all: &WithWrites,
+        parameters: &[Value],
+    ) -> Result<Response> {
+        let is_alone = !self.is_in_transaction();
+        if is_alone {
+            self.begin_implicit().await?;
+        }
+        let outcome = self.run_parts(all, parameters).await;
+        if is_alone {
+            self.end_implicit(outcome.is_ok()).await?;
+        }
+        outcome
+    }
+
+    async fn run_parts(&mut self, all: &WithWrites, parameters: &[Value]) -> Result<Response> {
+        let mut given: Vec<Option<Vec<Vec<Value>>>> = vec![None; all.parts.len()];
+        for (place, part) in all.parts.iter().enumerate() {
+            if part.is_none() {
+                continue;
+            }
+            let text = statement_of(all.upto(place, &given)?).to_string();
+            if let Response::Rows { rows, .. } = self.run_part(&text, all, parameters).await? {
+                let rows: Vec<Vec<Value>> = rows.try_collect().await?;
+                if rows.len() > ROWS {
+                    return Err(Error::new(
+                        SqlState::PROGRAM_LIMIT,
+                        "a statement in WITH returns too many rows",
+                    )
+                    .with_detail(format!("it returns {}, at most {ROWS} are allowed", rows.len())));
+                }
+                given[place] = Some(rows);
+            }
+        }
+        let text = statement_of(all.upto(all.parts.len(), &given)?).to_string();
+        match self.run_part(&text, all, parameters).await? {
+            Response::Rows { columns, rows, tag } => {
+                Ok(rows_response(columns, rows.try_collect().await?, tag))
+            }
+            other => Ok(other),
+        }
+    }
+
+    async fn run_part(&mut self, text: &str, all: &WithWrites, parameters: &[Value]) -> Result<Response> {
+        let prepared = Box::pin(self.prepare(text, &all.types)).await?;
+        let count = prepared.parameters.len().min(parameters.len());
+        Box::pin(self.execute(&prepared, &parameters[..count])).await
+    }
+}

@@ -1,0 +1,291 @@
+//! What PostgreSQL writes and sqlparser does not read, in other words that mean the same.
+//!
+//! | written | read |
+//! |---|---|
+//! | `'a'` newline `'b'` | `'ab'` |
+//! | `FOR NO KEY UPDATE`, `FOR KEY SHARE` | `FOR UPDATE`, `FOR SHARE` |
+//! | `trim(LEADING FROM x)` | `trim(LEADING ' ' FROM x)` |
+//! | `FROM ONLY t`, `UPDATE ONLY t` | `FROM t`, `UPDATE t`: there is no inheritance |
+//! | `ROW (a, b)` | `(a, b)` |
+//! | `IDENTITY (START 5 INCREMENT 2)` | `IDENTITY (INCREMENT 2 START 5)`: an order that is fixed |
+//! | `INSERT INTO t (a) OVERRIDING SYSTEM VALUE` | `INSERT OVERWRITE t (a)`: words that PostgreSQL does not have |
+//! | `CREATE TABLE t (a, b) AS query` | `CREATE TABLE t AS SELECT * FROM (query) AS query (a, b)` |
+//! | `CREATE TABLE t AS query WITH NO DATA` | `CREATE TABLE t AS SELECT * FROM (query) AS query LIMIT 0` |
+
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
+
+/// The place of two literals of which the second has nothing to do with the first: a syntax error.
+pub(super) struct Adjacent(pub usize);
+
+/// Rewrites the tokens of a text.
+pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
+    let mut at = 0;
+    while at < tokens.len() {
+        match word(tokens, at).as_deref() {
+            None => joined(tokens, at)?,
+            Some("FOR") if words(tokens, at + 1, &["NO", "KEY", "UPDATE"]) => remove(tokens, at + 1, 2),
+            Some("FOR") if words(tokens, at + 1, &["KEY", "SHARE"]) => remove(tokens, at + 1, 1),
+            Some("LEADING" | "TRAILING" | "BOTH") if words(tokens, at + 1, &["FROM"]) => {
+                put(tokens, at + 1, [Token::SingleQuotedString(" ".into())]);
+            }
+            Some("FROM" | "JOIN" | "UPDATE" | "TRUNCATE" | "TABLE")
+                if words(tokens, at + 1, &["ONLY"]) && is_word(tokens, at + 2) =>
+            {
+                remove(tokens, at + 1, 1);
+            }
+            Some("ROW") if is(tokens, at + 1, &Token::LParen) && has_comma(tokens, at + 1) => {
+                remove(tokens, at, 1);
+            }
+            Some("IDENTITY") if is(tokens, at + 1, &Token::LParen) => ordered(tokens, at + 1),
+            Some("OVERRIDING")
+                if words(tokens, at + 1, &["SYSTEM", "VALUE"])
+                    || words(tokens, at + 1, &["USER", "VALUE"]) =>
+            {
+                overriding(tokens, at);
+                continue;
+            }
+            Some("CREATE") if at == 0 => table_of_query(tokens),
+            _ => {}
+        }
+        at += 1;
+    }
+    Ok(())
+}
+
+fn word(tokens: &[TokenWithSpan], at: usize) -> Option<String> {
+    match tokens.get(at).map(|token| &token.token) {
+        Some(Token::Word(Word { value, quote_style: None, .. })) => Some(value.to_uppercase()),
+        _ => None,
+    }
+}
+
+fn is_word(tokens: &[TokenWithSpan], at: usize) -> bool {
+    matches!(tokens.get(at), Some(TokenWithSpan { token: Token::Word(_), .. }))
+}
+
+fn words(tokens: &[TokenWithSpan], at: usize, wanted: &[&str]) -> bool {
+    wanted.iter().enumerate().all(|(offset, wanted)| word(tokens, at + offset).as_deref() == Some(*wanted))
+}
+
+fn is(tokens: &[TokenWithSpan], at: usize, token: &Token) -> bool {
+    tokens.get(at).is_some_and(|found| found.token == *token)
+}
+
+fn remove(tokens: &mut Vec<TokenWithSpan>, at: usize, count: usize) {
+    tokens.drain(at..(at + count).min(tokens.len()));
+}
+
+/// Puts tokens in before a place; they have its span.
+fn put(tokens: &mut Vec<TokenWithSpan>, at: usize, new: impl IntoIterator<Item = Token>) {
+    let span = tokens.get(at).or(tokens.last()).map(|token| token.span);
+    let Some(span) = span else { return };
+    tokens.splice(at..at, new.into_iter().map(|token| TokenWithSpan { token, span }));
+}
+
+/// The words of a text as tokens.
+fn read(text: &str) -> Vec<Token> {
+    let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize().unwrap_or_default();
+    tokens.into_iter().filter(|token| !matches!(token, Token::Whitespace(_))).collect()
+}
+
+/// Joins literals that stand on lines below each other.
+fn joined(tokens: &mut Vec<TokenWithSpan>, at: usize) -> Result<(), Adjacent> {
+    loop {
+        let (Some(first), Some(second)) = (tokens.get(at), tokens.get(at + 1)) else { return Ok(()) };
+        let (
+            Token::SingleQuotedString(text) | Token::EscapedStringLiteral(text),
+            Token::SingleQuotedString(more),
+        ) = (&first.token, &second.token)
+        else {
+            return Ok(());
+        };
+        if first.span.end.line >= second.span.start.line {
+            return Err(Adjacent(at + 1));
+        }
+        let (whole, end) = (format!("{text}{more}"), second.span.end);
+        let is_escaped = matches!(first.token, Token::EscapedStringLiteral(_));
+        tokens[at].token =
+            if is_escaped { Token::EscapedStringLiteral(whole) } else { Token::SingleQuotedString(whole) };
+        tokens[at].span.end = end;
+        tokens.remove(at + 1);
+    }
+}
+
+/// The place of the parenthesis that closes the one at a place.
+fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+    let mut depth = 0;
+    (open..tokens.len()).find(|at| {
+        depth += match tokens[*at].token {
+            Token::LParen => 1,
+            Token::RParen => -1,
+            _ => 0,
+        };
+        depth == 0
+    })
+}
+
+/// Whether parentheses have a comma that is not within others.
+fn has_comma(tokens: &[TokenWithSpan], open: usize) -> bool {
+    let Some(close) = closing(tokens, open) else { return false };
+    let mut depth = 0;
+    (open..close).any(|at| {
+        match tokens[at].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 1 && tokens[at].token == Token::Comma
+    })
+}
+
+/// The options of an identity column in the order in which they are read.
+fn ordered(tokens: &mut [TokenWithSpan], open: usize) {
+    let Some(close) = closing(tokens, open) else { return };
+    let rank = |at: usize| {
+        let name =
+            if word(tokens, at).as_deref() == Some("NO") { word(tokens, at + 1) } else { word(tokens, at) };
+        Some(match name.as_deref()? {
+            "INCREMENT" => 0,
+            "MINVALUE" => 1,
+            "MAXVALUE" => 2,
+            "START" => 3,
+            "CACHE" => 4,
+            "CYCLE" => 5,
+            _ => return None,
+        })
+    };
+    let mut options: Vec<(i32, Vec<TokenWithSpan>)> = Vec::new();
+    let mut at = open + 1;
+    while at < close {
+        let count = if word(tokens, at).as_deref() == Some("NO") { 2 } else { 1 };
+        match (rank(at), options.last_mut()) {
+            (Some(rank), _) => options.push((rank, tokens[at..(at + count).min(close)].to_vec())),
+            (None, Some((_, option))) => option.extend_from_slice(&tokens[at..at + 1]),
+            (None, None) => return,
+        }
+        at += if rank(at).is_some() { count } else { 1 };
+    }
+    options.sort_by_key(|(rank, _)| *rank);
+    let all = options.into_iter().flat_map(|(_, option)| option);
+    for (place, token) in (open + 1..close).zip(all.collect::<Vec<_>>()) {
+        tokens[place] = token;
+    }
+}
+
+/// `OVERRIDING SYSTEM VALUE` before the rows, as a word behind `INSERT`.
+fn overriding(tokens: &mut Vec<TokenWithSpan>, at: usize) {
+    let is_system = word(tokens, at + 1).as_deref() == Some("SYSTEM");
+    remove(tokens, at, 3);
+    let insert = (0..at).rev().find(|at| words(tokens, *at, &["INSERT", "INTO"]));
+    if let (true, Some(insert)) = (is_system, insert) {
+        remove(tokens, insert + 1, 1);
+        put(tokens, insert + 1, read("OVERWRITE"));
+    }
+}
+
+/// `CREATE TABLE ... AS` with names for its columns, or without rows.
+fn table_of_query(tokens: &mut Vec<TokenWithSpan>) {
+    let Some(table) = (1..5).find(|at| word(tokens, *at).as_deref() == Some("TABLE")) else { return };
+    let mut at = table + 1;
+    if words(tokens, at, &["IF", "NOT", "EXISTS"]) {
+        at += 3;
+    }
+    while is_word(tokens, at) && is(tokens, at + 1, &Token::Period) {
+        at += 2;
+    }
+    at += 1;
+    let names = match closing(tokens, at) {
+        Some(close) if is(tokens, at, &Token::LParen) => {
+            let is_names = (at + 1..close).all(|place| {
+                let is_name = (place - at) % 2 == 1;
+                if is_name { is_word(tokens, place) } else { is(tokens, place, &Token::Comma) }
+            });
+            if !is_names || word(tokens, close + 1).as_deref() != Some("AS") {
+                return;
+            }
+            Some(at..close + 1)
+        }
+        _ => None,
+    };
+    let start = names.as_ref().map_or(at, |names| names.end);
+    let Some(query) = (start..tokens.len()).find(|at| word(tokens, *at).as_deref() == Some("AS")) else {
+        return;
+    };
+    if (start..query).any(|at| is(tokens, at, &Token::LParen)) && names.is_none() {
+        return;
+    }
+    while is(tokens, tokens.len() - 1, &Token::SemiColon) {
+        tokens.pop();
+    }
+    let mut is_empty = false;
+    for (written, means) in [(&["WITH", "NO", "DATA"][..], true), (&["WITH", "DATA"][..], false)] {
+        let end = tokens.len().saturating_sub(written.len());
+        if end > query && words(tokens, end, written) {
+            tokens.truncate(end);
+            is_empty = means;
+        }
+    }
+    if names.is_none() && !is_empty {
+        return;
+    }
+    let mut behind = read(") AS query");
+    if let Some(names) = &names {
+        behind.extend(tokens[names.clone()].iter().map(|token| token.token.clone()));
+    }
+    if is_empty {
+        behind.extend(read("LIMIT 0"));
+    }
+    let end = tokens.len();
+    put(tokens, end, behind);
+    put(tokens, query + 1, read("SELECT * FROM ("));
+    if let Some(names) = names {
+        tokens.drain(names);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn respelled(text: &str) -> String {
+        let tokens = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().unwrap();
+        let mut tokens: Vec<TokenWithSpan> = tokens
+            .into_iter()
+            .filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF))
+            .collect();
+        match usual(&mut tokens) {
+            Ok(()) => tokens.iter().map(|token| token.token.to_string()).collect::<Vec<_>>().join(" "),
+            Err(Adjacent(at)) => format!("adjacent {at}"),
+        }
+    }
+
+    /// Goal: each form comes out in the words that are read, and nothing else changes.
+    #[test]
+    fn forms_are_respelled() {
+        assert_eq!(respelled("SELECT 'a'\n 'b'\n'c'"), "SELECT 'abc'");
+        assert_eq!(respelled("SELECT 'a' 'b'"), "adjacent 2");
+        assert_eq!(respelled("SELECT 1 FOR NO KEY UPDATE"), "SELECT 1 FOR UPDATE");
+        assert_eq!(respelled("trim(leading from x)"), "trim ( leading ' ' from x )");
+        assert_eq!(respelled("UPDATE ONLY t"), "UPDATE t");
+        assert_eq!(respelled("FETCH FIRST 2 ROWS ONLY"), "FETCH FIRST 2 ROWS ONLY");
+        assert_eq!(respelled("ROW(1, f(2)), row(3)"), "( 1 , f ( 2 ) ) , row ( 3 )");
+        assert_eq!(
+            respelled("IDENTITY (START WITH 5 NO CYCLE INCREMENT BY 2)"),
+            "IDENTITY ( INCREMENT BY 2 START WITH 5 NO CYCLE )"
+        );
+        assert_eq!(
+            respelled("INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES (1)"),
+            "INSERT OVERWRITE t ( a ) VALUES ( 1 )"
+        );
+        assert_eq!(
+            respelled("CREATE TABLE t (a, b) AS VALUES (1, 2)"),
+            "CREATE TABLE t AS SELECT * FROM ( VALUES ( 1 , 2 ) ) AS query ( a , b )"
+        );
+        assert_eq!(
+            respelled("CREATE TEMP TABLE t AS SELECT 1 WITH NO DATA"),
+            "CREATE TEMP TABLE t AS SELECT * FROM ( SELECT 1 ) AS query LIMIT 0"
+        );
+        assert_eq!(respelled("CREATE TABLE t (a int)"), "CREATE TABLE t ( a int )");
+    }
+}

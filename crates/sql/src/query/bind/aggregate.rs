@@ -1,0 +1,502 @@
+//! Calls of aggregates, and of functions over windows.
+
+use super::call::WHOLE_ROW;
+use super::coerce::{is_integer, is_number};
+use super::expression::unknown;
+use super::{Binder, Flavor, Typed};
+use crate::query::arrow_column::{QUOTIENT, scale_of};
+use crate::query::failure::unsupported;
+use crate::query::functions::operator::{Arithmetic, Operation};
+use crate::sql_type::SqlType;
+use datafusion::functions_aggregate as aggregate;
+use datafusion::functions_window as window;
+use datafusion::logical_expr::expr::{AggregateFunction, Sort};
+use datafusion::logical_expr::{AggregateUDF, Cast, Expr, WindowFunctionDefinition, WindowUDF};
+use datafusion::scalar::ScalarValue;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
+use std::sync::Arc;
+
+impl Binder<'_> {
+    /// A call of an aggregate.
+    pub(super) fn aggregate(
+        &mut self,
+        name: &str,
+        call: &ast::Function,
+        list: &[ast::FunctionArg],
+    ) -> Result<Typed> {
+        let is_window = call.over.is_some();
+        if let Some(level) = self.levels.last_mut()
+            && !is_window
+        {
+            if let Some(clause) = level.clause {
+                return Err(Error::new(
+                    SqlState(*b"42803"),
+                    format!("aggregate functions are not allowed in {clause}"),
+                ));
+            }
+            if level.in_aggregate {
+                return Err(Error::new(SqlState(*b"42803"), "aggregate function calls cannot be nested"));
+            }
+            level.has_aggregate = true;
+            level.in_aggregate = true;
+        }
+        let inner = self.aggregate_parts(call, list);
+        if let Some(level) = self.levels.last_mut()
+            && !is_window
+        {
+            level.in_aggregate = false;
+        }
+        let (arguments, shape) = inner?;
+        self.aggregate_of(name, arguments, shape)
+    }
+
+    fn aggregate_parts<'c>(
+        &mut self,
+        call: &'c ast::Function,
+        list: &[ast::FunctionArg],
+    ) -> Result<(Vec<Typed>, Shape<'c>)> {
+        let (mut distinct, mut order_by) = (false, Vec::new());
+        if let ast::FunctionArguments::List(whole) = &call.args {
+            distinct = whole.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
+            for clause in &whole.clauses {
+                match clause {
+                    ast::FunctionArgumentClause::OrderBy(keys) => order_by = self.sort_keys(keys)?,
+                    other => return Err(unsupported(format!("{other} in an aggregate is not supported"))),
+                }
+            }
+        }
+        let is_all = matches!(
+            list,
+            [ast::FunctionArg::Unnamed(
+                ast::FunctionArgExpr::Wildcard | ast::FunctionArgExpr::QualifiedWildcard(_)
+            )]
+        );
+        let arguments = if is_all { Vec::new() } else { self.arguments(list)? };
+        let mut ordered = None;
+        if let [key] = call.within_group.as_slice() {
+            let typed = self.expression(&key.expr)?;
+            ordered = Some(self.known(typed)?.sql_type);
+            order_by = self.sort_keys(&call.within_group)?;
+        } else if !call.within_group.is_empty() {
+            return Err(unsupported("WITHIN GROUP with several keys is not supported"));
+        }
+        let filter = match &call.filter {
+            Some(filter) => {
+                let typed = self.expression(filter)?;
+                Some(Box::new(self.condition(typed, "FILTER")?))
+            }
+            None => None,
+        };
+        Ok((arguments, Shape { over: call.over.as_ref(), distinct, filter, order_by, ordered }))
+    }
+
+    /// Values once each, in order: by the shape's order, else ascending.
+    fn distinct_array(&mut self, value: Typed, shape: Shape<'_>) -> Result<Typed> {
+        let (is_ascending, nulls_first) =
+            shape.order_by.first().map_or((true, false), |sort| (sort.asc, sort.nulls_first));
+        if shape.order_by.iter().any(|sort| sort.expr != value.expr) {
+            return Err(Error::new(
+                SqlState(*b"42P10"),
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list",
+            ));
+        }
+        self.sorted_array(value, Shape { order_by: Vec::new(), ..shape }, is_ascending, nulls_first)
+    }
+
+    /// The values of an aggregate as an array in order.
+    fn sorted_array(
+        &mut self,
+        value: Typed,
+        shape: Shape<'_>,
+        is_ascending: bool,
+        nulls_first: bool,
+    ) -> Result<Typed> {
+        let sql_type = SqlType::Array(Box::new(value.sql_type));
+        let array = self.make(aggregate::array_agg::array_agg_udaf(), vec![value.expr], shape)?;
+        let truth = |value| Typed::literal(ScalarValue::Boolean(Some(value)), SqlType::Boolean);
+        let arguments = vec![Typed::new(array, sql_type), truth(is_ascending), truth(nulls_first)];
+        self.function("fabius_sorted", arguments)
+    }
+
+    /// `percentile_cont`, `percentile_disc` and `mode`, over values that are gathered first.
+    fn ordered_set(&mut self, name: &str, arguments: Vec<Typed>, shape: Shape<'_>) -> Result<Typed> {
+        let [sort] = shape.order_by.as_slice() else { return Err(self.no_function(name, &arguments)) };
+        let (is_ascending, sql_type) = (sort.asc, shape.ordered.clone().unwrap_or(SqlType::Text));
+        let value = Typed::new(sort.expr.clone(), sql_type);
+        let value = if name == "percentile_cont" {
+            self.coerce(value, &SqlType::Double)?
+        } else {
+            self.known(value)?
+        };
+        let mut shape = Shape { order_by: Vec::new(), ..shape };
+        let value = without_nulls(value, &mut shape);
+        let array = self.sorted_array(value, shape, is_ascending, false)?;
+        let mut all = vec![array];
+        for fraction in arguments {
+            all.push(self.coerce(fraction, &SqlType::Double)?);
+        }
+        self.function(&format!("fabius_{name}"), all)
+    }
+
+    fn aggregate_of(&mut self, name: &str, arguments: Vec<Typed>, mut shape: Shape<'_>) -> Result<Typed> {
+        use SqlType as T;
+        if matches!(name, "percentile_cont" | "percentile_disc" | "mode") {
+            return self.ordered_set(name, arguments, shape);
+        }
+        let wrong = |binder: &Self, arguments: &[Typed]| Err(binder.no_function(name, arguments));
+        let mut arguments = arguments;
+        if name == "count" {
+            let argument = match arguments.pop() {
+                None => Expr::Literal(ScalarValue::Int64(Some(1)), None),
+                Some(typed) => self.known(typed)?.expr,
+            };
+            let count = self.make(aggregate::count::count_udaf(), vec![argument], shape)?;
+            return Ok(Typed::new(count, T::BigInt));
+        }
+        if name == "grouping" {
+            let columns = arguments.into_iter().map(|typed| typed.expr).collect();
+            let grouping = self.make(aggregate::grouping::grouping_udaf(), columns, shape)?;
+            return Ok(Typed::new(grouping, T::Int));
+        }
+        let second = if arguments.len() > 1 { arguments.pop() } else { None };
+        let Some(mut first) = arguments.pop() else { return wrong(self, &[]) };
+        match name {
+            "sum" | "avg" => {
+                first = match &first.sql_type {
+                    T::Unknown => self.coerce(first, &T::Double)?,
+                    _ => first,
+                };
+                let (as_type, returns) = match (&first.sql_type, name) {
+                    (T::SmallInt | T::Int, "sum") => (T::BigInt, T::BigInt),
+                    (T::SmallInt | T::Int | T::BigInt, _) => {
+                        (T::Numeric(Some((38, 0))), T::Numeric(Some((38, 0))))
+                    }
+                    (T::Numeric(_), _) => {
+                        let numeric = T::Numeric(Some((38, scale_of(&first.sql_type))));
+                        (numeric.clone(), numeric)
+                    }
+                    (T::Real, "sum") => (T::Double, T::Real),
+                    (T::Real | T::Double, _) => (T::Double, T::Double),
+                    (T::Interval, _) => {
+                        let first = without_nulls(first, &mut shape);
+                        let array = self.sorted_array(first, shape, true, false)?;
+                        let is_average = Expr::Literal(ScalarValue::Boolean(Some(name == "avg")), None);
+                        let is_average = Typed::new(is_average, T::Boolean);
+                        return self.function("fabius_interval_sum", vec![array, is_average]);
+                    }
+                    _ => return wrong(self, &[first]),
+                };
+                let first = self.coerce(first, &as_type)?.expr;
+                if name == "avg" && as_type == T::Double {
+                    let mean = self.make(aggregate::average::avg_udaf(), vec![first], shape)?;
+                    return Ok(Typed::new(mean, T::Double));
+                }
+                let sum = self.make(aggregate::sum::sum_udaf(), vec![first.clone()], shape.clone())?;
+                if name == "sum" {
+                    return Ok(Typed::new(sum, returns));
+                }
+                let count = self.make(aggregate::count::count_udaf(), vec![first], shape)?;
+                let count = self.coerce(Typed::new(count, T::BigInt), &T::Numeric(Some((38, 0))))?;
+                Ok(Typed::new(
+                    Arithmetic::expression(Operation::Divide, sum, count.expr, &QUOTIENT),
+                    QUOTIENT,
+                ))
+            }
+            "min" | "max" => {
+                let first = self.known(first)?;
+                if first.sql_type == T::Interval {
+                    let first = without_nulls(first, &mut shape);
+                    let array = self.sorted_array(first, shape, name == "min", false)?;
+                    let one = Typed::literal(ScalarValue::Int64(Some(1)), T::BigInt);
+                    return self.function("fabius_element", vec![array, one]);
+                }
+                if matches!(first.sql_type, T::Boolean | T::Json | T::JsonB | T::Uuid | T::Bytea) {
+                    return wrong(self, &[first]);
+                }
+                let sql_type =
+                    if let T::VarChar(_) | T::Name = first.sql_type { T::Text } else { first.sql_type };
+                let function = if name == "min" {
+                    aggregate::min_max::min_udaf()
+                } else {
+                    aggregate::min_max::max_udaf()
+                };
+                Ok(Typed::new(self.make(function, vec![first.expr], shape)?, sql_type))
+            }
+            "bool_and" | "every" | "bool_or" => {
+                let first = self.condition(first, name)?;
+                let function = if name == "bool_or" {
+                    aggregate::bool_and_or::bool_or_udaf()
+                } else {
+                    aggregate::bool_and_or::bool_and_udaf()
+                };
+                Ok(Typed::new(self.make(function, vec![first], shape)?, T::Boolean))
+            }
+            "array_agg" if shape.distinct && shape.over.is_none() => {
+                let first = self.known(first)?;
+                self.distinct_array(first, shape)
+            }
+            "string_agg" if shape.distinct && shape.over.is_none() && second.is_some() => {
+                let (first, separator) =
+                    (self.coerce(first, &T::Text)?, second.unwrap_or_else(|| unknown("")));
+                let separator = self.coerce(separator, &T::Text)?;
+                if !matches!(separator.expr, Expr::Literal(..)) {
+                    return Err(unsupported("DISTINCT with a separator that is computed is not supported"));
+                }
+                let array = self.distinct_array(without_nulls(first, &mut shape), shape)?;
+                self.function("array_to_string", vec![array, separator])
+            }
+            "array_agg" => {
+                let first = match first.flavor {
+                    Flavor::Named(_) => self.cast(first, &T::Text)?,
+                    _ => self.known(first)?,
+                };
+                let sql_type = T::Array(Box::new(first.sql_type));
+                Ok(Typed::new(
+                    self.make(aggregate::array_agg::array_agg_udaf(), vec![first.expr], shape)?,
+                    sql_type,
+                ))
+            }
+            "string_agg" => {
+                let Some(separator) = second else { return wrong(self, &[first]) };
+                let first = self.coerce(first, &T::Text)?;
+                let separator = self.coerce(separator, &T::Text)?;
+                let arguments = vec![first.expr, separator.expr];
+                Ok(Typed::new(
+                    self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?,
+                    T::Text,
+                ))
+            }
+            "json_agg" | "jsonb_agg" => {
+                let to = if name == "json_agg" { "to_json" } else { "to_jsonb" };
+                // PostgreSQL begins a line with each row or array.
+                let is_row = matches!(&first.expr, Expr::ScalarFunction(call) if call.name() == WHOLE_ROW);
+                let has_lines = name == "json_agg" && (is_row || matches!(first.sql_type, T::Array(_)));
+                let separator = if has_lines { ", \n " } else { ", " };
+                let item = self.function(to, vec![first])?;
+                let sql_type = item.sql_type.clone();
+                let arguments = vec![item.expr, text_literal(separator)];
+                let joined = self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?;
+                Ok(Typed::new(enclosed("[", joined, "]"), sql_type))
+            }
+            "json_object_agg" | "jsonb_object_agg" => {
+                let Some(value) = second else { return wrong(self, &[first]) };
+                let key = self.cast(first, &T::Text)?;
+                let key = self.function("to_json", vec![key])?;
+                let value = self
+                    .function(if name.starts_with("jsonb") { "to_jsonb" } else { "to_json" }, vec![value])?;
+                let is_binary = name.starts_with("jsonb");
+                let colon = if is_binary { ": " } else { " : " };
+                let pair = concatenated(concatenated(key.expr, text_literal(colon)), value.expr);
+                let arguments = vec![pair, text_literal(", ")];
+                let joined = self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?;
+                let (open, close) = if is_binary { ("{", "}") } else { ("{ ", " }") };
+                let sql_type = if is_binary { T::JsonB } else { T::Json };
+                Ok(Typed::new(enclosed(open, joined, close), sql_type))
+            }
+            "bit_and" | "bit_or" | "bit_xor" => {
+                if !is_integer(&first.sql_type) {
+                    return wrong(self, &[first]);
+                }
+                let function = match name {
+                    "bit_and" => aggregate::bit_and_or_xor::bit_and_udaf(),
+                    "bit_or" => aggregate::bit_and_or_xor::bit_or_udaf(),
+                    _ => aggregate::bit_and_or_xor::bit_xor_udaf(),
+                };
+                Ok(Typed::new(self.make(function, vec![first.expr], shape)?, first.sql_type))
+            }
+            _ => {
+                if !is_number(&first.sql_type) {
+                    return wrong(self, &[first]);
+                }
+                let function = match name {
+                    "stddev" | "stddev_samp" => aggregate::stddev::stddev_udaf(),
+                    "stddev_pop" => aggregate::stddev::stddev_pop_udaf(),
+                    "variance" | "var_samp" => aggregate::variance::var_samp_udaf(),
+                    "var_pop" => aggregate::variance::var_pop_udaf(),
+                    "corr" => aggregate::correlation::corr_udaf(),
+                    "covar_samp" => aggregate::covariance::covar_samp_udaf(),
+                    "regr_count" => aggregate::regr::regr_count_udaf(),
+                    "regr_slope" => aggregate::regr::regr_slope_udaf(),
+                    "regr_intercept" => aggregate::regr::regr_intercept_udaf(),
+                    "regr_r2" => aggregate::regr::regr_r2_udaf(),
+                    "regr_avgx" => aggregate::regr::regr_avgx_udaf(),
+                    "regr_avgy" => aggregate::regr::regr_avgy_udaf(),
+                    "regr_sxx" => aggregate::regr::regr_sxx_udaf(),
+                    "regr_syy" => aggregate::regr::regr_syy_udaf(),
+                    "regr_sxy" => aggregate::regr::regr_sxy_udaf(),
+                    _ => aggregate::covariance::covar_pop_udaf(),
+                };
+                let mut arguments = vec![self.coerce(first, &T::Double)?.expr];
+                if let Some(second) = second {
+                    arguments.push(self.coerce(second, &T::Double)?.expr);
+                }
+                let result = Typed::new(self.make(function, arguments, shape)?, T::Double);
+                if name != "regr_count" {
+                    return Ok(result);
+                }
+                // DataFusion counts without a sign.
+                let counted =
+                    Cast::new(Box::new(result.expr), crate::query::arrow_column::arrow_type(&T::BigInt));
+                Ok(Typed::new(Expr::Cast(counted), T::BigInt))
+            }
+        }
+    }
+
+    fn make(&mut self, function: Arc<AggregateUDF>, arguments: Vec<Expr>, shape: Shape<'_>) -> Result<Expr> {
+        match shape.over {
+            Some(window) => {
+                let function = WindowFunctionDefinition::AggregateUDF(function);
+                self.over(function, arguments, window, shape.filter, shape.distinct)
+            }
+            None => Ok(Expr::AggregateFunction(AggregateFunction::new_udf(
+                function,
+                arguments,
+                shape.distinct,
+                shape.filter,
+                shape.order_by,
+                None,
+            ))),
+        }
+    }
+
+    /// A call of a function that is only one over a window.
+    pub(super) fn window_call(
+        &mut self,
+        name: &str,
+        function: Arc<WindowUDF>,
+        list: &[ast::FunctionArg],
+        over: &ast::WindowType,
+    ) -> Result<Typed> {
+        let mut arguments = self.arguments(list)?.into_iter();
+        let returns = match name {
+            "row_number" | "rank" | "dense_rank" => SqlType::BigInt,
+            "ntile" => SqlType::Int,
+            "percent_rank" | "cume_dist" => SqlType::Double,
+            _ => SqlType::Unknown,
+        };
+        let mut expressions = Vec::new();
+        let mut sql_type = returns.clone();
+        if returns == SqlType::Unknown || name == "ntile" {
+            let Some(first) = arguments.next() else { return Err(self.no_function(name, &[])) };
+            let first =
+                if name == "ntile" { self.coerce(first, &SqlType::BigInt)? } else { self.known(first)? };
+            if returns == SqlType::Unknown {
+                sql_type = first.sql_type.clone();
+            }
+            expressions.push(first.expr);
+            if let Some(place) = arguments.next() {
+                expressions.push(self.coerce(place, &SqlType::BigInt)?.expr);
+            }
+            if let Some(default) = arguments.next() {
+                expressions.push(self.coerce(default, &sql_type)?.expr);
+            }
+        }
+        let function = WindowFunctionDefinition::WindowUDF(function);
+        let mut expr = self.over(function, expressions, over, None, false)?;
+        if matches!(sql_type, SqlType::BigInt | SqlType::Int) && returns != SqlType::Unknown {
+            // DataFusion counts without a sign.
+            expr = Expr::Cast(Cast::new(Box::new(expr), crate::query::arrow_column::arrow_type(&sql_type)));
+        }
+        Ok(Typed::new(expr, sql_type))
+    }
+}
+
+/// What stands around an aggregate's arguments.
+#[derive(Clone)]
+struct Shape<'a> {
+    over: Option<&'a ast::WindowType>,
+    distinct: bool,
+    filter: Option<Box<Expr>>,
+    order_by: Vec<Sort>,
+    /// The type of what `WITHIN GROUP` orders.
+    ordered: Option<SqlType>,
+}
+
+/// A value whose nulls an aggregate leaves out.
+fn without_nulls(value: Typed, shape: &mut Shape<'_>) -> Typed {
+    let is_there = Expr::IsNotNull(Box::new(value.expr.clone()));
+    shape.filter = Some(Box::new(match shape.filter.take() {
+        Some(filter) => {
+            super::operator::plain_binary(*filter, datafusion::logical_expr::Operator::And, is_there)
+        }
+        None => is_there,
+    }));
+    value
+}
+
+/// Whether a name is an aggregate's.
+pub(super) fn is_aggregate(name: &str) -> bool {
+    matches!(
+        name,
+        "count"
+            | "sum"
+            | "avg"
+            | "min"
+            | "max"
+            | "bool_and"
+            | "bool_or"
+            | "every"
+            | "array_agg"
+            | "string_agg"
+            | "json_agg"
+            | "jsonb_agg"
+            | "json_object_agg"
+            | "jsonb_object_agg"
+            | "bit_and"
+            | "bit_or"
+            | "bit_xor"
+            | "stddev"
+            | "stddev_samp"
+            | "stddev_pop"
+            | "variance"
+            | "var_samp"
+            | "var_pop"
+            | "corr"
+            | "covar_samp"
+            | "covar_pop"
+            | "grouping"
+            | "percentile_cont"
+            | "percentile_disc"
+            | "mode"
+            | "regr_count"
+            | "regr_slope"
+            | "regr_intercept"
+            | "regr_r2"
+            | "regr_avgx"
+            | "regr_avgy"
+            | "regr_sxx"
+            | "regr_syy"
+            | "regr_sxy"
+    )
+}
+
+/// The function over a window of a name.
+pub(super) fn window_function(name: &str) -> Option<Arc<WindowUDF>> {
+    Some(match name {
+        "row_number" => window::row_number::row_number_udwf(),
+        "rank" => window::rank::rank_udwf(),
+        "dense_rank" => window::rank::dense_rank_udwf(),
+        "percent_rank" => window::rank::percent_rank_udwf(),
+        "cume_dist" => window::cume_dist::cume_dist_udwf(),
+        "ntile" => window::ntile::ntile_udwf(),
+        "lag" => window::lead_lag::lag_udwf(),
+        "lead" => window::lead_lag::lead_udwf(),
+        "first_value" => window::nth_value::first_value_udwf(),
+        "last_value" => window::nth_value::last_value_udwf(),
+        "nth_value" => window::nth_value::nth_value_udwf(),
+        _ => return None,
+    })
+}
+
+fn text_literal(text: &str) -> Expr {
+    Expr::Literal(ScalarValue::Utf8(Some(text.to_string())), None)
+}
+
+fn concatenated(left: Expr, right: Expr) -> Expr {
+    super::operator::plain_binary(left, datafusion::logical_expr::Operator::StringConcat, right)
+}
+
+fn enclosed(open: &str, inner: Expr, close: &str) -> Expr {
+    concatenated(concatenated(text_literal(open), inner), text_literal(close))
+}
