@@ -102,7 +102,7 @@ fn plain(sql_type: &SqlType) -> SqlType {
 }
 
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
-    (0..200u64)
+    (0..60u64)
         .map(|seed| {
             let mut random = fabius_env::Random::seeded(seed);
             let mut bytes = vec![0; 400];

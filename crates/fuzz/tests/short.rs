@@ -140,10 +140,10 @@ fn checkpoint_file() {
 
 #[test]
 fn sql_text() {
-    run("sql_text", 200);
+    run("sql_text", 100);
 }
 
 #[test]
 fn sql_agreement() {
-    run("sql_agreement", 100);
+    run("sql_agreement", 60);
 }

@@ -52,7 +52,9 @@ impl Connection {
             self.refuse_if_failed()?;
         }
         let plan = self.plan(&command, (text, form.as_ref()), types).await?;
-        let is_shared = is_usual && Connection::is_of_rows(&command) && !matches!(plan.body, Body::Query(_));
+        // Queries know the session that they were planned for.
+        let knows_session = matches!(plan.body, Body::Query(_) | Body::WriteQuery(_));
+        let is_shared = is_usual && Connection::is_of_rows(&command) && !knows_session;
         let prepared = Arc::new(Prepared::new(text, Arc::new(command), types, plan.into()));
         if is_shared {
             self.database.plans.put(catalog.version, &prepared, form);

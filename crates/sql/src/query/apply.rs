@@ -150,16 +150,6 @@ impl UserDefinedLogicalNode for Apply {
     }
 }
 
-/// Whether references to outer rows are left in a plan, which DataFusion's operators cannot run.
-pub(super) fn is_correlated(plan: &LogicalPlan) -> bool {
-    let mut found = false;
-    let _ = plan.apply_with_subqueries(|node| {
-        found |= node.contains_outer_reference();
-        Ok(TreeNodeRecursion::Continue)
-    });
-    found
-}
-
 /// Whether anything is left in a plan that DataFusion's operators cannot run: references to outer rows, and conditions on
 /// subqueries that no join has taken the place of.
 fn is_left(plan: &LogicalPlan) -> bool {
@@ -167,11 +157,69 @@ fn is_left(plan: &LogicalPlan) -> bool {
     let _ = plan.apply_with_subqueries(|node| {
         found |= node.contains_outer_reference();
         node.apply_expressions(|expr| {
-            found |= expr.exists(|expr| Ok(matches!(expr, Expr::Exists(_) | Expr::InSubquery(_))))?;
+            found |= expr.exists(|expr| {
+                Ok(match expr {
+                    Expr::Exists(_) | Expr::InSubquery(_) => true,
+                    Expr::ScalarSubquery(subquery) => !subquery.outer_ref_columns.is_empty(),
+                    _ => false,
+                })
+            })?;
             Ok(TreeNodeRecursion::Continue)
         })
     });
     found
+}
+
+/// Whether a subquery of a subquery is about rows around them both: DataFusion sees one level at a time, and takes such a
+/// reference for one to a row that is not there.
+fn reaches_far(plan: &LogicalPlan) -> bool {
+    let mut is_far = false;
+    each_subquery(plan, &mut |subquery| {
+        each_subquery(subquery, &mut |within| {
+            is_far |= references(within).iter().any(|column| !has_column(subquery, column));
+        });
+        is_far |= reaches_far(subquery);
+    });
+    is_far
+}
+
+fn each_subquery(plan: &LogicalPlan, act: &mut dyn FnMut(&LogicalPlan)) {
+    let _ = plan.apply(|node| {
+        node.apply_subqueries(|subquery| {
+            if let LogicalPlan::Subquery(subquery) = subquery {
+                act(&subquery.subquery);
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+    });
+}
+
+/// Whether a column is of a row somewhere in a plan; names of columns are unique.
+fn has_column(plan: &LogicalPlan, column: &Column) -> bool {
+    let mut found = false;
+    let _ = plan.apply_with_subqueries(|node| {
+        found |= node.schema().has_column(column);
+        Ok(TreeNodeRecursion::Continue)
+    });
+    found
+}
+
+/// The columns of rows around a plan that it asks for, at any depth.
+fn references(plan: &LogicalPlan) -> Vec<Column> {
+    let mut columns: Vec<Column> = Vec::new();
+    let _ = plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::OuterReferenceColumn(_, column) = expr
+                    && !columns.contains(column)
+                {
+                    columns.push(column.clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    });
+    columns
 }
 
 /// Replaces subqueries by an [`Apply`]. Those within stay as they are: they may be about rows further out, and are
@@ -260,7 +308,9 @@ fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Tra
         Expr::Column(Column::new_unqualified(name))
     };
     Ok(match expr {
-        Expr::ScalarSubquery(subquery) if is_correlated(&subquery.subquery) => {
+        Expr::ScalarSubquery(subquery)
+            if !subquery.outer_ref_columns.is_empty() || is_left(&subquery.subquery) =>
+        {
             Transformed::yes(leave(subquery.subquery.as_ref().clone(), Wanted::Value))
         }
         Expr::Exists(exists) => {
@@ -429,21 +479,8 @@ async fn apply_batch(
     results: &mut HashMap<Vec<ScalarValue>, RecordBatch>,
 ) -> FusionResult<RecordBatch> {
     let outer = apply.input.schema();
-    // The columns of the row around that the subquery asks for, at any depth.
-    let mut wanted: Vec<Column> = Vec::new();
-    apply.subquery.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                if let Expr::OuterReferenceColumn(_, column) = expr
-                    && outer.has_column(column)
-                    && !wanted.contains(column)
-                {
-                    wanted.push(column.clone());
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })
-    })?;
+    let mut wanted = references(&apply.subquery);
+    wanted.retain(|column| outer.has_column(column));
     let places: Vec<usize> =
         wanted.iter().map(|column| outer.index_of_column(column)).collect::<FusionResult<_>>()?;
     let (mut pieces, mut rows_of) = (Vec::with_capacity(batch.num_rows()), Vec::new());
@@ -573,15 +610,15 @@ async fn rows(plan: &LogicalPlan, context: &Arc<TaskContext>) -> FusionResult<Re
 
 /// Optimizes a plan; what DataFusion cannot make joins of is applied row by row.
 pub(super) fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
-    match machine::optimize(plan) {
-        Ok(optimized) if !is_left(&optimized) => Ok(optimized),
-        _ => {
-            let unfolded = unfold(plan.clone())?;
-            let optimized = machine::optimize(&unfolded)?;
-            if is_left(&optimized) {
-                return Err(outbound(internal("a subquery is left")));
-            }
-            Ok(optimized)
-        }
+    if !reaches_far(plan)
+        && let Ok(optimized) = machine::optimize(plan)
+        && !is_left(&optimized)
+    {
+        return Ok(optimized);
     }
+    let optimized = machine::optimize(&unfold(plan.clone())?)?;
+    if is_left(&optimized) {
+        return Err(outbound(internal("a subquery is left")));
+    }
+    Ok(optimized)
 }
