@@ -2,7 +2,7 @@
 
 use crate::call::{Prepared, Promise};
 use crate::checkpoints::{Automatic, Checkpoint, CheckpointStatus, Checkpoints};
-use crate::history::History;
+use crate::history::{History, Moment};
 use crate::identity::{self, io_error};
 use crate::opening;
 use crate::options::{Durability, EngineKind, Options};
@@ -173,7 +173,7 @@ impl Database {
     /// # Errors
     /// `55000` if that seq is no longer there, or not yet; its detail says what is.
     pub fn standpoint_at(&self, seq: Seq) -> Result<Standpoint<'static>> {
-        self.kept_history()?.at(seq)
+        self.kept_history()?.at(Moment::Seq(seq))
     }
 
     /// Stands at the newest seq that was promised at a time (microseconds since 1970), to a few milliseconds.
@@ -181,10 +181,10 @@ impl Database {
     /// # Errors
     /// `55000` if that time is before what is kept, or in the future; its detail says what is there.
     pub fn standpoint_at_time(&self, time_us: i64) -> Result<Standpoint<'static>> {
-        self.kept_history()?.at_time(time_us)
+        self.kept_history()?.at(Moment::Time(time_us))
     }
 
-    fn kept_history(&self) -> Result<&History> {
+    pub(crate) fn kept_history(&self) -> Result<&History> {
         self.history.as_ref().ok_or_else(|| {
             Error::new(SqlState::NOT_IN_STATE, "no history is kept")
                 .with_hint("open the database with a history: how long what was can be read")

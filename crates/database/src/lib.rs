@@ -64,6 +64,7 @@ pub use fabius_engine_split::Policy as SplitPolicy;
 pub use fabius_log::RecoveryReport;
 pub use fabius_program as program;
 pub use fabius_value::{DataType, Datum, Decimal, Error, Result, Seq, SqlState, Value};
+pub use history::Moment;
 pub use keyed::KeyedCall;
 pub use options::{Durability, EngineKind, Options};
 pub use session::admission::{Lock, Wait};

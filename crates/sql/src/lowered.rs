@@ -7,6 +7,7 @@ use fabius::Hold;
 use fabius_program::syntax::tree::ProcedureDefinition;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
+use std::sync::Arc;
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,12 +37,52 @@ pub enum Argument {
     Random,
     /// A fresh random UUID.
     RandomUuid,
+    /// A fresh random `bigint`, from which the program draws.
+    Seed,
+    /// Two in a row: the first number of one of [`Lowered::reserves`], and how many there are.
+    Reserved,
     /// Rows of values, computed before the program runs: one element per row, one argument per field.
     Rows(Vec<Vec<Argument>>),
     /// The same as a set: rows with a null are left out, none is there twice, and they ascend.
     Set(Vec<Vec<Argument>>),
     /// The elements of the statement's array parameter, from 0 for `$1`, as such a set of rows of one field.
     Elements(usize),
+}
+
+/// Numbers of a sequence that a program takes as it goes, in a row. It returns how many it took; if there are too
+/// few, it aborts with [`Reserve::SHORT`], and its place among the reserves as the message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reserve {
+    /// The sequence.
+    pub sequence: ObjectName,
+    /// Which parameter is the first number; the one behind it is how many there are.
+    pub at: usize,
+}
+
+impl Reserve {
+    /// What a program aborts with that needs more numbers than it was given.
+    pub const SHORT: SqlState = SqlState(*b"FB001");
+}
+
+/// Where in a function a part of a program comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// How deep calls are nested there.
+    pub depth: usize,
+    /// What PostgreSQL says of it: `PL/pgSQL function f(integer) line 3 at RAISE`.
+    pub words: Arc<str>,
+    /// The SQL that runs there, if it is a statement of its own.
+    pub sql: Option<Arc<str>>,
+}
+
+/// Where an error has arisen, in words: the frames of a place, one a line.
+pub fn context(place: &[Frame]) -> String {
+    let mut lines = Vec::new();
+    for frame in place {
+        lines.extend(frame.sql.as_ref().map(|sql| format!("SQL statement \"{sql}\"")));
+        lines.push(frame.words.to_string());
+    }
+    lines.join("\n")
 }
 
 /// What a statement gives back.
@@ -113,6 +154,13 @@ pub struct Lowered {
     pub reads: Vec<ObjectName>,
     /// Tables that it writes.
     pub writes: Vec<ObjectName>,
+    /// Numbers that the program takes as it goes: for each, it returns how many, behind the results of the shape.
+    pub reserves: Vec<Reserve>,
+    /// Where in functions statements come from, the innermost first: where the span of a statement begins is the
+    /// number of its place, from 1; 0 for what is not from a function.
+    pub places: Vec<Vec<Frame>>,
+    /// The ways that it takes to tables, in words.
+    pub paths: Vec<String>,
     /// `FOR UPDATE`, `FOR SHARE`: what it reads may not change until the transaction ends.
     pub row_lock: Option<RowLock>,
     /// Whether the program's last result, besides those of the shape, is a list of what `RAISE NOTICE` and its like

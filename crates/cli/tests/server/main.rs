@@ -6,6 +6,7 @@ mod hostile;
 mod interleaving;
 mod isolation;
 mod kill;
+mod language;
 mod lazy_state;
 mod limits;
 mod pgbench;

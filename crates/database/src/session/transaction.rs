@@ -5,10 +5,11 @@ use super::compound::STATEMENTS_MAX;
 use super::observation::Observation;
 use super::recall::Recall;
 use super::wound_wait::Owner;
+use crate::history::Moment;
 use crate::statement::Caller;
 use crate::{Database, Statement};
-use fabius_engine::HeldSnapshot;
 use fabius_engine::speculation::{Mark, Overlay, Speculated};
+use fabius_engine::{Definitions, HeldSnapshot};
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -74,6 +75,8 @@ pub struct Transaction {
     pub(super) owner: Option<Arc<Owner>>,
     /// Whether it has shown anything that is not so at its snapshot.
     pub(super) has_assumed: bool,
+    /// Whether its seq is one of the past that it was told.
+    pub(super) is_past: bool,
 }
 
 impl Database {
@@ -90,6 +93,7 @@ impl Database {
             begins: Vec::new(),
             owner: None,
             has_assumed: false,
+            is_past: false,
         }
     }
 }
@@ -109,6 +113,20 @@ impl Database {
 }
 
 impl Transaction {
+    /// Makes it read at a moment of the past, before its first statement. It cannot write then.
+    ///
+    /// # Errors
+    /// `55000` if that moment is not kept, or no history is; `25001` if it reads at another seq already.
+    pub fn stand_at(&mut self, moment: Moment) -> Result<Arc<Definitions>> {
+        let (snapshot, definitions) = self.database.kept_history()?.snapshot(moment)?;
+        if self.snapshot.as_ref().is_some_and(|own| !self.is_past || own.seq() != snapshot.seq()) {
+            let message = "a moment of the past must be chosen before any query";
+            return Err(Error::new(SqlState(*b"25001"), message));
+        }
+        (self.snapshot, self.is_past) = (Some(snapshot), true);
+        Ok(definitions)
+    }
+
     /// Its settings.
     pub fn options(&self) -> &TransactionOptions {
         &self.options
@@ -148,6 +166,10 @@ impl Transaction {
         if let Some(error) = self.owner.as_ref().and_then(|owner| owner.wounded()) {
             return Err(error);
         }
+        if self.is_past && !statement.is_read_only() {
+            let message = "cannot write in a transaction that reads the past";
+            return Err(Error::new(SqlState(*b"25006"), message));
+        }
         let before = self.observations.len();
         if self.options.conventional {
             self.show_rows(statement, arguments, hold).await?;
@@ -168,6 +190,8 @@ impl Transaction {
     ) -> Result<Vec<Value>> {
         let encoded: Arc<[u8]> = statement.encode(arguments)?.into();
         let hold = match (hold, self.options.concurrency) {
+            // The past does not change.
+            _ if self.is_past => Hold::Observe,
             (Hold::Observe, Concurrency::Pessimistic) => Hold::Lock,
             _ => hold,
         };

@@ -6,6 +6,9 @@
 //! | `prepared` | statements that are ready to run, and the plans that connections share |
 //! | `execute` | who answers which command |
 //! | `run` | programs and queries: arguments in, rows out |
+//! | `numbers` | numbers of sequences for programs that take them as they go |
+//! | `past` | reads of the past: `fabius.as_of` |
+//! | `explanation` | `EXPLAIN` |
 //! | `bulk` | many rows written at once |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `with_writes` | `WITH` whose parts write |
@@ -22,7 +25,10 @@ mod advisory;
 mod bulk;
 mod cursor;
 mod execute;
+mod explanation;
 mod facts;
+mod numbers;
+mod past;
 mod prepared;
 mod presence;
 mod row_changes;

@@ -1,6 +1,7 @@
 //! Statements that are ready to run, and plans that connections share.
 
 use super::bulk::WriteQuery;
+use super::explanation::{Explanation, Wanted};
 use super::with_writes::{WithWrites, has_writes};
 use crate::bind::{self, Recipe};
 use crate::catalog::{Catalog, ObjectName};
@@ -73,7 +74,7 @@ pub(super) enum Body {
     /// Common table expressions write first.
     WithWrites(Box<WithWrites>),
     /// What `EXPLAIN` shows.
-    Explanation(Vec<String>),
+    Explanation(Explanation),
     /// Something else: what [`Command`] says.
     Other,
 }
@@ -224,7 +225,7 @@ impl Plan {
         }))
     }
 
-    fn of_write(catalog: &Catalog, write: WriteQuery, types: ParameterTypes) -> Arc<Plan> {
+    pub(super) fn of_write(catalog: &Catalog, write: WriteQuery, types: ParameterTypes) -> Arc<Plan> {
         let names = write.reads().chain(write.writes()).cloned().collect();
         let reads = write.reads().map(|name| (name, LockMode::AccessShare));
         let writes = write.writes().map(|name| (name, LockMode::RowExclusive));
@@ -264,38 +265,22 @@ impl Plan {
         }
     }
 
-    /// `EXPLAIN`: the program that a statement is, or what a query reads.
-    async fn of_explanation(
-        database: &Database,
+    /// `EXPLAIN`: the plan of what it is about, which runs only if that is asked for.
+    fn of_explanation(
         catalog: &Arc<Catalog>,
-        statement: &ast::Statement,
-        source: &Arc<Source>,
-        given: &[SqlType],
-        session: &Arc<dyn SessionFacts>,
+        explain: &ast::Statement,
+        subject: Arc<Plan>,
     ) -> Result<Arc<Plan>> {
-        let mut types = ParameterTypes::new(given);
-        let programs = database.definitions();
-        let assumed = &fabius_program::slice::TypesOnly;
-        let explained = bind::explain(statement, source, catalog, &mut types, &programs.catalog, assumed)?;
-        let (lines, types) = match (explained, statement) {
-            (Some(lines), _) => (lines, types),
-            (None, ast::Statement::Query(select)) => {
-                let mut types = ParameterTypes::new(given);
-                let plan = query::plan(select, catalog, &mut types, session).await?;
-                let scans = plan.reads.iter().map(|name| format!("  ->  Scan on {}", name.name));
-                (std::iter::once("Query".to_string()).chain(scans).collect(), types)
-            }
-            (None, _) => (vec!["Rows of a query, then written".to_string()], types),
-        };
-        let column = OutputColumn { name: "QUERY PLAN".into(), sql_type: SqlType::Text, origin: (0, 0) };
+        let wanted = Wanted::of(explain)?;
+        let runs = wanted.analyze;
         Ok(Arc::new(Plan {
             version: catalog.version,
-            parameters: types.finish(),
-            columns: Some(vec![column]),
-            body: Body::Explanation(lines),
-            tables: Vec::new(),
-            names: Vec::new(),
-            writes: false,
+            parameters: subject.parameters.clone(),
+            columns: Some(vec![wanted.column()]),
+            tables: if runs { subject.tables.clone() } else { Vec::new() },
+            names: if runs { subject.names.clone() } else { Vec::new() },
+            writes: runs && subject.writes,
+            body: Body::Explanation(Explanation { wanted, subject }),
         }))
     }
 
@@ -312,11 +297,9 @@ impl Plan {
             return Plan::of_with_writes(database, catalog, statement, given, session).await;
         }
         let source = Arc::new(Source::new(text, "statement"));
-        if let ast::Statement::Explain { statement, analyze, .. } = statement {
-            if *analyze {
-                return Err(Error::new(SqlState::NOT_SUPPORTED, "EXPLAIN ANALYZE is not supported"));
-            }
-            return Plan::of_explanation(database, catalog, statement, &source, given, session).await;
+        if let ast::Statement::Explain { statement: inner, .. } = statement {
+            let subject = Box::pin(Plan::of(database, catalog, inner, (text, None), given, session)).await?;
+            return Plan::of_explanation(catalog, statement, subject);
         }
         let mut types = ParameterTypes::new(given);
         types.has_own_clock = !session.text_style().is_usual();

@@ -1,5 +1,6 @@
 //! Programs and queries: arguments in, rows out.
 
+use super::numbers::row_numbers_of;
 use super::prepared::{Body, Plan, Prepared, Program, Ready};
 use super::source::TransactionRows;
 use super::transaction::{Running, now_us};
@@ -26,9 +27,6 @@ const CONFLICTS: usize = 3;
 /// Rows of a query that are found before the first is sent: an error among them ends the statement cleanly.
 const FIRST_ROWS: usize = 1000;
 
-/// What a name of a sequence of row numbers ends with, behind the table's number.
-const ROW_NUMBERS: &str = " row number";
-
 /// What a statement's arguments are made of.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Given<'a> {
@@ -41,6 +39,23 @@ pub(super) struct Given<'a> {
 impl Connection {
     /// Runs a statement of rows.
     pub(super) async fn run_prepared(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        parameters: &[Value],
+    ) -> Result<Response> {
+        let is_alone = self.reads_the_past() && !self.is_in_transaction();
+        if is_alone {
+            self.begin_implicit().await?;
+        }
+        let outcome = self.run_until_settled(prepared, parameters).await;
+        if is_alone {
+            self.end_implicit(outcome.is_ok()).await?;
+        }
+        outcome
+    }
+
+    /// Runs a statement; one by itself that others were faster than runs again.
+    async fn run_until_settled(
         &mut self,
         prepared: &Arc<Prepared>,
         parameters: &[Value],
@@ -102,6 +117,7 @@ impl Connection {
                 self.lock_all(std::slice::from_ref(key), least.max(*mode)).await?;
             }
             if self.catalog().version == catalog.version {
+                self.stand_in_the_past(&catalog, &ready.plan.names).await?;
                 self.refuse_redefined(&catalog, &ready.plan.names)?;
                 return Ok((catalog, ready));
             }
@@ -188,7 +204,12 @@ impl Connection {
         }
     }
 
-    async fn run_plan(&mut self, catalog: &Arc<Catalog>, plan: &Plan, given: Given<'_>) -> Result<Response> {
+    pub(super) async fn run_plan(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        plan: &Plan,
+        given: Given<'_>,
+    ) -> Result<Response> {
         let parameters = given.parameters;
         if plan.writes
             && self.transaction.as_ref().map_or_else(|| self.settings.reads_only(), |open| open.is_read_only)
@@ -223,10 +244,7 @@ impl Connection {
             }
             Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
             Body::WithWrites(all) => self.run_with_writes(all, parameters).await,
-            Body::Explanation(lines) => {
-                let rows = lines.iter().map(|line| vec![Value::Text(line.clone())]).collect();
-                Ok(rows_response(plan.columns.clone().unwrap_or_default(), rows, "EXPLAIN"))
-            }
+            Body::Explanation(explanation) => self.explain(catalog, explanation, given).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
         }
     }
@@ -243,11 +261,7 @@ impl Connection {
         for argument in &lowered.arguments {
             arguments.push(self.argument(catalog, argument, given).await?);
         }
-        let outcome = self.run_statement(&program.statement, &arguments, lowered.row_lock).await;
-        outcome.map_err(|error| {
-            let table = lowered.reads.first().map_or("", |name| name.name.as_str());
-            crate::bind::wording::in_words(unless_waited(error, lowered.row_lock, table), catalog)
-        })
+        self.run_lowered(catalog, (lowered, &program.statement), arguments).await
     }
 
     /// Runs a statement of the database beneath in the transaction, or as one.
@@ -348,6 +362,9 @@ impl Connection {
                 Value::Double(bits as f64 / (1u64 << 53) as f64)
             }
             Argument::RandomUuid => Value::Bytea(uuid::Uuid::new_v4().into_bytes().to_vec()),
+            Argument::Seed => Value::BigInt(uuid::Uuid::new_v4().as_u128() as i64),
+            // Given when the program runs.
+            Argument::Reserved => Value::BigInt(0),
             Argument::Rows(_) | Argument::Set(_) | Argument::Elements(_) => {
                 return Err(Error::new(SqlState(*b"XX000"), "a list within a list of arguments"));
             }
@@ -522,11 +539,6 @@ pub(super) fn unless_waited(error: Error, row_lock: Option<RowLock>, table: &str
         Some(detail) => words.with_detail(detail),
         None => words,
     }
-}
-
-/// The table whose rows a name of a sequence numbers.
-fn row_numbers_of(name: &ObjectName) -> Option<u32> {
-    name.name.strip_suffix(ROW_NUMBERS).and_then(|oid| oid.parse().ok())
 }
 
 /// Rows without nulls, in order, each once.

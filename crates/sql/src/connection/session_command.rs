@@ -122,6 +122,7 @@ impl Connection {
             }
         }
         match (name.to_lowercase().as_str(), value) {
+            ("fabius.as_of", Some(value)) => self.check_moment(value)?,
             ("transaction_isolation" | "transaction_read_only" | "transaction_deferrable", Some(value)) => {
                 let on = matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1");
                 let levels = ["serializable", "repeatable read", "read committed", "read uncommitted"];

@@ -29,6 +29,7 @@ const FUNCTIONS: &[(&str, &str, SqlType)] = &[
     ("pg_catalog", "pg_sleep", SqlType::Void),
     ("fabius", "outcome", SqlType::Text),
     ("fabius", "last_seq", SqlType::BigInt),
+    ("fabius", "seq", SqlType::BigInt),
 ];
 
 impl SessionCall {
@@ -159,6 +160,7 @@ impl Connection {
             ("last_seq", []) => {
                 self.last_seq.and_then(|seq| i64::try_from(seq.0).ok()).map_or(Value::Null, Value::BigInt)
             }
+            ("seq", []) => self.current_seq().await?,
             _ => return Err(wrong()),
         };
         Ok(rows_response(call.columns(), vec![vec![value]], "SELECT"))

@@ -102,7 +102,8 @@ impl Connection {
     }
 
     fn open(&mut self, characteristics: &Characteristics, is_implicit: bool) {
-        let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.settings.reads_only());
+        let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.settings.reads_only())
+            || self.reads_the_past();
         let running = self.start();
         self.transaction = Some(OpenTransaction {
             begin: running.savepoint(),

@@ -28,6 +28,9 @@ use futures::StreamExt;
 use std::fmt;
 use std::sync::Arc;
 
+/// Ranges that are shown of a scan.
+const RANGES_SHOWN: usize = 3;
+
 /// Rows of one batch.
 const BATCH_ROWS: usize = 8192;
 
@@ -184,7 +187,18 @@ impl fmt::Debug for LeafScan {
 
 impl DisplayAs for LeafScan {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
+        write!(f, "Scan of {:?}", self.provider)?;
+        if let Leaf::Table { table, .. } = &self.provider.leaf
+            && let Some(key) =
+                self.ranges.first().and_then(|range| range.index.as_ref()).and_then(|name| table.key(name))
+        {
+            write!(f, " by {}", key.name)?;
+            let shown: Vec<String> =
+                self.ranges.iter().take(RANGES_SHOWN).map(|range| range.words(&key.columns)).collect();
+            let more = if self.ranges.len() > RANGES_SHOWN { " or ..." } else { "" };
+            write!(f, " ({}{more})", shown.join(" or "))?;
+        }
+        self.limit.iter().try_for_each(|limit| write!(f, " limit {limit}"))
     }
 }
 
