@@ -122,6 +122,7 @@ fn open(configuration: &Configuration) -> Result<Database> {
         durability: configuration.durability,
         workers: configuration.workers.unwrap_or(usual.workers),
         checkpoint_log_bytes: Some(configuration.checkpoint_log_bytes),
+        history: Some(configuration.history).filter(|history| !history.is_zero()),
         ..usual
     };
     Database::open(&configuration.directory, options)

@@ -2,12 +2,13 @@
 
 use crate::call::{Prepared, Promise};
 use crate::checkpoints::{Automatic, Checkpoint, CheckpointStatus, Checkpoints};
-use crate::history::History;
+use crate::history::{History, Moment};
 use crate::identity::{self, io_error};
 use crate::opening;
 use crate::options::{Durability, EngineKind, Options};
 use crate::session::shared::Sessions;
 use crate::signal::Signal;
+use crate::statement::Caller;
 use fabius_engine::checkpoint::Progress as CheckpointProgress;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry;
@@ -172,7 +173,7 @@ impl Database {
     /// # Errors
     /// `55000` if that seq is no longer there, or not yet; its detail says what is.
     pub fn standpoint_at(&self, seq: Seq) -> Result<Standpoint<'static>> {
-        self.kept_history()?.at(seq)
+        self.kept_history()?.at(Moment::Seq(seq))
     }
 
     /// Stands at the newest seq that was promised at a time (microseconds since 1970), to a few milliseconds.
@@ -180,10 +181,10 @@ impl Database {
     /// # Errors
     /// `55000` if that time is before what is kept, or in the future; its detail says what is there.
     pub fn standpoint_at_time(&self, time_us: i64) -> Result<Standpoint<'static>> {
-        self.kept_history()?.at_time(time_us)
+        self.kept_history()?.at(Moment::Time(time_us))
     }
 
-    fn kept_history(&self) -> Result<&History> {
+    pub(crate) fn kept_history(&self) -> Result<&History> {
         self.history.as_ref().ok_or_else(|| {
             Error::new(SqlState::NOT_IN_STATE, "no history is kept")
                 .with_hint("open the database with a history: how long what was can be read")
@@ -364,7 +365,7 @@ impl Database {
     ///
     /// A batch that would change what an interactive transaction has locked is held back until it would not.
     pub fn submit(&self, batch: Arc<Batch>) {
-        self.admit(batch, None, "");
+        self.admit(batch, &Caller::default());
     }
 
     /// Hands a batch to the engine.

@@ -13,7 +13,7 @@
 //! So a time is known to a few milliseconds, and a seq that is not held itself is read under the one held
 //! below it. History begins when the database is opened; nothing of it is in the log.
 
-use fabius_engine::{Foundation, HeldSnapshot, Standpoint};
+use fabius_engine::{Definitions, Foundation, HeldSnapshot, Standpoint};
 use fabius_value::{Error, Result, Seq, SqlState};
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
@@ -29,6 +29,15 @@ const NOTED: u32 = 100_000;
 const PAUSE_MIN: Duration = Duration::from_millis(5);
 /// The most.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// A moment of the past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// After the call with this seq.
+    Seq(Seq),
+    /// What was promised then, in microseconds since 1970, to a few milliseconds.
+    Time(i64),
+}
 
 /// Keeps what was, as far back as it is told to.
 pub(crate) struct History {
@@ -78,19 +87,27 @@ impl History {
         History { kept, stop, thread: Some(thread.expect("the system gives us a thread")) }
     }
 
-    /// Stands at a seq of the past.
+    /// Stands at a moment of the past.
     ///
     /// # Errors
     /// `55000` if it is no longer there, or not yet.
-    pub(crate) fn at(&self, seq: Seq) -> Result<Standpoint<'static>> {
-        self.kept.at(seq)
+    pub(crate) fn at(&self, moment: Moment) -> Result<Standpoint<'static>> {
+        let (snapshot, definitions) = self.snapshot(moment)?;
+        Ok(Standpoint::past(snapshot, definitions))
     }
 
-    /// Stands at the newest seq that was promised at a time (microseconds since 1970).
+    /// A snapshot of a moment of the past, with the definitions that were in force.
     ///
     /// # Errors
-    /// `55000` if the time is before history begins, or in the future.
-    pub(crate) fn at_time(&self, time_us: i64) -> Result<Standpoint<'static>> {
+    /// As [`History::at`].
+    pub(crate) fn snapshot(&self, moment: Moment) -> Result<(HeldSnapshot, Arc<Definitions>)> {
+        match moment {
+            Moment::Seq(seq) => self.kept.at(seq),
+            Moment::Time(time_us) => self.at_time(time_us),
+        }
+    }
+
+    fn at_time(&self, time_us: i64) -> Result<(HeldSnapshot, Arc<Definitions>)> {
         self.kept.look();
         let (first, now) = {
             let past = self.kept.past.lock();
@@ -135,11 +152,11 @@ impl Kept {
         }
     }
 
-    fn at(&self, seq: Seq) -> Result<Standpoint<'static>> {
+    fn at(&self, seq: Seq) -> Result<(HeldSnapshot, Arc<Definitions>)> {
         self.stand(&self.past.lock(), seq)
     }
 
-    fn stand(&self, past: &Past, seq: Seq) -> Result<Standpoint<'static>> {
+    fn stand(&self, past: &Past, seq: Seq) -> Result<(HeldSnapshot, Arc<Definitions>)> {
         let promised = self.foundation.promised();
         let below = past.held.partition_point(|(_, held)| held.seq() <= seq);
         let held = below.checked_sub(1).map(|at| &past.held[at].1);
@@ -148,7 +165,7 @@ impl Kept {
             return Err(not_there(format!("seq {seq} is not in the history that is kept"))
                 .with_detail(format!("it reaches from {first} to {promised}")));
         };
-        Ok(Standpoint::past(held.at(seq), self.foundation.definitions_at(seq)))
+        Ok((held.at(seq), self.foundation.definitions_at(seq)))
     }
 }
 

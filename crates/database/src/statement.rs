@@ -6,6 +6,7 @@
 
 use crate::Database;
 use crate::session::admission::{Wait, waited_too_long};
+use crate::session::recall::Recall;
 use crate::session::transaction::TransactionOptions;
 use crate::session::wound_wait::Owner;
 use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure};
@@ -219,8 +220,7 @@ impl Database {
         arguments: &[Value],
         key: Option<&[u8]>,
     ) -> Result<Outcome> {
-        let caller = Caller { label: &options.label, lock_timeout: options.lock_timeout, owner: None };
-        self.run_by(&caller, statement, arguments, key).await
+        self.run_by(&Caller::of(options), statement, arguments, key).await
     }
 
     pub(crate) async fn run_by(
@@ -279,10 +279,13 @@ impl Database {
         let wants_result = !procedure.program.results.is_empty();
         builder.push(procedure.id, arguments, key, wants_result)?;
         let batch = builder.build();
-        if self.admit(batch.clone(), caller.owner.clone(), caller.label) {
+        if self.admit(batch.clone(), caller) {
             self.complete(&batch).await;
         } else {
             self.admitted(&batch, caller.lock_timeout).await;
+        }
+        if let Some(recall) = &caller.recall {
+            recall.settle();
         }
         batch.outcome(0)?;
         let seq = batch.outcomes().first_seq.unwrap_or_default();
@@ -367,6 +370,16 @@ pub(crate) struct Caller<'c> {
     pub(crate) lock_timeout: Option<Duration>,
     /// What its own locks are held as.
     pub(crate) owner: Option<Arc<Owner>>,
+    /// Whether its call can still be taken back.
+    pub(crate) recall: Option<Arc<Recall>>,
+}
+
+impl<'c> Caller<'c> {
+    /// Who has these settings.
+    pub(crate) fn of(options: &'c TransactionOptions) -> Caller<'c> {
+        let TransactionOptions { label, lock_timeout, recall, .. } = options;
+        Caller { label, lock_timeout: *lock_timeout, owner: None, recall: recall.clone() }
+    }
 }
 
 /// A batch that somebody waits for.

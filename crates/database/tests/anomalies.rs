@@ -27,7 +27,7 @@ fn on_all(test: impl Fn(&Shop, &TransactionOptions)) {
 
 /// Runs a statement, or finds that it would have to wait or give way: then nobody else is held up by it.
 fn attempt(client: &mut Client<'_>, text: &str, arguments: &[Value]) -> Result<Value> {
-    client.transaction.set_lock_timeout(Some(std::time::Duration::ZERO));
+    client.transaction.options_mut().lock_timeout = Some(std::time::Duration::ZERO);
     block_on(client.holding(text, arguments, Hold::Observe))
 }
 

@@ -181,7 +181,7 @@ fn waiting_has_an_end() {
         assert_eq!(error.detail(), Some("stock (item) = (1) is locked by holder"));
 
         let mut client = shop.begin();
-        client.transaction.set_lock_timeout(Some(Duration::from_millis(5)));
+        client.transaction.options_mut().lock_timeout = Some(Duration::from_millis(5));
         let error = block_on(client.holding(READ, &[1.into()], Hold::LockForUpdate)).unwrap_err();
         assert_eq!(error.state(), SqlState::LOCK_NOT_AVAILABLE);
         // A client that gives up leaves nothing behind either.

@@ -1,21 +1,19 @@
 //! Random transactions of several clients at once: there is an order, which keeps to real time, in which they
 //! would have shown what they have shown.
-//!
-//! Every commit has its seq, so the order need not be searched for: committed transactions that wrote are at their
-//! own seq, those that only read at the seq of their snapshot. Replaying them in that order on a model gives every
-//! answer again; and a transaction that ended before another began is not behind it.
 
 mod shop;
 
 use fabius::{
     Concurrency, Database, EngineKind, Hold, Options, SqlState, TransactionOptions, Value, block_on,
 };
+use fabius_engine::recorded::{self, Committed};
+use fabius_env::Random;
 use shop::{READ, SET, TAKE};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-const ITEMS: i64 = 4;
+const ITEMS: u64 = 4;
 const CLIENTS: u64 = 3;
 const TRANSACTIONS: u64 = 25;
 
@@ -33,34 +31,16 @@ enum Operation {
     Set(i64, i64),
 }
 
-#[derive(Debug)]
-struct Committed {
-    seq: u64,
-    wrote: bool,
-    began: u64,
-    ended: u64,
-    shown: Vec<(Operation, Value)>,
-}
+type Shown = Committed<Operation, Value>;
 
-/// A generator of its own, so that a failure can be repeated.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: i64) -> i64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as i64
-    }
-
-    fn operation(&mut self) -> Operation {
-        let item = 1 + self.below(ITEMS);
-        match self.below(10) {
-            0..2 => Operation::Read(item),
-            2 => Operation::Sum(item, item + self.below(ITEMS)),
-            3..9 => Operation::Take(item, 1 + self.below(3)),
-            _ => Operation::Set(item, self.below(30)),
-        }
+/// An operation on the shop, any.
+fn operation(random: &mut Random) -> Operation {
+    let item = 1 + random.below(ITEMS) as i64;
+    match random.below(10) {
+        0..2 => Operation::Read(item),
+        2 => Operation::Sum(item, item + random.below(ITEMS) as i64),
+        3..9 => Operation::Take(item, 1 + random.below(3) as i64),
+        _ => Operation::Set(item, random.below(30) as i64),
     }
 }
 
@@ -103,11 +83,11 @@ fn client(
     clock: &AtomicU64,
     seed: u64,
     options: &TransactionOptions,
-) -> Vec<Committed> {
-    let mut random = Random(seed | 1);
+) -> Vec<Shown> {
+    let mut random = Random::seeded(seed);
     let mut history = Vec::new();
     for _ in 0..TRANSACTIONS {
-        let operations: Vec<Operation> = (0..1 + random.below(4)).map(|_| random.operation()).collect();
+        let operations: Vec<Operation> = (0..1 + random.below(4)).map(|_| operation(&mut random)).collect();
         // Until it commits, as clients do.
         for attempt in 0.. {
             assert!(attempt < 10_000, "no progress");
@@ -126,7 +106,7 @@ fn client(
             match outcome.and_then(|()| block_on(transaction.commit(None))) {
                 Ok(seq) => {
                     let ended = clock.fetch_add(1, SeqCst);
-                    history.push(Committed { seq: seq.0, wrote, began, ended, shown });
+                    history.push(Committed { seq, wrote, began, ended, shown });
                     break;
                 }
                 Err(error) => assert_eq!(error.state(), SqlState::SERIALIZATION_FAILURE, "{error:?}"),
@@ -140,14 +120,14 @@ fn check(engine: EngineKind, options: &TransactionOptions, seed: u64) {
     let database = Arc::new(Database::in_memory(Options { engine, ..Options::default() }));
     database.define(shop::TABLES).unwrap();
     let mut model = BTreeMap::new();
-    for item in 1..=ITEMS {
+    for item in 1..=ITEMS as i64 {
         let add = database.statement_text(shop::ADD).unwrap();
         let row = [item.into(), format!("item {item}").into(), 20.into()];
         block_on(database.run(&add, &row, None)).unwrap();
         model.insert(item, 20);
     }
     let clock = AtomicU64::new(0);
-    let mut history: Vec<Committed> = std::thread::scope(|scope| {
+    let history: Vec<Shown> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
             .map(|number| {
                 let (database, clock) = (&database, &clock);
@@ -156,20 +136,8 @@ fn check(engine: EngineKind, options: &TransactionOptions, seed: u64) {
             .collect();
         clients.into_iter().flat_map(|client| client.join().expect("a client")).collect()
     });
-    // Who only read comes after the writer whose seq it has seen; among those, any order will do.
-    history.sort_by_key(|committed| (committed.seq, !committed.wrote, committed.began));
-    let mut latest_began = 0;
-    for committed in &history {
-        assert!(
-            latest_began < committed.ended,
-            "{engine}, seed {seed}: behind one that began later: {committed:?}"
-        );
-        latest_began = latest_began.max(committed.began);
-        for (operation, shown) in &committed.shown {
-            let answer = operation.run(&mut model);
-            assert_eq!(&answer, shown, "{engine}, {options:?}, seed {seed}: {operation:?} of {committed:?}");
-        }
-    }
+    recorded::check(history, &mut model, |operation, model| operation.run(model))
+        .unwrap_or_else(|wrong| panic!("{engine}, {options:?}, seed {seed}: {wrong}"));
     let rows = database.rows("stock").unwrap();
     let rows: BTreeMap<i64, i64> =
         rows.iter().filter_map(|row| Some((row[0].as_integer()?, row[2].as_integer()?))).collect();

@@ -20,6 +20,7 @@
 //! | [`oracle`] | one call after the other, to compare engines with |
 //! | [`conformance`] | what every engine must do, as tests |
 //! | [`differential`] | random programs on an engine and on the oracle, side by side |
+//! | [`recorded`] | whether what clients saw, side by side, has an order |
 //! | [`counters`] | what an engine has done so far |
 //!
 //! This crate knows nothing of any one strategy for ordering and running calls.
@@ -41,6 +42,7 @@ pub mod oracle;
 pub mod procedure;
 pub mod random;
 pub mod reader;
+pub mod recorded;
 pub mod rig;
 pub mod speculation;
 pub mod standpoint;

@@ -68,14 +68,60 @@ impl Tag {
     }
 }
 
-/// Explains a program under its phases.
+/// What there is to say of a program under its phases.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// When its work is done, in a few words behind its name.
+    pub summary: String,
+    /// Its text.
+    pub lines: Vec<Line>,
+    /// Keys, deltas and so on: titles with their lines; none is empty.
+    pub sections: Vec<(&'static str, String)>,
+}
+
+/// A line of a program.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// The line.
+    pub text: String,
+    /// When its work is done: a word, or none.
+    pub when: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+impl Report {
+    /// The program's text, each line with when it is done and why; `shown` may put other names for those of tables.
+    pub fn shown(&self, shown: &dyn Fn(&str) -> String) -> String {
+        let lines: Vec<String> = self.lines.iter().map(|line| shown(&line.text)).collect();
+        let width = lines.iter().map(|line| line.chars().count().min(TEXT_COLUMNS)).max();
+        let (width, digits) = (width.unwrap_or(0), lines.len().to_string().len());
+        let mut text = String::new();
+        for (at, (line, Line { when, reason, .. })) in lines.iter().zip(&self.lines).enumerate() {
+            let (number, line) = (at + 1, shortened(line, TEXT_COLUMNS));
+            let row = format!("{number:>digits$}  {line:<width$}  {when:<5}  {}", shown(reason));
+            text += row.trim_end();
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Explains a program under its phases, as one text.
 pub fn explain(program: &Program, catalog: &Catalog, phases: &Phases) -> String {
+    let report = report(program, catalog, phases);
+    let mut text = format!("{}\n\n{}", report.summary, report.shown(&str::to_string));
+    for (title, rows) in report.sections {
+        text += &format!("\n{title}\n{rows}");
+    }
+    text
+}
+
+/// Explains a program under its phases.
+pub fn report(program: &Program, catalog: &Catalog, phases: &Phases) -> Report {
     let outline = Outline::of(program);
     let explanation = Explanation { program, catalog, phases, outline: &outline };
-    let mut text = explanation.summary();
-    text += "\n\n";
-    text += &explanation.lines();
-    for (title, rows) in [
+    let sections = [
         ("keys", explanation.keys()),
         ("deltas", explanation.deltas()),
         ("splittable", explanation.splittable()),
@@ -83,12 +129,16 @@ pub fn explain(program: &Program, catalog: &Catalog, phases: &Phases) -> String 
         ("relied on", explanation.relied_on()),
         ("hidden requires", explanation.hidden_requires()),
         ("record actions", explanation.actions()),
-    ] {
-        if !rows.is_empty() {
-            text += &format!("\n{title}\n{}", aligned(&rows));
-        }
+    ];
+    Report {
+        summary: explanation.summary(),
+        lines: explanation.lines(),
+        sections: sections
+            .into_iter()
+            .filter(|(_, rows)| !rows.is_empty())
+            .map(|(title, rows)| (title, aligned(&rows)))
+            .collect(),
     }
-    text
 }
 
 struct Explanation<'a, 'p> {
@@ -112,21 +162,13 @@ impl Explanation<'_, '_> {
         }
     }
 
-    fn lines(&self) -> String {
-        let lines: Vec<&str> = self.program.text.lines().collect();
-        let width = lines.iter().map(|line| line.chars().count().min(TEXT_COLUMNS)).max();
-        let (width, digits) = (width.unwrap_or(0), lines.len().to_string().len());
-        let mut text = String::new();
-        for (at, line) in lines.iter().enumerate() {
-            let number = at as u32 + 1;
-            let line = shortened(line, TEXT_COLUMNS);
+    fn lines(&self) -> Vec<Line> {
+        let lines = self.program.text.lines().zip(1u32..);
+        let lines = lines.map(|(text, number)| {
             let (tag, reason) = self.of_line(number);
-            let tag = tag.map_or("", Tag::word);
-            let row = format!("{number:>digits$}  {line:<width$}  {tag:<5}  {reason}");
-            text += row.trim_end();
-            text.push('\n');
-        }
-        text
+            Line { text: text.to_string(), when: tag.map_or("", Tag::word), reason }
+        });
+        lines.collect()
     }
 
     /// When the work of a line is done, and why.

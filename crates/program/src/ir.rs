@@ -540,6 +540,10 @@ pub enum Function {
     OctetLength,
     /// `md5(text)`: 32 hexadecimal digits.
     Md5,
+    /// `nth_random(seed: bigint, n: bigint) -> double precision`: in [0, 1), the same for the same two.
+    NthRandom,
+    /// `nth_uuid(seed: bigint, n: bigint) -> bytea`: 16 bytes that look random, the same for the same two.
+    NthUuid,
     /// `power(a, b)`.
     Power,
     /// `sqrt(x)`.

@@ -123,6 +123,13 @@ impl Registry {
         known.as_ref().inspect(|session| session.cancel()).is_some()
     }
 
+    /// The same for a session of the same database, which needs no secret; or the session is to end.
+    pub fn interrupt(&self, process: u32, ends: bool) -> bool {
+        let session = self.sessions().get(&process).cloned();
+        let asked = session.inspect(|session| if ends { session.end(Ending::Now) } else { session.cancel() });
+        asked.is_some()
+    }
+
     /// Asks every session to end, those that come later too.
     pub fn end(&self, ending: Ending) {
         self.ending.fetch_max(ending as u8, AcqRel);

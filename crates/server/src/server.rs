@@ -90,6 +90,11 @@ impl Server {
             sockets: AtomicUsize::new(0),
             ending: watch::Sender::new(Ending::No),
         });
+        let others = Arc::downgrade(&shared);
+        shared.sql.interrupt_by(move |process, ends| {
+            let process = u32::try_from(process).unwrap_or_default();
+            others.upgrade().is_some_and(|shared| shared.registry.interrupt(process, ends))
+        });
         let mut tasks = vec![tokio::spawn(accept(listener, shared.clone()))];
         tasks.extend(http_listener.map(|listener| tokio::spawn(http::serve(listener, shared.clone()))));
         tasks.push(tokio::spawn(upkeep(shared.clone())));

@@ -1,6 +1,22 @@
-//! Locks on tables and names, between connections: statements share a table, definitions have it to themselves.
+//! Locks on tables, names and numbers, between connections.
 //!
-//! Rows are not locked here: what a transaction depends on is checked, or held, by the database beneath.
+//! Statements share a table, definitions have it to themselves; `LOCK TABLE` takes the mode that it names. The modes
+//! and what each excludes are PostgreSQL's (its documentation, 13.3.1 "Table-Level Locks"):
+//!
+//! ```text
+//!                          AS  RS  RE  SUE S   SRE E   AE
+//! access share                                         x     reading
+//! row share                                        x   x     reading for update
+//! row exclusive                            x   x   x   x     writing
+//! share update exclusive               x   x   x   x   x
+//! share                            x   x       x   x   x
+//! share row exclusive              x   x   x   x   x   x
+//! exclusive                    x   x   x   x   x   x   x
+//! access exclusive         x   x   x   x   x   x   x   x     defining anew
+//! ```
+//!
+//! Rows are not locked here: what a transaction depends on is checked, or held, by the database beneath. Whoever waits
+//! here looks from time to time whether those who wait there close a circle with those who wait here.
 
 use crate::catalog::{ObjectName, Oid};
 use fabius_value::{Error, Result, SqlState};
@@ -8,9 +24,23 @@ use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 /// Who holds or wants a lock: a connection's number.
 pub type Owner = i32;
+
+/// How often who waits looks for circles over waits elsewhere, which may close later.
+const CIRCLES: Duration = Duration::from_millis(200);
+
+/// What the database beneath calls a connection.
+pub fn label(owner: Owner) -> String {
+    format!("process {owner}")
+}
+
+/// The connection that the database beneath calls so.
+pub fn owner_of(label: &str) -> Option<Owner> {
+    label.strip_prefix("process ")?.parse().ok()
+}
 
 /// What is locked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,15 +49,124 @@ pub enum LockKey {
     Relation(Oid),
     /// A name that something is to have.
     Name(ObjectName),
+    /// A number that clients agree on (`pg_advisory_lock`).
+    Advisory(AdvisoryKey),
 }
 
-/// How.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// A number that clients lock, or a pair of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AdvisoryKey {
+    /// The first of a pair, or the upper half of a number.
+    pub class: u32,
+    /// The second of a pair, or the lower half of a number.
+    pub object: u32,
+    /// Whether it is a pair.
+    pub is_pair: bool,
+}
+
+/// How, from the weakest to the strongest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockMode {
-    /// With others.
-    Shared,
-    /// Alone.
+    /// Reading.
+    AccessShare,
+    /// Reading for update.
+    RowShare,
+    /// Writing.
+    RowExclusive,
+    /// One at a time, while others write.
+    ShareUpdateExclusive,
+    /// Nobody writes.
+    Share,
+    /// One at a time, and nobody writes.
+    ShareRowExclusive,
+    /// Others only read.
     Exclusive,
+    /// Alone.
+    AccessExclusive,
+}
+
+use LockMode::{
+    AccessExclusive, AccessShare, Exclusive, RowExclusive, RowShare, Share, ShareRowExclusive,
+    ShareUpdateExclusive,
+};
+
+impl LockMode {
+    /// All, from the weakest on.
+    pub const ALL: [LockMode; 8] = [
+        AccessShare,
+        RowShare,
+        RowExclusive,
+        ShareUpdateExclusive,
+        Share,
+        ShareRowExclusive,
+        Exclusive,
+        AccessExclusive,
+    ];
+
+    /// Its name in `pg_locks`.
+    pub fn name(self) -> &'static str {
+        match self {
+            AccessShare => "AccessShareLock",
+            RowShare => "RowShareLock",
+            RowExclusive => "RowExclusiveLock",
+            ShareUpdateExclusive => "ShareUpdateExclusiveLock",
+            Share => "ShareLock",
+            ShareRowExclusive => "ShareRowExclusiveLock",
+            Exclusive => "ExclusiveLock",
+            AccessExclusive => "AccessExclusiveLock",
+        }
+    }
+
+    /// The modes that others may not have beside it.
+    fn excluded(self) -> Modes {
+        let from = |weakest: LockMode| Modes::ALL.from(weakest);
+        match self {
+            AccessShare => from(AccessExclusive),
+            RowShare => from(Exclusive),
+            RowExclusive => from(Share),
+            ShareUpdateExclusive => from(ShareUpdateExclusive),
+            Share => from(RowExclusive).without(Share),
+            ShareRowExclusive => from(RowExclusive),
+            Exclusive => from(RowShare),
+            AccessExclusive => Modes::ALL,
+        }
+    }
+}
+
+/// A set of modes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Modes(u8);
+
+impl Modes {
+    const ALL: Modes = Modes(u8::MAX);
+
+    fn has(self, mode: LockMode) -> bool {
+        self.0 & (1 << mode as u8) != 0
+    }
+
+    fn with(self, mode: LockMode) -> Modes {
+        Modes(self.0 | (1 << mode as u8))
+    }
+
+    fn without(self, mode: LockMode) -> Modes {
+        Modes(self.0 & !(1 << mode as u8))
+    }
+
+    fn from(self, weakest: LockMode) -> Modes {
+        Modes(self.0 & (u8::MAX << weakest as u8))
+    }
+
+    fn meets(self, other: Modes) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    fn each(self) -> impl Iterator<Item = LockMode> {
+        LockMode::ALL.into_iter().filter(move |mode| self.has(*mode))
+    }
 }
 
 /// How long to wait.
@@ -50,44 +189,54 @@ pub struct LockEntry {
     pub owner: Owner,
     /// How.
     pub mode: LockMode,
-    /// Whether it is held, not waited for.
-    pub is_granted: bool,
+    /// Since when it is waited for; `None` if it is held.
+    pub waits_since: Option<std::time::Instant>,
 }
 
+/// Who waits for whom, but not in a lock table.
+type Elsewhere = Box<dyn Fn() -> Vec<(Owner, Owner)> + Send + Sync>;
+
 /// All locks of a database.
-#[derive(Default)]
 pub struct LockTable {
     locks: Mutex<HashMap<LockKey, Lock>>,
+    elsewhere: Elsewhere,
 }
 
 #[derive(Default)]
 struct Lock {
-    holders: Vec<(Owner, LockMode)>,
+    holders: Vec<(Owner, Modes)>,
     waiters: VecDeque<Waiter>,
 }
 
 struct Waiter {
     owner: Owner,
     mode: LockMode,
+    since: std::time::Instant,
     granted: oneshot::Sender<()>,
 }
 
 impl Lock {
-    fn held(&self, owner: Owner) -> Option<LockMode> {
-        self.holders.iter().find(|(holder, _)| *holder == owner).map(|(_, mode)| *mode)
+    fn held(&self, owner: Owner) -> Modes {
+        self.holders.iter().find(|(holder, _)| *holder == owner).map(|(_, modes)| *modes).unwrap_or_default()
     }
 
     fn is_compatible(&self, owner: Owner, mode: LockMode) -> bool {
-        self.holders
-            .iter()
-            .all(|(holder, held)| *holder == owner || (mode == LockMode::Shared && *held == LockMode::Shared))
+        let excluded = mode.excluded();
+        self.holders.iter().all(|(holder, held)| *holder == owner || !held.meets(excluded))
     }
 
     fn grant(&mut self, owner: Owner, mode: LockMode) {
         match self.holders.iter_mut().find(|(holder, _)| *holder == owner) {
-            Some((_, held)) => *held = (*held).max(mode),
-            None => self.holders.push((owner, mode)),
+            Some((_, held)) => *held = held.with(mode),
+            None => self.holders.push((owner, Modes::default().with(mode))),
         }
+    }
+
+    fn take_away(&mut self, owner: Owner, mode: LockMode) {
+        for (_, held) in self.holders.iter_mut().filter(|(holder, _)| *holder == owner) {
+            *held = held.without(mode);
+        }
+        self.holders.retain(|(_, held)| !held.is_empty());
     }
 
     /// Gives it to those who wait, in their order, as far as that goes.
@@ -103,10 +252,26 @@ impl Lock {
             }
         }
     }
+
+    /// For whom an owner waits: those who hold it, and those who want it before, in modes that its own excludes.
+    fn blockers(&self, owner: Owner) -> impl Iterator<Item = Owner> {
+        let at = self.waiters.iter().position(|waiter| waiter.owner == owner);
+        let excluded = at.map(|at| self.waiters[at].mode.excluded()).unwrap_or_default();
+        let holders = self.holders.iter().filter(move |(_, held)| held.meets(excluded));
+        let ahead = self.waiters.iter().take(at.unwrap_or(0));
+        let ahead = ahead.filter(move |waiter| excluded.has(waiter.mode));
+        let all = holders.map(|(holder, _)| *holder).chain(ahead.map(|waiter| waiter.owner));
+        all.filter(move |other| *other != owner)
+    }
 }
 
 impl LockTable {
-    /// Takes a lock, or makes one stronger. What is held stays held until [`LockTable::release`].
+    /// No locks; `elsewhere` says who waits for whom besides.
+    pub fn new(elsewhere: impl Fn() -> Vec<(Owner, Owner)> + Send + Sync + 'static) -> LockTable {
+        LockTable { locks: Mutex::default(), elsewhere: Box::new(elsewhere) }
+    }
+
+    /// Takes a lock in a mode, besides those that the owner has. What is held stays held until it is released.
     /// Whether it had to wait: the catalog may be another by then.
     ///
     /// # Errors
@@ -118,15 +283,15 @@ impl LockTable {
         mode: LockMode,
         patience: Patience,
     ) -> Result<bool> {
-        let receiver = {
+        let mut receiver = {
             let mut locks = self.locks.lock();
             let lock = locks.entry(key.clone()).or_default();
             let held = lock.held(owner);
-            if held.is_some_and(|held| held >= mode) {
+            if held.has(mode) {
                 return Ok(false);
             }
             // Whoever has it already would wait for itself behind others.
-            if lock.is_compatible(owner, mode) && (lock.waiters.is_empty() || held.is_some()) {
+            if lock.is_compatible(owner, mode) && (lock.waiters.is_empty() || !held.is_empty()) {
                 lock.grant(owner, mode);
                 return Ok(false);
             }
@@ -134,99 +299,107 @@ impl LockTable {
                 return Err(not_available(key));
             }
             let (granted, receiver) = oneshot::channel();
-            let waiter = Waiter { owner, mode, granted };
-            if held.is_some() {
-                lock.waiters.push_front(waiter)
-            } else {
-                lock.waiters.push_back(waiter)
-            }
-            if is_circular(&locks, owner) {
-                withdraw(&mut locks, key, owner);
-                return Err(Error::new(SqlState(*b"40P01"), "deadlock detected")
-                    .with_detail(format!("process {owner} waits for a lock whose holders wait for it"))
-                    .with_hint("the transaction might succeed if retried"));
+            let waiter = Waiter { owner, mode, since: std::time::Instant::now(), granted };
+            match held.is_empty() {
+                true => lock.waiters.push_back(waiter),
+                false => lock.waiters.push_front(waiter),
             }
             receiver
         };
-        let withdrawal = Withdrawal { table: self, key, owner };
-        let outcome = match patience {
-            Patience::For(most) => tokio::time::timeout(most, receiver)
-                .await
-                .map_err(|_| Error::new(SqlState(*b"55P03"), "canceling statement due to lock timeout"))?,
-            _ => receiver.await,
+        let withdrawal = Withdrawal { table: self, key, owner, mode };
+        let deadline = match patience {
+            Patience::For(most) => Some(Instant::now() + most),
+            _ => None,
         };
-        std::mem::forget(withdrawal);
-        outcome.map(|()| true).map_err(|_| not_available(key))
+        loop {
+            if self.is_circular(owner) {
+                return Err(Error::new(SqlState(*b"40P01"), "deadlock detected")
+                    .with_detail(format!("{} waits for a lock whose holders wait for it", label(owner)))
+                    .with_hint("the transaction might succeed if retried"));
+            }
+            let look = Instant::now() + CIRCLES;
+            let until = deadline.map_or(look, |deadline| deadline.min(look));
+            if let Ok(granted) = tokio::time::timeout_at(until, &mut receiver).await {
+                std::mem::forget(withdrawal);
+                return granted.map(|()| true).map_err(|_| not_available(key));
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Err(Error::new(SqlState(*b"55P03"), "canceling statement due to lock timeout"));
+            }
+        }
     }
 
-    /// Gives up locks.
+    /// Gives up locks, in whatever modes.
     pub fn release(&self, owner: Owner, keys: &[LockKey]) {
         if keys.is_empty() {
             return;
         }
         let mut locks = self.locks.lock();
         for key in keys {
-            if let Some(lock) = locks.get_mut(key) {
-                lock.holders.retain(|(holder, _)| *holder != owner);
-                lock.pass_on();
-                if lock.holders.is_empty() && lock.waiters.is_empty() {
-                    locks.remove(key);
-                }
-            }
+            change(&mut locks, key, |lock| lock.holders.retain(|(holder, _)| *holder != owner));
         }
+    }
+
+    /// Gives up a lock in one mode.
+    pub fn release_mode(&self, owner: Owner, key: &LockKey, mode: LockMode) {
+        change(&mut self.locks.lock(), key, |lock| lock.take_away(owner, mode));
+    }
+
+    /// Takes a lock if nobody has to be waited for.
+    pub fn try_acquire(&self, owner: Owner, key: &LockKey, mode: LockMode) -> bool {
+        let mut locks = self.locks.lock();
+        let lock = locks.entry(key.clone()).or_default();
+        let is_free =
+            lock.is_compatible(owner, mode) && (lock.waiters.is_empty() || !lock.held(owner).is_empty());
+        if is_free {
+            lock.grant(owner, mode);
+        }
+        is_free
     }
 
     /// Who holds and who waits.
     pub fn entries(&self) -> Vec<LockEntry> {
         let locks = self.locks.lock();
-        let entry =
-            |key: &LockKey, owner, mode, is_granted| LockEntry { key: key.clone(), owner, mode, is_granted };
+        let entry = |key: &LockKey, owner, mode, waits_since| LockEntry {
+            key: key.clone(),
+            owner,
+            mode,
+            waits_since,
+        };
         let of_lock = |(key, lock): (&LockKey, &Lock)| -> Vec<LockEntry> {
-            let held = lock.holders.iter().map(|(owner, mode)| entry(key, *owner, *mode, true));
-            held.chain(lock.waiters.iter().map(|waiter| entry(key, waiter.owner, waiter.mode, false)))
+            let held = lock.holders.iter();
+            let held =
+                held.flat_map(|(owner, modes)| modes.each().map(|mode| entry(key, *owner, mode, None)));
+            let waiting = lock.waiters.iter();
+            held.chain(waiting.map(|waiter| entry(key, waiter.owner, waiter.mode, Some(waiter.since))))
                 .collect()
         };
         locks.iter().flat_map(of_lock).collect()
     }
-}
 
-/// Takes a waiter out again when it stops waiting.
-struct Withdrawal<'t> {
-    table: &'t LockTable,
-    key: &'t LockKey,
-    owner: Owner,
-}
-
-impl Drop for Withdrawal<'_> {
-    fn drop(&mut self) {
-        withdraw(&mut self.table.locks.lock(), self.key, self.owner);
+    /// For whom an owner waits, here and elsewhere.
+    pub fn blockers(&self, owner: Owner) -> Vec<Owner> {
+        let mut blockers: Vec<Owner> = {
+            let locks = self.locks.lock();
+            locks.values().flat_map(|lock| lock.blockers(owner)).collect()
+        };
+        let elsewhere = (self.elsewhere)().into_iter();
+        blockers.extend(elsewhere.filter(|(waiting, _)| *waiting == owner).map(|(_, holder)| holder));
+        blockers.sort_unstable();
+        blockers.dedup();
+        blockers
     }
-}
 
-fn withdraw(locks: &mut HashMap<LockKey, Lock>, key: &LockKey, owner: Owner) {
-    if let Some(lock) = locks.get_mut(key) {
-        lock.waiters.retain(|waiter| waiter.owner != owner);
-        lock.pass_on();
-        if lock.holders.is_empty() && lock.waiters.is_empty() {
-            locks.remove(key);
-        }
-    }
-}
-
-/// Whether an owner waits, over others, for itself.
-fn is_circular(locks: &HashMap<LockKey, Lock>, start: Owner) -> bool {
-    let mut seen = HashSet::new();
-    let mut next = vec![start];
-    while let Some(owner) = next.pop() {
-        for lock in locks.values() {
-            let Some(at) = lock.waiters.iter().position(|waiter| waiter.owner == owner) else { continue };
-            let wanted = lock.waiters[at].mode;
-            let holders = lock.holders.iter().filter(|(_, held)| wanted.max(*held) == LockMode::Exclusive);
-            let ahead = lock.waiters.iter().take(at).filter(|w| wanted.max(w.mode) == LockMode::Exclusive);
-            for other in holders.map(|(holder, _)| *holder).chain(ahead.map(|waiter| waiter.owner)) {
-                if other == owner {
-                    continue;
-                }
+    /// Whether an owner waits, over others, for itself.
+    fn is_circular(&self, start: Owner) -> bool {
+        let elsewhere = (self.elsewhere)();
+        let locks = self.locks.lock();
+        let mut seen = HashSet::new();
+        let mut next = vec![start];
+        while let Some(owner) = next.pop() {
+            let here = locks.values().flat_map(|lock| lock.blockers(owner));
+            let there = elsewhere.iter().filter(|(waiting, _)| *waiting == owner).map(|(_, holder)| *holder);
+            for other in here.chain(there) {
                 if other == start {
                     return true;
                 }
@@ -235,14 +408,47 @@ fn is_circular(locks: &HashMap<LockKey, Lock>, start: Owner) -> bool {
                 }
             }
         }
+        false
     }
-    false
+}
+
+/// Changes a lock, passes on what has become free, and forgets it if nobody wants it.
+fn change(locks: &mut HashMap<LockKey, Lock>, key: &LockKey, step: impl FnOnce(&mut Lock)) {
+    if let Some(lock) = locks.get_mut(key) {
+        step(lock);
+        lock.pass_on();
+        if lock.holders.is_empty() && lock.waiters.is_empty() {
+            locks.remove(key);
+        }
+    }
+}
+
+/// Takes a waiter out again when it stops waiting; also if the lock was granted and it has not noticed.
+struct Withdrawal<'t> {
+    table: &'t LockTable,
+    key: &'t LockKey,
+    owner: Owner,
+    mode: LockMode,
+}
+
+impl Drop for Withdrawal<'_> {
+    fn drop(&mut self) {
+        let (owner, mode) = (self.owner, self.mode);
+        change(&mut self.table.locks.lock(), self.key, |lock| {
+            let before = lock.waiters.len();
+            lock.waiters.retain(|waiter| waiter.owner != owner);
+            if lock.waiters.len() == before {
+                lock.take_away(owner, mode);
+            }
+        });
+    }
 }
 
 fn not_available(key: &LockKey) -> Error {
     let what = match key {
         LockKey::Relation(oid) => format!("relation {oid}"),
         LockKey::Name(name) => format!("relation \"{}\"", name.name),
+        LockKey::Advisory(_) => "an advisory key".to_string(),
     };
     Error::new(SqlState(*b"55P03"), format!("could not obtain lock on {what}"))
 }
@@ -250,22 +456,73 @@ fn not_available(key: &LockKey) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
+    fn table() -> Arc<LockTable> {
+        Arc::new(LockTable::new(Vec::new))
+    }
+
+    /// Waits in another task.
+    fn wait(table: &Arc<LockTable>, owner: Owner, key: LockKey) -> tokio::task::JoinHandle<Result<bool>> {
+        let table = table.clone();
+        tokio::spawn(async move { table.acquire(owner, &key, AccessExclusive, Patience::Unbounded).await })
+    }
 
     #[tokio::test]
     async fn a_circle_of_waiters_is_refused_at_once() {
-        let table = std::sync::Arc::new(LockTable::default());
+        let table = table();
         let (a, b) = (LockKey::Relation(1), LockKey::Relation(2));
-        let (exclusive, patience) = (LockMode::Exclusive, Patience::Unbounded);
-        table.acquire(1, &a, exclusive, patience).await.unwrap();
-        table.acquire(2, &b, exclusive, patience).await.unwrap();
-        let (other, key) = (table.clone(), b.clone());
-        let waiting = tokio::spawn(async move { other.acquire(1, &key, exclusive, patience).await });
+        table.acquire(1, &a, AccessExclusive, Patience::Unbounded).await.unwrap();
+        table.acquire(2, &b, AccessExclusive, Patience::Unbounded).await.unwrap();
+        let waiting = wait(&table, 1, b.clone());
         while table.entries().len() < 3 {
             tokio::task::yield_now().await;
         }
-        let refused = table.acquire(2, &a, LockMode::Shared, patience).await.unwrap_err();
+        assert_eq!(table.blockers(1), [2]);
+        let refused = table.acquire(2, &a, AccessShare, Patience::Unbounded).await.unwrap_err();
         assert_eq!(refused.state().as_str(), "40P01");
         table.release(2, &[b]);
         assert_eq!(waiting.await.unwrap(), Ok(true));
+    }
+
+    /// Goal: a circle that is closed by a wait elsewhere, later, is found too.
+    #[tokio::test]
+    async fn a_circle_over_other_waits_is_refused() {
+        let elsewhere: Arc<Mutex<Vec<(Owner, Owner)>>> = Arc::default();
+        let said = elsewhere.clone();
+        let table = Arc::new(LockTable::new(move || said.lock().clone()));
+        let key = LockKey::Relation(1);
+        assert!(table.try_acquire(1, &key, AccessExclusive));
+        let waiting = wait(&table, 2, key);
+        while table.entries().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        elsewhere.lock().push((1, 2));
+        assert_eq!(waiting.await.unwrap().unwrap_err().state().as_str(), "40P01");
+        assert_eq!(table.entries().len(), 1);
+    }
+
+    /// Goal: who stops waiting in the moment in which the lock is granted does not keep it.
+    #[tokio::test]
+    async fn a_lock_that_nobody_waits_for_any_more_is_free() {
+        let table = table();
+        let key = LockKey::Relation(1);
+        assert!(table.try_acquire(1, &key, Share));
+        {
+            let mut waiting = Box::pin(table.acquire(2, &key, Exclusive, Patience::Unbounded));
+            assert!(futures::poll!(&mut waiting).is_pending());
+            table.release(1, std::slice::from_ref(&key));
+        }
+        assert_eq!(table.entries(), []);
+    }
+
+    /// Goal: the matrix is symmetric, as PostgreSQL's is, and has as many conflicts.
+    #[test]
+    fn modes_exclude_each_other() {
+        let excludes = |a: LockMode, b: LockMode| a.excluded().has(b);
+        let pairs = LockMode::ALL.into_iter().flat_map(|a| LockMode::ALL.into_iter().map(move |b| (a, b)));
+        assert!(pairs.clone().all(|(a, b)| excludes(a, b) == excludes(b, a)));
+        assert_eq!(pairs.filter(|(a, b)| excludes(*a, *b)).count(), 1 + 2 + 4 + 5 + 5 + 6 + 7 + 8);
+        assert!(!excludes(Share, Share) && excludes(ShareUpdateExclusive, ShareUpdateExclusive));
     }
 }

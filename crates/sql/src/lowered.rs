@@ -3,8 +3,11 @@
 use crate::bind::Recipe;
 use crate::catalog::ObjectName;
 use crate::sql_type::SqlType;
+use fabius::Hold;
 use fabius_program::syntax::tree::ProcedureDefinition;
-use fabius_value::Value;
+use fabius_value::{Error, Result, SqlState, Value};
+use sqlparser::ast;
+use std::sync::Arc;
 
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,12 +37,52 @@ pub enum Argument {
     Random,
     /// A fresh random UUID.
     RandomUuid,
+    /// A fresh random `bigint`, from which the program draws.
+    Seed,
+    /// Two in a row: the first number of one of [`Lowered::reserves`], and how many there are.
+    Reserved,
     /// Rows of values, computed before the program runs: one element per row, one argument per field.
     Rows(Vec<Vec<Argument>>),
     /// The same as a set: rows with a null are left out, none is there twice, and they ascend.
     Set(Vec<Vec<Argument>>),
     /// The elements of the statement's array parameter, from 0 for `$1`, as such a set of rows of one field.
     Elements(usize),
+}
+
+/// Numbers of a sequence that a program takes as it goes, in a row. It returns how many it took; if there are too
+/// few, it aborts with [`Reserve::SHORT`], and its place among the reserves as the message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reserve {
+    /// The sequence.
+    pub sequence: ObjectName,
+    /// Which parameter is the first number; the one behind it is how many there are.
+    pub at: usize,
+}
+
+impl Reserve {
+    /// What a program aborts with that needs more numbers than it was given.
+    pub const SHORT: SqlState = SqlState(*b"FB001");
+}
+
+/// Where in a function a part of a program comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    /// How deep calls are nested there.
+    pub depth: usize,
+    /// What PostgreSQL says of it: `PL/pgSQL function f(integer) line 3 at RAISE`.
+    pub words: Arc<str>,
+    /// The SQL that runs there, if it is a statement of its own.
+    pub sql: Option<Arc<str>>,
+}
+
+/// Where an error has arisen, in words: the frames of a place, one a line.
+pub fn context(place: &[Frame]) -> String {
+    let mut lines = Vec::new();
+    for frame in place {
+        lines.extend(frame.sql.as_ref().map(|sql| format!("SQL statement \"{sql}\"")));
+        lines.push(frame.words.to_string());
+    }
+    lines.join("\n")
 }
 
 /// What a statement gives back.
@@ -53,6 +96,45 @@ pub enum Shape {
     CountAndRows(Vec<OutputColumn>),
     /// A function's value or record: the program's results are the columns of one row.
     OneRow(Vec<OutputColumn>),
+}
+
+/// What becomes of the rows that a query shows: they may not change until the transaction ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowLock {
+    /// `FOR UPDATE`: nobody else locks them either.
+    pub is_exclusive: bool,
+    /// `NOWAIT`: it fails if somebody else has locked them.
+    pub no_wait: bool,
+}
+
+impl RowLock {
+    /// What a clause asks for.
+    ///
+    /// # Errors
+    /// `0A000` for `SKIP LOCKED`.
+    pub fn of(clause: &ast::LockClause) -> Result<RowLock> {
+        let is_exclusive = clause.lock_type == ast::LockType::Update;
+        match clause.nonblock {
+            None => Ok(RowLock { is_exclusive, no_wait: false }),
+            Some(ast::NonBlock::Nowait) => Ok(RowLock { is_exclusive, no_wait: true }),
+            Some(ast::NonBlock::SkipLocked) => Err(skip_locked()),
+        }
+    }
+
+    /// The same for the database beneath.
+    pub fn hold(lock: Option<RowLock>) -> Hold {
+        match lock {
+            None => Hold::Observe,
+            Some(RowLock { is_exclusive: false, .. }) => Hold::Lock,
+            Some(RowLock { is_exclusive: true, .. }) => Hold::LockForUpdate,
+        }
+    }
+}
+
+/// The error of `SKIP LOCKED`.
+pub(crate) fn skip_locked() -> Error {
+    Error::new(SqlState::NOT_SUPPORTED, "SKIP LOCKED is not supported")
+        .with_hint("NOWAIT and lock_timeout bound the wait for a row")
 }
 
 /// A statement as a program.
@@ -72,8 +154,15 @@ pub struct Lowered {
     pub reads: Vec<ObjectName>,
     /// Tables that it writes.
     pub writes: Vec<ObjectName>,
+    /// Numbers that the program takes as it goes: for each, it returns how many, behind the results of the shape.
+    pub reserves: Vec<Reserve>,
+    /// Where in functions statements come from, the innermost first: where the span of a statement begins is the
+    /// number of its place, from 1; 0 for what is not from a function.
+    pub places: Vec<Vec<Frame>>,
+    /// The ways that it takes to tables, in words.
+    pub paths: Vec<String>,
     /// `FOR UPDATE`, `FOR SHARE`: what it reads may not change until the transaction ends.
-    pub locks_rows: bool,
+    pub row_lock: Option<RowLock>,
     /// Whether the program's last result, besides those of the shape, is a list of what `RAISE NOTICE` and its like
     /// said: `(severity: text, code: text, message: text, detail: text null, hint: text null)`.
     pub notices: bool,

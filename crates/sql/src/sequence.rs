@@ -43,8 +43,17 @@ pub struct Sequences {
     blocks: Mutex<HashMap<Oid, Arc<Waiting<Block>>>>,
 }
 
+/// Some values of a sequence in a row, handed out together.
+#[derive(Clone, Copy, Debug)]
+pub struct Reserved {
+    /// The first.
+    pub first: i64,
+    /// How many; fewer than were asked for if the sequence has no more.
+    pub count: i64,
+}
+
 /// What the numbers of a table's rows are: a sequence without bounds.
-fn of_rows(oid: Oid) -> Sequence {
+pub fn of_rows(oid: Oid) -> Sequence {
     Sequence {
         oid,
         name: crate::catalog::ObjectName { schema: String::new(), name: String::new() },
@@ -100,6 +109,47 @@ impl Sequences {
     /// `2200H` if it has come to its end; why numbers cannot be taken.
     pub async fn next(&self, sequence: &Sequence) -> Result<i64> {
         self.advance(sequence, 1).await
+    }
+
+    /// Hands out values in a row: as many as there are, up to `count`.
+    ///
+    /// # Errors
+    /// Why numbers cannot be taken.
+    pub async fn reserve(&self, sequence: &Sequence, count: i64) -> Result<Reserved> {
+        let block = self.block(sequence.oid);
+        let mut block = block.lock().await;
+        let step = i128::from(sequence.increment);
+        let bound = i128::from(if step > 0 { sequence.maximum } else { sequence.minimum });
+        let next = block.last.map_or(i128::from(sequence.start), |last| i128::from(last) + step);
+        // A sequence that begins again is not waited for: its numbers are no longer in a row.
+        let room = if (bound - next) * step.signum() < 0 { 0 } else { (bound - next).div_euclid(step) + 1 };
+        let count = i64::try_from(room).unwrap_or(i64::MAX).min(count);
+        if count == 0 {
+            return Ok(Reserved { first: sequence.start, count });
+        }
+        if block.left < count {
+            self.refill(sequence, &mut block, count).await?;
+        }
+        block.left -= count;
+        let before = block.last.map_or(i128::from(sequence.start) - step, i128::from);
+        let last = before + step * i128::from(count);
+        block.last = i64::try_from(last).ok();
+        let first = i64::try_from(before + step).map_err(|_| ended(sequence))?;
+        Ok(Reserved { first, count })
+    }
+
+    /// Takes back all but the first `taken` of reserved values, if no others were handed out since.
+    pub async fn give_back(&self, sequence: &Sequence, reserved: &Reserved, taken: i64) {
+        let block = self.block(sequence.oid);
+        let mut block = block.lock().await;
+        let value = |count: i64| {
+            let moved = i128::from(sequence.increment) * i128::from(count - 1);
+            i64::try_from(i128::from(reserved.first) + moved).ok()
+        };
+        if reserved.count > 0 && block.last.is_some() && block.last == value(reserved.count) {
+            block.last = value(taken).or(block.last);
+            block.left += reserved.count - taken;
+        }
     }
 
     /// Hands out `count` values; the last of them.
@@ -183,7 +233,8 @@ impl Sequences {
     }
 }
 
-fn ended(sequence: &Sequence) -> Error {
+/// The error that a sequence has come to its end.
+pub fn ended(sequence: &Sequence) -> Error {
     let (what, bound) = match sequence.increment > 0 {
         true => ("maximum", sequence.maximum),
         false => ("minimum", sequence.minimum),

@@ -100,6 +100,12 @@ const DEFINITIONS: &[Definition] = &[
         ]),
         "How transactions go about what others do meanwhile.",
     ),
+    known(
+        "fabius.as_of",
+        "",
+        Kind::Text,
+        "Queries read what was at this time, or after the call of this sequence number.",
+    ),
     known("fabius.idempotency_key", "", Kind::Text, "The next commit is done once under this key."),
     known("search_path", "\"$user\", public", Kind::Text, "Schemas of names without one."),
     known("statement_timeout", "0", Kind::Time, "Longest time of a statement."),
@@ -237,7 +243,9 @@ pub struct Settings {
 struct Asked {
     lock_timeout: Option<Duration>,
     idempotency_key: Option<Arc<str>>,
+    as_of: Option<Arc<str>>,
     reads_only: bool,
+    concurrency: Arc<str>,
 }
 
 impl Settings {
@@ -371,6 +379,16 @@ impl Settings {
         self.asked.idempotency_key.clone()
     }
 
+    /// `fabius.concurrency`
+    pub fn concurrency(&self) -> &str {
+        &self.asked.concurrency
+    }
+
+    /// `fabius.as_of`, if it is set.
+    pub fn as_of(&self) -> Option<Arc<str>> {
+        self.asked.as_of.clone()
+    }
+
     /// `default_transaction_read_only`
     pub fn reads_only(&self) -> bool {
         self.asked.reads_only
@@ -380,7 +398,9 @@ impl Settings {
         self.asked = Asked {
             lock_timeout: self.time("lock_timeout"),
             idempotency_key: self.get("fabius.idempotency_key").filter(|key| !key.is_empty()).map(Arc::from),
+            as_of: self.get("fabius.as_of").filter(|moment| !moment.trim().is_empty()).map(Arc::from),
             reads_only: self.is_on("default_transaction_read_only"),
+            concurrency: Arc::from(self.get("fabius.concurrency").unwrap_or_default()),
         };
         let value = |name| self.get(name).unwrap_or_default();
         self.style = TextStyle::new(

@@ -174,8 +174,16 @@ fn outcome(sql: &str, catalog: &Catalog, programs: &Programs) -> String {
     let source = Arc::new(Source::new(sql, "statement"));
     let mut types = ParameterTypes::default();
     if let sqlparser::ast::Statement::Explain { statement, .. } = &parsed[0] {
-        let lines = bind::explain(statement, &source, catalog, &mut types, programs, &SmallNumbers);
-        return lines.expect("a program").map_or("no program\n".into(), |lines| lines.join("\n") + "\n");
+        let lowered = bind::lower(statement, &source, catalog, &mut types, None).expect("a statement");
+        let Some(lowered) = lowered else { return "no program\n".into() };
+        let report = bind::explained(&lowered, programs, &SmallNumbers).expect("a program");
+        let lines = report.shown(&str::to_string);
+        let paths: String = lowered.paths.iter().map(|path| format!("{path}\n")).collect();
+        let mut text = format!("{paths}\n{}\n\n{lines}", report.summary);
+        for (title, rows) in report.sections {
+            let _ = write!(text, "\n{title}\n{rows}");
+        }
+        return text;
     }
     let lowered = match bind::lower(&parsed[0], &source, catalog, &mut types, None) {
         Ok(Some(lowered)) => lowered,

@@ -14,12 +14,13 @@ pub enum DeltaOperator {
 }
 
 impl DeltaOperator {
-    /// Applies the operand. Both are exact numbers that are not null.
+    /// Applies the operand, an exact number that is not null; so is the value, but for `Add`: null plus anything is null.
     ///
     /// The sum is inside the column's range: whoever stored the delta has proven it (DESIGN,
     /// section 5, "a promise must be keepable"), so an overflow here is a broken invariant.
     pub fn apply<'a>(self, value: Datum<'a>, operand: Datum<'a>, data_type: DataType) -> Datum<'a> {
         match (self, value, operand) {
+            (DeltaOperator::Add, Datum::Null, _) => Datum::Null,
             (DeltaOperator::Add, Datum::Int(a), Datum::Int(b)) => {
                 let sum = a.checked_add(b).expect("a promised delta stays in range");
                 if let Some((low, high)) = data_type.exact_range() {

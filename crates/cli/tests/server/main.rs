@@ -1,8 +1,13 @@
 //! `fabius serve` as its clients see it: a real process, real clients, and clients that mean no good.
 
 mod clients;
+mod histories;
 mod hostile;
+mod interleaving;
+mod isolation;
 mod kill;
+mod language;
+mod lazy_state;
 mod limits;
 mod pgbench;
 mod protocol;
@@ -10,3 +15,4 @@ mod psql;
 mod raw;
 mod shutdown;
 mod support;
+mod waiting;

@@ -25,7 +25,7 @@ fn signals_end_the_server() {
         let (mut idle, _) = Raw::begin(&server);
         let (mut busy, _) = Raw::begin(&server);
         busy.send(&[(b'Q', b"SELECT pg_sleep(0.5)\0")]);
-        std::thread::sleep(Duration::from_millis(100));
+        server.wait_for("SELECT pg_sleep(0.5)");
         server.signal(signal);
         let told = idle.until(b'Z');
         assert_eq!((field(&told, b'C').as_str(), field(&told, b'S').as_str()), ("57P01", "FATAL"));
@@ -39,11 +39,11 @@ fn signals_end_the_server() {
 #[test]
 fn a_second_signal_hurries() {
     let mut server = Server::start(&[]);
-    let (mut busy, _) = Raw::begin(&server);
+    let ((mut idle, _), (mut busy, _)) = (Raw::begin(&server), Raw::begin(&server));
     busy.send(&[(b'Q', b"SELECT pg_sleep(50)\0")]);
-    std::thread::sleep(Duration::from_millis(100));
+    server.wait_for("SELECT pg_sleep(50)");
     server.signal("INT");
-    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(field(&idle.until(b'Z'), b'C'), "57P01");
     server.signal("INT");
     assert_eq!(field(&busy.until(b'Z'), b'C'), "57P01");
     assert!(ends(&mut server));

@@ -82,6 +82,24 @@ impl Server {
         });
     }
 
+    /// Returns once a query gives a row.
+    pub fn wait_until(&self, query: &str) {
+        let conninfo = self.conninfo();
+        block_on(async {
+            let client = connect(&conninfo).await;
+            while client.query_opt(query, &[]).await.unwrap_or_else(|error| panic!("{error:?}")).is_none() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+    }
+
+    /// Returns once another connection runs a statement of this text.
+    pub fn wait_for(&self, statement: &str) {
+        self.wait_until(&format!(
+            "SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query = '{statement}'"
+        ));
+    }
+
     /// A page of the HTTP port.
     pub fn get(&self, path: &str) -> String {
         let mut stream = TcpStream::connect(self.http.expect("an HTTP port")).expect("a connection");

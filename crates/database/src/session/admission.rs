@@ -17,24 +17,26 @@
 
 use super::condition_lock::{Holder, RowKey};
 use super::observation::Observation;
+use super::recall::Recall;
 use super::row_name::row_name;
 use super::transaction::Hold;
 use super::wound_wait::Owner;
 use crate::Database;
-use crate::statement::written_tables;
+use crate::statement::{Caller, written_tables};
 use fabius_engine::speculation::{Footprint, Overlay};
 use fabius_engine::{Batch, Definitions, entry};
 use fabius_program::catalog::ProcedureId;
-use fabius_value::{Error, SqlState, TableId};
+use fabius_value::{Error, Result, SqlState, TableId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU64, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
-use std::task::Waker;
-use std::time::Instant;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
 
 /// The locks of a database, and who waits for them.
 #[derive(Default)]
@@ -62,11 +64,13 @@ struct Gate {
 struct Held {
     batch: Arc<Batch>,
     owner: Arc<Owner>,
+    recall: Option<Arc<Recall>>,
     wait: Wait,
 }
 
 /// A statement that waits for its lock.
 struct Waiting {
+    owner: Arc<Owner>,
     waker: Waker,
     wait: Wait,
 }
@@ -78,7 +82,9 @@ pub struct Wait {
     pub waiting: String,
     /// Who is in the way.
     pub holder: String,
-    /// The row it is about: `stock (item) = (1)`.
+    /// The table it is about.
+    pub table: TableId,
+    /// The row: `stock (item) = (1)`.
     pub row: String,
     /// Whether it waits to write, or for a lock.
     pub writes: bool,
@@ -102,7 +108,63 @@ pub(crate) enum Asked {
     /// It is held now.
     Granted,
     /// Someone older is in the way; the waker is woken when it is worth asking again.
-    Blocked(Wait),
+    Blocked(Blocked),
+}
+
+/// A statement that has to wait. Its place among those who wait is given up when this is dropped.
+pub(crate) struct Blocked {
+    database: Arc<Database>,
+    owner: Arc<Owner>,
+    wait: Wait,
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        let mut gate = self.database.sessions().admission.gate.lock();
+        gate.waiting.retain(|waiting| !Arc::ptr_eq(&waiting.owner, &self.owner));
+    }
+}
+
+/// Asks for a lock until it is granted, or the time is over.
+///
+/// # Errors
+/// Those of `ask`; `55P03`.
+pub(crate) async fn until_granted<T>(
+    database: &Arc<Database>,
+    timeout: Option<Duration>,
+    mut ask: impl FnMut(Wish<'_>) -> Result<Result<T, Blocked>>,
+) -> Result<T> {
+    let since = Instant::now();
+    let deadline = timeout.map(|timeout| since + timeout);
+    let mut blocked: Option<Blocked> = None;
+    poll_fn(|context| {
+        // Its place among those who wait is another one from now on.
+        drop(blocked.take());
+        match ask(Wish { waker: context.waker(), since }) {
+            Ok(Ok(granted)) => Poll::Ready(Ok(granted)),
+            Ok(Err(place)) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
+                Poll::Ready(Err(waited_too_long(&place.wait)))
+            }
+            Ok(Err(place)) => {
+                if let Some(deadline) = deadline {
+                    database.sessions().alarm.at(deadline, context.waker().clone());
+                }
+                blocked = Some(place);
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    })
+    .await
+}
+
+/// How a lock is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish<'w> {
+    /// Woken when it is worth asking again.
+    waker: &'w Waker,
+    /// When it was asked for first.
+    since: Instant,
 }
 
 impl Admission {
@@ -182,40 +244,50 @@ impl Database {
 
     /// Hands a batch in; if it would change what others have locked, as soon as it would not. Whether it went
     /// straight to the engine.
-    pub(crate) fn admit(&self, batch: Arc<Batch>, owner: Option<Arc<Owner>>, label: &str) -> bool {
+    pub(crate) fn admit(&self, batch: Arc<Batch>, caller: &Caller<'_>) -> bool {
         let admission = &self.sessions().admission;
-        if admission.is_free() {
-            self.hand_in(batch);
+        let is_free =
+            admission.is_free() || !admission.has_locks(&admission.written_by(&self.definitions(), &batch));
+        if is_free {
+            self.hand_in_or_fail(batch, caller.recall.as_deref());
             return true;
         }
-        let tables = admission.written_by(&self.definitions(), &batch);
-        if !admission.has_locks(&tables) {
-            self.hand_in(batch);
-            return true;
-        }
-        let owner = owner.unwrap_or_else(|| admission.owner(if label.is_empty() { "a call" } else { label }));
+        let label = if caller.label.is_empty() { "a call" } else { caller.label };
+        let owner = caller.owner.clone().unwrap_or_else(|| admission.owner(label));
         let mut gate = admission.gate.lock();
-        self.try_batch(&mut gate, batch, owner, Instant::now());
+        self.try_batch(
+            &mut gate,
+            Trial { batch, owner, recall: caller.recall.clone(), since: Instant::now() },
+        );
         self.retry(&mut gate);
         false
     }
 
+    /// Hands a batch in, unless whoever waits for it has given it up.
+    fn hand_in_or_fail(&self, batch: Arc<Batch>, recall: Option<&Recall>) {
+        match recall.is_none_or(Recall::hand_in) {
+            true => self.hand_in(batch),
+            false => batch.fail(given_up(), self.foundation().clock.monotonic_ns()),
+        }
+    }
+
     /// Admits a batch, or holds it back.
-    fn try_batch(&self, gate: &mut Gate, batch: Arc<Batch>, owner: Arc<Owner>, since: Instant) {
+    fn try_batch(&self, gate: &mut Gate, trial: Trial) {
         loop {
-            let Some((at, row)) = self.in_the_way(gate, &batch, &owner) else {
-                self.hand_in(batch.clone());
-                self.decide(&batch);
+            let Trial { batch, owner, .. } = &trial;
+            let Some((at, key)) = self.in_the_way(gate, batch, owner) else {
+                self.hand_in_or_fail(batch.clone(), trial.recall.as_deref());
+                self.decide(batch);
                 return;
             };
-            let row = row_name(&self.definitions(), &row);
+            let row = row_name(&self.definitions(), &key);
             if gate.holders[at].owner.age < owner.age {
-                let holder = gate.holders[at].owner.label.clone();
-                let wait = Wait { waiting: owner.label.clone(), holder, row, writes: true, since };
-                gate.held.push(Held { batch, owner, wait });
+                let (waiting, holder) = (owner.label.clone(), gate.holders[at].owner.label.clone());
+                let wait = Wait { waiting, holder, table: key.0, row, writes: true, since: trial.since };
+                gate.held.push(Held { batch: trial.batch, owner: trial.owner, recall: trial.recall, wait });
                 return;
             }
-            self.wound(gate, at, &owner, &row);
+            self.wound(gate, at, owner, &row);
         }
     }
 
@@ -273,11 +345,11 @@ impl Database {
             let mut held = std::mem::take(&mut gate.held);
             let count = held.len();
             held.sort_by_key(|held| held.owner.age);
-            for Held { batch, owner, wait } in held {
+            for Held { batch, owner, recall, wait } in held {
                 // Its own transaction may have been wounded by one before it.
                 match owner.wounded() {
                     Some(error) => batch.fail(error, self.foundation().clock.monotonic_ns()),
-                    None => self.try_batch(gate, batch, owner, wait.since),
+                    None => self.try_batch(gate, Trial { batch, owner, recall, since: wait.since }),
                 }
             }
             // Whoever was admitted, or wounded, may have been in the way of one tried before.
@@ -311,11 +383,11 @@ impl Database {
     /// # Errors
     /// Those of `step`; that the owner was wounded.
     pub(crate) fn with_gate<T>(
-        &self,
+        self: &Arc<Self>,
         owner: &Arc<Owner>,
         tables: &BTreeSet<TableId>,
-        step: impl FnOnce(&mut Asking<'_>) -> fabius_value::Result<T>,
-    ) -> fabius_value::Result<T> {
+        step: impl FnOnce(&mut Asking<'_>) -> Result<T>,
+    ) -> Result<T> {
         let admission = &self.sessions().admission;
         let mut gate = admission.gate.lock();
         if let Some(error) = owner.wounded() {
@@ -369,9 +441,17 @@ impl Database {
     }
 }
 
+/// A batch that is to be admitted, since when.
+struct Trial {
+    batch: Arc<Batch>,
+    owner: Arc<Owner>,
+    recall: Option<Arc<Recall>>,
+    since: Instant,
+}
+
 /// The moment in which a lock is asked for.
 pub(crate) struct Asking<'d> {
-    database: &'d Database,
+    database: &'d Arc<Database>,
     gate: &'d mut Gate,
     owner: &'d Arc<Owner>,
 }
@@ -383,17 +463,17 @@ impl Asking<'_> {
         observations: &[Arc<Observation>],
         footprint: &Footprint,
         hold: Hold,
-        waker: &Waker,
+        wish: Wish<'_>,
     ) -> Asked {
-        while let Some((at, row)) = self.in_the_way(footprint, hold) {
-            let row = row_name(&self.database.definitions(), &row);
-            if self.gate.holders[at].owner.age < self.owner.age {
-                let holder = self.gate.holders[at].owner.label.clone();
-                let (waiting, since) = (self.owner.label.clone(), Instant::now());
-                let wait = Wait { waiting, holder, row, writes: false, since };
-                self.gate.waiting.retain(|waiting| !waiting.waker.will_wake(waker));
-                self.gate.waiting.push(Waiting { waker: waker.clone(), wait: wait.clone() });
-                return Asked::Blocked(wait);
+        let owner = self.owner.clone();
+        while let Some((at, key)) = self.in_the_way(footprint, hold) {
+            let row = row_name(&self.database.definitions(), &key);
+            if self.gate.holders[at].owner.age < owner.age {
+                let (waiting, holder) = (owner.label.clone(), self.gate.holders[at].owner.label.clone());
+                let wait = Wait { waiting, holder, table: key.0, row, writes: false, since: wish.since };
+                let (waker, database) = (wish.waker.clone(), self.database.clone());
+                self.gate.waiting.push(Waiting { owner: owner.clone(), waker, wait: wait.clone() });
+                return Asked::Blocked(Blocked { database, owner, wait });
             }
             self.database.wound(self.gate, at, self.owner, &row);
         }
@@ -415,6 +495,11 @@ impl Asking<'_> {
             .filter(|(_, holder)| !Arc::ptr_eq(&holder.owner, self.owner))
             .find_map(|(at, holder)| Some((at, holder.excludes(footprint, hold)?)))
     }
+}
+
+/// The error of a call that nobody waits for any more.
+fn given_up() -> Error {
+    Error::new(SqlState::CANCELED, "gave up waiting for a lock")
 }
 
 /// The error of someone who has waited for as long as it wanted to.

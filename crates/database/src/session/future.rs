@@ -53,7 +53,7 @@
 //! update stock[p3] { quantity: f1 - p4 }                  write
 //! ```
 
-use super::admission::{Asked, Wait, waited_too_long};
+use super::admission::{Asked, Blocked, Wish, until_granted};
 use super::expression::{FutureValue, Node};
 use super::observation::Observation;
 use super::transaction::{Concurrency, Hold, TransactionOptions};
@@ -69,11 +69,8 @@ use fabius_program::syntax::tree::{
 };
 use fabius_program::syntax::{Source, Span};
 use fabius_value::{DataType, Error, Result, Seq, SqlState, Value};
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Poll, Waker};
-use std::time::Instant;
 
 /// How a transaction over future values goes about.
 #[derive(Clone, Debug, Default)]
@@ -258,9 +255,7 @@ impl FutureTransaction {
             return Ok(self.seen().unwrap_or_else(|| self.database.foundation().promised()));
         }
         let program = self.program(None)?;
-        let options = &self.settings.options;
-        let caller =
-            Caller { label: &options.label, lock_timeout: options.lock_timeout, owner: self.owner.clone() };
+        let caller = Caller { owner: self.owner.clone(), ..Caller::of(&self.settings.options) };
         let arguments = std::mem::take(&mut self.arguments);
         match self.database.run_by(&caller, &program, &arguments, None).await {
             Ok(outcome) => Ok(outcome.seq),
@@ -340,23 +335,8 @@ impl FutureTransaction {
         arguments: &[Value],
         encoded: &Arc<[u8]>,
     ) -> Result<Arc<Observation>> {
-        let timeout = self.settings.options.lock_timeout;
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
-        let database = self.database.clone();
-        poll_fn(|context| match self.try_locked(statement, arguments, encoded, context.waker()) {
-            Ok(Ok(asked)) => Poll::Ready(Ok(asked)),
-            Ok(Err(wait)) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
-                Poll::Ready(Err(waited_too_long(&wait)))
-            }
-            Ok(Err(_)) => {
-                if let Some(deadline) = deadline {
-                    database.sessions().alarm.at(deadline, context.waker().clone());
-                }
-                Poll::Pending
-            }
-            Err(error) => Poll::Ready(Err(error)),
-        })
-        .await
+        let (database, timeout) = (self.database.clone(), self.settings.options.lock_timeout);
+        until_granted(&database, timeout, |wish| self.try_locked(statement, arguments, encoded, wish)).await
     }
 
     fn try_locked(
@@ -364,20 +344,20 @@ impl FutureTransaction {
         statement: &Arc<Statement>,
         arguments: &[Value],
         encoded: &Arc<[u8]>,
-        waker: &Waker,
-    ) -> Result<Result<Arc<Observation>, Wait>> {
+        wish: Wish<'_>,
+    ) -> Result<Result<Arc<Observation>, Blocked>> {
         let database = self.database.clone();
         let label = &self.settings.options.label;
         let owner = self.owner.get_or_insert_with(|| database.sessions().admission.owner(label)).clone();
         database.with_gate(&owner, statement.tables(), |asking| {
             let snapshot = database.hold_snapshot()?;
             let asked = self.ask_at(snapshot.seq(), statement, arguments, encoded)?;
-            match asking.lock(std::slice::from_ref(&asked), &asked.footprint, Hold::Lock, waker) {
+            match asking.lock(std::slice::from_ref(&asked), &asked.footprint, Hold::Lock, wish) {
                 Asked::Granted => {
                     self.snapshot = Some(snapshot);
                     Ok(Ok(asked))
                 }
-                Asked::Blocked(wait) => Ok(Err(wait)),
+                Asked::Blocked(blocked) => Ok(Err(blocked)),
             }
         })
     }

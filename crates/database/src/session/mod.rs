@@ -30,6 +30,7 @@
 //! | [`wound_wait`] | who waits for whom |
 //! | [`conflict`] | why a transaction could not be committed |
 //! | `row_name` | a row's name in messages |
+//! | [`recall`] | whether a call can still be taken back |
 //! | [`alarm`] | waking tasks at a time |
 //! | [`block_on`](mod@block_on) | waiting for a future on a thread of one's own |
 //! | `shared` | what the transactions of one database share |
@@ -44,6 +45,7 @@ mod conventional;
 pub mod expression;
 pub mod future;
 pub mod observation;
+pub mod recall;
 mod row_name;
 pub mod savepoint;
 pub(crate) mod shared;

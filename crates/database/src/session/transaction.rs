@@ -1,19 +1,19 @@
 //! An interactive transaction: statements one by one, then commit or roll back.
 
-use super::admission::{Asked, Wait, waited_too_long};
+use super::admission::{Asked, Blocked, Wish, until_granted};
 use super::compound::STATEMENTS_MAX;
 use super::observation::Observation;
+use super::recall::Recall;
 use super::wound_wait::Owner;
+use crate::history::Moment;
 use crate::statement::Caller;
 use crate::{Database, Statement};
-use fabius_engine::HeldSnapshot;
 use fabius_engine::speculation::{Mark, Overlay, Speculated};
+use fabius_engine::{Definitions, HeldSnapshot};
 use fabius_value::{Error, Result, Seq, SqlState, Value};
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Transactions open at one time, at most: each holds a snapshot.
 pub const TRANSACTIONS_MAX: usize = 1536;
@@ -37,6 +37,8 @@ pub struct TransactionOptions {
     pub label: String,
     /// How long it waits for a lock; `None` for as long as it takes.
     pub lock_timeout: Option<Duration>,
+    /// Whether its calls can still be taken back, for someone who may want to give up on them.
+    pub recall: Option<Arc<Recall>>,
     /// Every row that a statement looks at counts as shown, with all its values: what a database does that
     /// sees reads and writes only. To compare with.
     pub conventional: bool,
@@ -73,6 +75,8 @@ pub struct Transaction {
     pub(super) owner: Option<Arc<Owner>>,
     /// Whether it has shown anything that is not so at its snapshot.
     pub(super) has_assumed: bool,
+    /// Whether its seq is one of the past that it was told.
+    pub(super) is_past: bool,
 }
 
 impl Database {
@@ -89,6 +93,7 @@ impl Database {
             begins: Vec::new(),
             owner: None,
             has_assumed: false,
+            is_past: false,
         }
     }
 }
@@ -108,14 +113,28 @@ impl Database {
 }
 
 impl Transaction {
+    /// Makes it read at a moment of the past, before its first statement. It cannot write then.
+    ///
+    /// # Errors
+    /// `55000` if that moment is not kept, or no history is; `25001` if it reads at another seq already.
+    pub fn stand_at(&mut self, moment: Moment) -> Result<Arc<Definitions>> {
+        let (snapshot, definitions) = self.database.kept_history()?.snapshot(moment)?;
+        if self.snapshot.as_ref().is_some_and(|own| !self.is_past || own.seq() != snapshot.seq()) {
+            let message = "a moment of the past must be chosen before any query";
+            return Err(Error::new(SqlState(*b"25001"), message));
+        }
+        (self.snapshot, self.is_past) = (Some(snapshot), true);
+        Ok(definitions)
+    }
+
     /// Its settings.
     pub fn options(&self) -> &TransactionOptions {
         &self.options
     }
 
-    /// Changes how long it waits for a lock, from its next statement on.
-    pub fn set_lock_timeout(&mut self, timeout: Option<Duration>) {
-        self.options.lock_timeout = timeout;
+    /// Its settings, which may change from its next statement on.
+    pub fn options_mut(&mut self) -> &mut TransactionOptions {
+        &mut self.options
     }
 
     /// The seq at which it reads; `None` before its first statement.
@@ -147,6 +166,10 @@ impl Transaction {
         if let Some(error) = self.owner.as_ref().and_then(|owner| owner.wounded()) {
             return Err(error);
         }
+        if self.is_past && !statement.is_read_only() {
+            let message = "cannot write in a transaction that reads the past";
+            return Err(Error::new(SqlState(*b"25006"), message));
+        }
         let before = self.observations.len();
         if self.options.conventional {
             self.show_rows(statement, arguments, hold).await?;
@@ -167,6 +190,8 @@ impl Transaction {
     ) -> Result<Vec<Value>> {
         let encoded: Arc<[u8]> = statement.encode(arguments)?.into();
         let hold = match (hold, self.options.concurrency) {
+            // The past does not change.
+            _ if self.is_past => Hold::Observe,
             (Hold::Observe, Concurrency::Pessimistic) => Hold::Lock,
             _ => hold,
         };
@@ -226,29 +251,15 @@ impl Transaction {
 
     /// Runs a statement on the newest state, and locks what it has shown.
     async fn run_locked(&mut self, run: &Run<'_>) -> Result<Vec<Value>> {
-        let deadline = self.options.lock_timeout.map(|timeout| Instant::now() + timeout);
-        let alarm = self.database.clone();
-        let results = poll_fn(|context| match self.try_locked(run, context.waker()) {
-            Ok(Ok(results)) => Poll::Ready(Ok(results)),
-            Ok(Err(wait)) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
-                Poll::Ready(Err(waited_too_long(&wait)))
-            }
-            Ok(Err(_)) => {
-                if let Some(deadline) = deadline {
-                    alarm.sessions().alarm.at(deadline, context.waker().clone());
-                }
-                Poll::Pending
-            }
-            Err(error) => Poll::Ready(Err(error)),
-        })
-        .await?;
+        let (database, timeout) = (self.database.clone(), self.options.lock_timeout);
+        let results = until_granted(&database, timeout, |wish| self.try_locked(run, wish)).await?;
         let at = self.seq().unwrap_or_default();
         self.database.durable(at).await?;
         Ok(results)
     }
 
     /// The statement's results, or who is in the way.
-    fn try_locked(&mut self, run: &Run<'_>, waker: &Waker) -> Result<Result<Vec<Value>, Wait>> {
+    fn try_locked(&mut self, run: &Run<'_>, wish: Wish<'_>) -> Result<Result<Vec<Value>, Blocked>> {
         let database = self.database.clone();
         let owner = self
             .owner
@@ -257,11 +268,11 @@ impl Transaction {
         database.with_gate(&owner, run.statement.tables(), |asking| {
             let at = self.move_on()?;
             let observation = self.run_at(at, run)?;
-            match asking.lock(&self.observations, &observation.footprint, run.hold, waker) {
+            match asking.lock(&self.observations, &observation.footprint, run.hold, wish) {
                 Asked::Granted => Ok(Ok(observation.results.clone())),
-                Asked::Blocked(wait) => {
+                Asked::Blocked(blocked) => {
                     self.truncate(self.observations.len() - 1);
-                    Ok(Err(wait))
+                    Ok(Err(blocked))
                 }
             }
         })
@@ -325,11 +336,7 @@ impl Transaction {
             return Ok(self.seq().unwrap_or_else(|| self.database.foundation().promised()));
         }
         let (program, arguments) = self.database.compound(&self.observations)?;
-        let caller = Caller {
-            label: &self.options.label,
-            lock_timeout: self.options.lock_timeout,
-            owner: self.owner.clone(),
-        };
+        let caller = Caller { owner: self.owner.clone(), ..Caller::of(&self.options) };
         match self.database.run_by(&caller, &program, &arguments, key).await {
             Ok(outcome) => Ok(outcome.seq),
             Err(error) => Err(self.as_conflict(error)),

@@ -44,9 +44,12 @@ pub(super) fn delta_shapes(outline: &Outline<'_>, catalog: &Catalog) -> Vec<Delt
 }
 
 fn delta_shape(outline: &Outline<'_>, catalog: &Catalog, site: WriteSite) -> Option<DeltaShape> {
+    let is_nullable = catalog.table(site.table).columns[usize::from(site.column.0)].nullable;
     applied_to_old(outline, catalog, site, |value, variable, column| {
         let (operator, operand) = operation(value, variable, column)?;
-        (!operand.ty.nullable).then_some(DeltaShape { site, variable, operator, operand })
+        // Null plus anything is null, wherever it is folded; the greater of null and anything is not.
+        let folds = !is_nullable || operator == DeltaOperator::Add;
+        (folds && !operand.ty.nullable).then_some(DeltaShape { site, variable, operator, operand })
     })
 }
 
@@ -58,7 +61,7 @@ pub(super) fn applied_to_old<T>(
     site: WriteSite,
     recognise: impl Fn(&Expression, VariableId, DataType) -> Option<T>,
 ) -> Option<T> {
-    let data_type = splittable(catalog, site)?;
+    let data_type = unindexed(catalog, site)?;
     let StepKind::Update { row, .. } = outline.at(site.step).step.kind else { return None };
     let value = outline.written_value(site);
     let mut candidates = Vec::new();
@@ -69,11 +72,17 @@ pub(super) fn applied_to_old<T>(
     })
 }
 
-/// The type of a column that has a value in every row, and is in no index.
-pub(super) fn splittable(catalog: &Catalog, site: WriteSite) -> Option<DataType> {
+/// The type of a column that is in no index.
+fn unindexed(catalog: &Catalog, site: WriteSite) -> Option<DataType> {
     let schema = catalog.table(site.table);
     let column = &schema.columns[usize::from(site.column.0)];
-    (!column.nullable && !schema.indexed_mask().contains(site.column)).then_some(column.data_type)
+    (!schema.indexed_mask().contains(site.column)).then_some(column.data_type)
+}
+
+/// The type of a column that has a value in every row, and is in no index.
+pub(super) fn splittable(catalog: &Catalog, site: WriteSite) -> Option<DataType> {
+    let is_nullable = catalog.table(site.table).columns[usize::from(site.column.0)].nullable;
+    unindexed(catalog, site).filter(|_| !is_nullable)
 }
 
 /// Whether the variable holds the column's value as the update finds it: it is assigned by one read of

@@ -123,6 +123,7 @@ fn uses(outline: &Outline<'_>) -> Vec<u32> {
 fn applied(outline: &Outline<'_>, catalog: &Catalog) -> Vec<Applied> {
     let deltas = delta::delta_shapes(outline, catalog).into_iter();
     let mut all: Vec<Applied> = deltas
+        .filter(|shape| delta::splittable(catalog, shape.site).is_some())
         .map(|shape| Applied {
             site: shape.site,
             old: Some(shape.variable),
@@ -131,6 +132,7 @@ fn applied(outline: &Outline<'_>, catalog: &Catalog) -> Vec<Applied> {
         .collect();
     let updates = outline.writes.iter().filter(|site| !site.insert);
     all.extend(updates.filter_map(|site| {
+        delta::splittable(catalog, *site)?;
         let old = applied_to_old(outline, catalog, *site, |value, variable, data_type| {
             let is_integer = data_type.family() == Family::Integer;
             (is_integer && multiplies(value, variable)).then_some(variable)

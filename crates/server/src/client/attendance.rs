@@ -2,16 +2,16 @@
 //!
 //! While a statement waits, what was answered before is sent, and the statement can be given up: by a cancel
 //! request, when its time is over, when the server ends, when the client is gone. Giving up is dropping its future;
-//! that is not done while the statement is past recall (`Connection::commitment`).
+//! that is not done once the statement is past recall (`Connection::recall`).
 
 use super::{Client, Failure, Outcome};
 use crate::registry::{Ending, Session};
 use crate::wire::socket::Socket;
+use fabius::Recall;
 use fabius_sql::connection::Connection;
 use fabius_value::{Error, Result, SqlState};
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
@@ -46,12 +46,8 @@ impl Client {
         deadline: Option<Instant>,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
     ) -> Outcome<T> {
-        let sight = Sight {
-            session: &self.session,
-            commitment: &self.commitment,
-            deadline,
-            socket: &mut self.socket,
-        };
+        let sight =
+            Sight { session: &self.session, recall: &self.recall, deadline, socket: &mut self.socket };
         let attended = sight.attend(work(&mut self.sql)).await;
         attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
     }
@@ -65,12 +61,8 @@ impl Client {
         deadline: Option<Instant>,
         work: impl Future<Output = Result<T>>,
     ) -> Outcome<T> {
-        let sight = Sight {
-            session: &self.session,
-            commitment: &self.commitment,
-            deadline,
-            socket: &mut self.socket,
-        };
+        let sight =
+            Sight { session: &self.session, recall: &self.recall, deadline, socket: &mut self.socket };
         let attended = sight.attend(work).await;
         attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
     }
@@ -119,7 +111,7 @@ impl Client {
 /// What is looked at while something is waited for.
 struct Sight<'c> {
     session: &'c Session,
-    commitment: &'c AtomicBool,
+    recall: &'c Recall,
     deadline: Option<Instant>,
     socket: &'c mut Socket,
 }
@@ -154,7 +146,7 @@ impl Sight<'_> {
                 () => return Poll::Pending,
             };
             // Past recall: it is polled again when it is done.
-            if self.commitment.load(Acquire) { Poll::Pending } else { Poll::Ready(Err(interruption)) }
+            if self.recall.give_up() { Poll::Ready(Err(interruption)) } else { Poll::Pending }
         })
         .await
     }

@@ -23,12 +23,12 @@ use crate::wire::backend;
 use crate::wire::socket::{Broken, Socket};
 use crate::wire::stream::Stream;
 use extended::Extended;
+use fabius::Recall;
 use fabius_sql::connection::Connection;
 use fabius_value::{Error, SqlState};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use tokio::net::TcpStream;
 use tracing::Instrument;
 
@@ -76,8 +76,8 @@ type Outcome<T = ()> = Result<T, Failure>;
 pub(crate) struct Client {
     socket: Socket,
     sql: Connection,
-    /// True while a statement is past recall.
-    commitment: Arc<AtomicBool>,
+    /// Whether the statement that runs can be given up.
+    recall: Arc<Recall>,
     session: Arc<Session>,
     shared: Arc<Shared>,
     extended: Extended,

@@ -140,7 +140,8 @@ impl Client {
     /// Ends the answer to a query or a batch.
     pub(super) fn ready_for_query(&mut self) {
         self.tell_notices();
-        backend::ready_for_query(&mut self.socket.output, self.sql.status());
+        let status = self.sql.rest();
+        backend::ready_for_query(&mut self.socket.output, status);
     }
 
     async fn simple_query(&mut self, frame: &Frame) -> Outcome {

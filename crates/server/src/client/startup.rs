@@ -33,7 +33,7 @@ impl Begun {
         shared.metrics.connections.increment(1.0);
         Client {
             socket,
-            commitment: self.sql.commitment(),
+            recall: self.sql.recall(),
             sql: self.sql,
             session: self.session,
             shared,
@@ -217,7 +217,8 @@ fn greet(
         return Err(Error::new(SqlState(*b"3D000"), format!("database \"{database}\" does not exist"))
             .with_hint(format!("the database is \"{}\"", configuration.database)));
     }
-    let mut sql = Connection::new(shared.sql.clone(), &wishes.user);
+    let process = i32::try_from(session.process).unwrap_or(i32::MAX);
+    let mut sql = Connection::numbered(shared.sql.clone(), &wishes.user, process);
     for (name, time) in [
         ("statement_timeout", configuration.statement_timeout),
         ("idle_in_transaction_session_timeout", configuration.idle_in_transaction_session_timeout),

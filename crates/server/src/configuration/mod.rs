@@ -48,6 +48,8 @@ pub struct Configuration {
     pub workers: Option<usize>,
     /// Growth of the log at which a checkpoint is taken.
     pub checkpoint_log_bytes: u64,
+    /// How far back reads of the past reach; zero for nowhere.
+    pub history: Duration,
     /// Connections at most.
     pub max_connections: usize,
     /// Of these, how many are kept for administrators.
@@ -91,6 +93,7 @@ impl Default for Configuration {
             durability: Durability::default(),
             workers: None,
             checkpoint_log_bytes: 1 << 30,
+            history: Duration::ZERO,
             max_connections: 1000,
             reserved_connections: 3,
             administrators: vec!["postgres".into(), "fabius".into()],

@@ -115,6 +115,8 @@ settings! {
         |workers: &Option<usize>| workers.map_or("auto".into(), |count| count.to_string());
     checkpoint_log_bytes "SIZE" "Growth of the log at which a checkpoint is taken",
         size, |bytes| format_size(*bytes);
+    history "TIME" "How far back reads of the past reach (fabius.as_of); 0 for nowhere",
+        time, |time| format_time(*time);
     max_connections "N" "Connections at most", count, ToString::to_string;
     reserved_connections "N" "How many of these are kept for administrators", count, ToString::to_string;
     administrators "NAMES" "Users who may take a reserved connection, separated by commas",

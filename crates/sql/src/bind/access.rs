@@ -317,6 +317,14 @@ impl Binder<'_> {
             list.columns.iter().map(|column| table.columns[*column].sql_type.clone()).collect();
         let rows = match &list.values {
             Members::Rows(rows) => rows,
+            Members::Array(array) if !self.lifts => {
+                let list = self.list(array)?;
+                if category(&list.element) != category(&types[0]) || held(&list.element) != held(&types[0]) {
+                    return Ok(None);
+                }
+                let (name, data_type) = self.as_keys(&list);
+                return Ok(Some(ListParameter { name, fields: vec![data_type] }));
+            }
             Members::Array(array) => {
                 let bound = self.operand(array)?;
                 let element = super::typing::without_modifiers(&types[0]);

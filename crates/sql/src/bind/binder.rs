@@ -2,6 +2,7 @@
 
 use super::bound::{Bound, Known};
 use super::constant::{Constant, Literals};
+use super::inputs::Inputs;
 use super::scope::Scope;
 use super::stop::{Bind, Place, Stop, wrong};
 use super::tree;
@@ -10,7 +11,7 @@ use crate::lowered::Argument;
 use crate::parameter_types::ParameterTypes;
 use crate::parse::normal_form::NormalForm;
 use crate::sql_type::SqlType;
-use fabius_program::syntax::tree::{Block, Expression, Parameter, Statement, TypeName};
+use fabius_program::syntax::tree::{Block, Expression, Statement, TypeName};
 use fabius_value::{DataType, Error};
 use sqlparser::ast;
 use std::collections::{BTreeSet, HashMap};
@@ -39,10 +40,10 @@ pub struct Binder<'a> {
     pub(super) inline: bool,
     /// The literals of the text.
     pub(super) literals: Literals,
-    pub(crate) parameters: Vec<Parameter>,
-    pub(crate) arguments: Vec<Argument>,
+    pub(crate) inputs: Inputs,
+    /// Whether what is being built may run more than once.
+    pub(crate) repeats: bool,
     pub(super) own_parameters: HashMap<usize, Bound>,
-    pub(super) transaction_time: Option<String>,
     fresh: usize,
     /// The block being built: statements that an expression needs go here too.
     pub block: Block,
@@ -57,8 +58,6 @@ pub struct Binder<'a> {
     pub writes: BTreeSet<ObjectName>,
     /// Expressions whose value is at hand: aggregates once they are computed.
     pub(super) replaced: Vec<(ast::Expr, Bound)>,
-    /// The ways that were taken to tables, in words.
-    pub(super) paths: Vec<String>,
     /// How deep expressions, subqueries and cascades are nested.
     pub(super) depth: usize,
     /// Views and referential actions that are being followed.
@@ -83,10 +82,9 @@ impl<'a> Binder<'a> {
             lifts: true,
             inline: false,
             literals: Literals::default(),
-            parameters: Vec::new(),
-            arguments: Vec::new(),
+            inputs: Inputs::default(),
+            repeats: false,
             own_parameters: HashMap::new(),
-            transaction_time: None,
             fresh: 0,
             block: Block::new(),
             in_list: None,
@@ -95,7 +93,6 @@ impl<'a> Binder<'a> {
             reads: BTreeSet::new(),
             writes: BTreeSet::new(),
             replaced: Vec::new(),
-            paths: Vec::new(),
             depth: 0,
             following: Vec::new(),
             notices: false,
@@ -176,13 +173,6 @@ impl<'a> Binder<'a> {
 
     // ---- parameters ----
 
-    fn add_parameter(&mut self, stem: &str, ty: TypeName, argument: Argument) -> String {
-        let name = format!("{stem}{}", self.parameters.len() + 1);
-        self.parameters.push(Parameter { name: tree::name(&name), ty });
-        self.arguments.push(argument);
-        name
-    }
-
     /// A new scalar parameter.
     pub(super) fn add_scalar(
         &mut self,
@@ -232,21 +222,6 @@ impl<'a> Binder<'a> {
         let bound = Bound::held_as(expression, sql_type, nullable, data_type);
         self.own_parameters.insert(index, bound.clone());
         Ok(bound.at(place))
-    }
-
-    /// When the transaction began.
-    pub(super) fn transaction_time(&mut self) -> Bound {
-        let expression = if !self.lifts {
-            tree::call("now", Vec::new())
-        } else if let Some(name) = &self.transaction_time {
-            tree::variable(name.clone())
-        } else {
-            let ty = tree::scalar_type(DataType::Timestamp, false);
-            let name = self.add_parameter("now", ty, Argument::TransactionTime);
-            self.transaction_time = Some(name.clone());
-            tree::variable(name)
-        };
-        Bound::computed(expression, SqlType::TimestampTz, false)
     }
 
     /// A constant where the program can use it.

@@ -135,7 +135,7 @@ impl Bound {
     }
 
     /// Whether it is known to be null.
-    pub(super) fn is_null(&self) -> bool {
+    pub(crate) fn is_null(&self) -> bool {
         match &self.known {
             Known::Literal(text) => text.is_none(),
             Known::Constant(constant) => constant.is_null(),

@@ -232,7 +232,7 @@ impl Binder<'_> {
                         Expr::Array(array) if array.elem.iter().all(is_given) => {
                             Members::Rows(array.elem.iter().map(|item| vec![item.clone()]).collect())
                         }
-                        other if is_given(other) => Members::Array(other.clone()),
+                        other if is_given(other) || at_hand(other) => Members::Array(other.clone()),
                         _ => return,
                     };
                     says.memberships.push(Membership { condition, columns: vec![column], values });

@@ -81,6 +81,10 @@ impl Binder<'_> {
                 self.like(expr, pattern, escape_char.as_ref(), *negated, true, place)
             }
             Expr::AnyOp { left, compare_op, right, .. } => self.any_of(left, compare_op, right, place),
+            Expr::AllOp { left, compare_op, right } if !matches!(**right, Expr::Subquery(_)) => {
+                self.any_element(left, compare_op, right, true, place)
+            }
+            Expr::CompoundFieldAccess { root, access_chain } => self.element(root, access_chain, place),
             Expr::Collate { expr, .. } => self.operand(expr),
             _ => self.function_form(expression, place),
         }
@@ -242,7 +246,8 @@ impl Binder<'_> {
         match (op, right) {
             (ast::BinaryOperator::Eq, Expr::Array(array)) => self.in_list(left, &array.elem, false, place),
             (ast::BinaryOperator::Eq, Expr::Subquery(query)) => self.in_subquery(left, query, false, place),
-            _ => beyond("ANY of an array"),
+            (_, Expr::Subquery(_)) => beyond("ANY of a query"),
+            _ => self.any_element(left, op, right, false, place),
         }
     }
 

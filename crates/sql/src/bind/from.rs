@@ -88,6 +88,10 @@ impl<'a> Binder<'a> {
     }
 
     fn relation(&mut self, factor: &TableFactor, relations: &mut Vec<Relation>) -> Bind<()> {
+        if let Some(relation) = self.virtual_relation(factor)? {
+            relations.push(relation);
+            return Ok(());
+        }
         let relation = match factor {
             TableFactor::Table { name, alias, args: None, version: None, sample: None, .. } => {
                 let table = self.table(name)?;
@@ -240,6 +244,10 @@ impl<'a> Binder<'a> {
         let waiting = |at: usize| reached & 1 << at == 0;
         let inner_waits = (0..relations.len()).any(|at| waiting(at) && from.outer[at].is_none());
         for (at, relation) in relations.iter().enumerate().filter(|(at, _)| waiting(*at)) {
+            if let Row::Virtual(_) = &relation.row {
+                // It depends on nothing, and others may be found by it.
+                return Ok((at, Vec::new()));
+            }
             let Some(table) = &relation.table else { return beyond("what is not a table") };
             if from.outer[at].is_some() {
                 let on = from.outer[at].iter().flatten();
@@ -292,6 +300,15 @@ impl<'a> Binder<'a> {
         body: &mut Body<'_, 'a>,
     ) -> Bind<()> {
         let relation = self.scope().relations[at].clone();
+        if let Row::Virtual(rows) = &relation.row {
+            from.found.is_single = false;
+            from.found.is_ordered = false;
+            let limit = from.limit.take();
+            let done =
+                self.reach_virtual(at, rows, |binder| binder.reach_next(from, reached | 1 << at, body));
+            from.limit = limit;
+            return done;
+        }
         let Some(table) = relation.table.clone() else { return beyond("what is not a table") };
         let mut chosen = None;
         for access in ways {
@@ -308,8 +325,8 @@ impl<'a> Binder<'a> {
         }
         from.found.is_keyed &= !access.equal.is_empty();
         let path = self.path_in_words(&relation, &access);
-        if !self.paths.contains(&path) {
-            self.paths.push(path);
+        if !self.inputs.paths.contains(&path) {
+            self.inputs.paths.push(path);
         }
         let met = keys.met.clone();
         met.iter().for_each(|met| from.conditions[*met].is_met = true);
@@ -330,8 +347,11 @@ impl<'a> Binder<'a> {
             None => self.reach_rows(from, at, &relation, &access, keys, reached, body),
             Some((list, element)) => {
                 let limit = from.limit.take();
-                let (block, ()) = self
-                    .nested(|binder| binder.reach_rows(from, at, &relation, &access, keys, reached, body))?;
+                let (block, ()) = self.nested(|binder| {
+                    binder.repeated(|binder| {
+                        binder.reach_rows(from, at, &relation, &access, keys, reached, body)
+                    })
+                })?;
                 from.limit = limit;
                 self.emit(tree::for_list(&element, &list, block));
                 Ok(())
@@ -377,7 +397,8 @@ impl<'a> Binder<'a> {
         }
         let limited = from.found.is_limited;
         self.limited = limited;
-        let (block, ()) = self.nested(|binder| binder.reach_next(from, reached | 1 << at, body))?;
+        let (block, ()) =
+            self.nested(|binder| binder.repeated(|binder| binder.reach_next(from, reached | 1 << at, body)))?;
         from.found.is_limited = limited;
         self.emit(tree::for_each(&row, scan, block));
         filtered.iter().for_each(|filtered| from.conditions[*filtered].is_met = false);
@@ -428,8 +449,8 @@ impl<'a> Binder<'a> {
             return beyond("a join that is not along a key");
         }
         let path = self.path_in_words(&relation, &access);
-        if !self.paths.contains(&path) {
-            self.paths.push(path);
+        if !self.inputs.paths.contains(&path) {
+            self.inputs.paths.push(path);
         }
         let rest: Vec<&Condition> =
             on.iter().enumerate().filter(|(number, _)| !keys.met.contains(number)).map(|(_, c)| c).collect();
@@ -455,7 +476,7 @@ impl<'a> Binder<'a> {
             }
             let (then, ()) = binder.nested(|binder| {
                 binder.emit(tree::assign(&found, tree::boolean(true)));
-                binder.reach_next(from, reached | 1 << at, body)
+                binder.repeated(|binder| binder.reach_next(from, reached | 1 << at, body))
             })?;
             if all.is_empty() {
                 binder.block.extend(then);

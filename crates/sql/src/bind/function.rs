@@ -7,13 +7,19 @@ use super::expression::held_by_all;
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::typing::{self, Category, Conversion, category, is_integer, is_number};
-use crate::catalog::ObjectName;
-use crate::lowered::Argument;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::{DataType, Value};
 use sqlparser::ast::{self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments};
+
+/// The expression that an argument is, unless it has a name.
+fn unnamed(argument: &FunctionArg) -> Option<&Expr> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => Some(argument),
+        _ => None,
+    }
+}
 
 impl Binder<'_> {
     /// Expressions that are functions by another way of writing them.
@@ -75,6 +81,12 @@ impl Binder<'_> {
                 if list.duplicate_treatment.is_some() || !list.clauses.is_empty() {
                     return beyond("an aggregate");
                 }
+                if name.starts_with("array_") || name == "cardinality" {
+                    let plain: Vec<&Expr> = list.args.iter().filter_map(unnamed).collect();
+                    if let Some(bound) = self.array_function(name, &plain)? {
+                        return Ok(bound.at(place));
+                    }
+                }
                 let mut arguments = Vec::new();
                 for argument in &list.args {
                     let FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) = argument else {
@@ -108,16 +120,8 @@ impl Binder<'_> {
                 let now = self.transaction_time();
                 self.convert(now, &SqlType::Date, Conversion::Explicit)
             }
-            ("random", 0) => Ok(if self.lifts {
-                let value = self.add_scalar(DataType::Double, false, Argument::Random);
-                Bound::computed(value, SqlType::Double, false)
-            } else {
-                Bound::computed(tree::call("random", Vec::new()), SqlType::Double, false)
-            }),
-            ("gen_random_uuid" | "uuid_generate_v4", 0) if self.lifts => {
-                let value = self.add_scalar(DataType::Bytea, false, Argument::RandomUuid);
-                Ok(Bound::computed(value, SqlType::Uuid, false))
-            }
+            ("random", 0) => Ok(self.random()),
+            ("gen_random_uuid" | "uuid_generate_v4", 0) => Ok(self.random_uuid()),
             ("nextval", 1) => self.nextval(&arguments[0], place),
             ("coalesce", 1..) => self.coalesce(arguments),
             ("greatest" | "least", 1..) => {
@@ -267,12 +271,6 @@ impl Binder<'_> {
         let sequence = self.catalog.sequence_of_text(&text).map_err(|error| self.error(error, place))?;
         let name = sequence.name.clone();
         Ok(self.next_value(name))
-    }
-
-    /// The next value of a sequence.
-    pub(super) fn next_value(&mut self, sequence: ObjectName) -> Bound {
-        let value = self.add_scalar(DataType::BigInt, false, Argument::NextValue(sequence));
-        Bound::computed(value, SqlType::BigInt, false)
     }
 
     /// LIKE and ILIKE.

@@ -1,7 +1,8 @@
-//! INSERT, with ON CONFLICT and RETURNING.
+//! INSERT, with RETURNING.
 
 use super::binder::{Binder, ident};
 use super::bound::{Bound, Known};
+use super::conflict::Touched;
 use super::constant::Constant;
 use super::scope::{Relation, Row};
 use super::select::RowBody;
@@ -19,10 +20,6 @@ use std::sync::Arc;
 
 /// More rows of `VALUES` than this are a list parameter, so that the program is the same for any number.
 const UNROLLED: usize = 3;
-
-/// What inserts the row, as a block of its own.
-type Inserting<'i, 'a> =
-    dyn Fn(&mut Binder<'a>, &mut Target<'_, '_, 'a>) -> Bind<(fabius_program::syntax::tree::Block, ())> + 'i;
 
 /// A row of `VALUES` as arguments, with how programs hold them: data type and whether null.
 type Cells = Vec<(Argument, DataType, bool)>;
@@ -69,18 +66,33 @@ impl<'a> Binder<'a> {
             columns = (0..table.columns.len()).collect();
         }
         let after = Afterwards { count, items: insert.returning.as_deref(), body: returning };
-        let mut target = Target { table, alias, columns, named, conflict: insert.on.as_ref(), after };
+        let conflict = insert.on.as_ref();
+        let touched = match conflict {
+            Some(ast::OnInsert::OnConflict(conflict)) if has_several_rows(insert) => {
+                self.touched_rows(&table, conflict)?
+            }
+            _ => None,
+        };
+        let mut target = Target { table, alias, columns, named, conflict, touched, after };
+        self.insert_source(insert, &mut target)?;
+        if let Some(touched) = &target.touched {
+            self.refuse_twice(touched);
+        }
+        Ok(())
+    }
+
+    fn insert_source(&mut self, insert: &ast::Insert, target: &mut Target<'_, '_, 'a>) -> Bind<()> {
         let Some(source) = &insert.source else {
             target.columns.clear();
-            return self.insert_row(&mut target, Vec::new());
+            return self.insert_row(target, Vec::new());
         };
         match &*source.body {
             SetExpr::Values(values)
                 if source.with.is_none() && source.order_by.is_none() && source.limit_clause.is_none() =>
             {
-                self.insert_values(&mut target, &values.rows)
+                self.insert_values(target, &values.rows)
             }
-            _ => self.insert_query(&mut target, source),
+            _ => self.insert_query(target, source),
         }
     }
 
@@ -199,7 +211,7 @@ impl<'a> Binder<'a> {
             }
             target.columns.extend(&counted);
             binder.in_list = Some((each.clone(), given.len() + counted.len()));
-            let inserted = binder.insert_row(target, values);
+            let inserted = binder.repeated(|binder| binder.insert_row(target, values));
             binder.in_list = None;
             inserted
         })?;
@@ -277,7 +289,8 @@ impl<'a> Binder<'a> {
     fn insert_query(&mut self, target: &mut Target<'_, '_, 'a>, source: &ast::Query) -> Bind<()> {
         let given_sequences = (0..target.table.columns.len())
             .any(|at| !target.columns.contains(&at) && sequence_of(&target.table.columns[at]).is_some());
-        if given_sequences || target.table.primary_key.is_none() {
+        if self.lifts && (given_sequences || target.table.primary_key.is_none()) {
+            // By itself, rows can be counted before they are written.
             return beyond("numbers of a sequence for each row of a query");
         }
         let reads_before = std::mem::take(&mut self.reads);
@@ -368,7 +381,7 @@ impl<'a> Binder<'a> {
     }
 
     /// What is done with a row that is in.
-    fn inserted(&mut self, target: &mut Target<'_, '_, 'a>, new: &[Bound]) -> Bind<()> {
+    pub(super) fn inserted(&mut self, target: &mut Target<'_, '_, 'a>, new: &[Bound]) -> Bind<()> {
         let table = target.table.clone();
         let mut values = Vec::new();
         for (at, (value, column)) in new.iter().zip(&table.columns).enumerate() {
@@ -385,185 +398,13 @@ impl<'a> Binder<'a> {
         let relation = Relation { row: Row::Values(values), ..Relation::table(&table, target.alias.clone()) };
         self.with_scope(vec![relation], |binder| binder.afterwards(&mut target.after))
     }
+}
 
-    // ---- ON CONFLICT ----
-
-    fn insert_or(
-        &mut self,
-        target: &mut Target<'_, '_, 'a>,
-        conflict: &ast::OnConflict,
-        new: Vec<Bound>,
-        columns: Vec<(String, Expression)>,
-    ) -> Bind<()> {
-        let table = target.table.clone();
-        self.reads.insert(table.name.clone());
-        let keys = self.arbiters(&table, conflict)?;
-        let insert = |binder: &mut Binder<'a>, target: &mut Target<'_, '_, 'a>| {
-            binder.nested(|binder| {
-                binder.emit(tree::insert(&table.storage, columns.clone()));
-                binder.inserted(target, &new)
-            })
-        };
-        match &conflict.action {
-            ast::OnConflictAction::DoNothing => {
-                let mut taken = Vec::new();
-                for key in &keys {
-                    let mut values = Vec::new();
-                    for name in key {
-                        let at = super::constraint::place(&table, name)?;
-                        values.push((name.clone(), new[at].expression.clone()));
-                    }
-                    taken.push(self.row_exists(&table, &values)?);
-                }
-                let (block, ()) = insert(self, target)?;
-                self.emit(tree::when(tree::not(tree::any(taken)), block, None));
-                Ok(())
-            }
-            ast::OnConflictAction::DoUpdate(update) => {
-                let [key] = keys.as_slice() else {
-                    let message = "ON CONFLICT DO UPDATE requires inference specification or constraint name";
-                    return self.fail(b"42601", message, Place::none());
-                };
-                let primary = Relation::key_columns(&table);
-                let by_primary = key.len() == primary.len() && primary.iter().all(|name| key.contains(name));
-                if by_primary {
-                    let place = self.key_among(&table, &new)?;
-                    let row = tree::keyed_row(&table.storage, place.clone());
-                    let existing = Binder::keyed(&table, target.alias.clone(), place);
-                    let (update, ()) =
-                        self.nested(|binder| binder.update_instead(target, existing, update, &new))?;
-                    let (block, ()) = insert(self, target)?;
-                    self.emit(tree::when(tree::exists(row), update, Some(block)));
-                    return Ok(());
-                }
-                self.update_by_unique(target, key, update, &new, &insert)
-            }
-        }
-    }
-
-    /// DO UPDATE by a unique key that is not the primary one: the row's primary key is looked up first.
-    fn update_by_unique(
-        &mut self,
-        target: &mut Target<'_, '_, 'a>,
-        key: &[String],
-        update: &ast::DoUpdate,
-        new: &[Bound],
-        insert: &Inserting<'_, 'a>,
-    ) -> Bind<()> {
-        let table = target.table.clone();
-        let list = self.name("existing");
-        let types = super::scope::key_types(&table);
-        let fields = types.iter().enumerate();
-        let fields =
-            fields.map(|(at, data_type)| tree::field(&format!("k{}", at + 1), *data_type, false)).collect();
-        self.emit(tree::declare_list(&list, fields));
-        let row = self.name("row");
-        let index = table.unique.iter().find(|unique| {
-            unique.columns.len() == key.len() && unique.columns.iter().all(|name| key.contains(name))
-        });
-        let Some(index) = index.cloned() else { return beyond("a unique key that is not there") };
-        let mut equal = Vec::new();
-        for name in &index.columns {
-            equal.push(new[super::constraint::place(&table, name)?].expression.clone());
-        }
-        let mut scan = tree::scan(&table.storage);
-        scan.index = Some(tree::name(&index.name));
-        scan.range = tree::range(equal, None, None);
-        let names = Relation::key_columns(&table);
-        let found = names.iter().map(|name| tree::column(tree::loop_row(&row), name, false)).collect();
-        self.emit(tree::for_each(&row, scan, vec![tree::append(&list, found)]));
-        self.second_pass(&list, |binder, each| {
-            let field = |at: usize| tree::column(tree::loop_row(each), &format!("k{}", at + 1), false);
-            let place = (0..types.len()).map(field).collect();
-            let existing = Binder::keyed(&table, target.alias.clone(), place);
-            binder.update_instead(target, existing, update, new)
-        })?;
-        let (block, ()) = insert(self, target)?;
-        let none = tree::binary(
-            fabius_program::ir::BinaryOperator::Equal,
-            tree::call("count", vec![tree::variable(&list)]),
-            tree::integer(0),
-        );
-        self.emit(tree::when(none, block, None));
-        Ok(())
-    }
-
-    fn update_instead(
-        &mut self,
-        target: &mut Target<'_, '_, 'a>,
-        existing: Relation,
-        update: &ast::DoUpdate,
-        new: &[Bound],
-    ) -> Bind<()> {
-        let table = target.table.clone();
-        let excluded = Relation {
-            name: "excluded".into(),
-            row: Row::Values(new.to_vec()),
-            hidden: (0..table.columns.len()).collect(),
-            ..Relation::table(&table, None)
-        };
-        let mut targets = Vec::new();
-        for assignment in &update.assignments {
-            self.assignment(&table, assignment, &mut targets)?;
-        }
-        let key = Relation::key_columns(&table);
-        if targets.iter().any(|(column, ..)| key.contains(&table.columns[*column].name)) {
-            return beyond("ON CONFLICT DO UPDATE of the primary key");
-        }
-        self.with_scope(vec![existing.clone(), excluded], |binder| {
-            let condition = match &update.selection {
-                Some(selection) => Some(binder.condition(selection, "WHERE")?),
-                None => None,
-            };
-            let (block, ()) = binder.nested(|binder| {
-                let assignments = binder.assigned_values(&table, &targets)?;
-                binder.change_row(&table, &existing, assignments, false)?;
-                binder.scope().relations.truncate(1);
-                binder.afterwards(&mut target.after)
-            })?;
-            match condition {
-                Some(condition) => binder.emit(tree::when(condition, block, None)),
-                None => binder.block.extend(block),
-            }
-            Ok(())
-        })
-    }
-
-    /// The keys whose conflicts an ON CONFLICT means.
-    fn arbiters(&mut self, table: &Table, conflict: &ast::OnConflict) -> Bind<Vec<Vec<String>>> {
-        let keys = || table.primary_key.iter().chain(&table.unique);
-        match &conflict.conflict_target {
-            None => Ok(keys().map(|key| key.columns.clone()).collect()),
-            Some(ast::ConflictTarget::Columns(names)) => {
-                let mut columns = Vec::new();
-                for name in names {
-                    let at = self.target_ident(table, name)?;
-                    columns.push(table.columns[at].name.clone());
-                }
-                let same = |key: &Vec<String>| {
-                    key.iter().all(|name| columns.contains(name))
-                        && columns.iter().all(|name| key.contains(name))
-                };
-                match keys().map(|key| key.columns.clone()).find(same) {
-                    Some(key) => Ok(vec![key]),
-                    None => {
-                        let message = "there is no unique or exclusion constraint matching the ON CONFLICT specification";
-                        self.fail(b"42P10", message, Place::none())
-                    }
-                }
-            }
-            Some(ast::ConflictTarget::OnConstraint(name)) => {
-                let wanted = super::binder::path(name)?.pop().unwrap_or_default();
-                match keys().find(|key| key.name == wanted) {
-                    Some(key) => Ok(vec![key.columns.clone()]),
-                    None => {
-                        let of = &table.name.name;
-                        let message = format!("constraint \"{wanted}\" for table \"{of}\" does not exist");
-                        self.fail(b"42704", message, Place::of(name))
-                    }
-                }
-            }
-        }
+/// Whether a statement may insert more than one row.
+fn has_several_rows(insert: &ast::Insert) -> bool {
+    match insert.source.as_ref().map(|source| &*source.body) {
+        Some(SetExpr::Values(values)) => values.rows.len() > 1,
+        other => other.is_some(),
     }
 }
 
@@ -574,6 +415,8 @@ pub(super) struct Target<'r, 'b, 'a> {
     pub(super) columns: Vec<usize>,
     pub(super) named: bool,
     pub(super) conflict: Option<&'r ast::OnInsert>,
+    /// The keys of the rows that the statement has written, if it may meet one of them again.
+    pub(super) touched: Option<Touched>,
     pub(super) after: Afterwards<'r, 'b, 'a>,
 }
 

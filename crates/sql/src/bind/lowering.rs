@@ -5,9 +5,10 @@ use super::select::Gathered;
 use super::stop::{Bind, Stop, beyond};
 use super::tree;
 use crate::catalog::Catalog;
-use crate::lowered::{Lowered, Shape};
+use crate::lowered::{Lowered, RowLock, Shape};
 use crate::parameter_types::ParameterTypes;
 use crate::parse::normal_form::NormalForm;
+use fabius_program::explain::Report;
 use fabius_program::syntax::Source;
 use fabius_program::syntax::tree::{Block, Parameter, ProcedureDefinition, Results, StatementKind};
 use fabius_value::{DataType, Result};
@@ -26,40 +27,6 @@ pub fn lower(
     types: &mut ParameterTypes,
     form: Option<&NormalForm>,
 ) -> Result<Option<Lowered>> {
-    Ok(lowered(statement, source, catalog, types, form)?.map(|(lowered, _)| lowered))
-}
-
-/// `EXPLAIN`: the ways to the tables, then each line of the program with its phase, and its keys. `None` as
-/// [`lower`]. `assumed` is what is known of the values in the tables.
-///
-/// # Errors
-/// As [`lower`].
-pub fn explain(
-    statement: &Statement,
-    source: &Arc<Source>,
-    catalog: &Catalog,
-    types: &mut ParameterTypes,
-    programs: &fabius_program::catalog::Catalog,
-    assumed: &dyn fabius_program::slice::Assumptions,
-) -> Result<Option<Vec<String>>> {
-    let Some((lowered, paths)) = lowered(statement, source, catalog, types, None)? else { return Ok(None) };
-    let program = fabius_program::verify::procedure(&lowered.definition, programs)?;
-    let phases = fabius_program::slice::slice(&program, programs, assumed);
-    let text = fabius_program::explain::explain(&program, programs, &phases);
-    let mut lines = paths;
-    lines.push(String::new());
-    lines.extend(text.lines().map(String::from));
-    Ok(Some(lines))
-}
-
-/// The statement's program, and the ways to its tables in words.
-fn lowered(
-    statement: &Statement,
-    source: &Arc<Source>,
-    catalog: &Catalog,
-    types: &mut ParameterTypes,
-    form: Option<&NormalForm>,
-) -> Result<Option<(Lowered, Vec<String>)>> {
     let binder = Binder::new(catalog, &source.text, types).with_literals(form);
     let lowered = match statement {
         Statement::Query(query) => binder.lower_query(query, source),
@@ -81,22 +48,38 @@ fn lowered(
     }
 }
 
+/// What there is to say of a statement's program: for `EXPLAIN`. `assumed` is what is known of the values in the
+/// tables.
+///
+/// # Errors
+/// What the verifier finds wrong.
+pub fn explained(
+    lowered: &Lowered,
+    programs: &fabius_program::catalog::Catalog,
+    assumed: &dyn fabius_program::slice::Assumptions,
+) -> Result<Report> {
+    let program = fabius_program::verify::procedure(&lowered.definition, programs)?;
+    let phases = fabius_program::slice::slice(&program, programs, assumed);
+    Ok(fabius_program::explain::report(&program, programs, &phases))
+}
+
 /// The name that programs of statements have.
 const NAME: &str = "statement";
 
 impl Binder<'_> {
-    fn lower_query(mut self, query: &ast::Query, source: &Arc<Source>) -> Bind<(Lowered, Vec<String>)> {
-        for lock in &query.locks {
-            if lock.nonblock.is_some() {
-                return beyond("NOWAIT and SKIP LOCKED");
-            }
+    fn lower_query(mut self, query: &ast::Query, source: &Arc<Source>) -> Bind<Lowered> {
+        let row_lock = match query.locks.as_slice() {
+            [] => None,
+            [lock] if lock.of.is_none() => Some(RowLock::of(lock)?),
+            _ => return beyond("locks of some tables"),
+        };
+        if let Some((results, columns)) = self.arrays(query)? {
+            return Ok(self.finish(source, results, Shape::OneRow(columns), "SELECT", None));
         }
         let collected = self.collected(query)?;
         self.emit(tree::statement(StatementKind::Return { values: vec![tree::variable(&collected.list)] }));
         let results = Results::One(tree::records(collected.fields));
-        let locks_rows = !query.locks.is_empty();
-        let paths = std::mem::take(&mut self.paths);
-        Ok((self.finish(source, results, Shape::Rows(collected.columns), "SELECT", locks_rows), paths))
+        Ok(self.finish(source, results, Shape::Rows(collected.columns), "SELECT", row_lock))
     }
 
     fn lower_write(
@@ -105,7 +88,7 @@ impl Binder<'_> {
         returns: bool,
         tag: &'static str,
         source: &Arc<Source>,
-    ) -> Bind<(Lowered, Vec<String>)> {
+    ) -> Bind<Lowered> {
         let (count, list) = ("count", self.name("returned"));
         let mut gathered = Gathered::default();
         let (block, ()) = self.nested(|binder| {
@@ -113,8 +96,7 @@ impl Binder<'_> {
                 gathered.add(binder, &list, columns, values)
             })
         })?;
-        let paths = std::mem::take(&mut self.paths);
-        Ok((self.finish_write(block, returns.then_some((list, gathered)), tag, source), paths))
+        Ok(self.finish_write(block, returns.then_some((list, gathered)), tag, source))
     }
 
     /// The program of a write: its block between the declarations of its results and their return.
@@ -144,7 +126,7 @@ impl Binder<'_> {
             None => (Results::One(bigint), Shape::Count),
         };
         self.emit(tree::statement(StatementKind::Return { values }));
-        self.finish(source, results, shape, tag, false)
+        self.finish(source, results, shape, tag, None)
     }
 
     /// The program of what was bound.
@@ -154,21 +136,33 @@ impl Binder<'_> {
         results: Results,
         shape: Shape,
         tag: &'static str,
-        locks_rows: bool,
+        row_lock: Option<RowLock>,
     ) -> Lowered {
+        let results = self.with_drawings(results);
         let results = self.with_notices(results);
-        let notices = self.notices;
-        let literals = self.literals.recipes(&mut self.arguments);
+        let literals = self.literals.recipes(&mut self.inputs.arguments);
         let definition = ProcedureDefinition {
             source: source.clone(),
             name: tree::name(NAME),
-            parameters: self.parameters,
+            parameters: Vec::new(),
             results,
             body: self.block,
         };
-        let reads = self.reads.into_iter().collect();
-        let writes = self.writes.into_iter().collect();
-        let arguments = self.arguments;
-        Lowered { definition, arguments, literals, shape, tag, reads, writes, locks_rows, notices }
+        let mut lowered = Lowered {
+            definition,
+            arguments: Vec::new(),
+            literals,
+            shape,
+            tag,
+            reads: self.reads.into_iter().collect(),
+            writes: self.writes.into_iter().collect(),
+            reserves: Vec::new(),
+            places: Vec::new(),
+            paths: Vec::new(),
+            row_lock,
+            notices: self.notices,
+        };
+        self.inputs.into_lowered(&mut lowered);
+        lowered
     }
 }

@@ -18,11 +18,13 @@
 //! | `bound` | an expression of a program with its SQL type |
 //! | `constant` | values that are known, and how they come from literals |
 //! | `typing`, `conversion` | which types fit together; a value as one of another type |
+//! | `inputs` | parameters, numbers of sequences, what looks random |
 //! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
 //! | `select`, `aggregate`, `subquery` | queries |
+//! | `array`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
-//! | `write`, `insert`, `update`, `delete` | writes |
+//! | `write`, `insert`, `conflict`, `update`, `delete` | writes |
 //! | `constraint` | CHECK and REFERENCES |
 //! | `lowering` | a whole statement as a program |
 //! | `untyped` | literals and parameters that are given to columns |
@@ -33,10 +35,12 @@
 
 mod access;
 mod aggregate;
+mod array;
 mod binder;
 mod bound;
 mod builtin;
 mod condition;
+mod conflict;
 mod constant;
 mod constraint;
 mod conversion;
@@ -44,6 +48,7 @@ mod delete;
 mod expression;
 mod from;
 mod function;
+mod inputs;
 mod insert;
 mod literal;
 mod lowering;
@@ -59,13 +64,16 @@ pub(crate) mod tree;
 mod typing;
 mod untyped;
 mod update;
+mod virtual_relation;
 pub mod wording;
 mod write;
 
+pub(crate) use array::List;
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
 pub use constant::{Recipe, arguments};
-pub use lowering::{explain, lower};
+pub use inputs::Inputs;
+pub use lowering::{explained, lower};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};

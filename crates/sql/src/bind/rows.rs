@@ -5,6 +5,7 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
+use super::conflict::Touched;
 use super::insert::Target;
 use super::scope::{Relation, key_types};
 use super::select::Gathered;
@@ -110,6 +111,11 @@ impl<'a> Binder<'a> {
         let counted = counted(rows.table, rows.columns);
         let types = rows.types.iter().map(|sql_type| (given_type(sql_type), true));
         let list = self.given_list(types.chain(counted.iter().map(|_| (DataType::BigInt, false))));
+        let touched = match rows.conflict {
+            Some(ast::OnInsert::OnConflict(conflict)) => self.touched_rows(rows.table, conflict)?,
+            _ => None,
+        };
+        let written = touched.clone();
         self.finish_rows(
             rows,
             "INSERT",
@@ -135,6 +141,7 @@ impl<'a> Binder<'a> {
                     columns,
                     named: true,
                     conflict: rows.conflict,
+                    touched,
                     after,
                 };
                 binder.in_list = Some((each.to_string(), numbered));
@@ -142,7 +149,7 @@ impl<'a> Binder<'a> {
                 binder.in_list = None;
                 inserted
             },
-            &list,
+            (&list, written),
         )
     }
 
@@ -178,7 +185,7 @@ impl<'a> Binder<'a> {
                 binder.emit(tree::when(tree::exists(row), block, None));
                 Ok(())
             },
-            &list,
+            (&list, None),
         )
     }
 
@@ -203,7 +210,7 @@ impl<'a> Binder<'a> {
                 binder.emit(tree::when(tree::exists(row), block, None));
                 Ok(())
             },
-            &list,
+            (&list, None),
         )
     }
 
@@ -214,7 +221,7 @@ impl<'a> Binder<'a> {
         tag: &'static str,
         source: &Arc<Source>,
         act: impl FnOnce(&mut Binder<'a>, Afterwards<'_, '_, 'a>, &str) -> Bind<()>,
-        list: &str,
+        (list, touched): (&str, Option<Touched>),
     ) -> Bind<Lowered> {
         let returned = self.name("returned");
         let each = self.name("each");
@@ -225,9 +232,16 @@ impl<'a> Binder<'a> {
                     gathered.add(binder, &returned, columns, values)
                 };
             let after = Afterwards { count: Some("count"), items: rows.returning, body: &mut body };
-            act(binder, after, &each)
+            binder.repeated(|binder| act(binder, after, &each))
         })?;
-        let block = vec![tree::for_list(&each, list, block)];
+        let mut block = vec![tree::for_list(&each, list, block)];
+        if let Some(touched) = touched {
+            let (refusing, ()) = self.nested(|binder| {
+                binder.refuse_twice(&touched);
+                Ok(())
+            })?;
+            block.extend(refusing);
+        }
         Ok(self.finish_write(block, rows.returning.is_some().then_some((returned, gathered)), tag, source))
     }
 }

@@ -44,6 +44,8 @@ pub(super) enum Row {
     Key { key: Vec<Expression>, optional: bool },
     /// These.
     Values(Vec<Bound>),
+    /// Computed, once they are reached.
+    Virtual(Box<super::virtual_relation::Virtual>),
     /// All null: the other side of an outer join has no partner.
     Nulls,
 }
@@ -75,7 +77,9 @@ impl Relation {
             return super::stop::beyond("a column that is not there");
         };
         let bound = match &self.row {
-            Row::Absent => return super::stop::beyond(format!("column {name} before its row is reached")),
+            Row::Absent | Row::Virtual(_) => {
+                return super::stop::beyond(format!("column {name} before its row is reached"));
+            }
             Row::Values(values) => {
                 let Some(value) = values.get(at) else {
                     return super::stop::beyond("a value that is not there");

@@ -151,6 +151,9 @@ impl<'a> Binder<'a> {
         if select.having.is_some() {
             return beyond("HAVING without aggregates");
         }
+        if let Some(from_set) = self.set_in_list(select) {
+            return self.select(&from_set, order, window, body);
+        }
         if order.is_empty()
             && !is_distinct
             && let Some(facts) = self.selected_function(select, &window, body)?
@@ -206,6 +209,31 @@ impl<'a> Binder<'a> {
             binder.block.extend(block);
             Ok(QueryFacts { is_single: found.is_single, is_keyed: found.is_keyed })
         })
+    }
+
+    /// `SELECT f(...)` of a function that returns a set, as `SELECT * FROM f(...)`.
+    fn set_in_list(&self, select: &ast::Select) -> Option<ast::Select> {
+        let [item] = select.projection.as_slice() else { return None };
+        let (call, alias) = match item {
+            SelectItem::UnnamedExpr(Expr::Function(call)) => (call, None),
+            SelectItem::ExprWithAlias { expr: Expr::Function(call), alias } => (call, Some(alias)),
+            _ => return None,
+        };
+        if !select.from.is_empty() || !crate::plpgsql::returns_values(self, call) {
+            return None;
+        }
+        let alias = alias.map_or_else(String::new, |alias| format!(" AS {alias}"));
+        let dialect = sqlparser::dialect::PostgreSqlDialect {};
+        let parser = sqlparser::parser::Parser::new(&dialect);
+        let text = format!("SELECT * FROM {call}{alias}");
+        let query = parser.try_with_sql(&text).and_then(|mut parser| parser.parse_query()).ok()?;
+        match *query.body {
+            SetExpr::Select(mut from_set) => {
+                from_set.selection.clone_from(&select.selection);
+                Some(*from_set)
+            }
+            _ => None,
+        }
     }
 
     /// Negative counts are refused before anything is read.

@@ -45,6 +45,9 @@ impl<'a> Binder<'a> {
                 _ => self.operand(expression),
             },
             _ => {
+                if let Some(made) = self.made_array(expression)? {
+                    return Ok(made);
+                }
                 let value = self.operand(expression)?;
                 match (&value.known, &value.sql_type, expression) {
                     (Known::Computed, SqlType::Array(_), Expr::Value(value_of)) => {
@@ -148,7 +151,9 @@ impl<'a> Binder<'a> {
                 let element = self.name("row");
                 relation.row = Row::Values(plpgsql::row_of_list(&element, &columns));
                 let (block, ()) = self.nested(|binder| {
-                    binder.function_row(select, relation, window, (&taken, &skipped), body)
+                    binder.repeated(|binder| {
+                        binder.function_row(select, relation, window, (&taken, &skipped), body)
+                    })
                 })?;
                 self.emit(tree::for_list(&element, &list, block));
                 Ok(Some(QueryFacts { is_single: false, is_keyed: true }))
@@ -199,17 +204,7 @@ impl<'a> Binder<'a> {
         let StatementKind::Let { ty: Some(ty), .. } = &declaration.kind else { return results };
         let last = Parameter { name: tree::name(NOTICES), ty: ty.clone() };
         self.block.insert(0, declaration);
-        if let Some(StatementKind::Return { values }) = self.block.last_mut().map(|last| &mut last.kind) {
-            values.push(tree::variable(NOTICES));
-        }
-        let one = |ty| vec![Parameter { name: tree::name("result"), ty }];
-        let mut all = match results {
-            Results::None => Vec::new(),
-            Results::One(ty) => one(ty),
-            Results::Named(named) => named,
-        };
-        all.push(last);
-        Results::Named(all)
+        super::inputs::with_result(&mut self.block, results, last, tree::variable(NOTICES))
     }
 }
 

@@ -4,7 +4,6 @@ use super::binder::{Binder, ident};
 use super::bound::Bound;
 use super::condition::has_subquery;
 use super::from::Joined;
-use super::operator::row;
 use super::scope::{Relation, Row};
 use super::select::RowBody;
 use super::stop::{Bind, Place, beyond};
@@ -89,8 +88,8 @@ impl<'a> Binder<'a> {
                 targets.push((column, assignment.value.clone(), Place::of(name)));
             }
             AssignmentTarget::Tuple(names) => {
-                let Some(values) = row(&assignment.value) else {
-                    return beyond("a row of a subquery in SET");
+                let Some(values) = parts(&assignment.value) else {
+                    return beyond("a row that is computed in SET");
                 };
                 if values.len() != names.len() {
                     let message = "number of columns does not match number of values";
@@ -98,7 +97,7 @@ impl<'a> Binder<'a> {
                 }
                 for (name, value) in names.iter().zip(values) {
                     let column = self.target_column(table, name)?;
-                    targets.push((column, value.clone(), Place::of(name)));
+                    targets.push((column, value, Place::of(name)));
                 }
             }
         }
@@ -433,4 +432,52 @@ fn fallback(data_type: fabius_value::DataType) -> Expression {
         Family::Timestamp => Value::Timestamp(0),
     };
     tree::literal(&value, data_type)
+}
+
+/// The values of a row that is written as `(x, y)`, `ROW(x, y)` or `(SELECT x, y ...)`: of a query, each is one of its own.
+fn parts(value: &Expr) -> Option<Vec<Expr>> {
+    if let Some(values) = super::operator::row(value) {
+        return Some(values.to_vec());
+    }
+    match value {
+        Expr::Nested(inner) => parts(inner).or_else(|| Some(vec![(**inner).clone()])),
+        Expr::Function(call) if call.name.to_string().eq_ignore_ascii_case("row") => {
+            let ast::FunctionArguments::List(list) = &call.args else { return None };
+            let values = list.args.iter().map(|argument| match argument {
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(value)) => Some(value.clone()),
+                _ => None,
+            });
+            values.collect()
+        }
+        Expr::Subquery(query) => {
+            let ast::SetExpr::Select(select) = &*query.body else { return None };
+            let one = |item: &ast::SelectItem| {
+                let is_value =
+                    matches!(item, ast::SelectItem::UnnamedExpr(_) | ast::SelectItem::ExprWithAlias { .. });
+                let mut query = query.clone();
+                let mut select = select.clone();
+                select.projection = vec![item.clone()];
+                query.body = Box::new(ast::SetExpr::Select(select));
+                is_value.then_some(Expr::Subquery(query))
+            };
+            // An aggregate makes one row of all, also for the values beside it.
+            if select.projection.iter().any(|item| item.to_string().contains('(')) {
+                return parts_of_row_of(query, select.projection.len());
+            }
+            select.projection.iter().map(one).collect()
+        }
+        _ => None,
+    }
+}
+
+/// The columns of a query's row, each as a query of its own.
+fn parts_of_row_of(query: &ast::Query, columns: usize) -> Option<Vec<Expr>> {
+    let names: Vec<String> = (1..=columns).map(|at| format!("c{at}")).collect();
+    let dialect = sqlparser::dialect::PostgreSqlDialect {};
+    let part = |name: &String| {
+        let text = format!("(SELECT {name} FROM ({query}) AS part({}))", names.join(", "));
+        let parser = sqlparser::parser::Parser::new(&dialect).try_with_sql(&text);
+        parser.and_then(|mut parser| parser.parse_expr()).ok()
+    };
+    names.iter().map(part).collect()
 }

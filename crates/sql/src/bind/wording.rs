@@ -5,6 +5,9 @@ use fabius_value::{Error, SqlState};
 
 /// The error with the names of SQL in it, and with the table, column and constraint that it is about.
 pub fn in_words(error: Error, catalog: &Catalog) -> Error {
+    if [SqlState::SERIALIZATION_FAILURE, SqlState::LOCK_NOT_AVAILABLE].contains(&error.state()) {
+        return about_rows(error, catalog);
+    }
     let storage = error.place().and_then(|place| place.table.clone()).or_else(|| table_in(error.message()));
     let table = storage.as_deref().and_then(|storage| {
         catalog.tables.values().find(|table| table.storage == storage).map(|table| (storage, &**table))
@@ -63,6 +66,16 @@ pub fn in_words(error: Error, catalog: &Catalog) -> Error {
         Some(position) => words.at_position(position),
         None => words,
     }
+}
+
+/// An error that names rows of any tables: `stock #1 (item) = (5)`.
+fn about_rows(error: Error, catalog: &Catalog) -> Error {
+    let Some(detail) = error.detail() else { return error };
+    let mut words = detail.to_string();
+    for table in catalog.tables.values().filter(|table| detail.contains(&table.storage)) {
+        words = words.replace(&format!("{} (", table.storage), &format!("{} (", table.name.name));
+    }
+    error.with_detail(words)
 }
 
 /// The table of the storage that a message names.

@@ -7,7 +7,7 @@ use super::select::RowBody;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use crate::catalog::{Column, Table};
-use fabius_program::syntax::tree::{Block, Expression, Parameter};
+use fabius_program::syntax::tree::{Block, Expression};
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SelectItem};
 use std::sync::Arc;
@@ -145,21 +145,13 @@ impl<'a> Binder<'a> {
 
     /// What can be put back if a way of binding turns out not to do.
     pub(super) fn mark(&self) -> Mark {
-        Mark {
-            parameters: self.parameters.clone(),
-            arguments: self.arguments.clone(),
-            own: self.own_parameters.clone(),
-            time: self.transaction_time.clone(),
-            block: self.block.len(),
-        }
+        Mark { inputs: self.inputs.clone(), own: self.own_parameters.clone(), block: self.block.len() }
     }
 
     /// Forgets what was bound since.
     pub(super) fn back_to(&mut self, mark: Mark) {
-        self.parameters = mark.parameters;
-        self.arguments = mark.arguments;
+        self.inputs = mark.inputs;
         self.own_parameters = mark.own;
-        self.transaction_time = mark.time;
         self.block.truncate(mark.block);
     }
 
@@ -170,7 +162,8 @@ impl<'a> Binder<'a> {
         act: impl FnOnce(&mut Self, &str) -> Bind<()>,
     ) -> Bind<()> {
         let element = self.name("each");
-        let (block, ()): (Block, ()) = self.nested(|binder| act(binder, &element))?;
+        let (block, ()): (Block, ()) =
+            self.nested(|binder| binder.repeated(|binder| act(binder, &element)))?;
         self.emit(tree::for_list(&element, list, block));
         Ok(())
     }
@@ -178,9 +171,7 @@ impl<'a> Binder<'a> {
 
 /// See [`Binder::mark`].
 pub(super) struct Mark {
-    parameters: Vec<Parameter>,
-    arguments: Vec<crate::lowered::Argument>,
+    inputs: super::inputs::Inputs,
     own: std::collections::HashMap<usize, Bound>,
-    time: Option<String>,
     block: usize,
 }

@@ -211,11 +211,14 @@ impl WriteQuery {
         Ok(WriteQuery { write, query, table: table.name.clone(), tag: "INSERT 0", key: 0, returned: None })
     }
 
-    /// Tables that it reads and writes.
-    pub fn names(&self) -> Vec<ObjectName> {
-        let lowered = &self.write.lowered;
-        let all = self.query.reads.iter().chain(&lowered.reads).chain(&lowered.writes).chain([&self.table]);
-        all.cloned().collect()
+    /// Tables that it reads.
+    pub fn reads(&self) -> impl Iterator<Item = &ObjectName> {
+        self.query.reads.iter().chain(&self.write.lowered.reads)
+    }
+
+    /// Tables that it writes.
+    pub fn writes(&self) -> impl Iterator<Item = &ObjectName> {
+        self.write.lowered.writes.iter().chain([&self.table])
     }
 
     /// The columns of `RETURNING`.
@@ -320,11 +323,17 @@ impl Connection {
                     other => self.argument(catalog, other, Given::default()).await?,
                 });
             }
-            let results = match is_aside {
-                true => self.run_aside(&write.statement, &arguments).await,
-                false => self.run_statement(&write.statement, &arguments, fabius::Hold::Observe).await,
+            let results = match is_aside && write.lowered.reserves.is_empty() {
+                true => {
+                    let results = self.run_aside(&write.statement, &arguments).await;
+                    results.map_err(|error| bind::wording::in_words(error, catalog))?
+                }
+                false => {
+                    let program = (&write.lowered, &write.statement);
+                    self.run_lowered(catalog, program, arguments).await?
+                }
             };
-            let mut results = results.map_err(|error| bind::wording::in_words(error, catalog))?.into_iter();
+            let mut results = results.into_iter();
             written.count += results.next().and_then(|count| count.as_integer()).unwrap_or_default();
             if let Some(Value::List(rows)) = results.next() {
                 written.returned.extend(rows);

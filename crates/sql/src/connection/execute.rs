@@ -106,6 +106,8 @@ impl Connection {
     /// # Errors
     /// Why it failed; in a transaction, that has then failed too.
     pub async fn execute(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
+        let begun_us = self.transaction.as_ref().map(|open| open.began_us);
+        self.presence.begin(prepared, super::transaction::now_us(), begun_us);
         if !ends_transaction(&prepared.command) {
             self.refuse_if_failed()?;
         }

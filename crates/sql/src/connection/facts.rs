@@ -1,15 +1,17 @@
 //! What functions and catalog relations ask about a session.
 
+use super::advisory::{AdvisoryLock, AdvisoryLocks};
 use super::sql_database::SqlDatabase;
-use crate::catalog::Oid;
-use crate::lock::{LockKey, LockMode};
-use crate::query::session_facts::{Activity, HeldLock, SessionFacts, Setting};
+use crate::catalog::{Catalog, Oid};
+use crate::lock::{LockKey, owner_of};
+use crate::query::session_facts::{Activity, HeldLock, LockedThing, SessionFacts, Setting, Waiting};
 use crate::settings::Settings;
 use crate::text_format::TextStyle;
-use fabius_value::Result;
+use fabius_value::{Result, TableId};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A session as its queries see it.
 pub(super) struct Facts {
@@ -17,6 +19,7 @@ pub(super) struct Facts {
     pub user: String,
     pub process: i32,
     pub now: Mutex<Now>,
+    pub advisory: Mutex<AdvisoryLocks>,
 }
 
 /// What of it changes: set before a query is planned or run.
@@ -31,6 +34,69 @@ pub(super) struct Now {
     pub sequences: (BTreeMap<Oid, i64>, Option<Oid>),
     /// `set_config`: name, value, whether for the transaction only.
     pub set: Vec<(String, String, bool)>,
+}
+
+impl Facts {
+    /// The locks on tables, names and numbers.
+    fn table_locks(&self) -> impl Iterator<Item = HeldLock> {
+        self.database.locks.entries().into_iter().map(|entry| HeldLock {
+            process: entry.owner,
+            thing: match entry.key {
+                LockKey::Relation(oid) => LockedThing::Relation(oid),
+                LockKey::Name(_) => LockedThing::Name,
+                LockKey::Advisory(key) => LockedThing::Advisory(key),
+            },
+            mode: entry.mode.name(),
+            waits_since_us: entry.waits_since.map(wall_clock),
+        })
+    }
+
+    /// What interactive transactions hold, and what waits for them.
+    fn condition_locks(&self) -> Vec<HeldLock> {
+        let database = self.database.database();
+        let (locks, waits) = (database.condition_locks(), database.waits());
+        if locks.is_empty() && waits.is_empty() {
+            return Vec::new();
+        }
+        let tables = Tables::of(&self.database);
+        let held = locks.into_iter().flat_map(|lock| {
+            let process = owner_of(&lock.holder).unwrap_or_default();
+            lock.tables.into_iter().map(move |table| (process, table, "ConditionLock", None))
+        });
+        let waiting = waits.into_iter().map(|wait| {
+            let mode = if wait.writes { "RowExclusiveLock" } else { "ConditionLock" };
+            (owner_of(&wait.waiting).unwrap_or_default(), wait.table, mode, Some(wall_clock(wait.since)))
+        });
+        let shown = held.chain(waiting).map(|(process, table, mode, waits_since_us)| {
+            let thing = LockedThing::Condition(tables.oid(table));
+            HeldLock { process, thing, mode, waits_since_us }
+        });
+        shown.collect()
+    }
+}
+
+/// Tables of the storage as SQL knows them.
+struct Tables<'d> {
+    database: &'d SqlDatabase,
+    catalog: Arc<Catalog>,
+}
+
+impl Tables<'_> {
+    fn of(database: &SqlDatabase) -> Tables<'_> {
+        Tables { database, catalog: database.catalog(&[]) }
+    }
+
+    fn oid(&self, table: TableId) -> Option<Oid> {
+        let definitions = self.database.database().definitions();
+        let storage = &definitions.table(table).schema().name;
+        self.catalog.tables.values().find(|table| table.storage == *storage).map(|table| table.oid)
+    }
+}
+
+/// A moment as microseconds since 1970 in UTC.
+fn wall_clock(moment: Instant) -> i64 {
+    let ago = i64::try_from(moment.elapsed().as_micros()).unwrap_or(i64::MAX);
+    super::transaction::now_us().saturating_sub(ago)
 }
 
 impl SessionFacts for Facts {
@@ -88,24 +154,38 @@ impl SessionFacts for Facts {
     }
 
     fn activity(&self) -> Vec<Activity> {
-        self.database.sessions.lock().values().cloned().collect()
+        let waiting = self.locks().into_iter().filter(|lock| lock.waits_since_us.is_some());
+        let waiting: HashMap<i32, Waiting> =
+            waiting.map(|lock| (lock.process, Waiting { kind: "Lock", event: lock.thing.kind() })).collect();
+        let sessions = self.database.sessions.lock();
+        sessions.values().map(|presence| presence.shown(waiting.get(&presence.process).copied())).collect()
     }
 
     fn locks(&self) -> Vec<HeldLock> {
-        let entries = self.database.locks.entries().into_iter();
-        let shown = entries.map(|entry| HeldLock {
-            process: entry.owner,
-            kind: "relation".into(),
-            relation: match entry.key {
-                LockKey::Relation(oid) => Some(oid),
-                LockKey::Name(_) => None,
-            },
-            mode: match entry.mode {
-                LockMode::Shared => "AccessShareLock".into(),
-                LockMode::Exclusive => "AccessExclusiveLock".into(),
-            },
-            is_granted: entry.is_granted,
-        });
-        shown.collect()
+        self.table_locks().chain(self.condition_locks()).collect()
+    }
+
+    fn blockers(&self, process: i32) -> Vec<i32> {
+        self.database.locks.blockers(process)
+    }
+
+    fn interrupt(&self, process: i32, ends: bool) -> bool {
+        self.database.interrupt(process, ends)
+    }
+
+    fn take_advisory(&self, lock: AdvisoryLock) -> bool {
+        self.advisory.lock().take(&self.database.locks, self.process, lock)
+    }
+
+    fn wait_for_advisory(&self, lock: AdvisoryLock) -> Result<()> {
+        self.advisory.lock().take_or_stop(&self.database.locks, self.process, lock)
+    }
+
+    fn give_back_advisory(&self, lock: AdvisoryLock) -> bool {
+        self.advisory.lock().give_back(&self.database.locks, self.process, lock)
+    }
+
+    fn give_back_all_advisory(&self) {
+        self.advisory.lock().give_back_all(&self.database.locks, self.process, false);
     }
 }

@@ -6,21 +6,31 @@
 //! | `prepared` | statements that are ready to run, and the plans that connections share |
 //! | `execute` | who answers which command |
 //! | `run` | programs and queries: arguments in, rows out |
+//! | `numbers` | numbers of sequences for programs that take them as they go |
+//! | `past` | reads of the past: `fabius.as_of` |
+//! | `explanation` | `EXPLAIN` |
 //! | `bulk` | many rows written at once |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `with_writes` | `WITH` whose parts write |
 //! | `transaction` | begin, commit, roll back, savepoints |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
 //! | `session_function` | functions that are about the session: `currval`, `setval`, `fabius.outcome` |
+//! | `advisory` | numbers that clients lock |
+//! | `presence` | what a connection is doing, as others see it |
 //! | `cursor` | `DECLARE`, `FETCH`, `CLOSE` |
 //! | `source` | rows for queries |
 //! | `facts` | what queries ask about the session |
 
+mod advisory;
 mod bulk;
 mod cursor;
 mod execute;
+mod explanation;
 mod facts;
+mod numbers;
+mod past;
 mod prepared;
+mod presence;
 mod row_changes;
 mod run;
 mod session_command;
@@ -30,6 +40,7 @@ mod sql_database;
 mod transaction;
 mod with_writes;
 
+pub use advisory::AdvisoryLock;
 pub(crate) use bulk::BulkWrite;
 pub use prepared::Prepared;
 pub use sql_database::SqlDatabase;
@@ -40,18 +51,17 @@ use crate::copy::Copying;
 use crate::lock::LockKey;
 use crate::lowered::OutputColumn;
 use crate::parse;
-use crate::query::session_facts::Activity;
 use crate::settings::Settings;
 use crate::text_format::TextStyle;
 use cursor::Cursor;
-use fabius::{Error, Result, Value};
+use fabius::{Error, Recall, Result, Seq, Value};
 use facts::Facts;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
+use presence::Presence;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use transaction::OpenTransaction;
 
@@ -71,7 +81,8 @@ pub struct Connection {
     database: Arc<SqlDatabase>,
     user: String,
     process: i32,
-    commitment: Arc<AtomicBool>,
+    recall: Arc<Recall>,
+    presence: Arc<Presence>,
     settings: Settings,
     transaction: Option<OpenTransaction>,
     notices: Vec<Notice>,
@@ -89,6 +100,8 @@ pub struct Connection {
     copying: Option<Copying>,
     /// Locks until the statement ends, outside of transactions.
     statement_locks: Vec<LockKey>,
+    /// The place in the order of its last transaction.
+    last_seq: Option<Seq>,
     facts: Arc<Facts>,
 }
 
@@ -157,21 +170,26 @@ impl Connection {
     /// A connection of a user.
     pub fn new(database: Arc<SqlDatabase>, user: &str) -> Connection {
         let process = database.new_process();
-        let facts =
-            Facts { database: database.clone(), user: user.to_string(), process, now: Mutex::default() };
-        let activity = Activity {
-            process,
+        Connection::numbered(database, user, process)
+    }
+
+    /// The same with a number that it is known by, which no other connection of the database has.
+    pub fn numbered(database: Arc<SqlDatabase>, user: &str, process: i32) -> Connection {
+        let facts = Facts {
+            database: database.clone(),
             user: user.to_string(),
-            state: "active".into(),
-            connected_us: transaction::now_us(),
-            ..Activity::default()
+            process,
+            now: Mutex::default(),
+            advisory: Mutex::default(),
         };
-        database.sessions.lock().insert(process, activity);
+        let presence = Arc::new(Presence::new(process, user, transaction::now_us()));
+        database.sessions.lock().insert(process, presence.clone());
         Connection {
             database,
             user: user.to_string(),
             process,
-            commitment: Arc::default(),
+            recall: Arc::default(),
+            presence,
             settings: Settings::new(user),
             transaction: None,
             notices: Vec::new(),
@@ -184,6 +202,7 @@ impl Connection {
             last_sequence: None,
             copying: None,
             statement_locks: Vec::new(),
+            last_seq: None,
             facts: Arc::new(facts),
         }
     }
@@ -237,18 +256,34 @@ impl Connection {
         catalog
     }
 
-    /// Whether it is past recall: true while a call that is in the order already is waited for. Whoever wants to
-    /// give up a statement by dropping its future waits while this is so.
-    pub fn commitment(&self) -> Arc<AtomicBool> {
-        self.commitment.clone()
+    /// Whether what runs can be taken back. Whoever wants to give up a statement by dropping its future gives up
+    /// here first, and waits for the statement if it is too late.
+    pub fn recall(&self) -> Arc<Recall> {
+        self.recall.clone()
     }
 
-    /// The future of a statement was dropped: it was cancelled, or took too long. An open transaction has failed.
+    /// The future of a statement was dropped: it was cancelled, or took too long. An open transaction has failed; if
+    /// it was about to commit, it has ended.
     pub fn interrupted(&mut self) {
-        self.fail();
+        let was_committing =
+            |open: &OpenTransaction| open.running.try_lock().is_ok_and(|running| running.is_none());
+        match self.transaction.take_if(|open| was_committing(open)) {
+            Some(open) => self.wind_up(open, false),
+            None => self.fail(),
+        }
         self.copying = None;
+        self.end_taking();
         self.release_statement_locks();
+        self.recall.renew();
     }
+
+    /// Nothing runs any more until the client says what is next; where its transaction stands.
+    pub fn rest(&mut self) -> TransactionStatus {
+        let status = self.status();
+        self.presence.rest(status, transaction::now_us());
+        status
+    }
+
     /// The timeouts in force.
     pub fn timeouts(&self) -> Timeouts {
         let time = |name| self.settings.time(name).unwrap_or_default();
@@ -280,7 +315,11 @@ impl Connection {
 
     /// Settings that the client has to be told of (`ParameterStatus`) since the last time; at first all.
     pub fn take_reported_settings(&mut self) -> Vec<(String, String)> {
-        self.settings.take_reported()
+        let reported = self.settings.take_reported();
+        if let Some((_, name)) = reported.iter().find(|(setting, _)| setting == "application_name") {
+            self.presence.name(name);
+        }
+        reported
     }
 
     /// Sets a setting, as `SET name = value` does: what clients give when they start.
@@ -299,6 +338,10 @@ impl Drop for Connection {
         let keys = open.as_ref().map(|open| open.locks.clone()).unwrap_or_default();
         self.database.locks.release(self.process, &keys);
         self.release_statement_locks();
+        for is_of_transaction in [true, false] {
+            let mut advisory = self.facts.advisory.lock();
+            advisory.give_back_all(&self.database.locks, self.process, is_of_transaction);
+        }
         self.database.sessions.lock().remove(&self.process);
         let made = open.map(|open| open.made).unwrap_or_default();
         let temporary = self.temporary.iter().filter_map(|change| match &change.object {

@@ -1,6 +1,7 @@
 //! Statements that are ready to run, and plans that connections share.
 
 use super::bulk::WriteQuery;
+use super::explanation::{Explanation, Wanted};
 use super::with_writes::{WithWrites, has_writes};
 use crate::bind::{self, Recipe};
 use crate::catalog::{Catalog, ObjectName};
@@ -16,7 +17,7 @@ use fabius_program::syntax::Source;
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use sqlparser::ast;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Plans that are kept, at most.
@@ -55,8 +56,8 @@ pub(super) struct Plan {
     pub parameters: Vec<SqlType>,
     pub columns: Option<Vec<OutputColumn>>,
     pub body: Body,
-    /// Tables that it reads or writes.
-    pub tables: Vec<LockKey>,
+    /// Tables that it reads or writes, and how they are locked.
+    pub tables: Vec<(LockKey, LockMode)>,
     /// Those tables by name.
     pub names: Vec<ObjectName>,
     pub writes: bool,
@@ -73,7 +74,7 @@ pub(super) enum Body {
     /// Common table expressions write first.
     WithWrites(Box<WithWrites>),
     /// What `EXPLAIN` shows.
-    Explanation(Vec<String>),
+    Explanation(Explanation),
     /// Something else: what [`Command`] says.
     Other,
 }
@@ -217,20 +218,23 @@ impl Plan {
             version: catalog.version,
             parameters: Vec::new(),
             columns: None,
-            tables: keys(catalog, &names),
+            tables: program.lowered.locks(catalog),
             names,
             writes,
             body: Body::Program(Arc::new(program)),
         }))
     }
 
-    fn of_write(catalog: &Catalog, write: WriteQuery, types: ParameterTypes) -> Arc<Plan> {
-        let names = write.names();
+    pub(super) fn of_write(catalog: &Catalog, write: WriteQuery, types: ParameterTypes) -> Arc<Plan> {
+        let names = write.reads().chain(write.writes()).cloned().collect();
+        let reads = write.reads().map(|name| (name, LockMode::AccessShare));
+        let writes = write.writes().map(|name| (name, LockMode::RowExclusive));
+        let tables = lock_keys(catalog, reads.chain(writes));
         Arc::new(Plan {
             version: catalog.version,
             parameters: types.finish(),
             columns: write.columns(),
-            tables: keys(catalog, &names),
+            tables,
             names,
             writes: true,
             body: Body::WriteQuery(Box::new(write)),
@@ -261,46 +265,22 @@ impl Plan {
         }
     }
 
-    /// How it holds its tables: alone if others could change them between its query and its writes.
-    pub fn mode(&self) -> LockMode {
-        match self.body {
-            Body::WriteQuery(_) | Body::WithWrites(_) => LockMode::Exclusive,
-            _ => LockMode::Shared,
-        }
-    }
-
-    /// `EXPLAIN`: the program that a statement is, or what a query reads.
-    async fn of_explanation(
-        database: &Database,
+    /// `EXPLAIN`: the plan of what it is about, which runs only if that is asked for.
+    fn of_explanation(
         catalog: &Arc<Catalog>,
-        statement: &ast::Statement,
-        source: &Arc<Source>,
-        given: &[SqlType],
-        session: &Arc<dyn SessionFacts>,
+        explain: &ast::Statement,
+        subject: Arc<Plan>,
     ) -> Result<Arc<Plan>> {
-        let mut types = ParameterTypes::new(given);
-        let programs = database.definitions();
-        let assumed = &fabius_program::slice::TypesOnly;
-        let explained = bind::explain(statement, source, catalog, &mut types, &programs.catalog, assumed)?;
-        let (lines, types) = match (explained, statement) {
-            (Some(lines), _) => (lines, types),
-            (None, ast::Statement::Query(select)) => {
-                let mut types = ParameterTypes::new(given);
-                let plan = query::plan(select, catalog, &mut types, session).await?;
-                let scans = plan.reads.iter().map(|name| format!("  ->  Scan on {}", name.name));
-                (std::iter::once("Query".to_string()).chain(scans).collect(), types)
-            }
-            (None, _) => (vec!["Rows of a query, then written".to_string()], types),
-        };
-        let column = OutputColumn { name: "QUERY PLAN".into(), sql_type: SqlType::Text, origin: (0, 0) };
+        let wanted = Wanted::of(explain)?;
+        let runs = wanted.analyze;
         Ok(Arc::new(Plan {
             version: catalog.version,
-            parameters: types.finish(),
-            columns: Some(vec![column]),
-            body: Body::Explanation(lines),
-            tables: Vec::new(),
-            names: Vec::new(),
-            writes: false,
+            parameters: subject.parameters.clone(),
+            columns: Some(vec![wanted.column()]),
+            tables: if runs { subject.tables.clone() } else { Vec::new() },
+            names: if runs { subject.names.clone() } else { Vec::new() },
+            writes: runs && subject.writes,
+            body: Body::Explanation(Explanation { wanted, subject }),
         }))
     }
 
@@ -317,11 +297,9 @@ impl Plan {
             return Plan::of_with_writes(database, catalog, statement, given, session).await;
         }
         let source = Arc::new(Source::new(text, "statement"));
-        if let ast::Statement::Explain { statement, analyze, .. } = statement {
-            if *analyze {
-                return Err(Error::new(SqlState::NOT_SUPPORTED, "EXPLAIN ANALYZE is not supported"));
-            }
-            return Plan::of_explanation(database, catalog, statement, &source, given, session).await;
+        if let ast::Statement::Explain { statement: inner, .. } = statement {
+            let subject = Box::pin(Plan::of(database, catalog, inner, (text, None), given, session)).await?;
+            return Plan::of_explanation(catalog, statement, subject);
         }
         let mut types = ParameterTypes::new(given);
         types.has_own_clock = !session.text_style().is_usual();
@@ -348,7 +326,7 @@ impl Plan {
                 version: catalog.version,
                 parameters: program.types.clone(),
                 columns,
-                tables: keys(catalog, &names),
+                tables: lowered.locks(catalog),
                 names,
                 writes: !lowered.writes.is_empty(),
                 body: Body::Program(Arc::new(program)),
@@ -375,11 +353,12 @@ impl Plan {
             }
             ast::Statement::Query(select) => {
                 let plan = query::plan(select, catalog, &mut types, session).await?;
+                let mode = if plan.locks_rows { LockMode::RowShare } else { LockMode::AccessShare };
                 Ok(Arc::new(Plan {
                     version: catalog.version,
                     parameters: types.finish(),
                     columns: Some(plan.columns.clone()),
-                    tables: keys(catalog, &plan.reads),
+                    tables: lock_keys(catalog, plan.reads.iter().map(|name| (name, mode))),
                     names: plan.reads.clone(),
                     writes: false,
                     body: Body::Query(Arc::new(plan)),
@@ -401,6 +380,30 @@ impl Plan {
     }
 }
 
+impl Lowered {
+    /// How it locks its tables.
+    fn locks(&self, catalog: &Catalog) -> Vec<(LockKey, LockMode)> {
+        let read = self.row_lock.map_or(LockMode::AccessShare, |_| LockMode::RowShare);
+        let reads = self.reads.iter().map(|name| (name, read));
+        lock_keys(catalog, reads.chain(self.writes.iter().map(|name| (name, LockMode::RowExclusive))))
+    }
+}
+
+/// The locks of tables by their names, each in its strongest mode, always in the same order.
+fn lock_keys<'n>(
+    catalog: &Catalog,
+    names: impl Iterator<Item = (&'n ObjectName, LockMode)>,
+) -> Vec<(LockKey, LockMode)> {
+    let mut modes = BTreeMap::new();
+    for (name, mode) in names {
+        if let Some(table) = catalog.tables.get(name) {
+            let strongest = modes.entry(table.oid).or_insert(mode);
+            *strongest = mode.max(*strongest);
+        }
+    }
+    modes.into_iter().map(|(oid, mode)| (LockKey::Relation(oid), mode)).collect()
+}
+
 /// The `INSERT`, `UPDATE` or `DELETE` that stands behind a `WITH`.
 fn written(query: &ast::Query) -> Option<&ast::Statement> {
     match query.body.as_ref() {
@@ -409,20 +412,6 @@ fn written(query: &ast::Query) -> Option<&ast::Statement> {
         }
         _ => None,
     }
-}
-
-fn keys(catalog: &Catalog, names: &[ObjectName]) -> Vec<LockKey> {
-    let mut keys: Vec<LockKey> = names
-        .iter()
-        .filter_map(|name| catalog.tables.get(name))
-        .map(|table| LockKey::Relation(table.oid))
-        .collect();
-    keys.sort_by_key(|key| match key {
-        LockKey::Relation(oid) => *oid,
-        LockKey::Name(_) => 0,
-    });
-    keys.dedup();
-    keys
 }
 
 /// Statements that are ready to run: shared by connections whose catalogs say the same.

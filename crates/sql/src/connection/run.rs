@@ -1,29 +1,31 @@
 //! Programs and queries: arguments in, rows out.
 
+use super::numbers::row_numbers_of;
 use super::prepared::{Body, Plan, Prepared, Program, Ready};
 use super::source::TransactionRows;
 use super::transaction::{Running, now_us};
 use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
-use crate::lowered::{Argument, OutputColumn, Shape};
+use crate::lowered::{Argument, OutputColumn, RowLock, Shape};
 use crate::parse::{self, Command};
 use crate::query::{QueryPlan, SessionFacts};
-use fabius::Hold;
+use fabius::{Concurrency, Transaction};
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
 /// How often a statement is planned anew because what it uses was redefined while it waited.
 const ATTEMPTS: usize = 20;
 
+/// How often a statement by itself, whose rows a query finds, runs again because others were faster; then it keeps
+/// others from writing.
+const CONFLICTS: usize = 3;
+
 /// Rows of a query that are found before the first is sent: an error among them ends the statement cleanly.
 const FIRST_ROWS: usize = 1000;
-
-/// What a name of a sequence of row numbers ends with, behind the table's number.
-const ROW_NUMBERS: &str = " row number";
 
 /// What a statement's arguments are made of.
 #[derive(Clone, Copy, Default)]
@@ -41,15 +43,52 @@ impl Connection {
         prepared: &Arc<Prepared>,
         parameters: &[Value],
     ) -> Result<Response> {
-        let (catalog, ready) = self.hold_plan(prepared).await?;
-        let given = Given { parameters, literals: &ready.literals };
-        let outcome = self.run_plan(&catalog, &ready.plan, given).await;
-        self.release_statement_locks();
+        let is_alone = self.reads_the_past() && !self.is_in_transaction();
+        if is_alone {
+            self.begin_implicit().await?;
+        }
+        let outcome = self.run_until_settled(prepared, parameters).await;
+        if is_alone {
+            self.end_implicit(outcome.is_ok()).await?;
+        }
         outcome
     }
 
-    /// Finds a statement's plan, and takes the locks that it needs.
-    pub(super) async fn hold_plan(&mut self, prepared: &Arc<Prepared>) -> Result<(Arc<Catalog>, Ready)> {
+    /// Runs a statement; one by itself that others were faster than runs again.
+    async fn run_until_settled(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        parameters: &[Value],
+    ) -> Result<Response> {
+        let mut conflicts = 0;
+        loop {
+            let is_alone = self.transaction.is_none();
+            let least =
+                if conflicts < CONFLICTS { LockMode::AccessShare } else { LockMode::ShareRowExclusive };
+            let (catalog, ready) = self.hold_plan(prepared, least).await?;
+            let given = Given { parameters, literals: &ready.literals };
+            let outcome = self.run_plan(&catalog, &ready.plan, given).await;
+            self.release_statement_locks();
+            match &outcome {
+                Err(error)
+                    if is_alone
+                        && error.state() == SqlState::SERIALIZATION_FAILURE
+                        && conflicts < CONFLICTS
+                        && matches!(ready.plan.body, Body::WriteQuery(_) | Body::WithWrites(_)) =>
+                {
+                    conflicts += 1;
+                }
+                _ => return outcome,
+            }
+        }
+    }
+
+    /// Finds a statement's plan, and takes the locks that it needs, in no weaker mode than `least`.
+    pub(super) async fn hold_plan(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        least: LockMode,
+    ) -> Result<(Arc<Catalog>, Ready)> {
         for _ in 0..ATTEMPTS {
             let catalog = self.catalog();
             let ready = match prepared.ready(catalog.version) {
@@ -74,8 +113,11 @@ impl Connection {
                     ready
                 }
             };
-            self.lock_all(&ready.plan.tables, ready.plan.mode()).await?;
+            for (key, mode) in &ready.plan.tables {
+                self.lock_all(std::slice::from_ref(key), least.max(*mode)).await?;
+            }
             if self.catalog().version == catalog.version {
+                self.stand_in_the_past(&catalog, &ready.plan.names).await?;
                 self.refuse_redefined(&catalog, &ready.plan.names)?;
                 return Ok((catalog, ready));
             }
@@ -111,7 +153,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Takes locks: until the transaction ends, or else the statement.
+    /// Takes locks in one mode: until the transaction ends, or else the statement.
     pub(crate) async fn lock_all(&mut self, keys: &[LockKey], mode: LockMode) -> Result<()> {
         let patience = self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For);
         for key in keys {
@@ -123,9 +165,9 @@ impl Connection {
     /// Takes a lock.
     pub(crate) async fn lock(&mut self, key: &LockKey, mode: LockMode, patience: Patience) -> Result<bool> {
         let waited = self.database.locks.acquire(self.process, key, mode, patience).await?;
-        match &mut self.transaction {
-            Some(open) => open.locks.push(key.clone()),
-            None => self.statement_locks.push(key.clone()),
+        let locks = self.transaction.as_mut().map_or(&mut self.statement_locks, |open| &mut open.locks);
+        if !locks.contains(key) {
+            locks.push(key.clone());
         }
         Ok(waited)
     }
@@ -162,7 +204,12 @@ impl Connection {
         }
     }
 
-    async fn run_plan(&mut self, catalog: &Arc<Catalog>, plan: &Plan, given: Given<'_>) -> Result<Response> {
+    pub(super) async fn run_plan(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        plan: &Plan,
+        given: Given<'_>,
+    ) -> Result<Response> {
         let parameters = given.parameters;
         if plan.writes
             && self.transaction.as_ref().map_or_else(|| self.settings.reads_only(), |open| open.is_read_only)
@@ -197,10 +244,7 @@ impl Connection {
             }
             Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
             Body::WithWrites(all) => self.run_with_writes(all, parameters).await,
-            Body::Explanation(lines) => {
-                let rows = lines.iter().map(|line| vec![Value::Text(line.clone())]).collect();
-                Ok(rows_response(plan.columns.clone().unwrap_or_default(), rows, "EXPLAIN"))
-            }
+            Body::Explanation(explanation) => self.explain(catalog, explanation, given).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
         }
     }
@@ -217,10 +261,7 @@ impl Connection {
         for argument in &lowered.arguments {
             arguments.push(self.argument(catalog, argument, given).await?);
         }
-        let hold = if lowered.locks_rows { Hold::LockForUpdate } else { Hold::Observe };
-        self.run_statement(&program.statement, &arguments, hold)
-            .await
-            .map_err(|error| crate::bind::wording::in_words(error, catalog))
+        self.run_lowered(catalog, (lowered, &program.statement), arguments).await
     }
 
     /// Runs a statement of the database beneath in the transaction, or as one.
@@ -228,8 +269,14 @@ impl Connection {
         &mut self,
         statement: &Arc<fabius::Statement>,
         arguments: &[Value],
-        hold: Hold,
+        row_lock: Option<RowLock>,
     ) -> Result<Vec<Value>> {
+        if statement.is_read_only() && row_lock.is_none() && self.transaction.is_none() {
+            let outcome = self.database.database().run(statement, arguments, None).await?;
+            self.last_seq = Some(outcome.seq);
+            return Ok(outcome.results);
+        }
+        let options = self.options();
         if let Some(open) = &mut self.transaction {
             open.has_run = true;
             let running = open.running.clone();
@@ -237,14 +284,21 @@ impl Connection {
             let transaction = running
                 .as_mut()
                 .ok_or_else(|| Error::new(SqlState(*b"25P02"), "the transaction has ended"))?;
-            return transaction.run(statement, arguments, hold).await;
+            *transaction.options_mut() = options;
+            return run_locking(transaction, statement, arguments, row_lock).await;
         }
-        let key = if statement.is_read_only() { None } else { self.settings.idempotency_key() };
-        self.commitment.store(!statement.is_read_only(), SeqCst);
-        let outcome =
-            self.database.database().run(statement, arguments, key.as_deref().map(str::as_bytes)).await;
-        self.commitment.store(false, SeqCst);
-        outcome.map(|outcome| outcome.results)
+        if row_lock.is_some() {
+            // Nothing is held when it is over, but what others hold is waited for.
+            let mut transaction = self.database.database().begin(options);
+            let results = run_locking(&mut transaction, statement, arguments, row_lock).await;
+            self.last_seq = transaction.seq();
+            return results;
+        }
+        let key = self.settings.idempotency_key();
+        let key = key.as_deref().map(str::as_bytes);
+        let outcome = self.database.database().run_as(&options, statement, arguments, key).await?;
+        self.last_seq = Some(outcome.seq);
+        Ok(outcome.results)
     }
 
     pub(super) async fn argument(
@@ -308,6 +362,9 @@ impl Connection {
                 Value::Double(bits as f64 / (1u64 << 53) as f64)
             }
             Argument::RandomUuid => Value::Bytea(uuid::Uuid::new_v4().into_bytes().to_vec()),
+            Argument::Seed => Value::BigInt(uuid::Uuid::new_v4().as_u128() as i64),
+            // Given when the program runs.
+            Argument::Reserved => Value::BigInt(0),
             Argument::Rows(_) | Argument::Set(_) | Argument::Elements(_) => {
                 return Err(Error::new(SqlState(*b"XX000"), "a list within a list of arguments"));
             }
@@ -348,15 +405,53 @@ impl Connection {
         query: &QueryPlan,
         parameters: &[Value],
     ) -> Result<Vec<Vec<Value>>> {
-        self.session_facts();
-        let running: Running = match &self.transaction {
-            Some(open) => open.running.clone(),
-            None => Arc::new(tokio::sync::Mutex::new(Some(self.start()))),
+        let stream = self.stream(query, parameters, usize::MAX).await?;
+        stream.first.into_iter().map(Ok).collect()
+    }
+
+    /// The transaction of a query by itself: all it sees is of one moment, so that nothing has to be held.
+    fn start_by_itself(&self, query: &QueryPlan) -> Transaction {
+        let mut options = self.options();
+        if !query.locks_rows {
+            (options.concurrency, options.conventional) = (Concurrency::Optimistic, false);
+        }
+        self.database.database().begin(options)
+    }
+
+    /// Runs a query until so many rows are there; it runs again after waiting for an advisory lock.
+    async fn stream(&mut self, query: &QueryPlan, parameters: &[Value], most: usize) -> Result<RowStream> {
+        let outcome = loop {
+            self.session_facts();
+            self.begin_taking();
+            let running: Running = match &self.transaction {
+                Some(open) => open.running.clone(),
+                None => Arc::new(tokio::sync::Mutex::new(None)),
+            };
+            let point = {
+                let mut running = running.lock().await;
+                match running.as_mut() {
+                    Some(transaction) => *transaction.options_mut() = self.options(),
+                    None if self.transaction.is_none() => *running = Some(self.start_by_itself(query)),
+                    None => {}
+                }
+                running.as_ref().map(Transaction::savepoint)
+            };
+            let source = TransactionRows { database: self.database.clone(), running: running.clone() };
+            let outcome = first_rows(query, parameters, source, most).await;
+            if outcome.is_ok() || !self.wait_for_advisory().await? {
+                if self.transaction.is_none() {
+                    self.last_seq = running.lock().await.as_ref().and_then(Transaction::seq);
+                }
+                break outcome;
+            }
+            if let (Some(transaction), Some(point)) = (running.lock().await.as_mut(), point) {
+                transaction.roll_back_to(&point);
+            }
         };
-        let source = Arc::new(TransactionRows { database: self.database.clone(), running });
-        let rows: Vec<Vec<Value>> = query.run(parameters, source).await?.try_collect().await?;
+        self.end_taking();
+        let stream = outcome.map_err(|error| crate::bind::wording::in_words(error, &self.catalog()))?;
         self.set_as_told()?;
-        Ok(rows)
+        Ok(stream)
     }
 
     /// The same for a client: outside of a transaction, rows beyond the first come as the client takes them.
@@ -369,18 +464,8 @@ impl Connection {
             let rows = self.rows_of(query, parameters).await?;
             return Ok(futures::stream::iter(rows.into_iter().map(Ok)).boxed());
         }
-        self.session_facts();
-        let running = Arc::new(tokio::sync::Mutex::new(Some(self.start())));
-        let source = Arc::new(TransactionRows { database: self.database.clone(), running });
-        let mut stream = query.run(parameters, source).await?;
-        let mut first = Vec::new();
-        while first.len() < FIRST_ROWS
-            && let Some(row) = stream.try_next().await?
-        {
-            first.push(row);
-        }
-        self.set_as_told()?;
-        Ok(futures::stream::iter(first.into_iter().map(Ok)).chain(stream).boxed())
+        let RowStream { first, rest } = self.stream(query, parameters, FIRST_ROWS).await?;
+        Ok(futures::stream::iter(first.into_iter().map(Ok)).chain(rest).boxed())
     }
 
     /// Puts in force what the last query has set (`set_config`).
@@ -408,9 +493,52 @@ impl Connection {
     }
 }
 
-/// The table whose rows a name of a sequence numbers.
-fn row_numbers_of(name: &ObjectName) -> Option<u32> {
-    name.name.strip_suffix(ROW_NUMBERS).and_then(|oid| oid.parse().ok())
+/// A query that has begun to give rows.
+struct RowStream {
+    first: Vec<Vec<Value>>,
+    rest: BoxStream<'static, Result<Vec<Value>>>,
+}
+
+async fn first_rows(
+    query: &QueryPlan,
+    parameters: &[Value],
+    source: TransactionRows,
+    most: usize,
+) -> Result<RowStream> {
+    let mut rest = query.run(parameters, Arc::new(source)).await?;
+    let mut first = Vec::new();
+    while first.len() < most
+        && let Some(row) = rest.try_next().await?
+    {
+        first.push(row);
+    }
+    Ok(RowStream { first, rest })
+}
+
+/// Runs a statement with `FOR UPDATE` or the like.
+pub(super) async fn run_locking(
+    transaction: &mut Transaction,
+    statement: &Arc<fabius::Statement>,
+    arguments: &[Value],
+    row_lock: Option<RowLock>,
+) -> Result<Vec<Value>> {
+    if row_lock.is_some_and(|lock| lock.no_wait) {
+        transaction.options_mut().lock_timeout = Some(Duration::ZERO);
+    }
+    transaction.run(statement, arguments, RowLock::hold(row_lock)).await
+}
+
+/// The error of `NOWAIT` for a row that somebody else has locked.
+pub(super) fn unless_waited(error: Error, row_lock: Option<RowLock>, table: &str) -> Error {
+    if error.state() != SqlState::LOCK_NOT_AVAILABLE || !row_lock.is_some_and(|lock| lock.no_wait) {
+        return error;
+    }
+    let message = format!("could not obtain lock on row in relation \"{table}\"");
+    let words = Error::new(error.state(), message);
+    match error.detail() {
+        Some(detail) => words.with_detail(detail),
+        None => words,
+    }
 }
 
 /// Rows without nulls, in order, each once.

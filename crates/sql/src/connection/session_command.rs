@@ -59,8 +59,8 @@ impl Connection {
                 self.prepared.clear();
                 "DEALLOCATE ALL"
             }
-            Command::Lock { tables, is_exclusive, no_wait } => {
-                self.lock_tables(tables, *is_exclusive, *no_wait).await?;
+            Command::Lock { tables, mode, no_wait } => {
+                self.lock_tables(tables, *mode, *no_wait).await?;
                 "LOCK TABLE"
             }
             Command::Maintenance(tag, tables) => {
@@ -122,6 +122,7 @@ impl Connection {
             }
         }
         match (name.to_lowercase().as_str(), value) {
+            ("fabius.as_of", Some(value)) => self.check_moment(value)?,
             ("transaction_isolation" | "transaction_read_only" | "transaction_deferrable", Some(value)) => {
                 let on = matches!(value.to_lowercase().as_str(), "on" | "true" | "yes" | "1");
                 let levels = ["serializable", "repeatable read", "read committed", "read uncommitted"];
@@ -149,7 +150,6 @@ impl Connection {
         }
         self.settings.set(name, value, is_local)?;
         self.catalog = None;
-        self.follow_settings();
         Ok(())
     }
 
@@ -186,6 +186,7 @@ impl Connection {
         if what == Discard::All {
             self.prepared.clear();
             self.cursors.clear();
+            self.facts.advisory.lock().give_back_all(&self.database.locks, self.process, false);
             self.settings.reset_all();
         }
         Ok(match what {
@@ -247,16 +248,10 @@ impl Connection {
     }
 
     /// `LOCK TABLE`
-    async fn lock_tables(
-        &mut self,
-        tables: &[ast::ObjectName],
-        is_exclusive: bool,
-        no_wait: bool,
-    ) -> Result<()> {
+    async fn lock_tables(&mut self, tables: &[ast::ObjectName], mode: LockMode, no_wait: bool) -> Result<()> {
         if self.transaction.as_ref().is_none_or(|open| open.is_implicit) {
             return Err(Error::new(SqlState(*b"25P01"), "LOCK TABLE can only be used in transaction blocks"));
         }
-        let mode = if is_exclusive { LockMode::Exclusive } else { LockMode::Shared };
         let patience = match no_wait {
             true => Patience::None,
             false => self.settings.lock_timeout().map_or(Patience::Unbounded, Patience::For),

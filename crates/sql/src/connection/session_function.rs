@@ -28,6 +28,8 @@ const FUNCTIONS: &[(&str, &str, SqlType)] = &[
     ("pg_catalog", "lastval", SqlType::BigInt),
     ("pg_catalog", "pg_sleep", SqlType::Void),
     ("fabius", "outcome", SqlType::Text),
+    ("fabius", "last_seq", SqlType::BigInt),
+    ("fabius", "seq", SqlType::BigInt),
 ];
 
 impl SessionCall {
@@ -155,6 +157,10 @@ impl Connection {
                 Value::BigInt(number)
             }
             ("outcome", [Value::Text(key)]) => self.outcome(key),
+            ("last_seq", []) => {
+                self.last_seq.and_then(|seq| i64::try_from(seq.0).ok()).map_or(Value::Null, Value::BigInt)
+            }
+            ("seq", []) => self.current_seq().await?,
             _ => return Err(wrong()),
         };
         Ok(rows_response(call.columns(), vec![vec![value]], "SELECT"))

@@ -1,11 +1,11 @@
 //! Rows for queries: each scan of a table is a program that a transaction runs.
 
+use super::run::{run_locking, unless_waited};
 use super::sql_database::SqlDatabase;
 use super::transaction::Running;
 use crate::catalog::{ObjectName, ROW_NUMBER};
 use crate::query::{RowSource, TableScan};
 use async_trait::async_trait;
-use fabius::Hold;
 use fabius_value::{DataType, Error, Result, SqlState, Value};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -94,12 +94,12 @@ impl RowSource for TransactionRows {
     async fn scan(&self, scan: &TableScan) -> Result<Vec<Vec<Value>>> {
         let (text, arguments) = program(scan)?;
         let statement = self.database.program(text)?;
-        let hold = if scan.locks_rows { Hold::LockForUpdate } else { Hold::Observe };
         let mut running = self.running.lock().await;
         let transaction = running
             .as_mut()
             .ok_or_else(|| Error::new(SqlState(*b"25P02"), "the transaction that reads has ended"))?;
-        let results = transaction.run(&statement, &arguments, hold).await?;
+        let results = run_locking(transaction, &statement, &arguments, scan.row_lock).await;
+        let results = results.map_err(|error| unless_waited(error, scan.row_lock, &scan.table.name.name))?;
         match results.into_iter().next() {
             Some(Value::List(mut rows)) => {
                 if scan.columns.is_empty() {

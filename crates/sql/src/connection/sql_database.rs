@@ -1,23 +1,26 @@
 //! A database with its SQL catalog: what all connections share.
 
 use super::prepared::PlanCache;
+use super::presence::Presence;
 use crate::catalog::store::{self, Change};
 use crate::catalog::{Catalog, Oid};
-use crate::lock::LockTable;
-use crate::query::session_facts::Activity;
+use crate::lock::{LockTable, Owner, owner_of};
 use crate::sequence::{self, Sequences};
 use fabius::{Database, Statement};
 use fabius_value::Result;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{
     AtomicI32, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use std::sync::{Arc, OnceLock};
 
 /// What separates a table's name from the number of a table of the storage.
 const STORAGE_MARK: &str = " #";
+
+/// Gives up the statement of a connection, or ends it; whether there is such a connection.
+type Interrupter = Box<dyn Fn(i32, bool) -> bool + Send + Sync>;
 
 /// A database with its SQL catalog. Shared by all connections.
 pub struct SqlDatabase {
@@ -35,7 +38,8 @@ pub struct SqlDatabase {
     pub(super) locks: LockTable,
     pub(super) sequences: Sequences,
     pub(super) plans: PlanCache,
-    pub(super) sessions: Mutex<BTreeMap<i32, Activity>>,
+    pub(super) sessions: Mutex<BTreeMap<i32, Arc<Presence>>>,
+    interrupter: OnceLock<Interrupter>,
 }
 
 /// What is committed, and the same along other search paths.
@@ -63,6 +67,7 @@ impl SqlDatabase {
         let sequences = Sequences::new(database.clone())?;
         let (oids, storages) =
             (AtomicU32::new(catalog.last_oid() + 1), AtomicU64::new(last_storage(&database) + 1));
+        let beneath = database.clone();
         Ok(Arc::new(SqlDatabase {
             catalog: RwLock::new(Shared { committed: Arc::new(catalog), along: HashMap::new() }),
             version: AtomicU64::new(1),
@@ -72,12 +77,24 @@ impl SqlDatabase {
             processes: AtomicI32::new(1),
             change,
             scans: Mutex::default(),
-            locks: LockTable::default(),
+            locks: LockTable::new(move || condition_waits(&beneath)),
             sequences,
             plans: PlanCache::default(),
             sessions: Mutex::default(),
+            interrupter: OnceLock::new(),
             database,
         }))
+    }
+
+    /// Says how statements of other connections are given up (`pg_cancel_backend`), or connections ended
+    /// (`pg_terminate_backend`): it is given the connection's number, and whether it is to end.
+    pub fn interrupt_by(&self, interrupter: impl Fn(i32, bool) -> bool + Send + Sync + 'static) {
+        // Whoever serves the database says so once.
+        let _ = self.interrupter.set(Box::new(interrupter));
+    }
+
+    pub(super) fn interrupt(&self, process: i32, ends: bool) -> bool {
+        self.interrupter.get().is_some_and(|interrupter| interrupter(process, ends))
     }
 
     /// The database beneath.
@@ -167,6 +184,12 @@ impl SqlDatabase {
         self.scans.lock().insert(text, statement.clone());
         Ok(statement)
     }
+}
+
+/// Which connections wait for the conditions of which.
+fn condition_waits(database: &Database) -> Vec<(Owner, Owner)> {
+    let waits = database.waits().into_iter();
+    waits.filter_map(|wait| Some((owner_of(&wait.waiting)?, owner_of(&wait.holder)?))).collect()
 }
 
 /// The greatest number that a table of the storage has.

@@ -3,13 +3,12 @@
 use super::{Connection, Notice, TransactionStatus};
 use crate::catalog::Catalog;
 use crate::catalog::store::Change;
-use crate::lock::LockKey;
+use crate::lock::{self, LockKey};
 use crate::parse::command::Characteristics;
 use crate::settings::SettingsMark;
 use fabius::{Concurrency, Savepoint, Transaction, TransactionOptions};
 use fabius_value::{Error, Result, SqlState};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
 use tokio::sync::Mutex;
 
 /// What the database beneath has of a transaction; taken out when it ends.
@@ -18,6 +17,8 @@ pub(super) type Running = Arc<Mutex<Option<Transaction>>>;
 /// A transaction that is open.
 pub(super) struct OpenTransaction {
     pub running: Running,
+    /// The point before its first statement.
+    begin: Savepoint,
     /// Whether it is the one of several statements of a message, not the client's own.
     pub is_implicit: bool,
     pub has_failed: bool,
@@ -78,16 +79,18 @@ impl Connection {
         }
     }
 
-    fn options(&self) -> TransactionOptions {
-        let chosen = self.settings.get("fabius.concurrency").unwrap_or_default();
+    /// How it goes about what others do, by its settings.
+    pub(super) fn options(&self) -> TransactionOptions {
+        let chosen = self.settings.concurrency();
         let concurrency = match chosen.ends_with("pessimistic") {
             true => Concurrency::Pessimistic,
             false => Concurrency::Optimistic,
         };
         TransactionOptions {
             concurrency,
-            label: format!("process {}", self.process),
+            label: lock::label(self.process),
             lock_timeout: self.settings.lock_timeout(),
+            recall: Some(self.recall.clone()),
             conventional: chosen.starts_with("conventional"),
             speculative: chosen == "speculative",
         }
@@ -98,24 +101,13 @@ impl Connection {
         self.database.database().begin(self.options())
     }
 
-    /// A setting has changed: before its first statement the open transaction begins anew with the settings of
-    /// now; later only how long it waits for locks follows them.
-    pub(super) fn follow_settings(&mut self) {
-        let Some(open) = &self.transaction else { return };
-        let Ok(mut running) = open.running.try_lock() else { return };
-        match running.as_mut() {
-            Some(running) if running.seq().is_some() => {
-                running.set_lock_timeout(self.settings.lock_timeout());
-            }
-            Some(running) => *running = self.start(),
-            None => {}
-        }
-    }
-
     fn open(&mut self, characteristics: &Characteristics, is_implicit: bool) {
-        let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.settings.reads_only());
+        let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.settings.reads_only())
+            || self.reads_the_past();
+        let running = self.start();
         self.transaction = Some(OpenTransaction {
-            running: Arc::new(Mutex::new(Some(self.start()))),
+            begin: running.savepoint(),
+            running: Arc::new(Mutex::new(Some(running))),
             is_implicit,
             has_failed: false,
             is_read_only,
@@ -238,8 +230,14 @@ impl Connection {
             Some(running) => self.commit_running(running).await,
             None => Err(Error::new(state(b"25P02"), "the transaction has ended")),
         };
-        let Some(open) = self.transaction.take() else { return outcome };
-        let is_committed = outcome.is_ok();
+        if let Some(open) = self.transaction.take() {
+            self.wind_up(open, outcome.is_ok());
+        }
+        outcome
+    }
+
+    /// What is left to do when a transaction has ended.
+    pub(super) fn wind_up(&mut self, open: OpenTransaction, is_committed: bool) {
         if is_committed {
             self.settings.end_local();
             if !open.changes.is_empty() {
@@ -253,8 +251,13 @@ impl Connection {
         self.drop_storage(if is_committed { &open.left } else { &open.made });
         self.catalog = None;
         self.end_cursors(is_committed);
-        self.database.locks.release(self.process, &open.locks);
-        outcome
+        self.let_go(&open.locks);
+    }
+
+    /// Gives up locks on tables, and the advisory ones that are of the transaction.
+    fn let_go(&self, locks: &[LockKey]) {
+        self.database.locks.release(self.process, locks);
+        self.facts.advisory.lock().give_back_all(&self.database.locks, self.process, true);
     }
 
     /// Commits in the database beneath, with the changes of the catalog.
@@ -265,11 +268,15 @@ impl Connection {
             running.run(&program, &arguments, fabius::Hold::Observe).await?;
         }
         let key = self.settings.idempotency_key();
-        self.commitment.store(true, SeqCst);
+        *running.options_mut() = self.options();
         let outcome = running.commit(key.as_deref().map(str::as_bytes)).await;
-        self.commitment.store(false, SeqCst);
-        let catalog = self.catalog();
-        outcome.map(drop).map_err(|error| crate::bind::wording::in_words(error, &catalog))
+        match outcome {
+            Ok(seq) => {
+                self.last_seq = Some(seq);
+                Ok(())
+            }
+            Err(error) => Err(crate::bind::wording::in_words(error, &self.catalog())),
+        }
     }
 
     /// Forgets what is open.
@@ -278,13 +285,7 @@ impl Connection {
         if let Some(running) = open.running.lock().await.take() {
             running.roll_back();
         }
-        self.settings.go_back(&open.settings);
-        self.settings.end_local();
-        self.temporary = open.temporary;
-        self.drop_storage(&open.made);
-        self.catalog = None;
-        self.end_cursors(false);
-        self.database.locks.release(self.process, &open.locks);
+        self.wind_up(open, false);
     }
 
     /// Tables of the storage that nothing refers to any more.
@@ -355,10 +356,20 @@ impl Connection {
         Ok(())
     }
 
-    /// A statement has failed: so has its transaction.
+    /// A statement has failed: so has its transaction. What it holds, beyond its last savepoint, is of no use any
+    /// more, and nobody else need wait for it.
     pub(crate) fn fail(&mut self) {
-        if let Some(open) = &mut self.transaction {
-            open.has_failed = true;
+        let Some(open) = self.transaction.as_mut().filter(|open| !open.has_failed) else { return };
+        open.has_failed = true;
+        let point = open.savepoints.last().map_or(open.begin, |savepoint| savepoint.point);
+        if let Ok(mut running) = open.running.try_lock()
+            && let Some(running) = running.as_mut()
+        {
+            running.roll_back_to(&point);
+        }
+        if open.savepoints.is_empty() {
+            let locks = std::mem::take(&mut open.locks);
+            self.let_go(&locks);
         }
     }
 
@@ -428,9 +439,7 @@ impl Connection {
         arguments: &[fabius_value::Value],
     ) -> Result<Vec<fabius_value::Value>> {
         match &self.transaction {
-            Some(open) if open.has_run => {
-                self.run_statement(statement, arguments, fabius::Hold::Observe).await
-            }
+            Some(open) if open.has_run => self.run_statement(statement, arguments, None).await,
             _ => Ok(self.database.database().run(statement, arguments, None).await?.results),
         }
     }

@@ -121,7 +121,7 @@ impl Connection {
             ));
         }
         let table = self.catalog().table(name)?.clone();
-        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::Shared).await?;
+        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::RowExclusive).await?;
         let catalog = self.catalog();
         let table = (**catalog.table(name)?).clone();
         let columns = columns_of(&table, given)?;
@@ -256,7 +256,7 @@ impl Connection {
             copying.bytes = 0;
             return Ok(());
         }
-        self.lock_all(&[LockKey::Relation(copying.table.oid)], LockMode::Exclusive).await?;
+        self.lock_all(&[LockKey::Relation(copying.table.oid)], LockMode::AccessExclusive).await?;
         let catalog = self.catalog();
         let before = catalog
             .tables

@@ -403,7 +403,7 @@ impl Connection {
         }
         for child in catalog.tables.values().filter(|child| child.oid != before.oid) {
             if child.foreign_keys.iter().any(|key| key.parent == before.name) {
-                self.lock_all(&[LockKey::Relation(child.oid)], LockMode::Exclusive).await?;
+                self.lock_all(&[LockKey::Relation(child.oid)], LockMode::AccessExclusive).await?;
                 let mut child = (**child).clone();
                 let keys = child.foreign_keys.iter_mut().filter(|key| key.parent == before.name);
                 keys.for_each(|key| key.parent = after.name.clone());

@@ -408,7 +408,7 @@ impl Connection {
             true => table.clone(),
             false => {
                 let found = catalog.table(&key.foreign_table)?.clone();
-                self.lock_all(&[LockKey::Relation(found.oid)], LockMode::Shared).await?;
+                self.lock_all(&[LockKey::Relation(found.oid)], LockMode::AccessShare).await?;
                 (*found).clone()
             }
         };

@@ -112,7 +112,7 @@ impl Connection {
 
     async fn drop_table(&mut self, name: &ObjectName, cascade: bool, together: &[ObjectName]) -> Result<()> {
         let Some(table) = self.catalog().tables.get(name).cloned() else { return Ok(()) };
-        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::Exclusive).await?;
+        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::AccessExclusive).await?;
         let catalog = self.catalog();
         let views: Vec<_> =
             views_of(&catalog, name).into_iter().filter(|view| !together.contains(&view.name)).collect();
@@ -149,7 +149,7 @@ impl Connection {
         gone.extend(views.iter().map(|view| format!("view {}", view.name.name)));
         self.say_cascade(&gone);
         for child in &children {
-            self.lock_all(&[LockKey::Relation(child.oid)], LockMode::Exclusive).await?;
+            self.lock_all(&[LockKey::Relation(child.oid)], LockMode::AccessExclusive).await?;
             let mut child = (**self.catalog().tables.get(&child.name).unwrap_or(child)).clone();
             child.foreign_keys.retain(|key| key.parent != *name);
             self.put_table(child);
@@ -219,7 +219,7 @@ impl Connection {
             )
             .with_hint(format!("You can drop constraint {index} on table {} instead.", table.name.name)));
         }
-        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::Exclusive).await?;
+        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::AccessExclusive).await?;
         let before = (**self.catalog().tables.get(&table.name).unwrap_or(&Arc::new(table.clone()))).clone();
         let mut after = before.clone();
         after.unique.retain(|key| key.name != index);
@@ -350,7 +350,7 @@ impl Connection {
                     SqlState(*b"00000"),
                     format!("truncate cascades to table \"{}\"", child.name.name),
                 ));
-                self.lock_all(&[LockKey::Relation(child.oid)], LockMode::Exclusive).await?;
+                self.lock_all(&[LockKey::Relation(child.oid)], LockMode::AccessExclusive).await?;
                 tables.push((*child).clone());
             }
             at += 1;

@@ -128,7 +128,7 @@ impl Connection {
     /// # Errors
     /// `42P07` if it is taken, unless that is what the statement allows: then a notice says so.
     async fn claim(&mut self, name: &ObjectName, if_not_exists: bool) -> Result<bool> {
-        self.lock_all(&[LockKey::Name(name.clone())], LockMode::Exclusive).await?;
+        self.lock_all(&[LockKey::Name(name.clone())], LockMode::AccessExclusive).await?;
         if self.catalog().relation_named(name).is_none() {
             return Ok(true);
         }
@@ -145,7 +145,7 @@ impl Connection {
     /// A table that is to be changed, held alone.
     async fn table_to_change(&mut self, name: &ast::ObjectName) -> Result<Table> {
         let table = self.catalog().table(name)?.clone();
-        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::Exclusive).await?;
+        self.lock_all(&[LockKey::Relation(table.oid)], LockMode::AccessExclusive).await?;
         // It may have become another while this waited.
         Ok((**self.catalog().table(name)?).clone())
     }
@@ -162,7 +162,7 @@ impl Connection {
         let (_, name) = parts(name)?;
         self.lock_all(
             &[LockKey::Name(ObjectName { schema: name.clone(), name: String::new() })],
-            LockMode::Exclusive,
+            LockMode::AccessExclusive,
         )
         .await?;
         let taken = Error::new(SqlState(*b"42P06"), format!("schema \"{name}\" already exists"));
@@ -290,7 +290,7 @@ impl Connection {
                 let name = ObjectName { schema: table.name.schema.clone(), name: to.to_string() };
                 self.claim(&name, false).await?;
                 let mut table = (**table).clone();
-                self.lock_all(&[LockKey::Relation(table.oid)], LockMode::Exclusive).await?;
+                self.lock_all(&[LockKey::Relation(table.oid)], LockMode::AccessExclusive).await?;
                 let before = table.clone();
                 let keys = table.primary_key.iter_mut().chain(&mut table.unique).chain(&mut table.indexes);
                 keys.filter(|key| key.name == old).for_each(|key| key.name = to.to_string());

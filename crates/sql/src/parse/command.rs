@@ -4,6 +4,8 @@ use super::copy::CopyStatement;
 use super::definition::{self, SequenceChange, SequenceOptions};
 use super::session;
 use super::tokens::Tokens;
+use crate::lock::LockMode;
+use crate::lowered::skip_locked;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -142,8 +144,8 @@ pub enum Command {
     Lock {
         /// Which.
         tables: Vec<ast::ObjectName>,
-        /// Whether others may not even read.
-        is_exclusive: bool,
+        /// How.
+        mode: LockMode,
         /// `NOWAIT`
         no_wait: bool,
     },
@@ -216,6 +218,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
     };
     match first.as_str() {
         "SELECT" | "WITH" | "VALUES" | "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "EXPLAIN" | "CALL" => {
+            row_locks(tokens)?;
             Ok(Command::Sql(Box::new(into_table(tokens.sql()?))))
         }
         "TABLE" => definition::read_table_query(tokens),
@@ -225,6 +228,22 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
         "DO" => Ok(Command::Do),
         _ => session::read(tokens, &first),
     }
+}
+
+/// Leaves out what makes `FOR UPDATE` and `FOR SHARE` weaker: keys are locked with their rows.
+fn row_locks(tokens: &mut Tokens<'_>) -> Result<()> {
+    for at in 0..tokens.len() {
+        tokens.go_to(at);
+        if tokens.sees(&["FOR", "NO", "KEY", "UPDATE"]) {
+            tokens.remove(at + 1, 2);
+        } else if tokens.sees(&["FOR", "KEY", "SHARE"]) {
+            tokens.remove(at + 1, 1);
+        } else if tokens.sees(&["SKIP", "LOCKED"]) {
+            return Err(skip_locked());
+        }
+    }
+    tokens.go_to(0);
+    Ok(())
 }
 
 /// `SELECT ... INTO name`, which is `CREATE TABLE name AS`.

@@ -2,6 +2,7 @@
 
 use super::command::{Characteristics, Command, Discard, Step, not_supported};
 use super::tokens::Tokens;
+use crate::lock::LockMode;
 use crate::sql_type::SqlType;
 use fabius_value::Result;
 use sqlparser::tokenizer::Token;
@@ -364,26 +365,26 @@ fn lock(tokens: &mut Tokens<'_>) -> Result<Command> {
             break;
         }
     }
-    let mut is_exclusive = true;
+    let mut mode = LockMode::AccessExclusive;
     if tokens.accept(&["IN"]) {
-        let modes: [(&[&str], bool); 8] = [
-            (&["ACCESS", "SHARE"], false),
-            (&["ROW", "SHARE"], false),
-            (&["ROW", "EXCLUSIVE"], false),
-            (&["SHARE", "UPDATE", "EXCLUSIVE"], true),
-            (&["SHARE", "ROW", "EXCLUSIVE"], true),
-            (&["SHARE"], true),
-            (&["EXCLUSIVE"], true),
-            (&["ACCESS", "EXCLUSIVE"], true),
+        let modes: [(&[&str], LockMode); 8] = [
+            (&["ACCESS", "SHARE"], LockMode::AccessShare),
+            (&["ROW", "SHARE"], LockMode::RowShare),
+            (&["ROW", "EXCLUSIVE"], LockMode::RowExclusive),
+            (&["SHARE", "UPDATE", "EXCLUSIVE"], LockMode::ShareUpdateExclusive),
+            (&["SHARE", "ROW", "EXCLUSIVE"], LockMode::ShareRowExclusive),
+            (&["SHARE"], LockMode::Share),
+            (&["EXCLUSIVE"], LockMode::Exclusive),
+            (&["ACCESS", "EXCLUSIVE"], LockMode::AccessExclusive),
         ];
-        let Some((_, exclusive)) = modes.iter().find(|(words, _)| tokens.accept(words)) else {
+        let Some((_, named)) = modes.iter().find(|(words, _)| tokens.accept(words)) else {
             return Err(tokens.unexpected());
         };
-        is_exclusive = *exclusive;
+        mode = *named;
         tokens.expect(&["MODE"])?;
     }
     let no_wait = tokens.accept(&["NOWAIT"]);
-    Ok(Command::Lock { tables, is_exclusive, no_wait })
+    Ok(Command::Lock { tables, mode, no_wait })
 }
 
 /// `VACUUM` and `ANALYZE`: options in brackets or as words, then tables, perhaps with columns.

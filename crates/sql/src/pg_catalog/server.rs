@@ -3,6 +3,7 @@
 use super::row::{Row, number, text, truth};
 use super::{DATABASE, PG_CATALOG, ROLE};
 use crate::query::functions::Environment;
+use crate::query::session_facts::{HeldLock, LockedThing};
 use crate::sql_type::SqlType;
 use fabius_value::Value;
 use std::sync::LazyLock;
@@ -191,26 +192,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             })
             .collect(),
         "pg_stat_activity" => activity(environment),
-        "pg_locks" => session
-            .locks()
-            .into_iter()
-            .map(|lock| {
-                Row::of([
-                    ("locktype", text(lock.kind)),
-                    ("database", number(DATABASE)),
-                    ("relation", lock.relation.map_or(Value::Null, number)),
-                    ("pid", number(lock.process)),
-                    ("mode", text(lock.mode)),
-                    ("granted", truth(lock.is_granted)),
-                    ("virtualtransaction", text(format!("{}/0", lock.process))),
-                    ("page", Value::Null),
-                    ("tuple", Value::Null),
-                    ("classid", Value::Null),
-                    ("objid", Value::Null),
-                    ("objsubid", Value::Null),
-                ])
-            })
-            .collect(),
+        "pg_locks" => session.locks().iter().map(lock).collect(),
         "pg_timezone_names" => vec![Row::of([("name", text("UTC")), ("abbrev", text("UTC"))])],
         _ => return None,
     })
@@ -233,6 +215,10 @@ fn activity(environment: &Environment) -> Vec<Row> {
             ("client_port", Value::Null),
             ("backend_start", moment(Some(one.connected_us))),
             ("xact_start", moment(one.transaction_us)),
+            ("query_start", moment(one.query_us)),
+            ("state_change", moment(Some(one.changed_us))),
+            ("wait_event_type", one.waiting.map_or(Value::Null, |waiting| text(waiting.kind))),
+            ("wait_event", one.waiting.map_or(Value::Null, |waiting| text(waiting.event))),
             ("state", text(one.state)),
             ("query_id", Value::Null),
             ("query", text(one.query)),
@@ -240,6 +226,36 @@ fn activity(environment: &Environment) -> Vec<Row> {
         ])
     })
     .collect()
+}
+
+fn lock(lock: &HeldLock) -> Row {
+    let or_null = |number_of: Option<u32>| number_of.map_or(Value::Null, number);
+    let relation = match lock.thing {
+        LockedThing::Relation(oid) => Some(oid),
+        LockedThing::Condition(oid) => oid,
+        LockedThing::Name | LockedThing::Advisory(_) => None,
+    };
+    let advisory = match lock.thing {
+        LockedThing::Advisory(key) => Some(key),
+        _ => None,
+    };
+    Row::of([
+        ("locktype", text(lock.thing.kind())),
+        ("database", number(DATABASE)),
+        ("relation", or_null(relation)),
+        ("page", Value::Null),
+        ("tuple", Value::Null),
+        ("classid", or_null(advisory.map(|key| key.class))),
+        ("objid", or_null(advisory.map(|key| key.object))),
+        // As PostgreSQL tells numbers from pairs.
+        ("objsubid", or_null(advisory.map(|key| if key.is_pair { 2 } else { 1 }))),
+        ("virtualtransaction", text(format!("{}/0", lock.process))),
+        ("pid", number(lock.process)),
+        ("mode", text(lock.mode)),
+        ("granted", truth(lock.waits_since_us.is_none())),
+        ("fastpath", truth(false)),
+        ("waitstart", lock.waits_since_us.map_or(Value::Null, Value::Timestamp)),
+    ])
 }
 
 /// Operator classes of B-tree indexes: number, name, type.

@@ -305,8 +305,8 @@ fn finished(mut binder: Binder<'_>, returned: Returned, source: &Arc<Source>, ta
         columns.push(column);
     }
     let results = if results.is_empty() { Results::None } else { Results::Named(results) };
-    if !values.is_empty() || binder.notices {
+    if !values.is_empty() {
         binder.emit(build::statement(StatementKind::Return { values }));
     }
-    binder.finish(source, results, Shape::OneRow(columns), tag, false)
+    binder.finish(source, results, Shape::OneRow(columns), tag, None)
 }

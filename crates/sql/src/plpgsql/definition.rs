@@ -11,6 +11,9 @@ use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_value::{Error, Result, SqlState};
 use std::sync::Arc;
 
+/// What errors call a block that has no name.
+pub const BLOCK: &str = "inline_code_block";
+
 /// Whether a statement is `CREATE [OR REPLACE] FUNCTION` or `PROCEDURE`.
 pub fn is_create(text: &str) -> bool {
     let source = Source::new(text, "");
@@ -62,13 +65,14 @@ pub fn parse_do(text: &str) -> Result<Definition> {
         let message = format!("language \"{language}\" does not support inline code execution");
         return Err(Error::new(SqlState::NOT_SUPPORTED, message));
     }
-    let source = Arc::new(Source::new(body, "inline_code_block"));
+    let source = Arc::new(Source::new(body, BLOCK));
     Ok(Definition {
         or_replace: false,
         is_procedure: true,
-        name: ObjectName { schema: "public".into(), name: "inline_code_block".into() },
+        name: ObjectName { schema: "public".into(), name: BLOCK.into() },
         parameters: Vec::new(),
         returns: Returns::Scalar(SqlType::Void),
+        names_columns: false,
         is_strict: false,
         volatility: Volatility::Volatile,
         language,
@@ -431,6 +435,8 @@ impl<'a> Header<'a> {
     fn definition(self) -> Result<Definition> {
         let invalid = |message: &str| Error::new(SqlState::INVALID_DEFINITION, message);
         let returns = self.result()?;
+        let names_columns = matches!(self.returns, Some(ReturnsClause::Table(_)))
+            || self.parameters.iter().any(|p| matches!(p.mode, ParameterMode::Out | ParameterMode::InOut));
         let body = self.body.as_ref().ok_or_else(|| invalid("no function body specified"))?;
         let language = match (&self.language, body) {
             (Some(language), _) => language.clone(),
@@ -472,6 +478,7 @@ impl<'a> Header<'a> {
             name,
             parameters: self.parameters,
             returns,
+            names_columns,
             is_strict: self.is_strict,
             volatility: self.volatility,
             language,

@@ -13,7 +13,7 @@ use fabius_program::syntax::tree::{Block, ExpressionKind, ScalarName, TypeKind, 
 use fabius_program::syntax::{Span, tree};
 use fabius_value::{Error, SqlState};
 use sqlparser::ast;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -45,7 +45,16 @@ fn named<'c>(binder: &Binder<'c>, call: &ast::Function) -> Option<&'c [Arc<Funct
 /// # Errors
 /// What is wrong with the call, or with the function.
 pub fn scalar(binder: &mut Binder<'_>, call: &ast::Function) -> Bind<Option<Bound>> {
-    let Some(functions) = named(binder, call) else { return Ok(None) };
+    let Some(functions) = named(binder, call) else {
+        // A function is not there yet while it is created.
+        let name = call.name.0.last().and_then(|part| part.as_ident()).map(super::type_name::identifier);
+        let name = name.unwrap_or_default();
+        let is_own = |around: &ObjectName| around.name.split_once('(').is_some_and(|(own, _)| own == name);
+        return match binder.following.last().is_some_and(is_own) {
+            true => Err(calls_itself(&name).into()),
+            false => Ok(None),
+        };
+    };
     let given = call::arguments(binder, call)?;
     let (function, origins) = call::resolve(binder, functions, &given, false)?;
     if matches!(function.returns, Returns::Table(_)) {
@@ -107,6 +116,25 @@ pub fn call(binder: &mut Binder<'_>, call: &ast::Function, given: Vec<Given>) ->
     Ok(Inlined { returned, outputs })
 }
 
+/// Whether a call is one of a function that returns a set of values.
+pub fn returns_values(binder: &Binder<'_>, call: &ast::Function) -> bool {
+    named(binder, call).is_some_and(|functions| {
+        functions.iter().all(|f| matches!(&f.returns, Returns::Table(columns) if columns.len() == 1))
+    })
+}
+
+/// Whether a call is one of a function that returns an array.
+pub fn returns_array(binder: &Binder<'_>, call: &ast::Function) -> bool {
+    named(binder, call).is_some_and(|functions| {
+        functions.iter().all(|f| matches!(f.returns, Returns::Scalar(SqlType::Array(_))))
+    })
+}
+
+fn calls_itself(name: &str) -> Error {
+    let message = format!("a function that calls itself is not supported: {name}");
+    Error::new(SqlState::NOT_SUPPORTED, message).with_hint("Every call ends: use a loop instead.")
+}
+
 /// The body of a function, with its arguments.
 fn body(
     binder: &mut Binder<'_>,
@@ -156,6 +184,9 @@ fn body(
     let all_there = build::all(nulls.into_iter().map(|value| build::is_null(value, true)));
     let (mut inner, returned) = binder.nested(|binder| compiled(binder, &definition, &entities))?;
     let returned = match returned {
+        Returned::Row(row) if row.iter().any(|(_, value)| matches!(value.sql_type, SqlType::Array(_))) => {
+            return Err(Stop::Beyond("an array from a function that is STRICT".into()));
+        }
         Returned::Row(row) => {
             let mut outer = Vec::new();
             for (column, value) in row {
@@ -228,10 +259,7 @@ pub fn compiled(
         name: format!("{}({})", definition.name.name, types.join(",")),
     };
     if binder.following.contains(&itself) || binder.following.len() >= DEPTH_MAX {
-        let message = format!("a function that calls itself is not supported: {}", definition.name.name);
-        let error =
-            Error::new(SqlState::NOT_SUPPORTED, message).with_hint("Every call ends: use a loop instead.");
-        return Err(error.into());
+        return Err(calls_itself(&definition.name.name).into());
     }
     let mut root = Scope::root(&definition.name.name);
     for (name, entity) in entities {
@@ -274,7 +302,7 @@ fn entity(
         let ExpressionKind::Variable(program) = &value.expression.kind else {
             return Err(Stop::Beyond("an array that is computed".into()));
         };
-        let list = List { program: program.clone(), element: (**element).clone(), nullable: Cell::new(true) };
+        let list = List { program: program.clone(), element: (**element).clone() };
         return Ok(Entity::List(Rc::new(list)));
     }
     let program = match &value.expression.kind {

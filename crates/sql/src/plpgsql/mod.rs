@@ -21,8 +21,8 @@
 //! | [`token`], [`cursor`] | the words of a text |
 //! | [`condition`] | names of SQLSTATE codes |
 //!
-//! A body says what it does without running: every loop is over a range, an array or a query, and there is no
-//! dynamic SQL, no transaction control, no handler that would undo a part of a call. What is not so is refused by
+//! A body says what it does without running: every loop is over a range, an array or a query, or has a bound on its
+//! turns, and there is no dynamic SQL, no transaction control, no handler that would undo a part of a call. What is not so is refused by
 //! name and line when the function is created.
 
 pub mod call;
@@ -44,4 +44,4 @@ pub use call::{is_do, lower_call, lower_do, resolve_signature};
 pub(crate) use compile::{NOTICES, Returned, declare_notices};
 pub use creation::{Creation, create};
 pub use definition::is_create;
-pub(crate) use inline::{gathered, row_of_list, scalar, table};
+pub(crate) use inline::{gathered, returns_array, returns_values, row_of_list, scalar, table};

@@ -88,9 +88,9 @@ impl Parser<'_> {
                 declarations.push(self.declaration()?);
             }
         }
-        let span = self.cursor.peek().span;
+        let begin = self.cursor.peek().span;
         self.cursor.expect("begin")?;
-        let statements = self.deeper(span, |parser| parser.statements(&["end", "exception"]))?;
+        let statements = self.deeper(begin, |parser| parser.statements(&["end", "exception"]))?;
         if self.cursor.is_keyword("exception") {
             let span = self.cursor.peek().span;
             let hint = "A call is undone as a whole. Test for the case beforehand (IF EXISTS, IF NOT FOUND, \
@@ -99,7 +99,7 @@ impl Parser<'_> {
         }
         self.cursor.expect("end")?;
         self.end_label(label.as_ref())?;
-        Ok(Block { label, declarations, statements })
+        Ok(Block { label, declarations, begin, statements })
     }
 
     /// The label repeated behind `END` or `END LOOP`.

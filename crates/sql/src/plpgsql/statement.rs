@@ -60,9 +60,14 @@ impl Parser<'_> {
             return Err(self.cursor.unexpected());
         }
         let target = self.cursor.path()?;
-        if self.cursor.is_symbol("[") {
-            let hint = "Arrays are read whole or by element. Collect rows in a table, or use array_agg.";
-            return Err(self.cursor.refuse(first.span, "assignment to an array's element", hint));
+        if self.cursor.accept_symbol("[") {
+            let index = self.expression(&["]"])?;
+            self.cursor.expect_symbol("]")?;
+            if !(self.cursor.accept_symbol(":=") || self.cursor.accept_symbol("=")) {
+                return Err(self.cursor.unexpected());
+            }
+            let value = self.expression(&[])?;
+            return Ok(StatementKind::AssignElement { target, index, value });
         }
         if !(self.cursor.accept_symbol(":=") || self.cursor.accept_symbol("=")) {
             return Err(self.cursor.unexpected_token(first));

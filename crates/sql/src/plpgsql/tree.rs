@@ -21,6 +21,8 @@ pub struct Definition {
     pub parameters: Vec<FunctionParameter>,
     /// What it returns.
     pub returns: Returns,
+    /// Whether the columns of what it returns are variables: `OUT` parameters, `RETURNS TABLE`.
+    pub names_columns: bool,
     /// `STRICT`.
     pub is_strict: bool,
     /// `IMMUTABLE`, `STABLE`, `VOLATILE`.
@@ -58,6 +60,8 @@ pub struct Block {
     pub label: Option<Name>,
     /// What it declares.
     pub declarations: Vec<Declaration>,
+    /// Where `BEGIN` stands.
+    pub begin: Span,
     /// What it does.
     pub statements: Vec<Statement>,
 }
@@ -149,6 +153,15 @@ pub enum StatementKind {
     Assign {
         /// What is assigned to.
         target: Path,
+        /// The value.
+        value: Expression,
+    },
+    /// `target[index] := e`
+    AssignElement {
+        /// The array.
+        target: Path,
+        /// Which element.
+        index: Expression,
         /// The value.
         value: Expression,
     },

@@ -36,6 +36,20 @@ struct Known {
 }
 
 impl KeyRange {
+    /// What it says of a key's columns, as a condition.
+    pub(super) fn words(&self, columns: &[String]) -> String {
+        let name = |at: usize| columns.get(at).map_or("", String::as_str);
+        let equal = self.equal.iter().enumerate().map(|(at, value)| format!("{} = {value}", name(at)));
+        let next = name(self.equal.len());
+        let end = |bound: &Bound, sign: char| {
+            let or_equal = if bound.is_inclusive { "=" } else { "" };
+            format!("{next} {sign}{or_equal} {}", bound.value)
+        };
+        let lower = self.lower.iter().map(|bound| end(bound, '>'));
+        let upper = self.upper.iter().map(|bound| end(bound, '<'));
+        equal.chain(lower).chain(upper).collect::<Vec<_>>().join(" and ")
+    }
+
     /// The ranges that hold every row that passes the filters, along the key that says most.
     pub(super) fn choose(table: &Table, filters: &[Expr]) -> Result<Vec<KeyRange>> {
         let mut known: Vec<(String, Known)> = Vec::new();

@@ -1,6 +1,7 @@
 //! What a query reads: tables of the row source, relations of the catalog, sequences.
 
 use crate::catalog::{ROW_NUMBER, Sequence, Table};
+use crate::lowered::RowLock;
 use crate::pg_catalog;
 use crate::query::arrow_column::{arrow_type, batch};
 use crate::query::bind::{Flavor, Named};
@@ -27,6 +28,9 @@ use futures::StreamExt;
 use std::fmt;
 use std::sync::Arc;
 
+/// Ranges that are shown of a scan.
+const RANGES_SHOWN: usize = 3;
+
 /// Rows of one batch.
 const BATCH_ROWS: usize = 8192;
 
@@ -39,7 +43,7 @@ pub(super) struct Run {
 #[derive(Clone)]
 pub(super) enum Leaf {
     /// A table.
-    Table { table: Arc<Table>, locks_rows: bool },
+    Table { table: Arc<Table>, row_lock: Option<RowLock> },
     /// A relation of the catalog.
     System(&'static pg_catalog::Relation),
     /// A sequence.
@@ -183,7 +187,18 @@ impl fmt::Debug for LeafScan {
 
 impl DisplayAs for LeafScan {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self:?}")
+        write!(f, "Scan of {:?}", self.provider)?;
+        if let Leaf::Table { table, .. } = &self.provider.leaf
+            && let Some(key) =
+                self.ranges.first().and_then(|range| range.index.as_ref()).and_then(|name| table.key(name))
+        {
+            write!(f, " by {}", key.name)?;
+            let shown: Vec<String> =
+                self.ranges.iter().take(RANGES_SHOWN).map(|range| range.words(&key.columns)).collect();
+            let more = if self.ranges.len() > RANGES_SHOWN { " or ..." } else { "" };
+            write!(f, " ({}{more})", shown.join(" or "))?;
+        }
+        self.limit.iter().try_for_each(|limit| write!(f, " limit {limit}"))
     }
 }
 
@@ -248,7 +263,7 @@ async fn read(
     let source =
         || run.as_ref().map(|run| run.source.clone()).ok_or_else(|| internal("a scan without a source"));
     match leaf {
-        Leaf::Table { table, locks_rows } => {
+        Leaf::Table { table, row_lock } => {
             let source = source()?;
             let mut rows = Vec::new();
             for range in ranges {
@@ -260,7 +275,7 @@ async fn read(
                     upper: range.upper,
                     columns: columns.clone(),
                     limit,
-                    locks_rows,
+                    row_lock,
                 };
                 let found = source.scan(&scan).await?;
                 if rows.is_empty() {

@@ -28,7 +28,7 @@ pub struct QueryPlan {
     pub columns: Vec<OutputColumn>,
     /// Tables that it reads.
     pub reads: Vec<ObjectName>,
-    /// `FOR UPDATE`, `FOR SHARE`: see [`crate::query::TableScan::locks_rows`].
+    /// Whether it has `FOR UPDATE` or `FOR SHARE`: see [`crate::query::TableScan::row_lock`].
     pub locks_rows: bool,
     /// The types of its parameters.
     parameters: Vec<SqlType>,

@@ -1,6 +1,7 @@
 //! Where a query's rows come from: scans of tables at one moment.
 
 use crate::catalog::{ObjectName, Table};
+use crate::lowered::RowLock;
 use async_trait::async_trait;
 use fabius_value::{Result, Value};
 use std::fmt;
@@ -33,8 +34,8 @@ pub struct TableScan {
     pub columns: Vec<usize>,
     /// No more rows than this are needed.
     pub limit: Option<usize>,
-    /// Whether the query's `FOR UPDATE` or `FOR SHARE` is about this table.
-    pub locks_rows: bool,
+    /// The query's `FOR UPDATE` or `FOR SHARE`, if it is about this table.
+    pub row_lock: Option<RowLock>,
 }
 
 impl fmt::Debug for TableScan {

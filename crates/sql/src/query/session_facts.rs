@@ -1,8 +1,11 @@
 //! What functions and catalog relations ask about the session, and the few things they may change in it.
 
 use crate::catalog::Oid;
+use crate::lock::AdvisoryKey;
 use crate::text_format::TextStyle;
 use fabius_value::{Error, Result, SqlState};
+
+pub use crate::connection::AdvisoryLock;
 
 /// A setting, as `pg_settings` shows it.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +37,46 @@ pub struct Activity {
     pub connected_us: i64,
     /// When its transaction began, likewise.
     pub transaction_us: Option<i64>,
+    /// When its last statement began.
+    pub query_us: Option<i64>,
+    /// Since when it has its state.
+    pub changed_us: i64,
+    /// What it waits for.
+    pub waiting: Option<Waiting>,
+}
+
+/// What a session waits for, in the words of `pg_stat_activity`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// `Lock`, `Client`.
+    pub kind: &'static str,
+    /// `relation`, `condition`, `ClientRead`, ...
+    pub event: &'static str,
+}
+
+/// What is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockedThing {
+    /// A table, by its number.
+    Relation(u32),
+    /// A name that something is to have.
+    Name,
+    /// Rows of a table, or what a statement has shown of them; the table's number.
+    Condition(Option<u32>),
+    /// A number that clients agree on.
+    Advisory(AdvisoryKey),
+}
+
+impl LockedThing {
+    /// What `pg_locks` calls it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            LockedThing::Relation(_) => "relation",
+            LockedThing::Name => "object",
+            LockedThing::Condition(_) => "condition",
+            LockedThing::Advisory(_) => "advisory",
+        }
+    }
 }
 
 /// A lock that is held or waited for, as `pg_locks` shows it.
@@ -41,14 +84,12 @@ pub struct Activity {
 pub struct HeldLock {
     /// The session that has or wants it.
     pub process: i32,
-    /// `relation`, `condition`, `advisory`.
-    pub kind: String,
-    /// The table's number.
-    pub relation: Option<u32>,
-    /// `AccessShareLock`, `AccessExclusiveLock`, ...
-    pub mode: String,
-    /// Whether it is held, not waited for.
-    pub is_granted: bool,
+    /// What is locked.
+    pub thing: LockedThing,
+    /// `AccessShareLock`, `AccessExclusiveLock`, `ConditionLock`, ...
+    pub mode: &'static str,
+    /// Since when it is waited for, microseconds since 1970 in UTC; `None` if it is held.
+    pub waits_since_us: Option<i64>,
 }
 
 /// A session as queries see it. Every answer is about now, or the transaction that the query runs in.
@@ -127,8 +168,34 @@ pub trait SessionFacts: Send + Sync {
         1
     }
 
-    /// Asks another session to give up its statement; whether there is such a session.
-    fn cancel(&self, _process: i32) -> bool {
+    /// For which sessions another one waits.
+    fn blockers(&self, _process: i32) -> Vec<i32> {
+        Vec::new()
+    }
+
+    /// Asks another session to give up its statement, or to end; whether there is such a session.
+    fn interrupt(&self, _process: i32, _ends: bool) -> bool {
         false
     }
+
+    /// Takes an advisory lock if it is free; whether it was.
+    fn take_advisory(&self, _lock: AdvisoryLock) -> bool {
+        true
+    }
+
+    /// Takes an advisory lock.
+    ///
+    /// # Errors
+    /// If it is not free: then the query is run again once it is.
+    fn wait_for_advisory(&self, _lock: AdvisoryLock) -> Result<()> {
+        Ok(())
+    }
+
+    /// Gives back an advisory lock of the session; whether it had it.
+    fn give_back_advisory(&self, _lock: AdvisoryLock) -> bool {
+        false
+    }
+
+    /// Gives back all advisory locks of the session.
+    fn give_back_all_advisory(&self) {}
 }

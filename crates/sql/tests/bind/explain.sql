@@ -149,6 +149,9 @@ keys
 deltas
   stock.price   +=   -p2   line 4
 
+splittable
+  stock.price   add
+
 relied on
   p2            in [-1000.0, 1000.0]
   stock.price   in [-100.00, 100.00]

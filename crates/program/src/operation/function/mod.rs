@@ -10,10 +10,12 @@
 //! | [`pattern`] | `like` |
 //! | `number` | rounding, bits, doubles |
 //! | `moment` | fields of dates and timestamps |
+//! | `random` | what looks random, from a seed |
 
 mod moment;
 mod number;
 pub mod pattern;
+mod random;
 mod signature;
 mod text;
 
@@ -213,6 +215,12 @@ impl FunctionOperation {
             }
             (Op::Fixed(Function::DateTruncate), [Datum::Text(unit), Datum::Int(micros)]) => {
                 moment::date_truncate(unit, *micros)?
+            }
+            (Op::Fixed(Function::NthRandom), [Datum::Int(seed), Datum::Int(n)]) => {
+                Datum::Double(random::number(*seed, *n))
+            }
+            (Op::Fixed(Function::NthUuid), [Datum::Int(seed), Datum::Int(n)]) => {
+                Datum::Bytes(arena.alloc(random::uuid(*seed, *n)))
             }
             (Op::Fixed(function), _) => {
                 let computed = match text::apply(function, arguments, arena)? {

@@ -6,7 +6,7 @@
 
 use crate::ir::Function;
 use fabius_value::DataType;
-use fabius_value::DataType::{BigInt, Boolean, Date, Double, Int, Timestamp};
+use fabius_value::DataType::{BigInt, Boolean, Bytea, Date, Double, Int, Timestamp};
 
 const TEXT: DataType = DataType::TEXT;
 
@@ -74,6 +74,8 @@ pub static SIGNATURES: &[Signature] = &[
     partial("split_part", Function::SplitPart, &[TEXT, TEXT, BigInt], TEXT),
     total("octet_length", Function::OctetLength, &[TEXT], Int),
     total("md5", Function::Md5, &[TEXT], TEXT),
+    total("nth_random", Function::NthRandom, &[BigInt, BigInt], Double),
+    total("nth_uuid", Function::NthUuid, &[BigInt, BigInt], Bytea),
     partial("power", Function::Power, &[Double, Double], Double),
     partial("sqrt", Function::SquareRoot, &[Double], Double),
     total("cbrt", Function::CubeRoot, &[Double], Double),

@@ -51,10 +51,7 @@ impl Compiler<'_> {
                     fields.iter().map(|field| (output(&field.name, &field.bound()), field.bound())).collect();
                 self.store_row(&Destination::Record(record), row, value.span, scope, block)
             }
-            Entity::List(_) => {
-                let message = "assignment to an array is not supported in a function";
-                Err(self.error(b"0A000", target.span, message))
-            }
+            Entity::List(list) => self.assign_list(&list, value, scope, block),
         }
     }
 
@@ -79,7 +76,7 @@ impl Compiler<'_> {
             let message = format!("variable \"{}\" is declared CONSTANT", variable.name);
             return Err(self.error(b"22005", span, message));
         }
-        let value = self.check_not_null(variable, &value, span, block);
+        let value = self.check_not_null(variable, &value, block);
         let place = variable.place.borrow().clone();
         if place.depth == self.depth {
             self.introduce(variable, place.generation + 1, value, block);
@@ -109,13 +106,7 @@ impl Compiler<'_> {
     }
 
     /// The value; of a `NOT NULL` variable, behind a check.
-    pub(super) fn check_not_null(
-        &mut self,
-        variable: &Variable,
-        value: &Bound,
-        span: Span,
-        block: &mut Block,
-    ) -> Bound {
+    pub(super) fn check_not_null(&mut self, variable: &Variable, value: &Bound, block: &mut Block) -> Bound {
         if !variable.is_not_null || !value.nullable {
             return value.clone();
         }
@@ -127,7 +118,7 @@ impl Compiler<'_> {
         };
         let condition = build::is_null(value.expression.clone(), true);
         let kind = program::StatementKind::Require { condition, failure };
-        block.push(program::Statement { kind, span });
+        block.push(build::statement(kind));
         value.clone()
     }
 
@@ -249,7 +240,7 @@ pub(super) fn output(name: &str, bound: &Bound) -> OutputColumn {
 
 impl Binder<'_> {
     /// A value as one of a variable's type: PL/pgSQL converts, by way of text if need be.
-    pub(in crate::plpgsql) fn coerced(&mut self, bound: Bound, to: &crate::sql_type::SqlType) -> Bind<Bound> {
+    pub(crate) fn coerced(&mut self, bound: Bound, to: &crate::sql_type::SqlType) -> Bind<Bound> {
         match self.assigned(bound.clone(), to) {
             Err(Stop::Wrong(error)) if matches!(&error.state().0, b"42804" | b"42846") => {
                 let cast = self.explicit_cast(bound, to)?;

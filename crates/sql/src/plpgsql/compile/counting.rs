@@ -51,7 +51,7 @@ pub fn assigned_names(statements: &[Statement]) -> BTreeSet<String> {
 
 fn targets(statement: &StatementKind) -> Vec<&Path> {
     match statement {
-        StatementKind::Assign { target, .. } => vec![target],
+        StatementKind::Assign { target, .. } | StatementKind::AssignElement { target, .. } => vec![target],
         StatementKind::Sql { into: Some(into), .. } => into.targets.iter().collect(),
         StatementKind::RowCount(targets) => targets.iter().collect(),
         StatementKind::Loop(Loop { kind: LoopKind::Query { targets, .. }, .. }) => targets.iter().collect(),

@@ -18,9 +18,11 @@ impl Compiler<'_> {
     pub(super) fn block(&mut self, tree: &tree::Block, scope: &Scope<'_>, block: &mut Block) -> Result<Flow> {
         let label = tree.label.as_ref().map(|label| label.text.as_str());
         let inner = Scope::within(scope, label);
+        let from = block.len();
         for declaration in &tree.declarations {
             self.declare(declaration, &inner, block)?;
         }
+        self.mark_declarations(&mut block[from..], tree.begin);
         let statements: Vec<&Statement> = tree.statements.iter().collect();
         let Some(label) = label else { return self.statements(&statements, &inner, block) };
         let exit = self.flag("left");
@@ -41,6 +43,13 @@ impl Compiler<'_> {
             DeclarationKind::Alias(of) => scope.find(&of.parts).ok_or_else(|| self.no_variable(of))?,
             DeclarationKind::Variable { is_constant, ty, is_not_null, default } => {
                 match self.named_type(ty, name.span, scope)? {
+                    Named::Scalar(SqlType::Array(element)) => {
+                        let list = self.list_variable(&name.text, &element, block);
+                        if let Some(default) = default {
+                            self.assign_list(&list, default, scope, block)?;
+                        }
+                        Entity::List(list)
+                    }
                     Named::Scalar(sql_type) => {
                         let value = match default {
                             Some(default) => self.bind(scope, default.span, block, |_, binder| {
@@ -51,7 +60,7 @@ impl Compiler<'_> {
                         };
                         let mut variable = self.variable(&name.text, sql_type);
                         (variable.is_constant, variable.is_not_null) = (*is_constant, *is_not_null);
-                        self.check_not_null(&variable, &value, name.span, block);
+                        self.check_not_null(&variable, &value, block);
                         self.introduce(&variable, 0, value, block);
                         Entity::Variable(Rc::new(variable))
                     }

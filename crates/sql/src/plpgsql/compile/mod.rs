@@ -8,11 +8,13 @@
 //!     RAISE EXCEPTION            require false, ...
 //! ```
 
+mod array;
 mod assignment;
 mod branch;
 mod counting;
 mod declaration;
 mod outcome;
+mod place;
 mod polish;
 mod query;
 mod raise;
@@ -26,16 +28,16 @@ pub use result::Returned;
 pub use scope::{Entity, List, Scope, Variable, VariablePlace};
 
 use super::tree::{Body, Definition};
-use crate::bind::{Bind, Binder, Stop};
+use crate::bind::{Bind, Binder, Inputs, Stop};
 use crate::catalog::{Catalog, ObjectName};
-use crate::lowered::Argument;
 use crate::parameter_types::ParameterTypes;
 use fabius_program::syntax::diagnostic::Span;
-use fabius_program::syntax::tree::{Block, Parameter};
+use fabius_program::syntax::tree::Block;
 use fabius_value::{Error, Result};
 use result::Output;
 use sequence::Target;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The list that `RAISE NOTICE` and its like append to.
 pub const NOTICES: &str = "notices";
@@ -53,9 +55,12 @@ pub struct Compiler<'c> {
     writes: BTreeSet<ObjectName>,
     /// Functions that this one is called from, and it.
     following: Vec<ObjectName>,
-    /// Parameters of the program so far, and where they come from.
-    parameters: Vec<Parameter>,
-    arguments: Vec<Argument>,
+    /// What the program is given so far.
+    inputs: Inputs,
+    /// Whether the call may be made more than once in a run.
+    repeats: bool,
+    /// The function as errors call it.
+    signature: Arc<str>,
     /// Whether anything is said to the client.
     notices: bool,
     /// How deep the program's block is that is being built.
@@ -110,7 +115,7 @@ pub fn compile(
         root.reset(&places);
         let mut compiler =
             Compiler::new(catalog, definition, (binder.next_name(), following), nullable.clone());
-        (compiler.parameters, compiler.arguments) = (binder.parameters.clone(), binder.arguments.clone());
+        (compiler.inputs, compiler.repeats) = (binder.inputs.clone(), binder.repeats);
         let mut body = Block::new();
         let returned = compiler.body(root, &mut body)?;
         if compiler.found_nullable.is_subset(&nullable) {
@@ -120,7 +125,7 @@ pub fn compile(
             whole.append(&mut body);
             polish::polish(&mut whole, &flags, &returned);
             block.append(&mut whole);
-            (binder.parameters, binder.arguments) = (compiler.parameters, compiler.arguments);
+            binder.inputs = compiler.inputs;
             return Ok(Compiled {
                 returned,
                 next_name: compiler.next_name,
@@ -153,8 +158,9 @@ impl<'c> Compiler<'c> {
             reads: BTreeSet::new(),
             writes: BTreeSet::new(),
             following,
-            parameters: Vec::new(),
-            arguments: Vec::new(),
+            inputs: Inputs::default(),
+            repeats: false,
+            signature: place::signature(definition),
             notices: false,
             depth: 0,
             nullable,
@@ -211,36 +217,26 @@ impl<'c> Compiler<'c> {
         binder.following = self.following.clone();
         binder.block = std::mem::take(block);
         self.lend(&mut binder);
-        let numbers = numbers_taken(&binder.arguments);
+        binder.repeats = self.repeats || self.targets.iter().any(|target| target.next.is_some());
         let done = act(self, &mut binder);
         self.take_back(&mut binder);
         self.reads.append(&mut binder.reads);
         self.writes.append(&mut binder.writes);
         self.notices |= binder.notices;
         *block = std::mem::take(&mut binder.block);
-        let done = done.map_err(|stop| self.located(stop, span))?;
-        let is_repeated = self.targets.iter().any(|target| target.next.is_some());
-        if is_repeated && numbers_taken(&self.arguments) > numbers {
-            let message = "taking numbers of a sequence in a loop of a function is not supported";
-            return Err(self.error(b"0A000", span, message).with_hint(
-                "A call takes one number for each place that asks for one: give the rows of the loop their keys.",
-            ));
-        }
-        Ok(done)
+        done.map_err(|stop| self.located(stop, span))
     }
 
     /// Lets a binder go on with names and parameters.
     fn lend(&mut self, binder: &mut Binder<'_>) {
         binder.set_next_name(self.next_name);
-        binder.parameters = std::mem::take(&mut self.parameters);
-        binder.arguments = std::mem::take(&mut self.arguments);
+        binder.inputs = std::mem::take(&mut self.inputs);
     }
 
     /// Goes on where a binder stopped.
     fn take_back(&mut self, binder: &mut Binder<'_>) {
         self.next_name = self.next_name.max(binder.next_name());
-        self.parameters = std::mem::take(&mut binder.parameters);
-        self.arguments = std::mem::take(&mut binder.arguments);
+        self.inputs = std::mem::take(&mut binder.inputs);
     }
 
     /// An error with its line in the body.
@@ -263,9 +259,4 @@ impl<'c> Compiler<'c> {
     fn error(&self, state: &[u8; 5], span: Span, message: impl Into<String>) -> Error {
         Error::new(fabius_value::SqlState(*state), message).at_line(self.definition.source.line(span.start))
     }
-}
-
-/// How many of these are numbers of sequences.
-fn numbers_taken(arguments: &[Argument]) -> usize {
-    arguments.iter().filter(|argument| matches!(argument, Argument::NextValue(_))).count()
 }

@@ -111,7 +111,7 @@ impl<'c> Compiler<'c> {
                 message: program::Message::Fixed("query returned more than one row".into()),
                 state: Some(SqlState(*b"P0003")),
                 detail: Some(build::typed_null(DataType::TEXT)),
-                hint: Some(build::text("Make sure the query returns a single row, or use LIMIT 1")),
+                hint: Some(build::text("Make sure the query returns a single row, or use LIMIT 1.")),
             };
             let condition = test(BinaryOperator::LessEqual);
             block.push(build::statement(program::StatementKind::Require { condition, failure }));
@@ -140,7 +140,13 @@ impl<'c> Compiler<'c> {
             block.push(build::declare(rows, true, ty, bigint(0)));
         }
         let count = rows.as_deref().filter(|_| is_write);
-        self.rows(&query, count, scope, block, &mut |_, _, inner| {
+        self.rows(&query, count, scope, block, &mut |compiler, row, inner| {
+            // Nobody looks at the values, but computing them may fail.
+            let values = row.into_iter().map(|(_, value)| value);
+            for value in values.filter(|value| !is_write && !matches!(value.sql_type, SqlType::Array(_))) {
+                let ty = build::scalar_type(value.data_type, value.nullable);
+                inner.push(build::declare(&compiler.name("unseen"), false, Some(ty), value.expression));
+            }
             if let (Some(rows), false) = (&rows, is_write) {
                 inner.push(build::add(rows, bigint(1)));
             }
@@ -162,6 +168,14 @@ impl<'c> Compiler<'c> {
         block: &mut Block,
     ) -> Result<()> {
         let Some(into) = into else { return self.run(statement, span, scope, block) };
+        if let [target] = into.targets.as_slice()
+            && let Some(Entity::List(list)) = scope.find(&target.parts)
+        {
+            let query = Query { tree: Box::new(statement.clone()), span };
+            if self.gather(&query, &list, scope, block)? {
+                return Ok(());
+            }
+        }
         let destination = self.destination(&into.targets, scope)?;
         let query = Query { tree: Box::new(statement.clone()), span };
         self.first_row(&query, &destination, into.is_strict, scope, block)

@@ -8,20 +8,13 @@ use crate::plpgsql::condition;
 use crate::plpgsql::condition::is_state;
 use crate::plpgsql::tree::{Expression, Level, Raise, RaiseOption};
 use crate::sql_type::SqlType;
-use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, BinaryOperator, Block, Failure, Message};
 use fabius_value::{DataType, Result, SqlState};
 use sqlparser::ast;
 
 impl Compiler<'_> {
     /// `RAISE`
-    pub(super) fn raise(
-        &mut self,
-        raise: &Raise,
-        span: Span,
-        scope: &Scope<'_>,
-        block: &mut Block,
-    ) -> Result<Flow> {
+    pub(super) fn raise(&mut self, raise: &Raise, scope: &Scope<'_>, block: &mut Block) -> Result<Flow> {
         let severity = match raise.level {
             Level::Exception => None,
             Level::Notice(None) => return Ok(Flow::default()),
@@ -52,7 +45,7 @@ impl Compiler<'_> {
             let detail = detail.or_else(no_detail);
             let failure = Failure { message, state: Some(state), detail, hint };
             let kind = program::StatementKind::Require { condition: build::boolean(false), failure };
-            block.push(program::Statement { kind, span });
+            block.push(build::statement(kind));
             return Ok(Flow { leaves: true, ..Flow::default() });
         };
         self.notices = true;
@@ -165,7 +158,7 @@ impl Compiler<'_> {
         let state = Some(SqlState(*b"P0004"));
         let failure = Failure { message, state, detail: no_detail(), hint: None };
         let kind = program::StatementKind::Require { condition: holds, failure };
-        block.push(program::Statement { kind, span: condition.span });
+        block.push(build::statement(kind));
         Ok(())
     }
 }

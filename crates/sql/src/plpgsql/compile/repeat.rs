@@ -1,21 +1,25 @@
-//! Loops. Each goes over a range, a list or a query, and so ends.
+//! Loops. Each goes over a range, a list or a query, and so ends; of `WHILE` and `LOOP` the turns are bounded.
 
 use super::Compiler;
 use super::assignment::Destination;
-use super::counting::{Counting, assigned_names, counting};
+use super::counting::{Counting, counting};
 use super::query::written_tables;
 use super::scope::{Entity, Scope};
 use super::sequence::{Flow, Target, none_of};
-use crate::bind::{Bound, tree as build};
+use crate::bind::{Binder, Bound, tree as build};
 use crate::lowered::OutputColumn;
-use crate::plpgsql::tree::{Expression, Loop, LoopKind, Query, Statement};
+use crate::parameter_types::ParameterTypes;
+use crate::plpgsql::tree::{self, Expression, Loop, LoopKind, Query, Statement};
 use crate::sql_type::SqlType;
 use fabius_program::syntax::diagnostic::Span;
 use fabius_program::syntax::tree::{self as program, BinaryOperator as Op, Block, StatementKind};
-use fabius_value::{DataType, Result};
+use fabius_value::{DataType, Result, SqlState};
 use sqlparser::ast;
 use std::ops::ControlFlow;
 use std::rc::Rc;
+
+/// Rounds of a loop whose turns are not known when it begins: the nth has n * n turns at most.
+const ROUNDS: i128 = 200;
 
 /// The flags of one loop.
 struct Flags {
@@ -38,11 +42,14 @@ impl<'c> Compiler<'c> {
         block.push(build::declare(&flags.exit, true, None, build::boolean(false)));
         block.push(build::declare(&flags.any, true, None, build::boolean(false)));
         let flow = match &repeat.kind {
-            LoopKind::Forever | LoopKind::While(_) => match counting(repeat) {
-                Some(counting) => return self.counted(repeat, counting, &flags, span, scope, block),
-                None => return Err(self.unbounded(repeat, span)),
-            },
-            LoopKind::Range { .. } => self.range(repeat, &flags, span, scope, block)?,
+            LoopKind::Forever | LoopKind::While(_) => {
+                let known = counting(repeat).filter(|counting| self.counts(counting, scope));
+                return match known {
+                    Some(counting) => self.counted(repeat, counting, &flags, span, scope, block),
+                    None => self.unbounded(repeat, &flags, scope, block),
+                };
+            }
+            LoopKind::Range { .. } => self.range(repeat, &flags, scope, block)?,
             LoopKind::Array { target, array } => self.array(repeat, (target, array), &flags, scope, block)?,
             LoopKind::Query { targets, query } => {
                 let destination = self.destination(targets, scope)?;
@@ -88,14 +95,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// `FOR n IN a .. b`
-    fn range(
-        &mut self,
-        repeat: &Loop,
-        flags: &Flags,
-        span: Span,
-        scope: &Scope<'_>,
-        block: &mut Block,
-    ) -> Result<Flow> {
+    fn range(&mut self, repeat: &Loop, flags: &Flags, scope: &Scope<'_>, block: &mut Block) -> Result<Flow> {
         let LoopKind::Range { variable, is_reverse, from, to, by } = &repeat.kind else {
             return Ok(Flow::default());
         };
@@ -143,7 +143,7 @@ impl<'c> Compiler<'c> {
         self.depth -= 1;
         let (body, flow) = done?;
         let kind = StatementKind::ForRange { variable: build::name(&counter), from: first, to: last, body };
-        block.push(program::Statement { kind, span });
+        block.push(build::statement(kind));
         Ok(flow)
     }
 
@@ -185,24 +185,18 @@ impl<'c> Compiler<'c> {
         scope: &Scope<'_>,
         block: &mut Block,
     ) -> Result<Flow> {
-        let path = super::assignment::path_of(&array.tree);
-        let Some(Entity::List(list)) = path.and_then(|path| scope.find(&path)) else {
-            let message = "FOREACH over anything but an array parameter is not supported in a function";
-            return Err(self
-                .error(b"0A000", array.span, message)
-                .with_hint("Give the array as a parameter, or use FOR over a query."));
-        };
+        let list = self.bind(scope, array.span, block, |_, binder| binder.list(&array.tree))?;
         let destination = self.destination(std::slice::from_ref(target), scope)?;
         let element = self.name("element");
         self.depth += 1;
-        let value = Bound::computed(build::variable(&element), list.element.clone(), list.nullable.get());
+        let value = Bound::computed(build::variable(&element), list.element.clone(), true);
         let done = self.turn(repeat, &repeat.body, flags, scope, |compiler, turn| {
             let column = super::assignment::output("", &value);
             compiler.store_row(&destination, vec![(column, value)], target.span, scope, turn)
         });
         self.depth -= 1;
         let (body, flow) = done?;
-        block.push(build::for_list(&element, &list.program, body));
+        block.push(build::for_list(&element, &list.name, body));
         Ok(flow)
     }
 
@@ -310,6 +304,17 @@ impl<'c> Compiler<'c> {
         ast::visit_relations(&*query.tree, reads).is_break()
     }
 
+    /// Whether what a loop counts with, and up to, are integers.
+    fn counts(&self, counting: &Counting, scope: &Scope<'_>) -> bool {
+        let Some(Entity::Variable(variable)) = scope.find(std::slice::from_ref(&counting.variable)) else {
+            return false;
+        };
+        let mut types = ParameterTypes::default();
+        let mut binder = Binder::within(self.catalog, "", &mut types, scope, self.next_name);
+        let limit = binder.expression(&counting.limit, Some(&SqlType::BigInt));
+        is_integer(&variable.sql_type) && limit.is_ok_and(|limit| is_integer(&limit.sql_type))
+    }
+
     /// A loop that counts: its turns are computed when it begins.
     fn counted(
         &mut self,
@@ -320,20 +325,12 @@ impl<'c> Compiler<'c> {
         scope: &Scope<'_>,
         block: &mut Block,
     ) -> Result<Flow> {
-        let is_integer =
-            |sql_type: &SqlType| matches!(sql_type, SqlType::SmallInt | SqlType::Int | SqlType::BigInt);
         let Some(Entity::Variable(variable)) = scope.find(std::slice::from_ref(&counting.variable)) else {
-            return Err(self.unbounded(repeat, span));
+            return self.unbounded(repeat, flags, scope, block);
         };
-        if !is_integer(&variable.sql_type) {
-            return Err(self.unbounded(repeat, span));
-        }
         let limit = self.bind(scope, span, block, |_, binder| {
             binder.expression(&counting.limit, Some(&SqlType::BigInt))
         })?;
-        if !is_integer(&limit.sql_type) {
-            return Err(self.unbounded(repeat, span));
-        }
         // From the variable to the limit, in steps; null begins no turn.
         let wide = |value: program::Expression| build::cast(value, DataType::BigInt);
         let (now, limit) = (wide(variable.bound().expression), wide(limit.expression));
@@ -369,20 +366,60 @@ impl<'c> Compiler<'c> {
             to: last,
             body,
         };
-        block.push(program::Statement { kind, span });
+        block.push(build::statement(kind));
         Ok(flow)
     }
 
-    fn unbounded(&self, repeat: &Loop, span: Span) -> fabius_value::Error {
-        let word = if matches!(repeat.kind, LoopKind::Forever) { "LOOP" } else { "WHILE" };
-        let message =
-            format!("{word} without a bound that is known when it begins is not supported in a function");
-        let error = self.error(b"0A000", span, message);
-        let assigned = assigned_names(&repeat.body);
-        let counter = assigned.iter().next().map_or("n", String::as_str);
-        error.with_hint(format!(
-            "Every call ends: use FOR {counter} IN 1 .. most LOOP ... EXIT WHEN ...; END LOOP, or count with \
-             {counter} := {counter} + 1 as the last statement."
-        ))
+    /// A loop whose turns are not known when it begins: in rounds that become longer, each of them empty once the
+    /// loop has been left. So the call ends, and a loop of a few turns is as good as one.
+    fn unbounded(
+        &mut self,
+        repeat: &Loop,
+        flags: &Flags,
+        scope: &Scope<'_>,
+        block: &mut Block,
+    ) -> Result<Flow> {
+        let mut body = Vec::new();
+        if let LoopKind::While(condition) = &repeat.kind {
+            let fails = ast::Expr::IsNotTrue(Box::new(ast::Expr::Nested(Box::new(condition.tree.clone()))));
+            let when = Some(Expression { tree: fails, span: condition.span });
+            let kind = tree::StatementKind::Leave { is_continue: false, label: None, when };
+            body.push(Statement { kind, span: condition.span });
+        }
+        body.extend(repeat.body.iter().cloned());
+        let (round, counter) = (self.name("round"), self.name("n"));
+        self.depth += 1;
+        let done = self.turn(repeat, &body, flags, scope, |_, _| Ok(()));
+        self.depth -= 1;
+        let (turn, flow) = done?;
+        let mut left = flow.flags.clone();
+        left.insert(flags.exit.clone());
+        let has_left = build::any(left.iter().map(build::variable));
+        let length = build::binary(Op::Multiply, build::variable(&round), build::variable(&round));
+        let inner = StatementKind::ForRange {
+            variable: build::name(&counter),
+            from: build::integer(1),
+            to: build::choice(has_left.clone(), build::cast(build::integer(0), DataType::BigInt), length),
+            body: turn,
+        };
+        block.push(build::statement(StatementKind::ForRange {
+            variable: build::name(&round),
+            from: build::integer(1),
+            to: build::integer(ROUNDS),
+            body: vec![build::statement(inner)],
+        }));
+        let most: i128 = (1..=ROUNDS).map(|round| round * round).sum();
+        let failure = program::Failure {
+            message: program::Message::Fixed(format!("a loop has not ended after {most} turns")),
+            state: Some(SqlState::PROGRAM_LIMIT),
+            detail: Some(build::typed_null(DataType::TEXT)),
+            hint: Some(build::text("Every call ends: divide the work among several calls.")),
+        };
+        block.push(build::statement(StatementKind::Require { condition: has_left, failure }));
+        Ok(flow)
     }
+}
+
+fn is_integer(sql_type: &SqlType) -> bool {
+    matches!(sql_type, SqlType::SmallInt | SqlType::Int | SqlType::BigInt)
 }

@@ -3,7 +3,7 @@
 use super::Compiler;
 use super::assignment::{Destination, output};
 use super::declaration::null;
-use super::scope::{Entity, Scope, Variable};
+use super::scope::{Entity, List, Scope, Variable};
 use super::sequence::Flow;
 use crate::bind::{Bound, tree as build};
 use crate::catalog::{ParameterMode, Returns};
@@ -23,6 +23,8 @@ pub enum Output {
     Nothing,
     /// One value.
     Value(Rc<Variable>),
+    /// An array.
+    List(Rc<List>),
     /// Several: `OUT` parameters, or a row of a table's type.
     Row(Vec<Rc<Variable>>),
     /// Rows, in a list; the variables are those of `RETURNS TABLE` and `OUT`.
@@ -70,6 +72,7 @@ impl Compiler<'_> {
         self.declare_output(&scope, true, block)?;
         let flow = self.block(tree, &scope, block)?;
         self.check_returned(&flow, block);
+        self.mark_rest(block);
         Ok(self.returned_values())
     }
 
@@ -89,16 +92,25 @@ impl Compiler<'_> {
                 _ => Err(self.return_mismatch(Span::default())),
             };
         };
-        for statement in before {
+        for (at, statement) in before.iter().enumerate() {
             let from = block.len();
             self.run(&statement.statement, statement.span, &scope, block)?;
-            super::sequence::mark(&mut block[from..], statement.span);
+            self.mark_of_sql(&mut block[from..], at + 1);
         }
         let from = block.len();
         let query = Query { tree: Box::new(last.statement.clone()), span: last.span };
         match self.output.clone() {
             Output::Nothing => self.run(&last.statement, last.span, &scope, block)?,
             Output::Table { .. } => self.return_query(&query, &scope, block)?,
+            Output::List(list) => {
+                if !self.gather(&query, &list, &scope, block)? {
+                    let message =
+                        "a function in SQL that returns an array which is not gathered is not supported";
+                    return Err(self
+                        .error(b"0A000", last.span, message)
+                        .with_hint("Select array_agg(...), or write it in PL/pgSQL."));
+                }
+            }
             Output::Value(variable) => {
                 let destination = Destination::Variables(vec![variable]);
                 self.first_row(&query, &destination, false, &scope, block)?;
@@ -108,7 +120,7 @@ impl Compiler<'_> {
                 self.first_row(&query, &destination, false, &scope, block)?;
             }
         }
-        super::sequence::mark(&mut block[from..], last.span);
+        self.mark_of_sql(&mut block[from..], statements.len());
         Ok(self.returned_values())
     }
 
@@ -119,9 +131,12 @@ impl Compiler<'_> {
             .parameters
             .iter()
             .any(|parameter| matches!(parameter.mode, ParameterMode::Out | ParameterMode::InOut));
-        let named = names_them && (has_outputs || matches!(self.definition.returns, Returns::Table(_)));
+        let named = names_them && self.definition.names_columns;
         self.output = match self.definition.returns.clone() {
             Returns::Scalar(SqlType::Void) => Output::Nothing,
+            Returns::Scalar(SqlType::Array(element)) if !has_outputs => {
+                Output::List(self.list_variable("result", &element, block))
+            }
             Returns::Scalar(sql_type) => {
                 let variables =
                     self.outputs(&[(String::new(), sql_type)], named && has_outputs, scope, block)?;
@@ -139,9 +154,7 @@ impl Compiler<'_> {
                     })
                     .collect();
                 block.push(build::declare_list(&list, fields));
-                // `SETOF type` has one column and no variable for it.
-                let is_bare = columns.len() == 1 && columns[0].0 == self.definition.name.name && !has_outputs;
-                let variables = match named && !is_bare {
+                let variables = match named {
                     true => Some(self.outputs(&columns, true, scope, block)?),
                     false => None,
                 };
@@ -232,6 +245,7 @@ impl Compiler<'_> {
                 })?;
                 self.store(variable, bound, span, block)?;
             }
+            (Output::List(list), Some(value)) => self.assign_list(list, value, scope, block)?,
             (Output::Row(variables), Some(value)) => {
                 let row = self.row_value(value, scope, block)?;
                 let destination = Destination::Variables(variables.clone());
@@ -362,6 +376,13 @@ impl Compiler<'_> {
             (Output::Value(variable), _) => {
                 let name = &self.definition.name.name;
                 Returned::Row(vec![(column(name, &variable.sql_type), variable.bound())])
+            }
+            (Output::List(list), _) => {
+                let array = SqlType::Array(Box::new(list.element.clone()));
+                let data_type = Bound::computed(build::null(), list.element.clone(), true).data_type;
+                let value = build::variable(list.program.clone());
+                let bound = Bound::held_as(value, array.clone(), false, data_type);
+                Returned::Row(vec![(column(&self.definition.name.name, &array), bound)])
             }
             (Output::Row(variables), Returns::Record(columns)) => Returned::Row(
                 variables

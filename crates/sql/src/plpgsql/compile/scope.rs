@@ -6,7 +6,7 @@
 use crate::bind::tree as build;
 use crate::bind::{Bound, Variables};
 use crate::sql_type::SqlType;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -71,14 +71,12 @@ pub struct Record {
     pub fields: RefCell<Option<Vec<Rc<Variable>>>>,
 }
 
-/// An array, which can only be read.
+/// An array.
 pub struct List {
     /// The program's list.
     pub program: String,
     /// What its elements are.
     pub element: SqlType,
-    /// Whether its elements can be null.
-    pub nullable: Cell<bool>,
 }
 
 impl<'p> Scope<'p> {

@@ -2,7 +2,7 @@
 
 use super::Compiler;
 use super::outcome::{Outcome, outcome};
-use super::scope::Scope;
+use super::scope::{Entity, Scope};
 use crate::bind::tree as build;
 use crate::plpgsql::tree::{Expression, Statement, StatementKind};
 use fabius_program::syntax::diagnostic::Span;
@@ -43,7 +43,7 @@ impl Compiler<'_> {
             let from = block.len();
             let (one, is_whole) = self.statement(statement, rest, scope, block)?;
             let from = from.min(block.len());
-            mark(&mut block[from..], statement.span);
+            self.mark(&mut block[from..], statement);
             flow.leaves = one.leaves;
             let needs_guard = !one.flags.is_empty();
             let guards = one.flags.clone();
@@ -81,6 +81,15 @@ impl Compiler<'_> {
                 self.assign(target, value, scope, block)?;
                 Flow::default()
             }
+            StatementKind::AssignElement { target, index, value } => {
+                match scope.find(&target.parts).ok_or_else(|| self.no_variable(target))? {
+                    Entity::List(list) => self.assign_element(&list, (index, value), scope, block)?,
+                    _ => {
+                        return Err(self.error(b"42804", target.span, "what is subscripted is not an array"));
+                    }
+                }
+                Flow::default()
+            }
             StatementKind::If { arms, otherwise } => {
                 let arms = arms.iter().map(|(condition, body)| (condition.clone(), body)).collect();
                 return self.branches(arms, otherwise.as_ref(), rest, scope, block);
@@ -101,7 +110,7 @@ impl Compiler<'_> {
                 self.return_query(query, scope, block)?;
                 Flow::default()
             }
-            StatementKind::Raise(raise) => self.raise(raise, span, scope, block)?,
+            StatementKind::Raise(raise) => self.raise(raise, scope, block)?,
             StatementKind::Assert { condition, message } => {
                 self.assertion(condition, message.as_ref(), scope, block)?;
                 Flow::default()
@@ -200,23 +209,4 @@ impl Compiler<'_> {
 /// That none of the flags is set.
 pub(super) fn none_of(flags: &BTreeSet<String>) -> program::Expression {
     build::not(build::any(flags.iter().map(build::variable)))
-}
-
-/// Gives statements that have no place yet the place of what they were made of.
-pub(super) fn mark(block: &mut [program::Statement], span: Span) {
-    for statement in block {
-        if statement.span.end == 0 {
-            statement.span = span;
-        }
-        match &mut statement.kind {
-            program::StatementKind::If { arms, otherwise } => {
-                arms.iter_mut().for_each(|(_, then)| mark(then, span));
-                otherwise.iter_mut().for_each(|otherwise| mark(otherwise, span));
-            }
-            program::StatementKind::ForRange { body, .. } | program::StatementKind::ForEach { body, .. } => {
-                mark(body, span);
-            }
-            _ => {}
-        }
-    }
 }

@@ -443,9 +443,10 @@ impl Binder<'_> {
             self.reads.push(table.name.clone());
         }
         let known_as = alias.map_or_else(|| table.name.name.clone(), |alias| name_of(&alias.name));
-        let locks_rows =
-            self.locking.as_ref().is_some_and(|names| names.is_empty() || names.contains(&known_as));
-        let leaf = Leaf::Table { table: table.clone(), locks_rows };
+        let named =
+            |names: &Option<Vec<String>>| names.as_ref().is_none_or(|names| names.contains(&known_as));
+        let row_lock = self.locking.iter().filter(|(names, _)| named(names)).map(|(_, lock)| *lock).max();
+        let leaf = Leaf::Table { table: table.clone(), row_lock };
         let mut bound = self.leaf(leaf, &table.name.name)?;
         for (at, output) in bound.columns.iter_mut().enumerate() {
             output.origin = (table.oid, u16::try_from(at + 1).unwrap_or(0));
@@ -468,7 +469,7 @@ impl Binder<'_> {
         };
         // A view sees nothing of where it is used.
         let (levels, commons) = (std::mem::take(&mut self.levels), std::mem::take(&mut self.commons));
-        let locking = self.locking.take();
+        let locking = std::mem::take(&mut self.locking);
         let bound = self.deeper(|binder| binder.query(&query));
         (self.levels, self.commons, self.locking) = (levels, commons, locking);
         let mut bound = bound?;

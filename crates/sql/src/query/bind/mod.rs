@@ -33,6 +33,7 @@ pub(super) use operator::plain_binary;
 pub(super) use scope::{Flavor, Named, Output, Scope, ScopeColumn, Typed};
 
 use crate::catalog::ObjectName;
+use crate::lowered::RowLock;
 use crate::parameter_types::ParameterTypes;
 use crate::query::functions::Environment;
 use datafusion::common::Column;
@@ -81,8 +82,8 @@ pub(super) struct Binder<'a> {
     pub(super) locks_rows: bool,
     levels: Vec<Level>,
     commons: Vec<Common>,
-    /// `FOR UPDATE`'s tables in the query that is bound: all, or those of these names.
-    locking: Option<Vec<String>>,
+    /// `FOR UPDATE` and its like in the query that is bound: all tables, or those of these names.
+    locking: Vec<(Option<Vec<String>>, RowLock)>,
     /// Whether the `SELECT` that comes is a side of a set operation, where bare literals have no type yet.
     is_operand: bool,
     next: usize,
@@ -98,7 +99,7 @@ impl<'a> Binder<'a> {
             locks_rows: false,
             levels: Vec::new(),
             commons: Vec::new(),
-            locking: None,
+            locking: Vec::new(),
             is_operand: false,
             next: 0,
             depth: 0,

@@ -2,6 +2,7 @@
 
 use super::window::sort_of;
 use super::{Binder, Common, Level, Output, Relation, name_of};
+use crate::lowered::RowLock;
 use crate::query::arrow_column::arrow_type;
 use crate::query::failure::{inbound, unsupported};
 use crate::sql_type::SqlType;
@@ -41,11 +42,12 @@ impl Binder<'_> {
                 self.commons.push(Common { name: name_of(&common.alias.name), relation });
             }
         }
-        let outer_locking = self.locking.take();
-        if !query.locks.is_empty() {
+        let outer_locking = std::mem::take(&mut self.locking);
+        for clause in &query.locks {
             self.locks_rows = true;
-            let named = query.locks.iter().filter_map(|lock| lock.of.as_ref());
-            self.locking = Some(named.filter_map(|name| super::parts_of(name).last().cloned()).collect());
+            let named = clause.of.as_ref().map(|name| super::parts_of(name).last().cloned());
+            let names = named.map(|name| name.into_iter().collect());
+            self.locking.push((names, RowLock::of(clause)?));
         }
         let limit = self.limits(query)?;
         let no_keys = Vec::new();

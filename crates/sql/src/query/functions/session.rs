@@ -1,10 +1,9 @@
 //! Functions about the session, its settings and its advisory locks.
 
 use super::{Call, Definition, define, integer_at, text_at, truth_at};
+use crate::lock::AdvisoryKey;
+use crate::query::session_facts::AdvisoryLock;
 use fabius_value::{Error, Result, SqlState, Value};
-use parking_lot::Mutex;
-use std::collections::HashMap;
-use std::sync::LazyLock;
 
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
@@ -70,25 +69,14 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Timestamp(c.environment.session.now_us()))
         }),
         define("pg_cancel_backend(int) bool volatile", |a, c| {
-            Ok(Value::Boolean(c.environment.session.cancel(integer_at(a, 0) as i32)))
+            Ok(Value::Boolean(c.environment.session.interrupt(integer_at(a, 0) as i32, false)))
+        }),
+        define("pg_terminate_backend(int, bigint?) bool volatile", |a, c| {
+            Ok(Value::Boolean(c.environment.session.interrupt(integer_at(a, 0) as i32, true)))
         }),
         define("pg_blocking_pids(int) int[] volatile", |a, c| {
-            let locks = c.environment.session.locks();
-            let waits: Vec<_> = locks
-                .iter()
-                .filter(|lock| i64::from(lock.process) == integer_at(a, 0) && !lock.is_granted)
-                .collect();
-            let mut blocking: Vec<i32> = locks
-                .iter()
-                .filter(|lock| lock.is_granted && i64::from(lock.process) != integer_at(a, 0))
-                .filter(|lock| {
-                    waits.iter().any(|wait| wait.relation == lock.relation && wait.kind == lock.kind)
-                })
-                .map(|lock| lock.process)
-                .collect();
-            blocking.sort_unstable();
-            blocking.dedup();
-            Ok(super::array_of(blocking.into_iter().map(Value::Int)))
+            let blockers = c.environment.session.blockers(integer_at(a, 0) as i32);
+            Ok(super::array_of(blockers.into_iter().map(Value::Int)))
         }),
         define("pg_client_encoding() name stable", |_, _| Ok("UTF8".into())),
         define("getdatabaseencoding() name stable", |_, _| Ok("UTF8".into())),
@@ -103,11 +91,7 @@ pub fn definitions() -> Vec<Definition> {
             Err(crate::query::failure::unsupported("pg_sleep is not supported in this query"))
         }),
         define("pg_advisory_unlock_all() void volatile", |_, c| {
-            let process = c.environment.session.process();
-            HELD.lock().retain(|_, holders| {
-                holders.retain(|holder, _| *holder != process);
-                !holders.is_empty()
-            });
+            c.environment.session.give_back_all_advisory();
             Ok("".into())
         }),
     ];
@@ -133,70 +117,36 @@ fn schemas_in_sight(call: &Call) -> Vec<String> {
 type Signature = (&'static str, super::Body);
 
 const ADVISORY: &[Signature] = &[
-    ("pg_advisory_lock(key) void volatile", |a, c| take_or_refuse(a, c, false)),
-    ("pg_advisory_lock_shared(key) void volatile", |a, c| take_or_refuse(a, c, true)),
-    ("pg_advisory_xact_lock(key) void volatile", |a, c| take_or_refuse(a, c, false)),
-    ("pg_advisory_xact_lock_shared(key) void volatile", |a, c| take_or_refuse(a, c, true)),
-    ("pg_try_advisory_lock(key) bool volatile", |a, c| Ok(Value::Boolean(take(a, c, false)))),
-    ("pg_try_advisory_lock_shared(key) bool volatile", |a, c| Ok(Value::Boolean(take(a, c, true)))),
-    ("pg_try_advisory_xact_lock(key) bool volatile", |a, c| Ok(Value::Boolean(take(a, c, false)))),
-    ("pg_advisory_unlock(key) bool volatile", |a, c| Ok(Value::Boolean(give_back(a, c)))),
-    ("pg_advisory_unlock_shared(key) bool volatile", |a, c| Ok(Value::Boolean(give_back(a, c)))),
+    ("pg_advisory_lock(key) void volatile", |a, c| wait_for(c, lock(a, false, false))),
+    ("pg_advisory_lock_shared(key) void volatile", |a, c| wait_for(c, lock(a, true, false))),
+    ("pg_advisory_xact_lock(key) void volatile", |a, c| wait_for(c, lock(a, false, true))),
+    ("pg_advisory_xact_lock_shared(key) void volatile", |a, c| wait_for(c, lock(a, true, true))),
+    ("pg_try_advisory_lock(key) bool volatile", |a, c| take(c, lock(a, false, false))),
+    ("pg_try_advisory_lock_shared(key) bool volatile", |a, c| take(c, lock(a, true, false))),
+    ("pg_try_advisory_xact_lock(key) bool volatile", |a, c| take(c, lock(a, false, true))),
+    ("pg_try_advisory_xact_lock_shared(key) bool volatile", |a, c| take(c, lock(a, true, true))),
+    ("pg_advisory_unlock(key) bool volatile", |a, c| give_back(c, lock(a, false, false))),
+    ("pg_advisory_unlock_shared(key) bool volatile", |a, c| give_back(c, lock(a, true, false))),
 ];
 
-/// How often a session holds a lock, and whether shared.
-type Holders = HashMap<i32, (u32, bool)>;
-
-/// A number or a pair of them, and how many there are.
-type LockKey = (i64, i64, usize);
-
-/// Advisory locks: by number or pair of numbers, who holds them.
-static HELD: LazyLock<Mutex<HashMap<LockKey, Holders>>> = LazyLock::new(Mutex::default);
-
-fn key(a: &[Value]) -> LockKey {
-    (integer_at(a, 0), integer_at(a, 1), a.len())
+/// The lock that a function's arguments name: a number, or a pair of them.
+fn lock(a: &[Value], is_shared: bool, is_of_transaction: bool) -> AdvisoryLock {
+    let first = integer_at(a, 0);
+    let key = match a.len() {
+        1 => AdvisoryKey { class: (first >> 32) as u32, object: first as u32, is_pair: false },
+        _ => AdvisoryKey { class: first as u32, object: integer_at(a, 1) as u32, is_pair: true },
+    };
+    AdvisoryLock { key, is_shared, is_of_transaction }
 }
 
-fn take(a: &[Value], call: &Call, is_shared: bool) -> bool {
-    let process = call.environment.session.process();
-    let mut held = HELD.lock();
-    let holders = held.entry(key(a)).or_default();
-    let is_free = holders.iter().all(|(holder, (_, shared))| *holder == process || (*shared && is_shared));
-    if is_free {
-        let mine = holders.entry(process).or_insert((0, is_shared));
-        mine.0 += 1;
-        mine.1 &= is_shared;
-    }
-    is_free
+fn wait_for(call: &Call, lock: AdvisoryLock) -> Result<Value> {
+    call.environment.session.wait_for_advisory(lock).map(|()| "".into())
 }
 
-fn take_or_refuse(a: &[Value], call: &Call, is_shared: bool) -> Result<Value> {
-    if take(a, call, is_shared) {
-        return Ok("".into());
-    }
-    Err(Error::new(SqlState(*b"55P03"), "could not obtain advisory lock")
-        .with_detail("another session holds it, and waiting for advisory locks is not supported"))
+fn take(call: &Call, lock: AdvisoryLock) -> Result<Value> {
+    Ok(Value::Boolean(call.environment.session.take_advisory(lock)))
 }
 
-fn give_back(a: &[Value], call: &Call) -> bool {
-    let process = call.environment.session.process();
-    let mut held = HELD.lock();
-    let Some(holders) = held.get_mut(&key(a)) else { return false };
-    let Some(mine) = holders.get_mut(&process) else { return false };
-    mine.0 -= 1;
-    if mine.0 == 0 {
-        holders.remove(&process);
-    }
-    if holders.is_empty() {
-        held.remove(&key(a));
-    }
-    true
-}
-
-/// Gives back all advisory locks of a session that has ended.
-pub fn release(process: i32) {
-    HELD.lock().retain(|_, holders| {
-        holders.remove(&process);
-        !holders.is_empty()
-    });
+fn give_back(call: &Call, lock: AdvisoryLock) -> Result<Value> {
+    Ok(Value::Boolean(call.environment.session.give_back_advisory(lock)))
 }

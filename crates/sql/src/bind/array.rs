@@ -1,0 +1,292 @@
+//! Arrays, which programs hold as lists: elements, lengths, `ANY`, and arrays made of others.
+
+use super::binder::Binder;
+use super::bound::Bound;
+use super::stop::{Bind, Place, beyond};
+use super::tree;
+use crate::lowered::OutputColumn;
+use crate::sql_type::SqlType;
+use fabius_program::ir::BinaryOperator as Op;
+use fabius_program::syntax::Span;
+use fabius_program::syntax::tree::{
+    Expression, ExpressionKind, Results, SortKey, StatementKind, TypeKind, TypeName,
+};
+use fabius_value::DataType;
+use sqlparser::ast::{self, Expr};
+
+/// An array as a list of the program.
+#[derive(Clone, Debug)]
+pub(crate) struct List {
+    /// The program's variable.
+    pub(crate) name: String,
+    /// What its elements are.
+    pub(crate) element: SqlType,
+}
+
+/// What an element is called while it is compared.
+const ELEMENT: &str = "element of any";
+
+impl List {
+    /// The list that a value is.
+    pub(crate) fn of(bound: &Bound) -> Bind<List> {
+        match (&bound.sql_type, &bound.expression.kind) {
+            (SqlType::Array(element), ExpressionKind::Variable(name)) => {
+                Ok(List { name: name.clone(), element: (**element).clone() })
+            }
+            (SqlType::Array(_), _) => beyond("an array that is computed"),
+            _ => beyond("what is not an array"),
+        }
+    }
+
+    fn array(&self) -> SqlType {
+        SqlType::Array(Box::new(self.element.clone()))
+    }
+
+    fn bound(&self) -> Bound {
+        let data_type = super::typing::held(&self.element);
+        Bound::held_as(tree::variable(&self.name), self.array(), false, data_type)
+    }
+
+    /// An element by its place, from 1; null where there is none.
+    pub(super) fn at(&self, index: Expression) -> Bound {
+        let element = ExpressionKind::Element { list: tree::name(&self.name), index: Box::new(index) };
+        Bound::computed(tree::expression(element), self.element.clone(), true)
+    }
+
+    /// How many elements there are, a `bigint`.
+    pub(super) fn count(&self) -> Expression {
+        tree::call("count", vec![tree::variable(&self.name)])
+    }
+}
+
+impl Binder<'_> {
+    /// `SELECT f(...)` of a function that returns an array: its results, and the columns that they are. A list of rows
+    /// could not hold it.
+    pub(super) fn arrays(&mut self, query: &ast::Query) -> Bind<Option<(Results, Vec<OutputColumn>)>> {
+        let ast::SetExpr::Select(select) = &*query.body else { return Ok(None) };
+        let [item] = select.projection.as_slice() else { return Ok(None) };
+        let (call, name) = match item {
+            ast::SelectItem::UnnamedExpr(Expr::Function(call)) => (call, None),
+            ast::SelectItem::ExprWithAlias { expr: Expr::Function(call), alias } => {
+                (call, Some(super::binder::ident(alias)))
+            }
+            _ => return Ok(None),
+        };
+        let is_plain = select.from.is_empty() && select.selection.is_none() && query.limit_clause.is_none();
+        if !is_plain || !crate::plpgsql::returns_array(self, call) {
+            return Ok(None);
+        }
+        let Some(value) = crate::plpgsql::scalar(self, call)? else { return Ok(None) };
+        let list = List::of(&value)?;
+        let kind = TypeKind::List(tree::scalar(super::typing::held(&list.element), true));
+        self.emit(tree::statement(StatementKind::Return { values: vec![value.expression.clone()] }));
+        let own = call.name.0.last().and_then(|part| part.as_ident()).map(super::binder::ident);
+        let name = name.or(own).unwrap_or_default();
+        let column = OutputColumn { name, sql_type: list.array(), origin: (0, 0) };
+        Ok(Some((Results::One(TypeName { kind, span: Span::default() }), vec![column])))
+    }
+
+    /// The list that an expression is; what it needs first goes to the block.
+    pub(crate) fn list(&mut self, expression: &Expr) -> Bind<List> {
+        let bound = self.argument(expression)?;
+        List::of(&bound)
+    }
+
+    /// A new list, empty.
+    fn new_list(&mut self, element: &SqlType) -> List {
+        let list = List { name: self.name("array"), element: element.clone() };
+        let scalar = tree::scalar(super::typing::held(element), true);
+        let ty = TypeName { kind: TypeKind::List(scalar), span: Span::default() };
+        self.emit(tree::declare(&list.name, true, Some(ty), tree::expression(ExpressionKind::EmptyList)));
+        list
+    }
+
+    /// Adds all elements of a list to another.
+    pub(crate) fn append_all(&mut self, to: &str, from: &str) {
+        let each = self.name("element");
+        self.emit(tree::for_list(&each, from, vec![tree::append(to, vec![tree::variable(&each)])]));
+    }
+
+    /// `array[index]`
+    pub(super) fn element(&mut self, root: &Expr, chain: &[ast::AccessExpr], place: Place) -> Bind<Bound> {
+        let [ast::AccessExpr::Subscript(ast::Subscript::Index { index })] = chain else {
+            return beyond("a part of a value of this form");
+        };
+        let list = self.list(root)?;
+        let index = self.operand(index)?;
+        let index = self.assigned(index, &SqlType::BigInt)?;
+        let index = self.settled(index)?;
+        Ok(list.at(index).at(place))
+    }
+
+    /// Functions of arrays that give one value; `None` if the function is another.
+    pub(super) fn array_function(&mut self, name: &str, arguments: &[&Expr]) -> Bind<Option<Bound>> {
+        let (array, dimension) = match (name, arguments) {
+            ("cardinality", [array]) => (array, None),
+            ("array_length" | "array_upper" | "array_lower", [array, dimension]) => (array, Some(dimension)),
+            _ => return Ok(None),
+        };
+        let list = self.list(array)?;
+        let count = tree::cast(list.count(), DataType::Int);
+        let Some(dimension) = dimension else {
+            return Ok(Some(Bound::computed(count, SqlType::Int, false)));
+        };
+        let dimension = self.operand(dimension)?;
+        let dimension = self.assigned(dimension, &SqlType::BigInt)?;
+        let dimension = self.settled(dimension)?;
+        let value = if name == "array_lower" { tree::integer(1) } else { count.clone() };
+        let is_there = tree::all([
+            tree::binary(Op::Equal, dimension, tree::integer(1)),
+            tree::binary(Op::Greater, count, tree::integer(0)),
+        ]);
+        let value = tree::choice(is_there, tree::cast(value, DataType::Int), tree::typed_null(DataType::Int));
+        Ok(Some(Bound::computed(value, SqlType::Int, true)))
+    }
+
+    /// Functions and operators that make arrays; `None` if the expression is another.
+    pub(super) fn made_array(&mut self, expression: &Expr) -> Bind<Option<Bound>> {
+        let (name, arguments): (String, Vec<&Expr>) = match expression {
+            Expr::BinaryOp { left, op: ast::BinaryOperator::StringConcat, right } => {
+                let is_array = [left, right].iter().any(|side| self.is_array(side));
+                if !is_array {
+                    return Ok(None);
+                }
+                let name = match (self.is_array(left), self.is_array(right)) {
+                    (true, false) => "array_append",
+                    (false, true) => "array_prepend",
+                    _ => "array_cat",
+                };
+                (name.to_string(), vec![left, right])
+            }
+            Expr::Function(function) => {
+                let ast::FunctionArguments::List(list) = &function.args else { return Ok(None) };
+                let plain = list.args.iter().map(|argument| match argument {
+                    ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument)) => Some(argument),
+                    _ => None,
+                });
+                let Some(plain) = plain.collect::<Option<Vec<_>>>() else { return Ok(None) };
+                (function.name.to_string().to_lowercase(), plain)
+            }
+            _ => return Ok(None),
+        };
+        let (array, value, comes_first) = match (name.as_str(), arguments.as_slice()) {
+            ("array_append", [array, value]) => (array, value, false),
+            ("array_prepend", [value, array]) => (array, value, true),
+            ("array_cat", [one, other]) => {
+                let (one, other) = (self.list(one)?, self.list(other)?);
+                let made = self.new_list(&one.element);
+                self.append_all(&made.name, &one.name);
+                self.append_all(&made.name, &other.name);
+                return Ok(Some(made.bound()));
+            }
+            _ => return Ok(None),
+        };
+        let list = self.list(array)?;
+        let value = self.operand(value)?;
+        let value = self.coerced(value, &list.element)?;
+        let made = self.new_list(&list.element);
+        if comes_first {
+            self.emit(tree::append(&made.name, vec![value.expression.clone()]));
+        }
+        self.append_all(&made.name, &list.name);
+        if !comes_first {
+            self.emit(tree::append(&made.name, vec![value.expression]));
+        }
+        Ok(Some(made.bound()))
+    }
+
+    /// Whether an expression is an array, as far as it says so itself.
+    fn is_array(&self, expression: &Expr) -> bool {
+        match expression {
+            Expr::Nested(inner) => self.is_array(inner),
+            Expr::Array(_) => true,
+            Expr::Cast { data_type: ast::DataType::Array(_), .. } => true,
+            Expr::Function(function) => {
+                matches!(
+                    function.name.to_string().to_lowercase().as_str(),
+                    "array_append" | "array_prepend" | "array_cat"
+                )
+            }
+            Expr::BinaryOp { left, op: ast::BinaryOperator::StringConcat, right } => {
+                self.is_array(left) || self.is_array(right)
+            }
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {
+                let path: Vec<String> = match expression {
+                    Expr::Identifier(name) => vec![super::binder::ident(name)],
+                    Expr::CompoundIdentifier(names) => names.iter().map(super::binder::ident).collect(),
+                    _ => Vec::new(),
+                };
+                let variable = self.variables.and_then(|variables| variables.variable(&path));
+                variable.is_some_and(|variable| matches!(variable.sql_type, SqlType::Array(_)))
+            }
+            _ => false,
+        }
+    }
+
+    /// `left operator ANY (array)`, `ALL`.
+    pub(super) fn any_element(
+        &mut self,
+        left: &Expr,
+        operator: &ast::BinaryOperator,
+        array: &Expr,
+        all: bool,
+        place: Place,
+    ) -> Bind<Bound> {
+        if self.lifts {
+            return beyond("ANY of an array");
+        }
+        let list = self.list(array)?;
+        let (any, each) = (self.name("any"), self.name("element"));
+        let ty = tree::scalar_type(DataType::Boolean, true);
+        self.emit(tree::declare(&any, true, Some(ty), tree::boolean(all)));
+        let element = Expr::Identifier(ast::Ident::with_quote('"', ELEMENT));
+        let value = Bound::computed(tree::variable(&each), list.element.clone(), true);
+        let (mut block, compared) = self.nested(|binder| {
+            binder.replaced.push((element.clone(), value));
+            let compared = binder.binary(left, operator, &element, place);
+            binder.replaced.pop();
+            binder.settled(compared?)
+        })?;
+        let joined = tree::binary(if all { Op::And } else { Op::Or }, tree::variable(&any), compared);
+        block.push(tree::assign(&any, joined));
+        self.emit(tree::for_list(&each, &list.name, block));
+        Ok(super::expression::logic(tree::variable(any), true))
+    }
+
+    /// The elements of a list as keys: in order, each once, none null. Rows of one field, `f1`.
+    pub(super) fn as_keys(&mut self, list: &List) -> (String, DataType) {
+        let data_type = super::typing::held(&list.element);
+        let (sorted, keys) = (self.name("sorted"), self.name("keys"));
+        for name in [&sorted, &keys] {
+            self.emit(tree::declare_list(name, vec![tree::field("f1", data_type, false)]));
+        }
+        let each = self.name("element");
+        let there = tree::is_null(tree::variable(&each), true);
+        let known = tree::call("coalesce", vec![tree::variable(&each), zero_of(data_type)]);
+        let append = vec![tree::append(&sorted, vec![known])];
+        self.emit(tree::for_list(&each, &list.name, vec![tree::when(there, append, None)]));
+        let key = SortKey { field: Some(tree::name("f1")), descending: false, nulls_first: false };
+        self.emit(tree::statement(StatementKind::Sort { list: tree::name(&sorted), keys: vec![key] }));
+        let (row, last) = (self.name("key"), self.name("last"));
+        let ty = tree::scalar_type(data_type, true);
+        self.emit(tree::declare(&last, true, Some(ty), tree::typed_null(data_type)));
+        let field = || tree::column(tree::loop_row(&row), "f1", false);
+        let is_new = tree::binary(Op::IsDistinct, field(), tree::variable(&last));
+        let keep = vec![tree::append(&keys, vec![field()]), tree::assign(&last, field())];
+        self.emit(tree::for_list(&row, &sorted, vec![tree::when(is_new, keep, None)]));
+        (keys, data_type)
+    }
+}
+
+/// Some value of a type: it stands where there is always another.
+fn zero_of(data_type: DataType) -> Expression {
+    use fabius_value::Value;
+    match data_type {
+        DataType::Boolean => tree::boolean(false),
+        DataType::Text { .. } | DataType::Char { .. } => tree::text(""),
+        DataType::Bytea => tree::literal(&Value::Bytea(Vec::new()), data_type),
+        DataType::Date => tree::literal(&Value::Date(0), data_type),
+        DataType::Timestamp => tree::literal(&Value::Timestamp(0), data_type),
+        _ => tree::cast(tree::integer(0), data_type),
+    }
+}

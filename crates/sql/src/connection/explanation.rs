@@ -1,0 +1,373 @@
+//! `EXPLAIN`: how a statement runs, as a tree of steps, with its keys and what of its program is done when.
+//!
+//! ```text
+//!  Update on stock  (actual time=0.041 rows=1)
+//!    Phase: values are computed later
+//!    Key: stock[p1]   now   from arguments   must exist   reads qty, writes qty
+//!    ->  Row of stock by primary key (id)
+//! ```
+
+use super::prepared::{Body, Plan, Program};
+use super::run::{Given, rows_response};
+use super::{Connection, Response};
+use crate::bind;
+use crate::catalog::Catalog;
+use crate::lowered::OutputColumn;
+use crate::sql_type::SqlType;
+use fabius_program::slice::TypesOnly;
+use fabius_value::{Error, Result, SqlState, Value};
+use futures::TryStreamExt;
+use serde_json::{Map, json};
+use sqlparser::ast;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What `EXPLAIN` is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub analyze: bool,
+    verbose: bool,
+    timing: bool,
+    summary: bool,
+    is_json: bool,
+}
+
+/// An `EXPLAIN` and what it is about.
+pub(super) struct Explanation {
+    pub wanted: Wanted,
+    pub subject: Arc<Plan>,
+}
+
+/// A step of a plan, with what it gets its rows from.
+#[derive(Default)]
+struct Step {
+    words: String,
+    /// `Phase: ...`
+    facts: Vec<(&'static str, String)>,
+    parts: Vec<Step>,
+}
+
+/// What running it has shown.
+struct Measured {
+    rows: u64,
+    time: Duration,
+}
+
+impl Wanted {
+    /// Reads the options of a statement.
+    ///
+    /// # Errors
+    /// `42601` for unknown ones, `22023` for what does not fit together, `0A000` for formats that there are not.
+    pub fn of(statement: &ast::Statement) -> Result<Wanted> {
+        let mut wanted =
+            Wanted { analyze: false, verbose: false, timing: true, summary: false, is_json: false };
+        let ast::Statement::Explain { analyze, verbose, options, .. } = statement else { return Ok(wanted) };
+        (wanted.analyze, wanted.verbose) = (*analyze, *verbose);
+        let mut summary = None;
+        let mut timing = None;
+        for option in options.iter().flatten() {
+            let name = option.name.value.to_lowercase();
+            let value = option.arg.as_ref().map(|value| value.to_string().trim_matches('\'').to_lowercase());
+            if name == "format" {
+                wanted.is_json = match value.as_deref() {
+                    Some("text") => false,
+                    Some("json") => true,
+                    Some(other @ ("xml" | "yaml")) => {
+                        let message = format!("EXPLAIN (FORMAT {}) is not supported", other.to_uppercase());
+                        return Err(
+                            Error::new(SqlState::NOT_SUPPORTED, message).with_hint("TEXT and JSON are.")
+                        );
+                    }
+                    other => {
+                        let message = format!(
+                            "unrecognized value for EXPLAIN option \"format\": \"{}\"",
+                            other.unwrap_or_default()
+                        );
+                        return Err(Error::new(SqlState::INVALID_PARAMETER, message));
+                    }
+                };
+                continue;
+            }
+            let on = match value.as_deref() {
+                None | Some("on" | "true" | "1") => true,
+                Some("off" | "false" | "0") => false,
+                Some(_) => {
+                    let message = format!("{name} requires a Boolean value");
+                    return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+                }
+            };
+            match name.as_str() {
+                "analyze" => wanted.analyze = on,
+                "verbose" => wanted.verbose = on,
+                "summary" => summary = Some(on),
+                "timing" => timing = Some(on),
+                "wal" if on && !wanted.analyze => return Err(needs_analyze("WAL")),
+                // There are no estimates of costs, no pages and no such settings to be shown.
+                "costs" | "buffers" | "settings" | "wal" => {}
+                _ => {
+                    let message = format!("unrecognized EXPLAIN option \"{name}\"");
+                    return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+                }
+            }
+        }
+        if timing == Some(true) && !wanted.analyze {
+            return Err(needs_analyze("TIMING"));
+        }
+        wanted.timing = timing.unwrap_or(true);
+        wanted.summary = summary.unwrap_or(wanted.analyze);
+        Ok(wanted)
+    }
+
+    /// The column of the result.
+    pub fn column(self) -> OutputColumn {
+        let sql_type = if self.is_json { SqlType::Json } else { SqlType::Text };
+        OutputColumn { name: "QUERY PLAN".into(), sql_type, origin: (0, 0) }
+    }
+}
+
+fn needs_analyze(option: &str) -> Error {
+    Error::new(SqlState::INVALID_PARAMETER, format!("EXPLAIN option {option} requires ANALYZE"))
+}
+
+impl Step {
+    fn new(words: impl Into<String>) -> Step {
+        Step { words: words.into(), ..Step::default() }
+    }
+
+    /// Its lines, as PostgreSQL indents them.
+    fn lines(&self, depth: usize, lines: &mut Vec<String>) {
+        let arrow = if depth == 0 { String::new() } else { format!("{}->  ", " ".repeat(6 * depth - 4)) };
+        lines.push(format!("{arrow}{}", self.words));
+        for (what, fact) in &self.facts {
+            lines.push(format!("{}{what}: {fact}", " ".repeat(6 * depth + 2)));
+        }
+        self.parts.iter().for_each(|part| part.lines(depth + 1, lines));
+    }
+
+    fn json(&self) -> Map<String, serde_json::Value> {
+        let mut object = Map::new();
+        object.insert("Node Type".into(), json!(self.words));
+        for (what, fact) in &self.facts {
+            match object.get_mut(*what) {
+                Some(serde_json::Value::Array(facts)) => facts.push(json!(fact)),
+                Some(one) => *one = json!([one.clone(), fact]),
+                None => {
+                    object.insert((*what).into(), json!(fact));
+                }
+            }
+        }
+        if !self.parts.is_empty() {
+            let parts = self.parts.iter().map(|part| serde_json::Value::Object(part.json())).collect();
+            object.insert("Plans".into(), serde_json::Value::Array(parts));
+        }
+        object
+    }
+}
+
+/// The steps of a program, and its text with what is done when if that is wanted.
+fn of_program(
+    program: &Program,
+    catalog: &Catalog,
+    programs: &fabius_program::catalog::Catalog,
+    verbose: bool,
+) -> Result<(Step, Vec<String>)> {
+    let lowered = &program.lowered;
+    let report = bind::explained(lowered, programs, &TypesOnly)?;
+    let shown = |text: &str| in_words(text, catalog, &lowered.reads, &lowered.writes);
+    let written: Vec<&str> = lowered.writes.iter().map(|name| name.name.as_str()).collect();
+    let mut root = match lowered.tag {
+        "INSERT" => Step::new(format!("Insert on {}", written.join(", "))),
+        "UPDATE" => Step::new(format!("Update on {}", written.join(", "))),
+        "DELETE" => Step::new(format!("Delete on {}", written.join(", "))),
+        "CALL" | "DO" => Step::new("Call"),
+        _ if !lowered.places.is_empty() => Step::new("Function"),
+        _ if lowered.paths.is_empty() => Step::new("Result"),
+        _ if lowered.paths.len() == 1 => Step::new(lowered.paths[0].clone()),
+        _ => Step::new("Nested Loop"),
+    };
+    if root.words != lowered.paths.first().map_or("", String::as_str) {
+        root.parts = lowered.paths.iter().map(Step::new).collect();
+    }
+    let phase = report.summary.split_once(": ").map_or(report.summary.as_str(), |(_, phase)| phase);
+    root.facts.push(("Phase", phase.to_string()));
+    let mut text = Vec::new();
+    let mut program_text: Vec<String> = report.shown(&shown).lines().map(String::from).collect();
+    for (title, rows) in &report.sections {
+        match *title {
+            "keys" => root.facts.extend(rows.lines().map(|row| ("Key", shown(row.trim())))),
+            "deltas" => root.facts.extend(rows.lines().map(|row| ("Delta", shown(row.trim())))),
+            _ if verbose => {
+                text.push(String::new());
+                text.push((*title).to_string());
+                text.extend(rows.lines().map(&shown));
+            }
+            _ => {}
+        }
+    }
+    if verbose || !lowered.places.is_empty() {
+        program_text.append(&mut text);
+        return Ok((root, program_text));
+    }
+    Ok((root, Vec::new()))
+}
+
+/// A text with the tables' own names for those of the storage.
+fn in_words(
+    text: &str,
+    catalog: &Catalog,
+    reads: &[crate::catalog::ObjectName],
+    writes: &[crate::catalog::ObjectName],
+) -> String {
+    let tables = reads.iter().chain(writes).filter_map(|name| catalog.tables.get(name));
+    tables.fold(text.to_string(), |text, table| {
+        let quoted = format!("`{}`", table.storage);
+        text.replace(&quoted, &table.name.name).replace(&table.storage, &table.name.name)
+    })
+}
+
+/// The steps of a query: its operators, a level of two blanks each.
+fn of_operators(lines: &[String]) -> Step {
+    let mut open: Vec<Step> = Vec::new();
+    fn close(open: &mut Vec<Step>) {
+        if let Some(done) = open.pop()
+            && let Some(around) = open.last_mut()
+        {
+            around.parts.push(done);
+        }
+    }
+    for line in lines {
+        let level = (line.len() - line.trim_start().len()) / 2;
+        while open.len() > level.max(1) || open.len() == 1 && level == 0 {
+            close(&mut open);
+        }
+        let (name, rest) = line.trim_start().split_once(':').unwrap_or((line.trim_start(), ""));
+        let name = name.trim_end_matches("Exec");
+        open.push(Step::new(if rest.is_empty() { name.to_string() } else { format!("{name}:{rest}") }));
+    }
+    while open.len() > 1 {
+        close(&mut open);
+    }
+    open.pop().map_or_else(|| Step::new("Result"), without_cooperation)
+}
+
+/// The steps without those that only give way to others now and then.
+fn without_cooperation(mut step: Step) -> Step {
+    while step.words == "Cooperative" && step.parts.len() == 1 {
+        step = step.parts.swap_remove(0);
+    }
+    step.parts = step.parts.into_iter().map(without_cooperation).collect();
+    step
+}
+
+impl Connection {
+    /// Answers an `EXPLAIN`; with `ANALYZE`, the statement runs, and what it writes is written.
+    pub(super) async fn explain(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        explanation: &Explanation,
+        given: Given<'_>,
+    ) -> Result<Response> {
+        let wanted = explanation.wanted;
+        let subject = &explanation.subject;
+        let began = Instant::now();
+        let (mut step, program) = self.steps(catalog, subject, wanted.verbose, given.parameters).await?;
+        let planning = began.elapsed();
+        let measured = match wanted.analyze {
+            false => None,
+            true => {
+                let began = Instant::now();
+                let response = Box::pin(self.run_plan(catalog, subject, given)).await?;
+                let rows = match response {
+                    Response::Rows { rows, .. } => {
+                        let rows: Vec<Vec<Value>> = rows.try_collect().await?;
+                        rows.len() as u64
+                    }
+                    Response::Done { tag } => {
+                        tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or_default()
+                    }
+                    _ => 0,
+                };
+                Some(Measured { rows, time: began.elapsed() })
+            }
+        };
+        let millis = |time: Duration| time.as_secs_f64() * 1e3;
+        let summary = wanted.summary.then(|| {
+            let mut times = vec![("Planning Time", planning)];
+            times.extend(measured.as_ref().map(|measured| ("Execution Time", measured.time)));
+            times
+        });
+        if wanted.is_json {
+            let mut plan = step.json();
+            if let Some(measured) = &measured {
+                if wanted.timing {
+                    plan.insert("Actual Total Time".into(), json!(rounded(millis(measured.time))));
+                }
+                plan.insert("Actual Rows".into(), json!(measured.rows));
+                plan.insert("Actual Loops".into(), json!(1));
+            }
+            let mut whole = Map::new();
+            whole.insert("Plan".into(), serde_json::Value::Object(plan));
+            if !program.is_empty() {
+                whole.insert("Program".into(), json!(program));
+            }
+            for (what, time) in summary.into_iter().flatten() {
+                whole.insert(what.into(), json!(rounded(millis(time))));
+            }
+            let text = serde_json::to_string_pretty(&json!([whole])).unwrap_or_default();
+            return Ok(rows_response(vec![wanted.column()], vec![vec![Value::Text(text)]], "EXPLAIN"));
+        }
+        if let Some(measured) = &measured {
+            let time =
+                if wanted.timing { format!("time={:.3} ", millis(measured.time)) } else { String::new() };
+            step.words = format!("{}  (actual {time}rows={} loops=1)", step.words, measured.rows);
+        }
+        let mut lines = Vec::new();
+        step.lines(0, &mut lines);
+        if !program.is_empty() {
+            lines.push("Program:".into());
+            lines.extend(program.iter().map(|line| format!("  {line}").trim_end().to_string()));
+        }
+        for (what, time) in summary.into_iter().flatten() {
+            lines.push(format!("{what}: {:.3} ms", millis(time)));
+        }
+        let rows = lines.into_iter().map(|line| vec![Value::Text(line)]).collect();
+        Ok(rows_response(vec![wanted.column()], rows, "EXPLAIN"))
+    }
+
+    /// The steps of a plan, and the text of its program if that is to be shown.
+    async fn steps(
+        &mut self,
+        catalog: &Arc<Catalog>,
+        plan: &Plan,
+        verbose: bool,
+        parameters: &[Value],
+    ) -> Result<(Step, Vec<String>)> {
+        Ok(match &plan.body {
+            Body::Program(program) => {
+                let nulls: Vec<bool> = parameters.iter().map(Value::is_null).collect();
+                let program = program.for_nulls(self.database.database(), catalog, &nulls)?;
+                of_program(&program, catalog, &self.database.database().definitions().catalog, verbose)?
+            }
+            Body::Query(query) => (of_operators(&query.explain(parameters).await?), Vec::new()),
+            Body::WriteQuery(write) => {
+                let what = match write.tag {
+                    "UPDATE" => "Update",
+                    "DELETE" => "Delete",
+                    _ => "Insert",
+                };
+                let mut root = Step::new(format!("{what} on {}", write.table.name));
+                root.facts
+                    .push(("Phase", "the rows are found first, then written in one transaction".into()));
+                root.parts.push(of_operators(&write.query.explain(parameters).await?));
+                (root, Vec::new())
+            }
+            Body::WithWrites(_) => (Step::new("Statements one after the other"), Vec::new()),
+            Body::Explanation(_) | Body::Other => (Step::new("Result"), Vec::new()),
+        })
+    }
+}
+
+/// Milliseconds to three places.
+fn rounded(millis: f64) -> f64 {
+    (millis * 1e3).round() / 1e3
+}
