@@ -14,6 +14,7 @@ const SETTINGS: &[Setting] = &[
     rmw10::SETTINGS[1],
     rmw10::SETTINGS[2],
     rmw10::SETTINGS[3],
+    rmw10::SETTINGS[4],
     Setting {
         name: "base",
         default: "20000",

@@ -5,17 +5,19 @@ use crate::loader::Loader;
 use crate::settings::{Domain, Setting, Settings};
 use crate::target::Target;
 use crate::workload::{Client, ClientPlace, Mode, Operation, Verdict, Workload, WorkloadKind};
+use crate::zipf::Zipf;
 use fabius::Result;
 use fabius_env::Random;
 use fabius_program::arguments::{self, Argument, ArgumentWriter};
 use fabius_value::{Datum, Value};
+use std::sync::Arc;
 
 /// Settings, also those of `burst`.
 pub const SETTINGS: &[Setting] = &[
     Setting {
         name: "distribution",
         default: "uniform",
-        domain: Domain::Choice(&["uniform", "normal"]),
+        domain: Domain::Choice(&["uniform", "normal", "zipfian"]),
         help: "normal: the first record uniform, the others Gaussian around it (deviation 30)",
     },
     Setting { name: "records", default: "1000000", domain: Domain::Integer(1000, 1 << 32), help: "records" },
@@ -31,12 +33,18 @@ pub const SETTINGS: &[Setting] = &[
         domain: Domain::Number(0.0, 1.0),
         help: "share of operations that read one record instead",
     },
+    Setting {
+        name: "theta",
+        default: "0.9",
+        domain: Domain::Number(0.0, 2.0),
+        help: "skew of the zipfian distribution",
+    },
 ];
 
 /// As `fabius bench list` shows it.
 pub const KIND: WorkloadKind = WorkloadKind {
     name: "rmw10",
-    summary: "read-modify-write of 10 distinct records, uniform or clustered",
+    summary: "read-modify-write of 10 distinct records, uniform, clustered or Zipfian",
     settings: SETTINGS,
     build: |settings| Box::new(Rmw10::new(settings)),
 };
@@ -48,24 +56,42 @@ const PATCH: usize = 8;
 /// The standard deviation of the clustered distribution, in records.
 const DEVIATION: f64 = 30.0;
 
+/// Which records a call writes.
+#[derive(Clone)]
+enum Distribution {
+    Uniform,
+    /// Around the first, which is uniform.
+    Normal,
+    Zipfian(Arc<Zipf>),
+}
+
 /// The workload.
 pub struct Rmw10 {
     seed: u64,
     records: u64,
     payload: usize,
-    is_normal: bool,
+    distribution: Distribution,
     reads_below: u64,
 }
 
 impl Rmw10 {
     /// From its settings.
     pub fn new(settings: &Settings) -> Rmw10 {
+        let records = settings.integer("records");
+        let distribution = match settings.text("distribution") {
+            "normal" => Distribution::Normal,
+            "zipfian" => {
+                let theta = settings.number("theta").unwrap_or_default();
+                Distribution::Zipfian(Arc::new(Zipf::new(records, theta)))
+            }
+            _ => Distribution::Uniform,
+        };
         Rmw10 {
             seed: settings.integer("seed"),
-            records: settings.integer("records"),
+            records,
             // Key and counter have 8 bytes each.
             payload: settings.integer("record_bytes") as usize - 16,
-            is_normal: settings.text("distribution") == "normal",
+            distribution,
             reads_below: (settings.number("reads").unwrap_or(0.0) * u64::MAX as f64) as u64,
         }
     }
@@ -93,7 +119,7 @@ impl Workload for Rmw10 {
         Box::new(Rmw10Client {
             random: super::random_for(self.seed, place),
             records: self.records,
-            is_normal: self.is_normal,
+            distribution: self.distribution.clone(),
             reads_below: self.reads_below,
             spare: None,
         })
@@ -156,7 +182,7 @@ impl Workload for Rmw10 {
 struct Rmw10Client {
     random: Random,
     records: u64,
-    is_normal: bool,
+    distribution: Distribution,
     reads_below: u64,
     /// The second of the last pair of normal numbers.
     spare: Option<f64>,
@@ -175,15 +201,17 @@ impl Rmw10Client {
     }
 
     fn keys(&mut self) -> [u64; KEYS] {
-        let mut keys = [self.random.below(self.records); KEYS];
-        let mut count = 1;
+        let mut keys = [0; KEYS];
+        let mut count = 0;
         while count < KEYS {
-            let key = if self.is_normal {
-                let offset = (self.normal() * DEVIATION).round() as i64;
-                // Around the ends of the key space, so that every record is as likely as any other.
-                (keys[0] as i64 + offset).rem_euclid(self.records as i64) as u64
-            } else {
-                self.random.below(self.records)
+            let key = match &self.distribution {
+                Distribution::Zipfian(zipf) => zipf.draw(&mut self.random),
+                Distribution::Normal if count > 0 => {
+                    let offset = (self.normal() * DEVIATION).round() as i64;
+                    // Around the ends of the key space, so that every record is as likely as any other.
+                    (keys[0] as i64 + offset).rem_euclid(self.records as i64) as u64
+                }
+                Distribution::Normal | Distribution::Uniform => self.random.below(self.records),
             };
             if !keys[..count].contains(&key) {
                 keys[count] = key;
@@ -197,7 +225,11 @@ impl Rmw10Client {
 impl Client for Rmw10Client {
     fn next(&mut self, arguments: &mut Vec<u8>) -> usize {
         if self.reads_below > 0 && self.random.next_u64() < self.reads_below {
-            ArgumentWriter::new(arguments).int(self.random.below(self.records) as i64);
+            let key = match &self.distribution {
+                Distribution::Zipfian(zipf) => zipf.draw(&mut self.random),
+                _ => self.random.below(self.records),
+            };
+            ArgumentWriter::new(arguments).int(key as i64);
             return 1;
         }
         let keys = self.keys();
@@ -215,7 +247,8 @@ mod tests {
     use super::*;
 
     fn client(is_normal: bool) -> Rmw10Client {
-        Rmw10Client { random: Random::seeded(1), records: 100_000, is_normal, reads_below: 0, spare: None }
+        let distribution = if is_normal { Distribution::Normal } else { Distribution::Uniform };
+        Rmw10Client { random: Random::seeded(1), records: 100_000, distribution, reads_below: 0, spare: None }
     }
 
     /// Goal: ten distinct records, within the table; clustered ones lie as far apart as the paper says.
