@@ -230,8 +230,13 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
     }
 }
 
-/// Leaves out what makes `FOR UPDATE` and `FOR SHARE` weaker: keys are locked with their rows.
+/// Leaves out what makes `FOR UPDATE` and `FOR SHARE` weaker: keys are locked with their rows. A statement that writes
+/// finds its rows and changes them at once, so that nobody holds what it could skip: there `SKIP LOCKED` is left out too.
 fn row_locks(tokens: &mut Tokens<'_>) -> Result<()> {
+    let is_lock = |at: usize| at > 0 && matches!(tokens.word_at(at - 1).as_deref(), Some("FOR" | "KEY"));
+    let writes = (0..tokens.len()).any(|at| {
+        matches!(tokens.word_at(at).as_deref(), Some("UPDATE" | "DELETE" | "INSERT")) && !is_lock(at)
+    });
     for at in 0..tokens.len() {
         tokens.go_to(at);
         if tokens.sees(&["FOR", "NO", "KEY", "UPDATE"]) {
@@ -239,7 +244,10 @@ fn row_locks(tokens: &mut Tokens<'_>) -> Result<()> {
         } else if tokens.sees(&["FOR", "KEY", "SHARE"]) {
             tokens.remove(at + 1, 1);
         } else if tokens.sees(&["SKIP", "LOCKED"]) {
-            return Err(skip_locked());
+            if !writes {
+                return Err(skip_locked());
+            }
+            tokens.remove(at, 2);
         }
     }
     tokens.go_to(0);

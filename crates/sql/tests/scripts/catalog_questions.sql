@@ -54,7 +54,7 @@ SELECT 1
 
 # A limit behind the lock.
 
-> SELECT id FROM parts WHERE id = (SELECT id FROM parts ORDER BY id FOR UPDATE OF parts SKIP LOCKED LIMIT 1)
+> SELECT id FROM parts WHERE id = (SELECT id FROM parts ORDER BY id FOR UPDATE OF parts LIMIT 1)
 id
 1
 SELECT 1
