@@ -1,6 +1,6 @@
 //! Waiting for a statement, with an eye on everything else.
 //!
-//! While a statement waits, what was answered before is sent, and the statement can be given up: by a cancel
+//! While a statement waits, what was answered before is sent if it is much, and the statement can be given up: by a cancel
 //! request, when its time is over, when the server ends, when the client is gone. Giving up is dropping its future;
 //! that is not done once the statement is past recall (`Connection::recall`).
 
@@ -135,7 +135,7 @@ impl Sight<'_> {
             if self.deadline.is_some() && !is_timed_out {
                 is_timed_out = timer.as_mut().poll(cx).is_ready();
             }
-            if self.socket.has_output() && !is_gone {
+            if self.socket.is_full() && !is_gone {
                 is_gone = matches!(self.socket.poll_send(cx), Poll::Ready(Err(_)));
             }
             let interruption = match () {

@@ -1,7 +1,7 @@
 //! Messages through a stream, with what waits to be taken in and to be sent.
 //!
-//! Whoever answers appends to `output`; it is sent when the client is waited for, when a statement has to wait,
-//! or when there is much of it. So a batch of messages that are answered at once is answered by one write.
+//! Whoever answers appends to `output`; it is sent when the client is waited for, or when there is much of it. So a
+//! batch of messages is answered by one write.
 
 use crate::wire::stream::Stream;
 use bytes::{Buf, Bytes, BytesMut};
@@ -14,6 +14,8 @@ use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// How much is read at once.
 const READ_BYTES: usize = 8 << 10;
+/// Output beyond this is sent while a statement is waited for: as much as PostgreSQL gathers.
+const DUE_BYTES: usize = 8 << 10;
 /// Output beyond this is sent before more is made.
 pub const OUTPUT_BYTES: usize = 64 << 10;
 /// Buffers larger than this are given back when the client is idle.
@@ -209,9 +211,10 @@ impl Socket {
         }
     }
 
-    /// Whether output waits to be sent.
-    pub fn has_output(&self) -> bool {
-        self.sent < self.output.len()
+    /// Whether so much waits to be sent that it should not wait for more. A client that has sent a batch wants one
+    /// answer, not one part of it now and another when a commit is on the disk.
+    pub fn is_full(&self) -> bool {
+        self.sent > 0 || self.output.len() > DUE_BYTES
     }
 
     /// Sends what waits, as far as the client takes it; ready when nothing is left.

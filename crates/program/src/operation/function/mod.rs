@@ -264,8 +264,7 @@ fn byte_of(text: &str, at: usize) -> usize {
 /// The characters `from .. from + count`, 1-based, as a 0-based range without what precedes the text.
 fn window(from: i64, count: i64) -> Result<(usize, usize)> {
     if count < 0 {
-        return Err(Error::new(SqlState(*b"22011"), "negative substring length not allowed")
-            .with_detail(format!("length is {count}")));
+        return Err(negative_length(format!("length is {count}")));
     }
     let place = |number: i64| usize::try_from(number.saturating_sub(1)).unwrap_or(0);
     Ok((place(from), place(from.saturating_add(count))))
@@ -274,9 +273,13 @@ fn window(from: i64, count: i64) -> Result<(usize, usize)> {
 fn overlay_start(from: i64) -> Result<usize> {
     match usize::try_from(from) {
         Ok(from) if from > 0 => Ok(from - 1),
-        _ => Err(Error::new(SqlState::INVALID_PARAMETER, "overlay position must be positive")
-            .with_detail(format!("position is {from}"))),
+        _ => Err(negative_length(format!("position is {from}"))),
     }
+}
+
+/// PostgreSQL's error for both.
+fn negative_length(detail: String) -> Error {
+    Error::new(SqlState(*b"22011"), "negative substring length not allowed").with_detail(detail)
 }
 
 #[cfg(test)]
@@ -317,7 +320,7 @@ mod tests {
         assert_eq!(overlay("héllo", "üü", 2), "hüülo");
         assert_eq!(overlay("héllo", "XYZ", 5), "héllXYZ");
         assert_eq!(overlay("hé", "X", 10), "héX");
-        assert_eq!(overlay("hé", "X", 0), "22023");
+        assert_eq!(overlay("hé", "X", 0), "22011");
         assert_eq!(apply(Function::Length, &[Datum::Text("héllo")]), "5");
         assert_eq!(apply(Function::Upper, &[Datum::Text("héllo")]), "HÉLLO");
     }
