@@ -3,6 +3,7 @@
 mod clients;
 mod histories;
 mod hostile;
+mod idempotency;
 mod interleaving;
 mod isolation;
 mod kill;
