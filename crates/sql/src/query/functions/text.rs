@@ -264,6 +264,12 @@ fn bytes_at(arguments: &[Value], at: usize) -> Vec<u8> {
 
 fn part_of_bytes(a: &[Value], _: &Call) -> Result<Value> {
     let bytes = bytes_at(a, 0);
+    let (start, count) = window(a)?;
+    Ok(Value::Bytea(bytes.into_iter().skip(start).take(count).collect()))
+}
+
+/// What `substring` wants of a text or of bytes: so many behind so many, from its second and third argument.
+fn window(a: &[Value]) -> Result<(usize, usize)> {
     let from = integer_at(a, 1);
     let end = match a.get(2).and_then(Value::as_integer) {
         Some(length) if length < 0 => {
@@ -272,9 +278,9 @@ fn part_of_bytes(a: &[Value], _: &Call) -> Result<Value> {
         Some(length) => from.saturating_add(length),
         None => i64::MAX,
     };
-    let place = |at: i64| usize::try_from(at - 1).unwrap_or(0).min(bytes.len());
-    let (from, end) = (place(from), place(end));
-    Ok(Value::Bytea(bytes.get(from..end.max(from)).unwrap_or_default().to_vec()))
+    let start = from.max(1);
+    let count = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
+    Ok((usize::try_from(start - 1).unwrap_or(usize::MAX), count))
 }
 
 /// The place of bytes in others, from 1; 0 if they are not there.
@@ -347,17 +353,8 @@ fn joined(arguments: &[Value], call: &Call, from: usize, separator: &str) -> Str
 }
 
 fn substring(a: &[Value], _: &Call) -> Result<Value> {
-    let from = integer_at(a, 1);
-    let end = match a.get(2).and_then(Value::as_integer) {
-        Some(length) if length < 0 => {
-            return Err(Error::new(SqlState(*b"22011"), "negative substring length not allowed"));
-        }
-        Some(length) => from.saturating_add(length),
-        None => i64::MAX,
-    };
-    let start = from.max(1);
-    let count = usize::try_from(end.saturating_sub(start)).unwrap_or(0);
-    Ok(Value::Text(text_at(a, 0).chars().skip(start as usize - 1).take(count).collect()))
+    let (start, count) = window(a)?;
+    Ok(Value::Text(text_at(a, 0).chars().skip(start).take(count).collect()))
 }
 
 fn padded(a: &[Value], at_left: bool) -> Result<Value> {
