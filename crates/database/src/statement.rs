@@ -9,7 +9,7 @@ use crate::session::admission::{Wait, waited_too_long};
 use crate::session::recall::Recall;
 use crate::session::transaction::TransactionOptions;
 use crate::session::wound_wait::Owner;
-use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure};
+use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure, Room};
 use fabius_program::arguments;
 use fabius_program::catalog::ProcedureId;
 use fabius_program::ir::{Block, Program, StepKind};
@@ -230,14 +230,29 @@ impl Database {
         arguments: &[Value],
         key: Option<&[u8]>,
     ) -> Result<Outcome> {
-        let bytes = statement.encode(arguments)?;
         if statement.is_read_only() {
-            let (seq, results) = self.engine().query_unanswered(statement.procedure(), &bytes);
-            self.durable(seq).await?;
-            return Ok(Outcome { seq, results: results? });
+            return self.read(statement, arguments, usize::MAX).await;
         }
+        let bytes = statement.encode(arguments)?;
         let procedure = self.define_statement(statement)?;
         self.call_encoded(caller, &procedure, &bytes, key).await
+    }
+
+    /// Runs a statement that writes nothing on the newest state.
+    ///
+    /// # Errors
+    /// Why it aborted; `53200` if its result would take more bytes than are allowed.
+    pub async fn read(
+        &self,
+        statement: &Statement,
+        arguments: &[Value],
+        bytes_max: usize,
+    ) -> Result<Outcome> {
+        let encoded = statement.encode(arguments)?;
+        let room = Room::new(bytes_max);
+        let (seq, results) = self.engine().query_unanswered(statement.procedure(), &encoded, room);
+        self.durable(seq).await?;
+        Ok(Outcome { seq, results: results? })
     }
 
     /// The procedure that the log knows for a statement; defines it if there is none yet.

@@ -12,7 +12,9 @@ use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::SnapshotContext;
 use fabius_engine::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint, TableScan, Ticket};
+use fabius_engine::{
+    Batch, Definitions, Engine, Foundation, Procedure, Room, ScanPlace, Standpoint, TableScan, Ticket,
+};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
@@ -286,14 +288,20 @@ impl Engine for LazyEngine {
         self.foundation.wait_durable(seq)
     }
 
-    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
+    fn query_unanswered(
+        &self,
+        procedure: &Procedure,
+        arguments: &[u8],
+        room: Room,
+    ) -> (Seq, Result<Vec<Value>>) {
         let snapshot = self.foundation.begin_snapshot();
         let definitions = self.foundation.definitions();
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
         let mut tools = Substantiation::new(&definitions, &guard, &arena);
         let mut context =
-            SnapshotContext::new(&definitions, &guard, snapshot.seq(), self.foundation.clock.now_us());
+            SnapshotContext::new(&definitions, &guard, snapshot.seq(), self.foundation.clock.now_us())
+                .within(room);
         let mut frame = FrameFor::<SnapshotContext<'_>>::default();
         let started =
             definitions.admit(procedure).and_then(|()| frame.start(&procedure.whole, arguments, &arena));
@@ -315,10 +323,11 @@ impl Engine for LazyEngine {
         procedure: &Procedure,
         arguments: &[u8],
         overlay: &mut Overlay,
+        room: Room,
     ) -> Result<Speculated> {
         // SAFETY: read from an open sticky under an epoch that is still pinned.
         let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
-        speculate(&self.foundation, at, procedure, arguments, overlay, &mut substantiate)
+        speculate(&self.foundation, at, procedure, arguments, overlay, room, &mut substantiate)
     }
 
     fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> RowAt {
@@ -351,6 +360,18 @@ impl Engine for LazyEngine {
         // SAFETY: read from an open sticky under an epoch that is still pinned.
         let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
         at.scan(scan, &mut substantiate, visit)
+    }
+
+    fn scan_on(
+        &self,
+        at: &Standpoint<'_>,
+        scan: &TableScan,
+        place: &mut ScanPlace,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
+    ) -> Result<()> {
+        // SAFETY: as above.
+        let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
+        at.scan_on(scan, place, &mut substantiate, visit)
     }
 
     fn settle(&self) {

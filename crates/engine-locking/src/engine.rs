@@ -25,7 +25,7 @@ use fabius_engine::eager::shared::{PURGE_AT, Shared};
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::reader::query_unanswered;
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Standpoint, Ticket};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Room, Standpoint, Ticket};
 use fabius_env::schedule;
 use fabius_env::sync::{Mutex, RwLock};
 use fabius_value::{Error, Result, Seq};
@@ -342,7 +342,7 @@ impl LockingEngine {
     fn query_in_batch(&self, schema: &Schema, chunk: &Chunk) {
         let call = entry::take_call(&mut chunk.calls()).expect("calls are checked when they come in");
         let (last, result) = match schema.definitions.procedure(call.procedure) {
-            Ok(procedure) => query_unanswered(self.foundation(), procedure, call.arguments),
+            Ok(procedure) => query_unanswered(self.foundation(), procedure, call.arguments, Room::unbounded()),
             Err(gone) => (self.foundation().promised(), Err(gone)),
         };
         let mut outcomes = Outcomes { last, ..Outcomes::default() };

@@ -12,7 +12,7 @@ use crate::checkpoint::State;
 use crate::counters::Counts;
 use crate::reader::query_unanswered;
 use crate::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
-use crate::{Batch, Foundation, Procedure, Standpoint, TableScan, Ticket, entry};
+use crate::{Batch, Foundation, Procedure, Room, ScanPlace, Standpoint, TableScan, Ticket, entry};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use std::sync::Arc;
 
@@ -60,15 +60,21 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// Why the procedure aborted, or what ended the log.
     fn query(&self, procedure: &Procedure, arguments: &[u8]) -> Result<Vec<Value>> {
-        let (seq, outcome) = self.query_unanswered(procedure, arguments);
+        let (seq, outcome) = self.query_unanswered(procedure, arguments, Room::unbounded());
         self.foundation().wait_durable(seq)?;
         outcome
     }
 
     /// The same, for a caller who sees to it that nobody is told before the seq that was read is durable;
     /// gives that seq beside the outcome. As it is here, of engines that leave no stickies; so with all that follows.
-    fn query_unanswered(&self, procedure: &Procedure, arguments: &[u8]) -> (Seq, Result<Vec<Value>>) {
-        query_unanswered(self.foundation(), procedure, arguments)
+    /// It holds no more than there is room for: `53200`.
+    fn query_unanswered(
+        &self,
+        procedure: &Procedure,
+        arguments: &[u8],
+        room: Room,
+    ) -> (Seq, Result<Vec<Value>>) {
+        query_unanswered(self.foundation(), procedure, arguments, room)
     }
 
     /// Runs a program on the rows of one seq and a transaction's own writes, which it adds to; see
@@ -82,8 +88,9 @@ pub trait Engine: Send + Sync {
         procedure: &Procedure,
         arguments: &[u8],
         overlay: &mut Overlay,
+        room: Room,
     ) -> Result<Speculated> {
-        speculate(self.foundation(), at, procedure, arguments, overlay, &mut no_sticky)
+        speculate(self.foundation(), at, procedure, arguments, overlay, room, &mut no_sticky)
     }
 
     /// A row at one seq, at which the caller holds a snapshot.
@@ -110,6 +117,21 @@ pub trait Engine: Send + Sync {
         visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
         at.scan(scan, &mut no_sticky, visit)
+    }
+
+    /// The same in parts, each from where the one before has ended, which is behind the row at which `visit` said no;
+    /// not for tables without an order.
+    ///
+    /// # Errors
+    /// As [`Engine::scan_at`].
+    fn scan_on(
+        &self,
+        at: &Standpoint<'_>,
+        scan: &TableScan,
+        place: &mut ScanPlace,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
+    ) -> Result<()> {
+        at.scan_on(scan, place, &mut no_sticky, visit)
     }
 
     /// Every row of a table at a standpoint, in key order for ordered tables.

@@ -13,6 +13,7 @@
 //! | [`eager`] | what engines that run calls whole have in common |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
+//! | [`room`] | how much a program that reads may hold |
 //! | [`speculation`] | a program run ahead of its place in the order, over a transaction's own writes |
 //! | [`standpoint`] | rows, definitions and keys of one seq, for as long as somebody looks |
 //! | [`checkpoint`] | the state at one seq, to a file and back |
@@ -44,6 +45,7 @@ pub mod random;
 pub mod reader;
 pub mod recorded;
 pub mod rig;
+pub mod room;
 pub mod speculation;
 pub mod standpoint;
 
@@ -52,4 +54,5 @@ pub use contract::Engine;
 pub use counters::{Counter, Counters};
 pub use foundation::{Definitions, Foundation, HeldSnapshot};
 pub use procedure::Procedure;
-pub use standpoint::{Standpoint, TableScan};
+pub use room::Room;
+pub use standpoint::{ScanPlace, Standpoint, TableScan};

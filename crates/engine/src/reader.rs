@@ -4,7 +4,7 @@
 //! engine that left it there computes it (see [`SnapshotContext::blocked_on`]), others never meet one.
 //! A deferred call reads through the same view at its own seq, where it sees what it has filled so far.
 
-use crate::{Definitions, Foundation, Procedure, random::CallRandom};
+use crate::{Definitions, Foundation, Procedure, Room, random::CallRandom};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
@@ -25,6 +25,7 @@ pub struct SnapshotContext<'a> {
     random: CallRandom,
     key: Key,
     own: *mut (),
+    room: Room,
     /// What the sticky that ended the last step belongs to.
     pub blocked_on: *mut (),
 }
@@ -45,8 +46,16 @@ impl<'a> SnapshotContext<'a> {
             random: CallRandom::new(seq),
             key: Key::new(),
             own: std::ptr::null_mut(),
+            room: Room::unbounded(),
             blocked_on: std::ptr::null_mut(),
         }
+    }
+
+    /// The same view for a program that may not hold more than there is room for.
+    #[must_use]
+    pub fn within(mut self, room: Room) -> SnapshotContext<'a> {
+        self.room = room;
+        self
     }
 
     /// The same view for the deferred call at this address, which fills versions at the view's seq.
@@ -111,6 +120,16 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
         unreachable!("a program that writes nothing")
     }
 
+    #[inline]
+    fn keep(&mut self, element: &[Datum<'a>]) -> Result<(), Stop> {
+        Ok(self.room.keep(element)?)
+    }
+
+    #[inline]
+    fn let_go(&mut self, list: &[Datum<'a>]) {
+        self.room.let_go(list);
+    }
+
     fn now(&self) -> i64 {
         self.time_us
     }
@@ -130,12 +149,14 @@ pub fn query_unanswered(
     foundation: &Foundation,
     procedure: &Procedure,
     arguments: &[u8],
+    room: Room,
 ) -> (Seq, Result<Vec<Value>>) {
     let snapshot = foundation.begin_snapshot();
     let definitions = foundation.definitions();
     let guard = crossbeam_epoch::pin();
     let arena = Bump::new();
     let mut context = SnapshotContext::new(&definitions, &guard, snapshot.seq(), foundation.clock.now_us());
+    context.room = room;
     let mut frame = FrameFor::<SnapshotContext<'_>>::default();
     let started = definitions.admit(procedure);
     let outcome = match started.and_then(|()| frame.start(&procedure.whole, arguments, &arena)) {

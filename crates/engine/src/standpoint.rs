@@ -63,6 +63,18 @@ impl TableScan {
     }
 }
 
+/// How far a scan has come that is made in parts.
+#[derive(Clone, Debug, Default)]
+pub enum ScanPlace {
+    /// It has not begun.
+    #[default]
+    Begin,
+    /// What is left are the entries between these two.
+    Between(Key, Option<Key>),
+    /// There is no more.
+    End,
+}
+
 /// A snapshot for the time of a function, or for as long as its owner likes.
 enum Place<'f> {
     Borrowed(Snapshot<'f>),
@@ -142,17 +154,49 @@ impl<'f> Standpoint<'f> {
         if scan.is_unbounded() {
             return self.scan_whole(table, &mut show);
         }
+        self.scan_ordered(table, scan, &mut ScanPlace::Begin, &mut show)
+    }
+
+    /// The same in parts: from `place` until `visit` says no, behind which `place` is then. Not for tables without an
+    /// order.
+    ///
+    /// # Errors
+    /// As [`Standpoint::scan`].
+    pub fn scan_on(
+        &self,
+        scan: &TableScan,
+        place: &mut ScanPlace,
+        substantiate: &mut Substantiate<'_>,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
+    ) -> Result<()> {
+        let table = self.definitions.table(scan.table);
+        let mut show = Show { types: table.types(), columns: &scan.columns, substantiate, visit };
+        self.scan_ordered(table, scan, place, &mut show)
+    }
+
+    fn scan_ordered(
+        &self,
+        table: &Table,
+        scan: &TableScan,
+        place: &mut ScanPlace,
+        show: &mut Show<'_, '_>,
+    ) -> Result<()> {
         let bounds = scan.lower.iter().chain(&scan.upper).map(|(value, _)| value);
         if scan.equal.iter().chain(bounds).any(Value::is_null) {
+            *place = ScanPlace::End;
             return Ok(());
         }
-        match scan.index {
-            None if scan.equal.len() == table.schema().primary_key.len() => self.find(table, scan, &mut show),
-            None if table.schema().hash => {
+        match (scan.index, &place) {
+            (_, ScanPlace::End) => Ok(()),
+            (None, _) if scan.equal.len() == table.schema().primary_key.len() => {
+                *place = ScanPlace::End;
+                self.find(table, scan, show)
+            }
+            (None, _) if table.schema().hash => {
                 let message = format!("table {} has no order to scan in", table.schema().name);
                 Err(Error::new(SqlState::INVALID_OBJECT_DEFINITION, message))
             }
-            _ => self.scan_range(table, scan, &mut show),
+            _ => self.scan_range(table, scan, place, show),
         }
     }
 
@@ -191,22 +235,23 @@ impl<'f> Standpoint<'f> {
         Ok(())
     }
 
-    fn scan_range(&self, table: &Table, scan: &TableScan, show: &mut Show<'_, '_>) -> Result<()> {
-        let equal: Vec<Datum<'_>> = scan.equal.iter().map(Datum::from_value).collect();
-        let (lower, upper) = (scan.lower.as_ref(), scan.upper.as_ref());
-        let range = Range {
-            index: scan.index,
-            equal: &equal,
-            lower: lower.map(|(value, inclusive)| (Datum::from_value(value), *inclusive)),
-            upper: upper.map(|(value, inclusive)| (Datum::from_value(value), *inclusive)),
-            descending: scan.descending,
+    fn scan_range(
+        &self,
+        table: &Table,
+        scan: &TableScan,
+        place: &mut ScanPlace,
+        show: &mut Show<'_, '_>,
+    ) -> Result<()> {
+        let mut rest = match std::mem::replace(place, ScanPlace::End) {
+            ScanPlace::Begin => self.bounds(table, scan)?,
+            ScanPlace::Between(lower, upper) => Some((lower, upper)),
+            ScanPlace::End => None,
         };
-        let mut rest = table.range_bytes(&range)?;
         while let Some(bounds) = rest.take() {
             let guard = crossbeam_epoch::pin();
             let mut entries = table.scan_between(scan.index, Some(bounds.clone()), scan.descending, &guard);
             let mut row: Vec<Datum<'_>> = Vec::with_capacity(show.columns.len());
-            let mut last = None;
+            let (mut last, mut goes_on) = (None, true);
             for _ in 0..ROWS_PER_EPOCH {
                 let Some((record, entry)) = entries.next_entry() else {
                     last = None;
@@ -217,12 +262,14 @@ impl<'f> Standpoint<'f> {
                 unsafe {
                     let version = record.visible(self.seq());
                     let current = |index| table.entry_is_current(index, &entry, version);
-                    let is_there = chain::is_present(version) && scan.index.is_none_or(current);
-                    if is_there && !show.row(version, &mut row)? {
-                        return Ok(());
+                    if chain::is_present(version) && scan.index.is_none_or(current) {
+                        goes_on = show.row(version, &mut row)?;
                     }
                 }
                 last = Some(entry);
+                if !goes_on {
+                    break;
+                }
             }
             rest = last.and_then(|last| match scan.descending {
                 true => Some((bounds.0, Some(last))).filter(|(lower, upper)| Some(lower) < upper.as_ref()),
@@ -231,8 +278,26 @@ impl<'f> Standpoint<'f> {
                     .map(|next| (next, bounds.1))
                     .filter(|(next, upper)| upper.as_ref().is_none_or(|upper| next < upper)),
             });
+            if !goes_on {
+                *place = rest.map_or(ScanPlace::End, |(lower, upper)| ScanPlace::Between(lower, upper));
+                return Ok(());
+            }
         }
         Ok(())
+    }
+
+    /// The entries that a scan is about lie between these.
+    fn bounds(&self, table: &Table, scan: &TableScan) -> Result<Option<(Key, Option<Key>)>> {
+        let equal: Vec<Datum<'_>> = scan.equal.iter().map(Datum::from_value).collect();
+        let (lower, upper) = (scan.lower.as_ref(), scan.upper.as_ref());
+        let range = Range {
+            index: scan.index,
+            equal: &equal,
+            lower: lower.map(|(value, inclusive)| (Datum::from_value(value), *inclusive)),
+            upper: upper.map(|(value, inclusive)| (Datum::from_value(value), *inclusive)),
+            descending: scan.descending,
+        };
+        table.range_bytes(&range)
     }
 }
 

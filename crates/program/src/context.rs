@@ -95,6 +95,19 @@ pub trait Context<'a> {
     /// Deletes a row that is there.
     fn delete(&mut self, table: TableId, row: Self::Row) -> Result<(), Stop>;
 
+    /// An element comes into one of the run's lists: a reader may have no room for it.
+    ///
+    /// # Errors
+    /// Why the run ends here.
+    #[inline]
+    fn keep(&mut self, _element: &[Datum<'a>]) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    /// One of the lists, with these values, is emptied.
+    #[inline]
+    fn let_go(&mut self, _list: &[Datum<'a>]) {}
+
     /// The call's logged time in microseconds since 1970-01-01.
     fn now(&self) -> i64;
 

@@ -224,13 +224,19 @@ fn go<'a, C: Context<'a>>(
                 }
                 get!(cursor) = Datum::Int((start + fields.len()) as i64);
             }
-            Instruction::Clear { list } => lists[usize::from(list.0)].clear(),
+            Instruction::Clear { list } => {
+                let list = &mut lists[usize::from(list.0)];
+                context.let_go(list);
+                list.clear();
+            }
             Instruction::Sort { list, plan } => {
                 let plan = &code.sorts[usize::from(plan)];
                 sort(&mut lists[usize::from(list.0)], plan.width, &plan.keys);
             }
             Instruction::Append { list, first, count } => {
-                lists[usize::from(list.0)].extend_from_slice(&registers[block(first, count.into())]);
+                let element = &registers[block(first, count.into())];
+                attempt!(context.keep(element));
+                lists[usize::from(list.0)].extend_from_slice(element);
             }
 
             Instruction::Locate { row, key, count, table } => {

@@ -34,6 +34,20 @@ pub enum Value {
 }
 
 impl Value {
+    /// What a value takes in memory as a part of a row, about; its text or bytes, or the list that it is, come besides.
+    pub const BYTES: usize = size_of::<Value>() + 16;
+
+    /// What it takes in memory, about.
+    pub fn bytes(&self) -> usize {
+        Value::BYTES
+            + match self {
+                Value::Text(text) => text.len(),
+                Value::Bytea(bytes) => bytes.len(),
+                Value::List(rows) => rows.iter().flatten().map(Value::bytes).sum(),
+                _ => 0,
+            }
+    }
+
     /// Whether this is null.
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)

@@ -24,7 +24,7 @@ use super::wound_wait::Owner;
 use crate::Database;
 use crate::statement::{Caller, written_tables};
 use fabius_engine::speculation::{Footprint, Overlay};
-use fabius_engine::{Batch, Definitions, entry};
+use fabius_engine::{Batch, Definitions, Room, entry};
 use fabius_program::catalog::ProcedureId;
 use fabius_value::{Error, Result, SqlState, TableId};
 use parking_lot::{Mutex, RwLock};
@@ -306,7 +306,7 @@ impl Database {
         for call in entry::calls(batch.calls()).map_while(Result::ok) {
             if let Ok(procedure) = definitions.procedure(call.procedure) {
                 // A call that aborts writes nothing.
-                let _ = self.engine().speculate(snapshot.seq(), procedure, call.arguments, &mut overlay);
+                let _ = self.engine().speculate(snapshot.seq(), procedure, call.arguments, &mut overlay, Room::unbounded());
             }
         }
         let mut near = gate.holders.iter().enumerate().filter(|(_, holder)| is_near(holder));

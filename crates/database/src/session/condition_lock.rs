@@ -21,7 +21,7 @@
 use super::observation::Observation;
 use super::transaction::Hold;
 use super::wound_wait::Owner;
-use fabius_engine::Engine;
+use fabius_engine::{Engine, Room};
 use fabius_engine::speculation::{Footprint, KeyBytes, Mark, Overlay};
 use fabius_value::{Seq, TableId};
 use std::collections::BTreeSet;
@@ -123,7 +123,7 @@ impl Holder {
         let mark = overlay.mark();
         let holds = self.observations.iter().all(|observation| {
             let procedure = observation.statement.procedure();
-            let again = engine.speculate(at, procedure, &observation.encoded, overlay);
+            let again = engine.speculate(at, procedure, &observation.encoded, overlay, Room::unbounded());
             observation.hold == Hold::Observe || again.is_ok_and(|again| again.results == observation.results)
         });
         overlay.undo_to(mark);

@@ -12,6 +12,7 @@ use super::condition_lock::RowKey;
 use super::observation::Observation;
 use super::row_name::row_name;
 use crate::Database;
+use fabius_engine::Room;
 use fabius_engine::speculation::Overlay;
 use fabius_program::compose::CHANGED;
 use fabius_value::{Error, Seq, SqlState, Value};
@@ -52,7 +53,7 @@ impl Database {
         for (at, observation) in observations.iter().enumerate() {
             let procedure = observation.statement.procedure();
             let again =
-                self.engine().speculate(snapshot.seq(), procedure, &observation.encoded, &mut overlay);
+                self.engine().speculate(snapshot.seq(), procedure, &observation.encoded, &mut overlay, Room::unbounded());
             let (met, is_same) = match again {
                 Ok(again) => (again.footprint.rows, again.results == observation.results),
                 Err(_) => (BTreeSet::new(), false),

@@ -11,6 +11,7 @@
 
 use super::transaction::{Concurrency, Hold, Transaction};
 use crate::Statement;
+use fabius_engine::Room;
 use fabius_program::compose::scalar_type;
 use fabius_program::syntax::tree::{
     Expression, ExpressionKind, Name, Parameter, ProcedureDefinition, Results, RowReference,
@@ -35,9 +36,9 @@ impl Transaction {
         let begin = self.overlay.mark();
         let procedure = statement.procedure();
         // If it fails there is nothing to show; it fails again when it is run.
-        let Ok(run) = self.database.engine().speculate(at, procedure, &encoded, &mut self.overlay) else {
-            return Ok(());
-        };
+        let room = Room::new(self.held.left());
+        let run = self.database.engine().speculate(at, procedure, &encoded, &mut self.overlay, room);
+        let Ok(run) = run else { return Ok(()) };
         let written: BTreeSet<_> =
             self.overlay.written_since(begin).map(|(table, key)| (table, key.clone())).collect();
         self.overlay.undo_to(begin);
@@ -51,7 +52,7 @@ impl Transaction {
             let types: Vec<_> = schema.primary_key.iter().map(|column| schema.data_type(*column)).collect();
             if let Some(key) = key::decode(&row.1, &types) {
                 let show = self.show(row.0)?;
-                self.run_held(&show, &key, hold).await?;
+                self.run_held(&show, &key, (hold, usize::MAX)).await?;
             }
         }
         Ok(())

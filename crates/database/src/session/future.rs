@@ -60,7 +60,7 @@ use super::transaction::{Concurrency, Hold, TransactionOptions};
 use super::wound_wait::Owner;
 use crate::statement::Caller;
 use crate::{Database, Statement};
-use fabius_engine::HeldSnapshot;
+use fabius_engine::{HeldSnapshot, Room};
 use fabius_engine::speculation::Overlay;
 use fabius_program::compose::{CHANGED, scalar_type};
 use fabius_program::syntax::tree::{
@@ -317,7 +317,13 @@ impl FutureTransaction {
         encoded: &Arc<[u8]>,
     ) -> Result<Arc<Observation>> {
         let engine = self.database.engine();
-        let answer = engine.speculate(at, statement.procedure(), encoded, &mut Overlay::default())?;
+        let answer = engine.speculate(
+            at,
+            statement.procedure(),
+            encoded,
+            &mut Overlay::default(),
+            Room::unbounded(),
+        )?;
         Ok(Arc::new(Observation {
             statement: statement.clone(),
             arguments: arguments.to_vec(),

@@ -19,6 +19,7 @@
 //! | module | concept |
 //! |---|---|
 //! | [`transaction`] | statements one by one, then commit or roll back |
+//! | `reading` | what is read without being kept, until the transaction writes |
 //! | [`savepoint`] | going back to a point within a transaction |
 //! | [`observation`] | what a statement has shown |
 //! | [`compound`] | the program that a transaction is, kept for the next one alike |
@@ -26,6 +27,7 @@
 //! | [`future`] | a transaction over values that are not known yet |
 //! | [`expression`] | arithmetic and comparison on such values |
 //! | [`condition_lock`] | a statement with its answer, which others leave as it is |
+//! | [`allowance`] | how many bytes a session may hold |
 //! | [`admission`] | who may write past the locks of others |
 //! | [`wound_wait`] | who waits for whom |
 //! | [`conflict`] | why a transaction could not be committed |
@@ -36,6 +38,7 @@
 //! | `shared` | what the transactions of one database share |
 
 pub mod admission;
+pub mod allowance;
 pub mod alarm;
 pub mod block_on;
 pub mod compound;
@@ -46,6 +49,7 @@ pub mod expression;
 pub mod future;
 pub mod observation;
 pub mod recall;
+mod reading;
 mod row_name;
 pub mod savepoint;
 pub(crate) mod shared;

@@ -21,3 +21,11 @@ pub struct Observation {
     /// Whether that is locked, or checked at commit.
     pub hold: Hold,
 }
+
+impl Observation {
+    /// What it takes in memory, about.
+    pub fn bytes(&self) -> usize {
+        let values = self.arguments.iter().chain(&self.results).map(Value::bytes);
+        values.sum::<usize>() + self.encoded.len() + self.footprint.bytes()
+    }
+}

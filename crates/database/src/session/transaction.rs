@@ -1,15 +1,17 @@
 //! An interactive transaction: statements one by one, then commit or roll back.
 
 use super::admission::{Asked, Blocked, Wish, until_granted};
+use super::allowance::{Allowance, Held};
 use super::compound::STATEMENTS_MAX;
 use super::observation::Observation;
+use super::reading::Noted;
 use super::recall::Recall;
 use super::wound_wait::Owner;
 use crate::history::Moment;
 use crate::statement::Caller;
 use crate::{Database, Statement};
-use fabius_engine::speculation::{Mark, Overlay, Speculated};
-use fabius_engine::{Definitions, HeldSnapshot};
+use fabius_engine::speculation::{Footprint, Mark, Overlay, Speculated};
+use fabius_engine::{Definitions, HeldSnapshot, Room};
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -45,6 +47,8 @@ pub struct TransactionOptions {
     /// A statement that writes and returns a count alone is taken to find a row, even if it finds none now:
     /// commit finds out (OCC-LSD+, section 3.3.2 of the paper).
     pub speculative: bool,
+    /// What it may hold of what it has shown and written; `None` for as much as there is. Chosen when it begins.
+    pub memory: Option<Arc<Allowance>>,
 }
 
 /// What becomes of what a statement shows.
@@ -69,8 +73,14 @@ pub struct Transaction {
     /// The seq of the rows that the overlay's were made of.
     overlay_at: Seq,
     pub(super) observations: Vec<Arc<Observation>>,
-    /// Where the writes of each begin.
-    pub(super) begins: Vec<Mark>,
+    /// Where the writes of each begin, and how much was held before.
+    pub(super) begins: Vec<(Mark, usize)>,
+    /// What it has shown that is not among the observations yet.
+    pub(super) noted: Vec<Noted>,
+    /// How many observations come before those that were made in their order.
+    pub(super) in_front: usize,
+    /// Bytes that all of this takes.
+    pub(super) held: Held,
     /// What it locks as, once it has.
     pub(super) owner: Option<Arc<Owner>>,
     /// Whether it has shown anything that is not so at its snapshot.
@@ -83,6 +93,7 @@ impl Database {
     /// Begins an interactive transaction. It reads at one seq, that of its first statement.
     pub fn begin(self: &Arc<Self>, options: TransactionOptions) -> Transaction {
         self.sessions().open.fetch_add(1, Relaxed);
+        let held = Held::new(options.memory.clone());
         Transaction {
             database: self.clone(),
             options,
@@ -91,6 +102,9 @@ impl Database {
             overlay_at: Seq::ZERO,
             observations: Vec::new(),
             begins: Vec::new(),
+            noted: Vec::new(),
+            in_front: 0,
+            held,
             owner: None,
             has_assumed: false,
             is_past: false,
@@ -152,14 +166,28 @@ impl Transaction {
     /// # Errors
     /// Why it aborted: then the transaction is as it was before the statement. `40001` if it has to give way
     /// to an older one, or a lock shows that something has changed; `55P03` if a lock was not granted in time;
-    /// `53400` for too many statements, or transactions.
+    /// `53400` for too many statements, or transactions; `53200` if it would hold too much.
     pub async fn run(
         &mut self,
         statement: &Arc<Statement>,
         arguments: &[Value],
         hold: Hold,
     ) -> Result<Vec<Value>> {
-        if self.observations.len() >= STATEMENTS_MAX {
+        self.run_within(statement, arguments, hold, usize::MAX).await
+    }
+
+    /// The same for a statement that is not to take more than so many bytes.
+    ///
+    /// # Errors
+    /// As [`Transaction::run`]; `53200` if it would take more.
+    pub async fn run_within(
+        &mut self,
+        statement: &Arc<Statement>,
+        arguments: &[Value],
+        hold: Hold,
+        bytes_max: usize,
+    ) -> Result<Vec<Value>> {
+        if self.observations.len() + self.noted.len() >= STATEMENTS_MAX {
             return Err(Error::new(SqlState::TOO_MANY, "too many statements in one transaction")
                 .with_detail(format!("at most {STATEMENTS_MAX} are allowed")));
         }
@@ -170,13 +198,13 @@ impl Transaction {
             let message = "cannot write in a transaction that reads the past";
             return Err(Error::new(SqlState(*b"25006"), message));
         }
-        let before = self.observations.len();
+        let before = self.savepoint();
         if self.options.conventional {
             self.show_rows(statement, arguments, hold).await?;
         }
-        let results = self.run_held(statement, arguments, hold).await;
+        let results = self.run_held(statement, arguments, (hold, bytes_max)).await;
         if results.is_err() {
-            self.truncate(before);
+            self.truncate_to(&before);
         }
         results
     }
@@ -186,7 +214,7 @@ impl Transaction {
         &mut self,
         statement: &Arc<Statement>,
         arguments: &[Value],
-        hold: Hold,
+        (hold, bytes_max): (Hold, usize),
     ) -> Result<Vec<Value>> {
         let encoded: Arc<[u8]> = statement.encode(arguments)?.into();
         let hold = match (hold, self.options.concurrency) {
@@ -195,7 +223,10 @@ impl Transaction {
             (Hold::Observe, Concurrency::Pessimistic) => Hold::Lock,
             _ => hold,
         };
-        let run = Run { statement, arguments, encoded: &encoded, hold };
+        let run = Run { statement, arguments, encoded: &encoded, hold, bytes_max };
+        if hold != Hold::Observe || !statement.is_read_only() {
+            self.record()?;
+        }
         if hold != Hold::Observe {
             return self.run_locked(&run).await;
         }
@@ -207,33 +238,33 @@ impl Transaction {
         let mut begin = self.overlay.mark();
         let database = self.database.clone();
         let (engine, procedure) = (database.engine(), run.statement.procedure());
-        let mut ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay);
+        let room = || Room::new(run.bytes_max.min(self.held.left()));
+        let mut ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay, room());
         // A row of its own that it looks at may have been made of what others have changed since.
         let is_behind = self.overlay_at != at && !self.overlay.is_empty();
         if is_behind && ran.as_ref().map_or(true, |ran| ran.footprint.meets_before(&self.overlay, begin)) {
             self.overlay.undo_to(begin);
             self.lay_over(at)?;
             begin = self.overlay.mark();
-            ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay);
+            let room = Room::new(run.bytes_max.min(self.held.left()));
+            ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay, room);
         }
         if begin == Overlay::default().mark() {
             self.overlay_at = at;
         }
-        let Speculated { mut results, footprint } = ran?;
+        let Speculated { mut results, footprint } = ran.map_err(|error| self.held.refusal(error))?;
         if self.options.speculative && !run.statement.is_read_only() && results == [Value::BigInt(0)] {
             results = vec![Value::BigInt(1)];
             self.has_assumed = true;
         }
-        let observation = Arc::new(Observation {
-            statement: run.statement.clone(),
-            arguments: run.arguments.to_vec(),
-            encoded: run.encoded.clone(),
-            results,
-            footprint,
-            hold: run.hold,
-        });
+        let observation = Arc::new(run.observation(results, footprint));
+        let before = self.held.bytes();
+        if let Err(error) = self.held.take(observation.bytes() + self.overlay.bytes_since(begin)) {
+            self.overlay.undo_to(begin);
+            return Err(error);
+        }
         self.observations.push(observation.clone());
-        self.begins.push(begin);
+        self.begins.push((begin, before));
         Ok(observation)
     }
 
@@ -296,10 +327,11 @@ impl Transaction {
     /// Makes the overlay again, of the rows at `seq`, at which somebody holds a snapshot.
     fn lay_over(&mut self, seq: Seq) -> Result<()> {
         let (mut overlay, mut begins) = (Overlay::default(), Vec::with_capacity(self.begins.len()));
-        for observation in &self.observations {
-            begins.push(overlay.mark());
-            let procedure = observation.statement.procedure();
-            let again = self.database.engine().speculate(seq, procedure, &observation.encoded, &mut overlay);
+        for (observation, (_, held)) in self.observations.iter().zip(&self.begins) {
+            begins.push((overlay.mark(), *held));
+            let (engine, procedure) = (self.database.engine(), observation.statement.procedure());
+            let again =
+                engine.speculate(seq, procedure, &observation.encoded, &mut overlay, Room::unbounded());
             if !again.is_ok_and(|again| again.results == observation.results) {
                 return Err(self.conflict());
             }
@@ -314,8 +346,9 @@ impl Transaction {
 
     /// Forgets all statements from one on.
     pub(super) fn truncate(&mut self, count: usize) {
-        if let Some(begin) = self.begins.get(count) {
+        if let Some((begin, held)) = self.begins.get(count) {
             self.overlay.undo_to(*begin);
+            self.held.shrink_to(*held);
             self.begins.truncate(count);
             self.observations.truncate(count);
         }
@@ -362,6 +395,20 @@ struct Run<'r> {
     arguments: &'r [Value],
     encoded: &'r Arc<[u8]>,
     hold: Hold,
+    bytes_max: usize,
+}
+
+impl Run<'_> {
+    fn observation(&self, results: Vec<Value>, footprint: Footprint) -> Observation {
+        Observation {
+            statement: self.statement.clone(),
+            arguments: self.arguments.to_vec(),
+            encoded: self.encoded.clone(),
+            results,
+            footprint,
+            hold: self.hold,
+        }
+    }
 }
 
 impl Drop for Transaction {

@@ -2,7 +2,7 @@
 
 use super::{big, int};
 use crate::rig::{Make, Rig};
-use crate::{BatchBuilder, Standpoint, TableScan};
+use crate::{BatchBuilder, ScanPlace, Standpoint, TableScan};
 use fabius_value::{ColumnId, IndexId, Value};
 
 const TABLES: &str = "
@@ -58,15 +58,30 @@ pub(super) fn ranges_are_read_at_a_standpoint(make: Make<'_>) {
         rig.engine.scan_at(&at, &scan, &mut visit).unwrap();
         rows
     };
+    // The same in parts of so many rows.
+    let in_parts = |scan: &TableScan, most: usize| {
+        let (mut place, mut rows) = (ScanPlace::Begin, 0);
+        while !matches!(place, ScanPlace::End) {
+            let mut left = most;
+            let mut visit = |_: &[fabius_value::Datum<'_>]| {
+                (left, rows) = (left - 1, rows + 1);
+                Ok(left > 0)
+            };
+            rig.engine.scan_on(&at, scan, &mut place, &mut visit).unwrap();
+        }
+        rows
+    };
     let number = vec![ColumnId(1)];
     assert_eq!(read(whole(things), usize::MAX).len(), 1199);
     assert_eq!(read(TableScan { columns: Vec::new(), ..whole(things) }, 5), [""; 5]);
+    assert_eq!([1, 7, 256, 5000].map(|most| in_parts(&whole(things), most)), [1199; 4]);
 
     let in_shop = TableScan { equal: vec![int(1)], columns: number.clone(), ..whole(things) };
     let expected: Vec<String> = (0..400).filter(|n| *n != 3).map(|n: i32| n.to_string()).collect();
     assert_eq!(read(in_shop.clone(), usize::MAX), expected);
     let down = TableScan { descending: true, ..in_shop.clone() };
     assert_eq!(read(down.clone(), usize::MAX), expected.iter().rev().cloned().collect::<Vec<_>>());
+    assert_eq!(in_parts(&down, 10), 399);
     assert_eq!(read(down, 2), ["399", "398"]);
     let between = TableScan { lower: Some((int(2), false)), upper: Some((int(6), true)), ..in_shop.clone() };
     assert_eq!(read(between, usize::MAX), ["4", "5", "6"]);
@@ -80,6 +95,7 @@ pub(super) fn ranges_are_read_at_a_standpoint(make: Make<'_>) {
         TableScan { index: Some(IndexId(0)), equal: vec![big(5)], columns: number, ..whole(things) };
     assert_eq!(read(by_price.clone(), usize::MAX).len(), 57 * 3);
     assert_eq!(read(by_price.clone(), 3), ["5", "12", "19"]);
+    assert_eq!(in_parts(&by_price, 2), 57 * 3);
     assert_eq!(read(TableScan { equal: Vec::new(), descending: true, ..by_price }, usize::MAX).len(), 1199);
 
     let id = vec![ColumnId(0)];

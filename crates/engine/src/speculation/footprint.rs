@@ -4,6 +4,9 @@ use super::overlay::{KeyBytes, Mark, Overlay};
 use fabius_value::TableId;
 use std::collections::BTreeSet;
 
+/// Bytes that noting a row takes besides its key, about.
+pub(super) const NOTE_BYTES: usize = 48;
+
 /// The rows a program has looked at, there or not, and the tables it has gone over a range of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
@@ -26,6 +29,11 @@ impl Footprint {
 
     fn has(&self, table: TableId, key: &KeyBytes) -> bool {
         self.scanned.contains(&table) || self.rows.contains(&(table, key.clone()))
+    }
+
+    /// What it takes in memory, about.
+    pub fn bytes(&self) -> usize {
+        self.rows.iter().map(|(_, key)| key.len() + NOTE_BYTES).sum()
     }
 
     /// Its tables.

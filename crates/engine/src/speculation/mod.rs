@@ -22,7 +22,7 @@ pub use overlay::{Image, KeyBytes, Mark, Overlay};
 
 use crate::constraint::{PRIMARY_KEY, duplicate};
 use crate::lend::lend;
-use crate::{Definitions, Foundation, Procedure, random::CallRandom};
+use crate::{Definitions, Foundation, Procedure, Room, random::CallRandom};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
@@ -30,6 +30,7 @@ use fabius_program::execute::{self, FrameFor};
 use fabius_storage::table::{Range, RowScan};
 use fabius_storage::{Cell, Table, chain, chain::Visible};
 use fabius_value::{ColumnId, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, Value};
+use footprint::NOTE_BYTES;
 use overlay::entry;
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ pub struct Speculated {
 }
 
 /// Runs a program on the rows of one seq, at which the caller holds a snapshot, and on an overlay, which gets
-/// its writes. `substantiate` computes what a sticky stands for.
+/// its writes. It holds no more than there is room for. `substantiate` computes what a sticky stands for.
 ///
 /// # Errors
 /// Why the program aborted; then the overlay is as before.
@@ -53,6 +54,7 @@ pub fn speculate(
     procedure: &Procedure,
     arguments: &[u8],
     overlay: &mut Overlay,
+    room: Room,
     substantiate: &mut dyn FnMut(*mut ()),
 ) -> Result<Speculated> {
     let definitions = foundation.definitions();
@@ -69,6 +71,7 @@ pub fn speculate(
         key: Key::new(),
         overlay,
         footprint: Footprint::default(),
+        room,
         substantiate,
     };
     let mut frame = FrameFor::<Speculation<'_, '_>>::default();
@@ -154,6 +157,7 @@ struct Speculation<'a, 'o> {
     key: Key,
     overlay: &'o mut Overlay,
     footprint: Footprint,
+    room: Room,
     substantiate: &'o mut dyn FnMut(*mut ()),
 }
 
@@ -340,6 +344,7 @@ impl<'a> Context<'a> for Speculation<'a, '_> {
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Self::Row, Stop> {
         let table = self.table(table);
         table.encode_key(key, &mut self.key)?;
+        self.room.take(self.key.bytes().len() + NOTE_BYTES)?;
         Ok(Some(self.found(table)))
     }
 
@@ -361,6 +366,7 @@ impl<'a> Context<'a> for Speculation<'a, '_> {
     fn scan_next(&mut self, scan: &mut Scan<'a>) -> Result<Option<Self::Row>, Stop> {
         let found = self.next_row(scan)?;
         if let Some(found) = found {
+            self.room.take(found.key.len() + NOTE_BYTES)?;
             self.footprint.rows.insert((scan.table.id(), found.key.into()));
         }
         Ok(found.map(Some))
@@ -407,6 +413,16 @@ impl<'a> Context<'a> for Speculation<'a, '_> {
         let row = row.ok_or_else(gone)?;
         self.overlay.set(self.definitions.table(table), row.key, None);
         Ok(())
+    }
+
+    #[inline]
+    fn keep(&mut self, element: &[Datum<'a>]) -> Result<(), Stop> {
+        Ok(self.room.keep(element)?)
+    }
+
+    #[inline]
+    fn let_go(&mut self, list: &[Datum<'a>]) {
+        self.room.let_go(list);
     }
 
     fn now(&self) -> i64 {

@@ -15,6 +15,9 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+/// What noting a change takes besides key and image, about.
+const CHANGE_BYTES: usize = 200;
+
 /// The bytes of a key.
 pub type KeyBytes = Box<[u8]>;
 
@@ -82,6 +85,15 @@ impl Overlay {
     /// Keys written up to a point, with their tables; a key may come more than once.
     pub fn written_before(&self, mark: Mark) -> impl Iterator<Item = (TableId, &KeyBytes)> {
         self.changes.iter().take(mark.0).map(|change| (change.table.id(), &change.key))
+    }
+
+    /// What the images written since a point take in memory, about, with what is needed to take them back.
+    pub fn bytes_since(&self, mark: Mark) -> usize {
+        let bytes = |(table, key): (TableId, &KeyBytes)| {
+            let image = self.image(table, key).and_then(Option::as_deref).unwrap_or_default();
+            CHANGE_BYTES + 2 * key.len() + image.iter().map(Value::bytes).sum::<usize>()
+        };
+        self.written_since(mark).map(bytes).sum()
     }
 
     /// The image of a key, if the transaction has written it.
