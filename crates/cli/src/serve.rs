@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use fabius::{Database, Error, Options, Result, SqlState};
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
 use fabius_server::{Server, logging};
-use fabius_sql::connection::SqlDatabase;
+use fabius_sql::connection::{MemoryBounds, SqlDatabase};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -130,7 +130,11 @@ fn open(configuration: &Configuration) -> Result<Database> {
 
 async fn serve(effective: Effective, database: Arc<Database>) -> Result<ExitCode> {
     let mut signals = Signals::new()?;
-    let sql = SqlDatabase::open(database).await?;
+    let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let settings = &effective.configuration;
+    let memory =
+        MemoryBounds { session: bytes(settings.session_memory), sessions: bytes(settings.sessions_memory) };
+    let sql = SqlDatabase::open_within(database, memory).await?;
     let server = start(effective, sql).await?;
     let configuration = &server.shared().configuration;
     let address = server.address();

@@ -342,7 +342,9 @@ impl LockingEngine {
     fn query_in_batch(&self, schema: &Schema, chunk: &Chunk) {
         let call = entry::take_call(&mut chunk.calls()).expect("calls are checked when they come in");
         let (last, result) = match schema.definitions.procedure(call.procedure) {
-            Ok(procedure) => query_unanswered(self.foundation(), procedure, call.arguments, Room::unbounded()),
+            Ok(procedure) => {
+                query_unanswered(self.foundation(), procedure, call.arguments, Room::unbounded())
+            }
             Err(gone) => (self.foundation().promised(), Err(gone)),
         };
         let mut outcomes = Outcomes { last, ..Outcomes::default() };

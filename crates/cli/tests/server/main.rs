@@ -10,6 +10,7 @@ mod kill;
 mod language;
 mod lazy_state;
 mod limits;
+mod memory;
 mod pgbench;
 mod protocol;
 mod psql;

@@ -306,7 +306,13 @@ impl Database {
         for call in entry::calls(batch.calls()).map_while(Result::ok) {
             if let Ok(procedure) = definitions.procedure(call.procedure) {
                 // A call that aborts writes nothing.
-                let _ = self.engine().speculate(snapshot.seq(), procedure, call.arguments, &mut overlay, Room::unbounded());
+                let _ = self.engine().speculate(
+                    snapshot.seq(),
+                    procedure,
+                    call.arguments,
+                    &mut overlay,
+                    Room::unbounded(),
+                );
             }
         }
         let mut near = gate.holders.iter().enumerate().filter(|(_, holder)| is_near(holder));

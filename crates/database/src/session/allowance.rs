@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! all sessions  2 GB
-//!   session     256 MB  <-- what its transaction keeps, rows that wait for the client, operators of its query
-//!   session     256 MB
+//!   session     1 GB    <-- what its transaction keeps, rows that wait for the client, operators of its query
+//!   session     1 GB
 //! ```
 //!
 //! What is held is counted where it is held, about: values and their text, not what the allocator adds.
@@ -122,6 +122,14 @@ impl Held {
         }
         self.bytes += bytes;
         Ok(())
+    }
+
+    /// Holds more, be it allowed or not: it is there already.
+    pub fn add(&mut self, bytes: usize) {
+        if let Some(allowance) = &self.allowance {
+            allowance.add(bytes);
+        }
+        self.bytes += bytes;
     }
 
     /// Holds no more than so many.

@@ -21,8 +21,8 @@
 use super::observation::Observation;
 use super::transaction::Hold;
 use super::wound_wait::Owner;
-use fabius_engine::{Engine, Room};
 use fabius_engine::speculation::{Footprint, KeyBytes, Mark, Overlay};
+use fabius_engine::{Engine, Room};
 use fabius_value::{Seq, TableId};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -52,8 +52,13 @@ impl Database {
         let mut overlay = Overlay::default();
         for (at, observation) in observations.iter().enumerate() {
             let procedure = observation.statement.procedure();
-            let again =
-                self.engine().speculate(snapshot.seq(), procedure, &observation.encoded, &mut overlay, Room::unbounded());
+            let again = self.engine().speculate(
+                snapshot.seq(),
+                procedure,
+                &observation.encoded,
+                &mut overlay,
+                Room::unbounded(),
+            );
             let (met, is_same) = match again {
                 Ok(again) => (again.footprint.rows, again.results == observation.results),
                 Err(_) => (BTreeSet::new(), false),

@@ -60,8 +60,8 @@ use super::transaction::{Concurrency, Hold, TransactionOptions};
 use super::wound_wait::Owner;
 use crate::statement::Caller;
 use crate::{Database, Statement};
-use fabius_engine::{HeldSnapshot, Room};
 use fabius_engine::speculation::Overlay;
+use fabius_engine::{HeldSnapshot, Room};
 use fabius_program::compose::{CHANGED, scalar_type};
 use fabius_program::syntax::tree::{
     BinaryOperator, Block, Expression, ExpressionKind, Failure, Literal, Name, Parameter,

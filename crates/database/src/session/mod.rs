@@ -38,8 +38,8 @@
 //! | `shared` | what the transactions of one database share |
 
 pub mod admission;
-pub mod allowance;
 pub mod alarm;
+pub mod allowance;
 pub mod block_on;
 pub mod compound;
 pub mod condition_lock;
@@ -48,8 +48,8 @@ mod conventional;
 pub mod expression;
 pub mod future;
 pub mod observation;
-pub mod recall;
 mod reading;
+pub mod recall;
 mod row_name;
 pub mod savepoint;
 pub(crate) mod shared;

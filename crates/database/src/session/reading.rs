@@ -41,7 +41,8 @@ impl Transaction {
         let seq = self.reading_at().await?;
         let foundation = self.database.foundation();
         let snapshot = self.snapshot.as_ref().map(|snapshot| snapshot.at(seq));
-        let snapshot = snapshot.ok_or_else(|| Error::new(SqlState(*b"XX000"), "a reader without a snapshot"))?;
+        let snapshot =
+            snapshot.ok_or_else(|| Error::new(SqlState(*b"XX000"), "a reader without a snapshot"))?;
         Ok(Standpoint::past(snapshot, foundation.definitions_at(seq)))
     }
 

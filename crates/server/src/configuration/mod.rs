@@ -74,6 +74,10 @@ pub struct Configuration {
     pub idle_session_timeout: Duration,
     /// The longest message of a client, bytes.
     pub max_message_bytes: u64,
+    /// What one session may hold in memory, bytes.
+    pub session_memory: u64,
+    /// What all sessions together may hold.
+    pub sessions_memory: u64,
     /// How long running statements may go on when the server is told to stop.
     pub shutdown_timeout: Duration,
     /// What is logged: `info`, `warn`, `fabius_server=debug`.
@@ -106,6 +110,8 @@ impl Default for Configuration {
             idle_in_transaction_session_timeout: Duration::ZERO,
             idle_session_timeout: Duration::ZERO,
             max_message_bytes: 128 << 20,
+            session_memory: 1 << 30,
+            sessions_memory: 2 << 30,
             shutdown_timeout: Duration::from_secs(10),
             log: "info".into(),
             log_format: LogFormat::Text,

@@ -1,6 +1,7 @@
 //! Many rows written at once: those of a query, or those that are copied in.
 
-use super::run::{Given, rows_response};
+use super::result::{HeldRows, rows_response};
+use super::run::Given;
 use super::{Connection, Response};
 use crate::bind;
 use crate::bind::{RowsOf, counted, lower_insert_rows};
@@ -282,7 +283,8 @@ impl Connection {
         write: &WriteQuery,
         parameters: &[Value],
     ) -> Result<Written> {
-        let mut rows = self.rows_of(&write.query, parameters).await?;
+        // What is written is counted as the transaction's own.
+        let HeldRows { mut rows, .. } = self.rows_of(&write.query, parameters).await?;
         if write.key > 0 {
             let mut seen = std::collections::HashSet::new();
             rows.retain(|row| seen.insert(format!("{:?}", row.get(..write.key))));

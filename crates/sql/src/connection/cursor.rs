@@ -1,19 +1,30 @@
 //! Cursors of SQL: the rows of a query, and a place among them.
 
-use super::run::rows_response;
+use super::result::HeldRows;
 use super::{Connection, Response};
 use crate::lowered::OutputColumn;
-use crate::parse::command::Step;
+use crate::parse::command::{Scroll, Step};
 use fabius_value::{Error, Result, SqlState, Value};
-use futures::TryStreamExt;
+use futures::stream::BoxStream;
 
-/// A cursor. Its rows are those of the moment when it was declared.
+/// Bytes of rows behind a cursor that are kept for going back, about, unless it is to scroll: then all are.
+const KEPT_BYTES: usize = 4 << 20;
+
+/// A cursor. Its rows are those of the moment when it was declared, and come as they are fetched.
 pub(super) struct Cursor {
     pub columns: Vec<OutputColumn>,
-    rows: Vec<Vec<Value>>,
+    /// Rows that have come, but for those in front that are forgotten.
+    kept: HeldRows,
+    forgotten: usize,
+    rest: BoxStream<'static, Result<Vec<Value>>>,
+    /// Whether all have come.
+    is_whole: bool,
     /// Rows that it has passed: it stands on the last of them, before the first, or behind all.
     at: usize,
     is_held: bool,
+    /// Whether it was declared in a transaction, which it may outlive.
+    is_inside: bool,
+    scroll: Scroll,
 }
 
 impl Connection {
@@ -27,7 +38,12 @@ impl Connection {
     }
 
     /// `DECLARE`
-    pub(super) async fn declare(&mut self, name: &str, is_held: bool, text: &str) -> Result<Response> {
+    pub(super) async fn declare(
+        &mut self,
+        name: &str,
+        (is_held, scroll): (bool, Scroll),
+        text: &str,
+    ) -> Result<Response> {
         if !is_held && self.transaction.is_none() {
             return Err(Error::new(
                 SqlState(*b"25P01"),
@@ -40,8 +56,19 @@ impl Connection {
         let prepared = Box::pin(self.prepare(text, &[])).await?;
         match Box::pin(self.execute(&prepared, &[])).await? {
             Response::Rows { columns, rows, .. } => {
-                let rows = rows.try_collect().await?;
-                self.cursors.insert(name.to_string(), Cursor { columns, rows, at: 0, is_held });
+                let kept = HeldRows::new(self.holding());
+                let cursor = Cursor {
+                    columns,
+                    kept,
+                    forgotten: 0,
+                    rest: rows,
+                    is_whole: false,
+                    at: 0,
+                    is_held,
+                    is_inside: self.transaction.is_some(),
+                    scroll,
+                };
+                self.cursors.insert(name.to_string(), cursor);
                 Ok(Response::Done { tag: "DECLARE CURSOR".into() })
             }
             _ => Err(Error::new(SqlState(*b"42601"), "a cursor is of a query")),
@@ -49,13 +76,15 @@ impl Connection {
     }
 
     /// `FETCH`, `MOVE`
-    pub(super) fn fetch(&mut self, name: &str, step: Step, is_move: bool) -> Result<Response> {
+    pub(super) async fn fetch(&mut self, name: &str, step: Step, is_move: bool) -> Result<Response> {
+        let holding = self.holding();
         let cursor = self.cursors.get_mut(name).ok_or_else(|| no_cursor(name))?;
-        let rows = cursor.take(step);
+        let mut found = HeldRows::new(holding);
+        let passed = cursor.take(step, (!is_move).then_some(&mut found)).await?;
         if is_move {
-            return Ok(Response::Done { tag: format!("MOVE {}", rows.len()) });
+            return Ok(Response::Done { tag: format!("MOVE {passed}") });
         }
-        Ok(rows_response(cursor.columns.clone(), rows, "FETCH"))
+        Ok(Response::Rows { columns: cursor.columns.clone(), rows: found.stream(), tag: "FETCH" })
     }
 
     /// `CLOSE`
@@ -73,6 +102,14 @@ impl Connection {
         Ok(Response::Done { tag: tag.into() })
     }
 
+    /// Before a commit: what cursors that outlive the transaction have still to read of it.
+    pub(super) async fn complete_cursors(&mut self) -> Result<()> {
+        for cursor in self.cursors.values_mut().filter(|cursor| cursor.is_held && cursor.is_inside) {
+            cursor.come(usize::MAX).await?;
+        }
+        Ok(())
+    }
+
     /// A transaction has ended: so have its cursors, but for those `WITH HOLD` if it was committed.
     pub(super) fn end_cursors(&mut self, is_committed: bool) {
         self.cursors.retain(|_, cursor| is_committed && cursor.is_held);
@@ -80,53 +117,134 @@ impl Connection {
 }
 
 impl Cursor {
-    fn take(&mut self, step: Step) -> Vec<Vec<Value>> {
-        let all = self.rows.len();
-        let row = |cursor: &mut Cursor, place: Option<usize>| match place {
-            // Places from 1; 0 is before the first.
-            Some(place) if (1..=all).contains(&place) => {
-                cursor.at = place;
-                vec![cursor.rows[place - 1].clone()]
-            }
-            Some(0) | None => {
-                cursor.at = 0;
-                Vec::new()
-            }
-            Some(_) => {
-                cursor.at = all + 1;
-                Vec::new()
-            }
-        };
+    /// How many rows there are, as far as that is known.
+    fn known(&self) -> usize {
+        self.forgotten + self.kept.rows.len()
+    }
+
+    /// Waits until there are so many rows, or all; how many there are.
+    async fn come(&mut self, count: usize) -> Result<usize> {
+        if !self.is_whole && self.known() < count {
+            let wanted = count - self.forgotten;
+            self.is_whole = self.kept.fill(&mut self.rest, (wanted, usize::MAX)).await?;
+        }
+        Ok(self.known())
+    }
+
+    /// Goes so far, and shows what it meets. How many rows these are.
+    async fn take(&mut self, step: Step, mut found: Option<&mut HeldRows>) -> Result<usize> {
         let shifted = |at: usize, by: i64| {
             i64::try_from(at).ok().and_then(|at| usize::try_from(at.saturating_add(by)).ok())
         };
+        let goes_back = match step {
+            Step::By(count) | Step::Relative(count) => count < 0,
+            Step::Absolute(place) => usize::try_from(place).is_ok_and(|place| place <= self.at) || place < 0,
+            Step::AllForward => false,
+            Step::AllBackward => true,
+        };
+        if goes_back && self.scroll == Scroll::Forward {
+            return Err(only_forward());
+        }
         match step {
-            Step::By(0) => row(self, Some(self.at)),
-            Step::By(count) if count > 0 => self.forward(usize::try_from(count).unwrap_or(usize::MAX)),
-            Step::By(count) => self.backward(usize::try_from(count.unsigned_abs()).unwrap_or(usize::MAX)),
-            Step::AllForward => self.forward(usize::MAX),
-            Step::AllBackward => self.backward(usize::MAX),
-            Step::Absolute(place) if place >= 0 => row(self, usize::try_from(place).ok()),
-            Step::Absolute(place) => row(self, shifted(all + 1, place)),
-            Step::Relative(by) => row(self, shifted(self.at, by)),
+            Step::By(0) => self.row(Some(self.at), &mut found).await,
+            Step::By(count) if count > 0 => self.forward(usize::try_from(count).ok(), &mut found).await,
+            Step::By(count) => self.backward(usize::try_from(count.unsigned_abs()).ok(), &mut found).await,
+            Step::AllForward => self.forward(None, &mut found).await,
+            Step::AllBackward => self.backward(None, &mut found).await,
+            Step::Absolute(place) if place >= 0 => self.row(usize::try_from(place).ok(), &mut found).await,
+            Step::Absolute(place) => {
+                let all = self.come(usize::MAX).await?;
+                self.row(shifted(all + 1, place), &mut found).await
+            }
+            Step::Relative(by) => self.row(shifted(self.at, by), &mut found).await,
         }
     }
 
-    fn forward(&mut self, count: usize) -> Vec<Vec<Value>> {
-        let all = self.rows.len();
-        let first = self.at.min(all);
-        let last = first.saturating_add(count).min(all);
-        // Whoever asks for more than there is stands behind the last.
-        self.at = if last - first < count { all + 1 } else { last };
-        self.rows[first..last].to_vec()
+    /// The row at a place; places count from 1, and 0 is before the first.
+    async fn row(&mut self, place: Option<usize>, found: &mut Option<&mut HeldRows>) -> Result<usize> {
+        let Some(place) = place.filter(|place| *place > 0) else {
+            self.reach_back(1)?;
+            self.at = 0;
+            return Ok(0);
+        };
+        let all = self.come(place).await?;
+        if place > all {
+            self.at = all + 1;
+            return Ok(0);
+        }
+        self.show(place, found)?;
+        self.at = place;
+        self.let_go();
+        Ok(1)
     }
 
-    fn backward(&mut self, count: usize) -> Vec<Vec<Value>> {
-        let last = self.at.saturating_sub(1).min(self.rows.len());
-        let first = last.saturating_sub(count);
-        self.at = if last - first < count { 0 } else { first + 1 };
-        self.rows[first..last].iter().rev().cloned().collect()
+    /// Shows a row that has come.
+    fn show(&self, place: usize, found: &mut Option<&mut HeldRows>) -> Result<()> {
+        self.reach_back(place)?;
+        if let (Some(found), Some(row)) = (found, self.kept.rows.get(place - 1 - self.forgotten)) {
+            found.push(row.clone())?;
+        }
+        Ok(())
     }
+
+    /// Whether the row at a place is still there.
+    ///
+    /// # Errors
+    /// `55000` if not.
+    fn reach_back(&self, place: usize) -> Result<()> {
+        if place > self.forgotten { Ok(()) } else { Err(only_forward()) }
+    }
+
+    async fn forward(&mut self, count: Option<usize>, found: &mut Option<&mut HeldRows>) -> Result<usize> {
+        let mut passed = 0;
+        while count.is_none_or(|count| passed < count) {
+            let next = self.at + 1;
+            let all = self.come(next).await?;
+            // Whoever asks for more than there is stands behind the last.
+            self.at = next.min(all + 1);
+            if next > all {
+                break;
+            }
+            self.show(next, found)?;
+            passed += 1;
+            self.let_go();
+        }
+        Ok(passed)
+    }
+
+    async fn backward(&mut self, count: Option<usize>, found: &mut Option<&mut HeldRows>) -> Result<usize> {
+        let mut passed = 0;
+        while count.is_none_or(|count| passed < count) {
+            self.at = self.at.saturating_sub(1);
+            if self.at == 0 {
+                self.reach_back(1)?;
+                break;
+            }
+            self.show(self.at, found)?;
+            passed += 1;
+        }
+        Ok(passed)
+    }
+
+    /// Forgets rows before the one it stands on, unless it has to go back to them.
+    fn let_go(&mut self) {
+        let is_much = match self.scroll {
+            Scroll::Both => false,
+            Scroll::Usual => self.kept.held.bytes() > KEPT_BYTES,
+            Scroll::Forward => true,
+        };
+        let behind = self.at.saturating_sub(1 + self.forgotten).min(self.kept.rows.len());
+        // Not one by one, as that would move all others.
+        if is_much && behind * 2 > self.kept.rows.len() {
+            self.kept.forget(behind);
+            self.forgotten += behind;
+        }
+    }
+}
+
+fn only_forward() -> Error {
+    Error::new(SqlState::NOT_IN_STATE, "cursor can only scan forward")
+        .with_hint("Declare it with SCROLL option to enable backward scan.")
 }
 
 fn no_cursor(name: &str) -> Error {

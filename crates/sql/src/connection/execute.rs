@@ -1,7 +1,7 @@
 //! Who answers which command.
 
 use super::prepared::{Body, Plan, Prepared, TEXT_BYTES};
-use super::run::rows_response;
+use super::result::rows_response;
 use super::{Connection, Response};
 use crate::lowered::OutputColumn;
 use crate::parse::normal_form::NormalForm;
@@ -164,8 +164,10 @@ impl Connection {
             }
             Command::Show(name) => self.show(name.as_deref()),
             Command::Execute { name, arguments } => self.execute_named(name, arguments).await,
-            Command::Declare { name, is_held, text } => self.declare(name, *is_held, text).await,
-            Command::Fetch { name, step, is_move } => self.fetch(name, *step, *is_move),
+            Command::Declare { name, is_held, scroll, text } => {
+                self.declare(name, (*is_held, *scroll), text).await
+            }
+            Command::Fetch { name, step, is_move } => self.fetch(name, *step, *is_move).await,
             Command::Close(name) => self.close(name.as_deref()),
             other => self.session_command(other).await,
         }

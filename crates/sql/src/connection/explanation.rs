@@ -8,7 +8,8 @@
 //! ```
 
 use super::prepared::{Body, Plan, Program};
-use super::run::{Given, rows_response};
+use super::result::rows_response;
+use super::run::Given;
 use super::{Connection, Response};
 use crate::bind;
 use crate::catalog::Catalog;

@@ -6,6 +6,7 @@
 //! | `prepared` | statements that are ready to run, and the plans that connections share |
 //! | `execute` | who answers which command |
 //! | `run` | programs and queries: arguments in, rows out |
+//! | `result` | rows that come as they are taken, or that are held and counted |
 //! | `numbers` | numbers of sequences for programs that take them as they go |
 //! | `past` | reads of the past: `fabius.as_of` |
 //! | `explanation` | `EXPLAIN` |
@@ -31,6 +32,7 @@ mod numbers;
 mod past;
 mod prepared;
 mod presence;
+mod result;
 mod row_changes;
 mod run;
 mod session_command;
@@ -43,7 +45,7 @@ mod with_writes;
 pub use advisory::AdvisoryLock;
 pub(crate) use bulk::BulkWrite;
 pub use prepared::Prepared;
-pub use sql_database::SqlDatabase;
+pub use sql_database::{MemoryBounds, SqlDatabase};
 
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{Catalog, Oid};
@@ -54,7 +56,7 @@ use crate::parse;
 use crate::settings::Settings;
 use crate::text_format::TextStyle;
 use cursor::Cursor;
-use fabius::{Error, Recall, Result, Seq, Value};
+use fabius::{Allowance, Error, Recall, Result, Seq, Value};
 use facts::Facts;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
@@ -103,6 +105,8 @@ pub struct Connection {
     /// The place in the order of its last transaction.
     last_seq: Option<Seq>,
     facts: Arc<Facts>,
+    /// What it may hold: its transaction, rows for the client, operators of queries.
+    memory: Arc<Allowance>,
 }
 
 /// How long things may take; zero is for ever. Settings of these names, as PostgreSQL has them.
@@ -184,6 +188,7 @@ impl Connection {
         };
         let presence = Arc::new(Presence::new(process, user, transaction::now_us()));
         database.sessions.lock().insert(process, presence.clone());
+        let memory = database.session_memory();
         Connection {
             database,
             user: user.to_string(),
@@ -204,6 +209,7 @@ impl Connection {
             statement_locks: Vec::new(),
             last_seq: None,
             facts: Arc::new(facts),
+            memory,
         }
     }
 

@@ -139,7 +139,7 @@ impl Connection {
     }
 
     /// An error of a program in the words of SQL, with its place in the functions that the program was made of.
-    fn explained(
+    pub(super) fn explained(
         error: Error,
         (lowered, statement): (&Lowered, &Arc<Statement>),
         catalog: &Catalog,

@@ -2,18 +2,16 @@
 
 use super::numbers::row_numbers_of;
 use super::prepared::{Body, Plan, Prepared, Program, Ready};
-use super::source::TransactionRows;
-use super::transaction::{Running, now_us};
+use super::result::{Small, ended};
+use super::transaction::now_us;
 use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
-use crate::lowered::{Argument, OutputColumn, RowLock, Shape};
+use crate::lowered::{Argument, OutputColumn, RowLock};
 use crate::parse::{self, Command};
-use crate::query::{QueryPlan, SessionFacts};
-use fabius::{Concurrency, Transaction};
+use crate::query::SessionFacts;
+use fabius::Transaction;
 use fabius_value::{Error, Result, SqlState, Value};
-use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,9 +22,6 @@ const ATTEMPTS: usize = 20;
 /// others from writing.
 const CONFLICTS: usize = 3;
 
-/// Rows of a query that are found before the first is sent: an error among them ends the statement cleanly.
-const FIRST_ROWS: usize = 1000;
-
 /// What a statement's arguments are made of.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Given<'a> {
@@ -34,6 +29,8 @@ pub(super) struct Given<'a> {
     pub parameters: &'a [Value],
     /// The text's literals, as far as they are arguments.
     pub literals: &'a [Value],
+    /// The text, if a result that is large may come as that of a query.
+    pub text: Option<&'a str>,
 }
 
 impl Connection {
@@ -66,7 +63,7 @@ impl Connection {
             let least =
                 if conflicts < CONFLICTS { LockMode::AccessShare } else { LockMode::ShareRowExclusive };
             let (catalog, ready) = self.hold_plan(prepared, least).await?;
-            let given = Given { parameters, literals: &ready.literals };
+            let given = Given { parameters, literals: &ready.literals, text: Some(&prepared.text) };
             let outcome = self.run_plan(&catalog, &ready.plan, given).await;
             self.release_statement_locks();
             match &outcome {
@@ -232,11 +229,16 @@ impl Connection {
             Body::Program(program) => {
                 let nulls: Vec<bool> = parameters.iter().map(Value::is_null).collect();
                 let program = program.for_nulls(self.database.database(), catalog, &nulls)?;
-                let mut results = self.run_program(catalog, &program, given).await?;
+                let mut results =
+                    match self.run_if_small(catalog, &program, (&plan.parameters, given)).await? {
+                        Small::Results(results) => results,
+                        Small::Rows(response) => return Ok(response),
+                        Small::Unknown => self.run_program(catalog, &program, given).await?,
+                    };
                 if program.lowered.notices {
                     self.say(results.pop());
                 }
-                respond(&program.lowered.shape, program.lowered.tag, results)
+                self.respond(&program.lowered, results)
             }
             Body::Query(query) => {
                 let rows = self.rows_as_they_come(query, parameters).await?;
@@ -256,12 +258,21 @@ impl Connection {
         program: &Program,
         given: Given<'_>,
     ) -> Result<Vec<Value>> {
-        let lowered = &program.lowered;
-        let mut arguments = Vec::with_capacity(lowered.arguments.len());
-        for argument in &lowered.arguments {
+        let arguments = self.arguments(catalog, program, given).await?;
+        self.run_lowered(catalog, (&program.lowered, &program.statement), arguments).await
+    }
+
+    pub(super) async fn arguments(
+        &mut self,
+        catalog: &Catalog,
+        program: &Program,
+        given: Given<'_>,
+    ) -> Result<Vec<Value>> {
+        let mut arguments = Vec::with_capacity(program.lowered.arguments.len());
+        for argument in &program.lowered.arguments {
             arguments.push(self.argument(catalog, argument, given).await?);
         }
-        self.run_lowered(catalog, (lowered, &program.statement), arguments).await
+        Ok(arguments)
     }
 
     /// Runs a statement of the database beneath in the transaction, or as one.
@@ -272,7 +283,8 @@ impl Connection {
         row_lock: Option<RowLock>,
     ) -> Result<Vec<Value>> {
         if statement.is_read_only() && row_lock.is_none() && self.transaction.is_none() {
-            let outcome = self.database.database().run(statement, arguments, None).await?;
+            let outcome = self.database.database().read(statement, arguments, self.memory.left()).await;
+            let outcome = outcome.map_err(|error| self.refusal(error))?;
             self.last_seq = Some(outcome.seq);
             return Ok(outcome.results);
         }
@@ -281,16 +293,14 @@ impl Connection {
             open.has_run = true;
             let running = open.running.clone();
             let mut running = running.lock().await;
-            let transaction = running
-                .as_mut()
-                .ok_or_else(|| Error::new(SqlState(*b"25P02"), "the transaction has ended"))?;
+            let transaction = running.as_mut().ok_or_else(ended)?;
             *transaction.options_mut() = options;
-            return run_locking(transaction, statement, arguments, row_lock).await;
+            return run_locking(transaction, statement, arguments, (row_lock, usize::MAX)).await;
         }
         if row_lock.is_some() {
             // Nothing is held when it is over, but what others hold is waited for.
             let mut transaction = self.database.database().begin(options);
-            let results = run_locking(&mut transaction, statement, arguments, row_lock).await;
+            let results = run_locking(&mut transaction, statement, arguments, (row_lock, usize::MAX)).await;
             self.last_seq = transaction.seq();
             return results;
         }
@@ -399,81 +409,6 @@ impl Connection {
         self.facts.clone()
     }
 
-    /// The rows of a query, in the transaction or at a moment of its own.
-    pub(super) async fn rows_of(
-        &mut self,
-        query: &QueryPlan,
-        parameters: &[Value],
-    ) -> Result<Vec<Vec<Value>>> {
-        let stream = self.stream(query, parameters, usize::MAX).await?;
-        stream.first.into_iter().map(Ok).collect()
-    }
-
-    /// The transaction of a query by itself: all it sees is of one moment, so that nothing has to be held.
-    fn start_by_itself(&self, query: &QueryPlan) -> Transaction {
-        let mut options = self.options();
-        if !query.locks_rows {
-            (options.concurrency, options.conventional) = (Concurrency::Optimistic, false);
-        }
-        self.database.database().begin(options)
-    }
-
-    /// Runs a query until so many rows are there; it runs again after waiting for an advisory lock.
-    async fn stream(&mut self, query: &QueryPlan, parameters: &[Value], most: usize) -> Result<RowStream> {
-        let outcome = loop {
-            self.session_facts();
-            self.begin_taking();
-            let running: Running = match &self.transaction {
-                Some(open) => open.running.clone(),
-                None => Arc::new(tokio::sync::Mutex::new(None)),
-            };
-            let point = {
-                let mut running = running.lock().await;
-                match running.as_mut() {
-                    Some(transaction) => *transaction.options_mut() = self.options(),
-                    None if self.transaction.is_none() => *running = Some(self.start_by_itself(query)),
-                    None => {}
-                }
-                running.as_ref().map(Transaction::savepoint)
-            };
-            let source = TransactionRows { database: self.database.clone(), running: running.clone() };
-            let outcome = first_rows(query, parameters, source, most).await;
-            if outcome.is_ok() || !self.wait_for_advisory().await? {
-                if self.transaction.is_none() {
-                    self.last_seq = running.lock().await.as_ref().and_then(Transaction::seq);
-                }
-                break outcome;
-            }
-            if let (Some(transaction), Some(point)) = (running.lock().await.as_mut(), point) {
-                transaction.roll_back_to(&point);
-            }
-        };
-        self.end_taking();
-        let stream = outcome.map_err(|error| crate::bind::wording::in_words(error, &self.catalog()))?;
-        self.set_as_told()?;
-        Ok(stream)
-    }
-
-    /// The same for a client: outside of a transaction, rows beyond the first come as the client takes them.
-    async fn rows_as_they_come(
-        &mut self,
-        query: &QueryPlan,
-        parameters: &[Value],
-    ) -> Result<BoxStream<'static, Result<Vec<Value>>>> {
-        if self.transaction.is_some() {
-            let rows = self.rows_of(query, parameters).await?;
-            return Ok(futures::stream::iter(rows.into_iter().map(Ok)).boxed());
-        }
-        let RowStream { first, rest } = self.stream(query, parameters, FIRST_ROWS).await?;
-        Ok(futures::stream::iter(first.into_iter().map(Ok)).chain(rest).boxed())
-    }
-
-    /// Puts in force what the last query has set (`set_config`).
-    fn set_as_told(&mut self) -> Result<()> {
-        let set = std::mem::take(&mut self.facts.now.lock().set);
-        set.into_iter().try_for_each(|(name, value, is_local)| self.set_now(&name, Some(&value), is_local))
-    }
-
     /// Whether a command is a statement of rows.
     pub(super) fn is_of_rows(command: &Command) -> bool {
         use sqlparser::ast::Statement as S;
@@ -493,39 +428,17 @@ impl Connection {
     }
 }
 
-/// A query that has begun to give rows.
-struct RowStream {
-    first: Vec<Vec<Value>>,
-    rest: BoxStream<'static, Result<Vec<Value>>>,
-}
-
-async fn first_rows(
-    query: &QueryPlan,
-    parameters: &[Value],
-    source: TransactionRows,
-    most: usize,
-) -> Result<RowStream> {
-    let mut rest = query.run(parameters, Arc::new(source)).await?;
-    let mut first = Vec::new();
-    while first.len() < most
-        && let Some(row) = rest.try_next().await?
-    {
-        first.push(row);
-    }
-    Ok(RowStream { first, rest })
-}
-
 /// Runs a statement with `FOR UPDATE` or the like.
 pub(super) async fn run_locking(
     transaction: &mut Transaction,
     statement: &Arc<fabius::Statement>,
     arguments: &[Value],
-    row_lock: Option<RowLock>,
+    (row_lock, bytes_max): (Option<RowLock>, usize),
 ) -> Result<Vec<Value>> {
     if row_lock.is_some_and(|lock| lock.no_wait) {
         transaction.options_mut().lock_timeout = Some(Duration::ZERO);
     }
-    transaction.run(statement, arguments, RowLock::hold(row_lock)).await
+    transaction.run_within(statement, arguments, RowLock::hold(row_lock), bytes_max).await
 }
 
 /// The error of `NOWAIT` for a row that somebody else has locked.
@@ -566,35 +479,4 @@ fn order(a: &Value, b: &Value) -> std::cmp::Ordering {
             _ => a.to_string().cmp(&b.to_string()),
         },
     }
-}
-
-pub(super) fn rows_response(
-    columns: Vec<OutputColumn>,
-    rows: Vec<Vec<Value>>,
-    tag: &'static str,
-) -> Response {
-    Response::Rows { columns, rows: futures::stream::iter(rows.into_iter().map(Ok)).boxed(), tag }
-}
-
-/// What a program's results are to the client.
-fn respond(shape: &Shape, tag: &'static str, results: Vec<Value>) -> Result<Response> {
-    let mut results = results.into_iter();
-    let rows = |value: Option<Value>| match value {
-        Some(Value::List(rows)) => rows,
-        _ => Vec::new(),
-    };
-    let counted = if tag == "INSERT" { "INSERT 0" } else { tag };
-    Ok(match shape {
-        Shape::Rows(columns) => rows_response(columns.clone(), rows(results.next()), tag),
-        Shape::Count => {
-            let count = results.next().and_then(|value| value.as_integer()).unwrap_or_default();
-            Response::Done { tag: if tag == "CALL" { tag.to_string() } else { format!("{counted} {count}") } }
-        }
-        Shape::CountAndRows(columns) => {
-            results.next();
-            rows_response(columns.clone(), rows(results.next()), counted)
-        }
-        Shape::OneRow(columns) if columns.is_empty() => Response::Done { tag: tag.to_string() },
-        Shape::OneRow(columns) => rows_response(columns.clone(), vec![results.collect()], tag),
-    })
 }

@@ -1,6 +1,6 @@
 //! Functions that are about the session or about numbers outside of transactions, called alone: `SELECT setval(...)`.
 
-use super::run::rows_response;
+use super::result::rows_response;
 use super::{Connection, Response};
 use crate::catalog::{Oid, folded};
 use crate::lowered::OutputColumn;

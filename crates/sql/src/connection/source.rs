@@ -1,19 +1,196 @@
-//! Rows for queries: each scan of a table is a program that a transaction runs.
+//! Rows for queries.
+//!
+//! A scan of a table is a program that the transaction runs, like its other statements. Where nothing that it shows has
+//! to be kept, it is read at the transaction's seq, some rows at a time, as the query takes them.
 
+use super::result::{SMALL_BYTES, ended};
 use super::run::{run_locking, unless_waited};
 use super::sql_database::SqlDatabase;
 use super::transaction::Running;
 use crate::catalog::{ObjectName, ROW_NUMBER};
-use crate::query::{RowSource, TableScan};
+use crate::query::row_source::Bound;
+use crate::query::{QueryPlan, RowSource, TableScan};
 use async_trait::async_trait;
-use fabius_value::{DataType, Error, Result, SqlState, Value};
+use fabius::{ScanPlace, Standpoint, Transaction};
+use fabius_value::{ColumnId, DataType, Datum, Error, IndexId, Result, SqlState, Value};
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use std::fmt::Write;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
+
+/// Rows of one part of a scan, at most.
+const PART_ROWS: usize = 8192;
+/// Bytes, about.
+const PART_BYTES: usize = 1 << 20;
 
 /// What a transaction sees.
 pub(super) struct TransactionRows {
-    pub database: Arc<SqlDatabase>,
-    pub running: Running,
+    database: Arc<SqlDatabase>,
+    running: Running,
+    /// The rows of its seq, while it only reads: scans need not be held then.
+    stand: Option<Arc<Standpoint<'static>>>,
+    /// Whether nobody will ask what it has shown: it is a query's own.
+    is_alone: bool,
+}
+
+impl TransactionRows {
+    /// What the transaction sees as a query begins.
+    pub(super) async fn new(
+        database: &Arc<SqlDatabase>,
+        running: &Running,
+        query: &QueryPlan,
+        is_alone: bool,
+    ) -> Result<TransactionRows> {
+        let mut locked = running.lock().await;
+        let stand = match locked.as_mut() {
+            Some(transaction) if transaction.is_reader() && !query.locks_rows && !query.reads.is_empty() => {
+                Some(Arc::new(transaction.stand().await?))
+            }
+            _ => None,
+        };
+        drop(locked);
+        Ok(TransactionRows { database: database.clone(), running: running.clone(), stand, is_alone })
+    }
+
+    /// Whether later rows are those of the moment at which the query began, whatever the transaction does.
+    pub(super) fn stands(&self) -> bool {
+        self.stand.is_some()
+    }
+
+    /// All rows of a scan, as a statement of the transaction that is not to take more than so many bytes.
+    async fn whole(&self, scan: &TableScan, bytes_max: usize) -> Result<Vec<Vec<Value>>> {
+        let (text, arguments) = program(scan)?;
+        let statement = self.database.program(text)?;
+        let mut running = self.running.lock().await;
+        let transaction = running.as_mut().ok_or_else(ended)?;
+        let results = run_locking(transaction, &statement, &arguments, (scan.row_lock, bytes_max)).await;
+        let results = results.map_err(|error| unless_waited(error, scan.row_lock, &scan.table.name.name))?;
+        match results.into_iter().next() {
+            Some(Value::List(mut rows)) => {
+                if scan.columns.is_empty() {
+                    rows.iter_mut().for_each(Vec::clear);
+                }
+                Ok(rows)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The rows of a scan if they are few; else they are noted as shown, to be read at the standpoint.
+    async fn small(&self, stand: &Standpoint<'_>, scan: &TableScan) -> Result<Option<Vec<Vec<Value>>>> {
+        let is_reader = self.running.lock().await.as_ref().is_some_and(Transaction::is_reader);
+        if is_reader {
+            match self.whole(scan, SMALL_BYTES).await {
+                Err(error) if error.state() == SqlState::OUT_OF_MEMORY => {}
+                other => return other.map(Some),
+            }
+        }
+        let (text, arguments) = program(scan)?;
+        let statement = self.database.program(text)?;
+        if let Some(transaction) = self.running.lock().await.as_mut() {
+            transaction.note(stand.seq(), &statement, &arguments)?;
+        }
+        Ok(None)
+    }
+}
+
+type Parts = BoxStream<'static, Result<Vec<Vec<Value>>>>;
+
+fn part(rows: Vec<Vec<Value>>) -> Parts {
+    futures::stream::iter([Ok(rows)]).boxed()
+}
+
+/// The rows of a scan at a standpoint, as they are taken.
+fn parts(database: Arc<SqlDatabase>, stand: Arc<Standpoint<'static>>, scan: &TableScan) -> Result<Parts> {
+    let (scan, limit) = (beneath(&stand, scan)?, scan.limit.unwrap_or(usize::MAX));
+    let begin = (ScanPlace::Begin, limit, false);
+    let next = move |(mut place, left, has_begun): (ScanPlace, usize, bool)| {
+        let rows = if left == 0 || matches!(place, ScanPlace::End) {
+            Ok(None)
+        } else {
+            next_part(&database, &stand, &scan, &mut place, left).map(Some)
+        };
+        async move {
+            if has_begun {
+                // Others have their turn, and whoever waits may give up.
+                give_way().await;
+            }
+            Ok(rows?.map(|rows| {
+                let left = left - rows.len();
+                (rows, (place, left, true))
+            }))
+        }
+    };
+    Ok(futures::stream::try_unfold(begin, next).boxed())
+}
+
+fn next_part(
+    database: &SqlDatabase,
+    stand: &Standpoint<'_>,
+    scan: &fabius::TableScan,
+    place: &mut ScanPlace,
+    left: usize,
+) -> Result<Vec<Vec<Value>>> {
+    let types = stand.definitions().table(scan.table).types().clone();
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    let mut visit = |row: &[Datum<'_>]| {
+        let values = row.iter().zip(&scan.columns);
+        let row: Vec<Value> =
+            values.map(|(value, column)| value.to_value(types[usize::from(column.0)])).collect();
+        bytes += row.iter().map(Value::bytes).sum::<usize>();
+        rows.push(row);
+        Ok(rows.len() < left.min(PART_ROWS) && bytes < PART_BYTES)
+    };
+    database.database().engine().scan_on(stand, scan, place, &mut visit)?;
+    Ok(rows)
+}
+
+/// A scan in the words of the database beneath.
+fn beneath(stand: &Standpoint<'_>, scan: &TableScan) -> Result<fabius::TableScan> {
+    let definitions = stand.definitions();
+    let gone = |name: &str| {
+        Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{name}\" is not there any more"))
+    };
+    let name = &scan.table.name.name;
+    let table = definitions.catalog.find_table(&scan.table.storage).ok_or_else(|| gone(name))?;
+    let schema = definitions.table(table).schema();
+    let index = match &scan.index {
+        Some(index) if scan.table.primary_key.as_ref().is_none_or(|key| key.name != *index) => {
+            let at = schema.indexes.iter().position(|known| known.name == *index);
+            Some(IndexId(at.ok_or_else(|| gone(index))? as u16))
+        }
+        _ => None,
+    };
+    let column = |place: &usize| -> Result<ColumnId> {
+        let name = scan.table.columns.get(*place).map_or(ROW_NUMBER, |column| &column.name);
+        let at = schema.columns.iter().position(|column| column.name == name);
+        Ok(ColumnId(at.ok_or_else(|| gone(name))? as u8))
+    };
+    let bound = |bound: &Option<Bound>| bound.as_ref().map(|bound| (bound.value.clone(), bound.is_inclusive));
+    Ok(fabius::TableScan {
+        table,
+        index,
+        equal: scan.equal.clone(),
+        lower: bound(&scan.lower),
+        upper: bound(&scan.upper),
+        descending: false,
+        columns: scan.columns.iter().map(column).collect::<Result<_>>()?,
+    })
+}
+
+/// Lets whoever polls look at something else.
+async fn give_way() {
+    let mut has_given = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_given, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// The program of a scan, as text, and its arguments.
@@ -91,24 +268,18 @@ fn program(scan: &TableScan) -> Result<(String, Vec<Value>)> {
 
 #[async_trait]
 impl RowSource for TransactionRows {
-    async fn scan(&self, scan: &TableScan) -> Result<Vec<Vec<Value>>> {
-        let (text, arguments) = program(scan)?;
-        let statement = self.database.program(text)?;
-        let mut running = self.running.lock().await;
-        let transaction = running
-            .as_mut()
-            .ok_or_else(|| Error::new(SqlState(*b"25P02"), "the transaction that reads has ended"))?;
-        let results = run_locking(transaction, &statement, &arguments, scan.row_lock).await;
-        let results = results.map_err(|error| unless_waited(error, scan.row_lock, &scan.table.name.name))?;
-        match results.into_iter().next() {
-            Some(Value::List(mut rows)) => {
-                if scan.columns.is_empty() {
-                    rows.iter_mut().for_each(Vec::clear);
-                }
-                Ok(rows)
+    fn scan(self: Arc<Self>, scan: TableScan) -> BoxStream<'static, Result<Vec<Vec<Value>>>> {
+        let parts = async move {
+            match self.stand.clone().filter(|_| scan.row_lock.is_none()) {
+                None => self.whole(&scan, usize::MAX).await.map(|rows| part(rows)),
+                Some(stand) if self.is_alone => parts(self.database.clone(), stand, &scan),
+                Some(stand) => match self.small(&stand, &scan).await? {
+                    Some(rows) => Ok(part(rows)),
+                    None => parts(self.database.clone(), stand, &scan),
+                },
             }
-            _ => Ok(Vec::new()),
-        }
+        };
+        futures::stream::once(parts).try_flatten().boxed()
     }
 
     async fn sequence(&self, name: &ObjectName) -> Result<(i64, bool)> {

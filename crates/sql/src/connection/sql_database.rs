@@ -6,7 +6,7 @@ use crate::catalog::store::{self, Change};
 use crate::catalog::{Catalog, Oid};
 use crate::lock::{LockTable, Owner, owner_of};
 use crate::sequence::{self, Sequences};
-use fabius::{Database, Statement};
+use fabius::{Allowance, Database, Statement};
 use fabius_value::Result;
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, HashMap};
@@ -40,6 +40,23 @@ pub struct SqlDatabase {
     pub(super) plans: PlanCache,
     pub(super) sessions: Mutex<BTreeMap<i32, Arc<Presence>>>,
     interrupter: OnceLock<Interrupter>,
+    memory: Arc<Allowance>,
+    session_bytes: usize,
+}
+
+/// How many bytes sessions may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryBounds {
+    /// One session: the setting `session_memory`.
+    pub session: usize,
+    /// All together: `sessions_memory`.
+    pub sessions: usize,
+}
+
+impl Default for MemoryBounds {
+    fn default() -> MemoryBounds {
+        MemoryBounds { session: 1 << 30, sessions: 2 << 30 }
+    }
 }
 
 /// What is committed, and the same along other search paths.
@@ -54,6 +71,14 @@ impl SqlDatabase {
     /// # Errors
     /// A catalog of a newer version, or one that cannot be read.
     pub async fn open(database: Arc<Database>) -> Result<Arc<SqlDatabase>> {
+        SqlDatabase::open_within(database, MemoryBounds::default()).await
+    }
+
+    /// The same with bounds for what sessions may hold.
+    ///
+    /// # Errors
+    /// As [`SqlDatabase::open`].
+    pub async fn open_within(database: Arc<Database>, memory: MemoryBounds) -> Result<Arc<SqlDatabase>> {
         let has = |name: &str| database.definitions().catalog.find_table(name).is_some();
         if !has(store::TABLE) {
             database.define(&store::table_definition())?;
@@ -82,6 +107,8 @@ impl SqlDatabase {
             plans: PlanCache::default(),
             sessions: Mutex::default(),
             interrupter: OnceLock::new(),
+            memory: Allowance::new("sessions_memory", memory.sessions),
+            session_bytes: memory.session,
             database,
         }))
     }
@@ -95,6 +122,11 @@ impl SqlDatabase {
 
     pub(super) fn interrupt(&self, process: i32, ends: bool) -> bool {
         self.interrupter.get().is_some_and(|interrupter| interrupter(process, ends))
+    }
+
+    /// What a new session may hold.
+    pub(super) fn session_memory(&self) -> Arc<Allowance> {
+        self.memory.share("session_memory", self.session_bytes)
     }
 
     /// The database beneath.

@@ -93,6 +93,7 @@ impl Connection {
             recall: Some(self.recall.clone()),
             conventional: chosen.starts_with("conventional"),
             speculative: chosen == "speculative",
+            memory: Some(self.memory.clone()),
         }
     }
 
@@ -224,10 +225,15 @@ impl Connection {
 
     /// Commits what is open; afterwards nothing is, whatever comes of it.
     pub(super) async fn commit(&mut self) -> Result<()> {
+        if self.transaction.is_none() {
+            return Ok(());
+        }
+        let held = self.complete_cursors().await;
         let Some(open) = &self.transaction else { return Ok(()) };
         let running = open.running.lock().await.take();
         let outcome = match running {
-            Some(running) => self.commit_running(running).await,
+            Some(running) if held.is_ok() => self.commit_running(running).await,
+            Some(_) => held,
             None => Err(Error::new(state(b"25P02"), "the transaction has ended")),
         };
         if let Some(open) = self.transaction.take() {

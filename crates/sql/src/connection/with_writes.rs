@@ -10,7 +10,7 @@
 //! tell the difference, a part that reads a table which an earlier one has changed is refused.
 
 use super::prepared::{Body, Plan};
-use super::run::rows_response;
+use super::result::rows_response;
 use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lowered::OutputColumn;

@@ -126,6 +126,8 @@ pub enum Command {
         name: String,
         /// `WITH HOLD`
         is_held: bool,
+        /// `SCROLL`, `NO SCROLL`
+        scroll: Scroll,
         /// The query.
         text: String,
     },
@@ -190,6 +192,18 @@ pub enum Discard {
     Sequences,
     /// Temporary tables.
     Temporary,
+}
+
+/// Where a cursor may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scroll {
+    /// Nothing is said: back as far as that costs nothing.
+    #[default]
+    Usual,
+    /// `SCROLL`: everywhere.
+    Both,
+    /// `NO SCROLL`: on.
+    Forward,
 }
 
 /// How far `FETCH` goes.

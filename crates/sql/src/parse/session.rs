@@ -1,6 +1,6 @@
 //! The grammar of what concerns the session: transactions, settings, cursors, prepared statements.
 
-use super::command::{Characteristics, Command, Discard, Step, not_supported};
+use super::command::{Characteristics, Command, Discard, Scroll, Step, not_supported};
 use super::tokens::Tokens;
 use crate::lock::LockMode;
 use crate::sql_type::SqlType;
@@ -294,15 +294,16 @@ fn execute(tokens: &mut Tokens<'_>) -> Result<Command> {
 
 fn declare(tokens: &mut Tokens<'_>) -> Result<Command> {
     let name = tokens.name()?;
+    let mut scroll = Scroll::Usual;
     loop {
         if tokens.accept(&["BINARY"]) {
             return Err(not_supported("DECLARE BINARY CURSOR"));
         }
-        let is_option = tokens.accept(&["INSENSITIVE"])
-            || tokens.accept(&["ASENSITIVE"])
-            || tokens.accept(&["NO", "SCROLL"])
-            || tokens.accept(&["SCROLL"]);
-        if !is_option {
+        if tokens.accept(&["NO", "SCROLL"]) {
+            scroll = Scroll::Forward;
+        } else if tokens.accept(&["SCROLL"]) {
+            scroll = Scroll::Both;
+        } else if !tokens.accept(&["INSENSITIVE"]) && !tokens.accept(&["ASENSITIVE"]) {
             break;
         }
     }
@@ -315,7 +316,7 @@ fn declare(tokens: &mut Tokens<'_>) -> Result<Command> {
     if tokens.is_done() {
         return Err(tokens.unexpected());
     }
-    Ok(Command::Declare { name, is_held, text: tokens.rest().to_string() })
+    Ok(Command::Declare { name, is_held, scroll, text: tokens.rest().to_string() })
 }
 
 fn fetch(tokens: &mut Tokens<'_>, is_move: bool) -> Result<Command> {

@@ -53,7 +53,10 @@ pub fn inbound(error: DataFusionError) -> Error {
     match root {
         DataFusionError::NotImplemented(_) => unsupported("this query is not supported").with_detail(message),
         DataFusionError::ResourcesExhausted(_) => {
-            Error::new(SqlState::OUT_OF_MEMORY, "out of memory").with_detail(message)
+            let detail = message.strip_prefix("Resources exhausted: ").unwrap_or(&message);
+            Error::new(SqlState::OUT_OF_MEMORY, "out of memory")
+                .with_detail(detail)
+                .with_hint("sort, join or group less at a time, or raise session_memory")
         }
         _ => internal("the query could not be run").with_detail(message),
     }

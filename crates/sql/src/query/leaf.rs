@@ -11,20 +11,22 @@ use crate::query::key_range::KeyRange;
 use crate::query::row_source::{RowSource, TableScan};
 use crate::sql_type::SqlType;
 use async_trait::async_trait;
+use datafusion::arrow::compute::SortOptions;
 use datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
-use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::TableType;
 use datafusion::error::Result as FusionResult;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use fabius_value::{Result, Value};
 use futures::StreamExt;
+use futures::stream::BoxStream;
 use std::fmt;
 use std::sync::Arc;
 
@@ -169,14 +171,56 @@ impl LeafScan {
         limit: Option<usize>,
         schema: SchemaRef,
     ) -> LeafScan {
+        let order = order_of(&provider, &columns, &ranges, &schema);
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(schema.clone()),
+            EquivalenceProperties::new_with_orderings(schema.clone(), order),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
         LeafScan { provider, columns, ranges, limit, schema, properties: Arc::new(properties) }
     }
+}
+
+/// The order that rows of one range come in: that of its key, as far as its columns are read.
+fn order_of(
+    provider: &LeafProvider,
+    columns: &[usize],
+    ranges: &[KeyRange],
+    schema: &SchemaRef,
+) -> Option<Vec<PhysicalSortExpr>> {
+    let (Leaf::Table { table, .. }, [range]) = (&provider.leaf, ranges) else { return None };
+    let key = match &range.index {
+        Some(name) => table.key(name)?,
+        None => table.primary_key.as_ref()?,
+    };
+    let next = key.columns.iter().skip(range.equal.len()).map_while(|name| {
+        let place = table.columns.iter().position(|column| column.name == *name)?;
+        let at = columns.iter().position(|column| *column == place)?;
+        is_in_key_order(provider.types.get(place)?).then(|| {
+            let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(schema.field(at).name(), at));
+            PhysicalSortExpr::new(column, SortOptions { descending: false, nulls_first: false })
+        })
+    });
+    let order: Vec<PhysicalSortExpr> = next.collect();
+    (!order.is_empty()).then_some(order)
+}
+
+/// Whether keys are in the order that sorting values of a type gives.
+fn is_in_key_order(sql_type: &SqlType) -> bool {
+    use SqlType as T;
+    matches!(
+        sql_type,
+        T::SmallInt
+            | T::Int
+            | T::BigInt
+            | T::Text
+            | T::VarChar(_)
+            | T::Date
+            | T::Timestamp
+            | T::TimestampTz
+            | T::Uuid
+    )
 }
 
 impl fmt::Debug for LeafScan {
@@ -236,67 +280,60 @@ impl ExecutionPlan for LeafScan {
         let (leaf, environment) = (self.provider.leaf.clone(), self.provider.environment.clone());
         let (columns, ranges, limit) = (self.columns.clone(), self.ranges.clone(), self.limit);
         let schema = self.schema.clone();
-        let batches = async move {
-            let rows = read(leaf, environment, run, columns, ranges, limit).await.map_err(outbound)?;
-            let mut batches: Vec<FusionResult<RecordBatch>> = Vec::new();
-            for chunk in rows.chunks(BATCH_ROWS) {
-                batches.push(batch(chunk, &types, &schema).map_err(outbound));
-            }
-            FusionResult::Ok(futures::stream::iter(batches))
-        };
-        let stream = futures::stream::once(batches).flat_map(|batches| match batches {
-            Ok(batches) => batches.left_stream(),
-            Err(error) => futures::stream::iter([Err(error)]).right_stream(),
+        let rows = read(leaf, environment, run, columns, ranges, limit);
+        let batches = rows.flat_map(move |part| {
+            let part = part.and_then(|rows| {
+                let chunks = rows.chunks(BATCH_ROWS);
+                Ok(chunks.map(|chunk| batch(chunk, &types, &schema).map_err(outbound)).collect::<Vec<_>>())
+            });
+            futures::stream::iter(part.unwrap_or_else(|error| vec![Err(outbound(error))]))
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), stream)))
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), batches)))
     }
 }
 
-async fn read(
+/// The rows of a leaf, some at a time.
+fn read(
     leaf: Leaf,
     environment: Arc<Environment>,
     run: Option<Arc<Run>>,
     columns: Vec<usize>,
     ranges: Vec<KeyRange>,
     limit: Option<usize>,
-) -> Result<Vec<Vec<Value>>> {
-    let source =
-        || run.as_ref().map(|run| run.source.clone()).ok_or_else(|| internal("a scan without a source"));
-    match leaf {
-        Leaf::Table { table, row_lock } => {
-            let source = source()?;
-            let mut rows = Vec::new();
-            for range in ranges {
-                let scan = TableScan {
-                    table: table.clone(),
-                    index: range.index,
-                    equal: range.equal,
-                    lower: range.lower,
-                    upper: range.upper,
-                    columns: columns.clone(),
-                    limit,
-                    row_lock,
-                };
-                let found = source.scan(&scan).await?;
-                if rows.is_empty() {
-                    rows = found;
-                } else {
-                    rows.extend(found);
-                }
-            }
-            Ok(rows)
+) -> BoxStream<'static, Result<Vec<Vec<Value>>>> {
+    let chosen = move |row: &[Value], columns: &[usize]| -> Vec<Value> {
+        columns.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()
+    };
+    let source = run.map(|run| run.source.clone()).ok_or_else(|| internal("a scan without a source"));
+    match (leaf, source) {
+        (Leaf::Table { table, row_lock }, Ok(source)) => {
+            let scans = ranges.into_iter().map(move |range| TableScan {
+                table: table.clone(),
+                index: range.index,
+                equal: range.equal,
+                lower: range.lower,
+                upper: range.upper,
+                columns: columns.clone(),
+                limit,
+                row_lock,
+            });
+            futures::stream::iter(scans).flat_map(move |scan| source.clone().scan(scan)).boxed()
         }
-        Leaf::System(relation) => {
-            let rows = relation.rows(&environment);
-            let chosen = |row: Vec<Value>| {
-                columns.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()
+        (Leaf::System(relation), _) => {
+            let rows = async move {
+                let rows = relation.rows(&environment);
+                Ok(rows.iter().map(|row| chosen(row, &columns)).collect())
             };
-            Ok(rows.into_iter().map(chosen).collect())
+            futures::stream::once(rows).boxed()
         }
-        Leaf::Sequence(sequence) => {
-            let (last, is_called) = source()?.sequence(&sequence.name).await?;
-            let row = [Value::BigInt(last), Value::BigInt(0), Value::Boolean(is_called)];
-            Ok(vec![columns.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()])
+        (Leaf::Sequence(sequence), Ok(source)) => {
+            let row = async move {
+                let (last, is_called) = source.sequence(&sequence.name).await?;
+                let row = [Value::BigInt(last), Value::BigInt(0), Value::Boolean(is_called)];
+                Ok(vec![chosen(&row, &columns)])
+            };
+            futures::stream::once(row).boxed()
         }
+        (_, Err(error)) => futures::stream::iter([Err(error)]).boxed(),
     }
 }

@@ -3,45 +3,40 @@
 use crate::query::apply::ApplyPlanner;
 use crate::query::failure::inbound;
 use crate::query::leaf::Run;
+use crate::query::operator_memory::OperatorMemory;
 use crate::query::row_source::RowSource;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::error::Result as FusionResult;
 use datafusion::execution::context::QueryPlanner;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
+use fabius::Allowance;
 use fabius_value::Result;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-/// Bytes that the operators of all queries may hold together.
-const MEMORY: usize = 2 << 30;
+/// What a sort keeps back for merging what it has put into temporary files.
+const SPILL_BYTES: usize = 1 << 20;
 
 static STATE: LazyLock<SessionState> = LazyLock::new(|| {
     let mut config = SessionConfig::new().with_target_partitions(1).with_information_schema(false);
     {
         let options = config.options_mut();
         options.execution.collect_statistics = false;
+        options.execution.sort_spill_reservation_bytes = SPILL_BYTES;
         options.optimizer.max_passes = 2;
         options.optimizer.repartition_joins = false;
         options.optimizer.enable_dynamic_filter_pushdown = false;
         options.optimizer.enable_topk_dynamic_filter_pushdown = false;
         options.optimizer.enable_join_dynamic_filter_pushdown = false;
     }
-    let runtime = RuntimeEnvBuilder::new()
-        .with_memory_limit(MEMORY, 1.0)
-        .build_arc()
-        .unwrap_or_else(|_| Arc::new(Default::default()));
-    SessionStateBuilder::new()
-        .with_config(config)
-        .with_runtime_env(runtime)
-        .with_query_planner(Arc::new(Planner))
-        .build()
+    SessionStateBuilder::new().with_config(config).with_query_planner(Arc::new(Planner)).build()
 });
 
 #[derive(Debug)]
@@ -70,8 +65,15 @@ pub(super) async fn operators(plan: &LogicalPlan) -> FusionResult<Arc<dyn Execut
     STATE.query_planner().create_physical_plan(plan, &*STATE).await
 }
 
-/// What operators run in.
-pub(super) fn context(source: Arc<dyn RowSource>) -> Arc<TaskContext> {
+/// What operators run in; they hold what the session may.
+pub(super) fn context(source: Arc<dyn RowSource>, memory: &Arc<Allowance>) -> Arc<TaskContext> {
+    let usual = STATE.runtime_env();
+    let runtime = RuntimeEnv {
+        memory_pool: Arc::new(OperatorMemory::new(memory.clone())),
+        disk_manager: usual.disk_manager.clone(),
+        cache_manager: usual.cache_manager.clone(),
+        object_store_registry: usual.object_store_registry.clone(),
+    };
     let config = STATE.config().clone().with_extension(Arc::new(Run { source }));
     Arc::new(TaskContext::new(
         None,
@@ -81,7 +83,7 @@ pub(super) fn context(source: Arc<dyn RowSource>) -> Arc<TaskContext> {
         HashMap::new(),
         HashMap::new(),
         HashMap::new(),
-        STATE.runtime_env().clone(),
+        Arc::new(runtime),
     ))
 }
 

@@ -16,6 +16,7 @@ use datafusion::common::ParamValues;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
+use fabius::Allowance;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -93,7 +94,7 @@ pub async fn plan(
 impl QueryPlan {
     /// Runs it with values for its parameters, in their storage types. Rows come in the storage types of
     /// [`QueryPlan::columns`]; an array is a list of rows with one field, an interval its text, a `numeric` has the
-    /// digits after the point that PostgreSQL shows.
+    /// digits after the point that PostgreSQL shows. Its operators hold no more than they are allowed.
     ///
     /// # Errors
     /// Why it cannot begin; what fails later comes in the stream.
@@ -101,9 +102,10 @@ impl QueryPlan {
         &self,
         parameters: &[Value],
         source: Arc<dyn RowSource>,
+        memory: &Arc<Allowance>,
     ) -> Result<BoxStream<'static, Result<Vec<Value>>>> {
         let operators = self.operators(parameters).await?;
-        let stream = machine::run(operators, machine::context(source))?;
+        let stream = machine::run(operators, machine::context(source, memory))?;
         let types = Arc::new(self.types.clone());
         let rows = stream.flat_map(move |batch| match batch {
             Ok(batch) => futures::stream::iter(rows(&batch, &types)).map(Ok).left_stream(),

@@ -4,6 +4,7 @@ use crate::catalog::{ObjectName, Table};
 use crate::lowered::RowLock;
 use async_trait::async_trait;
 use fabius_value::{Result, Value};
+use futures::stream::BoxStream;
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,12 +52,11 @@ impl fmt::Debug for TableScan {
 /// Tables as they are at one moment: a snapshot, or what a transaction sees.
 #[async_trait]
 pub trait RowSource: Send + Sync {
-    /// The rows that a scan asks for, each with the values of its columns in their storage types. More rows
-    /// than the ranges ask for may come, none may be missing; at least `limit` of those that fit, if there are.
+    /// The rows that a scan asks for, some at a time, each with the values of its columns in their storage types. More
+    /// rows than the ranges ask for may come, none may be missing; at least `limit` of those that fit, if there are.
     ///
-    /// # Errors
-    /// Why they cannot be read.
-    async fn scan(&self, scan: &TableScan) -> Result<Vec<Vec<Value>>>;
+    /// Errors in the stream say why they cannot be read.
+    fn scan(self: Arc<Self>, scan: TableScan) -> BoxStream<'static, Result<Vec<Vec<Value>>>>;
 
     /// The last value that a sequence gave and whether it gave any, for `SELECT last_value FROM sequence`.
     ///
