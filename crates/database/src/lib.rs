@@ -72,6 +72,7 @@ pub use session::allowance::{Allowance, Held};
 pub use session::block_on::block_on;
 pub use session::expression::FutureValue;
 pub use session::future::{FutureTransaction, Futures};
+pub use session::reading::ReaderStandpoint;
 pub use session::recall::Recall;
 pub use session::savepoint::Savepoint;
 pub use session::transaction::{Concurrency, Hold, Transaction, TransactionOptions};

@@ -21,7 +21,7 @@ use std::sync::atomic::{
 };
 
 /// Readers at one time; more wait for a slot.
-pub const READERS_MAX: usize = 2048;
+pub const READERS_MAX: usize = 4096;
 
 const FREE: u64 = u64::MAX;
 

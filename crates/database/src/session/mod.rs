@@ -19,7 +19,7 @@
 //! | module | concept |
 //! |---|---|
 //! | [`transaction`] | statements one by one, then commit or roll back |
-//! | `reading` | what is read without being kept, until the transaction writes |
+//! | [`reading`] | what is read without being kept, until the transaction writes |
 //! | [`savepoint`] | going back to a point within a transaction |
 //! | [`observation`] | what a statement has shown |
 //! | [`compound`] | the program that a transaction is, kept for the next one alike |
@@ -48,7 +48,7 @@ mod conventional;
 pub mod expression;
 pub mod future;
 pub mod observation;
-mod reading;
+pub mod reading;
 pub mod recall;
 mod row_name;
 pub mod savepoint;

@@ -13,17 +13,39 @@
 
 use super::observation::Observation;
 use super::transaction::{Concurrency, Hold, Transaction};
-use crate::Statement;
+use crate::{Database, Statement};
 use fabius_engine::speculation::{Overlay, Speculated};
 use fabius_engine::{Room, Standpoint};
 use fabius_value::{Error, Result, Seq, SqlState, Value};
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// A statement that has shown something at a seq, of which only it is kept.
 pub(super) struct Noted {
     statement: Arc<Statement>,
     arguments: Vec<Value>,
     at: Seq,
+}
+
+/// Where a transaction reads; it may outlive the transaction, and counts as one.
+pub struct ReaderStandpoint {
+    at: Standpoint<'static>,
+    database: Arc<Database>,
+}
+
+impl Deref for ReaderStandpoint {
+    type Target = Standpoint<'static>;
+
+    fn deref(&self) -> &Standpoint<'static> {
+        &self.at
+    }
+}
+
+impl Drop for ReaderStandpoint {
+    fn drop(&mut self) {
+        self.database.sessions().open.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Transaction {
@@ -37,13 +59,16 @@ impl Transaction {
     ///
     /// # Errors
     /// `53400` if there are too many transactions.
-    pub async fn stand(&mut self) -> Result<Standpoint<'static>> {
+    pub async fn stand(&mut self) -> Result<ReaderStandpoint> {
+        self.database.refuse_too_many()?;
         let seq = self.reading_at().await?;
         let foundation = self.database.foundation();
         let snapshot = self.snapshot.as_ref().map(|snapshot| snapshot.at(seq));
         let snapshot =
             snapshot.ok_or_else(|| Error::new(SqlState(*b"XX000"), "a reader without a snapshot"))?;
-        Ok(Standpoint::past(snapshot, foundation.definitions_at(seq)))
+        let at = Standpoint::past(snapshot, foundation.definitions_at(seq));
+        self.database.sessions().open.fetch_add(1, Relaxed);
+        Ok(ReaderStandpoint { at, database: self.database.clone() })
     }
 
     /// What was read at a standpoint of its own counts as shown: the same as this statement shows there, which writes

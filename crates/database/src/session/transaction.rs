@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Transactions open at one time, at most: each holds a snapshot.
-pub const TRANSACTIONS_MAX: usize = 1536;
+/// Transactions open at one time, and standpoints of theirs, at most: each holds a snapshot.
+pub const TRANSACTIONS_MAX: usize = 3072;
 
 /// How a transaction goes about what others do meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -118,11 +118,18 @@ impl Database {
     /// # Errors
     /// `53400` if there are too many transactions.
     pub(crate) fn hold_snapshot(&self) -> Result<HeldSnapshot> {
+        self.refuse_too_many()?;
+        Ok(self.foundation().hold_snapshot())
+    }
+
+    /// # Errors
+    /// `53400` if there are too many transactions.
+    pub(super) fn refuse_too_many(&self) -> Result<()> {
         if self.sessions().open.load(Relaxed) > TRANSACTIONS_MAX {
             return Err(Error::new(SqlState::TOO_MANY, "too many open transactions")
                 .with_detail(format!("at most {TRANSACTIONS_MAX} are allowed")));
         }
-        Ok(self.foundation().hold_snapshot())
+        Ok(())
     }
 }
 

@@ -45,6 +45,8 @@ pub(super) struct Found {
     pub(super) is_single: bool,
     /// Whether no table is gone over as a whole.
     pub(super) is_keyed: bool,
+    /// Whether every table is reached by values or bounds of a key's first columns.
+    pub(super) is_bounded: bool,
     /// Whether rows come in the order that was wanted.
     pub(super) is_ordered: bool,
     /// Whether the limit is kept by the loop.
@@ -179,6 +181,7 @@ impl<'a> Binder<'a> {
             is_single: true,
             is_ordered: true,
             is_keyed: true,
+            is_bounded: true,
             others_are_unique: true,
             ..Found::default()
         };
@@ -324,6 +327,7 @@ impl<'a> Binder<'a> {
             return beyond("a join that is not along a key");
         }
         from.found.is_keyed &= !access.equal.is_empty();
+        from.found.is_bounded &= !access.is_scan();
         let path = self.path_in_words(&relation, &access);
         if !self.inputs.paths.contains(&path) {
             self.inputs.paths.push(path);

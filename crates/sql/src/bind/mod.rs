@@ -21,7 +21,7 @@
 //! | `inputs` | parameters, numbers of sequences, what looks random |
 //! | `expression`, `operator`, `function`, `builtin`, `literal`, `temporal` | expressions |
 //! | `condition`, `access`, `from` | WHERE taken apart; ways to rows; FROM as loops |
-//! | `select`, `aggregate`, `subquery` | queries |
+//! | `select`, `sorted`, `aggregate`, `subquery` | queries |
 //! | `array`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `conflict`, `update`, `delete` | writes |
@@ -56,6 +56,7 @@ mod operator;
 mod rows;
 mod scope;
 mod select;
+mod sorted;
 mod stop;
 mod subquery;
 mod table_function;

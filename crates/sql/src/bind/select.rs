@@ -4,6 +4,7 @@ use super::binder::{Binder, ident};
 use super::bound::Bound;
 use super::from::Order;
 use super::scope::Relation;
+use super::sorted::Sorting;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use super::typing::unified;
@@ -160,10 +161,14 @@ impl<'a> Binder<'a> {
         {
             return Ok(facts);
         }
+        let wanted = Sorting { select, order, is_distinct };
         let (relations, joined) = self.relations(&select.from)?;
         self.with_scope(relations.clone(), |binder| {
             let mut from = binder.from(&relations, &joined, select.selection.as_ref());
             from.order = binder.order(select, order, &relations)?;
+            if is_distinct || !order.is_empty() && from.order.is_none() {
+                return binder.sorted(&wanted, from, &window, body);
+            }
             let wants_order = !order.is_empty();
             let needs_window = window.limit.is_some() || window.offset.is_some();
             from.limit = match (&window.limit, &window.offset) {
@@ -189,11 +194,9 @@ impl<'a> Binder<'a> {
                 })
             })?;
             let found = from.found.clone();
-            if wants_order && from.order.is_none() || wants_order && !found.is_single && !found.is_ordered {
-                return beyond("an order that no index gives");
-            }
-            if is_distinct && !found.is_single {
-                return beyond("DISTINCT");
+            if wants_order && !found.is_single && !found.is_ordered {
+                let from = binder.from(&relations, &joined, select.selection.as_ref());
+                return binder.sorted(&wanted, from, &window, body);
             }
             if counts {
                 let zero = || tree::cast(tree::integer(0), DataType::BigInt);
@@ -501,7 +504,7 @@ pub struct QueryFacts {
 #[derive(Default)]
 pub(super) struct Gathered {
     pub(super) columns: Vec<OutputColumn>,
-    types: Vec<(DataType, bool)>,
+    pub(super) types: Vec<(DataType, bool)>,
 }
 
 impl Gathered {

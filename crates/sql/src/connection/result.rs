@@ -258,8 +258,7 @@ impl Connection {
         running: &Running,
         most: (usize, usize),
     ) -> Result<RowStream> {
-        let is_alone = self.transaction.is_none();
-        let source = TransactionRows::new(&self.database, running, query, is_alone).await?;
+        let source = TransactionRows::new(&self.database, running, query, self.transaction.as_mut()).await?;
         let most = if source.stands() { most } else { (usize::MAX, usize::MAX) };
         let mut first = HeldRows::new(self.holding());
         let mut rest = query.run(parameters, Arc::new(source), &self.memory).await?;

@@ -6,12 +6,12 @@
 use super::result::{SMALL_BYTES, ended};
 use super::run::{run_locking, unless_waited};
 use super::sql_database::SqlDatabase;
-use super::transaction::Running;
+use super::transaction::{OpenTransaction, Running};
 use crate::catalog::{ObjectName, ROW_NUMBER};
 use crate::query::row_source::Bound;
 use crate::query::{QueryPlan, RowSource, TableScan};
 use async_trait::async_trait;
-use fabius::{ScanPlace, Standpoint, Transaction};
+use fabius::{ReaderStandpoint, ScanPlace, Standpoint, Transaction};
 use fabius_value::{ColumnId, DataType, Datum, Error, IndexId, Result, SqlState, Value};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -30,7 +30,7 @@ pub(super) struct TransactionRows {
     database: Arc<SqlDatabase>,
     running: Running,
     /// The rows of its seq, while it only reads: scans need not be held then.
-    stand: Option<Arc<Standpoint<'static>>>,
+    stand: Option<Arc<ReaderStandpoint>>,
     /// Whether nobody will ask what it has shown: it is a query's own.
     is_alone: bool,
 }
@@ -41,16 +41,25 @@ impl TransactionRows {
         database: &Arc<SqlDatabase>,
         running: &Running,
         query: &QueryPlan,
-        is_alone: bool,
+        open: Option<&mut OpenTransaction>,
     ) -> Result<TransactionRows> {
+        let is_alone = open.is_none();
         let mut locked = running.lock().await;
         let stand = match locked.as_mut() {
             Some(transaction) if transaction.is_reader() && !query.locks_rows && !query.reads.is_empty() => {
-                Some(Arc::new(transaction.stand().await?))
+                // Queries of one transaction stand at the same place, unless that has moved.
+                let known = open.as_ref().and_then(|open| open.stand.upgrade());
+                match known.filter(|known| Some(known.seq()) == transaction.seq()) {
+                    Some(known) => Some(known),
+                    None => Some(Arc::new(transaction.stand().await?)),
+                }
             }
             _ => None,
         };
         drop(locked);
+        if let (Some(open), Some(stand)) = (open, &stand) {
+            open.stand = Arc::downgrade(stand);
+        }
         Ok(TransactionRows { database: database.clone(), running: running.clone(), stand, is_alone })
     }
 
@@ -103,7 +112,7 @@ fn part(rows: Vec<Vec<Value>>) -> Parts {
 }
 
 /// The rows of a scan at a standpoint, as they are taken.
-fn parts(database: Arc<SqlDatabase>, stand: Arc<Standpoint<'static>>, scan: &TableScan) -> Result<Parts> {
+fn parts(database: Arc<SqlDatabase>, stand: Arc<ReaderStandpoint>, scan: &TableScan) -> Result<Parts> {
     let (scan, limit) = (beneath(&stand, scan)?, scan.limit.unwrap_or(usize::MAX));
     let begin = (ScanPlace::Begin, limit, false);
     let next = move |(mut place, left, has_begun): (ScanPlace, usize, bool)| {

@@ -8,7 +8,7 @@ use crate::parse::command::Characteristics;
 use crate::settings::SettingsMark;
 use fabius::{Concurrency, Savepoint, Transaction, TransactionOptions};
 use fabius_value::{Error, Result, SqlState};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::sync::Mutex;
 
 /// What the database beneath has of a transaction; taken out when it ends.
@@ -40,6 +40,8 @@ pub(super) struct OpenTransaction {
     /// The catalog when its snapshot was taken.
     pub catalog: Option<Arc<Catalog>>,
     pub locks: Vec<LockKey>,
+    /// Where queries of it read, while one does.
+    pub stand: Weak<fabius::ReaderStandpoint>,
 }
 
 /// A savepoint.
@@ -123,6 +125,7 @@ impl Connection {
             left: Vec::new(),
             catalog: None,
             locks: Vec::new(),
+            stand: Weak::new(),
         });
     }
 
