@@ -55,7 +55,7 @@ pub(super) struct HeldRows {
 }
 
 /// What a row takes in memory, about.
-fn bytes(row: &[Value]) -> usize {
+fn size(row: &[Value]) -> usize {
     size_of::<Vec<Value>>() + row.iter().map(Value::bytes).sum::<usize>()
 }
 
@@ -70,7 +70,7 @@ impl HeldRows {
     /// # Errors
     /// `53200` if the session holds too much.
     pub fn push(&mut self, row: Vec<Value>) -> Result<()> {
-        self.held.take(bytes(&row))?;
+        self.held.take(size(&row))?;
         self.rows.push(row);
         Ok(())
     }
@@ -85,9 +85,14 @@ impl HeldRows {
         (rows, bytes): (usize, usize),
     ) -> Result<bool> {
         while self.rows.len() < rows && self.held.bytes() < bytes {
-            match from.try_next().await? {
-                Some(row) => self.push(row)?,
-                None => return Ok(true),
+            let Some(row) = from.try_next().await? else { return Ok(true) };
+            match bytes {
+                usize::MAX => self.push(row)?,
+                // A few rows on their way are counted, but not refused.
+                _ => {
+                    self.held.add(size(&row));
+                    self.rows.push(row);
+                }
             }
         }
         Ok(false)
@@ -95,7 +100,7 @@ impl HeldRows {
 
     /// Forgets so many rows from the front.
     pub fn forget(&mut self, count: usize) {
-        let gone: usize = self.rows.drain(..count).map(|row| bytes(&row)).sum();
+        let gone: usize = self.rows.drain(..count).map(|row| size(&row)).sum();
         self.held.shrink_to(self.held.bytes().saturating_sub(gone));
     }
 
@@ -281,7 +286,7 @@ impl Connection {
         let held = |value: Option<Value>, is_done: bool| -> Result<BoxStream<'static, Result<Vec<Value>>>> {
             let Some(Value::List(rows)) = value else { return Ok(futures::stream::empty().boxed()) };
             let mut held = self.holding();
-            let bytes = rows.iter().map(|row| bytes(row)).sum();
+            let bytes = rows.iter().map(|row| size(row)).sum();
             if is_done {
                 held.add(bytes)
             } else {

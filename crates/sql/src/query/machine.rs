@@ -21,6 +21,9 @@ use fabius_value::Result;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+/// Rows that operators pass on at a time: with wide rows these are much.
+const BATCH_ROWS: usize = 1024;
+
 /// What a sort keeps back for merging what it has put into temporary files.
 const SPILL_BYTES: usize = 1 << 20;
 
@@ -29,6 +32,7 @@ static STATE: LazyLock<SessionState> = LazyLock::new(|| {
     {
         let options = config.options_mut();
         options.execution.collect_statistics = false;
+        options.execution.batch_size = BATCH_ROWS;
         options.execution.sort_spill_reservation_bytes = SPILL_BYTES;
         options.optimizer.max_passes = 2;
         options.optimizer.repartition_joins = false;
