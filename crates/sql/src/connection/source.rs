@@ -31,6 +31,8 @@ pub(super) struct TransactionRows {
     running: Running,
     /// The rows of its seq, while it only reads: scans need not be held then.
     stand: Option<Arc<ReaderStandpoint>>,
+    /// Whether there is no table to scan.
+    reads_nothing: bool,
     /// Whether nobody will ask what it has shown: it is a query's own.
     is_alone: bool,
 }
@@ -60,12 +62,19 @@ impl TransactionRows {
         if let (Some(open), Some(stand)) = (open, &stand) {
             open.stand = Arc::downgrade(stand);
         }
-        Ok(TransactionRows { database: database.clone(), running: running.clone(), stand, is_alone })
+        let reads_nothing = query.reads.is_empty();
+        Ok(TransactionRows {
+            database: database.clone(),
+            running: running.clone(),
+            stand,
+            reads_nothing,
+            is_alone,
+        })
     }
 
     /// Whether later rows are those of the moment at which the query began, whatever the transaction does.
     pub(super) fn stands(&self) -> bool {
-        self.stand.is_some()
+        self.stand.is_some() || self.reads_nothing
     }
 
     /// All rows of a scan, as a statement of the transaction that is not to take more than so many bytes.
