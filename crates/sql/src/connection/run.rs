@@ -388,7 +388,8 @@ impl Connection {
     }
 
     /// What queries ask about the session, as it is now.
-    pub(super) fn session_facts(&self) -> Arc<dyn SessionFacts> {
+    pub(super) fn session_facts(&mut self) -> Arc<dyn SessionFacts> {
+        self.keep_given();
         let mut now = self.facts.now.lock();
         now.search_path = self.settings.search_path(&self.user);
         now.transaction_us = self.transaction_us();
@@ -470,8 +471,17 @@ impl Connection {
 
     /// Puts in force what the last query has set (`set_config`).
     fn set_as_told(&mut self) -> Result<()> {
+        self.keep_given();
         let set = std::mem::take(&mut self.facts.now.lock().set);
         set.into_iter().try_for_each(|(name, value, is_local)| self.set_now(&name, Some(&value), is_local))
+    }
+
+    /// Keeps what sequences have given to queries, for `currval` and `lastval`.
+    fn keep_given(&mut self) {
+        for (sequence, value) in std::mem::take(&mut self.facts.now.lock().given) {
+            self.sequence_values.insert(sequence, value);
+            self.last_sequence = Some(sequence);
+        }
     }
 
     /// Whether a command is a statement of rows.

@@ -31,6 +31,8 @@ pub const INFORMATION_SCHEMA: u32 = 13_207;
 pub const PUBLIC: u32 = 2200;
 /// The number of the one role.
 pub const ROLE: u32 = 10;
+/// The number of the role that owns `public`: whoever owns the database.
+pub const DATABASE_OWNER: u32 = 6171;
 /// The number of the one database.
 pub const DATABASE: u32 = 5;
 

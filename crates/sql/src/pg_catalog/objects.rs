@@ -2,8 +2,8 @@
 
 use super::definition::{self, Constraint};
 use super::row::{Row, array, number, text, truth};
-use super::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE};
-use crate::catalog::{Catalog, ReferentialAction, Returns, Table};
+use super::{DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE};
+use crate::catalog::{Catalog, Identity, ReferentialAction, Returns, Table, View};
 use crate::query::functions::{Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
 use fabius_value::Value;
@@ -58,7 +58,8 @@ pub fn namespaces_of(catalog: &Catalog) -> Vec<(u32, String)> {
 fn namespaces(catalog: &Catalog) -> Vec<Row> {
     let all = namespaces_of(catalog).into_iter();
     all.map(|(oid, name)| {
-        Row::of([("oid", number(oid)), ("nspname", text(name)), ("nspowner", number(ROLE))])
+        let owner = if name == "public" { DATABASE_OWNER } else { ROLE };
+        Row::of([("oid", number(oid)), ("nspname", text(name)), ("nspowner", number(owner))])
     })
     .collect()
 }
@@ -125,6 +126,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
 
 fn attribute(relation: u32, place: usize, name: &str, sql_type: &SqlType) -> Row {
     let length = sql_type.length();
+    let (alignment, storage) = super::server::layout(sql_type.oid());
     let is_text = matches!(sql_type, SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_));
     Row::of([
         ("attrelid", number(relation)),
@@ -136,8 +138,8 @@ fn attribute(relation: u32, place: usize, name: &str, sql_type: &SqlType) -> Row
         ("attcacheoff", number(-1)),
         ("atttypmod", number(sql_type.modifier())),
         ("attbyval", truth((1..=8).contains(&length))),
-        ("attalign", text("i")),
-        ("attstorage", text(if length > 0 { "p" } else { "x" })),
+        ("attalign", text(alignment)),
+        ("attstorage", text(storage)),
         ("attcompression", text("")),
         ("attidentity", text("")),
         ("attgenerated", text("")),
@@ -157,9 +159,10 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
     for table in catalog.tables.values() {
         for (at, column) in table.columns.iter().enumerate() {
             let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));
-            let identity = match (&column.sequence, column.is_identity_always, &column.default) {
-                (Some(_), true, _) => "a",
-                _ => "",
+            let identity = match column.identity {
+                Some(Identity::Always) => "a",
+                Some(Identity::ByDefault) => "d",
+                None => "",
             };
             let row = attribute(table.oid, at + 1, &column.name, &column.sql_type)
                 .with("attnotnull", truth(!column.nullable || is_key))
@@ -358,6 +361,7 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
             function(known.oid, &known.name.name, namespace, returns, arguments)
                 .with("prolang", number(if known.language == "sql" { 14 } else { 13_500 }))
                 .with("prokind", text(if known.is_procedure { "p" } else { "f" }))
+                .with("procost", Value::Double(100.0))
                 .with("proretset", truth(matches!(known.returns, Returns::Table(_))))
                 .with("proargnames", if named { names() } else { Value::Null })
                 .with("prosrc", text(known.body.clone())),
@@ -367,36 +371,88 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
 }
 
 fn descriptions(catalog: &Catalog) -> Vec<Row> {
-    let comments = catalog.comments.iter();
-    comments
-        .map(|((oid, column), comment)| {
-            Row::of([
-                ("objoid", number(*oid)),
-                ("classoid", number(1259)),
-                ("objsubid", number(i64::from(*column))),
-                ("description", text(comment.clone())),
-            ])
-        })
-        .collect()
+    let described = |oid: u32, class: u32, column: u16, comment: &str| {
+        Row::of([
+            ("objoid", number(oid)),
+            ("classoid", number(class)),
+            ("objsubid", number(i64::from(column))),
+            ("description", text(comment)),
+        ])
+    };
+    let public = namespace_oid(catalog, "public");
+    let mut rows: Vec<Row> = Vec::new();
+    if !catalog.comments.contains_key(&(public, 0)) {
+        rows.push(described(public, NAMESPACES, 0, "standard public schema"));
+    }
+    for ((oid, column), comment) in &catalog.comments {
+        let is_schema = *oid == public || catalog.schemas.values().any(|schema| schema == oid);
+        let is_function = || catalog.functions.values().flatten().any(|function| function.oid == *oid);
+        let class = match () {
+            () if is_schema => NAMESPACES,
+            () if is_function() => ROUTINES,
+            () => CLASSES,
+        };
+        rows.push(described(*oid, class, *column, comment));
+    }
+    rows
+}
+
+/// The numbers of the catalog's relations, by which dependencies and comments say what they are about.
+const CLASSES: u32 = 1259;
+const ROUTINES: u32 = 1255;
+const DEFAULTS: u32 = 2604;
+const RULES: u32 = 2618;
+const NAMESPACES: u32 = 2615;
+
+/// A dependency: of an object on another, or on a column of it.
+fn dependency((class, object): (u32, u32), on: (u32, u32), column: usize, kind: &str) -> Row {
+    Row::of([
+        ("classid", number(class)),
+        ("objid", number(object)),
+        ("refclassid", number(on.0)),
+        ("refobjid", number(on.1)),
+        ("refobjsubid", number(column as i64)),
+        ("deptype", text(kind)),
+    ])
 }
 
 fn dependencies(catalog: &Catalog) -> Vec<Row> {
+    let relation = |oid: u32| (CLASSES, oid);
     let mut rows = Vec::new();
     for sequence in catalog.sequences.values() {
         let Some((name, column)) = &sequence.owner else { continue };
         let Some(table) = catalog.tables.get(name) else { continue };
-        let Some(place) = table.columns.iter().position(|known| known.name == *column) else { continue };
-        let is_identity = table.columns.get(place).is_some_and(|column| column.is_identity_always);
-        rows.push(Row::of([
-            ("classid", number(1259)),
-            ("objid", number(sequence.oid)),
-            ("refclassid", number(1259)),
-            ("refobjid", number(table.oid)),
-            ("refobjsubid", number(place as i64 + 1)),
-            ("deptype", text(if is_identity { "i" } else { "a" })),
-        ]));
+        let Some(place) = table.position(column) else { continue };
+        let kind = if table.columns[place].identity.is_some() { "i" } else { "a" };
+        rows.push(dependency(relation(sequence.oid), relation(table.oid), place + 1, kind));
+    }
+    for table in catalog.tables.values() {
+        for (at, column) in table.columns.iter().enumerate() {
+            if definition::default(column).is_none() {
+                continue;
+            }
+            let default = (DEFAULTS, definition::default_oid(table, at + 1));
+            rows.push(dependency(default, relation(table.oid), at + 1, "a"));
+            if let Some(sequence) = column.sequence.as_ref().and_then(|name| catalog.sequences.get(name)) {
+                rows.push(dependency(default, relation(sequence.oid), 0, "n"));
+            }
+        }
+    }
+    for view in catalog.views.values() {
+        let rule = (RULES, rule_oid(view));
+        rows.push(dependency(rule, relation(view.oid), 0, "i"));
+        for name in crate::ddl::relations_of(catalog, view) {
+            if let Some(used) = catalog.relation_named(&name) {
+                rows.push(dependency(rule, relation(used.oid()), 0, "n"));
+            }
+        }
     }
     rows
+}
+
+/// The number of the rule that makes a view.
+fn rule_oid(view: &View) -> u32 {
+    view.oid.wrapping_add(0x2000_0000)
 }
 
 fn sequences(catalog: &Catalog) -> Vec<Row> {
@@ -420,7 +476,7 @@ fn rewrites(catalog: &Catalog) -> Vec<Row> {
     let all = catalog.views.values();
     all.map(|view| {
         Row::of([
-            ("oid", number(view.oid.wrapping_add(0x2000_0000))),
+            ("oid", number(rule_oid(view))),
             ("rulename", text("_RETURN")),
             ("ev_class", number(view.oid)),
             ("ev_type", text("1")),

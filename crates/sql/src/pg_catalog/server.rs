@@ -1,7 +1,7 @@
 //! Types, roles, databases, settings, sessions and locks as `pg_catalog` shows them.
 
 use super::row::{Row, number, text, truth};
-use super::{DATABASE, PG_CATALOG, ROLE};
+use super::{DATABASE, DATABASE_OWNER, PG_CATALOG, ROLE};
 use crate::query::functions::Environment;
 use crate::query::session_facts::{HeldLock, LockedThing};
 use crate::sql_type::SqlType;
@@ -60,6 +60,16 @@ pub fn type_oid(name: &str) -> u32 {
         Some(element) => TYPES.iter().find(|known| known.name == element).map_or(0, |known| known.array),
         None => TYPES.iter().find(|known| known.name == name).map_or(0, |known| known.oid),
     }
+}
+
+/// How values of a type lie in a row: `typalign` and `typstorage`.
+pub fn layout(oid: u32) -> (&'static str, &'static str) {
+    TYPES.iter().find(|known| known.oid == oid).map_or(("i", "x"), |known| (known.alignment, known.storage))
+}
+
+/// Whether a type is of `information_schema`.
+pub fn is_standard_type(oid: u32) -> bool {
+    TYPES.iter().any(|known| known.namespace == super::INFORMATION_SCHEMA && [known.oid, known.array].contains(&oid))
 }
 
 /// The name of a type by its number.
@@ -152,19 +162,28 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
         "pg_stat_database" => {
             vec![Row::of([("datid", number(DATABASE)), ("datname", text(session.database()))])]
         }
-        "pg_roles" | "pg_authid" => vec![Row::of([
-            ("oid", number(ROLE)),
-            ("rolname", text(session.user())),
-            ("rolsuper", truth(true)),
-            ("rolinherit", truth(true)),
-            ("rolcreaterole", truth(true)),
-            ("rolcreatedb", truth(true)),
-            ("rolcanlogin", truth(true)),
-            ("rolreplication", truth(true)),
-            ("rolbypassrls", truth(true)),
-            ("rolconnlimit", number(-1)),
-            ("rolpassword", if name == "pg_roles" { text("********") } else { Value::Null }),
-        ])],
+        "pg_roles" | "pg_authid" => {
+            let password = if name == "pg_roles" { text("********") } else { Value::Null };
+            let role = |oid: u32, name: String, may: bool| {
+                Row::of([
+                    ("oid", number(oid)),
+                    ("rolname", text(name)),
+                    ("rolsuper", truth(may)),
+                    ("rolinherit", truth(true)),
+                    ("rolcreaterole", truth(may)),
+                    ("rolcreatedb", truth(may)),
+                    ("rolcanlogin", truth(may)),
+                    ("rolreplication", truth(may)),
+                    ("rolbypassrls", truth(may)),
+                    ("rolconnlimit", number(-1)),
+                    ("rolpassword", password.clone()),
+                ])
+            };
+            vec![
+                role(ROLE, session.user(), true),
+                role(DATABASE_OWNER, "pg_database_owner".into(), false),
+            ]
+        }
         "pg_user" => vec![Row::of([
             ("usename", text(session.user())),
             ("usesysid", number(ROLE)),

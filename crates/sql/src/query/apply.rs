@@ -22,7 +22,7 @@ use datafusion::error::{DataFusionError, Result as FusionResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
-    Expr, Extension, InvariantLevel, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
+    Expr, Extension, InvariantLevel, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
     UserDefinedLogicalNode,
 };
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
@@ -271,23 +271,56 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
     if found.is_empty() {
         return Ok(Transformed::no(node));
     }
-    let inputs: Vec<LogicalPlan> = node.inputs().into_iter().cloned().collect();
-    let [input] = inputs.as_slice() else {
-        return Err(DataFusionError::NotImplemented("a correlated subquery in a join condition".into()));
-    };
-    let before = input.schema().clone();
-    let mut input = input.clone();
-    for (column, subquery, wanted) in found {
-        input = Apply::node(input, subquery, wanted, &column)?;
+    let mut inputs: Vec<LogicalPlan> = node.inputs().into_iter().cloned().collect();
+    if let (LogicalPlan::Join(join), [left, right]) = (&node, inputs.as_slice())
+        && found.iter().any(|(_, subquery, _)| is_about(subquery, left) && is_about(subquery, right))
+    {
+        return unfold_condition(join, next);
     }
-    let is_transparent =
-        matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
-    let plan = node.with_new_exprs(changed, vec![input])?;
+    let before = match inputs.as_slice() {
+        [input] => input.schema().clone(),
+        _ => node.schema().clone(),
+    };
+    for (column, subquery, wanted) in found {
+        // Of a join, the side whose rows it is about.
+        let side = inputs.iter().position(|input| is_about(&subquery, input)).unwrap_or(0);
+        let input = inputs
+            .get_mut(side)
+            .ok_or_else(|| DataFusionError::NotImplemented("a subquery in a plan without input".into()))?;
+        *input = Apply::node(input.clone(), subquery, wanted, &column)?;
+    }
+    let is_transparent = matches!(
+        node,
+        LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_) | LogicalPlan::Join(_)
+    );
+    let plan = node.with_new_exprs(changed, inputs)?;
     if !is_transparent {
         return Ok(Transformed::yes(plan));
     }
     let columns: Vec<Expr> = before.iter().map(Expr::from).collect();
     LogicalPlanBuilder::from(plan).project(columns)?.build().map(Transformed::yes)
+}
+
+/// Whether a subquery asks for columns of a plan's rows.
+fn is_about(subquery: &LogicalPlan, plan: &LogicalPlan) -> bool {
+    references(subquery).iter().any(|column| plan.schema().has_column(column))
+}
+
+/// An inner join whose condition has a subquery about rows of both sides: all pairs, filtered.
+fn unfold_condition(join: &Join, next: &mut usize) -> FusionResult<Transformed<LogicalPlan>> {
+    if join.join_type != JoinType::Inner {
+        return Err(DataFusionError::NotImplemented(
+            "a subquery about both sides in the condition of an outer join".into(),
+        ));
+    }
+    let equal = join.on.iter().map(|(left, right)| left.clone().eq(right.clone()));
+    let condition = equal.chain(join.filter.clone()).reduce(Expr::and);
+    let pairs = LogicalPlanBuilder::from(join.left.as_ref().clone()).cross_join(join.right.as_ref().clone())?;
+    let filter = match condition {
+        Some(condition) => pairs.filter(condition)?,
+        None => pairs,
+    };
+    unfold_node(filter.build()?, next)
 }
 
 fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {

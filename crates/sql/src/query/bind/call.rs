@@ -290,13 +290,11 @@ impl Binder<'_> {
             }
             "generate_subscripts" => {
                 arguments.truncate(1);
-                let flavor = arguments.first().map(|typed| typed.flavor);
-                let places = self.function("fabius_subscripts", arguments)?;
-                if flavor == Some(Flavor::Vector) {
-                    // Vectors are counted from 0.
-                    return Ok(places);
-                }
-                Ok(places)
+                // Vectors are counted from 0.
+                let is_vector = arguments.first().is_some_and(|typed| typed.flavor == Flavor::Vector);
+                let base = ScalarValue::Int32(Some(i32::from(!is_vector)));
+                arguments.push(Typed::literal(base, SqlType::Int));
+                self.function("fabius_subscripts", arguments)
             }
             // There are no partitions.
             "pg_partition_ancestors" | "pg_partition_tree" => {

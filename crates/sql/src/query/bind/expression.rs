@@ -620,6 +620,13 @@ impl Binder<'_> {
                         typed = self.operator(typed, "->", index)?;
                         continue;
                     }
+                    if typed.sql_type == SqlType::Name {
+                        // A name is an array of characters, from 0 on.
+                        let one = Typed::literal(ScalarValue::Int32(Some(1)), SqlType::Int);
+                        let place = self.operator(index, "+", one.clone())?;
+                        typed = self.function("substr", vec![typed, place, one])?;
+                        continue;
+                    }
                     if typed.flavor == Flavor::Vector {
                         let one = Typed::literal(ScalarValue::Int32(Some(1)), SqlType::Int);
                         index = self.operator(index, "+", one)?;

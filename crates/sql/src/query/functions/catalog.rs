@@ -341,10 +341,13 @@ fn class_name(call: &Call, oid: u32) -> Option<String> {
 }
 
 fn is_visible(a: &[Value], call: &Call) -> Result<Value> {
-    // Relations of other schemas need their schema's name; all else is in sight.
+    // What is of other schemas needs their name; all else is in sight.
     let path = call.environment.session.search_path();
-    let visible = class_of(&call.environment.catalog, integer_at(a, 0) as u32)
-        .is_none_or(|name| name.schema == "pg_catalog" || path.contains(&name.schema));
+    let oid = integer_at(a, 0) as u32;
+    let visible = match class_of(&call.environment.catalog, oid) {
+        Some(name) => name.schema == "pg_catalog" || path.contains(&name.schema),
+        None => !crate::pg_catalog::server::is_standard_type(oid),
+    };
     Ok(Value::Boolean(visible))
 }
 
