@@ -32,7 +32,7 @@ const PATIENCE: usize = 4;
 const DEPTH: usize = 3;
 /// Steps of a program whose loops all give up at once: a transaction of hundreds of statements, which is
 /// run once and must not take longer to analyse than to run.
-const LONG: usize = 300;
+pub(super) const LONG: usize = 300;
 
 /// An operation that could fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -464,7 +464,8 @@ impl<'p> Prover<'p> {
         self.depth -= 1;
         self.turns = outer_turns;
         let inner = std::mem::replace(&mut self.growth, outer_growth);
-        for (outer, inner) in self.growth.iter_mut().zip(inner) {
+        let grown = self.growth.iter_mut().zip(inner).filter(|(_, inner)| *inner != Interval::only(0));
+        for (outer, inner) in grown {
             *outer = outer.plus(inner.repeated(turns));
         }
         *known = head;

@@ -3,13 +3,13 @@
 //! The caller keeps an interval per exact column that every value in it is in, whether computed yet
 //! or not. It widens the interval by what each promised call may write ([`Phases::written`],
 //! [`Phases::added`]), and slices anew when an interval or an argument leaves what was relied on. To
-//! make that rare, only what a proof needs is listed: each assumption is dropped in turn, and stays
-//! dropped if nothing changes.
+//! make that rare, only what a proof needs is listed: assumptions are dropped, and stay dropped if
+//! nothing changes. Fewer of them never prove more, so that those dropped together could be dropped in turn.
 
 use super::interval::Interval;
 use super::knowledge::{MOST_ELEMENTS, type_range};
 use super::now_slice::NowSlice;
-use super::proof::{Proofs, prove};
+use super::proof::{LONG, Proofs, prove};
 use super::{Assumptions, ColumnPhase, Phases, column_phase};
 use crate::context::DeltaOperator;
 use crate::ir::{StepId, Type, VariableId};
@@ -25,26 +25,32 @@ pub(super) fn add(
 ) {
     let effects = Effects::of(now, proofs);
     let mut fewer = Fewer { inner: assumptions, dropped: Vec::new() };
-    for assumed in all_assumed(now, assumptions) {
-        fewer.dropped.push(assumed);
+    // Most are not needed: those of a kind are dropped together, and halved where that changes something. Of a long
+    // program, where a proof takes long, a kind is relied on as a whole.
+    let is_long = now.outline.program.step_count > LONG;
+    let all = all_assumed(now, assumptions);
+    let kind = |wanted: fn(&Assumed) -> bool| all.iter().copied().filter(wanted).collect::<Vec<_>>();
+    let mut groups = vec![
+        kind(|assumed| matches!(assumed, Assumed::Column(..))),
+        kind(|assumed| matches!(assumed, Assumed::Length(_))),
+        kind(|assumed| matches!(assumed, Assumed::Parameter(..))),
+    ];
+    groups.retain(|group| !group.is_empty());
+    while let Some(mut group) = groups.pop() {
+        let kept = fewer.dropped.len();
+        fewer.dropped.extend(&group);
         let weaker = prove(now.outline, now.catalog, now.shapes, &fewer);
         if Effects::of(now, &weaker) == effects {
             continue;
         }
-        fewer.dropped.pop();
-        match assumed {
-            Assumed::Parameter(parameter, field) => {
-                let interval = assumptions.parameter(parameter, field);
-                phases.relied_on.extend(interval.map(|interval| (parameter, field, interval)));
-            }
-            Assumed::Length(parameter) => {
-                let length = assumptions.length(parameter);
-                phases.relied_on_lengths.extend(length.map(|length| (parameter, length)));
-            }
-            Assumed::Column(table, column) => {
-                let interval = assumptions.column(table, column);
-                phases.relied_on_columns.extend(interval.map(|interval| (table, column, interval)));
-            }
+        fewer.dropped.truncate(kept);
+        if group.len() > 1 && !is_long {
+            let behind = group.split_off(group.len() / 2);
+            groups.extend([behind, group]);
+            continue;
+        }
+        for assumed in group {
+            rely(phases, assumed, assumptions);
         }
     }
     let list = |all: BTreeMap<(TableId, ColumnId), Interval>| {
@@ -52,6 +58,24 @@ pub(super) fn add(
     };
     phases.written = list(effects.written);
     phases.added = list(effects.added);
+}
+
+/// Notes what is relied on.
+fn rely(phases: &mut Phases, assumed: Assumed, assumptions: &dyn Assumptions) {
+    match assumed {
+        Assumed::Parameter(parameter, field) => {
+            let interval = assumptions.parameter(parameter, field);
+            phases.relied_on.extend(interval.map(|interval| (parameter, field, interval)));
+        }
+        Assumed::Length(parameter) => {
+            let length = assumptions.length(parameter);
+            phases.relied_on_lengths.extend(length.map(|length| (parameter, length)));
+        }
+        Assumed::Column(table, column) => {
+            let interval = assumptions.column(table, column);
+            phases.relied_on_columns.extend(interval.map(|interval| (table, column, interval)));
+        }
+    }
 }
 
 /// What matters of the proofs under the phases that were chosen.

@@ -6,7 +6,6 @@ use super::session;
 use super::tokens::Tokens;
 use crate::catalog::Identity;
 use crate::lock::LockMode;
-use crate::lowered::skip_locked;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -255,10 +254,7 @@ fn row_locks(tokens: &mut Tokens<'_>) -> Result<()> {
             tokens.remove(at + 1, 2);
         } else if tokens.sees(&["FOR", "KEY", "SHARE"]) {
             tokens.remove(at + 1, 1);
-        } else if tokens.sees(&["SKIP", "LOCKED"]) {
-            if !writes {
-                return Err(skip_locked());
-            }
+        } else if writes && tokens.sees(&["SKIP", "LOCKED"]) {
             tokens.remove(at, 2);
         }
     }

@@ -4,7 +4,7 @@ use super::definition::{self, Constraint};
 use super::row::{Row, array, number, text, truth};
 use super::{DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE};
 use crate::catalog::{Catalog, Identity, ReferentialAction, Returns, Table, View};
-use crate::query::functions::{Environment, FUNCTIONS, Kind};
+use crate::query::functions::{Definition, Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
 use fabius_value::Value;
 
@@ -64,6 +64,11 @@ fn namespaces(catalog: &Catalog) -> Vec<Row> {
     .collect()
 }
 
+/// The number of the type of a relation's rows.
+pub fn row_type_oid(relation: u32) -> u32 {
+    relation.wrapping_add(0x1000_0000)
+}
+
 fn class(oid: u32, name: &str, namespace: u32, kind: &str, columns: usize) -> Row {
     Row::of([
         ("oid", number(oid)),
@@ -101,6 +106,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
         let namespace = namespace_oid(catalog, &table.name.schema);
         let mut row = class(table.oid, &table.name.name, namespace, "r", table.columns.len());
         row = row
+            .with("reltype", number(row_type_oid(table.oid)))
             .with("relhasindex", truth(definition::indexes(table).next().is_some()))
             .with("relchecks", number(table.checks.len() as i64))
             .with("relhastriggers", truth(!table.foreign_keys.is_empty()));
@@ -115,7 +121,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
     for view in catalog.views.values() {
         let namespace = namespace_oid(catalog, &view.name.schema);
         let row = class(view.oid, &view.name.name, namespace, "v", view.columns.len());
-        rows.push(row.with("relhasrules", truth(true)));
+        rows.push(row.with("relhasrules", truth(true)).with("reltype", number(row_type_oid(view.oid))));
     }
     for sequence in catalog.sequences.values() {
         let namespace = namespace_oid(catalog, &sequence.name.schema);
@@ -327,6 +333,20 @@ fn function(oid: u32, name: &str, namespace: u32, returns: u32, arguments: Vec<u
 /// Where the numbers of built-in functions begin.
 const BUILT_IN: u32 = 6000;
 
+/// The functions that have a name for users, in the order of their numbers.
+fn built_in() -> Vec<&'static Definition> {
+    let mut all: Vec<_> =
+        FUNCTIONS.values().flatten().filter(|definition| !definition.name.starts_with("fabius_")).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+/// The number of a built-in function of a name.
+pub fn built_in_oid(name: &str) -> Option<u32> {
+    let at = built_in().into_iter().position(|definition| definition.name == name)?;
+    Some(BUILT_IN + at as u32)
+}
+
 fn functions(catalog: &Catalog) -> Vec<Row> {
     let mut rows = Vec::new();
     let oid = |kind: &Kind| match kind {
@@ -335,10 +355,7 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
         Kind::Element => 2283,
         Kind::Array => 2277,
     };
-    let mut built_in: Vec<_> =
-        FUNCTIONS.values().flatten().filter(|definition| !definition.name.starts_with("fabius_")).collect();
-    built_in.sort_by(|a, b| a.name.cmp(&b.name));
-    for (at, definition) in built_in.into_iter().enumerate() {
+    for (at, definition) in built_in().into_iter().enumerate() {
         let arguments = definition.parameters.iter().map(oid).collect();
         let row =
             function(BUILT_IN + at as u32, &definition.name, PG_CATALOG, oid(&definition.returns), arguments);
@@ -370,6 +387,9 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
     rows
 }
 
+/// What is said of `public` before anybody says anything else.
+pub const PUBLIC_COMMENT: &str = "standard public schema";
+
 fn descriptions(catalog: &Catalog) -> Vec<Row> {
     let described = |oid: u32, class: u32, column: u16, comment: &str| {
         Row::of([
@@ -382,7 +402,7 @@ fn descriptions(catalog: &Catalog) -> Vec<Row> {
     let public = namespace_oid(catalog, "public");
     let mut rows: Vec<Row> = Vec::new();
     if !catalog.comments.contains_key(&(public, 0)) {
-        rows.push(described(public, NAMESPACES, 0, "standard public schema"));
+        rows.push(described(public, NAMESPACES, 0, PUBLIC_COMMENT));
     }
     for ((oid, column), comment) in &catalog.comments {
         let is_schema = *oid == public || catalog.schemas.values().any(|schema| schema == oid);
@@ -460,7 +480,7 @@ fn sequences(catalog: &Catalog) -> Vec<Row> {
     all.map(|sequence| {
         Row::of([
             ("seqrelid", number(sequence.oid)),
-            ("seqtypid", number(20)),
+            ("seqtypid", number(sequence.sql_type().oid())),
             ("seqstart", number(sequence.start)),
             ("seqincrement", number(sequence.increment)),
             ("seqmax", number(sequence.maximum)),
@@ -546,7 +566,7 @@ fn sequences_by_name(environment: &Environment) -> Vec<Row> {
             ("schemaname", text(sequence.name.schema.clone())),
             ("sequencename", text(sequence.name.name.clone())),
             ("sequenceowner", text(owner.clone())),
-            ("data_type", number(20)),
+            ("data_type", number(sequence.sql_type().oid())),
             ("start_value", number(sequence.start)),
             ("min_value", number(sequence.minimum)),
             ("max_value", number(sequence.maximum)),

@@ -69,7 +69,9 @@ pub fn layout(oid: u32) -> (&'static str, &'static str) {
 
 /// Whether a type is of `information_schema`.
 pub fn is_standard_type(oid: u32) -> bool {
-    TYPES.iter().any(|known| known.namespace == super::INFORMATION_SCHEMA && [known.oid, known.array].contains(&oid))
+    TYPES
+        .iter()
+        .any(|known| known.namespace == super::INFORMATION_SCHEMA && [known.oid, known.array].contains(&oid))
 }
 
 /// The name of a type by its number.
@@ -179,10 +181,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                     ("rolpassword", password.clone()),
                 ])
             };
-            vec![
-                role(ROLE, session.user(), true),
-                role(DATABASE_OWNER, "pg_database_owner".into(), false),
-            ]
+            vec![role(ROLE, session.user(), true), role(DATABASE_OWNER, "pg_database_owner".into(), false)]
         }
         "pg_user" => vec![Row::of([
             ("usename", text(session.user())),
@@ -212,9 +211,32 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             .collect(),
         "pg_stat_activity" => activity(environment),
         "pg_locks" => session.locks().iter().map(lock).collect(),
+        "pg_get_keywords" => keywords(),
         "pg_timezone_names" => vec![Row::of([("name", text("UTC")), ("abbrev", text("UTC"))])],
         _ => return None,
     })
+}
+
+/// The words of PostgreSQL's grammar: each with its kind, and whether it can name a column without `AS`.
+fn keywords() -> Vec<Row> {
+    let words = include_str!("keywords.txt").lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (word, kind, is_bare) = (words.next()?, words.next()?, words.next()? == "t");
+        let description = match kind {
+            "U" => "unreserved",
+            "C" => "unreserved (cannot be function or type name)",
+            "T" => "reserved (can be function or type name)",
+            _ => "reserved",
+        };
+        Some(Row::of([
+            ("word", text(word)),
+            ("catcode", text(kind)),
+            ("barelabel", truth(is_bare)),
+            ("catdesc", text(description)),
+            ("baredesc", text(if is_bare { "can be bare label" } else { "requires AS" })),
+        ]))
+    });
+    words.collect()
 }
 
 fn activity(environment: &Environment) -> Vec<Row> {
@@ -362,8 +384,13 @@ fn types() -> Vec<Row> {
 const ARRAY_IN: u32 = 750;
 const ARRAY_OUT: u32 = 751;
 
-/// A number for an input or output function, by which its name is found again.
-fn function_oid(name: &str) -> u32 {
+/// A number for an input or output function, by which its name is found again; 0 if there is none.
+pub fn function_oid(name: &str) -> u32 {
+    match name {
+        "array_in" => return ARRAY_IN,
+        "array_out" => return ARRAY_OUT,
+        _ => {}
+    }
     // Not those of PostgreSQL, which nothing calls: only the names are asked for.
     let at = TYPES.iter().position(|known| known.input == name || known.output == name);
     at.map_or(0, |at| {

@@ -25,6 +25,10 @@ impl Binder<'_> {
             [schema, name] => (Some(schema.clone()), name.clone()),
             _ => return Err(unsupported(format!("the function {} is not supported", call.name))),
         };
+        // There is no time with a time zone.
+        if name == "current_time" && schema.is_none() && matches!(call.args, ast::FunctionArguments::None) {
+            return self.function("localtime", Vec::new());
+        }
         if !matches!(call.parameters, ast::FunctionArguments::None) {
             return Err(unsupported(format!("parameters of {name} are not supported")));
         }

@@ -277,7 +277,9 @@ impl Binder<'_> {
             return Ok(Typed::literal(crate::query::arrow_column::scalar(&value, &to)?, to));
         }
         let typed = self.expression(expression)?;
-        self.cast(typed, &to)
+        let is_number = to == SqlType::Oid;
+        let typed = self.cast(typed, &to)?;
+        Ok(if is_number { Typed { flavor: Flavor::Plain, ..typed } } else { typed })
     }
 
     fn interval(&mut self, interval: &ast::Interval) -> Result<Typed> {
