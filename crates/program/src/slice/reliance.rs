@@ -3,11 +3,11 @@
 //! The caller keeps an interval per exact column that every value in it is in, whether computed yet
 //! or not. It widens the interval by what each promised call may write ([`Phases::written`],
 //! [`Phases::added`]), and slices anew when an interval or an argument leaves what was relied on. To
-//! make that rare, only what a proof needs is listed: assumptions are dropped, and stay dropped if
-//! nothing changes. Fewer of them never prove more, so that those dropped together could be dropped in turn.
+//! make that rare, only what a proof needs is listed: assumptions are dropped as long as nothing changes,
+//! many at a time first, then fewer. (Proofs from less prove no more, so the order does not matter.)
 
 use super::interval::Interval;
-use super::knowledge::{MOST_ELEMENTS, type_range};
+use super::knowledge::{Cells, MOST_ELEMENTS, type_range};
 use super::now_slice::NowSlice;
 use super::proof::{LONG, Proofs, prove};
 use super::{Assumptions, ColumnPhase, Phases, column_phase};
@@ -25,32 +25,38 @@ pub(super) fn add(
 ) {
     let effects = Effects::of(now, proofs);
     let mut fewer = Fewer { inner: assumptions, dropped: Vec::new() };
-    // Most are not needed: those of a kind are dropped together, and halved where that changes something. Of a long
-    // program, where a proof takes long, a kind is relied on as a whole.
-    let is_long = now.outline.program.step_count > LONG;
-    let all = all_assumed(now, assumptions);
-    let kind = |wanted: fn(&Assumed) -> bool| all.iter().copied().filter(wanted).collect::<Vec<_>>();
-    let mut groups = vec![
-        kind(|assumed| matches!(assumed, Assumed::Column(..))),
-        kind(|assumed| matches!(assumed, Assumed::Length(_))),
-        kind(|assumed| matches!(assumed, Assumed::Parameter(..))),
-    ];
-    groups.retain(|group| !group.is_empty());
-    while let Some(mut group) = groups.pop() {
-        let kept = fewer.dropped.len();
-        fewer.dropped.extend(&group);
-        let weaker = prove(now.outline, now.catalog, now.shapes, &fewer);
-        if Effects::of(now, &weaker) == effects {
-            continue;
+    let mut relied_on = Vec::new();
+    let mut still_proves =
+        |fewer: &Fewer<'_>| Effects::of(now, &prove(now.outline, now.catalog, now.shapes, fewer)) == effects;
+    let mut all = all_assumed(now, assumptions);
+    if now.outline.program.step_count > LONG {
+        // A proof takes long here: each kind is needed as a whole or not at all.
+        all.sort_by_key(Assumed::kind);
+        for kind in all.chunk_by(|one, next| one.kind() == next.kind()) {
+            let kept = fewer.dropped.len();
+            fewer.dropped.extend_from_slice(kind);
+            if !still_proves(&fewer) {
+                fewer.dropped.truncate(kept);
+                relied_on.extend_from_slice(kind);
+            }
         }
-        fewer.dropped.truncate(kept);
-        if group.len() > 1 && !is_long {
-            let behind = group.split_off(group.len() / 2);
-            groups.extend([behind, group]);
-            continue;
-        }
-        for assumed in group {
-            rely(phases, assumed, assumptions);
+    } else {
+        drop_most(&all, &mut fewer, &mut relied_on, &mut still_proves);
+    }
+    for assumed in relied_on {
+        match assumed {
+            Assumed::Parameter(parameter, field) => {
+                let interval = assumptions.parameter(parameter, field);
+                phases.relied_on.extend(interval.map(|interval| (parameter, field, interval)));
+            }
+            Assumed::Length(parameter) => {
+                let length = assumptions.length(parameter);
+                phases.relied_on_lengths.extend(length.map(|length| (parameter, length)));
+            }
+            Assumed::Column(table, column) => {
+                let interval = assumptions.column(table, column);
+                phases.relied_on_columns.extend(interval.map(|interval| (table, column, interval)));
+            }
         }
     }
     let list = |all: BTreeMap<(TableId, ColumnId), Interval>| {
@@ -60,20 +66,25 @@ pub(super) fn add(
     phases.added = list(effects.added);
 }
 
-/// Notes what is relied on.
-fn rely(phases: &mut Phases, assumed: Assumed, assumptions: &dyn Assumptions) {
+/// Drops all of `assumed` but those that are relied on, which it lists.
+fn drop_most(
+    assumed: &[Assumed],
+    fewer: &mut Fewer<'_>,
+    relied_on: &mut Vec<Assumed>,
+    still_proves: &mut dyn FnMut(&Fewer<'_>) -> bool,
+) {
+    let kept = fewer.dropped.len();
+    fewer.dropped.extend_from_slice(assumed);
+    if assumed.is_empty() || still_proves(fewer) {
+        return;
+    }
+    fewer.dropped.truncate(kept);
     match assumed {
-        Assumed::Parameter(parameter, field) => {
-            let interval = assumptions.parameter(parameter, field);
-            phases.relied_on.extend(interval.map(|interval| (parameter, field, interval)));
-        }
-        Assumed::Length(parameter) => {
-            let length = assumptions.length(parameter);
-            phases.relied_on_lengths.extend(length.map(|length| (parameter, length)));
-        }
-        Assumed::Column(table, column) => {
-            let interval = assumptions.column(table, column);
-            phases.relied_on_columns.extend(interval.map(|interval| (table, column, interval)));
+        [one] => relied_on.push(*one),
+        more => {
+            let (first, rest) = more.split_at(more.len() / 2);
+            drop_most(first, fewer, relied_on, still_proves);
+            drop_most(rest, fewer, relied_on, still_proves);
         }
     }
 }
@@ -139,7 +150,7 @@ enum Assumed {
     Column(TableId, ColumnId),
 }
 
-/// Everything that is assumed beyond types.
+/// Everything that is assumed beyond types of what the program has to do with.
 fn all_assumed(now: &NowSlice<'_, '_>, assumptions: &dyn Assumptions) -> Vec<Assumed> {
     let program = now.outline.program;
     let mut all = Vec::new();
@@ -163,14 +174,11 @@ fn all_assumed(now: &NowSlice<'_, '_>, assumptions: &dyn Assumptions) -> Vec<Ass
             }
         }
     }
-    for (table, schema) in now.catalog.tables() {
-        for (at, column) in schema.columns.iter().enumerate() {
-            let id = ColumnId(at as u8);
-            if narrower(assumptions.column(table, id), type_range(column.data_type)) {
-                all.push(Assumed::Column(table, id));
-            }
-        }
-    }
+    let columns = Cells::of(now.outline, now.catalog);
+    all.extend(columns.columns().filter_map(|(table, column)| {
+        let top = type_range(now.catalog.table(table).data_type(column));
+        narrower(assumptions.column(table, column), top).then_some(Assumed::Column(table, column))
+    }));
     all
 }
 
