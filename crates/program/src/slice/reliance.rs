@@ -150,6 +150,16 @@ enum Assumed {
     Column(TableId, ColumnId),
 }
 
+impl Assumed {
+    fn kind(&self) -> u8 {
+        match self {
+            Assumed::Parameter(..) => 0,
+            Assumed::Length(_) => 1,
+            Assumed::Column(..) => 2,
+        }
+    }
+}
+
 /// Everything that is assumed beyond types of what the program has to do with.
 fn all_assumed(now: &NowSlice<'_, '_>, assumptions: &dyn Assumptions) -> Vec<Assumed> {
     let program = now.outline.program;
