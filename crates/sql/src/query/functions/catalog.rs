@@ -369,11 +369,17 @@ fn type_oid(name: &str) -> Option<u32> {
     if name == "-" {
         return Some(0);
     }
-    let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
-    let base = name.split('(').next().unwrap_or(name);
+    let is_quoted = |name: &str| name.starts_with('"') && name.ends_with('"') && name.len() > 2;
+    let prefixes = ["pg_catalog.", "\"pg_catalog\"."];
+    let name = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
     if name == "\"char\"" {
         return Some(18);
     }
+    if is_quoted(name) {
+        // As it stands in `pg_type`: not every name of a type is one there.
+        return Some(server::type_oid(&name[1..name.len() - 1])).filter(|oid| *oid != 0);
+    }
+    let base = name.split('(').next().unwrap_or(name);
     SqlType::of_name(base)
         .map(|sql_type| sql_type.oid())
         .or_else(|| Some(server::type_oid(base)).filter(|oid| *oid != 0))
