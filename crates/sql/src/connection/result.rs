@@ -273,6 +273,7 @@ impl Connection {
 
     /// Puts in force what the last query has set (`set_config`).
     fn set_as_told(&mut self) -> Result<()> {
+        self.keep_given();
         let set = std::mem::take(&mut self.facts.now.lock().set);
         set.into_iter().try_for_each(|(name, value, is_local)| self.set_now(&name, Some(&value), is_local))
     }

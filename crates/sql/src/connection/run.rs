@@ -398,7 +398,8 @@ impl Connection {
     }
 
     /// What queries ask about the session, as it is now.
-    pub(super) fn session_facts(&self) -> Arc<dyn SessionFacts> {
+    pub(super) fn session_facts(&mut self) -> Arc<dyn SessionFacts> {
+        self.keep_given();
         let mut now = self.facts.now.lock();
         now.search_path = self.settings.search_path(&self.user);
         now.transaction_us = self.transaction_us();
@@ -407,6 +408,14 @@ impl Connection {
         now.sequences = (self.sequence_values.clone(), self.last_sequence);
         drop(now);
         self.facts.clone()
+    }
+
+    /// Keeps what sequences have given to queries, for `currval` and `lastval`.
+    pub(super) fn keep_given(&mut self) {
+        for (sequence, value) in std::mem::take(&mut self.facts.now.lock().given) {
+            self.sequence_values.insert(sequence, value);
+            self.last_sequence = Some(sequence);
+        }
     }
 
     /// Whether a command is a statement of rows.
