@@ -28,6 +28,7 @@
 //! | [`condition_lock`] | a statement with its answer, which others leave as it is |
 //! | [`admission`] | who may write past the locks of others |
 //! | [`wound_wait`] | who waits for whom |
+//! | `request`, `queue` | asking for a lock; who waits for one, by age |
 //! | [`conflict`] | why a transaction could not be committed |
 //! | `row_name` | a row's name in messages |
 //! | [`recall`] | whether a call can still be taken back |
@@ -45,7 +46,9 @@ mod conventional;
 pub mod expression;
 pub mod future;
 pub mod observation;
+mod queue;
 pub mod recall;
+mod request;
 mod row_name;
 pub mod savepoint;
 pub(crate) mod shared;
