@@ -19,8 +19,8 @@
 use super::condition_lock::{Holder, RowKey};
 use super::observation::Observation;
 use super::queue::Queue;
-use super::request::Asking;
 use super::recall::Recall;
+use super::request::Asking;
 use super::row_name::row_name;
 use super::transaction::Hold;
 use super::wound_wait::{Age, Owner};

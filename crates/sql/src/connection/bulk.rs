@@ -152,7 +152,7 @@ impl WriteQuery {
         let mut table = catalog.table(name)?.clone();
         if insert.overwrite {
             // `OVERRIDING SYSTEM VALUE`, as `parse` spells it.
-            Arc::make_mut(&mut table).columns.iter_mut().for_each(|column| column.is_identity_always = false);
+            Arc::make_mut(&mut table).columns.iter_mut().for_each(|column| column.identity = None);
         }
         let table = &table;
         let Some(source) = &insert.source else {
@@ -187,6 +187,7 @@ impl WriteQuery {
             ));
         }
         places.truncate(query.columns.len());
+        bind::refuse_given(places.iter().map(|place| &table.columns[*place]))?;
         let differs = |(column, place): (&OutputColumn, &usize)| {
             let wanted = &table.columns[*place].sql_type;
             column.sql_type != *wanted && is_moment(&column.sql_type) && is_moment(wanted)

@@ -12,6 +12,7 @@
 //! | `bulk` | many rows written at once |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `with_writes` | `WITH` whose parts write |
+//! | `skip_locked` | `SKIP LOCKED` |
 //! | `transaction` | begin, commit, roll back, savepoints |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
 //! | `session_function` | functions that are about the session: `currval`, `setval`, `fabius.outcome` |
@@ -35,6 +36,7 @@ mod row_changes;
 mod run;
 mod session_command;
 mod session_function;
+mod skip_locked;
 mod source;
 mod sql_database;
 mod transaction;
@@ -102,7 +104,19 @@ pub struct Connection {
     statement_locks: Vec<LockKey>,
     /// The place in the order of its last transaction.
     last_seq: Option<Seq>,
+    /// How old its next transaction is that locks: as old as the one before, if that has given way.
+    age: Option<fabius::Age>,
+    manner: Manner,
     facts: Arc<Facts>,
+}
+
+/// How what runs now goes about locks, besides what settings say.
+#[derive(Clone, Copy, Default)]
+struct Manner {
+    /// What it sees is not held.
+    is_looking: bool,
+    /// It does not wait.
+    is_impatient: bool,
 }
 
 /// How long things may take; zero is for ever. Settings of these names, as PostgreSQL has them.
@@ -203,6 +217,8 @@ impl Connection {
             copying: None,
             statement_locks: Vec::new(),
             last_seq: None,
+            age: None,
+            manner: Manner::default(),
             facts: Arc::new(facts),
         }
     }

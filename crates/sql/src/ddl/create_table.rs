@@ -3,7 +3,7 @@
 use super::{free_name, no_column, not_supported};
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{
-    Check, Column, ForeignKey, Key, ObjectName, ReferentialAction, Sequence, Table, folded,
+    Check, Column, ForeignKey, Identity, Key, ObjectName, ReferentialAction, Sequence, Table, folded,
 };
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
@@ -92,8 +92,7 @@ impl Connection {
             let with_defaults = matches!(like.defaults, Some(ast::CreateTableLikeDefaults::Including));
             table.columns = model.columns.clone();
             for column in &mut table.columns {
-                column.is_identity_always = false;
-                column.sequence = None;
+                (column.identity, column.generated, column.sequence) = (None, None, None);
                 if !with_defaults {
                     column.default = None;
                 }
@@ -116,9 +115,13 @@ impl Connection {
         for check in &table.checks {
             self.verify_check(table, &check.name, &check.condition).await?;
         }
-        let (with_default, mut given): (Vec<&Column>, Vec<&Column>) =
-            table.columns.iter().partition(|column| column.default.is_some());
-        if table.checks.is_empty() && with_default.is_empty() {
+        super::generated::verify(table)?;
+        let (with_default, mut given): (Vec<&Column>, Vec<&Column>) = table
+            .columns
+            .iter()
+            .filter(|column| column.generated.is_none())
+            .partition(|column| column.default.is_some());
+        if table.checks.is_empty() && with_default.is_empty() && !table.has_generated() {
             return Ok(());
         }
         if given.is_empty() && table.primary_key.is_some() {
@@ -143,7 +146,7 @@ impl Connection {
             let name = names.get(at).map_or_else(|| column.name.clone(), |given| folded(&given.name));
             let sql_type =
                 if column.sql_type == SqlType::Unknown { SqlType::Text } else { column.sql_type.clone() };
-            table.columns.push(plain_column(name, sql_type));
+            table.columns.push(Column::plain(name, sql_type));
         }
         refuse_twice(&table)?;
         self.make_storage(&mut table)?;
@@ -174,7 +177,7 @@ impl Connection {
         if sql_type.storage().is_none() {
             return Err(not_supported(format!("a column of type {sql_type}")));
         }
-        let mut column = plain_column(name.clone(), sql_type);
+        let mut column = Column::plain(name.clone(), sql_type);
         if serial.is_some() {
             column.nullable = false;
             column.sequence = Some(self.owned_sequence(table, &column)?);
@@ -211,13 +214,15 @@ impl Connection {
                     ..
                 } => {
                     column.nullable = false;
-                    column.is_identity_always = matches!(generated_as, ast::GeneratedAs::Always);
+                    column.identity = Some(identity(generated_as));
                     column.sequence = Some(self.owned_sequence(table, &column)?);
                     if sequence_options.as_ref().is_some_and(|options| !options.is_empty()) {
                         self.adjust_owned(table, &column, sequence_options.as_deref().unwrap_or_default())?;
                     }
                 }
-                ast::ColumnOption::Generated { .. } => return Err(not_supported("a generated column")),
+                ast::ColumnOption::Generated { generation_expr: Some(expression), .. } => {
+                    column.generated = Some(expression.to_string());
+                }
                 ast::ColumnOption::Collation(collation) => {
                     let name = crate::catalog::parts(collation)?.1;
                     if !matches!(name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
@@ -227,6 +232,14 @@ impl Connection {
                 ast::ColumnOption::Comment(_) => {}
                 other => return Err(not_supported(format!("column option {other}"))),
             }
+        }
+        if column.generated.is_some() && (column.default.is_some() || column.sequence.is_some()) {
+            let what = if column.identity.is_some() { "identity" } else { "default" };
+            let message = format!(
+                "both {what} and generation expression specified for column \"{name}\" of table \"{}\"",
+                table.name.name
+            );
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
         }
         table.columns.push(column);
         for (given, constraint) in constraints {
@@ -494,8 +507,11 @@ enum ColumnConstraint {
     Foreign(Box<ast::ForeignKeyConstraint>),
 }
 
-fn plain_column(name: String, sql_type: SqlType) -> Column {
-    Column { name, sql_type, nullable: true, default: None, sequence: None, is_identity_always: false }
+pub(super) fn identity(generated_as: &ast::GeneratedAs) -> Identity {
+    match generated_as {
+        ast::GeneratedAs::Always | ast::GeneratedAs::ExpStored => Identity::Always,
+        ast::GeneratedAs::ByDefault => Identity::ByDefault,
+    }
 }
 
 /// `nextval('name'::regclass)`: the name.

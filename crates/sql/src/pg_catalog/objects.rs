@@ -3,7 +3,7 @@
 use super::definition::{self, Constraint};
 use super::row::{Row, array, number, text, truth};
 use super::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE};
-use crate::catalog::{Catalog, ReferentialAction, Returns, Table};
+use crate::catalog::{Catalog, Identity, ReferentialAction, Returns, Table};
 use crate::query::functions::{Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
 use fabius_value::Value;
@@ -157,14 +157,17 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
     for table in catalog.tables.values() {
         for (at, column) in table.columns.iter().enumerate() {
             let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));
-            let identity = match (&column.sequence, column.is_identity_always, &column.default) {
-                (Some(_), true, _) => "a",
+            let identity = match (&column.sequence, column.identity) {
+                (Some(_), Some(Identity::Always)) => "a",
+                (Some(_), Some(Identity::ByDefault)) => "d",
                 _ => "",
             };
+            let generated = if column.generated.is_some() { "s" } else { "" };
             let row = attribute(table.oid, at + 1, &column.name, &column.sql_type)
                 .with("attnotnull", truth(!column.nullable || is_key))
                 .with("atthasdef", truth(definition::default(column).is_some()))
-                .with("attidentity", text(identity));
+                .with("attidentity", text(identity))
+                .with("attgenerated", text(generated));
             rows.push(row);
         }
         for (key, ..) in definition::indexes(table) {
@@ -386,7 +389,7 @@ fn dependencies(catalog: &Catalog) -> Vec<Row> {
         let Some((name, column)) = &sequence.owner else { continue };
         let Some(table) = catalog.tables.get(name) else { continue };
         let Some(place) = table.columns.iter().position(|known| known.name == *column) else { continue };
-        let is_identity = table.columns.get(place).is_some_and(|column| column.is_identity_always);
+        let is_identity = table.columns.get(place).is_some_and(|column| column.identity.is_some());
         rows.push(Row::of([
             ("classid", number(1259)),
             ("objid", number(sequence.oid)),

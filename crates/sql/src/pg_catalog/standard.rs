@@ -3,7 +3,7 @@
 use super::definition::{self, Constraint};
 use super::row::{Row, number, text, yes};
 use super::{RELATIONS, objects};
-use crate::catalog::{Catalog, ObjectName, ReferentialAction, Returns, Table};
+use crate::catalog::{Catalog, Identity, ObjectName, ReferentialAction, Returns, Table};
 use crate::query::functions::Environment;
 use crate::sql_type::SqlType;
 use fabius_value::Value;
@@ -255,10 +255,17 @@ fn columns(catalog: &Catalog, database: &str) -> Vec<Row> {
                 .with("is_nullable", yes(known.nullable && !is_key))
                 .with("column_default", definition::default(known).map_or(Value::Null, text));
             let sequence = known.sequence.as_ref().and_then(|name| catalog.sequences.get(name));
-            if let (true, Some(sequence)) = (known.is_identity_always, sequence) {
+            if let Some(expression) = &known.generated {
+                row = row
+                    .with("column_default", Value::Null)
+                    .with("is_generated", text("ALWAYS"))
+                    .with("generation_expression", text(definition::shown(expression)));
+            }
+            if let (Some(identity), Some(sequence)) = (known.identity, sequence) {
+                let generation = if identity == Identity::Always { "ALWAYS" } else { "BY DEFAULT" };
                 row = row
                     .with("is_identity", yes(true))
-                    .with("identity_generation", text("ALWAYS"))
+                    .with("identity_generation", text(generation))
                     .with("identity_start", text(sequence.start.to_string()))
                     .with("identity_increment", text(sequence.increment.to_string()))
                     .with("identity_maximum", text(sequence.maximum.to_string()))
