@@ -339,7 +339,10 @@ fn key_in_words(names: &[String], values: &[Bound]) -> Option<Expression> {
 pub(super) fn row_in_words(table: &Table, values: &[Bound]) -> Option<Expression> {
     let mut words = tree::text("Failing row contains (");
     for (at, (value, column)) in values.iter().zip(&table.columns).enumerate() {
-        if matches!(column.sql_type, SqlType::Bytea | SqlType::TimestampTz | SqlType::Char(_)) {
+        if matches!(
+            column.sql_type,
+            SqlType::Bytea | SqlType::Uuid | SqlType::TimestampTz | SqlType::Time | SqlType::Char(_)
+        ) {
             return None;
         }
         if at > 0 {

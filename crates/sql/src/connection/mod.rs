@@ -104,8 +104,6 @@ pub struct Connection {
     statement_locks: Vec<LockKey>,
     /// The place in the order of its last transaction.
     last_seq: Option<Seq>,
-    /// How old its next transaction is that locks: as old as the one before, if that has given way.
-    age: Option<fabius::Age>,
     manner: Manner,
     facts: Arc<Facts>,
 }
@@ -217,7 +215,6 @@ impl Connection {
             copying: None,
             statement_locks: Vec::new(),
             last_seq: None,
-            age: None,
             manner: Manner::default(),
             facts: Arc::new(facts),
         }

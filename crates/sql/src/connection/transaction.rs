@@ -94,7 +94,7 @@ impl Connection {
             concurrency: if is_looking { Concurrency::Optimistic } else { concurrency },
             label: lock::label(self.process),
             lock_timeout: if is_impatient { Some(Duration::ZERO) } else { self.settings.lock_timeout() },
-            age: self.age,
+            age: None,
             recall: Some(self.recall.clone()),
             conventional: chosen.starts_with("conventional") && !is_looking,
             speculative: chosen == "speculative",
@@ -274,16 +274,11 @@ impl Connection {
         }
         let key = self.settings.idempotency_key();
         *running.options_mut() = self.options();
-        let age = running.age();
         let outcome = running.commit(key.as_deref().map(str::as_bytes)).await;
         match outcome {
             Ok(seq) => {
-                (self.last_seq, self.age) = (Some(seq), None);
+                self.last_seq = Some(seq);
                 Ok(())
-            }
-            Err(error) if error.state() == SqlState::SERIALIZATION_FAILURE => {
-                self.age = age;
-                Err(crate::bind::wording::in_words(error, &self.catalog()))
             }
             Err(error) => Err(crate::bind::wording::in_words(error, &self.catalog())),
         }
@@ -293,7 +288,6 @@ impl Connection {
     pub(super) async fn roll_back(&mut self) {
         let Some(open) = self.transaction.take() else { return };
         if let Some(running) = open.running.lock().await.take() {
-            self.age = running.age().filter(|_| running.has_given_way());
             running.roll_back();
         }
         self.wind_up(open, false);

@@ -9,7 +9,6 @@ use crate::pg_catalog;
 use crate::query::failure::{inbound, unsupported};
 use crate::query::leaf::{Leaf, LeafProvider};
 use crate::sql_type::SqlType;
-use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, JoinType, UnnestOptions};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator};
@@ -62,15 +61,8 @@ impl Binder<'_> {
         let first = self.item(&item.relation, left.as_ref().map(|left| &left.1))?;
         let mut joined = self.cross(left, first)?;
         for join in &item.joins {
-            let apart = by_rows(join)?.map(|apart| (apart, joined.clone()));
             let right = self.item(&join.relation, Some(&joined.1))?;
             joined = self.join(joined, right, &join.join_operator)?;
-            if let Some((join, left)) = apart
-                && is_by_row(&joined.0)
-            {
-                let right = self.item(&join.relation, Some(&left.1))?;
-                joined = self.join(left, right, &join.join_operator)?;
-            }
         }
         Ok(joined)
     }
@@ -645,65 +637,6 @@ impl Binder<'_> {
         scope.merged = merged;
         Ok((scope, condition))
     }
-}
-
-/// Whether a join's condition has subqueries that depend on its rows.
-fn is_by_row(plan: &LogicalPlan) -> bool {
-    let LogicalPlan::Join(join) = plan else { return false };
-    let depends = |part: &Expr| {
-        Ok(match part {
-            Expr::ScalarSubquery(subquery) => refers_outside(&subquery.subquery),
-            Expr::Exists(exists) => refers_outside(&exists.subquery.subquery),
-            Expr::InSubquery(within) => refers_outside(&within.subquery.subquery),
-            _ => false,
-        })
-    };
-    join.filter.as_ref().is_some_and(|filter| filter.exists(depends).unwrap_or(false))
-        || join.on.iter().any(|(left, right)| {
-            left.exists(depends).unwrap_or(false) || right.exists(depends).unwrap_or(false)
-        })
-}
-
-/// A join whose condition has subqueries as one with the rows that meet it, of each row on the left: `a JOIN b ON c` is
-/// `a JOIN LATERAL (SELECT * FROM b WHERE c) AS b ON true`.
-fn by_rows(join: &ast::Join) -> Result<Option<ast::Join>> {
-    use ast::JoinOperator as J;
-    let (J::Join(ast::JoinConstraint::On(condition))
-    | J::Inner(ast::JoinConstraint::On(condition))
-    | J::Left(ast::JoinConstraint::On(condition))
-    | J::LeftOuter(ast::JoinConstraint::On(condition))) = &join.join_operator
-    else {
-        return Ok(None);
-    };
-    let has_subquery = ast::visit_expressions(condition, |part| match part {
-        ast::Expr::Subquery(_) | ast::Expr::Exists { .. } | ast::Expr::InSubquery { .. } => {
-            std::ops::ControlFlow::Break(())
-        }
-        _ => std::ops::ControlFlow::Continue(()),
-    });
-    let called = match &join.relation {
-        ast::TableFactor::Table { name, alias, args: None, .. } => {
-            alias.as_ref().map(|alias| alias.name.clone()).or_else(|| name.0.last()?.as_ident().cloned())
-        }
-        ast::TableFactor::Derived { lateral: false, alias, .. } => {
-            alias.as_ref().map(|alias| alias.name.clone())
-        }
-        _ => None,
-    };
-    let (true, Some(called)) = (has_subquery.is_break(), called) else { return Ok(None) };
-    let text = format!("SELECT * FROM {} WHERE {condition}", join.relation);
-    let ast::Statement::Query(subquery) = Tokens::of(&text)?.sql()? else { return Ok(None) };
-    let alias = Some(ast::TableAlias { explicit: true, name: called, columns: Vec::new(), at: None });
-    let always = ast::Expr::Value(ast::Value::Boolean(true).into());
-    let always = ast::JoinConstraint::On(always);
-    Ok(Some(ast::Join {
-        relation: ast::TableFactor::Derived { lateral: true, subquery, alias, sample: None },
-        join_operator: match join.join_operator {
-            J::Left(_) | J::LeftOuter(_) => J::Left(always),
-            _ => J::Join(always),
-        },
-        global: join.global,
-    }))
 }
 
 fn join_plans(
