@@ -77,4 +77,5 @@ pub use session::reading::ReaderStandpoint;
 pub use session::recall::Recall;
 pub use session::savepoint::Savepoint;
 pub use session::transaction::{Concurrency, Hold, Transaction, TransactionOptions};
+pub use session::wound_wait::Age;
 pub use statement::{Outcome, Statement, StatementId};

@@ -27,7 +27,7 @@ fn on_all(test: impl Fn(&Shop, &TransactionOptions)) {
 
 /// Runs a statement, or finds that it would have to wait or give way: then nobody else is held up by it.
 fn attempt(client: &mut Client<'_>, text: &str, arguments: &[Value]) -> Result<Value> {
-    client.transaction.options_mut().lock_timeout = Some(std::time::Duration::ZERO);
+    client.transaction.options_mut().lock_timeout = Some(std::time::Duration::from_nanos(1));
     block_on(client.holding(text, arguments, Hold::Observe))
 }
 
@@ -86,8 +86,10 @@ fn read_skew() {
     on_all(|shop, kind| {
         let mut client = clients(shop, 1, kind).remove(0);
         client.ok(READ, &[1.into()]);
-        let writer =
-            TransactionOptions { lock_timeout: Some(std::time::Duration::ZERO), ..Default::default() };
+        let writer = TransactionOptions {
+            lock_timeout: Some(std::time::Duration::from_nanos(1)),
+            ..Default::default()
+        };
         let mut other = Client { shop, transaction: shop.database.begin(writer) };
         other.ok(SET, &[1.into(), 12.into()]);
         other.ok(SET, &[3.into(), 18.into()]);
@@ -143,8 +145,10 @@ fn read_only_anomaly() {
         let mut first = clients(shop, 1, kind).remove(0);
         let outcome =
             attempt(&mut first, READ, &[1.into()]).and_then(|_| attempt(&mut first, READ, &[3.into()]));
-        let options =
-            TransactionOptions { lock_timeout: Some(std::time::Duration::ZERO), ..Default::default() };
+        let options = TransactionOptions {
+            lock_timeout: Some(std::time::Duration::from_nanos(1)),
+            ..Default::default()
+        };
         let add = shop.statement(SET);
         let second = block_on(shop.database.run_as(&options, &add, &[3.into(), 25.into()], None));
         let reader = (shop.quantity(1), shop.quantity(3));

@@ -4,6 +4,11 @@ mod shop;
 
 use fabius::{Concurrency, Hold, SqlState, TransactionOptions, Value, block_on};
 use shop::*;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 /// Goal: the compatibility matrix of lazy state determination, Figure 5. A lock is asked for in the mode of the
@@ -139,6 +144,107 @@ fn the_older_wounds_the_younger() {
         let detail = "younger gave way to older, which is older and wanted stock (item) = (3)";
         assert_eq!(error.detail(), Some(detail));
         assert_eq!((shop.quantity(1), shop.quantity(3)), (10, 0));
+    });
+}
+
+/// How often someone was woken.
+#[derive(Default)]
+struct Alarm(AtomicUsize);
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+/// Whether a future has to wait; who it wakes then.
+fn waits_with<F: Future>(future: &mut Pin<Box<F>>, alarm: &Arc<Alarm>) -> bool {
+    let waker = Waker::from(alarm.clone());
+    future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending()
+}
+
+/// Goal: those who wait are woken one at a time, the oldest first, however they came; nobody younger gets in before.
+#[test]
+fn the_oldest_who_waits_is_next() {
+    on_every_engine(|shop| {
+        let begin = |name| shop.begin_as(name, Concurrency::Optimistic);
+        let (mut holder, mut a, mut b, mut c, mut d) =
+            (begin("holder"), begin("a"), begin("b"), begin("c"), begin("d"));
+        let (one, exclusive) = ([1.into()], Hold::LockForUpdate);
+        block_on(holder.holding(READ, &one, exclusive)).expect("nobody else is there");
+        // It locks something before the others do, so it is older.
+        block_on(b.holding(READ, &[3.into()], exclusive)).expect("nobody else is there");
+
+        let alarms: [Arc<Alarm>; 3] = Default::default();
+        let woken = || [0, 1, 2].map(|at| alarms[at].0.load(SeqCst));
+        let mut asked_a = Box::pin(a.holding(READ, &one, exclusive));
+        let mut asked_c = Box::pin(c.holding(READ, &one, exclusive));
+        let mut asked_b = Box::pin(b.holding(READ, &one, exclusive));
+        assert!(waits_with(&mut asked_a, &alarms[0]) && waits_with(&mut asked_c, &alarms[2]));
+        assert!(waits_with(&mut asked_b, &alarms[1]));
+        let waiting = || {
+            let waits = shop.database.waits().into_iter();
+            waits.map(|wait| format!("{} for {}", wait.waiting, wait.holder)).collect::<Vec<_>>()
+        };
+        assert_eq!(waiting(), ["b for holder", "a for holder", "c for holder"]);
+
+        drop(holder);
+        assert_eq!(woken(), [0, 1, 0]);
+        // Who comes now is younger than all who wait, and waits too, though nobody holds the row.
+        let mut asked_d = Box::pin(d.holding(READ, &one, exclusive));
+        assert!(waits(&mut asked_d));
+        assert_eq!(waiting(), ["a for b", "c for b", "d for b"]);
+        assert!(!waits_with(&mut asked_b, &alarms[1]), "it is its turn");
+        assert_eq!(woken(), [0, 1, 0]);
+        drop(asked_b);
+        b.commit().expect("locked");
+        assert_eq!(woken(), [1, 1, 0]);
+        // Who gives up leaves its turn to the next.
+        drop(asked_a);
+        assert_eq!(woken(), [1, 1, 1]);
+        assert!(!waits_with(&mut asked_c, &alarms[2]), "it is its turn");
+        assert_eq!(waiting(), ["d for c"]);
+        drop(asked_c);
+        c.commit().expect("locked");
+        block_on(asked_d).expect("it is its turn");
+        assert_eq!(shop.database.waits(), []);
+    });
+}
+
+/// Goal: who has given way and tries again at its age does not give way to those who came meanwhile.
+#[test]
+fn who_gave_way_keeps_its_age() {
+    on_every_engine(|shop| {
+        let begin = |name| shop.begin_as(name, Concurrency::Pessimistic);
+        let (mut older, mut younger, mut youngest) = (begin("older"), begin("younger"), begin("youngest"));
+        older.ok(READ, &[3.into()]);
+        younger.ok(READ, &[1.into()]);
+        youngest.ok(READ, &[2.into()]);
+        block_on(older.holding(READ, &[1.into()], Hold::LockForUpdate)).expect("it is the oldest");
+        assert!(younger.transaction.has_given_way());
+        let age = younger.transaction.age();
+        is_conflict(younger.run(READ, &[1.into()]).map(drop));
+        drop((younger, older));
+
+        let mut again = begin("again");
+        again.transaction.options_mut().age = age;
+        block_on(again.holding(READ, &[2.into()], Hold::LockForUpdate)).expect("older than its holder");
+        assert!(youngest.transaction.has_given_way() && !again.transaction.has_given_way());
+    });
+}
+
+/// Goal: who does not want to wait makes nobody give way either, however old it is.
+#[test]
+fn not_waiting_disturbs_nobody() {
+    on_every_engine(|shop| {
+        let (mut older, mut younger) = (shop.begin_as("older", Concurrency::Optimistic), shop.begin());
+        block_on(older.holding(READ, &[3.into()], Hold::LockForUpdate)).expect("nobody else is there");
+        block_on(younger.holding(READ, &[1.into()], Hold::LockForUpdate)).expect("nobody else is there");
+        older.transaction.options_mut().lock_timeout = Some(Duration::ZERO);
+        let error = block_on(older.holding(READ, &[1.into()], Hold::LockForUpdate)).unwrap_err();
+        assert_eq!(error.state(), SqlState::LOCK_NOT_AVAILABLE);
+        assert!(!younger.transaction.has_given_way());
+        assert_eq!(shop.database.waits(), []);
     });
 }
 

@@ -131,9 +131,9 @@ impl RowLock {
     }
 }
 
-/// The error of `SKIP LOCKED`.
-pub(crate) fn skip_locked() -> Error {
-    Error::new(SqlState::NOT_SUPPORTED, "SKIP LOCKED is not supported")
+/// The error of `SKIP LOCKED` in what is not a statement by itself.
+fn skip_locked() -> Error {
+    Error::new(SqlState::NOT_SUPPORTED, "SKIP LOCKED is not supported here")
         .with_hint("NOWAIT and lock_timeout bound the wait for a row")
 }
 

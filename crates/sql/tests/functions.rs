@@ -94,6 +94,7 @@ impl World {
                 default: None,
                 sequence: None,
                 identity: None,
+                generated: None,
             });
         }
         for constraint in &create.constraints {

@@ -269,7 +269,7 @@ fn holders_that_have_gone_hold_nothing() {
     });
 }
 
-/// Goal: `FOR UPDATE` queues; `FOR SHARE` goes together with itself; `NOWAIT` does not wait; `SKIP LOCKED` is refused where rows are only read.
+/// Goal: `FOR UPDATE` queues; `FOR SHARE` goes together with itself; `NOWAIT` does not wait.
 #[test]
 fn rows_are_locked() {
     test(async |server| {
@@ -305,12 +305,57 @@ fn rows_are_locked() {
             observer.fails("SELECT 1 FROM stock WHERE id = 2 FOR SHARE NOWAIT").await.code().code(),
             "55P03"
         );
-        let error = observer.fails("SELECT 1 FROM stock FOR UPDATE SKIP LOCKED").await;
-        assert_eq!((error.code().code(), error.message()), ("0A000", "SKIP LOCKED is not supported"));
-        // A statement that writes has nothing to skip.
-        drop(first);
-        let next = "(SELECT id FROM stock ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)";
-        observer.ok(&format!("DELETE FROM stock WHERE id = {next}")).await;
+    });
+}
+
+/// Goal: several clients work off a queue, in every form that takes its next row with `SKIP LOCKED`: each job is done
+/// once, and nobody is told to try again.
+#[test]
+fn a_queue_is_worked_off() {
+    test(async |server| {
+        let owner = Session::new(&server).await;
+        owner.ok("CREATE TABLE jobs (id int PRIMARY KEY, state text NOT NULL, worker int)").await;
+        let next = "SELECT id FROM jobs WHERE state = 'new' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED";
+        for mode in ["optimistic", "pessimistic"] {
+            for form in 0..2 {
+                owner
+                    .ok("DELETE FROM jobs; INSERT INTO jobs SELECT n, 'new' FROM generate_series(1, 40) AS n")
+                    .await;
+                let mut workers = Vec::new();
+                for worker in 0..4 {
+                    let session = Session::new(&server).await;
+                    session.ok(&format!("SET fabius.concurrency = '{mode}'")).await;
+                    let done = format!("UPDATE jobs SET state = 'done', worker = {worker}");
+                    workers.push(tokio::spawn(async move {
+                        let mut count = 0;
+                        loop {
+                            let taken = match form {
+                                0 => {
+                                    let taken = session.ok(&format!("BEGIN; {next}")).await;
+                                    for id in &taken {
+                                        session.ok(&format!("{done} WHERE id = {id}")).await;
+                                    }
+                                    session.ok("COMMIT").await;
+                                    taken
+                                }
+                                _ => session.ok(&format!("{done} WHERE id = ({next}) RETURNING id")).await,
+                            };
+                            count += taken.len();
+                            if taken.is_empty() {
+                                return count;
+                            }
+                        }
+                    }));
+                }
+                let mut count = 0;
+                for worker in workers {
+                    count += worker.await.expect("it ends");
+                }
+                let done =
+                    owner.ok("SELECT count(*) FROM jobs WHERE state = 'done' AND worker IS NOT NULL").await;
+                assert_eq!((count, done), (40, vec!["40".to_string()]), "{mode}, {form}");
+            }
+        }
     });
 }
 

@@ -11,16 +11,19 @@
 //!                      try: one changes --> held back --release, or the holder is younger: wounded--> try
 //! ```
 //!
-//! A lock is asked for in the same place, on the newest state too. A call that was under way when a table got
+//! A lock is asked for in the same place, on the newest state too; who does not get it stands in a queue ([`super::queue`]).
+//! A call that was under way when a table got
 //! its first lock may slip past it; so the call that commits a transaction checks everything all the same, and
 //! a lock only makes it likely that nothing is found.
 
 use super::condition_lock::{Holder, RowKey};
 use super::observation::Observation;
+use super::queue::Queue;
 use super::recall::Recall;
+use super::request::Asking;
 use super::row_name::row_name;
 use super::transaction::Hold;
-use super::wound_wait::Owner;
+use super::wound_wait::{Age, Owner};
 use crate::Database;
 use crate::statement::{Caller, written_tables};
 use fabius_engine::speculation::{Footprint, Overlay};
@@ -29,14 +32,12 @@ use fabius_program::catalog::ProcedureId;
 use fabius_value::{Error, Result, SqlState, TableId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU64, AtomicUsize,
     Ordering::{Relaxed, SeqCst},
 };
-use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The locks of a database, and who waits for them.
 #[derive(Default)]
@@ -48,14 +49,14 @@ pub(crate) struct Admission {
     tables: RwLock<BTreeMap<TableId, usize>>,
     /// What procedures write, as far as somebody asked.
     writes: RwLock<HashMap<ProcedureId, Arc<BTreeSet<TableId>>>>,
-    gate: Mutex<Gate>,
+    pub(super) gate: Mutex<Gate>,
 }
 
 #[derive(Default)]
-struct Gate {
-    holders: Vec<Holder>,
+pub(super) struct Gate {
+    pub(super) holders: Vec<Holder>,
     held: Vec<Held>,
-    waiting: Vec<Waiting>,
+    pub(super) queue: Queue,
     /// Whether locks were given up since what is held back was tried.
     has_freed: bool,
 }
@@ -65,13 +66,6 @@ struct Held {
     batch: Arc<Batch>,
     owner: Arc<Owner>,
     recall: Option<Arc<Recall>>,
-    wait: Wait,
-}
-
-/// A statement that waits for its lock.
-struct Waiting {
-    owner: Arc<Owner>,
-    waker: Waker,
     wait: Wait,
 }
 
@@ -103,74 +97,11 @@ pub struct Lock {
     pub statements: usize,
 }
 
-/// A lock that was asked for.
-pub(crate) enum Asked {
-    /// It is held now.
-    Granted,
-    /// Someone older is in the way; the waker is woken when it is worth asking again.
-    Blocked(Blocked),
-}
-
-/// A statement that has to wait. Its place among those who wait is given up when this is dropped.
-pub(crate) struct Blocked {
-    database: Arc<Database>,
-    owner: Arc<Owner>,
-    wait: Wait,
-}
-
-impl Drop for Blocked {
-    fn drop(&mut self) {
-        let mut gate = self.database.sessions().admission.gate.lock();
-        gate.waiting.retain(|waiting| !Arc::ptr_eq(&waiting.owner, &self.owner));
-    }
-}
-
-/// Asks for a lock until it is granted, or the time is over.
-///
-/// # Errors
-/// Those of `ask`; `55P03`.
-pub(crate) async fn until_granted<T>(
-    database: &Arc<Database>,
-    timeout: Option<Duration>,
-    mut ask: impl FnMut(Wish<'_>) -> Result<Result<T, Blocked>>,
-) -> Result<T> {
-    let since = Instant::now();
-    let deadline = timeout.map(|timeout| since + timeout);
-    let mut blocked: Option<Blocked> = None;
-    poll_fn(|context| {
-        // Its place among those who wait is another one from now on.
-        drop(blocked.take());
-        match ask(Wish { waker: context.waker(), since }) {
-            Ok(Ok(granted)) => Poll::Ready(Ok(granted)),
-            Ok(Err(place)) if deadline.is_some_and(|deadline| Instant::now() >= deadline) => {
-                Poll::Ready(Err(waited_too_long(&place.wait)))
-            }
-            Ok(Err(place)) => {
-                if let Some(deadline) = deadline {
-                    database.sessions().alarm.at(deadline, context.waker().clone());
-                }
-                blocked = Some(place);
-                Poll::Pending
-            }
-            Err(error) => Poll::Ready(Err(error)),
-        }
-    })
-    .await
-}
-
-/// How a lock is asked for.
-#[derive(Clone, Copy)]
-pub(crate) struct Wish<'w> {
-    /// Woken when it is worth asking again.
-    waker: &'w Waker,
-    /// When it was asked for first.
-    since: Instant,
-}
-
 impl Admission {
-    /// An owner younger than all before.
-    pub(crate) fn owner(&self, label: &str) -> Arc<Owner> {
-        Arc::new(Owner::new(self.ages.fetch_add(1, Relaxed) + 1, label))
+    /// An owner younger than all before, unless it is said to be of an age.
+    pub(crate) fn owner(&self, label: &str, age: Option<Age>) -> Arc<Owner> {
+        let age = age.map_or_else(|| self.ages.fetch_add(1, Relaxed) + 1, |Age(age)| age);
+        Arc::new(Owner::new(age, label))
     }
 
     /// Whether nobody holds a lock.
@@ -206,7 +137,7 @@ impl Admission {
     pub(crate) fn waits(&self) -> Vec<Wait> {
         let gate = self.gate.lock();
         let held = gate.held.iter().map(|held| held.wait.clone());
-        held.chain(gate.waiting.iter().map(|waiting| waiting.wait.clone())).collect()
+        held.chain(gate.queue.waits()).collect()
     }
 
     /// Who holds locks.
@@ -222,12 +153,8 @@ impl Admission {
 }
 
 impl Gate {
-    fn holder(&self, owner: &Arc<Owner>) -> Option<usize> {
+    pub(super) fn holder(&self, owner: &Arc<Owner>) -> Option<usize> {
         self.holders.iter().position(|holder| Arc::ptr_eq(&holder.owner, owner))
-    }
-
-    fn wake_all(&mut self) {
-        self.waiting.drain(..).for_each(|waiting| waiting.waker.wake());
     }
 }
 
@@ -253,7 +180,7 @@ impl Database {
             return true;
         }
         let label = if caller.label.is_empty() { "a call" } else { caller.label };
-        let owner = caller.owner.clone().unwrap_or_else(|| admission.owner(label));
+        let owner = caller.owner.clone().unwrap_or_else(|| admission.owner(label, None));
         let mut gate = admission.gate.lock();
         self.try_batch(
             &mut gate,
@@ -315,14 +242,18 @@ impl Database {
                 );
             }
         }
-        let mut near = gate.holders.iter().enumerate().filter(|(_, holder)| is_near(holder));
-        near.find_map(|(at, holder)| {
+        // Who has to wait for one who is older makes nobody give way meanwhile.
+        let near = |is_older: bool| {
+            let all = gate.holders.iter().enumerate();
+            all.filter(move |(_, of)| is_near(of) && (of.owner.age < owner.age) == is_older)
+        };
+        near(true).chain(near(false)).find_map(|(at, holder)| {
             Some((at, holder.breaks(self.engine(), snapshot.seq(), &mut overlay, begin)?))
         })
     }
 
     /// Makes a holder give up its locks, and the batch that it may be waiting to commit with.
-    fn wound(&self, gate: &mut Gate, at: usize, culprit: &Owner, row: &str) {
+    pub(super) fn wound(&self, gate: &mut Gate, at: usize, culprit: &Owner, row: &str) {
         let owner = gate.holders[at].owner.clone();
         owner.wound(culprit, row);
         let error = owner.wounded();
@@ -336,15 +267,21 @@ impl Database {
         self.remove(gate, at);
     }
 
+    /// Wakes whose turn it is.
+    pub(super) fn wake(&self, gate: &mut Gate) {
+        let Gate { holders, queue, .. } = gate;
+        queue.wake(holders, |key| row_name(&self.definitions(), key));
+    }
+
     fn remove(&self, gate: &mut Gate, at: usize) {
         let holder = gate.holders.remove(at);
         gate.has_freed = true;
         self.count_tables(holder.tables(), &BTreeSet::new());
         self.sessions().admission.holders.store(gate.holders.len(), SeqCst);
-        gate.wake_all();
+        gate.queue.stir();
     }
 
-    /// Tries what was held back again, the oldest first.
+    /// Tries what was held back again, the oldest first; then it is the turn of those who wait for locks.
     fn retry(&self, gate: &mut Gate) {
         loop {
             gate.has_freed = false;
@@ -360,12 +297,13 @@ impl Database {
             }
             // Whoever was admitted, or wounded, may have been in the way of one tried before.
             if gate.held.len() == count || gate.held.is_empty() {
-                return;
+                break;
             }
         }
+        self.wake(gate);
     }
 
-    fn count_tables(&self, before: &BTreeSet<TableId>, after: &BTreeSet<TableId>) -> bool {
+    pub(super) fn count_tables(&self, before: &BTreeSet<TableId>, after: &BTreeSet<TableId>) -> bool {
         let mut tables = self.sessions().admission.tables.write();
         let mut is_first = false;
         for table in after.difference(before) {
@@ -408,8 +346,9 @@ impl Database {
         }
         let result = step(&mut Asking { database: self, gate: &mut gate, owner });
         // It may have wounded who was in the way of others.
-        if gate.has_freed {
-            self.retry(&mut gate);
+        match gate.has_freed {
+            true => self.retry(&mut gate),
+            false => self.wake(&mut gate),
         }
         self.count_tables(tables, &BTreeSet::new());
         admission.holders.store(gate.holders.len(), SeqCst);
@@ -428,7 +367,7 @@ impl Database {
         self.retry(&mut gate);
     }
 
-    fn add(&self, gate: &mut Gate, holder: Holder) {
+    pub(super) fn add(&self, gate: &mut Gate, holder: Holder) {
         self.count_tables(&BTreeSet::new(), holder.tables());
         gate.holders.push(holder);
         self.sessions().admission.holders.store(gate.holders.len(), SeqCst);
@@ -453,54 +392,6 @@ struct Trial {
     owner: Arc<Owner>,
     recall: Option<Arc<Recall>>,
     since: Instant,
-}
-
-/// The moment in which a lock is asked for.
-pub(crate) struct Asking<'d> {
-    database: &'d Arc<Database>,
-    gate: &'d mut Gate,
-    owner: &'d Arc<Owner>,
-}
-
-impl Asking<'_> {
-    /// Locks what the last of these observations has looked at, unless someone older is in the way.
-    pub(crate) fn lock(
-        &mut self,
-        observations: &[Arc<Observation>],
-        footprint: &Footprint,
-        hold: Hold,
-        wish: Wish<'_>,
-    ) -> Asked {
-        let owner = self.owner.clone();
-        while let Some((at, key)) = self.in_the_way(footprint, hold) {
-            let row = row_name(&self.database.definitions(), &key);
-            if self.gate.holders[at].owner.age < owner.age {
-                let (waiting, holder) = (owner.label.clone(), self.gate.holders[at].owner.label.clone());
-                let wait = Wait { waiting, holder, table: key.0, row, writes: false, since: wish.since };
-                let (waker, database) = (wish.waker.clone(), self.database.clone());
-                self.gate.waiting.push(Waiting { owner: owner.clone(), waker, wait: wait.clone() });
-                return Asked::Blocked(Blocked { database, owner, wait });
-            }
-            self.database.wound(self.gate, at, self.owner, &row);
-        }
-        let holder = match self.gate.holder(self.owner) {
-            None => Holder::new(self.owner.clone(), observations),
-            Some(at) => {
-                let before = self.gate.holders.remove(at);
-                self.database.count_tables(before.tables(), &BTreeSet::new());
-                before.grown(observations)
-            }
-        };
-        self.database.add(self.gate, holder);
-        Asked::Granted
-    }
-
-    fn in_the_way(&self, footprint: &Footprint, hold: Hold) -> Option<(usize, RowKey)> {
-        let others = self.gate.holders.iter().enumerate();
-        others
-            .filter(|(_, holder)| !Arc::ptr_eq(&holder.owner, self.owner))
-            .find_map(|(at, holder)| Some((at, holder.excludes(footprint, hold)?)))
-    }
 }
 
 /// The error of a call that nobody waits for any more.

@@ -53,9 +53,10 @@
 //! update stock[p3] { quantity: f1 - p4 }                  write
 //! ```
 
-use super::admission::{Asked, Blocked, Wish, until_granted};
+use super::admission::Wait;
 use super::expression::{FutureValue, Node};
 use super::observation::Observation;
+use super::request::{Asked, Wish, until_granted};
 use super::transaction::{Concurrency, Hold, TransactionOptions};
 use super::wound_wait::Owner;
 use crate::statement::Caller;
@@ -342,28 +343,30 @@ impl FutureTransaction {
         encoded: &Arc<[u8]>,
     ) -> Result<Arc<Observation>> {
         let (database, timeout) = (self.database.clone(), self.settings.options.lock_timeout);
-        until_granted(&database, timeout, |wish| self.try_locked(statement, arguments, encoded, wish)).await
+        let (label, age) = (&self.settings.options.label, self.settings.options.age);
+        let owner = self.owner.get_or_insert_with(|| database.sessions().admission.owner(label, age)).clone();
+        let ask = |wish: Wish<'_>| self.try_locked(&owner, statement, arguments, encoded, wish);
+        until_granted(&database, &owner, timeout, ask).await
     }
 
     fn try_locked(
         &mut self,
+        owner: &Arc<Owner>,
         statement: &Arc<Statement>,
         arguments: &[Value],
         encoded: &Arc<[u8]>,
         wish: Wish<'_>,
-    ) -> Result<Result<Arc<Observation>, Blocked>> {
+    ) -> Result<Result<Arc<Observation>, Wait>> {
         let database = self.database.clone();
-        let label = &self.settings.options.label;
-        let owner = self.owner.get_or_insert_with(|| database.sessions().admission.owner(label)).clone();
-        database.with_gate(&owner, statement.tables(), |asking| {
+        database.with_gate(owner, statement.tables(), |asking| {
             let snapshot = database.hold_snapshot()?;
             let asked = self.ask_at(snapshot.seq(), statement, arguments, encoded)?;
-            match asking.lock(std::slice::from_ref(&asked), &asked.footprint, Hold::Lock, wish) {
+            match asking.lock(std::slice::from_ref(&asked), &asked, wish) {
                 Asked::Granted => {
                     self.snapshot = Some(snapshot);
                     Ok(Ok(asked))
                 }
-                Asked::Blocked(blocked) => Ok(Err(blocked)),
+                Asked::Blocked(wait) => Ok(Err(wait)),
             }
         })
     }

@@ -30,6 +30,7 @@
 //! | [`allowance`] | how many bytes a session may hold |
 //! | [`admission`] | who may write past the locks of others |
 //! | [`wound_wait`] | who waits for whom |
+//! | `request`, `queue` | asking for a lock; who waits for one, by age |
 //! | [`conflict`] | why a transaction could not be committed |
 //! | `row_name` | a row's name in messages |
 //! | [`recall`] | whether a call can still be taken back |
@@ -48,8 +49,10 @@ mod conventional;
 pub mod expression;
 pub mod future;
 pub mod observation;
+mod queue;
 pub mod reading;
 pub mod recall;
+mod request;
 mod row_name;
 pub mod savepoint;
 pub(crate) mod shared;

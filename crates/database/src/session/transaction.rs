@@ -1,12 +1,13 @@
 //! An interactive transaction: statements one by one, then commit or roll back.
 
-use super::admission::{Asked, Blocked, Wish, until_granted};
+use super::admission::Wait;
 use super::allowance::{Allowance, Held};
 use super::compound::STATEMENTS_MAX;
 use super::observation::Observation;
 use super::reading::Noted;
 use super::recall::Recall;
-use super::wound_wait::Owner;
+use super::request::{Asked, Wish, until_granted};
+use super::wound_wait::{Age, Owner};
 use crate::history::Moment;
 use crate::statement::Caller;
 use crate::{Database, Statement};
@@ -37,8 +38,11 @@ pub struct TransactionOptions {
     pub concurrency: Concurrency,
     /// What errors and listings call it: `process 4711`.
     pub label: String,
-    /// How long it waits for a lock; `None` for as long as it takes.
+    /// How long it waits for a lock; `None` for as long as it takes. With zero it neither waits nor makes others
+    /// give way.
     pub lock_timeout: Option<Duration>,
+    /// How old it is when it locks, if it tries again what has given way; else the youngest.
+    pub age: Option<Age>,
     /// Whether its calls can still be taken back, for someone who may want to give up on them.
     pub recall: Option<Arc<Recall>>,
     /// Every row that a statement looks at counts as shown, with all its values: what a database does that
@@ -161,6 +165,16 @@ impl Transaction {
     /// The seq at which it reads; `None` before its first statement.
     pub fn seq(&self) -> Option<Seq> {
         self.snapshot.as_ref().map(HeldSnapshot::seq)
+    }
+
+    /// How old it is, once it has locked anything.
+    pub fn age(&self) -> Option<Age> {
+        self.owner.as_ref().map(|owner| Age(owner.age))
+    }
+
+    /// Whether it has to give way to an older one: then it can only be tried again.
+    pub fn has_given_way(&self) -> bool {
+        self.owner.as_ref().is_some_and(|owner| owner.wounded().is_some())
     }
 
     /// Whether it has written anything.
@@ -290,27 +304,31 @@ impl Transaction {
     /// Runs a statement on the newest state, and locks what it has shown.
     async fn run_locked(&mut self, run: &Run<'_>) -> Result<Vec<Value>> {
         let (database, timeout) = (self.database.clone(), self.options.lock_timeout);
-        let results = until_granted(&database, timeout, |wish| self.try_locked(run, wish)).await?;
+        let (label, age) = (&self.options.label, self.options.age);
+        let owner = self.owner.get_or_insert_with(|| database.sessions().admission.owner(label, age)).clone();
+        let ask = |wish: Wish<'_>| self.try_locked(&owner, run, wish);
+        let results = until_granted(&database, &owner, timeout, ask).await?;
         let at = self.seq().unwrap_or_default();
         self.database.durable(at).await?;
         Ok(results)
     }
 
     /// The statement's results, or who is in the way.
-    fn try_locked(&mut self, run: &Run<'_>, wish: Wish<'_>) -> Result<Result<Vec<Value>, Blocked>> {
+    fn try_locked(
+        &mut self,
+        owner: &Arc<Owner>,
+        run: &Run<'_>,
+        wish: Wish<'_>,
+    ) -> Result<Result<Vec<Value>, Wait>> {
         let database = self.database.clone();
-        let owner = self
-            .owner
-            .get_or_insert_with(|| database.sessions().admission.owner(&self.options.label))
-            .clone();
-        database.with_gate(&owner, run.statement.tables(), |asking| {
+        database.with_gate(owner, run.statement.tables(), |asking| {
             let at = self.move_on()?;
             let observation = self.run_at(at, run)?;
-            match asking.lock(&self.observations, &observation.footprint, run.hold, wish) {
+            match asking.lock(&self.observations, &observation, wish) {
                 Asked::Granted => Ok(Ok(observation.results.clone())),
-                Asked::Blocked(blocked) => {
+                Asked::Blocked(wait) => {
                     self.truncate(self.observations.len() - 1);
-                    Ok(Err(blocked))
+                    Ok(Err(wait))
                 }
             }
         })
@@ -389,10 +407,9 @@ impl Transaction {
     /// The error of a transaction's call as the client meets it: its statements ran well before, so whatever
     /// stops one now has come from others.
     fn as_conflict(&self, error: Error) -> Error {
-        let is_wound = self.owner.as_ref().is_some_and(|owner| owner.wounded().is_some());
         // What was shown is not so; a row is gone, a number has become too large.
         let is_conflict = ["40", "P0", "22"].iter().any(|class| error.state().as_str().starts_with(class));
-        if is_conflict && !is_wound { self.conflict() } else { error }
+        if is_conflict && !self.has_given_way() { self.conflict() } else { error }
     }
 }
 

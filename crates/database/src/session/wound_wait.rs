@@ -6,10 +6,15 @@
 //! ```
 //!
 //! So waiting always leads to something older, and never in a circle; the oldest is never wounded. A
-//! transaction's age counts from its first lock: one that has not locked anything is in nobody's way.
+//! transaction's age counts from its first lock: one that has not locked anything is in nobody's way. Who has given
+//! way and tries again can do so at the age it had ([`Age`]), so that its turn comes.
 
 use fabius_value::{Error, SqlState};
 use parking_lot::Mutex;
+
+/// How old a transaction is among those that lock: the lower the number, the older.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Age(pub(crate) u64);
 
 /// Someone who holds locks, or wants to write past them. Numbers go up: the lower, the older.
 pub(crate) struct Owner {

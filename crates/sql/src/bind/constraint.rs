@@ -7,6 +7,7 @@ use super::stop::{Bind, beyond, wrong};
 use super::tree;
 use super::typing::held;
 use crate::catalog::{ForeignKey, ReferentialAction, Table};
+use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, Scan};
 use fabius_value::DataType;
@@ -16,9 +17,16 @@ use std::sync::Arc;
 const CASCADE_DEPTH: usize = 8;
 
 impl Binder<'_> {
-    /// Checks a new or changed row: `values` of all columns, `changed` those that the statement writes.
-    pub(super) fn check_row(&mut self, table: &Arc<Table>, values: &[Bound], changed: &[bool]) -> Bind<()> {
-        self.check_conditions(table, values, changed)?;
+    /// Checks a new or changed row: `values` of all columns, `changed` those that the statement writes, `words` the
+    /// row in an error's detail.
+    pub(super) fn check_row(
+        &mut self,
+        table: &Arc<Table>,
+        values: &[Bound],
+        changed: &[bool],
+        words: Option<&Expression>,
+    ) -> Bind<()> {
+        self.check_conditions(table, values, changed, words)?;
         for key in &table.foreign_keys {
             let columns = places(table, &key.columns)?;
             if columns.iter().any(|column| changed[*column]) {
@@ -35,6 +43,7 @@ impl Binder<'_> {
         table: &Arc<Table>,
         values: &[Bound],
         changed: &[bool],
+        words: Option<&Expression>,
     ) -> Bind<()> {
         for check in &table.checks {
             let condition = self.parsed(&check.condition)?;
@@ -53,7 +62,7 @@ impl Binder<'_> {
             let relation = &table.name.name;
             let message =
                 format!("new row for relation \"{relation}\" violates check constraint \"{}\"", check.name);
-            self.emit(tree::require(holds, b"23514", message, None));
+            self.emit(tree::require(holds, b"23514", message, words.cloned()));
         }
         Ok(())
     }
@@ -324,6 +333,45 @@ fn key_in_words(names: &[String], values: &[Bound]) -> Option<Expression> {
         words = tree::binary(Op::Concatenate, words, shown);
     }
     Some(words)
+}
+
+/// `Failing row contains (1, null).`; `None` for values that programs do not show as PostgreSQL does.
+pub(super) fn row_in_words(table: &Table, values: &[Bound]) -> Option<Expression> {
+    let mut words = tree::text("Failing row contains (");
+    for (at, (value, column)) in values.iter().zip(&table.columns).enumerate() {
+        if matches!(
+            column.sql_type,
+            SqlType::Bytea | SqlType::Uuid | SqlType::TimestampTz | SqlType::Time | SqlType::Char(_)
+        ) {
+            return None;
+        }
+        if at > 0 {
+            words = tree::binary(Op::Concatenate, words, tree::text(", "));
+        }
+        let shown = match (value.is_null(), value.data_type) {
+            (true, _) => tree::text("null"),
+            (false, DataType::Boolean) => {
+                let shown = tree::choice(value.expression.clone(), tree::text("t"), tree::text("f"));
+                match value.nullable {
+                    true => tree::choice(
+                        tree::is_null(value.expression.clone(), false),
+                        tree::text("null"),
+                        shown,
+                    ),
+                    false => shown,
+                }
+            }
+            (false, _) => {
+                let shown = tree::cast(value.expression.clone(), DataType::TEXT);
+                match value.nullable {
+                    true => tree::call("coalesce", vec![shown, tree::text("null")]),
+                    false => shown,
+                }
+            }
+        };
+        words = tree::binary(Op::Concatenate, words, shown);
+    }
+    Some(tree::binary(Op::Concatenate, words, tree::text(").")))
 }
 
 /// The rows with these values in these columns, along the index that knows most of them.

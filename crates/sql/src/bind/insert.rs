@@ -4,9 +4,10 @@ use super::binder::{Binder, ident};
 use super::bound::{Bound, Known};
 use super::conflict::Touched;
 use super::constant::Constant;
+use super::constraint::row_in_words;
 use super::scope::{Relation, Row};
 use super::select::RowBody;
-use super::stop::{Bind, Place, beyond, wrong};
+use super::stop::{Bind, Place, beyond};
 use super::tree;
 use super::typing::{held, unified, without_modifiers};
 use super::untyped::type_items;
@@ -151,14 +152,8 @@ impl<'a> Binder<'a> {
         if Binder::is_default(expression) {
             return self.default_value(column);
         }
-        if column.is_identity_always() {
-            let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
-            let detail =
-                format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
-            let error = wrong(b"428C9", message)
-                .with_detail(detail)
-                .with_hint("Use OVERRIDING SYSTEM VALUE to override.");
-            return Err(self.error(error, Place::of(expression)));
+        if column.is_always_generated() {
+            return self.refuse_given(column, Place::of(expression));
         }
         let value = self.operand(expression)?;
         self.stored(value, &column.name, &column.sql_type)
@@ -242,11 +237,11 @@ impl<'a> Binder<'a> {
             }
             if let Some(index) = parameter(expression)
                 && self.types.get(index)? == crate::sql_type::SqlType::Unknown
-                && !column.is_identity_always()
+                && !column.is_always_generated()
             {
                 self.types.infer(index, &without_modifiers(to))?;
             }
-            let bare = parameter(expression).filter(|_| !column.is_identity_always());
+            let bare = parameter(expression).filter(|_| !column.is_always_generated());
             if let Some(index) = bare {
                 let found = self.types.get(index)?;
                 if super::typing::converts(&found, to, super::typing::Conversion::Assignment)
@@ -299,6 +294,10 @@ impl<'a> Binder<'a> {
         let collected = self.collected(&typed)?;
         self.reads.extend(reads_before);
         self.check_width(target, collected.fields.len(), Place::of(source))?;
+        let mut given = target.columns.iter().map(|at| &target.table.columns[*at]);
+        if let Some(column) = given.find(|column| column.is_always_generated()) {
+            return self.refuse_given(column, Place::of(source));
+        }
         let fields = collected.fields;
         let types: Vec<_> = collected.columns.iter().map(|column| column.sql_type.clone()).collect();
         self.second_pass(&collected.list, |binder, each| {
@@ -327,6 +326,11 @@ impl<'a> Binder<'a> {
         let mut new = Vec::new();
         for (at, value) in given.into_iter().enumerate() {
             let column = &table.columns[at];
+            if column.generated.is_some() {
+                // In its turn, when the others are there.
+                new.push(self.resolve(Bound::literal(None), &column.sql_type)?);
+                continue;
+            }
             let value = match value {
                 Some(value) => value,
                 None => {
@@ -334,25 +338,31 @@ impl<'a> Binder<'a> {
                     self.stored(value, &column.name, &column.sql_type)?
                 }
             };
-            if !column.nullable && value.is_null() {
-                let message = super::update::not_null_message(&table, column);
-                let error = wrong(b"23502", message)
-                    .with_table(&table.name.schema, &table.name.name)
-                    .with_column(&column.name);
-                return Err(error.into());
-            }
-            if value.is_null() {
-                let null = self.resolve(value, &column.sql_type)?;
-                new.push(null);
-                continue;
-            }
-            let value = self.settle(value)?;
-            // Keys, checks and conflicts read values again.
-            let again = target.conflict.is_some() || target.after.items.is_some() || !table.checks.is_empty();
-            let value = if again { self.named(value, "v")? } else { value };
-            new.push(self.not_null(&table, column, value)?);
+            new.push(match value.is_null() {
+                true => self.resolve(value, &column.sql_type)?,
+                false => self.settle(value)?,
+            });
         }
-        self.check_row(&table, &new, &vec![true; new.len()])?;
+        let may_lack = |(value, column): (&Bound, &Column)| {
+            !column.nullable && column.generated.is_none() && (value.nullable || value.is_null())
+        };
+        let is_shown =
+            !table.checks.is_empty() || table.has_generated() || new.iter().zip(&table.columns).any(may_lack);
+        // Keys, checks, conflicts and messages read values again.
+        if is_shown || target.conflict.is_some() || target.after.items.is_some() {
+            for value in new.iter_mut().filter(|value| !value.is_null()) {
+                *value = self.named(value.clone(), "v")?;
+            }
+        }
+        let mut changed = vec![true; new.len()];
+        self.generate(&table, &mut new, &mut changed)?;
+        let words = if is_shown { row_in_words(&table, &new) } else { None };
+        for (at, column) in table.columns.iter().enumerate() {
+            if !column.nullable {
+                new[at] = self.not_null(&table, column, new[at].clone(), words.as_ref())?;
+            }
+        }
+        self.check_row(&table, &new, &changed, words.as_ref())?;
         let mut columns: Vec<(String, Expression)> = table
             .columns
             .iter()

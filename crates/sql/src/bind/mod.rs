@@ -25,7 +25,7 @@
 //! | `array`, `virtual_relation` | arrays as lists; rows that are computed |
 //! | `table_function` | functions of the catalog |
 //! | `write`, `insert`, `conflict`, `update`, `delete` | writes |
-//! | `constraint` | CHECK and REFERENCES |
+//! | `constraint`, `generated` | CHECK and REFERENCES; generated columns |
 //! | `lowering` | a whole statement as a program |
 //! | `untyped` | literals and parameters that are given to columns |
 //! | `rows` | writes of rows that were computed before |
@@ -48,6 +48,7 @@ mod delete;
 mod expression;
 mod from;
 mod function;
+mod generated;
 mod inputs;
 mod insert;
 mod literal;
@@ -73,12 +74,15 @@ pub(crate) use array::List;
 pub use binder::{Binder, Variables};
 pub use bound::Bound;
 pub use constant::{Recipe, arguments};
+pub(crate) use generated::refuse_given;
 pub use inputs::Inputs;
 pub use lowering::{explained, lower};
 pub use rows::{RowsOf, counted, lower_delete_rows, lower_insert_rows, lower_update_rows};
+pub(crate) use select::is_aggregated;
 pub use select::{QueryFacts, RowBody};
 pub use stop::{Bind, Stop};
 pub(crate) use untyped::{type_items, typed};
+pub(crate) use update::some_value;
 
 use crate::sql_type::SqlType;
 

@@ -557,7 +557,7 @@ fn output(name: String, value: &Bound) -> OutputColumn {
 }
 
 /// Whether a `SELECT` has aggregates.
-pub(super) fn is_aggregated(select: &ast::Select) -> bool {
+pub(crate) fn is_aggregated(select: &ast::Select) -> bool {
     let items = select.projection.iter().filter_map(|item| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
         _ => None,

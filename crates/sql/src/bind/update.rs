@@ -1,12 +1,13 @@
 //! UPDATE.
 
 use super::binder::{Binder, ident};
-use super::bound::Bound;
+use super::bound::{Bound, Known};
 use super::condition::has_subquery;
 use super::from::Joined;
+use super::generated::always_generated;
 use super::scope::{Relation, Row};
 use super::select::RowBody;
-use super::stop::{Bind, Place, beyond};
+use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::write::Afterwards;
 use crate::catalog::{ReferentialAction, Table};
@@ -85,7 +86,7 @@ impl<'a> Binder<'a> {
         match &assignment.target {
             AssignmentTarget::ColumnName(name) => {
                 let column = self.target_column(table, name)?;
-                targets.push((column, assignment.value.clone(), Place::of(name)));
+                self.assign(table, column, assignment.value.clone(), Place::of(name), targets)?;
             }
             AssignmentTarget::Tuple(names) => {
                 let Some(values) = parts(&assignment.value) else {
@@ -97,18 +98,28 @@ impl<'a> Binder<'a> {
                 }
                 for (name, value) in names.iter().zip(values) {
                     let column = self.target_column(table, name)?;
-                    targets.push((column, value, Place::of(name)));
+                    self.assign(table, column, value, Place::of(name), targets)?;
                 }
             }
         }
-        let (column, value, place) = &targets[targets.len() - 1];
-        let definition = &table.columns[*column];
-        if definition.is_identity_always() && !Binder::is_default(value) {
+        Ok(())
+    }
+
+    fn assign(
+        &self,
+        table: &Table,
+        column: usize,
+        value: Expr,
+        place: Place,
+        targets: &mut Vec<(usize, Expr, Place)>,
+    ) -> Bind<()> {
+        let definition = &table.columns[column];
+        if definition.is_always_generated() && !Binder::is_default(&value) {
             let message = format!("column \"{}\" can only be updated to DEFAULT", definition.name);
-            let detail =
-                format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", definition.name);
-            return Err(self.error(super::stop::wrong(b"428C9", message).with_detail(detail), *place));
+            let error = wrong(b"428C9", message).with_detail(always_generated(definition));
+            return Err(self.error(error, place));
         }
+        targets.push((column, value, place));
         Ok(())
     }
 
@@ -121,7 +132,8 @@ impl<'a> Binder<'a> {
         targets: &[(usize, Expr, Place)],
         after: &mut Afterwards<'_, '_, 'a>,
     ) -> Bind<()> {
-        let columns: Vec<usize> = targets.iter().map(|(column, ..)| *column).collect();
+        let mut columns: Vec<usize> = targets.iter().map(|(column, ..)| *column).collect();
+        columns.extend(self.generated_from(table, &columns)?);
         let key = Relation::key_columns(table);
         let moves = columns.iter().any(|column| key.contains(&table.columns[*column].name));
         let rereads = targets.iter().any(|(_, value, _)| has_subquery(value))
@@ -255,13 +267,16 @@ impl<'a> Binder<'a> {
             let relation = Binder::keyed(table, alias.clone(), key.clone());
             let old = binder.current(&relation)?;
             let mut new = old.clone();
+            let mut changed = vec![false; table.columns.len()];
             for (column, value) in assignments(each) {
-                new[column] = value;
+                new[column] = if table.has_generated() { binder.settle(value)? } else { value };
+                changed[column] = true;
             }
+            binder.generate(table, &mut new, &mut changed)?;
             binder.key_changes(table, &old, &new)?;
             let mut row = Vec::new();
             for (value, column) in new.into_iter().zip(&table.columns) {
-                let value = binder.not_null(table, column, value)?;
+                let value = binder.not_null(table, column, value, None)?;
                 row.push(value.expression);
             }
             binder.emit(tree::append(&moved, row));
@@ -276,7 +291,7 @@ impl<'a> Binder<'a> {
                 columns.push((column.name.clone(), field.clone()));
                 values.push(Bound::held_as(field, column.sql_type.clone(), column.nullable, *data_type));
             }
-            binder.check_row(table, &values, &vec![true; table.columns.len()])?;
+            binder.check_row(table, &values, &vec![true; table.columns.len()], None)?;
             binder.emit(tree::insert(&table.storage, columns));
             let key = binder.key_among(table, &values)?;
             binder
@@ -345,18 +360,22 @@ impl<'a> Binder<'a> {
             new[*column] = value.clone();
             changed[*column] = true;
         }
-        if !table.checks.is_empty() || !table.foreign_keys.is_empty() && !trusted {
+        let is_checked = !table.checks.is_empty() || !table.foreign_keys.is_empty() && !trusted;
+        if is_checked || table.has_generated() {
             for (column, value) in &assignments {
-                // What a check reads is what is stored.
+                // What a check or a generated column reads is what is stored.
                 if value.is_null() {
                     new[*column] = value.clone();
                 } else {
                     new[*column] = self.settle(value.clone())?;
                 }
             }
+        }
+        let generated = self.generate(table, &mut new, &mut changed)?;
+        if is_checked {
             match trusted {
-                true => self.check_conditions(table, &new, &changed)?,
-                false => self.check_row(table, &new, &changed)?,
+                true => self.check_conditions(table, &new, &changed, None)?,
+                false => self.check_row(table, &new, &changed, None)?,
             }
         }
         let referred = self.referrers(table).into_iter().any(|(_, key)| {
@@ -368,10 +387,12 @@ impl<'a> Binder<'a> {
             self.key_changes(table, &old, &new)?;
         }
         let mut columns = Vec::new();
-        for (column, _) in &assignments {
+        let given = assignments.iter().map(|(column, _)| column);
+        let given = given.filter(|column| table.columns[**column].generated.is_none());
+        for column in given.chain(&generated) {
             let value = new[*column].clone();
             let value = match value.nullable {
-                true => self.not_null(table, &table.columns[*column], value)?.expression,
+                true => self.not_null(table, &table.columns[*column], value, None)?.expression,
                 false => self.settled(value)?,
             };
             columns.push((table.columns[*column].name.clone(), value));
@@ -385,15 +406,16 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    /// A value that its column takes, null refused.
+    /// A value that its column takes, null refused; `words` are the row in the error's detail.
     pub(super) fn not_null(
         &mut self,
         table: &Table,
         column: &crate::catalog::Column,
         value: Bound,
+        words: Option<&Expression>,
     ) -> Bind<Bound> {
         let value = self.settle(value)?;
-        if column.nullable || !value.nullable {
+        if column.nullable || !value.nullable && !value.is_null() {
             return Ok(value);
         }
         let name = self.name("v");
@@ -402,11 +424,11 @@ impl<'a> Binder<'a> {
         let value = Bound { expression: tree::variable(name), ..value };
         let message = not_null_message(table, column);
         let there = tree::is_null(value.expression.clone(), true);
-        self.emit(tree::require(there, b"23502", message, None));
+        self.emit(tree::require(there, b"23502", message, words.cloned()));
         // Known to be there from here on.
         let zero = fallback(value.data_type);
         let expression = tree::call("coalesce", vec![value.expression.clone(), zero]);
-        let value = Bound { expression, nullable: false, ..value };
+        let value = Bound { expression, nullable: false, known: Known::Computed, ..value };
         Ok(if value.sql_type.is_kept_as_text() { self.kept_text(value) } else { value })
     }
 }
@@ -421,8 +443,13 @@ pub(super) fn not_null_message(table: &Table, column: &crate::catalog::Column) -
 
 /// Some value of a type.
 fn fallback(data_type: fabius_value::DataType) -> Expression {
+    tree::literal(&some_value(data_type), data_type)
+}
+
+/// Some value of a type, to stand where another is going to.
+pub(crate) fn some_value(data_type: fabius_value::DataType) -> Value {
     use fabius_value::data_type::Family;
-    let value = match data_type.family() {
+    match data_type.family() {
         Family::Boolean => Value::Boolean(false),
         Family::Integer | Family::Numeric => Value::BigInt(0),
         Family::Double => Value::Double(0.0),
@@ -430,8 +457,7 @@ fn fallback(data_type: fabius_value::DataType) -> Expression {
         Family::Bytea => Value::Bytea(Vec::new()),
         Family::Date => Value::Date(0),
         Family::Timestamp => Value::Timestamp(0),
-    };
-    tree::literal(&value, data_type)
+    }
 }
 
 /// The values of a row that is written as `(x, y)`, `ROW(x, y)` or `(SELECT x, y ...)`: of a query, each is one of its own.

@@ -103,6 +103,14 @@ fn plain(error: Error, catalog: &Catalog) -> Error {
     match error.message() {
         "limit must not be negative" => Error::new(SqlState(*b"2201W"), "LIMIT must not be negative"),
         // Lines are those of the program, which nobody has written.
+        message if error.state() == SqlState::NOT_NULL_VIOLATION && message.contains(" of relation \"") => {
+            let mut quoted = message.split('"').skip(1).step_by(2);
+            let (column, relation) = (quoted.next().unwrap_or_default(), quoted.next().unwrap_or_default());
+            let mut named = catalog.tables.keys().filter(|name| name.name == relation);
+            let schema = named.next().map(|name| name.schema.clone()).unwrap_or_default();
+            let (column, relation) = (column.to_string(), relation.to_string());
+            error.without_line().with_table(schema, relation).with_column(column)
+        }
         _ => match constraint_in(error.message(), catalog) {
             Some((table, constraint)) => {
                 let (name, constraint) = (&table.name, constraint.to_string());

@@ -188,6 +188,7 @@ impl WriteQuery {
             ));
         }
         places.truncate(query.columns.len());
+        bind::refuse_given(places.iter().map(|place| &table.columns[*place]))?;
         let differs = |(column, place): (&OutputColumn, &usize)| {
             let wanted = &table.columns[*place].sql_type;
             column.sql_type != *wanted && is_moment(&column.sql_type) && is_moment(wanted)

@@ -2,7 +2,7 @@
 
 use super::prepared::{Body, Plan, Prepared, TEXT_BYTES};
 use super::result::rows_response;
-use super::{Connection, Response};
+use super::{Connection, Manner, Response};
 use crate::lowered::OutputColumn;
 use crate::parse::normal_form::NormalForm;
 use crate::parse::{self, Command};
@@ -111,6 +111,8 @@ impl Connection {
         if !ends_transaction(&prepared.command) {
             self.refuse_if_failed()?;
         }
+        // One that was given up may have left it as it was within.
+        self.manner = Manner::default();
         let outcome = self.dispatch(prepared, parameters).await;
         self.release_statement_locks();
         if outcome.is_err() {

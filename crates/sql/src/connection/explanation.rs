@@ -362,7 +362,9 @@ impl Connection {
                 root.parts.push(of_operators(&write.query.explain(parameters).await?));
                 (root, Vec::new())
             }
-            Body::WithWrites(_) => (Step::new("Statements one after the other"), Vec::new()),
+            Body::WithWrites(_) | Body::SkipLocked(_) => {
+                (Step::new("Statements one after the other"), Vec::new())
+            }
             Body::Explanation(_) | Body::Other => (Step::new("Result"), Vec::new()),
         })
     }

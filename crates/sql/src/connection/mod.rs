@@ -13,6 +13,7 @@
 //! | `bulk` | many rows written at once |
 //! | `row_changes` | `UPDATE` and `DELETE` of rows that a query finds |
 //! | `with_writes` | `WITH` whose parts write |
+//! | `skip_locked` | `SKIP LOCKED` |
 //! | `transaction` | begin, commit, roll back, savepoints |
 //! | `session_command` | settings, prepared statements, locks and the like by SQL |
 //! | `session_function` | functions that are about the session: `currval`, `setval`, `fabius.outcome` |
@@ -37,6 +38,7 @@ mod row_changes;
 mod run;
 mod session_command;
 mod session_function;
+mod skip_locked;
 mod source;
 mod sql_database;
 mod transaction;
@@ -104,9 +106,19 @@ pub struct Connection {
     statement_locks: Vec<LockKey>,
     /// The place in the order of its last transaction.
     last_seq: Option<Seq>,
+    manner: Manner,
     facts: Arc<Facts>,
     /// What it may hold: its transaction, rows for the client, operators of queries.
     memory: Arc<Allowance>,
+}
+
+/// How what runs now goes about locks, besides what settings say.
+#[derive(Clone, Copy, Default)]
+struct Manner {
+    /// What it sees is not held.
+    is_looking: bool,
+    /// It does not wait.
+    is_impatient: bool,
 }
 
 /// How long things may take; zero is for ever. Settings of these names, as PostgreSQL has them.
@@ -208,6 +220,7 @@ impl Connection {
             copying: None,
             statement_locks: Vec::new(),
             last_seq: None,
+            manner: Manner::default(),
             facts: Arc::new(facts),
             memory,
         }

@@ -2,7 +2,8 @@
 
 use super::bulk::WriteQuery;
 use super::explanation::{Explanation, Wanted};
-use super::with_writes::{WithWrites, has_writes};
+use super::skip_locked::{SkipLocked, has_skips, waiting};
+use super::with_writes::{WithWrites, has_writes, returning_apart};
 use crate::bind::{self, Recipe};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode};
@@ -75,6 +76,8 @@ pub(super) enum Body {
     WriteQuery(Box<WriteQuery>),
     /// Common table expressions write first.
     WithWrites(Box<WithWrites>),
+    /// Rows that are locked are passed over.
+    SkipLocked(Box<SkipLocked>),
     /// What `EXPLAIN` shows.
     Explanation(Explanation),
     /// Something else: what [`Command`] says.
@@ -295,8 +298,17 @@ impl Plan {
         given: &[SqlType],
         session: &Arc<dyn SessionFacts>,
     ) -> Result<Arc<Plan>> {
+        let waits;
+        let statement = match (has_skips(statement), statement) {
+            (false, _) => statement,
+            (true, ast::Statement::Explain { .. }) => {
+                waits = waiting(statement);
+                &waits
+            }
+            (true, _) => return Plan::of_skip_locked(database, catalog, statement, given, session).await,
+        };
         if has_writes(statement) {
-            return Plan::of_with_writes(database, catalog, statement, given, session).await;
+            return Plan::of_with_writes(database, catalog, (statement, None), given, session).await;
         }
         let statement = &*without_void(statement, given);
         let source = Arc::new(Source::new(text, "statement"));
@@ -335,8 +347,16 @@ impl Plan {
                 body: Body::Program(Arc::new(program)),
             }));
         }
-        let planned = Plan::of_query(database, catalog, statement, given, session).await;
-        planned.map_err(|error| unknown.unwrap_or(error))
+        let error = match Plan::of_query(database, catalog, statement, given, session).await {
+            Ok(plan) => return Ok(plan),
+            Err(error) => unknown.unwrap_or(error),
+        };
+        let is_beyond = [SqlState::NOT_SUPPORTED, SqlState::UNDEFINED_FUNCTION].contains(&error.state());
+        if is_beyond && let Some((apart, tag)) = returning_apart(statement)? {
+            let plan = Plan::of_with_writes(database, catalog, (&apart, Some(tag)), given, session).await;
+            return plan.map_err(|_| error);
+        }
+        Err(error)
     }
 
     /// Finds how a statement runs that no program can express.

@@ -151,6 +151,23 @@ fn returned(
     Ok(all)
 }
 
+/// An expression of the catalog whose names are those of the target, whatever other tables there are.
+fn of_own_columns(text: &str, target: &Target) -> Result<ast::Expr> {
+    let mut expression = crate::parse::tokens::Tokens::of(text)?.read(|parser| parser.parse_expr())?;
+    let _ = ast::visit_expressions_mut(&mut expression, |part| {
+        if let ast::Expr::Identifier(name) = part
+            && target.table.column(&folded(name)).is_some()
+        {
+            *part = ast::Expr::CompoundIdentifier(vec![
+                ast::Ident::with_quote('"', target.called.clone()),
+                ast::Ident::with_quote('"', folded(name)),
+            ]);
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    Ok(expression)
+}
+
 /// What a relation is called by the rest of the statement.
 fn name_in_from(factor: &ast::TableFactor) -> Result<String> {
     let (name, alias) = match factor {
@@ -226,6 +243,10 @@ impl WriteQuery {
                     format!("column \"{name}\" of relation \"{}\" does not exist", table.name.name),
                 )
             })?;
+            if table.columns[place].generated.is_some() {
+                // It follows from the others; that it is given DEFAULT was seen when the statement was bound.
+                continue;
+            }
             let mut value = crate::bind::typed(&value, &table.columns[place]).to_string();
             if super::bulk::is_moment(&table.columns[place].sql_type) {
                 // By the session's clock, which programs do not have.
@@ -235,6 +256,16 @@ impl WriteQuery {
             columns.push(place);
             values.push(value);
         }
+        let generated: Vec<(String, String)> = table
+            .columns
+            .iter()
+            .filter_map(|column| Some((&column.name, &column.sql_type, column.generated.as_ref()?)))
+            .map(|(name, sql_type, text)| {
+                let value = as_written(&of_own_columns(text, &target)?, &target, &written)?;
+                Ok((name.clone(), format!("CAST(({value}) AS {sql_type})")))
+            })
+            .collect::<Result<_>>()?;
+        written.extend(generated);
         let others = match &update.from {
             None => &[][..],
             Some(

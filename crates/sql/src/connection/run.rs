@@ -71,7 +71,10 @@ impl Connection {
                     if is_alone
                         && error.state() == SqlState::SERIALIZATION_FAILURE
                         && conflicts < CONFLICTS
-                        && matches!(ready.plan.body, Body::WriteQuery(_) | Body::WithWrites(_)) =>
+                        && matches!(
+                            ready.plan.body,
+                            Body::WriteQuery(_) | Body::WithWrites(_) | Body::SkipLocked(_)
+                        ) =>
                 {
                     conflicts += 1;
                 }
@@ -246,6 +249,7 @@ impl Connection {
             }
             Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
             Body::WithWrites(all) => self.run_with_writes(all, parameters).await,
+            Body::SkipLocked(skipping) => self.run_skip_locked(catalog, skipping, given).await,
             Body::Explanation(explanation) => self.explain(catalog, explanation, given).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
         }

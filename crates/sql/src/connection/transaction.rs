@@ -1,14 +1,17 @@
 //! Transactions of a connection: begin, commit, roll back, savepoints; the catalog as a transaction sees it.
 
-use super::{Connection, Notice, TransactionStatus};
+use super::prepared::Body;
+use super::run::Given;
+use super::{Connection, Manner, Notice, TransactionStatus};
 use crate::catalog::Catalog;
 use crate::catalog::store::Change;
-use crate::lock::{self, LockKey};
+use crate::lock::{self, LockKey, LockMode};
 use crate::parse::command::Characteristics;
 use crate::settings::SettingsMark;
 use fabius::{Concurrency, Savepoint, Transaction, TransactionOptions};
 use fabius_value::{Error, Result, SqlState};
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// What the database beneath has of a transaction; taken out when it ends.
@@ -88,12 +91,14 @@ impl Connection {
             true => Concurrency::Pessimistic,
             false => Concurrency::Optimistic,
         };
+        let Manner { is_looking, is_impatient } = self.manner;
         TransactionOptions {
-            concurrency,
+            concurrency: if is_looking { Concurrency::Optimistic } else { concurrency },
             label: lock::label(self.process),
-            lock_timeout: self.settings.lock_timeout(),
+            lock_timeout: if is_impatient { Some(Duration::ZERO) } else { self.settings.lock_timeout() },
+            age: None,
             recall: Some(self.recall.clone()),
-            conventional: chosen.starts_with("conventional"),
+            conventional: chosen.starts_with("conventional") && !is_looking,
             speculative: chosen == "speculative",
             memory: Some(self.memory.clone()),
         }
@@ -451,6 +456,22 @@ impl Connection {
             Some(open) if open.has_run => self.run_statement(statement, arguments, None).await,
             _ => Ok(self.database.database().run(statement, arguments, None).await?.results),
         }
+    }
+
+    /// Runs a statement that writes a table which nobody else sees yet.
+    pub(crate) async fn write_aside(&mut self, text: &str) -> Result<()> {
+        let prepared = self.prepare(text, &[]).await?;
+        let (catalog, ready) = self.hold_plan(&prepared, LockMode::AccessShare).await?;
+        let given = Given { parameters: &[], literals: &ready.literals };
+        let Body::Program(program) = &ready.plan.body else {
+            return self.run_plan(&catalog, &ready.plan, given).await.map(drop);
+        };
+        let mut arguments = Vec::new();
+        for argument in &program.lowered.arguments {
+            arguments.push(self.argument(&catalog, argument, given).await?);
+        }
+        let outcome = self.run_aside(&program.statement, &arguments).await;
+        outcome.map(drop).map_err(|error| crate::bind::wording::in_words(error, &catalog))
     }
 
     /// How many rows a table has, as the transaction sees it.

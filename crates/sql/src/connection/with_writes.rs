@@ -35,6 +35,41 @@ pub(super) struct WithWrites {
     types: Vec<SqlType>,
     /// Columns of the common table expressions that write: `None` for the others.
     parts: Vec<Option<Vec<OutputColumn>>>,
+    /// The tag, if not that of the statement behind the common table expressions.
+    tag: Option<&'static str>,
+}
+
+/// A statement with `RETURNING` as a query of the rows that it returns: `INSERT INTO t ... RETURNING f(a)` is
+/// `WITH t AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM t`. Its tag too. `None` if it names other tables.
+pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast::Statement, &'static str)>> {
+    let mut statement = statement.clone();
+    let own = |table: &ast::TableWithJoins| match &table.relation {
+        ast::TableFactor::Table { name, alias, args: None, .. } if table.joins.is_empty() => {
+            alias.as_ref().map(|alias| alias.name.clone()).or_else(|| name.0.last()?.as_ident().cloned())
+        }
+        _ => None,
+    };
+    let (called, returning, tag) = match &mut statement {
+        ast::Statement::Insert(insert) => {
+            let ast::TableObject::TableName(name) = &insert.table else { return Ok(None) };
+            let alias = insert.table_alias.as_ref().map(|alias| alias.alias.clone());
+            let last = || name.0.last()?.as_ident().cloned();
+            (alias.or_else(last), &mut insert.returning, "INSERT 0")
+        }
+        ast::Statement::Update(update) if update.from.is_none() => {
+            (own(&update.table), &mut update.returning, "UPDATE")
+        }
+        ast::Statement::Delete(delete) if delete.using.is_none() => {
+            let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) = &delete.from;
+            (from.first().and_then(own), &mut delete.returning, "DELETE")
+        }
+        _ => return Ok(None),
+    };
+    let (Some(called), Some(items)) = (called, returning.as_mut()) else { return Ok(None) };
+    let shown: Vec<String> = items.iter().map(ToString::to_string).collect();
+    *items = vec![ast::SelectItem::Wildcard(ast::WildcardAdditionalOptions::default())];
+    let text = format!("WITH {called} AS ({statement}) SELECT {} FROM {called}", shown.join(", "));
+    Ok(Some((Tokens::of(&text)?.sql()?, tag)))
 }
 
 /// Whether common table expressions of a statement write.
@@ -47,20 +82,21 @@ fn writes(query: &ast::Query) -> bool {
     matches!(query.body.as_ref(), ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_))
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Rows as a query; all values are literals.
-fn query_of(columns: &[OutputColumn], rows: &[Vec<Value>]) -> Result<ast::Query> {
-    let style = TextStyle::default();
-    let literal = |value: &Value, column: &OutputColumn| {
-        let text = match text_format::text(value, &column.sql_type, &style) {
-            Some(text) => format!("'{}'", text.replace('\'', "''")),
-            None => "NULL".to_string(),
-        };
-        format!("CAST({text} AS {})", column.sql_type)
+/// A value as a literal of its column's type.
+pub(super) fn literal(value: &Value, column: &OutputColumn) -> String {
+    let text = match text_format::text(value, &column.sql_type, &TextStyle::default()) {
+        Some(text) => format!("'{}'", text.replace('\'', "''")),
+        None => "NULL".to_string(),
     };
+    format!("CAST({text} AS {})", column.sql_type)
+}
+
+/// Rows as a query; all values are literals.
+pub(super) fn query_of(columns: &[OutputColumn], rows: &[Vec<Value>]) -> Result<ast::Query> {
     let row = |row: &[Value]| {
         let values = row.iter().zip(columns).map(|(value, column)| literal(value, column));
         values.collect::<Vec<_>>().join(", ")
@@ -126,7 +162,7 @@ impl Plan {
     pub(super) async fn of_with_writes(
         database: &Database,
         catalog: &Arc<Catalog>,
-        statement: &ast::Statement,
+        (statement, tag): (&ast::Statement, Option<&'static str>),
         given: &[SqlType],
         session: &Arc<dyn SessionFacts>,
     ) -> Result<Arc<Plan>> {
@@ -135,7 +171,7 @@ impl Plan {
         };
         let commons = query.with.as_ref().map(|with| with.cte_tables.len()).unwrap_or_default();
         let mut all =
-            WithWrites { query: (**query).clone(), types: given.to_vec(), parts: vec![None; commons] };
+            WithWrites { query: (**query).clone(), types: given.to_vec(), parts: vec![None; commons], tag };
         let (mut tables, mut names) = (Vec::new(), Vec::new());
         let mut changed: Vec<ObjectName> = Vec::new();
         let mut columns = None;
@@ -229,7 +265,7 @@ impl Connection {
         let text = statement_of(all.upto(all.parts.len(), &given)?).to_string();
         match self.run_part(&text, all, parameters).await? {
             Response::Rows { columns, rows, tag } => {
-                Ok(rows_response(columns, rows.try_collect().await?, tag))
+                Ok(rows_response(columns, rows.try_collect().await?, all.tag.unwrap_or(tag)))
             }
             other => Ok(other),
         }

@@ -54,7 +54,8 @@ fn quoted(name: &str) -> String {
 
 fn columns_of(table: &Table, given: &[String]) -> Result<Vec<String>> {
     if given.is_empty() {
-        return Ok(table.columns.iter().map(|column| column.name.clone()).collect());
+        let stored = table.columns.iter().filter(|column| column.generated.is_none());
+        return Ok(stored.map(|column| column.name.clone()).collect());
     }
     for (at, name) in given.iter().enumerate() {
         if table.column(name).is_none() {
@@ -62,6 +63,10 @@ fn columns_of(table: &Table, given: &[String]) -> Result<Vec<String>> {
                 SqlState::UNDEFINED_COLUMN,
                 format!("column \"{name}\" of relation \"{}\" does not exist", table.name.name),
             ));
+        }
+        if table.column(name).is_some_and(|column| column.generated.is_some()) {
+            return Err(Error::new(SqlState(*b"42P10"), format!("column \"{name}\" is a generated column"))
+                .with_detail("Generated columns cannot be used in COPY."));
         }
         if given[..at].contains(name) {
             return Err(Error::new(

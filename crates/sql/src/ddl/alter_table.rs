@@ -1,6 +1,7 @@
 //! `ALTER TABLE`: a table's next form, and its rows brought over.
 
 use super::create_table::{column_place, identity, read_options};
+use super::generated::refuse_change;
 use super::storage::Filling;
 use super::{depended_on, not_supported};
 use crate::catalog::store::{Change, Object};
@@ -9,7 +10,7 @@ use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
 use crate::parse::definition::SequenceOptions;
 use crate::sql_type::SqlType;
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{DataType, Error, Result, SqlState, Value};
 use sqlparser::ast::{self, AlterColumnOperation as Change_, AlterTableOperation as Operation};
 
 impl Connection {
@@ -43,6 +44,7 @@ impl Connection {
         let added_keys: Vec<_> =
             after.foreign_keys.iter().filter(|key| !before.foreign_keys.contains(key)).cloned().collect();
         self.put_table(after.clone());
+        self.fill_generated(&before, &after).await?;
         for check in added_checks {
             self.verify_check(&after, &check.name, &check.condition).await?;
         }
@@ -90,6 +92,11 @@ impl Connection {
                             let expression = crate::parse::tokens::Tokens::of(default)?
                                 .read(|parser| parser.parse_expr())?;
                             self.evaluate(&expression, &column.sql_type).await?
+                        }
+                        // Computed once the row is there.
+                        None if column.generated.is_some() && !column.nullable => {
+                            let data_type = column.sql_type.storage().unwrap_or(DataType::TEXT);
+                            crate::bind::some_value(data_type)
                         }
                         None => Value::Null,
                     };
@@ -204,7 +211,17 @@ impl Connection {
                 dependents.join("\n"),
             ));
         }
+        let users: Vec<String> =
+            super::generated::users(table, name).map(|column| column.name.clone()).collect();
+        if let (Some(user), false) = (users.first(), cascade) {
+            let detail =
+                format!("column {user} of table {0} depends on column {name} of table {0}", table.name.name);
+            return Err(depended_on(&format!("column {name} of table {}", table.name.name), detail));
+        }
         let column = table.columns.remove(place);
+        for user in users {
+            self.drop_column(table, &user, cascade)?;
+        }
         let has = |columns: &[String]| columns.iter().any(|column| column == name);
         if table.primary_key.as_ref().is_some_and(|key| has(&key.columns)) {
             table.primary_key = None;
@@ -226,6 +243,9 @@ impl Connection {
             for check in &mut table.checks {
                 check.condition = renamed(&check.condition, old, new)?;
             }
+        }
+        for generated in table.columns.iter_mut().filter_map(|column| column.generated.as_mut()) {
+            *generated = renamed(generated, old, new)?;
         }
         table.columns[place].name = new.to_string();
         let rename = |columns: &mut Vec<String>| {
@@ -268,6 +288,7 @@ impl Connection {
         filling: &mut Filling,
     ) -> Result<()> {
         let place = column_place(table, name)?;
+        refuse_change(table, &table.columns[place], change)?;
         match change {
             Change_::SetNotNull => table.columns[place].nullable = false,
             Change_::DropNotNull => {
@@ -291,6 +312,7 @@ impl Connection {
             Change_::DropDefault => {
                 table.columns[place].default = None;
                 table.columns[place].sequence = None;
+                table.columns[place].identity = None;
             }
             Change_::SetDataType { data_type, using, .. } => {
                 let sql_type = SqlType::from_ast(data_type)?;
@@ -534,7 +556,7 @@ fn no_constraint(name: &str, table: &Table) -> Error {
 }
 
 /// Whether SQL mentions a column by its name.
-fn mentions(sql: &str, name: &str) -> bool {
+pub(super) fn mentions(sql: &str, name: &str) -> bool {
     let Ok(tokens) = crate::parse::tokens::Tokens::of(sql) else { return false };
     (0..tokens.len()).any(|at| match tokens.token(at) {
         sqlparser::tokenizer::Token::Word(word) if word.quote_style.is_some() => word.value == name,

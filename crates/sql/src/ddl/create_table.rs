@@ -93,8 +93,7 @@ impl Connection {
             let with_defaults = matches!(like.defaults, Some(ast::CreateTableLikeDefaults::Including));
             table.columns = model.columns.clone();
             for column in &mut table.columns {
-                column.identity = None;
-                column.sequence = None;
+                (column.identity, column.generated, column.sequence) = (None, None, None);
                 if !with_defaults {
                     column.default = None;
                 }
@@ -117,9 +116,13 @@ impl Connection {
         for check in &table.checks {
             self.verify_check(table, &check.name, &check.condition).await?;
         }
-        let (with_default, mut given): (Vec<&Column>, Vec<&Column>) =
-            table.columns.iter().partition(|column| column.default.is_some());
-        if table.checks.is_empty() && with_default.is_empty() {
+        super::generated::verify(table)?;
+        let (with_default, mut given): (Vec<&Column>, Vec<&Column>) = table
+            .columns
+            .iter()
+            .filter(|column| column.generated.is_none())
+            .partition(|column| column.default.is_some());
+        if table.checks.is_empty() && with_default.is_empty() && !table.has_generated() {
             return Ok(());
         }
         if given.is_empty() && table.primary_key.is_some() {
@@ -144,7 +147,7 @@ impl Connection {
             let name = names.get(at).map_or_else(|| column.name.clone(), |given| folded(&given.name));
             let sql_type =
                 if column.sql_type == SqlType::Unknown { SqlType::Text } else { column.sql_type.clone() };
-            table.columns.push(plain_column(name, sql_type));
+            table.columns.push(Column::plain(name, sql_type));
         }
         refuse_twice(&table)?;
         self.make_storage(&mut table)?;
@@ -175,7 +178,7 @@ impl Connection {
         if sql_type.storage().is_none() {
             return Err(not_supported(format!("a column of type {sql_type}")));
         }
-        let mut column = plain_column(name.clone(), sql_type);
+        let mut column = Column::plain(name.clone(), sql_type);
         if serial.is_some() {
             column.nullable = false;
             column.sequence = Some(self.owned_sequence(table, &column, &SequenceOptions::default())?);
@@ -216,7 +219,9 @@ impl Connection {
                     let options = read_options(sequence_options.as_deref().unwrap_or_default())?;
                     column.sequence = Some(self.owned_sequence(table, &column, &options)?);
                 }
-                ast::ColumnOption::Generated { .. } => return Err(not_supported("a generated column")),
+                ast::ColumnOption::Generated { generation_expr: Some(expression), .. } => {
+                    column.generated = Some(expression.to_string());
+                }
                 ast::ColumnOption::Collation(collation) => {
                     let name = crate::catalog::parts(collation)?.1;
                     if !matches!(name.as_str(), "C" | "POSIX" | "default" | "ucs_basic") {
@@ -226,6 +231,14 @@ impl Connection {
                 ast::ColumnOption::Comment(_) => {}
                 other => return Err(not_supported(format!("column option {other}"))),
             }
+        }
+        if column.generated.is_some() && (column.default.is_some() || column.sequence.is_some()) {
+            let what = if column.identity.is_some() { "identity" } else { "default" };
+            let message = format!(
+                "both {what} and generation expression specified for column \"{name}\" of table \"{}\"",
+                table.name.name
+            );
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
         }
         table.columns.push(column);
         for (given, constraint) in constraints {
@@ -489,10 +502,6 @@ enum ColumnConstraint {
     Foreign(Box<ast::ForeignKeyConstraint>),
 }
 
-fn plain_column(name: String, sql_type: SqlType) -> Column {
-    Column { name, sql_type, nullable: true, default: None, sequence: None, identity: None }
-}
-
 /// The options of an identity column's sequence, as sqlparser has them.
 pub(super) fn read_options(options: &[ast::SequenceOptions]) -> Result<SequenceOptions> {
     let text = options.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
@@ -502,8 +511,8 @@ pub(super) fn read_options(options: &[ast::SequenceOptions]) -> Result<SequenceO
 /// How an identity column is generated.
 pub(super) fn identity(generated: &ast::GeneratedAs) -> Identity {
     match generated {
-        ast::GeneratedAs::Always => Identity::Always,
-        _ => Identity::ByDefault,
+        ast::GeneratedAs::Always | ast::GeneratedAs::ExpStored => Identity::Always,
+        ast::GeneratedAs::ByDefault => Identity::ByDefault,
     }
 }
 

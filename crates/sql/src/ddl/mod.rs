@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `create_table` | `CREATE TABLE`, with its constraints |
 //! | `alter_table` | `ALTER TABLE`: a table's next form, and its rows brought over |
+//! | `generated` | generated columns |
 //! | `storage` | the tables of the storage that hold rows; copying between them |
 //! | `index` | `CREATE INDEX` |
 //! | `drop` | `DROP`, `TRUNCATE`, and what depends on what |
@@ -16,6 +17,7 @@
 mod alter_table;
 mod create_table;
 mod drop;
+mod generated;
 mod index;
 mod sequence;
 mod storage;

@@ -243,7 +243,7 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
     };
     match first.as_str() {
         "SELECT" | "WITH" | "VALUES" | "INSERT" | "UPDATE" | "DELETE" | "MERGE" | "EXPLAIN" | "CALL" => {
-            row_locks(tokens)?;
+            row_locks(tokens);
             Ok(Command::Sql(Box::new(into_table(tokens.sql()?))))
         }
         "TABLE" => definition::read_table_query(tokens),
@@ -255,25 +255,17 @@ pub(super) fn read(tokens: &mut Tokens<'_>) -> Result<Command> {
     }
 }
 
-/// Leaves out what makes `FOR UPDATE` and `FOR SHARE` weaker: keys are locked with their rows. A statement that writes
-/// finds its rows and changes them at once, so that nobody holds what it could skip: there `SKIP LOCKED` is left out too.
-fn row_locks(tokens: &mut Tokens<'_>) -> Result<()> {
-    let is_lock = |at: usize| at > 0 && matches!(tokens.word_at(at - 1).as_deref(), Some("FOR" | "KEY"));
-    let writes = (0..tokens.len()).any(|at| {
-        matches!(tokens.word_at(at).as_deref(), Some("UPDATE" | "DELETE" | "INSERT")) && !is_lock(at)
-    });
+/// Leaves out what makes `FOR UPDATE` and `FOR SHARE` weaker: keys are locked with their rows.
+fn row_locks(tokens: &mut Tokens<'_>) {
     for at in 0..tokens.len() {
         tokens.go_to(at);
         if tokens.sees(&["FOR", "NO", "KEY", "UPDATE"]) {
             tokens.remove(at + 1, 2);
         } else if tokens.sees(&["FOR", "KEY", "SHARE"]) {
             tokens.remove(at + 1, 1);
-        } else if writes && tokens.sees(&["SKIP", "LOCKED"]) {
-            tokens.remove(at, 2);
         }
     }
     tokens.go_to(0);
-    Ok(())
 }
 
 /// `SELECT ... INTO name`, which is `CREATE TABLE name AS`.

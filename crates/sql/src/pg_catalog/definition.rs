@@ -134,13 +134,25 @@ pub fn index_of(catalog: &Catalog, oid: u32) -> Option<(&Table, &Key, bool)> {
     })
 }
 
-/// A column's default as SQL.
+/// A column's default as SQL, or what it is generated from.
 pub fn default(column: &crate::catalog::Column) -> Option<String> {
+    if let Some(expression) = &column.generated {
+        return Some(shown(expression));
+    }
     match (&column.default, &column.sequence) {
         (Some(default), _) => Some(default.clone()),
         (None, Some(_)) if column.identity.is_some() => None,
         (None, Some(sequence)) => Some(format!("nextval('{}'::regclass)", qualified(sequence))),
         (None, None) => None,
+    }
+}
+
+/// An expression as `pg_get_expr` shows it: an operator's in parentheses.
+pub fn shown(expression: &str) -> String {
+    let parsed = crate::parse::tokens::Tokens::of(expression).and_then(|t| t.read(|p| p.parse_expr()));
+    match parsed {
+        Ok(sqlparser::ast::Expr::BinaryOp { .. }) => format!("({expression})"),
+        _ => expression.to_string(),
     }
 }
 

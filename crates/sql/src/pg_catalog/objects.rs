@@ -170,10 +170,12 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
                 Some(Identity::ByDefault) => "d",
                 None => "",
             };
+            let generated = if column.generated.is_some() { "s" } else { "" };
             let row = attribute(table.oid, at + 1, &column.name, &column.sql_type)
                 .with("attnotnull", truth(!column.nullable || is_key))
                 .with("atthasdef", truth(definition::default(column).is_some()))
-                .with("attidentity", text(identity));
+                .with("attidentity", text(identity))
+                .with("attgenerated", text(generated));
             rows.push(row);
         }
         for (key, ..) in definition::indexes(table) {

@@ -265,6 +265,12 @@ fn columns(catalog: &Catalog, database: &str) -> Vec<Row> {
                 .with("is_nullable", yes(known.nullable && !is_key))
                 .with("column_default", definition::default(known).map_or(Value::Null, text));
             let sequence = known.sequence.as_ref().and_then(|name| catalog.sequences.get(name));
+            if let Some(expression) = &known.generated {
+                row = row
+                    .with("column_default", Value::Null)
+                    .with("is_generated", text("ALWAYS"))
+                    .with("generation_expression", text(definition::shown(expression)));
+            }
             if let (Some(identity), Some(sequence)) = (known.identity, sequence) {
                 let generation = if identity == Identity::Always { "ALWAYS" } else { "BY DEFAULT" };
                 row = row

@@ -72,7 +72,7 @@ arguments Rows([[Constant(Int(1)), Constant(Int(2)), NextValue(ObjectName { sche
 
 procedure statement(p1: int, p2: int, p3: numeric(12, 2), p4: varchar(10)) -> bigint {
     var count: bigint = 0
-    require p2 >= 0::int, "new row for relation ""stock"" violates check constraint ""stock_qty_check""", sqlstate '23514', detail null::text
+    require p2 >= 0::int, "new row for relation ""stock"" violates check constraint ""stock_qty_check""", sqlstate '23514', detail 'Failing row contains (' || p1::text || ', ' || p2::text || ', ' || p3::text || ', ' || p4::text || ').'
     insert stock { id: p1, qty: p2, price: p3, code: p4 }
     count += 1::bigint
     return count
@@ -121,7 +121,7 @@ arguments Constant(Int(1))
 
 procedure statement(p1: int, p2: int, p3: numeric(12, 2), p4: varchar(10)) -> bigint {
     var count: bigint = 0
-    require p2 >= 0::int, "new row for relation ""stock"" violates check constraint ""stock_qty_check""", sqlstate '23514', detail null::text
+    require p2 >= 0::int, "new row for relation ""stock"" violates check constraint ""stock_qty_check""", sqlstate '23514', detail 'Failing row contains (' || p1::text || ', ' || p2::text || ', ' || p3::text || ', ' || p4::text || ').'
     var existing_2: list of (k1: int) = []
     for row_3 in stock by stock_code[p4] {
         append existing_2 (row_3.id)
@@ -173,7 +173,15 @@ arguments Constant(Int(1))
 
 > INSERT INTO t (id) VALUES (1)
 
-23502: null value in column "v" of relation "t" violates not-null constraint
+procedure statement(p1: int) -> bigint {
+    var count: bigint = 0
+    let v_2: int null = null::int
+    require v_2 is not null, "null value in column ""v"" of relation ""t"" violates not-null constraint", sqlstate '23502', detail 'Failing row contains (' || p1::text || ', ' || 'null' || ', ' || 'null' || ', ' || 'null' || ').'
+    insert t { id: p1, v: coalesce(v_2, 0::int) }
+    count += 1::bigint
+    return count
+}
+arguments Constant(Int(1))
 
 > INSERT INTO t (id, v) VALUES (1)
 

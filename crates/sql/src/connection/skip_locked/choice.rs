@@ -1,0 +1,267 @@
+//! A query that skips: candidates, then each by its key.
+
+use super::super::with_writes::quoted;
+use super::super::{Connection, Response};
+use super::not_supported;
+use crate::bind::is_aggregated;
+use crate::catalog::{Catalog, ROW_NUMBER, folded};
+use crate::parse::tokens::Tokens;
+use crate::sql_type::SqlType;
+use fabius::Transaction;
+use fabius_value::{Error, Result, SqlState, Value};
+use futures::TryStreamExt;
+use sqlparser::ast;
+use std::collections::BTreeSet;
+
+/// Candidates that are looked at beyond those that are wanted: so many others may be at work before more are looked at.
+const SPARE: i64 = 15;
+
+/// How many times as many candidates are looked at next, when those were not enough.
+const GROWTH: i64 = 8;
+
+/// A query that skips rows, taken apart.
+pub(super) struct Choice {
+    /// Keys of the rows in their order: `SELECT key ...`, without a limit.
+    candidates: String,
+    /// The query for one row; the key is behind the statement's own parameters.
+    row: String,
+    /// The types of the statement's own parameters, and those of the key.
+    types: Vec<SqlType>,
+    /// How many are the statement's own.
+    own: usize,
+    /// `SELECT limit, offset`
+    bounds: Option<String>,
+}
+
+impl Choice {
+    pub(super) fn of(catalog: &Catalog, query: &ast::Query, own: &[SqlType]) -> Result<Choice> {
+        let ast::SetExpr::Select(select) = query.body.as_ref() else {
+            return Err(not_supported("SKIP LOCKED with UNION, INTERSECT, EXCEPT or VALUES"));
+        };
+        if is_aggregated(select) || select.distinct.is_some() {
+            return Err(not_supported("SKIP LOCKED with GROUP BY, DISTINCT or aggregates"));
+        }
+        let wanted: Vec<String> =
+            query.locks.iter().filter_map(|lock| lock.of.as_ref()).map(last_name).collect();
+        let (mut keys, mut types) = (Vec::new(), own.to_vec());
+        for factor in factors(select) {
+            let ast::TableFactor::Table { name, alias, .. } = factor else { continue };
+            let called = alias.as_ref().map_or_else(|| last_name(name), |alias| folded(&alias.name));
+            if !wanted.is_empty() && !wanted.contains(&called) {
+                continue;
+            }
+            let table = catalog.table(name)?;
+            match &table.primary_key {
+                Some(key) => {
+                    for column in &key.columns {
+                        keys.push(format!("{}.{}", quoted(&called), quoted(column)));
+                        types.extend(table.column(column).map(|column| column.sql_type.clone()));
+                    }
+                }
+                None => {
+                    keys.push(format!("{}.{}", quoted(&called), quoted(ROW_NUMBER)));
+                    types.push(SqlType::BigInt);
+                }
+            }
+        }
+        if keys.is_empty() {
+            return Err(not_supported("SKIP LOCKED of other than tables"));
+        }
+        let mut candidates = query.clone();
+        let order = order_by(&mut candidates, select)?;
+        let from: Vec<String> = select.from.iter().map(ToString::to_string).collect();
+        let condition = select.selection.as_ref().map_or_else(String::new, |all| format!(" WHERE {all}"));
+        let with = query.with.as_ref().map_or_else(String::new, |with| format!("{with} "));
+        let candidates =
+            format!("{with}SELECT {} FROM {}{condition}{order}", keys.join(", "), from.join(", "));
+
+        let key = keys.iter().enumerate().map(|(at, key)| format!("{key} = ${}", own.len() + at + 1));
+        let mut row = query.clone();
+        (row.order_by, row.limit_clause, row.fetch) = (None, None, None);
+        row.locks.iter_mut().for_each(|lock| lock.nonblock = Some(ast::NonBlock::Nowait));
+        if let ast::SetExpr::Select(select) = row.body.as_mut() {
+            let key = Tokens::of(&key.collect::<Vec<_>>().join(" AND "))?.read(|p| p.parse_expr())?;
+            select.selection = Some(match select.selection.take() {
+                None => key,
+                Some(condition) => ast::Expr::BinaryOp {
+                    left: Box::new(ast::Expr::Nested(Box::new(condition))),
+                    op: ast::BinaryOperator::And,
+                    right: Box::new(key),
+                },
+            });
+        }
+        Ok(Choice { candidates, row: row.to_string(), types, own: own.len(), bounds: bounds(query)? })
+    }
+}
+
+fn last_name(name: &ast::ObjectName) -> String {
+    name.0.last().and_then(|part| part.as_ident()).map(folded).unwrap_or_default()
+}
+
+fn factors(select: &ast::Select) -> impl Iterator<Item = &ast::TableFactor> {
+    select
+        .from
+        .iter()
+        .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)))
+}
+
+/// The order of a query for one that shows other columns: places and names of its columns are what they stand for.
+fn order_by(query: &mut ast::Query, select: &ast::Select) -> Result<String> {
+    let Some(order) = query.order_by.as_mut() else { return Ok(String::new()) };
+    let ast::OrderByKind::Expressions(items) = &mut order.kind else {
+        return Err(not_supported("ORDER BY ALL"));
+    };
+    for item in items {
+        let named = |wanted: &ast::Ident| {
+            select.projection.iter().find_map(|shown| match shown {
+                ast::SelectItem::ExprWithAlias { expr, alias } if folded(alias) == folded(wanted) => {
+                    Some(expr)
+                }
+                _ => None,
+            })
+        };
+        let stands_for = match &item.expr {
+            ast::Expr::Identifier(name) => named(name),
+            ast::Expr::Value(value) => match &value.value {
+                ast::Value::Number(place, _) => {
+                    let at = place.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+                    match at.and_then(|at| select.projection.get(at)) {
+                        Some(
+                            ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. },
+                        ) => Some(expr),
+                        _ => return Err(not_supported("SKIP LOCKED with ORDER BY of a place in *")),
+                    }
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(expression) = stands_for {
+            item.expr = expression.clone();
+        }
+    }
+    Ok(format!(" {order}"))
+}
+
+/// `SELECT limit, offset`, unless there is neither.
+fn bounds(query: &ast::Query) -> Result<Option<String>> {
+    let (limit, offset) = match (&query.limit_clause, &query.fetch) {
+        (None, None) => return Ok(None),
+        (_, Some(fetch)) if fetch.with_ties || fetch.percent => {
+            return Err(not_supported("SKIP LOCKED with FETCH ... WITH TIES"));
+        }
+        (Some(ast::LimitClause::OffsetCommaLimit { .. }), _) => {
+            return Err(not_supported("LIMIT of two numbers"));
+        }
+        (Some(ast::LimitClause::LimitOffset { limit, offset, .. }), fetch) => {
+            (limit.clone().or_else(|| fetched(fetch.as_ref())), offset.as_ref().map(|offset| &offset.value))
+        }
+        (None, fetch) => (fetched(fetch.as_ref()), None),
+    };
+    let number =
+        |text: Option<String>| text.map_or("NULL".into(), |text| format!("CAST(({text}) AS bigint)"));
+    let (limit, offset) = (limit.map(|limit| limit.to_string()), offset.map(ToString::to_string));
+    Ok(Some(format!("SELECT {}, {}", number(limit), number(offset))))
+}
+
+/// `FETCH FIRST ROW` is one.
+fn fetched(fetch: Option<&ast::Fetch>) -> Option<ast::Expr> {
+    let one = || ast::Expr::Value(ast::Value::Number("1".into(), false).into());
+    fetch.map(|fetch| fetch.quantity.clone().unwrap_or_else(one))
+}
+
+impl Connection {
+    /// The rows that a query gets.
+    pub(super) async fn choose(&mut self, choice: &Choice, parameters: &[Value]) -> Result<Vec<Vec<Value>>> {
+        let own = &choice.types[..choice.own];
+        let (limit, offset) = match &choice.bounds {
+            None => (None, 0),
+            Some(bounds) => {
+                let rows = self.look(bounds, own, parameters).await?;
+                let bound = |at: usize| rows.first().and_then(|row| row.get(at)).and_then(Value::as_integer);
+                (bound(0), bound(1).unwrap_or_default())
+            }
+        };
+        for (bound, code, what) in [(limit, b"2201W", "LIMIT"), (Some(offset), b"2201X", "OFFSET")] {
+            if bound.is_some_and(|bound| bound < 0) {
+                return Err(Error::new(SqlState(*code), format!("{what} must not be negative")));
+            }
+        }
+        let wanted = limit.map(|limit| limit.saturating_add(offset));
+        let mut looked_at = wanted.map(|wanted| wanted.saturating_add(SPARE));
+        let (mut rows, mut asked) = (Vec::new(), BTreeSet::new());
+        let is_enough = |rows: &Vec<_>| wanted.is_some_and(|wanted| rows.len() as i64 >= wanted);
+        while !is_enough(&rows) {
+            let bound = looked_at.map_or_else(String::new, |most| format!(" LIMIT {most}"));
+            let text = format!("{}{bound}", choice.candidates);
+            let candidates = self.look(&text, own, parameters).await?;
+            let is_all = looked_at.is_none_or(|most| (candidates.len() as i64) < most);
+            for key in candidates {
+                if !is_enough(&rows) && asked.insert(format!("{key:?}")) {
+                    rows.extend(self.row_unless_locked(choice, parameters, key).await?);
+                }
+            }
+            if is_all {
+                break;
+            }
+            looked_at = looked_at.map(|most| most.saturating_mul(GROWTH));
+        }
+        Ok(rows.split_off(rows.len().min(offset as usize)))
+    }
+
+    /// The rows of one key, which are locked then; none if somebody else has locked it.
+    async fn row_unless_locked(
+        &mut self,
+        choice: &Choice,
+        parameters: &[Value],
+        key: Vec<Value>,
+    ) -> Result<Vec<Vec<Value>>> {
+        let point = self.point().await;
+        let parameters: Vec<Value> = parameters.iter().cloned().chain(key).collect();
+        let rows = match self.rows_of_text(&choice.row, &choice.types, &parameters).await {
+            Err(error) if error.state() == SqlState::LOCK_NOT_AVAILABLE => Vec::new(),
+            rows => rows?,
+        };
+        if rows.is_empty() {
+            self.forget_since(point).await;
+        }
+        Ok(rows)
+    }
+
+    /// The rows of a query that is not held: the transaction does not depend on them.
+    async fn look(&mut self, text: &str, types: &[SqlType], parameters: &[Value]) -> Result<Vec<Vec<Value>>> {
+        let point = self.point().await;
+        self.manner.is_looking = true;
+        let rows = self.rows_of_text(text, types, parameters).await;
+        self.manner.is_looking = false;
+        self.forget_since(point).await;
+        rows
+    }
+
+    async fn rows_of_text(
+        &mut self,
+        text: &str,
+        types: &[SqlType],
+        parameters: &[Value],
+    ) -> Result<Vec<Vec<Value>>> {
+        let prepared = Box::pin(self.prepare(text, types)).await?;
+        let count = prepared.parameters.len().min(parameters.len());
+        match Box::pin(self.run_prepared(&prepared, &parameters[..count])).await? {
+            Response::Rows { rows, .. } => rows.try_collect().await,
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    async fn point(&self) -> Option<fabius::Savepoint> {
+        let running = self.transaction.as_ref()?.running.clone();
+        let running = running.lock().await;
+        running.as_ref().map(Transaction::savepoint)
+    }
+
+    async fn forget_since(&self, point: Option<fabius::Savepoint>) {
+        let Some(open) = &self.transaction else { return };
+        if let (Some(point), Some(running)) = (point, open.running.lock().await.as_mut()) {
+            running.roll_back_to(&point);
+        }
+    }
+}
