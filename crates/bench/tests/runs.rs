@@ -201,12 +201,12 @@ fn errors_name_what_there_is() {
 /// Goal: a user's own program file runs on every engine, and the rows are those of the calls one at a time.
 #[test]
 fn a_program_file_is_a_workload() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/bank.fab");
+    let path = Path::new("programs/bank.fab");
     let settings = Settings::new("bank.fab", &[]);
     let described = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
     let load = described(&["open_account(1..50, null, 100)"]);
     let calls = described(&["3*transfer(1..50, 1..50, 1..20)", "balance(1..50)"]);
-    let workload: Arc<dyn Workload> = Arc::new(Own::open(&path, &load, &calls, &settings).unwrap());
+    let workload: Arc<dyn Workload> = Arc::new(Own::open(path, &load, &calls, &settings).unwrap());
     let options = RunOptions {
         workload,
         name: "bank.fab".into(),
@@ -222,6 +222,6 @@ fn a_program_file_is_a_workload() {
         assert_eq!(report.check, Ok("50 rows of 1 tables are what the calls give one at a time".into()));
         assert!(report.measured.seen.committed_total() > 0, "{}", report.engine);
     }
-    let nothing = Own::open(&path, &load, &[], &settings).err().unwrap();
+    let nothing = Own::open(path, &load, &[], &settings).err().unwrap();
     assert!(nothing.detail().unwrap().contains("transfer(src, dst, amount)"));
 }

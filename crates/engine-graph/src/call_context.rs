@@ -18,7 +18,7 @@ use fabius_engine::constraint::{PRIMARY_KEY, check_unique, duplicate, entry_of};
 use fabius_engine::eager::workspace::{Entry, Image, Workspace};
 use fabius_engine::random::CallRandom;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::{Record, Table, TableScan, table::Range};
+use fabius_storage::{Record, Table, TableScan, scan::Range};
 use fabius_value::{ColumnId, Datum, IndexId, Key, Result, TableId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

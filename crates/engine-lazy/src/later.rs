@@ -9,7 +9,7 @@ use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
 use fabius_engine::reader::SnapshotContext;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::{chain::Visible, slot, table::RowScan};
+use fabius_storage::{chain::Visible, scan::RowScan, slot};
 use fabius_value::{ColumnId, Datum, Error, Result, SqlState, TableId};
 
 /// The context of one deferred call while it runs.

@@ -16,7 +16,7 @@ use fabius_storage::fold::{Retired, fold};
 use fabius_storage::purge::Purge;
 use fabius_storage::{
     Cell, Record, Table, Version, chain,
-    table::{Range, RowScan},
+    scan::{Range, RowScan},
     version::Contents,
 };
 use fabius_value::{

@@ -1,7 +1,7 @@
 //! The errors of constraints that engines check, so that all engines say the same.
 
 use crossbeam_epoch::Guard;
-use fabius_storage::{Record, Table, table::Range};
+use fabius_storage::{Record, Table, scan::Range};
 use fabius_value::{ColumnId, Datum, Error, IndexId, Key, Result, SqlState, TableSchema, limit};
 
 /// The primary key as a constraint, for [`duplicate`].

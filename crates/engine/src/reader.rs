@@ -12,7 +12,7 @@ use fabius_program::execute::{self, FrameFor};
 use fabius_storage::{
     Cell,
     chain::{self, Visible},
-    table::{Range, RowScan},
+    scan::{Range, RowScan},
 };
 use fabius_value::{ColumnId, Datum, Key, Result, Seq, TableId, Value};
 

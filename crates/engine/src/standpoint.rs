@@ -11,8 +11,8 @@
 
 use crate::idempotency::KeyWalk;
 use crate::{Definitions, Foundation, HeldSnapshot};
+use fabius_storage::scan::Range;
 use fabius_storage::snapshot::Snapshot;
-use fabius_storage::table::Range;
 use fabius_storage::{Cell, Table, Version, chain, checkpoint};
 use fabius_value::{
     ColumnId, DataType, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, TableSchema, Value,

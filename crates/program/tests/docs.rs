@@ -6,7 +6,7 @@ use fabius_program::catalog::Catalog;
 use fabius_program::verify;
 use std::path::{Path, PathBuf};
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const ROOT: &str = "../..";
 
 struct Block {
     /// The line of its first line, 1-based.

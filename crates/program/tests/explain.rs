@@ -121,8 +121,8 @@ fn run(header: &str, directory: &Path) -> String {
 /// Goal: every case explains as written down.
 #[test]
 fn explanations_are_as_written_down() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/explain");
-    let mut cases: Vec<_> = std::fs::read_dir(&directory)
+    let directory = Path::new("tests/explain");
+    let mut cases: Vec<_> = std::fs::read_dir(directory)
         .expect("the cases")
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "golden"))
@@ -133,7 +133,7 @@ fn explanations_are_as_written_down() {
     for case in cases {
         let text = std::fs::read_to_string(&case).expect("a case");
         let (header, expected) = text.split_once("----\n").expect("a line of dashes");
-        let explained = run(header, &directory);
+        let explained = run(header, directory);
         if update {
             std::fs::write(&case, format!("{header}----\n{explained}")).expect("the case is rewritten");
         } else {

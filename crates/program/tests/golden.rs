@@ -15,10 +15,10 @@ use fabius_program::catalog::Catalog;
 use fabius_program::syntax::parse;
 use fabius_program::verify;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::Path;
 
 fn run(file: &str, output: impl Fn(&str, &Catalog) -> String) {
-    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "golden", file].iter().collect();
+    let path = Path::new("tests/golden").join(file);
     let content = std::fs::read_to_string(&path).unwrap();
     let mut catalog = Catalog::new();
     let mut rewritten = String::new();

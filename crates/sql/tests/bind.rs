@@ -236,7 +236,6 @@ fn program(lowered: &Lowered, literals: &[Value]) -> String {
 #[test]
 fn statements_of_one_normal_form_are_one_program() {
     let (catalog, _) = catalogs();
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bind");
     let bound = |sql: &str, form: &NormalForm| {
         let dialect = sqlparser::dialect::PostgreSqlDialect {};
         let parsed = sqlparser::parser::Parser::parse_sql(&dialect, sql).ok()?;
@@ -244,7 +243,7 @@ fn statements_of_one_normal_form_are_one_program() {
         bind::lower(parsed.first()?, &source, &catalog, &mut ParameterTypes::default(), Some(form)).ok()?
     };
     let (mut tried, mut alike) = (0, 0);
-    for file in std::fs::read_dir(&folder).expect("scripts").flatten() {
+    for file in std::fs::read_dir("tests/bind").expect("scripts").flatten() {
         let script = std::fs::read_to_string(file.path()).expect("a script");
         for block in format!("\n{script}").split("\n> ") {
             let sql = block.split("\n\n").next().unwrap_or_default().trim();
@@ -293,11 +292,10 @@ fn replaced(sql: &str, literal: &Literal, said: &str) -> Option<String> {
 #[test]
 fn statements_become_these_programs() {
     let (catalog, programs) = catalogs();
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bind");
     let update = std::env::var_os("UPDATE_GOLDEN").is_some();
     let (mut changed, mut refused) = (Vec::new(), Vec::new());
     let mut files: Vec<_> =
-        std::fs::read_dir(&folder).expect("scripts").flatten().map(|entry| entry.path()).collect();
+        std::fs::read_dir("tests/bind").expect("scripts").flatten().map(|entry| entry.path()).collect();
     files.sort();
     for file in files {
         let script = std::fs::read_to_string(&file).expect("a script");

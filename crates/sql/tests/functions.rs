@@ -258,8 +258,7 @@ fn run_file(path: &Path) {
 
 #[test]
 fn functions_give_what_is_written_down() {
-    let directory: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "functions"].iter().collect();
-    let mut files: Vec<PathBuf> = std::fs::read_dir(directory)
+    let mut files: Vec<PathBuf> = std::fs::read_dir("tests/functions")
         .expect("the cases")
         .map(|entry| entry.expect("an entry").path())
         .collect();

@@ -9,7 +9,6 @@ use fabius_sql::text_format;
 use futures::StreamExt;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 async fn answer(connection: &mut Connection, text: &str) -> String {
@@ -89,9 +88,9 @@ async fn run(script: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn scripts_give_what_they_say() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
     let mut different = Vec::new();
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir("tests/scripts").unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     for path in paths {
         let expected = std::fs::read_to_string(&path).unwrap();

@@ -14,7 +14,8 @@
 //! | [`chain`] | reading a chain at a seq |
 //! | [`fold`] | shortening chains behind the oldest reader, and giving memory back |
 //! | [`index`] | ordered and hash indexes |
-//! | [`table`] | a table's indexes, and scans over them |
+//! | [`table`] | a table: its indexes, and what is looked up in them |
+//! | [`scan`] | scans over a range of an index |
 //! | [`snapshot`] | who reads at which seq, and the `collected` watermark |
 //! | [`purge`] | taking keys out of indexes once no reader can need them |
 //! | [`block`] | blocks of memory, recycled while they are warm |
@@ -41,6 +42,7 @@ pub mod index;
 pub mod memory;
 pub mod purge;
 pub mod record;
+pub mod scan;
 pub mod slot;
 pub mod snapshot;
 pub mod table;
@@ -48,5 +50,6 @@ pub mod version;
 
 pub use chain::Cell;
 pub use record::Record;
-pub use table::{Table, TableScan};
+pub use scan::TableScan;
+pub use table::Table;
 pub use version::Version;

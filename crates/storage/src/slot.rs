@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const INLINE_BYTES: usize = 7;
 
 /// Stores a datum of `data_type`; null gives 0.
+#[inline]
 pub fn store(datum: Datum<'_>, data_type: DataType) -> u64 {
     match datum {
         Datum::Null => 0,
@@ -40,6 +41,7 @@ fn store_bytes(bytes: &[u8]) -> u64 {
 }
 
 /// Whether values of the type may be on the heap.
+#[inline]
 pub fn may_allocate(data_type: DataType) -> bool {
     matches!(data_type.family(), Family::Text | Family::Bytea) || data_type.is_wide_numeric()
 }
@@ -98,6 +100,7 @@ unsafe fn heap_bytes<'a>(word: u64) -> &'a [u8] {
 }
 
 /// Whether the slot of this type owns a heap block.
+#[inline]
 pub fn owns_block(word: u64, data_type: DataType) -> bool {
     word != 0 && word & 1 == 0 && may_allocate(data_type)
 }

@@ -1,15 +1,15 @@
-//! A table's indexes, and scans over them.
+//! A table: its indexes, and what is looked up in them.
 //!
-//! Every index leads from an encoded key to a [`Record`]. Keys of at most 32 bytes are held in index
-//! nodes as words; longer or unbounded ones through [`LongKey`]. A secondary index's key is the
-//! indexed columns followed by the primary key, so entries never collide.
+//! Every index leads from an encoded key to a [`Record`]. A secondary index's key is the indexed columns
+//! followed by the primary key, so entries never collide.
 //!
 //! An entry says that *some* version of the record has had that key. A row that is deleted, or whose
 //! indexed columns change, keeps its old entries until no reader can need them; readers therefore
 //! compare a visible row with the entry that led to it ([`Table::entry_is_current`]), unless nothing in
 //! the index has ever become stale.
 
-use crate::index::{Cursor, Direction, HashIndex, LongKey, OrderedIndex, Pointer, prefetch};
+use crate::index::{AnyIndex, Direction, HashIndex, Pointer};
+use crate::scan::{Range, TableScan};
 use crate::slot::may_allocate;
 use crate::{Record, chain};
 use crossbeam_epoch::Guard;
@@ -17,79 +17,18 @@ use fabius_value::{
     ColumnId, ColumnMask, DataType, Datum, Error, IndexId, Key, Result, SqlState, TableId, TableSchema,
     key::width_bound,
 };
-use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-/// An ordered index for some width of keys.
-enum Ordered {
-    One(OrderedIndex<[u64; 1]>),
-    Two(OrderedIndex<[u64; 2]>),
-    Three(OrderedIndex<[u64; 3]>),
-    Four(OrderedIndex<[u64; 4]>),
-    Long(OrderedIndex<LongKey<'static>>),
-}
-
-macro_rules! with_index {
-    ($self:expr, $key:expr, |$index:ident, $words:ident| $body:expr) => {
-        match $self {
-            Ordered::One($index) => {
-                let $words = &$key.words::<1>();
-                $body
-            }
-            Ordered::Two($index) => {
-                let $words = &$key.words::<2>();
-                $body
-            }
-            Ordered::Three($index) => {
-                let $words = &$key.words::<3>();
-                $body
-            }
-            Ordered::Four($index) => {
-                let $words = &$key.words::<4>();
-                $body
-            }
-            Ordered::Long($index) => {
-                let $words = &LongKey::new($key.bytes());
-                $body
-            }
-        }
-    };
-}
-
-impl Ordered {
-    fn for_width(bytes: Option<usize>) -> Ordered {
-        match bytes {
-            Some(0..=8) => Ordered::One(OrderedIndex::new()),
-            Some(9..=16) => Ordered::Two(OrderedIndex::new()),
-            Some(17..=24) => Ordered::Three(OrderedIndex::new()),
-            Some(25..=32) => Ordered::Four(OrderedIndex::new()),
-            _ => Ordered::Long(OrderedIndex::new()),
-        }
-    }
-
-    fn get(&self, key: &Key, guard: &Guard) -> Option<Pointer> {
-        with_index!(self, key, |index, words| index.get(words, guard))
-    }
-
-    fn insert(&self, key: &Key, pointer: Pointer, guard: &Guard) -> Result<(), Pointer> {
-        with_index!(self, key, |index, words| index.insert(words, pointer, guard))
-    }
-
-    fn remove(&self, key: &Key, guard: &Guard) -> Option<Pointer> {
-        with_index!(self, key, |index, words| index.remove(words, guard))
-    }
-}
 
 /// The primary key's index.
 enum Primary {
     Hash(HashIndex),
-    Ordered(Ordered),
+    Ordered(AnyIndex),
 }
 
 /// A secondary index.
 struct Secondary {
-    ordered: Ordered,
+    ordered: AnyIndex,
     columns: Box<[ColumnId]>,
     unique: bool,
     /// Whether an entry may be stale: a row was deleted, or an indexed column changed.
@@ -107,21 +46,6 @@ pub struct Table {
     short_key: ColumnMask,
 }
 
-/// The evaluated bounds of a scan.
-#[derive(Clone, Copy, Debug)]
-pub struct Range<'r, 'a> {
-    /// A secondary index, or `None` for the primary key.
-    pub index: Option<IndexId>,
-    /// Values of the leading columns; none is null.
-    pub equal: &'r [Datum<'a>],
-    /// Lower bound on the next column, and whether it is inclusive.
-    pub lower: Option<(Datum<'a>, bool)>,
-    /// Upper bound likewise.
-    pub upper: Option<(Datum<'a>, bool)>,
-    /// From the upper end down.
-    pub descending: bool,
-}
-
 impl Table {
     /// A table without rows.
     pub fn new(id: TableId, schema: Arc<TableSchema>) -> Table {
@@ -135,10 +59,10 @@ impl Table {
         let primary = if schema.hash {
             Primary::Hash(HashIndex::new())
         } else {
-            Primary::Ordered(Ordered::for_width(key_width))
+            Primary::Ordered(AnyIndex::for_width(key_width))
         };
         let secondary = schema.indexes.iter().map(|index| Secondary {
-            ordered: Ordered::for_width(width(&index.columns).zip(key_width).map(|(a, b)| a + b)),
+            ordered: AnyIndex::for_width(width(&index.columns).zip(key_width).map(|(a, b)| a + b)),
             columns: index.columns.clone().into(),
             unique: index.unique,
             stale: AtomicBool::new(false),
@@ -460,8 +384,8 @@ impl Table {
                 Primary::Hash(_) => panic!("a hash key has no order to scan in"),
             },
         };
-        let empty = bounds.is_none();
-        TableScan::new(ordered, Box::new(bounds.unwrap_or_default()), empty, descending, guard)
+        let direction = if descending { Direction::Descending } else { Direction::Ascending };
+        TableScan::new(ordered.scan(bounds, direction, guard))
     }
 
     /// Calls `visit` for every record, in no particular order for hash tables.
@@ -472,8 +396,8 @@ impl Table {
                 index.for_each(guard, |pointer| visit(unsafe { &*pointer.cast::<Record>() }));
             }
             Primary::Ordered(ordered) => {
-                let bounds = Box::new((Key::new(), None));
-                let mut scan = TableScan::new(ordered, bounds, false, false, guard);
+                let all = Some((Key::new(), None));
+                let mut scan = TableScan::new(ordered.scan(all, Direction::Ascending, guard));
                 while let Some(record) = scan.next_record() {
                     visit(record);
                 }
@@ -492,191 +416,5 @@ impl Drop for Table {
             crate::fold::retire_record(record, &self.types, &mut retired);
         }
         retired.hand_over(&guard);
-    }
-}
-
-enum AnyCursor<'g> {
-    One(Cursor<'g, [u64; 1]>),
-    Two(Cursor<'g, [u64; 2]>),
-    Three(Cursor<'g, [u64; 3]>),
-    Four(Cursor<'g, [u64; 4]>),
-    Long(Cursor<'g, LongKey<'static>>),
-    Empty,
-}
-
-/// Records of a scan whose memory is asked for together.
-const NEAR_MAX: usize = 16;
-
-/// A scan in progress over the records of a range, visible or not.
-pub struct TableScan<'g> {
-    cursor: Box<AnyCursor<'g>>,
-    /// Records taken from the cursor and asked for, but not given out: newest last.
-    near: [Option<&'g Record>; NEAR_MAX],
-    taken: usize,
-    filled: usize,
-    /// How many to take next time: few at first, for scans that stop early.
-    take: usize,
-    /// Keeps the bounds alive that a long-key cursor refers to; dropped after it.
-    _bounds: Box<(Key, Option<Key>)>,
-}
-
-impl<'g> TableScan<'g> {
-    fn new(
-        ordered: &'g Ordered,
-        bounds: Box<(Key, Option<Key>)>,
-        empty: bool,
-        descending: bool,
-        guard: &'g Guard,
-    ) -> TableScan<'g> {
-        let direction = if descending { Direction::Descending } else { Direction::Ascending };
-        macro_rules! words {
-            ($index:expr, $w:literal, $variant:ident) => {{
-                let upper = match &bounds.1 {
-                    Some(upper) => Bound::Excluded(upper.words::<$w>()),
-                    None => Bound::Unbounded,
-                };
-                AnyCursor::$variant($index.scan(
-                    Bound::Included(bounds.0.words::<$w>()),
-                    upper,
-                    direction,
-                    guard,
-                ))
-            }};
-        }
-        let cursor = match ordered {
-            _ if empty => AnyCursor::Empty,
-            Ordered::One(index) => words!(index, 1, One),
-            Ordered::Two(index) => words!(index, 2, Two),
-            Ordered::Three(index) => words!(index, 3, Three),
-            Ordered::Four(index) => words!(index, 4, Four),
-            Ordered::Long(index) => {
-                // SAFETY: the bounds are boxed and dropped after the cursor (field order).
-                let bounds: &'g (Key, Option<Key>) = unsafe { &*std::ptr::from_ref(&*bounds) };
-                let upper = match &bounds.1 {
-                    Some(upper) => Bound::Excluded(LongKey::new(upper.bytes())),
-                    None => Bound::Unbounded,
-                };
-                let lower = Bound::Included(LongKey::new(bounds.0.bytes()));
-                AnyCursor::Long(index.scan(lower, upper, direction, guard))
-            }
-        };
-        let near = [None; NEAR_MAX];
-        TableScan { cursor: Box::new(cursor), near, taken: 0, filled: 0, take: 1, _bounds: bounds }
-    }
-
-    /// The next record of the range.
-    #[inline]
-    pub fn next_record(&mut self) -> Option<&'g Record> {
-        if self.taken == self.filled {
-            self.bring_near();
-        }
-        let record = self.near[..self.filled].get(self.taken).copied().flatten();
-        self.taken += 1;
-        record
-    }
-
-    /// Takes some records from the cursor, and asks for all of them and their newest versions at once.
-    fn bring_near(&mut self) {
-        self.taken = 0;
-        self.filled = 0;
-        while self.filled < self.take {
-            let Some(pointer) = self.next_pointer() else { break };
-            pointer.prefetch();
-            // SAFETY: what the index holds is readable while the epoch is pinned.
-            self.near[self.filled] = Some(unsafe { &*pointer.cast::<Record>() });
-            self.filled += 1;
-        }
-        if self.take > 1 {
-            self.near[..self.filled].iter().flatten().for_each(|record| prefetch(record.head()));
-        }
-        self.take = (self.take * 4).min(NEAR_MAX);
-    }
-
-    fn next_pointer(&mut self) -> Option<Pointer> {
-        Some(match &mut *self.cursor {
-            AnyCursor::One(cursor) => cursor.next()?.1,
-            AnyCursor::Two(cursor) => cursor.next()?.1,
-            AnyCursor::Three(cursor) => cursor.next()?.1,
-            AnyCursor::Four(cursor) => cursor.next()?.1,
-            AnyCursor::Long(cursor) => cursor.next()?.1,
-            AnyCursor::Empty => return None,
-        })
-    }
-
-    /// The next record and the key of the entry that led to it.
-    pub fn next_entry(&mut self) -> Option<(&'g Record, Key)> {
-        let mut key = Key::new();
-        macro_rules! take {
-            ($cursor:expr) => {{
-                let (words, pointer) = $cursor.next()?;
-                words.iter().for_each(|word| key.extend(&word.to_be_bytes()));
-                pointer
-            }};
-        }
-        let pointer = match &mut *self.cursor {
-            AnyCursor::One(cursor) => take!(cursor),
-            AnyCursor::Two(cursor) => take!(cursor),
-            AnyCursor::Three(cursor) => take!(cursor),
-            AnyCursor::Four(cursor) => take!(cursor),
-            AnyCursor::Long(cursor) => {
-                let (long, pointer) = cursor.next()?;
-                key.extend(long.bytes());
-                pointer
-            }
-            AnyCursor::Empty => return None,
-        };
-        // SAFETY: as above.
-        Some((unsafe { &*pointer.cast::<Record>() }, key))
-    }
-}
-
-/// A scan over the rows that are there for some reader.
-pub struct RowScan<'g> {
-    table: &'g Table,
-    index: Option<IndexId>,
-    scan: TableScan<'g>,
-}
-
-impl<'g> RowScan<'g> {
-    /// Opens a scan over a range.
-    ///
-    /// # Errors
-    /// As [`Table::scan`].
-    pub fn open(table: &'g Table, range: &Range<'_, '_>, guard: &'g Guard) -> Result<RowScan<'g>> {
-        Ok(RowScan { table, index: range.index, scan: table.scan(range, guard)? })
-    }
-
-    /// The table.
-    pub fn table(&self) -> &'g Table {
-        self.table
-    }
-
-    /// The next record whose row is there, with the version at which the reader begins; `visible`
-    /// gives that version of a record.
-    ///
-    /// # Safety
-    /// What `visible` gives is null or readable.
-    pub unsafe fn next_row(
-        &mut self,
-        visible: impl Fn(&Record) -> *const crate::Version,
-    ) -> Option<(&'g Record, *const crate::Version)> {
-        loop {
-            let (record, entry) = match self.index {
-                None => (self.scan.next_record()?, None),
-                Some(index) => {
-                    let (record, key) = self.scan.next_entry()?;
-                    (record, Some((index, key)))
-                }
-            };
-            let version = visible(record);
-            // SAFETY: the caller's promise; indexed columns are never stickies.
-            let is_there = unsafe {
-                chain::is_present(version)
-                    && entry.is_none_or(|(index, key)| self.table.entry_is_current(index, &key, version))
-            };
-            if is_there {
-                return Some((record, version));
-            }
-        }
     }
 }

@@ -94,11 +94,15 @@ impl Version {
         // SAFETY: just allocated, and ours alone.
         let this = unsafe { version.as_ref() };
         let mut nulls = 0;
-        for (column, &value) in contents.values_mask.iter().zip(contents.values) {
-            if value.is_null() {
-                nulls |= ColumnMask::of(column).0;
+        let mut values = contents.values.iter();
+        for (at, column) in columns.iter().enumerate() {
+            let mut stored = 0;
+            if contents.values_mask.contains(column) {
+                let value = *values.next().expect("a value for each column of the mask");
+                nulls |= u64::from(value.is_null()) << column.0;
+                stored = slot::store(value, types[usize::from(column.0)]);
             }
-            this.slot(column).store(slot::store(value, types[column.0 as usize]), Relaxed);
+            this.word(at).store(stored, Relaxed);
         }
         for &(column, operator, operand) in contents.deltas {
             this.slot(column).store(slot::store(operand, types[column.0 as usize]), Relaxed);
@@ -124,11 +128,14 @@ impl Version {
         Version::allocate(seq, TOMBSTONE | WHOLE, 0, 0)
     }
 
+    /// A version whose slots are still to be written.
+    #[inline]
     fn allocate(seq: Seq, flags: u64, columns: u64, deltas: u64) -> NonNull<Version> {
         assert!(seq.0 >> SEQ_BITS == 0, "sequence numbers have {SEQ_BITS} bits");
         let slots = Version::slot_count(columns, flags);
         let version = block::take(Version::bytes(slots)).cast::<Version>();
-        // SAFETY: the block is that long, and ours alone; header and slots are all written here.
+        // SAFETY: the block is that long, and ours alone; the header is written here, with the words behind
+        // the slots; the caller writes the slots.
         unsafe {
             version.write(Version {
                 next: AtomicPtr::new(std::ptr::null_mut()),
@@ -142,7 +149,9 @@ impl Version {
                 base: AtomicPtr::new(std::ptr::null_mut()),
                 reach: AtomicU64::new(columns),
             });
-            version.add(1).cast::<u64>().write_bytes(0, slots);
+            if flags & EXTREMES != 0 {
+                version.add(1).cast::<u64>().add(slots - 2).write_bytes(0, 2);
+            }
         }
         version.as_ptr().expose_provenance();
         version
@@ -308,7 +317,7 @@ impl Version {
     #[inline]
     pub fn slot(&self, column: ColumnId) -> &AtomicU64 {
         debug_assert!(self.columns().contains(column));
-        self.word(self.columns().rank(column))
+        self.word(if self.is_whole() { usize::from(column.0) } else { self.columns().rank(column) })
     }
 
     #[inline]
@@ -425,9 +434,9 @@ impl Version {
     pub unsafe fn free(version: NonNull<Version>, types: &[DataType]) {
         // SAFETY: the caller's promise.
         let this = unsafe { version.as_ref() };
-        for column in this.columns().iter() {
+        for (at, column) in this.columns().iter().enumerate() {
             let data_type = types[column.0 as usize];
-            let word = this.slot(column).load(Relaxed);
+            let word = this.word(at).load(Relaxed);
             if slot::owns_block(word, data_type) {
                 // SAFETY: owned by this version.
                 unsafe { slot::free(word) };

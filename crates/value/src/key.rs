@@ -41,64 +41,98 @@ impl Key {
     }
 
     /// Back to empty, keeping any heap space.
+    #[inline]
     pub fn clear(&mut self) {
-        let used = self.len.min(INLINE_BYTES);
-        self.inline[..used].fill(0);
+        // A word at a time: keys are short, and a call to fill a few bytes costs more than they do.
+        let words = self.len.min(INLINE_BYTES).div_ceil(8);
+        self.inline.as_chunks_mut::<8>().0[..words].iter_mut().for_each(|word| *word = [0; 8]);
         self.len = 0;
         self.spill.clear();
     }
 
     /// The encoded bytes.
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         if self.len <= INLINE_BYTES { &self.inline[..self.len] } else { &self.spill }
     }
 
     /// The first `W` words, big-endian, zero-padded. Complete if the key has at most `8 * W` bytes.
+    #[inline]
     pub fn words<const W: usize>(&self) -> [u64; W] {
-        std::array::from_fn(|at| {
-            let bytes: [u8; 8] = self.inline[at * 8..at * 8 + 8].try_into().expect("eight bytes");
-            u64::from_be_bytes(bytes)
-        })
+        std::array::from_fn(|at| u64::from_be_bytes(self.inline.as_chunks::<8>().0[at]))
     }
 
     /// A well-mixed 64-bit hash of the bytes.
+    #[inline]
     pub fn hash(&self) -> u64 {
-        if self.len <= 8 { mix(self.words::<1>()[0], self.len as u64) } else { hash_bytes(self.bytes()) }
+        match self.len {
+            0..=8 => mix(self.words::<1>()[0], self.len as u64),
+            9..=INLINE_BYTES => {
+                let words = &self.inline.as_chunks::<8>().0[..self.len.div_ceil(8)];
+                hash_words(self.len, words.iter().copied())
+            }
+            _ => {
+                let (words, rest) = self.spill.as_chunks::<8>();
+                let mut last = [0; 8];
+                last[..rest.len()].copy_from_slice(rest);
+                let last = (!rest.is_empty()).then_some(last);
+                hash_words(self.len, words.iter().copied().chain(last))
+            }
+        }
     }
 
     /// Appends one column.
     ///
     /// # Errors
     /// `54000` if the key grows beyond [`limit::KEY_BYTES`].
+    #[inline]
     pub fn push(&mut self, datum: Datum<'_>, data_type: DataType, nullable: bool) -> Result<()> {
         if nullable {
-            self.extend(&[datum.is_null().into()]);
+            self.put([datum.is_null().into()]);
         }
         match (datum, data_type) {
-            (Datum::Null, _) => {}
-            (Datum::Boolean(v), _) => self.extend(&[v.into()]),
-            (Datum::Int(v), DataType::SmallInt) => self.extend(&(v as u16 ^ 1 << 15).to_be_bytes()),
             (Datum::Int(v), DataType::Int | DataType::Date) => {
-                self.extend(&(v as u32 ^ 1 << 31).to_be_bytes());
+                self.put((v as u32 ^ 1 << 31).to_be_bytes());
             }
-            (Datum::Int(v), _) => self.extend(&(v as u64 ^ 1 << 63).to_be_bytes()),
-            (Datum::Numeric(v), data_type) if data_type.is_wide_numeric() => {
-                self.extend(&(v as u128 ^ 1 << 127).to_be_bytes());
+            (Datum::Int(v), DataType::SmallInt) => self.put((v as u16 ^ 1 << 15).to_be_bytes()),
+            (Datum::Int(v), _) => self.put((v as u64 ^ 1 << 63).to_be_bytes()),
+            _ => self.push_other(datum, data_type),
+        }
+        if self.len > limit::KEY_BYTES { Err(too_long()) } else { Ok(()) }
+    }
+
+    /// Appends what is no integer.
+    #[inline(never)]
+    fn push_other(&mut self, datum: Datum<'_>, data_type: DataType) {
+        match datum {
+            Datum::Null => {}
+            Datum::Int(_) => unreachable!("integers are appended where they come"),
+            Datum::Boolean(v) => self.put([v.into()]),
+            Datum::Numeric(v) if data_type.is_wide_numeric() => {
+                self.put((v as u128 ^ 1 << 127).to_be_bytes());
             }
-            (Datum::Numeric(v), _) => self.extend(&(v as i64 as u64 ^ 1 << 63).to_be_bytes()),
-            (Datum::Double(v), _) => {
+            Datum::Numeric(v) => self.put((v as i64 as u64 ^ 1 << 63).to_be_bytes()),
+            Datum::Double(v) => {
                 let bits = (v + 0.0).to_bits();
                 let flip = if bits >> 63 == 1 { u64::MAX } else { 1 << 63 };
-                self.extend(&(bits ^ flip).to_be_bytes());
+                self.put((bits ^ flip).to_be_bytes());
             }
-            (Datum::Text(v), _) => self.extend_escaped(v.as_bytes()),
-            (Datum::Bytes(v), _) => self.extend_escaped(v),
+            Datum::Text(v) => self.extend_escaped(v.as_bytes()),
+            Datum::Bytes(v) => self.extend_escaped(v),
         }
-        if self.len > limit::KEY_BYTES {
-            return Err(Error::new(SqlState::PROGRAM_LIMIT, "key too long")
-                .with_detail(format!("it has more than {} bytes", limit::KEY_BYTES)));
+    }
+
+    /// Appends a few bytes: one store while the key is short.
+    #[inline]
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        let end = self.len + N;
+        match self.inline.get_mut(self.len..end) {
+            Some(place) => {
+                place.copy_from_slice(&bytes);
+                self.len = end;
+            }
+            None => self.extend(&bytes),
         }
-        Ok(())
     }
 
     /// Appends bytes that are encoded already, such as another key.
@@ -224,19 +258,22 @@ fn take_escaped(bytes: &mut &[u8]) -> Option<Vec<u8>> {
 }
 
 /// One round of multiply-fold mixing (the core of wyhash).
+#[inline]
 fn mix(word: u64, salt: u64) -> u64 {
     let product = u128::from(word ^ 0x9e37_79b9_7f4a_7c15) * u128::from(salt ^ 0xd6e8_feb8_6659_fd93 | 1);
     product as u64 ^ (product >> 64) as u64
 }
 
-fn hash_bytes(bytes: &[u8]) -> u64 {
-    let mut hash = mix(bytes.len() as u64, 1);
-    for chunk in bytes.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        hash = mix(u64::from_be_bytes(word) ^ hash, 0x2545_f491_4f6c_dd1d);
-    }
-    hash
+/// Of a key of `len` bytes, the last word padded with zeros.
+#[inline]
+fn hash_words(len: usize, words: impl Iterator<Item = [u8; 8]>) -> u64 {
+    words.fold(mix(len as u64, 1), |hash, word| mix(u64::from_be_bytes(word) ^ hash, 0x2545_f491_4f6c_dd1d))
+}
+
+#[cold]
+fn too_long() -> Error {
+    Error::new(SqlState::PROGRAM_LIMIT, "key too long")
+        .with_detail(format!("it has more than {} bytes", limit::KEY_BYTES))
 }
 
 impl PartialEq for Key {

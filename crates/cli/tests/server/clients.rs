@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn program(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/clients").join(name)
+    Path::new("tests/server/clients").join(name)
 }
 
 fn python() -> PathBuf {

@@ -40,7 +40,7 @@ fn main() {
     }
     let updates = std::env::var_os("UPDATE_SCRIPTS").is_some();
     let mut trials = Vec::new();
-    for script in Script::all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sql/scripts")) {
+    for script in Script::all(Path::new("tests/sql/scripts")) {
         let script = Arc::new(script);
         if updates {
             let (script, postgres) = (script.clone(), postgres.clone());

@@ -21,7 +21,7 @@ use crate::random::CallRandom;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::{Record, Table, TableScan, Version, table::Range};
+use fabius_storage::{Record, Table, TableScan, Version, scan::Range};
 use fabius_value::{ColumnId, ColumnMask, Datum, IndexId, Key, TableId};
 use std::sync::Arc;
 

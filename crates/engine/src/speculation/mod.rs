@@ -27,7 +27,7 @@ use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_program::execute::{self, FrameFor};
-use fabius_storage::table::{Range, RowScan};
+use fabius_storage::scan::{Range, RowScan};
 use fabius_storage::{Cell, Table, chain, chain::Visible};
 use fabius_value::{ColumnId, Datum, Error, IndexId, Key, Result, Seq, SqlState, TableId, Value};
 use overlay::entry;

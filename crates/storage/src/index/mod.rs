@@ -13,6 +13,7 @@
 //!
 //! Not done here: versions, visibility, uniqueness beyond that of whole keys, and freeing records.
 
+mod any_width;
 mod hash;
 mod key;
 mod long_key;
@@ -27,6 +28,7 @@ mod hash_tests;
 #[cfg(test)]
 mod ordered_tests;
 
+pub(crate) use any_width::{AnyCursor, AnyIndex};
 pub use hash::HashIndex;
 pub use key::{IndexKey, Words, key_words};
 pub use long_key::LongKey;

@@ -1,0 +1,127 @@
+//! Scans over a range of an index: its records, or the rows that are there for some reader.
+
+use crate::index::{AnyCursor, prefetch};
+use crate::{Record, Table, Version, chain};
+use crossbeam_epoch::Guard;
+use fabius_value::{Datum, IndexId, Key, Result};
+
+/// The evaluated bounds of a scan.
+#[derive(Clone, Copy, Debug)]
+pub struct Range<'r, 'a> {
+    /// A secondary index, or `None` for the primary key.
+    pub index: Option<IndexId>,
+    /// Values of the leading columns; none is null.
+    pub equal: &'r [Datum<'a>],
+    /// Lower bound on the next column, and whether it is inclusive.
+    pub lower: Option<(Datum<'a>, bool)>,
+    /// Upper bound likewise.
+    pub upper: Option<(Datum<'a>, bool)>,
+    /// From the upper end down.
+    pub descending: bool,
+}
+
+/// Records of a scan whose memory is asked for together.
+const NEAR_MAX: usize = 16;
+
+/// A scan in progress over the records of a range, visible or not.
+pub struct TableScan<'g> {
+    cursor: AnyCursor<'g>,
+    /// Records taken from the cursor and asked for, but not given out: newest last.
+    near: [Option<&'g Record>; NEAR_MAX],
+    taken: usize,
+    filled: usize,
+    /// How many to take next time: few at first, for scans that stop early.
+    take: usize,
+}
+
+impl<'g> TableScan<'g> {
+    pub(crate) fn new(cursor: AnyCursor<'g>) -> TableScan<'g> {
+        TableScan { cursor, near: [None; NEAR_MAX], taken: 0, filled: 0, take: 1 }
+    }
+
+    /// The next record of the range.
+    #[inline]
+    pub fn next_record(&mut self) -> Option<&'g Record> {
+        if self.taken == self.filled {
+            self.bring_near();
+        }
+        let record = self.near[..self.filled].get(self.taken).copied().flatten();
+        self.taken += 1;
+        record
+    }
+
+    /// Takes some records from the cursor, and asks for all of them and their newest versions at once.
+    fn bring_near(&mut self) {
+        self.taken = 0;
+        self.filled = 0;
+        while self.filled < self.take {
+            let Some(pointer) = self.cursor.next_pointer() else { break };
+            pointer.prefetch();
+            // SAFETY: what the index holds is readable while the epoch is pinned.
+            self.near[self.filled] = Some(unsafe { &*pointer.cast::<Record>() });
+            self.filled += 1;
+        }
+        if self.take > 1 {
+            self.near[..self.filled].iter().flatten().for_each(|record| prefetch(record.head()));
+        }
+        self.take = (self.take * 4).min(NEAR_MAX);
+    }
+
+    /// The next record and the key of the entry that led to it.
+    pub fn next_entry(&mut self) -> Option<(&'g Record, Key)> {
+        let (key, pointer) = self.cursor.next_entry()?;
+        // SAFETY: as above.
+        Some((unsafe { &*pointer.cast::<Record>() }, key))
+    }
+}
+
+/// A scan over the rows that are there for some reader.
+pub struct RowScan<'g> {
+    table: &'g Table,
+    index: Option<IndexId>,
+    scan: TableScan<'g>,
+}
+
+impl<'g> RowScan<'g> {
+    /// Opens a scan over a range.
+    ///
+    /// # Errors
+    /// As [`Table::scan`].
+    pub fn open(table: &'g Table, range: &Range<'_, '_>, guard: &'g Guard) -> Result<RowScan<'g>> {
+        Ok(RowScan { table, index: range.index, scan: table.scan(range, guard)? })
+    }
+
+    /// The table.
+    pub fn table(&self) -> &'g Table {
+        self.table
+    }
+
+    /// The next record whose row is there, with the version at which the reader begins; `visible`
+    /// gives that version of a record.
+    ///
+    /// # Safety
+    /// What `visible` gives is null or readable.
+    pub unsafe fn next_row(
+        &mut self,
+        visible: impl Fn(&Record) -> *const Version,
+    ) -> Option<(&'g Record, *const Version)> {
+        loop {
+            let (record, entry) = match self.index {
+                None => (self.scan.next_record()?, None),
+                Some(index) => {
+                    let (record, key) = self.scan.next_entry()?;
+                    (record, Some((index, key)))
+                }
+            };
+            let version = visible(record);
+            // SAFETY: the caller's promise; indexed columns are never stickies.
+            let is_there = unsafe {
+                chain::is_present(version)
+                    && entry.is_none_or(|(index, key)| self.table.entry_is_current(index, &key, version))
+            };
+            if is_there {
+                return Some((record, version));
+            }
+        }
+    }
+}
