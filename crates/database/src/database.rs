@@ -143,6 +143,7 @@ impl Database {
 
     /// Settings and threads, once everything that was there is there again.
     fn begin_work(&mut self, options: Options) -> Result<()> {
+        self.recall_unnamed();
         let window = self.definitions().key_window.calls;
         if let Some(calls) = options.key_window_calls.filter(|calls| *calls != window) {
             self.engine.amend(&entry::encode_key_window(calls))?;
@@ -264,11 +265,6 @@ impl Database {
     /// What transactions share.
     pub(crate) fn sessions(&self) -> &Sessions {
         &self.sessions
-    }
-
-    /// Held by whoever defines a statement.
-    pub(crate) fn defining(&self) -> &Mutex<()> {
-        &self.sessions.defining
     }
 
     /// The lazy engine, if that is the one: for its policy.

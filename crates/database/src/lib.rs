@@ -50,6 +50,7 @@ mod options;
 pub mod session;
 mod signal;
 mod statement;
+mod unnamed;
 
 pub use call::{Pending, Prepared, Promise};
 pub use checkpoints::{Checkpoint, CheckpointStatus};

@@ -2,18 +2,21 @@
 //!
 //! A statement that only reads is never logged. One that writes is a procedure like any other, because the log
 //! holds calls: it is defined the first time it runs by itself, under a name made of its text, so that whoever
-//! defines the same text means the same procedure.
+//! defines the same text means the same procedure. It is dropped when it has not been used for long
+//! ([`unnamed`](crate::unnamed)).
 
 use crate::Database;
 use crate::session::admission::{Wait, waited_too_long};
 use crate::session::recall::Recall;
 use crate::session::transaction::TransactionOptions;
 use crate::session::wound_wait::Owner;
+use crate::unnamed::Use;
 use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure};
 use fabius_program::arguments;
 use fabius_program::catalog::ProcedureId;
 use fabius_program::ir::{Block, Program, StepKind};
-use fabius_program::syntax::tree::{Name, ProcedureDefinition};
+use fabius_program::syntax::Source;
+use fabius_program::syntax::tree::{Definition, DropDefinition, Dropped, Name, ProcedureDefinition};
 use fabius_program::{compose, verify};
 use fabius_value::{Error, Result, Seq, SqlState, TableId, Value};
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -39,19 +42,41 @@ pub struct Statement {
     tables: BTreeSet<TableId>,
     writes: BTreeSet<TableId>,
     is_repeatable: bool,
-    /// The procedure that the log knows.
-    defined: OnceLock<Arc<Procedure>>,
+    /// The procedure that the log knows, and that this statement stands for it.
+    defined: OnceLock<(Arc<Procedure>, Use)>,
 }
 
 /// What tells statements apart: made of their text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StatementId(u128);
 
+impl From<u128> for StatementId {
+    fn from(number: u128) -> StatementId {
+        StatementId(number)
+    }
+}
+
+impl StatementId {
+    /// The name of its procedure; no user's name begins like that by accident.
+    fn name(self) -> String {
+        format!("{NAME_BEGIN}{self}")
+    }
+
+    /// The statement that a procedure of this name was defined for.
+    fn of_name(name: &str) -> Option<StatementId> {
+        let digits = name.strip_prefix(NAME_BEGIN).filter(|digits| digits.len() == 32)?;
+        u128::from_str_radix(digits, 16).ok().map(StatementId)
+    }
+}
+
 impl fmt::Display for StatementId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)
     }
 }
+
+/// How the names of statements' procedures begin.
+const NAME_BEGIN: &str = "statement ";
 
 /// Statements that are kept.
 const KEPT: usize = 1024;
@@ -96,7 +121,7 @@ impl Statement {
         // The same text may come to mean other tables of the same names.
         let meant = tables.iter().fold(definition.to_string(), |text, table| format!("{text} {}", table.0));
         let id = StatementId(fnv(meant.as_bytes()));
-        definition.name = Name::new(format!("statement {id}"));
+        definition.name = Name::new(id.name());
         let text = definition.to_string();
         let writes = written_tables(&procedure.program);
         let is_repeatable = compose::is_repeatable(&definition);
@@ -245,10 +270,11 @@ impl Database {
     /// # Errors
     /// What ended the log.
     pub(crate) fn define_statement(&self, statement: &Statement) -> Result<Arc<Procedure>> {
-        if let Some(procedure) = statement.defined.get() {
+        if let Some((procedure, _)) = statement.defined.get() {
             return Ok(procedure.clone());
         }
-        let _one_at_a_time = self.defining().lock();
+        let _one_at_a_time = self.sessions().defining.lock();
+        let used = self.sessions().unnamed.hold(statement.id);
         let name = &statement.definition.name.text;
         let find = || {
             let definitions = self.definitions();
@@ -264,7 +290,27 @@ impl Database {
                     .ok_or_else(|| Error::new(SqlState::UNDEFINED_FUNCTION, "a statement was not defined"))?
             }
         };
-        Ok(statement.defined.get_or_init(|| procedure).clone())
+        self.drop_unnamed(&self.sessions().unnamed.take_tired())?;
+        Ok(statement.defined.get_or_init(|| (procedure, used)).0.clone())
+    }
+
+    /// Drops procedures that no statement stands for.
+    fn drop_unnamed(&self, statements: &[StatementId]) -> Result<()> {
+        let definitions = self.definitions();
+        let names = statements.iter().map(|statement| statement.name());
+        // With a table go the procedures that name it.
+        let there = names.filter(|name| definitions.catalog.find_procedure(name).is_some());
+        let drops: String = there.map(|name| drop_procedure(&name)).collect();
+        if drops.is_empty() { Ok(()) } else { self.engine().define(&drops) }
+    }
+
+    /// Lets the procedures rest that statements were defined as before the database was opened.
+    pub(crate) fn recall_unnamed(&self) {
+        let definitions = self.definitions();
+        let named = definitions.catalog.procedures().map(|(_, program)| &program.name);
+        for statement in named.filter_map(|name| StatementId::of_name(name)) {
+            drop(self.sessions().unnamed.hold(statement));
+        }
     }
 
     /// Calls a procedure with encoded arguments; its results come with the outcome.
@@ -395,6 +441,11 @@ impl Drop for HeldBack<'_> {
             self.database.withdraw(self.batch, reason);
         }
     }
+}
+
+fn drop_procedure(name: &str) -> String {
+    let source = Arc::new(Source::new("", ""));
+    Definition::Drop(DropDefinition { source, what: Dropped::Procedure, name: Name::new(name) }).to_string()
 }
 
 /// FNV-1a with 128 bits: the same in every build, because names of procedures are made of it.

@@ -64,7 +64,7 @@ pub struct Deferred {
     pub seq: Seq,
     /// Its logged time.
     pub time_us: i64,
-    /// Its code; variants live as long as the engine.
+    /// Its code; it lives as long as the call is not done.
     pub variant: NonNull<Variant>,
     /// Encoded arguments, in the chunk.
     pub arguments: NonNull<[u8]>,

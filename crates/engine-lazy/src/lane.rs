@@ -120,6 +120,7 @@ impl Lane {
         }
         self.later_searcher.resize(tables, Seq::ZERO);
         let seq = self.next_seq;
+        self.variants.follow(seq, definitions);
         self.next_seq = seq.next();
         seq
     }
@@ -274,6 +275,7 @@ impl Lane {
         foundation.counters.skipped.add(skipped);
         let pending = around.backlog.oldest_pending();
         let collected = pending.map_or(readers, |pending| readers.min(pending.before()));
+        self.variants.collect(pending.unwrap_or(self.next_seq), guard);
         let later_searcher = &self.later_searcher;
         let searched = |table: TableId| match pending {
             Some(pending) if later_searcher[table.0 as usize] >= pending => collected,
@@ -396,8 +398,8 @@ impl Turn<'_, '_, '_> {
     fn run_program(&mut self, seq: Seq, call: &Call<'_>, ticket: Option<&Arc<Ticket>>) -> Result<()> {
         let procedure = self.definitions.procedure(call.procedure)?;
         let intervals = &mut *self.context.tools().intervals;
-        let variant = self.variants.choose(procedure, self.definitions, intervals, call.arguments)?;
-        // SAFETY: variants live as long as the engine.
+        let variant = self.variants.choose(seq, procedure, self.definitions, intervals, call.arguments)?;
+        // SAFETY: a variant lives as long as a call may point to it.
         let code = unsafe { &(*variant.as_ptr()).now };
         self.context.begin(seq, self.time_us);
         // Arguments are borrowed for the call only, the frame lives for the turn: keep a copy.

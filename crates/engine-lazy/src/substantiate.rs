@@ -177,7 +177,7 @@ impl<'a> Substantiation<'a> {
             }
             let mut frame = self.frame.take().unwrap_or_default();
             let context = Box::new(LaterContext::new(self.definitions, self.guard, deferred));
-            // SAFETY: variants live as long as the engine, arguments as long as the chunk.
+            // SAFETY: its code lives as long as the call is not done, its arguments as long as the chunk.
             let (code, arguments) = unsafe { (code_of(deferred), deferred.arguments.as_ref()) };
             frame.start(code, arguments, self.arena).expect("a promised call has well-formed arguments");
             self.stack.pop();
@@ -194,7 +194,7 @@ impl<'a> Substantiation<'a> {
         mut frame: Box<FrameFor<'a, LaterContext<'a>>>,
         mut context: Box<LaterContext<'a>>,
     ) {
-        // SAFETY: variants live as long as the engine.
+        // SAFETY: the call is not done, so its code is there.
         let code = unsafe { code_of(deferred) };
         match run(&mut frame, code, &mut *context, self.arena) {
             Ok(()) => {
@@ -225,7 +225,7 @@ impl<'a> Substantiation<'a> {
 /// The later-phase code of a call.
 ///
 /// # Safety
-/// The engine, which owns the variants, outlives the result.
+/// The call is not done while the result is used.
 unsafe fn code_of<'a>(deferred: &Deferred) -> &'a fabius_program::compile::Code {
     // SAFETY: the caller's promise.
     let variant = unsafe { &*deferred.variant.as_ptr() };

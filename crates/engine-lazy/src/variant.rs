@@ -6,6 +6,7 @@
 //! longer hold, another is made. All variants of a procedure mean the same.
 
 use crate::interval::{Intervals, lower_step, upper_step};
+use crossbeam_epoch::Guard;
 use fabius_engine::{Definitions, Procedure};
 use fabius_program::argument_range::{self, Reliance};
 use fabius_program::catalog::{Catalog, ProcedureId};
@@ -13,8 +14,9 @@ use fabius_program::compile::{Code, compile_later, compile_now};
 use fabius_program::ir::{Program, Step, StepKind, Type, VariableId};
 use fabius_program::key_plan::KeyPlan;
 use fabius_program::slice::{Assumptions, Interval, Phases, TypesOnly, slice};
-use fabius_value::{ColumnId, ColumnMask, Result, TableId};
+use fabius_value::{ColumnId, ColumnMask, Result, Seq, TableId};
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -67,7 +69,7 @@ struct Parameter {
     length: u64,
 }
 
-/// The current variant of each procedure, and all that were ever made (deferred calls point to them).
+/// The current variant of each procedure, and those that deferred calls may still point to.
 #[derive(Default)]
 pub struct Variants {
     current: Vec<Option<NonNull<Variant>>>,
@@ -76,12 +78,22 @@ pub struct Variants {
     plans: Vec<Option<KeyPlan>>,
     /// By procedure: how often it was sliced.
     sliced: Vec<u32>,
-    #[allow(clippy::vec_box, reason = "addresses must not move")]
-    all: Vec<Box<Variant>>,
+    /// Variants that are not current any more, oldest first, with the first seq that is not run with them.
+    replaced: VecDeque<(Seq, NonNull<Variant>)>,
 }
 
-// SAFETY: the pointers lead into `all`, whose variants are not changed once made.
+// SAFETY: variants are not changed once made, and freed only here.
 unsafe impl Send for Variants {}
+
+impl Drop for Variants {
+    fn drop(&mut self) {
+        let replaced = self.replaced.drain(..).map(|(_, variant)| variant);
+        for variant in self.current.drain(..).flatten().chain(replaced) {
+            // SAFETY: the lane goes with its engine, and with that all deferred calls.
+            drop(unsafe { Box::from_raw(variant.as_ptr()) });
+        }
+    }
+}
 
 struct Moment<'m> {
     intervals: &'m Intervals,
@@ -108,13 +120,14 @@ impl Assumptions for Moment<'_> {
 const SLICES_MAX: u32 = 1000;
 
 impl Variants {
-    /// The variant to run a call with, given its encoded arguments.
+    /// The variant to run the call at `seq` with, given its encoded arguments.
     ///
     /// # Errors
     /// Arguments that do not decode, a program too large to compile.
     #[inline]
     pub fn choose(
         &mut self,
+        seq: Seq,
         procedure: &Arc<Procedure>,
         definitions: &Definitions,
         intervals: &mut Intervals,
@@ -123,7 +136,7 @@ impl Variants {
         let at = procedure.id.0 as usize;
         loop {
             if let Some(Some(pointer)) = self.current.get(at) {
-                // SAFETY: variants are never freed before the engine.
+                // SAFETY: current variants are not freed.
                 let variant = unsafe { pointer.as_ref() };
                 if argument_range::holds(&variant.arguments, &procedure.program, arguments)
                     && variant.columns_hold(intervals)
@@ -137,7 +150,7 @@ impl Variants {
                     }
                 }
             }
-            self.slice_again(procedure, definitions, intervals, arguments)?;
+            self.slice_again(seq, procedure, definitions, intervals, arguments)?;
         }
     }
 
@@ -146,9 +159,30 @@ impl Variants {
         self.plans.get(procedure.0 as usize)?.as_ref().filter(|plan| !plan.is_empty())
     }
 
+    /// Lets go of what was made of procedures that are gone; `seq` is the first that does without them.
+    pub fn follow(&mut self, seq: Seq, definitions: &Definitions) {
+        for (at, current) in self.current.iter_mut().enumerate() {
+            let is_gone = || definitions.procedures.get(at).is_some_and(|procedure| procedure.gone.is_some());
+            if current.is_some() && is_gone() {
+                self.replaced.extend(current.take().map(|variant| (seq, variant)));
+                self.parameters[at] = Vec::new();
+                self.plans[at] = None;
+            }
+        }
+    }
+
+    /// Frees variants that no call points to any more: all before `pending` are done, or dropped.
+    pub fn collect(&mut self, pending: Seq, guard: &Guard) {
+        while let Some((_, variant)) = self.replaced.pop_front_if(|(seq, _)| *seq <= pending) {
+            // SAFETY: whoever has met a call that points to it has pinned an epoch; nobody else will.
+            unsafe { guard.defer_unchecked(move || drop(Box::from_raw(variant.as_ptr()))) };
+        }
+    }
+
     #[cold]
     fn slice_again(
         &mut self,
+        seq: Seq,
         procedure: &Arc<Procedure>,
         definitions: &Definitions,
         intervals: &mut Intervals,
@@ -166,8 +200,10 @@ impl Variants {
         self.sliced[at] += 1;
         let gives_up = self.sliced[at] > SLICES_MAX;
         let variant = build(procedure, definitions, intervals, &self.parameters[at], gives_up)?;
-        self.all.push(Box::new(variant));
-        self.current[at] = self.all.last().map(|variant| NonNull::from(&**variant));
+        let variant = NonNull::from(Box::leak(Box::new(variant)));
+        if let Some(before) = self.current[at].replace(variant) {
+            self.replaced.push_back((seq, before));
+        }
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use fabius_env::{Clock, schedule};
 use fabius_log::Log;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::shelf::Shelf;
-use fabius_program::syntax::tree::Dropped;
+use fabius_program::syntax::tree::{Dropped, Name};
 use fabius_program::{syntax, verify};
 use fabius_storage::{Table, snapshot::Claim, snapshot::Snapshot, snapshot::Snapshots};
 use fabius_value::{Error, Result, Seq, SqlState, TableId};
@@ -34,8 +34,11 @@ pub struct Definitions {
     pub procedures: Shelf<Arc<Procedure>>,
     /// How far back idempotency keys are remembered.
     pub key_window: KeyWindow,
-    /// The log's entries that have made all of this, in order, with their seqs.
+    /// The log's entries that have made all of this, in order, with their seqs. Of a procedure that was
+    /// dropped only the name is left.
     pub entries: Shelf<(Seq, Arc<[u8]>)>,
+    /// By procedure number: the entry that defines it and nothing else.
+    own_entries: Shelf<Option<usize>>,
 }
 
 impl Definitions {
@@ -94,6 +97,15 @@ impl Definitions {
         Ok(())
     }
 
+    /// Leaves no more than the name in the entry that defines a procedure, which another entry drops.
+    fn empty_entry(&mut self, procedure: ProcedureId, name: &Name) {
+        let place = self.own_entries.get(procedure.0 as usize).copied().flatten();
+        if let Some((place, seq)) = place.and_then(|place| Some((place, self.entries.get(place)?.0))) {
+            let nothing = entry::encode_definition(&format!("procedure {name}() {{ }}"));
+            self.entries.set(place, (seq, nothing.into()));
+        }
+    }
+
     /// Whether an entry drops a table: then nothing may be left to do in any.
     pub fn drops_table(entry: &[u8]) -> bool {
         let Ok(Entries::Definition(text)) = entry::decode(entry) else { return false };
@@ -104,7 +116,9 @@ impl Definitions {
     }
 
     fn define(&mut self, text: &str) -> Result<()> {
-        for definition in syntax::parse(text, "definition")? {
+        let definitions = syntax::parse(text, "definition")?;
+        let own_entry = (definitions.len() == 1).then_some(self.entries.len());
+        for definition in definitions {
             match definition {
                 syntax::Definition::Table(table) => {
                     let schema = verify::table(&table, &self.catalog)?;
@@ -117,6 +131,7 @@ impl Definitions {
                     let (catalog, id) = self.catalog.with_procedure(program);
                     let program = catalog.procedure(id).expect("just defined").clone();
                     self.procedures.push(Arc::new(Procedure::new(id, program, &catalog)?));
+                    self.own_entries.push(own_entry);
                     self.catalog = Arc::new(catalog);
                 }
                 syntax::Definition::Drop(drop) => match drop.what {
@@ -131,6 +146,7 @@ impl Definitions {
                     Dropped::Procedure => {
                         let (catalog, id) = self.catalog.without_procedure(&drop.name.text)?;
                         self.catalog = Arc::new(catalog);
+                        self.empty_entry(id, &drop.name);
                         let message = format!("procedure {} was dropped", drop.name.text);
                         self.forget(id, Error::new(SqlState::UNDEFINED_FUNCTION, message))?;
                     }

@@ -5,7 +5,9 @@ use crate::session::alarm::Alarm;
 use crate::session::compound::Compounds;
 use crate::session::conflict::Committers;
 use crate::statement::Interned;
+use crate::unnamed::Unnamed;
 use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 /// What the transactions of one database share.
@@ -25,4 +27,6 @@ pub(crate) struct Sessions {
     pub(crate) open: AtomicUsize,
     /// Held by whoever defines a statement.
     pub(crate) defining: Mutex<()>,
+    /// What statements were defined as.
+    pub(crate) unnamed: Arc<Unnamed>,
 }

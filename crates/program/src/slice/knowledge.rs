@@ -88,6 +88,11 @@ impl Cells {
         Cell(self.columns[&(table, column)])
     }
 
+    /// The columns that the program reads, writes or scans by.
+    pub fn columns(&self) -> impl Iterator<Item = (TableId, ColumnId)> + '_ {
+        self.columns.keys().copied()
+    }
+
     /// The state before the first step: parameters and columns as assumed, everything else without
     /// a value yet.
     pub fn start(&self, outline: &Outline<'_>, assumptions: &dyn Assumptions) -> Knowledge {

@@ -33,6 +33,8 @@ const DEPTH: usize = 3;
 /// Steps of a program whose loops all give up at once: a transaction of hundreds of statements, which is
 /// run once and must not take longer to analyse than to run.
 const LONG: usize = 300;
+/// What a turn adds to a cell that it leaves alone.
+const NOTHING: Interval = Interval { low: 0, high: 0 };
 
 /// An operation that could fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +84,7 @@ pub(super) fn prove(
         outline,
         catalog,
         shapes,
-        growth: vec![Interval::only(0); cells.tops.len()],
+        growth: vec![NOTHING; cells.tops.len()],
         changes: vec![Vec::new(); cells.tops.len()],
         cells,
         recording: true,
@@ -464,7 +466,7 @@ impl<'p> Prover<'p> {
         self.depth -= 1;
         self.turns = outer_turns;
         let inner = std::mem::replace(&mut self.growth, outer_growth);
-        for (outer, inner) in self.growth.iter_mut().zip(inner) {
+        for (outer, inner) in self.growth.iter_mut().zip(inner).filter(|(_, inner)| *inner != NOTHING) {
             *outer = outer.plus(inner.repeated(turns));
         }
         *known = head;
@@ -505,7 +507,7 @@ impl<'p> Prover<'p> {
     }
 
     fn turn(&mut self, head: &Knowledge, body: &mut dyn FnMut(&mut Self, &mut Knowledge)) -> Knowledge {
-        self.growth = vec![Interval::only(0); self.cells.tops.len()];
+        self.growth = vec![NOTHING; self.cells.tops.len()];
         let mut end = head.clone();
         body(self, &mut end);
         end
@@ -526,7 +528,10 @@ impl<'p> Prover<'p> {
             let inside = |change: &&Change| self.outline.contains(step, change.step);
             let before = entry.get(cell);
             let joined = if self.changes[at].iter().filter(inside).all(|change| change.adds) {
-                before.plus(self.growth[at].repeated(turns)).meet(*top)
+                match self.growth[at] {
+                    NOTHING => before,
+                    added => before.plus(added.repeated(turns)).meet(*top),
+                }
             } else if end.reachable {
                 before.hull(end.get(cell))
             } else {

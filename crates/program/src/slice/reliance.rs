@@ -3,11 +3,11 @@
 //! The caller keeps an interval per exact column that every value in it is in, whether computed yet
 //! or not. It widens the interval by what each promised call may write ([`Phases::written`],
 //! [`Phases::added`]), and slices anew when an interval or an argument leaves what was relied on. To
-//! make that rare, only what a proof needs is listed: each assumption is dropped in turn, and stays
-//! dropped if nothing changes.
+//! make that rare, only what a proof needs is listed: assumptions are dropped as long as nothing changes,
+//! many at a time first, then fewer. (Proofs from less prove no more, so the order does not matter.)
 
 use super::interval::Interval;
-use super::knowledge::{MOST_ELEMENTS, type_range};
+use super::knowledge::{Cells, MOST_ELEMENTS, type_range};
 use super::now_slice::NowSlice;
 use super::proof::{Proofs, prove};
 use super::{Assumptions, ColumnPhase, Phases, column_phase};
@@ -25,13 +25,11 @@ pub(super) fn add(
 ) {
     let effects = Effects::of(now, proofs);
     let mut fewer = Fewer { inner: assumptions, dropped: Vec::new() };
-    for assumed in all_assumed(now, assumptions) {
-        fewer.dropped.push(assumed);
-        let weaker = prove(now.outline, now.catalog, now.shapes, &fewer);
-        if Effects::of(now, &weaker) == effects {
-            continue;
-        }
-        fewer.dropped.pop();
+    let mut relied_on = Vec::new();
+    let mut still_proves =
+        |fewer: &Fewer<'_>| Effects::of(now, &prove(now.outline, now.catalog, now.shapes, fewer)) == effects;
+    drop_most(&all_assumed(now, assumptions), &mut fewer, &mut relied_on, &mut still_proves);
+    for assumed in relied_on {
         match assumed {
             Assumed::Parameter(parameter, field) => {
                 let interval = assumptions.parameter(parameter, field);
@@ -52,6 +50,29 @@ pub(super) fn add(
     };
     phases.written = list(effects.written);
     phases.added = list(effects.added);
+}
+
+/// Drops all of `assumed` but those that are relied on, which it lists.
+fn drop_most(
+    assumed: &[Assumed],
+    fewer: &mut Fewer<'_>,
+    relied_on: &mut Vec<Assumed>,
+    still_proves: &mut dyn FnMut(&Fewer<'_>) -> bool,
+) {
+    let kept = fewer.dropped.len();
+    fewer.dropped.extend_from_slice(assumed);
+    if assumed.is_empty() || still_proves(fewer) {
+        return;
+    }
+    fewer.dropped.truncate(kept);
+    match assumed {
+        [one] => relied_on.push(*one),
+        more => {
+            let (first, rest) = more.split_at(more.len() / 2);
+            drop_most(first, fewer, relied_on, still_proves);
+            drop_most(rest, fewer, relied_on, still_proves);
+        }
+    }
 }
 
 /// What matters of the proofs under the phases that were chosen.
@@ -115,7 +136,7 @@ enum Assumed {
     Column(TableId, ColumnId),
 }
 
-/// Everything that is assumed beyond types.
+/// Everything that is assumed beyond types of what the program has to do with.
 fn all_assumed(now: &NowSlice<'_, '_>, assumptions: &dyn Assumptions) -> Vec<Assumed> {
     let program = now.outline.program;
     let mut all = Vec::new();
@@ -139,14 +160,11 @@ fn all_assumed(now: &NowSlice<'_, '_>, assumptions: &dyn Assumptions) -> Vec<Ass
             }
         }
     }
-    for (table, schema) in now.catalog.tables() {
-        for (at, column) in schema.columns.iter().enumerate() {
-            let id = ColumnId(at as u8);
-            if narrower(assumptions.column(table, id), type_range(column.data_type)) {
-                all.push(Assumed::Column(table, id));
-            }
-        }
-    }
+    let columns = Cells::of(now.outline, now.catalog);
+    all.extend(columns.columns().filter_map(|(table, column)| {
+        let top = type_range(now.catalog.table(table).data_type(column));
+        narrower(assumptions.column(table, column), top).then_some(Assumed::Column(table, column))
+    }));
     all
 }
 
