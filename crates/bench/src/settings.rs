@@ -97,7 +97,7 @@ pub const COMMON: &[Setting] = &[
         name: "phase_ms",
         default: "10",
         domain: Domain::Integer(1, 10_000),
-        help: "split: milliseconds after which a split phase with stashed calls ends",
+        help: "split: milliseconds after which a split phase ends",
     },
 ];
 

@@ -87,8 +87,11 @@ impl Target {
         operations.iter().map(|operation| self.database.procedure(operation.procedure)).collect()
     }
 
-    /// Puts the lazy engine's settings in force; nothing for other engines.
+    /// Puts those settings in force that may change while the engine lives: the lazy and the split engine's.
     pub fn apply(&self, settings: &Settings) {
+        if let Some(split) = self.database.split() {
+            split.protocol().set_phase_ms_max(split_policy(settings).phase_ms_max);
+        }
         if let Some(lazy) = self.database.lazy() {
             lazy.set_policy(policy(settings));
         }
@@ -201,7 +204,5 @@ pub fn locking_policy(settings: &Settings) -> LockingPolicy {
 
 /// The split engine's policy that settings ask for.
 fn split_policy(settings: &Settings) -> SplitPolicy {
-    let stashed_ms_max = settings.integer("phase_ms");
-    let defaults = SplitPolicy::default();
-    SplitPolicy { stashed_ms_max, phase_ms_max: defaults.phase_ms_max.max(stashed_ms_max), ..defaults }
+    SplitPolicy { phase_ms_max: settings.integer("phase_ms"), ..SplitPolicy::default() }
 }

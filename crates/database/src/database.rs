@@ -17,6 +17,7 @@ use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoin
 
 use fabius_engine_lazy::LazyEngine;
 use fabius_engine_partitioned::{PartitionedEngine, Policy as Partitioning, Scheme};
+use fabius_engine_split::SplitEngine;
 use fabius_env::{Clock, Disk, RealClock, RealDisk};
 use fabius_log::{Flusher, Log, LogError, LogOptions, RecoveryReport};
 use fabius_program::arguments;
@@ -39,6 +40,7 @@ pub struct Database {
     foundation: Arc<Foundation>,
     engine: Arc<dyn Engine>,
     lazy: Option<Arc<LazyEngine>>,
+    split: Option<Arc<SplitEngine>>,
     signal: Arc<Signal>,
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<()>>,
@@ -193,31 +195,32 @@ impl Database {
     }
 
     fn start(foundation: Arc<Foundation>, options: Options) -> Database {
-        let (engine, lazy): (Arc<dyn Engine>, _) = match options.engine {
+        let (mut lazy, mut split) = (None, None);
+        let engine: Arc<dyn Engine> = match options.engine {
             EngineKind::Lazy => {
-                let engine = Arc::new(LazyEngine::new(foundation.clone(), options.policy));
-                (engine.clone(), Some(engine))
+                lazy.insert(Arc::new(LazyEngine::new(foundation.clone(), options.policy))).clone()
             }
-            EngineKind::TwoPhaseLocking => (Arc::new(fabius_engine_2pl::new(foundation.clone())), None),
+            EngineKind::TwoPhaseLocking => Arc::new(fabius_engine_2pl::new(foundation.clone())),
             EngineKind::Graph => {
                 let settings = fabius_engine_graph::Settings::default();
-                (Arc::new(fabius_engine_graph::GraphEngine::new(foundation.clone(), settings)), None)
+                Arc::new(fabius_engine_graph::GraphEngine::new(foundation.clone(), settings))
             }
-            EngineKind::Optimistic => (Arc::new(fabius_engine_occ::new(foundation.clone())), None),
+            EngineKind::Optimistic => Arc::new(fabius_engine_occ::new(foundation.clone())),
             EngineKind::Split => {
-                (Arc::new(fabius_engine_split::with_policy(foundation.clone(), options.split)), None)
+                let engine = fabius_engine_split::with_policy(foundation.clone(), options.split);
+                split.insert(Arc::new(engine)).clone()
             }
-            EngineKind::Locking => (
-                Arc::new(fabius_engine_locking::LockingEngine::new(foundation.clone(), options.locking)),
-                None,
-            ),
-            EngineKind::Partitioned => (partitioned(Scheme::Partitioned, foundation.clone(), options), None),
-            EngineKind::Dora => (partitioned(Scheme::Dora, foundation.clone(), options), None),
+            EngineKind::Locking => {
+                Arc::new(fabius_engine_locking::LockingEngine::new(foundation.clone(), options.locking))
+            }
+            EngineKind::Partitioned => partitioned(Scheme::Partitioned, foundation.clone(), options),
+            EngineKind::Dora => partitioned(Scheme::Dora, foundation.clone(), options),
         };
         let mut database = Database {
             foundation,
             engine,
             lazy,
+            split,
             signal: Arc::default(),
             stop: Arc::default(),
             workers: Vec::new(),
@@ -270,6 +273,11 @@ impl Database {
     /// The lazy engine, if that is the one: for its policy.
     pub fn lazy(&self) -> Option<&LazyEngine> {
         self.lazy.as_deref()
+    }
+
+    /// The splitting engine, if that is the one: for the length of its phases.
+    pub fn split(&self) -> Option<&SplitEngine> {
+        self.split.as_deref()
     }
 
     /// The definitions in force.

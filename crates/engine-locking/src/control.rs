@@ -8,6 +8,7 @@ use crate::footprint::{Deciding, Footprint, decide};
 use crate::lock::{Lock, LockSet, Mode};
 use fabius_engine::eager::Control;
 use fabius_engine::eager::granule::Granules;
+use fabius_engine::eager::place::Take;
 use fabius_engine::eager::workspace::Workspace;
 use fabius_program::context::Stop;
 use fabius_storage::Record;
@@ -150,11 +151,7 @@ impl<'a> Control<'a> for Recorder<'a> {
         Ok(())
     }
 
-    fn certify(
-        &mut self,
-        _: &Workspace<'a>,
-        _: &mut dyn FnMut() -> Result<Seq>,
-    ) -> Result<Result<Seq>, Stop> {
+    fn certify(&mut self, _: &Workspace<'a>, _: &mut Take<'_>) -> Result<Option<Seq>> {
         unreachable!("reconnaissance comes to nothing")
     }
 }

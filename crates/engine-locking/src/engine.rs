@@ -360,7 +360,7 @@ impl LockingEngine {
 
     /// Stores what became of a call.
     fn end(&self, chunk: &Chunk, outcomes: Outcomes) {
-        if let Some(last) = chunk.end(outcomes, 0) {
+        if let Some(last) = chunk.end(outcomes) {
             self.complete.lock().push((last, chunk.work.batch.clone()));
         }
         self.open.fetch_sub(1, AcqRel);
@@ -521,7 +521,7 @@ impl Engine for LockingEngine {
                 let control = Covered::new(&self.shared.granules);
                 let mut turn =
                     Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, control);
-                turn.run(bytes, 0);
+                turn.run(bytes, |at| at);
                 turn.end();
                 role.scheduler.follow(&gate, self.shared.sequencer.next());
             }

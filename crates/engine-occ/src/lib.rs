@@ -15,7 +15,7 @@
 //! engines that run calls whole: [`fabius_engine::eager`]. Here is what remains: who takes part.
 
 use fabius_engine::Foundation;
-use fabius_engine::eager::optimistic::{Optimistic, Validation};
+use fabius_engine::eager::optimistic::Optimistic;
 use fabius_engine::eager::slots::Slots;
 use fabius_engine::eager::{EagerEngine, Protocol};
 use std::sync::Arc;
@@ -26,12 +26,11 @@ const THREADS_MAX: usize = 64;
 /// Silo's commit protocol.
 pub struct Silo {
     slots: Slots,
-    validation: Validation,
 }
 
 impl Default for Silo {
     fn default() -> Silo {
-        Silo { slots: Slots::new(THREADS_MAX), validation: Validation::default() }
+        Silo { slots: Slots::new(THREADS_MAX) }
     }
 }
 
@@ -49,7 +48,7 @@ impl Protocol for Silo {
     }
 
     fn control<'a>(&'a self, number: usize) -> Optimistic<'a> {
-        Optimistic::new(&self.validation, number)
+        Optimistic::new(number)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::phase::SplitPhase;
 use crate::slice::Slice;
 use fabius_engine::eager::Control;
 use fabius_engine::eager::optimistic::{Optimistic, word};
+use fabius_engine::eager::place::Take;
 use fabius_engine::eager::plan::Plan;
 use fabius_engine::eager::workspace::{Image, Workspace, Write};
 use fabius_program::context::Stop;
@@ -44,7 +45,7 @@ impl<'a> Splitting<'a> {
         {
             *slices = phase.slices();
         }
-        let optimistic = Optimistic::new(&doppel.validation, core);
+        let optimistic = Optimistic::new(core);
         Splitting { doppel, core, phase, slices, optimistic, plan: None, met: Vec::new(), is_put_off: false }
     }
 
@@ -119,7 +120,10 @@ impl<'a> Control<'a> for Splitting<'a> {
     }
 
     fn begin_again(&mut self) {
-        if let Some((table, record)) = self.optimistic.conflict() {
+        // What only reads does not mind a split record: it reads what was there before.
+        if let Some((table, record)) = self.optimistic.conflict()
+            && !self.plan.is_some_and(|plan| plan.only_reads)
+        {
             self.doppel.sample(table, record, self.does(table));
         }
         self.optimistic.begin_again();
@@ -185,15 +189,12 @@ impl<'a> Control<'a> for Splitting<'a> {
         self.optimistic.claims(granule)
     }
 
-    fn certify(
-        &mut self,
-        workspace: &Workspace<'a>,
-        next: &mut dyn FnMut() -> Result<Seq>,
-    ) -> Result<Result<Seq>, Stop> {
+    fn certify(&mut self, workspace: &Workspace<'a>, take: &mut Take<'_>) -> Result<Option<Seq>> {
         if !self.met.is_empty() && !self.has_room(workspace) {
-            return Err(self.stash());
+            self.stash();
+            return Ok(None);
         }
-        self.optimistic.certify(workspace, next)
+        self.optimistic.certify(workspace, take)
     }
 
     fn aborts(&mut self) -> Result<(), Stop> {

@@ -7,9 +7,11 @@
 //!   joined phase                                                    split phase
 //!        ^                                                               |
 //!        +---------------------------------------------------------------+
-//!          (stashed > 0 and t > 10 ms) or stashed > 100,000
-//!          or no calls wait, or t > 50 ms
+//!          t > 10 ms, or stashed > 100,000, or nothing is left to begin
 //! ```
+//!
+//! Doppel's rule is `(stashed > 0 and t > 10 ms) or stashed > 100,000`: a phase lasts as long as nobody waits for its
+//! end. Here whoever has called does, stashed or not, because answers are held back until then.
 //!
 //! Whoever has a thread to lend and finds a change due makes it, alone, while no call runs; so a phase is the
 //! same for all calls of a turn. Cores hear that a split phase ends when they finish their turn, and
@@ -22,7 +24,6 @@ use crate::slice::Slice;
 use crossbeam_utils::CachePadded;
 use fabius_engine::eager::Protocol;
 use fabius_engine::eager::control::Waiting;
-use fabius_engine::eager::optimistic::Validation;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::eager::slots::Slots;
@@ -47,12 +48,10 @@ pub struct Policy {
     pub impact_percent: u32,
     /// Fewer operations than this in a phase, and the record is split no more.
     pub applied_min: u64,
-    /// A split phase in which calls were stashed ends after so many milliseconds.
-    pub stashed_ms_max: u64,
+    /// A split phase ends after so many milliseconds.
+    pub phase_ms_max: u64,
     /// It ends when so many calls are stashed.
     pub stashed_max: usize,
-    /// It ends after so many milliseconds in any case.
-    pub phase_ms_max: u64,
 }
 
 impl Default for Policy {
@@ -61,9 +60,8 @@ impl Default for Policy {
             conflicts_min: 64,
             impact_percent: 50,
             applied_min: 64,
-            stashed_ms_max: 10,
+            phase_ms_max: 10,
             stashed_max: 100_000,
-            phase_ms_max: 50,
         }
     }
 }
@@ -71,8 +69,9 @@ impl Default for Policy {
 /// Doppel's phases.
 pub struct Doppel {
     policy: Policy,
+    /// That of the policy, until it is set.
+    phase_ms_max: AtomicU64,
     slots: Slots,
-    pub(crate) validation: Validation,
     /// The split phase; null in a joined phase. Changes while no call runs.
     phase: AtomicPtr<SplitPhase>,
     /// When it began, on the monotonic clock.
@@ -91,8 +90,8 @@ impl Doppel {
     pub fn new(policy: Policy) -> Doppel {
         Doppel {
             policy,
+            phase_ms_max: policy.phase_ms_max.into(),
             slots: Slots::new(THREADS_MAX),
-            validation: Validation::default(),
             phase: AtomicPtr::default(),
             since_ns: AtomicU64::new(0),
             is_ending: AtomicBool::default(),
@@ -101,6 +100,11 @@ impl Doppel {
             kept: Mutex::default(),
             wants_split: AtomicBool::default(),
         }
+    }
+
+    /// Sets how long split phases are from now on, at most.
+    pub fn set_phase_ms_max(&self, ms: u64) {
+        self.phase_ms_max.store(ms, Release);
     }
 
     /// The split phase that is now, if it is one; for calls of the turn that runs, and under the gate.
@@ -205,9 +209,8 @@ impl Protocol for Doppel {
         }
         let ms = now_ns.saturating_sub(self.since_ns.load(Acquire)) / 1_000_000;
         let is_due = waiting.is_idle
-            || waiting.put_off > 0 && ms >= self.policy.stashed_ms_max
-            || waiting.put_off > self.policy.stashed_max
-            || ms >= self.policy.phase_ms_max;
+            || ms >= self.phase_ms_max.load(Acquire)
+            || waiting.put_off > self.policy.stashed_max;
         if is_due {
             self.is_ending.store(true, Release);
         }

@@ -2,15 +2,15 @@
 //! in-memory transactions; OSDI 2014), on optimistic concurrency control.
 //!
 //! Records that many calls only add to, or raise, or lower, are *split*: for some milliseconds each core has
-//! a *slice* of its own, and applies its calls' operations to it without asking anyone. Calls that do
+//! a *slice* of its own, and applies its calls' operations to it without asking anyone. Calls that write and do
 //! anything else to a split record are *stashed*. Then the slices are *reconciled* with the record, and what
 //! was stashed runs in a short *joined phase*, where all records are under optimistic control.
 //!
 //! ```text
 //!            split phase (t)                          joined phase          split phase
-//!  core 0    add 1 | add 3 | read: stash | add 2      reconcile  read       add 1 ...
-//!  core 1    add 2 | add 1 | add 1                    reconcile  sample     add 4 ...
-//!                                             ^ (stashed > 0 and t > 10 ms) or stashed > 100,000
+//!  core 0    add 1 | add 3 | swap: stash | add 2      reconcile  swap       add 1 ...
+//!  core 1    add 2 | read | add 1                     reconcile  sample     add 4 ...
+//!                                             ^ t > 10 ms, or stashed > 100,000, or nothing is left to begin
 //! ```
 //!
 //! | module | concept |
@@ -43,13 +43,16 @@
 //! What is held back is `promised`: it moves over a split phase's calls when they are reconciled, and only
 //! then are their callers told. So a snapshot never shows a part of a phase, a call that was promised before
 //! another was submitted comes first, and replay gives the same rows. This is the simplest correct choice; its
-//! price is that a call waits for the end of its phase. So a phase ends, besides Doppel's rule, when no calls
-//! are left to begin, and after 50 ms in any case.
+//! price is that a call waits for the end of its phase. So a phase ends after 10 ms, and when no calls are left to begin.
 //!
 //! Of a product, a core's share is a factor. Of two puts that are as high, the log's first stays, so calls that put
 //! take a place of their own at once.
 //!
-//! **What is missing**: top-K insert, because there are no columns of lists to insert into.
+//! **Reads.** Whoever is told of a call of a phase is told when it has ended. So a call that only reads comes before the
+//! phase: it reads where snapshots do, and is not stashed.
+//!
+//! There is no top-K insert: who wants the best K entries reads them from an index, and inserts into an index do not
+//! contend.
 
 pub mod control;
 pub mod doppel;

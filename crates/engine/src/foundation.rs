@@ -15,11 +15,11 @@ use fabius_storage::{Table, snapshot::Claim, snapshot::Snapshot, snapshot::Snaps
 use fabius_value::{Error, Result, Seq, SqlState, TableId};
 use parking_lot::RwLock;
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Release},
 };
+use std::sync::{Arc, OnceLock};
 
 /// The definitions in force at some point, with what stands behind them. Numbers index the lists;
 /// lists only grow, so a number means the same in every later version. Where a table was dropped, one
@@ -169,7 +169,7 @@ pub struct Foundation {
     /// Time for `now()` and for measuring.
     pub clock: Arc<dyn Clock>,
     /// The input log; `None` keeps nothing (tests, and replay before the log is attached).
-    log: RwLock<Option<Arc<Log>>>,
+    log: OnceLock<Arc<Log>>,
     /// Whether batches wait for the log before they are complete.
     waits_for_log: std::sync::atomic::AtomicBool,
     /// Who reads at which seq.
@@ -190,7 +190,7 @@ impl Foundation {
     pub fn new(clock: Arc<dyn Clock>) -> Foundation {
         Foundation {
             clock,
-            log: RwLock::default(),
+            log: OnceLock::new(),
             waits_for_log: false.into(),
             snapshots: Snapshots::default(),
             counters: Counters::default(),
@@ -250,6 +250,9 @@ impl Foundation {
     }
 
     /// Starts to log. With `waits`, batches are complete only once the log says they are durable.
+    ///
+    /// # Panics
+    /// If there is a log already.
     pub fn attach_log(self: &Arc<Self>, log: Arc<Log>, waits: bool) {
         if waits {
             let foundation = Arc::downgrade(self);
@@ -262,12 +265,12 @@ impl Foundation {
             });
         }
         self.waits_for_log.store(waits, Release);
-        *self.log.write() = Some(log);
+        assert!(self.log.set(log).is_ok(), "a database has one log");
     }
 
     /// The log, if there is one.
     pub fn log(&self) -> Option<Arc<Log>> {
-        self.log.read().clone()
+        self.log.get().cloned()
     }
 
     /// Appends a batch of entries to the log.
@@ -275,7 +278,7 @@ impl Foundation {
     /// # Errors
     /// What ended the log.
     pub fn append(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        if let Some(log) = &*self.log.read() {
+        if let Some(log) = self.log.get() {
             log.append(first_seq.0, count, payload).map_err(|error| log_error(&error))?;
             self.counters.log_bytes.add(payload.len() as u64);
         }
@@ -335,7 +338,7 @@ impl Foundation {
         if !self.waits_for_log.load(Acquire) {
             return true;
         }
-        self.log.read().as_ref().is_none_or(|log| log.durable_seq() >= seq.0)
+        self.log.get().is_none_or(|log| log.durable_seq() >= seq.0)
     }
 
     /// Waits until callers may be told of what has this seq.

@@ -88,6 +88,20 @@ impl Record {
         self.head.store(version.as_ptr(), Release);
     }
 
+    /// Puts a version in the place of the newest, for everyone who comes from now on (the record's writer only). Whoever
+    /// has come to the other one before goes on below it as ever.
+    ///
+    /// # Panics
+    /// If there is no version.
+    #[inline]
+    pub fn replace(&self, version: NonNull<Version>) {
+        // SAFETY: the writer reads its own chain.
+        let newest = unsafe { self.head.load(Relaxed).as_ref() }.expect("a version to replace");
+        // SAFETY: as in `push`.
+        unsafe { version.as_ref().place_above(newest.next()) };
+        self.head.store(version.as_ptr(), Release);
+    }
+
     /// Counts a push, and says whether the chain is worth folding again (the record's writer only).
     ///
     /// While even the version before the pushed one is newer than `collected`, a fold would walk down the

@@ -4,6 +4,8 @@
 pub const ENGINES: &[&str] = &["split", "occ", "2pl"];
 /// The paper's numbers of cores, and those below that machines like ours have.
 pub const THREADS: [usize; 7] = [1, 2, 4, 10, 20, 40, 80];
+/// Batches that each client has on the way: a phase ends when nothing is left to begin, and answers wait for its end.
+pub const IN_FLIGHT: usize = 16;
 /// Why splitting may not pay with few cores.
 pub const FEW_CORES: &str =
     "with two cores conflicts are few: what splitting saves shows in full where many cores wait for one row";

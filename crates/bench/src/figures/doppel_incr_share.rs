@@ -15,7 +15,9 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let full: Vec<f64> = (0..=10).map(|tenth| f64::from(tenth) / 10.0).collect();
     let sweep = Sweep {
         workload: &WORKLOAD,
-        base: WORKLOAD.defaults().with(&[("keys", &laboratory.choose(200_000, 1_000_000))]),
+        base: WORKLOAD
+            .defaults()
+            .with(&[("keys", &laboratory.choose(200_000, 1_000_000)), ("in_flight", &doppel::IN_FLIGHT)]),
         engines: doppel::ENGINES,
         panels: vec![Panel::new("the other increments are uniform", &[])],
         axis: Axis::linear("share of calls on the hot key"),

@@ -18,7 +18,12 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let rows = laboratory.choose(100_000, 1_000_000);
     let sweep = Sweep {
         workload: &WORKLOAD,
-        base: WORKLOAD.defaults().with(&[("theta", &1.4), ("users", &rows), ("pages", &rows)]),
+        base: WORKLOAD.defaults().with(&[
+            ("theta", &1.4),
+            ("users", &rows),
+            ("pages", &rows),
+            ("in_flight", &doppel::IN_FLIGHT),
+        ]),
         engines: doppel::ENGINES,
         panels: vec![Panel::new("pages with theta 1.4", &[])],
         axis: Axis::linear("share of writes"),

@@ -15,7 +15,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let users = laboratory.choose(100_000, 1_000_000);
     let sweep = Sweep {
         workload: &WORKLOAD,
-        base: WORKLOAD.defaults().with(&[("users", &users)]),
+        base: WORKLOAD.defaults().with(&[("users", &users), ("in_flight", &doppel::IN_FLIGHT)]),
         engines: doppel::ENGINES,
         panels: vec![
             Panel::new("bidding mix, uniform bids", &[("bids", &"uniform")]),

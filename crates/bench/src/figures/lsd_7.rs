@@ -110,7 +110,7 @@ fn run(laboratory: &mut Laboratory<'_>, warehouses: i32) -> Result<Vec<Line>> {
         laboratory.go_on()?;
         (laboratory.say)(format!("{protocol}: loading {warehouses} warehouses"));
         clients::once(async {
-            let client = Client::connect(server.port, protocol, Duration::ZERO).await?;
+            let client = Client::connect(server.port, Protocol::LOADING, Duration::ZERO).await?;
             work.load(&client).await
         })?;
         let mut line = Line { protocol, points: Vec::new() };

@@ -44,6 +44,9 @@ impl Protocol {
         Protocol { control: Control::Pessimistic, interface: Interface::Lsd },
     ];
 
+    /// For filling tables: nothing that is written is read first.
+    pub const LOADING: Protocol = Protocol { control: Control::Optimistic, interface: Interface::Lsd };
+
     /// OCC-LSD+.
     pub const SPECULATIVE: Protocol =
         Protocol { control: Control::Optimistic, interface: Interface::Speculative };

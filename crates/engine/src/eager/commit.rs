@@ -12,17 +12,31 @@ use std::ptr::NonNull;
 /// fetched from memory, only to find that it stays.
 const FOLD_AFTER: u32 = 2;
 
+/// Which versions nobody is going to read any more.
+#[derive(Clone, Copy, Debug)]
+pub struct Unread {
+    /// All but the newest at or below this.
+    pub collected: Seq,
+    /// All but the newest of those above this: readers stand here at most, and go on past everything that has been
+    /// written so far.
+    pub held: Seq,
+}
+
 /// Puts what a call has written where others see it. The call holds its locks and has its seq.
 pub fn install(
     workspace: &Workspace<'_>,
     seq: Seq,
-    collected: Seq,
+    unread: Unread,
     retired: &mut Retired,
     purge: &Mutex<Purge>,
 ) {
     for write in &workspace.writes {
         // SAFETY: the call holds the record exclusively, so it is its writer.
-        unsafe { put(write, seq, collected, retired) };
+        unsafe {
+            if !supersede(write, seq, unread.held, retired) {
+                put(write, seq, unread.collected, retired);
+            }
+        }
     }
     if workspace.left.is_empty() && workspace.touched.is_empty() && !has_deletions(workspace) {
         return;
@@ -46,6 +60,27 @@ pub fn install(
             purge.record(seq, table, record);
         }
     }
+}
+
+/// Puts columns of a row in the place of those that were written above `held`, if it has written all of these, so that
+/// chains do not grow while readers are held back; whether it has.
+///
+/// # Safety
+/// The caller is the record's writer; whoever reads, now or later, does so at or below `held`, or at or above `seq`.
+unsafe fn supersede(write: &Write<'_>, seq: Seq, held: Seq, retired: &mut Retired) -> bool {
+    // SAFETY: the writer reads its own chain.
+    let Some(newest) = (unsafe { write.record.head().as_ref() }) else { return false };
+    let covers = match write.image {
+        Image::Columns(columns, _) => columns.covers(newest.columns()),
+        Image::Row(_) | Image::Gone => false,
+    };
+    if newest.seq() <= held || !covers || newest.is_tombstone() {
+        return false;
+    }
+    let version = version_of(write, seq).expect("columns make a version");
+    write.record.replace(version);
+    retired.version(newest.owner(), write.table.types());
+    true
 }
 
 /// Puts a written row where others see it: one version, and the chain below is shortened now and then.

@@ -4,6 +4,7 @@
 //! [`crate::eager`] runs calls, and says to a [`Control`] what a call is about to do. Whatever a control
 //! answers with [`Stop::Restart`] ends the attempt: nothing of it is seen, and the call begins again.
 
+use crate::eager::place::Take;
 use crate::eager::plan::{Plan, Schema};
 use crate::eager::shared::Shared;
 use crate::eager::workspace::Workspace;
@@ -114,18 +115,13 @@ pub trait Control<'a> {
     /// The call wants a value or a key that only one call can have.
     fn claims(&mut self, granule: &'a AtomicU64) -> Result<(), Stop>;
 
-    /// The serialisation point: `next` gives the call its place in the order, and in the log. If the call
-    /// needs no place of its own, `next` gives one that is at or after everything it may have read. A call
-    /// that aborts comes here too, with no writes.
+    /// The serialisation point: `take` gives the call its place in the order, and in the log, if what it is asked with
+    /// it holds then; `None` refuses the call. A call that aborts comes here too, with no writes.
     ///
     /// # Errors
-    /// The outer error as above; then `next` was not called. The inner one is that of `next`.
-    fn certify(
-        &mut self,
-        _workspace: &Workspace<'a>,
-        next: &mut dyn FnMut() -> Result<Seq>,
-    ) -> Result<Result<Seq>, Stop> {
-        Ok(next())
+    /// That of `take`.
+    fn certify(&mut self, _workspace: &Workspace<'a>, take: &mut Take<'_>) -> Result<Option<Seq>> {
+        take(&mut || true)
     }
 
     /// The call is going to abort.

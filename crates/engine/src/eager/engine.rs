@@ -39,13 +39,20 @@ impl<P: Protocol> EagerEngine<P> {
         }
     }
 
+    /// What keeps its calls apart.
+    pub fn protocol(&self) -> &P {
+        &self.protocol
+    }
+
     /// Runs the next calls, if there are any; whether there were.
     fn take_turn(&self) -> bool {
         if P::HAS_PHASES && self.is_phase_due() {
-            let gate = self.ground.gate.write();
-            // Another thread may have been here before.
-            if self.is_phase_due() {
-                self.change_phase(&gate);
+            // Nobody sleeps until the last turn has ended: whoever ends it comes here next.
+            match self.ground.gate.try_write() {
+                // Another thread may have been here before.
+                Some(gate) if self.is_phase_due() => self.change_phase(&gate),
+                Some(_) => {}
+                None => schedule::give_way("phase"),
             }
             return true;
         }
@@ -82,7 +89,7 @@ impl<P: Protocol> EagerEngine<P> {
         let Ground { shared, gate } = &self.ground;
         let gate = gate.read();
         // Only now, so that whoever holds the gate exclusively knows that what was taken has ended.
-        let Some(chunk) = self.intake.take() else { return false };
+        let Some(share) = self.intake.take_share() else { return false };
         schedule::point("turn");
         let foundation = &shared.foundation;
         let guard = crossbeam_epoch::pin();
@@ -90,22 +97,24 @@ impl<P: Protocol> EagerEngine<P> {
         let now = foundation.clock.now_us();
         let mut turn =
             Turn::new(shared, &gate, &guard, &arena, Order::Now, now, self.protocol.control(number));
-        turn.run(chunk.calls(), chunk.first);
+        turn.run(share.calls(), |at| share.place(at));
         let mut outcomes = turn.end();
+        let work = share.work();
         // Before the others count as ended: as long as it waits, nobody thinks that all have begun.
         let put_off = std::mem::take(&mut outcomes.put_off);
-        let put_off_count = put_off.len() as u32;
-        self.intake.put_off(&chunk, put_off);
-        let mut ended = chunk.end(outcomes, put_off_count);
+        let ended_count = share.count() - put_off.count();
+        self.intake.put_off(work, put_off);
+        let mut ended = work.end(ended_count, outcomes);
         if P::HAS_PHASES && self.protocol.holds_back() {
-            let is_held = |_: &mut Seq| chunk.work.batch.outcomes().failure.is_none();
+            let promised = foundation.promised();
+            let is_held = |last: &mut Seq| *last > promised && work.batch.outcomes().failure.is_none();
             let last = ended.take_if(is_held);
-            self.held.lock().extend(last.map(|last| (last, chunk.work.batch.clone())));
+            self.held.lock().extend(last.map(|last| (last, work.batch.clone())));
         }
         drop(gate);
         schedule::point("turn ended");
         if let Some(last) = ended {
-            let batch = &chunk.work.batch;
+            let batch = &work.batch;
             let failure = batch.outcomes().failure.clone();
             match failure {
                 Some(failure) => batch.fail(failure, self.ground.now_ns()),

@@ -120,7 +120,7 @@ impl Ground {
                 let control = protocol.control(entered.number);
                 let mut turn =
                     Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, control);
-                turn.run(bytes, 0);
+                turn.run(bytes, |at| at);
                 turn.end();
             }
         }

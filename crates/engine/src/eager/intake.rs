@@ -6,6 +6,9 @@
 //!           \--> chunks of a batch run on several threads; the thread that ends the last one
 //!                completes the batch
 //! ```
+//!
+//! In engines with phases, calls that a turn has put off wait beside the queue, together, and come before it in the
+//! next phase.
 
 use crate::eager::control::Waiting;
 use crate::{Batch, Ticket, entry};
@@ -87,13 +90,76 @@ pub struct Outcomes {
     pub aborts: Vec<(u32, Error)>,
     /// Results, likewise.
     pub tickets: Vec<(u32, Arc<Ticket>)>,
-    /// Calls without an outcome, put off to the next phase: their place in the batch, and where they stand
-    /// among the chunk's bytes.
-    pub put_off: Vec<(u32, Range<usize>)>,
+    /// Calls without an outcome, put off to the next phase.
+    pub put_off: PutOff,
     /// The highest seq of anything they wrote or may have read.
     pub last: Seq,
     /// Why some outcomes are not known.
     pub failure: Option<Error>,
+}
+
+/// Calls of a batch that a turn has put off to the next phase, to be run together then.
+#[derive(Default)]
+pub struct PutOff {
+    /// Their places in the batch.
+    places: Vec<u32>,
+    /// The encoded calls, without those that stand between them in the batch.
+    bytes: Vec<u8>,
+}
+
+impl PutOff {
+    /// Adds a call, by its place in the batch.
+    pub fn push(&mut self, place: u32, call: &[u8]) {
+        self.places.push(place);
+        self.bytes.extend_from_slice(call);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u32 {
+        self.places.len() as u32
+    }
+}
+
+/// What one thread runs in a turn, all of one batch.
+pub enum Share {
+    /// The next of its calls.
+    Next(Chunk),
+    /// Such as were put off in the phase before.
+    Resumed(Arc<Work>, PutOff),
+}
+
+impl Share {
+    /// The batch.
+    pub fn work(&self) -> &Arc<Work> {
+        match self {
+            Share::Next(chunk) => &chunk.work,
+            Share::Resumed(work, _) => work,
+        }
+    }
+
+    /// The encoded calls.
+    pub fn calls(&self) -> &[u8] {
+        match self {
+            Share::Next(chunk) => chunk.calls(),
+            Share::Resumed(_, calls) => &calls.bytes,
+        }
+    }
+
+    /// How many.
+    pub fn count(&self) -> u32 {
+        match self {
+            Share::Next(chunk) => chunk.count,
+            Share::Resumed(_, calls) => calls.count(),
+        }
+    }
+
+    /// The place in the batch of one of them.
+    pub fn place(&self, at: u32) -> u32 {
+        match self {
+            Share::Next(chunk) => chunk.first + at,
+            Share::Resumed(_, calls) => calls.places[at as usize],
+        }
+    }
 }
 
 impl Chunk {
@@ -119,9 +185,9 @@ impl Chunk {
         self.bytes.start
     }
 
-    /// Stores outcomes, of all but so many calls; gives the last seq of the batch if that were the last ones.
-    pub fn end(&self, outcomes: Outcomes, put_off: u32) -> Option<Seq> {
-        self.work.end(self.count - put_off, outcomes)
+    /// Stores the outcomes; gives the last seq of the batch if these calls were its last ones.
+    pub fn end(&self, outcomes: Outcomes) -> Option<Seq> {
+        self.work.end(self.count, outcomes)
     }
 }
 
@@ -135,10 +201,10 @@ struct Unbegun {
 struct State {
     queue: VecDeque<Unbegun>,
     closed: Option<Error>,
-    /// Put off to the next phase.
-    put_off: Vec<Chunk>,
+    /// Put off to the next phase, by turns.
+    put_off: Vec<(Arc<Work>, PutOff)>,
     /// Put off in the phase before.
-    resumed: VecDeque<Chunk>,
+    resumed: VecDeque<(Arc<Work>, PutOff)>,
     /// Batches handed in so far.
     count: u64,
 }
@@ -185,18 +251,12 @@ impl Intake {
     }
 
     /// Takes calls in that were put off to the next phase.
-    pub fn put_off(&self, chunk: &Chunk, calls: Vec<(u32, Range<usize>)>) {
-        if calls.is_empty() {
-            return;
+    pub fn put_off(&self, work: &Arc<Work>, calls: PutOff) {
+        if calls.count() > 0 {
+            let mut state = self.state.lock();
+            self.put_off.fetch_add(calls.count() as usize, Release);
+            state.put_off.push((work.clone(), calls));
         }
-        let mut state = self.state.lock();
-        state.put_off.extend(calls.into_iter().map(|(place, bytes)| Chunk {
-            work: chunk.work.clone(),
-            first: place,
-            count: 1,
-            bytes: chunk.bytes.start + bytes.start..chunk.bytes.start + bytes.end,
-        }));
-        self.put_off.store(state.put_off.len(), Release);
     }
 
     /// The next phase has begun: what was put off comes first.
@@ -204,8 +264,18 @@ impl Intake {
         let mut state = self.state.lock();
         let State { put_off, resumed, .. } = &mut *state;
         resumed.extend(put_off.drain(..));
-        self.put_off.store(0, Release);
-        self.resumed.store(state.resumed.len(), Release);
+        self.resumed.fetch_add(self.put_off.swap(0, Release), Release);
+    }
+
+    /// Takes what comes next for one turn.
+    pub fn take_share(&self) -> Option<Share> {
+        if self.resumed.load(Acquire) > 0
+            && let Some((work, calls)) = self.state.lock().resumed.pop_front()
+        {
+            self.resumed.fetch_sub(calls.count() as usize, Release);
+            return Some(Share::Resumed(work, calls));
+        }
+        self.take().map(Share::Next)
     }
 
     /// Takes the next calls of the oldest batch.
@@ -215,14 +285,10 @@ impl Intake {
 
     /// Takes the next calls of the oldest batch, so many at most.
     pub fn take_at_most(&self, most: u32) -> Option<Chunk> {
-        if self.is_empty() {
+        if self.length.load(Acquire) == 0 {
             return None;
         }
         let mut state = self.state.lock();
-        if let Some(chunk) = state.resumed.pop_front() {
-            self.resumed.store(state.resumed.len(), Release);
-            return Some(chunk);
-        }
         let front = state.queue.front_mut()?;
         let calls = front.work.batch.calls();
         let mut rest = &calls[front.offset..];
@@ -264,7 +330,7 @@ impl Intake {
         self.resumed.store(0, Relaxed);
         let State { queue, put_off, resumed, .. } = &mut *state;
         let unbegun = queue.drain(..).map(|waiting| waiting.work);
-        unbegun.chain(put_off.drain(..).chain(resumed.drain(..)).map(|chunk| chunk.work)).collect()
+        unbegun.chain(put_off.drain(..).chain(resumed.drain(..)).map(|(work, _)| work)).collect()
     }
 
     /// Why no more batches are taken, if so.

@@ -14,6 +14,7 @@
 //! | [`transaction`] | what a call sees, and tells its control |
 //! | [`workspace`] | what it has written so far |
 //! | [`turn`] | calls from beginning to end |
+//! | [`place`] | how a call comes to its place in the order |
 //! | [`sequencer`] | the order of calls, and what of it readers may see |
 //! | [`commit`] | versions, and notes for purging |
 //! | [`optimistic`] | optimistic concurrency control, for the engines built on it |
@@ -30,6 +31,7 @@ pub mod granule;
 pub mod ground;
 pub mod intake;
 pub mod optimistic;
+pub mod place;
 pub mod plan;
 pub mod sequencer;
 pub mod shared;

@@ -29,6 +29,8 @@ use std::sync::Arc;
 pub struct Plan {
     /// Whether it draws random numbers.
     pub draws_random: bool,
+    /// Whether it writes nothing.
+    pub only_reads: bool,
     /// By table: rows that are looked up are locked exclusively.
     pub locates_to_write: Vec<bool>,
     /// By table: rows that are scanned are locked exclusively.
@@ -159,6 +161,7 @@ impl Plan {
         Plan {
             keys: KeyPlan::of(program),
             draws_random: reading.draws_random,
+            only_reads: !program.writes_anything(),
             locates_to_write: all_written(&reading.located),
             scans_to_write: all_written(&reading.scanned),
             operations: operations(program, catalog),

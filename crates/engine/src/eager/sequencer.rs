@@ -54,6 +54,24 @@ impl Sequencer {
         self.append_run(foundation, 1, payload)
     }
 
+    /// The same if `is_valid` holds, with nobody else between the answer and the seq; else gives none.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn append_if(
+        &self,
+        foundation: &Foundation,
+        payload: &[u8],
+        is_valid: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Seq>> {
+        let mut next = self.next.lock();
+        if !is_valid() {
+            return Ok(None);
+        }
+        foundation.append(*next, 1, payload)?;
+        Ok(Some(self.issue(&mut next)))
+    }
+
     /// Gives the next seqs to a run of so many entries, at least one, and logs them together; gives the first.
     ///
     /// # Errors

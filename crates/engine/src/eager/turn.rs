@@ -11,15 +11,17 @@
 //! idempotency key.
 
 use crate::ahead::Ahead;
-use crate::eager::commit::{abandon, install};
+use crate::eager::commit::{Unread, abandon, install};
 use crate::eager::control::Control;
 use crate::eager::intake::Outcomes;
+use crate::eager::place::Place;
 use crate::eager::plan::Schema;
 use crate::eager::shared::Shared;
 use crate::eager::transaction::Transaction;
 use crate::entry::{self, Call};
 use crate::idempotency::First;
 use crate::random::CallRandom;
+use crate::reader::SnapshotContext;
 use crate::{Procedure, Ticket};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
@@ -29,7 +31,6 @@ use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
 use fabius_value::{Error, Seq};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Where a call's place in the order comes from.
@@ -54,16 +55,15 @@ pub struct Turn<'a, C: Control<'a>> {
     order: Order,
     /// The place of the call that runs, if it was logged before it began.
     time_us: i64,
-    collected: Seq,
+    unread: Unread,
     transaction: Transaction<'a, C>,
     frame: FrameFor<'a, Transaction<'a, C>>,
+    snapshot_frame: FrameFor<'a, SnapshotContext<'a>>,
     retired: Retired,
     payload: Vec<u8>,
     /// Calls that commute, to be logged together.
     group: Vec<u8>,
     group_calls: u32,
-    /// Where the call that runs stands among the turn's.
-    bytes: Range<usize>,
     outcomes: Outcomes,
     committed: u64,
     aborted: u64,
@@ -127,6 +127,8 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         time_us: i64,
         control: C,
     ) -> Turn<'a, C> {
+        let held = if control.holds_back() { shared.foundation.promised() } else { Seq(u64::MAX) };
+        let unread = Unread { collected: shared.collect(), held };
         Turn {
             shared,
             schema,
@@ -134,14 +136,14 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             arena,
             order,
             time_us,
-            collected: shared.collect(),
+            unread,
             transaction: Transaction::new(shared, schema, guard, arena, time_us, control),
             frame: FrameFor::<Transaction<'a, C>>::default(),
+            snapshot_frame: FrameFor::<SnapshotContext<'a>>::default(),
             retired: Retired::default(),
             payload: Vec::new(),
             group: Vec::new(),
             group_calls: 0,
-            bytes: 0..0,
             outcomes: Outcomes::default(),
             committed: 0,
             aborted: 0,
@@ -149,9 +151,9 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         }
     }
 
-    /// Runs encoded calls, of which the first has this place in its batch.
-    pub fn run(&mut self, mut calls: &'a [u8], mut place: u32) {
-        let all = calls.len();
+    /// Runs encoded calls, which have these places in their batch.
+    pub fn run(&mut self, mut calls: &'a [u8], place: impl Fn(u32) -> u32) {
+        let mut at = 0;
         let schema = self.schema;
         let mut ahead = Ahead::new(&schema.definitions, self.guard);
         let mut to_come = calls;
@@ -161,17 +163,16 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
             let bytes = &bytes[..bytes.len() - calls.len()];
-            self.bytes = all - calls.len() - bytes.len()..all - calls.len();
             if self.draws_random(&call) {
                 // Nobody else takes a seq while it runs, so its own is known.
                 self.log_group();
                 company.leave(self.shared);
-                self.call(&call, bytes, place, Some(self.shared.sequencer.next()), &mut company);
+                self.call(&call, bytes, place(at), Some(self.shared.sequencer.next()), &mut company);
             } else {
-                self.call(&call, bytes, place, None, &mut company);
+                self.call(&call, bytes, place(at), None, &mut company);
             }
             company.rejoin(self.shared);
-            place += 1;
+            at += 1;
         }
         self.log_group();
     }
@@ -271,7 +272,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 Ok(ended) => break ended,
                 Err(Refused) if self.transaction.control.is_put_off() => {
                     self.give_up(self.shared.sequencer.issued());
-                    self.outcomes.put_off.push((place, self.bytes.clone()));
+                    self.outcomes.put_off.push(place, bytes);
                     return;
                 }
                 Err(Refused) => {
@@ -329,6 +330,15 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         }
         let procedure = self.procedure(call);
         let only_reads = procedure.as_ref().is_ok_and(|procedure| procedure.is_read_only);
+        if let Ok(procedure) = procedure
+            && only_reads
+            && call.key.is_none()
+            && known.is_none()
+            && self.order == Order::Now
+            && self.transaction.control.holds_back()
+        {
+            return Ok(Ok(self.look_back(procedure, call)));
+        }
         let result = match procedure {
             Ok(procedure) => self.execute(procedure, call, known)?,
             Err(error) => Err(error),
@@ -354,20 +364,21 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             let ticket = result.unwrap_or_default();
             return Ok(Ok(Outcome { seq: Seq::ZERO, abort: None, ticket }));
         }
-        let mut next = || match (has_place, self.order) {
+        let place = match (has_place, self.order) {
             (true, Order::Now) => {
                 self.payload.clear();
                 entry::begin_calls(self.time_us, &mut self.payload);
                 self.payload.extend_from_slice(bytes);
-                shared.sequencer.append(&shared.foundation, &self.payload)
+                Place::Next(&self.payload)
             }
-            (true, Order::Logged) => Ok(shared.sequencer.take()),
-            (true, Order::At(seq) | Order::Placed(seq)) => Ok(seq),
-            (false, _) => Ok(shared.sequencer.issued()),
+            (true, Order::Logged) => Place::Logged,
+            (true, Order::At(seq) | Order::Placed(seq)) => Place::At(seq),
+            (false, _) => Place::None,
         };
         let Transaction { control, workspace, .. } = &mut self.transaction;
-        let seq = match control.certify(workspace, &mut next)? {
-            Ok(seq) => seq,
+        let seq = match control.certify(workspace, &mut |is_valid| place.take(shared, is_valid)) {
+            Ok(Some(seq)) => seq,
+            Ok(None) => return Err(Refused),
             Err(failure) => {
                 self.give_up(shared.sequencer.issued());
                 return Ok(Err(failure));
@@ -380,7 +391,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 let Transaction { control, workspace, .. } = &mut self.transaction;
                 let taken = control.takes(workspace, seq);
                 assert!(taken.is_ok(), "a call is not refused once it is in the log");
-                install(workspace, seq, self.collected, &mut self.retired, &shared.purge);
+                install(workspace, seq, self.unread, &mut self.retired, &shared.purge);
                 self.committed += 1;
                 Outcome { seq, abort: None, ticket }
             }
@@ -403,6 +414,29 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             shared.sequencer.installed(seq, &shared.foundation);
         }
         Ok(Ok(outcome))
+    }
+
+    /// Runs a call that only reads before all calls of this phase, at the seq where readers stand: nobody has been
+    /// told of any call of the phase, so that it comes after all that its caller can know of.
+    fn look_back(&mut self, procedure: &'a Procedure, call: &Call<'a>) -> Outcome {
+        let seq = self.shared.foundation.promised();
+        let definitions = &self.schema.definitions;
+        let mut context = SnapshotContext::new(definitions, self.guard, seq, self.time_us);
+        let code = &procedure.whole;
+        let started = self.snapshot_frame.start(code, call.arguments, self.arena).map_err(Stop::Abort);
+        match started.and_then(|()| execute::run(&mut self.snapshot_frame, code, &mut context, self.arena)) {
+            Ok(()) => {
+                self.committed += 1;
+                let values = || self.snapshot_frame.results(code).unwrap_or_default();
+                let ticket = call.wants_result.then(|| Arc::new(Ticket::ready(Ok(values()))));
+                Outcome { seq, abort: None, ticket }
+            }
+            Err(Stop::Abort(error)) => {
+                self.aborted += 1;
+                Outcome { seq, abort: Some(error), ticket: None }
+            }
+            Err(Stop::Restart | Stop::Blocked) => unreachable!("a snapshot has every value"),
+        }
     }
 
     /// Runs the program; gives the ticket of a call that commits and wants its result.

@@ -34,7 +34,7 @@
 //!
 //! **The order.** Silo's TIDs tell which of two writes came first, and nothing of a call that read what
 //! another overwrote (an anti-dependency). A log that is replayed one call after the other needs that too.
-//! So validation and taking a seq are one step, under the mutex of [`Validation`]. Take two calls, `A` with
+//! So validation and taking a seq are one step, under the mutex of [`crate::eager::sequencer`]. Take two calls, `A` with
 //! the lower seq, and anything that both touch:
 //!
 //! - `A` reads `x`, `B` writes `x`. `A` has seen the old version: `B` installs after its own step, which
@@ -48,7 +48,9 @@
 //!
 //! So each call has seen exactly what those before it in the log have written: the order of the log is a
 //! serial order of the calls. It also respects real time, because the step lies between the call's begin and
-//! its end. Calls that abort take the same step with an empty write set, so what they saw is true as well.
+//! its end. Calls that abort take the same step with an empty write set, so what they saw is true as well. Calls that
+//! only read take no place, and need no mutex: what has not changed when it is looked at again was so all at once, when
+//! the first of it was looked at again; whoever took the step before that had locked what it writes, and is seen.
 //!
 //! **A call that is going to be refused** sees each row as it was at some time ([`crate::eager::transaction`]),
 //! but not all rows at the same time. Its program may then do what it never would: abort, or run into an
@@ -65,7 +67,7 @@ pub mod backoff;
 pub mod validation;
 pub mod word;
 
-pub use validation::{Optimistic, Validation};
+pub use validation::Optimistic;
 
 /// A call that was refused so often runs alone.
 pub const ATTEMPTS_MAX: u32 = 32;

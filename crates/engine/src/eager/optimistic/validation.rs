@@ -4,11 +4,10 @@ use crate::eager::Control;
 use crate::eager::optimistic::ATTEMPTS_MAX;
 use crate::eager::optimistic::backoff::Backoff;
 use crate::eager::optimistic::word::{self, Claim, Count, Owner};
+use crate::eager::place::Take;
 use crate::eager::plan::Plan;
 use crate::eager::workspace::Workspace;
-use crossbeam_utils::CachePadded;
 use fabius_env::schedule;
-use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_storage::{Record, Version};
 use fabius_value::{ColumnMask, Result, Seq, TableId};
@@ -16,12 +15,6 @@ use std::sync::atomic::AtomicU64;
 
 /// How often a call that is going to read a record looks whether its new version is installed.
 const SPINS: u32 = 100;
-
-/// The step in which a call is validated and takes its seq, one call at a time.
-#[derive(Default)]
-pub struct Validation {
-    step: CachePadded<Mutex<()>>,
-}
 
 /// A record as a call has seen it.
 struct Read<'a> {
@@ -33,7 +26,6 @@ struct Read<'a> {
 
 /// The optimistic control of the calls that one thread runs.
 pub struct Optimistic<'a> {
-    validation: &'a Validation,
     owner: Owner,
     backoff: Backoff,
     read_set: Vec<Read<'a>>,
@@ -50,9 +42,8 @@ pub struct Optimistic<'a> {
 
 impl<'a> Optimistic<'a> {
     /// The control of the thread with this number, at most 254.
-    pub fn new(validation: &'a Validation, number: usize) -> Optimistic<'a> {
+    pub fn new(number: usize) -> Optimistic<'a> {
         Optimistic {
-            validation,
             owner: Owner::of_slot(number),
             backoff: Backoff::new(number),
             read_set: Vec::new(),
@@ -84,7 +75,9 @@ impl<'a> Optimistic<'a> {
     /// Phase 1: locks the write set, in the order of addresses, so that of two calls that want the same
     /// records the first to lock one gets all. It does not wait: whoever has a lock is going to install a
     /// version that this call has not seen. Split records ([`word::split`]) have no lock.
-    fn lock_write_set(&mut self, workspace: &Workspace<'a>) -> Result<(), Stop> {
+    ///
+    /// Whether all are locked.
+    fn lock_write_set(&mut self, workspace: &Workspace<'a>) -> bool {
         let writes = workspace.writes.iter().filter(|write| word::split_place(write.record.lock()).is_none());
         self.write_set.extend(writes.map(|write| (write.table.id(), write.record)));
         self.write_set.sort_unstable_by_key(|(_, record)| std::ptr::from_ref(*record).addr());
@@ -92,7 +85,7 @@ impl<'a> Optimistic<'a> {
             let (table, record) = self.write_set[at];
             if !word::try_lock(record.lock(), self.owner) {
                 self.conflict = Some((table, record));
-                return Err(Stop::Restart);
+                return false;
             }
             self.locked = at + 1;
         }
@@ -102,7 +95,7 @@ impl<'a> Optimistic<'a> {
             self.change_set.iter().for_each(|granule| word::raise(granule));
             self.is_raised = true;
         }
-        Ok(())
+        true
     }
 
     /// Phase 2, without taking the seq: whether all that was seen still is as it was; if not, where.
@@ -200,22 +193,17 @@ impl<'a> Control<'a> for Optimistic<'a> {
         Ok(())
     }
 
-    fn certify(
-        &mut self,
-        workspace: &Workspace<'a>,
-        next: &mut dyn FnMut() -> Result<Seq>,
-    ) -> Result<Result<Seq>, Stop> {
+    fn certify(&mut self, workspace: &Workspace<'a>, take: &mut Take<'_>) -> Result<Option<Seq>> {
         schedule::point("lock");
-        self.lock_write_set(workspace)?;
-        schedule::point("validate");
-        let step = self.validation.step.lock();
-        if let Err(at) = self.validate() {
-            drop(step);
-            self.conflict = at;
-            return Err(Stop::Restart);
+        if !self.lock_write_set(workspace) {
+            return Ok(None);
         }
-        self.is_valid = true;
-        Ok(next())
+        schedule::point("validate");
+        let mut conflict = None;
+        let seq = take(&mut || self.validate().map_err(|at| conflict = at).is_ok())?;
+        self.conflict = conflict;
+        self.is_valid = seq.is_some();
+        Ok(seq)
     }
 
     fn release(&mut self) {

@@ -1,0 +1,36 @@
+//! How a call comes to its place in the order.
+
+use crate::eager::shared::Shared;
+use fabius_value::{Result, Seq};
+
+/// A call's place in the order, and in the log.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'p> {
+    /// The next, with this entry in the log.
+    Next(&'p [u8]),
+    /// The next, whose entry is in the log already.
+    Logged,
+    /// This one, which it has already, in the log too.
+    At(Seq),
+    /// It needs none, because it leaves nothing behind.
+    None,
+}
+
+/// What a control gives a call its place with, once the question that goes with it is answered by yes; `None` if not.
+pub type Take<'t> = dyn FnMut(&mut dyn FnMut() -> bool) -> Result<Option<Seq>> + 't;
+
+impl Place<'_> {
+    /// Takes the place if `is_valid` holds: no other call takes one between the answer and this. Without a place of its
+    /// own the call gets a seq that is at or after everything that it may have read before.
+    ///
+    /// # Errors
+    /// What ended the log; then no place was taken.
+    pub fn take(self, shared: &Shared, is_valid: &mut dyn FnMut() -> bool) -> Result<Option<Seq>> {
+        match self {
+            Place::Next(entry) => shared.sequencer.append_if(&shared.foundation, entry, is_valid),
+            Place::Logged => Ok(is_valid().then(|| shared.sequencer.take())),
+            Place::At(seq) => Ok(is_valid().then_some(seq)),
+            Place::None => Ok(is_valid().then(|| shared.sequencer.issued())),
+        }
+    }
+}
