@@ -61,15 +61,16 @@ fn begin(graph: &mut Graph<'_>, partitions: u32) {
     graph.starts = starts;
 }
 
-/// Divides the queues along tables and keys into partitions of about the same weight; gives their weights.
+/// Divides the queues along keys into partitions of about the same weight; gives their weights. Rows of several
+/// tables that begin with the same key (a warehouse and what is in it) come together.
 fn by_key_range(graph: &mut Graph<'_>, partitions: u32) -> Vec<u64> {
-    let mut order: Vec<(u32, u64, u32)> = Vec::with_capacity(graph.queues.len());
+    let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(graph.queues.len());
     for (number, queue) in graph.queues.iter().enumerate() {
         // Eight bytes of the key tell enough of its range.
         let mut word = [0; 8];
         let length = queue.key.len().min(8);
         word[..length].copy_from_slice(&queue.key[..length]);
-        order.push((queue.table.0, u64::from_be_bytes(word), number as u32));
+        order.push((u64::from_be_bytes(word), queue.table.0, number as u32));
     }
     order.sort_unstable();
     let total = graph.actions.len() as u64;

@@ -47,14 +47,16 @@ pub struct Footprint {
     way: Option<Way>,
     /// Whether it writes nothing.
     pub is_read_only: bool,
-    /// What its predictions have been worth so far (the scheduler's alone).
+    /// What its predictions have been worth so far; below zero they have not (the scheduler's alone).
     luck: AtomicI32,
+    /// Calls that pass until the next try, then.
+    rest: AtomicI32,
 }
 
-/// The best that is remembered of predictions, and, below zero, how many calls pass until the next try.
+/// The best and the worst that is remembered of predictions; so many calls pass until the next try, at most.
 const LUCK_MAX: i32 = 64;
 /// How many good predictions make up for a bad one.
-const LUCK_LOST: i32 = 4;
+const LUCK_LOST: i32 = 8;
 
 impl Footprint {
     /// What is known of a procedure.
@@ -66,15 +68,17 @@ impl Footprint {
             (false, false) => Way::Dependent,
         };
         let is_read_only = procedure.is_read_only;
-        Footprint { set, way: Some(way), is_read_only, luck: AtomicI32::new(0) }
+        Footprint { set, way: Some(way), is_read_only, ..Footprint::default() }
     }
 
     /// How the next call comes by its locks. Calls of what is no procedure need none.
     pub fn way(&self) -> Way {
+        let luck = self.luck.load(Relaxed);
         match self.way.unwrap_or(Way::Declared) {
-            Way::Dependent if self.set.is_self_determined && self.luck.load(Relaxed) < 0 => {
-                self.luck.fetch_add(1, Relaxed);
-                Way::Certain
+            Way::Dependent if luck < 0 && self.set.is_self_determined => {
+                let rest = self.rest.load(Relaxed);
+                self.rest.store(if rest > 0 { rest - 1 } else { -luck }, Relaxed);
+                if rest > 0 { Way::Certain } else { Way::Dependent }
             }
             way => way,
         }
@@ -87,8 +91,12 @@ impl Footprint {
 
     /// Learns whether a prediction came true.
     pub fn learn(&self, came_true: bool) {
-        let change = if came_true { 1 } else { -LUCK_LOST };
-        self.luck.store((self.luck.load(Relaxed) + change).clamp(-LUCK_MAX, LUCK_MAX), Relaxed);
+        let luck = match (self.luck.load(Relaxed), came_true) {
+            (luck @ ..0, true) => luck / 2,
+            (luck, true) => (luck + 1).min(LUCK_MAX),
+            (luck, false) => (luck - LUCK_LOST).max(-LUCK_MAX),
+        };
+        self.luck.store(luck, Relaxed);
     }
 
     /// Whether what is in rows of a table that are looked up decides what else is accessed.

@@ -83,7 +83,7 @@ fn show(figure: &mut Figure, title: &str, axis: &str, places: &[(f64, Shares)]) 
     });
 }
 
-fn share(shares: &Shares, wanted: &[&str]) -> f64 {
+fn share(shares: &[(&str, f64)], wanted: &[&str]) -> f64 {
     shares.iter().filter(|(phase, _)| wanted.contains(phase)).map(|(_, share)| share).sum()
 }
 
