@@ -36,7 +36,10 @@ impl Measured {
 }
 
 /// The times that lie between two readings of an engine's phases.
-pub fn times_between(after: Vec<(&'static str, u64)>, before: &[(&'static str, u64)]) -> Vec<(&'static str, u64)> {
+pub fn times_between(
+    after: Vec<(&'static str, u64)>,
+    before: &[(&'static str, u64)],
+) -> Vec<(&'static str, u64)> {
     after.into_iter().zip(before).map(|((phase, after), (_, before))| (phase, after - before)).collect()
 }
 

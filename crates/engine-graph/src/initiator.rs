@@ -209,7 +209,8 @@ impl Initiator {
             arenas.resize_with(count.max(arenas.len()), Bump::new);
             arenas.iter_mut().for_each(Bump::reset);
         }
-        let procedures = calls.iter().flat_map(|calls| calls.iter().map(|(call, _)| call.procedure.0 as usize));
+        let procedures =
+            calls.iter().flat_map(|calls| calls.iter().map(|(call, _)| call.procedure.0 as usize));
         let grains = Grains::of(&self.decompositions, procedures, definitions);
         let grounds = Grounds {
             material: Material { definitions, decompositions: &self.decompositions, grains, guard: &guard },
