@@ -64,13 +64,15 @@ impl Decomposition {
 
 /// Whether nothing that is read decides anything, or goes into what is written elsewhere.
 fn are_independent(program: &Program, catalog: &Catalog, accesses: &[Access]) -> bool {
-    let phases = slice(program, catalog, &TypesOnly);
     // No index tells more rows apart than the primary key does, and no entry of one depends on a turn.
     let is_record = |access: &Access| {
         access.kind == AccessKind::Row && !access.deletes && catalog.table(access.table).indexes.is_empty()
     };
-    accesses.iter().all(is_record)
-        && phases.reads_now.iter().all(|columns| columns.is_empty())
+    if !accesses.iter().all(is_record) {
+        return false;
+    }
+    let phases = slice(program, catalog, &TypesOnly);
+    phases.reads_now.iter().all(|columns| columns.is_empty())
         && phases.writes.iter().flatten().all(|(_, phase)| *phase != ColumnPhase::Later)
 }
 
