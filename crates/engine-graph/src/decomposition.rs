@@ -17,15 +17,15 @@
 //!
 //! The actions of a call are *independent* if nothing that one of them reads decides the call's outcome, its
 //! keys, or what another writes: they have no logical dependencies (definition 2), and need not know of each
-//! other. The phases of the lazy engine say so: the now-phase, which is the condition check of section 3.3.1,
-//! reads nothing then.
+//! other. The analysis of phases says so: the now-phase, which is the condition check of section 3.3.1, reads
+//! nothing then.
 
 use fabius_engine::Definitions;
 use fabius_program::access::{Access, AccessKind, accesses};
 use fabius_program::catalog::Catalog;
 use fabius_program::ir::Program;
 use fabius_program::key_plan::KeyPlan;
-use fabius_program::slice::{ColumnPhase, TypesOnly, slice};
+use fabius_program::slice::is_independent;
 use fabius_value::TableId;
 use std::sync::Arc;
 
@@ -68,12 +68,7 @@ fn are_independent(program: &Program, catalog: &Catalog, accesses: &[Access]) ->
     let is_record = |access: &Access| {
         access.kind == AccessKind::Row && !access.deletes && catalog.table(access.table).indexes.is_empty()
     };
-    if !accesses.iter().all(is_record) {
-        return false;
-    }
-    let phases = slice(program, catalog, &TypesOnly);
-    phases.reads_now.iter().all(|columns| columns.is_empty())
-        && phases.writes.iter().flatten().all(|(_, phase)| *phase != ColumnPhase::Later)
+    accesses.iter().all(is_record) && is_independent(program, catalog)
 }
 
 /// The decompositions of all procedures, by number.

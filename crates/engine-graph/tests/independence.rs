@@ -10,7 +10,9 @@ use std::sync::Arc;
 const PROGRAMS: &str = "
     table cells { id: int, value: bigint, primary key (id) }
     procedure fill(count: int) { for id in 0 to count - 1 { insert cells { id: id::int, value: 0 } } }
-    procedure put(writes: list of (id: int, value: bigint)) {
+    procedure put(reads: list of int, writes: list of (id: int, value: bigint)) {
+        var highest: bigint = 0
+        for id in reads { highest = greatest(highest, cells[id].value) }
         for write in writes { cells[write.id].value = write.value }
     }
     procedure copy(src: int, dst: int) { cells[dst].value = cells[src].value }
@@ -34,8 +36,8 @@ fn model(cells: &mut [i64], call: &str, values: &[Value]) -> bool {
     };
     match call {
         "put" => {
-            let writes = lists(&values[0]);
-            let is_whole = writes.iter().all(|write| (write[0] as usize) < cells.len());
+            let (reads, writes) = (lists(&values[0]), lists(&values[1]));
+            let is_whole = reads.iter().chain(&writes).all(|row| (row[0] as usize) < cells.len());
             writes.iter().filter(|_| is_whole).for_each(|write| cells[write[0] as usize] = write[1]);
             is_whole
         }
@@ -71,15 +73,16 @@ fn calls_in_parts_are_whole() {
                 let mut id = |above| Value::Int(random.below(CELLS + above) as i32);
                 let (name, mut values) = match id(0) {
                     // Now and then a cell that is not there.
-                    Value::Int(0..12) => ("put", vec![id(1), id(0), id(0), id(0)]),
+                    Value::Int(0..12) => ("put", vec![id(1), id(0), id(0), id(1), id(0)]),
                     Value::Int(12..18) => ("copy", vec![id(0), id(0)]),
                     _ => ("raise", vec![id(0), id(0), id(0)]),
                 };
                 let value = Value::BigInt(random.below(100) as i64);
                 values = match name {
                     "put" => {
-                        let write = |id: Value| vec![id, value.clone()];
-                        vec![Value::List(values.into_iter().map(write).collect())]
+                        let writes = values.split_off(2).into_iter().map(|id| vec![id, value.clone()]);
+                        let writes = Value::List(writes.collect());
+                        vec![Value::List(values.into_iter().map(|id| vec![id]).collect()), writes]
                     }
                     "raise" => {
                         let dst = values.pop().expect("there are three");
