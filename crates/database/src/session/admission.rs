@@ -26,7 +26,7 @@ use super::transaction::Hold;
 use super::wound_wait::{Age, Owner};
 use crate::Database;
 use crate::statement::{Caller, written_tables};
-use fabius_engine::speculation::{Footprint, Overlay};
+use fabius_engine::speculation::Overlay;
 use fabius_engine::{Batch, Definitions, Room, entry};
 use fabius_program::catalog::ProcedureId;
 use fabius_value::{Error, Result, SqlState, TableId};

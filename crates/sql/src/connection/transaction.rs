@@ -462,7 +462,7 @@ impl Connection {
     pub(crate) async fn write_aside(&mut self, text: &str) -> Result<()> {
         let prepared = self.prepare(text, &[]).await?;
         let (catalog, ready) = self.hold_plan(&prepared, LockMode::AccessShare).await?;
-        let given = Given { parameters: &[], literals: &ready.literals };
+        let given = Given { literals: &ready.literals, ..Given::default() };
         let Body::Program(program) = &ready.plan.body else {
             return self.run_plan(&catalog, &ready.plan, given).await.map(drop);
         };

@@ -32,7 +32,7 @@ static STATE: LazyLock<SessionState> = LazyLock::new(|| {
     {
         let options = config.options_mut();
         options.execution.collect_statistics = false;
-        options.execution.batch_size = BATCH_ROWS;
+        options.execution.batch_size = BATCH_ROWS.into();
         options.execution.sort_spill_reservation_bytes = SPILL_BYTES;
         options.optimizer.max_passes = 2;
         options.optimizer.repartition_joins = false;

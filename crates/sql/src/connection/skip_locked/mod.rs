@@ -23,7 +23,8 @@ mod choice;
 mod filling;
 
 use super::prepared::{Body, Plan};
-use super::run::{Given, rows_response};
+use super::result::rows_response;
+use super::run::Given;
 use super::{Connection, Response};
 use crate::catalog::Catalog;
 use crate::query::SessionFacts;
