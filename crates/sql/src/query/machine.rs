@@ -28,7 +28,10 @@ const BATCH_ROWS: usize = 1024;
 const SPILL_BYTES: usize = 1 << 20;
 
 static STATE: LazyLock<SessionState> = LazyLock::new(|| {
-    let mut config = SessionConfig::new().with_batch_size(BATCH_ROWS).with_target_partitions(1).with_information_schema(false);
+    let mut config = SessionConfig::new()
+        .with_batch_size(BATCH_ROWS)
+        .with_target_partitions(1)
+        .with_information_schema(false);
     {
         let options = config.options_mut();
         options.execution.collect_statistics = false;

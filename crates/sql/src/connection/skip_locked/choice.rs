@@ -252,13 +252,13 @@ impl Connection {
         }
     }
 
-    async fn point(&self) -> Option<fabius::Savepoint> {
+    async fn point(&mut self) -> Option<fabius::Savepoint> {
         let running = self.transaction.as_ref()?.running.clone();
         let running = running.lock().await;
         running.as_ref().map(Transaction::savepoint)
     }
 
-    async fn forget_since(&self, point: Option<fabius::Savepoint>) {
+    async fn forget_since(&mut self, point: Option<fabius::Savepoint>) {
         let Some(open) = &self.transaction else { return };
         if let (Some(point), Some(running)) = (point, open.running.lock().await.as_mut()) {
             running.roll_back_to(&point);
