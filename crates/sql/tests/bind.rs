@@ -40,7 +40,7 @@ fn column(text: &str) -> Column {
         "char(4)" => SqlType::Char(4),
         plain => SqlType::of_name(plain).expect("a type"),
     };
-    Column { name: name.into(), sql_type, nullable, default, sequence: None, is_identity_always: false }
+    Column { name: name.into(), sql_type, nullable, default, sequence: None, identity: None }
 }
 
 fn key(name: &str, columns: &str) -> Key {

@@ -93,7 +93,7 @@ impl World {
                 nullable: !is_key && !is(|option| matches!(option, ast::ColumnOption::NotNull)),
                 default: None,
                 sequence: None,
-                is_identity_always: false,
+                identity: None,
             });
         }
         for constraint in &create.constraints {

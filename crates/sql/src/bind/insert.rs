@@ -49,7 +49,7 @@ impl<'a> Binder<'a> {
         if insert.overwrite {
             // `OVERRIDING SYSTEM VALUE`, as `parse` spells it.
             let columns = Arc::make_mut(&mut table).columns.iter_mut();
-            columns.for_each(|column| column.is_identity_always = false);
+            columns.for_each(|column| column.identity = None);
         }
         let alias = insert.table_alias.as_ref().map(|alias| ident(&alias.alias));
         let mut columns = Vec::new();
@@ -151,7 +151,7 @@ impl<'a> Binder<'a> {
         if Binder::is_default(expression) {
             return self.default_value(column);
         }
-        if column.is_identity_always {
+        if column.is_identity_always() {
             let message = format!("cannot insert a non-DEFAULT value into column \"{}\"", column.name);
             let detail =
                 format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", column.name);
@@ -242,11 +242,11 @@ impl<'a> Binder<'a> {
             }
             if let Some(index) = parameter(expression)
                 && self.types.get(index)? == crate::sql_type::SqlType::Unknown
-                && !column.is_identity_always
+                && !column.is_identity_always()
             {
                 self.types.infer(index, &without_modifiers(to))?;
             }
-            let bare = parameter(expression).filter(|_| !column.is_identity_always);
+            let bare = parameter(expression).filter(|_| !column.is_identity_always());
             if let Some(index) = bare {
                 let found = self.types.get(index)?;
                 if super::typing::converts(&found, to, super::typing::Conversion::Assignment)

@@ -103,7 +103,7 @@ impl<'a> Binder<'a> {
         }
         let (column, value, place) = &targets[targets.len() - 1];
         let definition = &table.columns[*column];
-        if definition.is_identity_always && !Binder::is_default(value) {
+        if definition.is_identity_always() && !Binder::is_default(value) {
             let message = format!("column \"{}\" can only be updated to DEFAULT", definition.name);
             let detail =
                 format!("Column \"{}\" is an identity column defined as GENERATED ALWAYS.", definition.name);

@@ -152,7 +152,7 @@ impl WriteQuery {
         let mut table = catalog.table(name)?.clone();
         if insert.overwrite {
             // `OVERRIDING SYSTEM VALUE`, as `parse` spells it.
-            Arc::make_mut(&mut table).columns.iter_mut().for_each(|column| column.is_identity_always = false);
+            Arc::make_mut(&mut table).columns.iter_mut().for_each(|column| column.identity = None);
         }
         let table = &table;
         let Some(source) = &insert.source else {

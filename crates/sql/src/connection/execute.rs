@@ -134,6 +134,7 @@ impl Connection {
             }
             Command::CreateFunction
             | Command::CreateSequence { .. }
+            | Command::AddIdentity { .. }
             | Command::AlterSequence { .. }
             | Command::Rename { .. }
             | Command::RenameSchema { .. }

@@ -4,8 +4,8 @@ use super::copy::CopyStatement;
 use super::definition::{self, SequenceChange, SequenceOptions};
 use super::session;
 use super::tokens::Tokens;
+use crate::catalog::Identity;
 use crate::lock::LockMode;
-use crate::lowered::skip_locked;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -32,6 +32,17 @@ pub enum Command {
         /// `TEMPORARY`
         is_temporary: bool,
         /// What it says.
+        options: SequenceOptions,
+    },
+    /// `ALTER TABLE ... ALTER COLUMN ... ADD GENERATED ... AS IDENTITY`
+    AddIdentity {
+        /// The table.
+        table: ast::ObjectName,
+        /// Its column.
+        column: String,
+        /// `ALWAYS`, `BY DEFAULT`
+        identity: Identity,
+        /// Of its sequence.
         options: SequenceOptions,
     },
     /// `ALTER SEQUENCE`
@@ -149,7 +160,7 @@ pub enum Command {
         /// `NOWAIT`
         no_wait: bool,
     },
-    /// `VACUUM`, `ANALYZE`, `REINDEX`, `CLUSTER`: there is nothing to do. The tag, and tables that have to be there.
+    /// `VACUUM`, `ANALYZE`, `REINDEX`, `CLUSTER`: there is nothing to do. The tag, and relations that have to be there.
     Maintenance(&'static str, Vec<ast::ObjectName>),
     /// `CHECKPOINT`
     Checkpoint,
@@ -243,10 +254,7 @@ fn row_locks(tokens: &mut Tokens<'_>) -> Result<()> {
             tokens.remove(at + 1, 2);
         } else if tokens.sees(&["FOR", "KEY", "SHARE"]) {
             tokens.remove(at + 1, 1);
-        } else if tokens.sees(&["SKIP", "LOCKED"]) {
-            if !writes {
-                return Err(skip_locked());
-            }
+        } else if writes && tokens.sees(&["SKIP", "LOCKED"]) {
             tokens.remove(at, 2);
         }
     }

@@ -138,7 +138,7 @@ pub fn index_of(catalog: &Catalog, oid: u32) -> Option<(&Table, &Key, bool)> {
 pub fn default(column: &crate::catalog::Column) -> Option<String> {
     match (&column.default, &column.sequence) {
         (Some(default), _) => Some(default.clone()),
-        (None, Some(_)) if column.is_identity_always => None,
+        (None, Some(_)) if column.identity.is_some() => None,
         (None, Some(sequence)) => Some(format!("nextval('{}'::regclass)", qualified(sequence))),
         (None, None) => None,
     }
@@ -151,9 +151,15 @@ pub fn function_of(catalog: &Catalog, oid: u32) -> Option<&Function> {
 
 /// A function's parameters as `pg_get_function_arguments` shows them.
 pub fn arguments(function: &Function) -> String {
+    // Of procedures every parameter says which way it goes.
+    let mode = if function.is_procedure { "IN " } else { "" };
     let shown = function.parameters.iter().map(|parameter| {
         let (name, sql_type) = (&parameter.name, &parameter.sql_type);
-        if name.is_empty() { sql_type.to_string() } else { format!("{} {sql_type}", quote_identifier(name)) }
+        if name.is_empty() {
+            format!("{mode}{sql_type}")
+        } else {
+            format!("{mode}{} {sql_type}", quote_identifier(name))
+        }
     });
     shown.collect::<Vec<_>>().join(", ")
 }
