@@ -71,10 +71,10 @@ impl Client {
         match response {
             Response::Empty => Ok(Completion::Empty),
             Response::Done { tag } => Ok(Completion::Tag(tag)),
-            Response::CopyIn(copy) => self.copy_in(&copy).await,
+            Response::CopyIn(copy) => Box::pin(self.copy_in(&copy)).await,
             Response::CopyOut { columns, is_binary, has_header, data } => {
                 backend::copy_response(&mut self.socket.output, CopyDirection::Out, columns, is_binary);
-                self.copy_out(data, is_binary, has_header, deadline).await
+                Box::pin(self.copy_out(data, is_binary, has_header, deadline)).await
             }
             Response::Rows { .. } => Err(Failure::Statement(fabius_value::Error::new(
                 fabius_value::SqlState(*b"XX000"),

@@ -51,7 +51,7 @@ impl Connection {
         if !ends_transaction(&command) {
             self.refuse_if_failed()?;
         }
-        let plan = self.plan(&command, (text, form.as_ref()), types).await?;
+        let plan = Box::pin(self.plan(&command, (text, form.as_ref()), types)).await?;
         // Queries know the session that they were planned for.
         let knows_session = matches!(plan.body, Body::Query(_) | Body::WriteQuery(_));
         let is_shared = is_usual && Connection::is_of_rows(&command) && !knows_session;
@@ -123,16 +123,17 @@ impl Connection {
 
     async fn dispatch(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
         let done = |tag: &str| Ok(Response::Done { tag: tag.to_string() });
+        // Boxed as in `run_plan`.
         match &*prepared.command {
             Command::Empty => Ok(Response::Empty),
             Command::Sql(statement) => {
                 if let Some(call) = self.session_function(statement) {
-                    return self.call_session_function(call, parameters).await;
+                    return Box::pin(self.call_session_function(call, parameters)).await;
                 }
                 if Connection::is_of_rows(&prepared.command) {
                     return self.run_prepared(prepared, parameters).await;
                 }
-                self.define_sql(statement, &prepared.text).await
+                Box::pin(self.define_sql(statement, &prepared.text)).await
             }
             Command::CreateFunction
             | Command::CreateSequence { .. }
@@ -140,9 +141,11 @@ impl Connection {
             | Command::AlterSequence { .. }
             | Command::Rename { .. }
             | Command::RenameSchema { .. }
-            | Command::Comment { .. } => self.define_command(&prepared.command, &prepared.text).await,
+            | Command::Comment { .. } => {
+                Box::pin(self.define_command(&prepared.command, &prepared.text)).await
+            }
             Command::Do => self.run_prepared(prepared, parameters).await,
-            Command::Copy(copy) => self.copy(copy).await,
+            Command::Copy(copy) => Box::pin(self.copy(copy)).await,
             Command::Begin(characteristics) => {
                 self.begin(characteristics)?;
                 done(if prepared.text.get(..5).is_some_and(|word| word.eq_ignore_ascii_case("start")) {
@@ -166,13 +169,13 @@ impl Connection {
                 done("RELEASE")
             }
             Command::Show(name) => self.show(name.as_deref()),
-            Command::Execute { name, arguments } => self.execute_named(name, arguments).await,
+            Command::Execute { name, arguments } => Box::pin(self.execute_named(name, arguments)).await,
             Command::Declare { name, is_held, scroll, text } => {
-                self.declare(name, (*is_held, *scroll), text).await
+                Box::pin(self.declare(name, (*is_held, *scroll), text)).await
             }
-            Command::Fetch { name, step, is_move } => self.fetch(name, *step, *is_move).await,
+            Command::Fetch { name, step, is_move } => Box::pin(self.fetch(name, *step, *is_move)).await,
             Command::Close(name) => self.close(name.as_deref()),
-            other => self.session_command(other).await,
+            other => Box::pin(self.session_command(other)).await,
         }
     }
 

@@ -141,7 +141,8 @@ impl Connection {
         match self.read_within(&program.statement, &arguments, SMALL_BYTES).await {
             Ok(results) => Ok(Small::Results(results)),
             Err(error) if error.state() == SqlState::OUT_OF_MEMORY => {
-                let response = self.run_as_query(catalog, lowered, text, (types, given.parameters)).await?;
+                let run = self.run_as_query(catalog, lowered, text, (types, given.parameters));
+                let response = Box::pin(run).await?;
                 Ok(response.map_or(Small::Unknown, Small::Rows))
             }
             Err(error) => Err(Connection::explained(error, (lowered, &program.statement), catalog)),

@@ -96,7 +96,7 @@ impl Connection {
                 None => {
                     // Its command may have the literals of another text.
                     let command = parse::parse(&prepared.text)?;
-                    let plan = self.plan(&command, (&prepared.text, None), &prepared.given).await?;
+                    let plan = Box::pin(self.plan(&command, (&prepared.text, None), &prepared.given)).await?;
                     let types = |columns: &Option<Vec<OutputColumn>>| {
                         columns
                             .as_ref()
@@ -228,6 +228,7 @@ impl Connection {
             let message = format!("there is no parameter ${}", parameters.len() + 1);
             return Err(Error::new(SqlState(*b"42P02"), message));
         }
+        // What is large is boxed: a session that waits has room for the largest of what stands in line here.
         match &plan.body {
             Body::Program(program) => {
                 let nulls: Vec<bool> = parameters.iter().map(Value::is_null).collect();
@@ -244,13 +245,13 @@ impl Connection {
                 self.respond(&program.lowered, results)
             }
             Body::Query(query) => {
-                let rows = self.rows_as_they_come(query, parameters).await?;
+                let rows = Box::pin(self.rows_as_they_come(query, parameters)).await?;
                 Ok(Response::Rows { columns: query.columns.clone(), rows, tag: "SELECT" })
             }
-            Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
-            Body::WithWrites(all) => self.run_with_writes(all, parameters).await,
-            Body::SkipLocked(skipping) => self.run_skip_locked(catalog, skipping, given).await,
-            Body::Explanation(explanation) => self.explain(catalog, explanation, given).await,
+            Body::WriteQuery(write) => Box::pin(self.write_query(catalog, write, parameters)).await,
+            Body::WithWrites(all) => Box::pin(self.run_with_writes(all, parameters)).await,
+            Body::SkipLocked(skipping) => Box::pin(self.run_skip_locked(catalog, skipping, given)).await,
+            Body::Explanation(explanation) => Box::pin(self.explain(catalog, explanation, given)).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
         }
     }
