@@ -15,7 +15,7 @@
 use crate::depth::Depth;
 use crate::interrupt::Interrupt;
 use crate::machine;
-use crate::measured::{Measured, difference};
+use crate::measured::{Measured, difference, times_between};
 use crate::recorder::Recorder;
 use crate::sent::{Sent, note_query};
 use crate::settings::Settings;
@@ -105,6 +105,7 @@ pub fn run(
     let busy = AtomicUsize::new(plan.threads);
     let run = target.begin_run();
     let before = target.database.counts();
+    let times_before = target.database.engine().times();
     machine::reset_peak();
     let started = Instant::now();
     let (done, finished) = channel();
@@ -173,6 +174,7 @@ pub fn run(
     target.count(operations, &seen.committed);
     Ok(Measured {
         counts: difference(&target.database.counts(), &before),
+        times: times_between(target.database.engine().times(), &times_before),
         seen,
         offered,
         elapsed,

@@ -11,6 +11,8 @@ pub struct Measured {
     pub seen: Recorder,
     /// What the engine counted during the run.
     pub counts: Counts,
+    /// Where the engine's time went, by its own phases, in nanoseconds; empty if it does not tell.
+    pub times: Vec<(&'static str, u64)>,
     /// While calls were made.
     pub offered: Duration,
     /// Until every call made was also substantiated.
@@ -31,6 +33,14 @@ impl Measured {
     pub fn promised_tps(&self) -> f64 {
         self.seen.committed_total() as f64 / self.offered.as_secs_f64().max(1e-9)
     }
+}
+
+/// The times that lie between two readings of an engine's phases.
+pub fn times_between(
+    after: Vec<(&'static str, u64)>,
+    before: &[(&'static str, u64)],
+) -> Vec<(&'static str, u64)> {
+    after.into_iter().zip(before).map(|((phase, after), (_, before))| (phase, after - before)).collect()
 }
 
 /// What lies between two readings of an engine's counters.

@@ -14,7 +14,7 @@
 
 use crate::interrupt::Interrupt;
 use crate::machine;
-use crate::measured::{Measured, difference};
+use crate::measured::{Measured, difference, times_between};
 use crate::recorder::Recorder;
 use crate::sent::{Sent, note_query};
 use crate::settings::Settings;
@@ -134,6 +134,7 @@ pub fn run(
     let procedures = target.procedures(operations)?;
     let place = ClientPlace { number: 0, count: 1, run: target.begin_run() };
     let before = target.database.counts();
+    let times_before = target.database.engine().times();
     machine::reset_peak();
     let queries = Queries::default();
     let is_over = AtomicBool::new(false);
@@ -184,6 +185,7 @@ pub fn run(
     target.count(operations, &recorder.committed);
     let measured = Measured {
         counts: difference(&target.database.counts(), &before),
+        times: times_between(target.database.engine().times(), &times_before),
         seen: recorder,
         offered: offered_time,
         elapsed,

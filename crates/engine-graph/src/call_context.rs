@@ -9,21 +9,39 @@
 //! ([`crate::overlay`]), over the record. Index entries are made at once, since scans of later calls have to
 //! find them; entries and records that come to nothing are noted for purging.
 
-use crate::graph::{Graph, queue_hash};
+use crate::construction::Material;
+use crate::graph::{Graph, Queue};
 use crate::overlay;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::constraint::{PRIMARY_KEY, check_unique, duplicate, entry_of};
 use fabius_engine::eager::workspace::{Entry, Image, Workspace};
-use fabius_engine::{Definitions, random::CallRandom};
+use fabius_engine::random::CallRandom;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_storage::{Record, Table, TableScan, scan::Range};
 use fabius_value::{ColumnId, Datum, IndexId, Key, Result, TableId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A row that was looked up, found by a scan, or inserted; `None` if there is not even a record.
-pub type Row<'a> = Option<&'a Record>;
+/// A row that was looked up, found by a scan, or inserted.
+#[derive(Clone, Copy, Default)]
+pub enum Row<'a> {
+    /// There is not even a record.
+    #[default]
+    Missing,
+    /// A record, perhaps without a row.
+    Here(&'a Record),
+    /// There is a row, which is another part's.
+    Elsewhere,
+}
+
+impl<'a> Row<'a> {
+    /// The record of a row that the call writes.
+    fn record(self) -> &'a Record {
+        let Row::Here(record) = self else { unreachable!("a row that is written is there") };
+        record
+    }
+}
 
 /// An open scan.
 pub struct Scan<'a> {
@@ -37,22 +55,32 @@ pub struct Scan<'a> {
 pub struct Progress<'a> {
     /// The call, by its place in the graph.
     pub call: u32,
+    /// Whether it is executed in parts, and this is one.
+    pub is_part: bool,
     /// The action that it waits for.
     pub wanted: u32,
+    /// The action that it will probably come to next: keys are in the order of the text, mostly.
+    next: u32,
     /// What it has written.
     pub workspace: Workspace<'a>,
     /// Its random numbers, once it has drawn one.
     pub random: Option<CallRandom>,
 }
 
+impl Progress<'_> {
+    /// Begins a call.
+    pub fn begin(&mut self, call: u32, is_part: bool) {
+        (self.call, self.is_part, self.next) = (call, is_part, 0);
+        self.random = None;
+    }
+}
+
 /// The context of a call on the worker that executes it now.
 pub struct CallContext<'a, 'r> {
     /// The graph.
     pub graph: &'r Graph<'a>,
-    /// Tables and procedures.
-    pub definitions: &'a Definitions,
-    /// Pinned for as long as the graph lives; for reading.
-    pub guard: &'a Guard,
+    /// Tables and procedures, and how records are told apart.
+    pub material: &'r Material<'a>,
     /// This thread's own; for changing indexes.
     pub own_guard: &'r Guard,
     /// The worker's memory.
@@ -67,25 +95,35 @@ pub struct CallContext<'a, 'r> {
     pub progress: &'r mut Progress<'a>,
 }
 
-impl<'a> CallContext<'a, '_> {
-    /// Waits for the turn at the queue of the key's leading columns, which are encoded in `self.key`.
-    fn take_turn(&mut self, table: TableId) -> Result<u32, Stop> {
-        let hash = queue_hash(table, self.key.hash());
-        let number = self.graph.queue(hash, table, self.key.bytes());
-        let queue = &self.graph.queues[number as usize];
+impl<'a, 'r> CallContext<'a, 'r> {
+    /// The action on what the key's leading columns name, which are encoded in `self.key`.
+    #[inline]
+    fn action(&mut self, table: TableId) -> (u32, &'r Queue<'a>) {
+        let graph = self.graph;
+        let own = graph.actions_of(self.progress.call);
+        let next = own.start.max(self.progress.next.min(own.end));
+        for action in (next..own.end).chain(own.start..next) {
+            let queue = graph.queue_of(action);
+            if queue.table == table && queue.key == self.key.bytes() {
+                self.progress.next = action + 1;
+                return (action, queue);
+            }
+        }
+        panic!("a call accesses what its decomposition does not name");
+    }
+
+    /// Waits for the turn of an action.
+    #[inline]
+    fn take_turn(&mut self, action: u32, queue: &Queue<'a>) -> Result<(), Stop> {
+        let turn = &self.graph.turns[queue.turn as usize];
         let call = self.progress.call;
-        if queue.is_held_by(call) {
-            return Ok(number);
+        if queue.partition == self.partition && turn.head.load(Relaxed) == action {
+            turn.give(call);
+        } else if !turn.is_held_by(call) {
+            self.progress.wanted = action;
+            return Err(Stop::Blocked);
         }
-        let mut own = self.graph.actions_of(call);
-        let action = own.find(|action| self.graph.actions[*action as usize].queue == number);
-        let action = action.expect("a call accesses what its decomposition does not name");
-        if queue.partition == self.partition && queue.head.load(Relaxed) == action {
-            queue.give(call);
-            return Ok(number);
-        }
-        self.progress.wanted = action;
-        Err(Stop::Blocked)
+        Ok(())
     }
 
     fn encode(&mut self, table: &Table, values: impl Iterator<Item = Datum<'a>>) -> Result<()> {
@@ -146,7 +184,7 @@ impl<'a> CallContext<'a, '_> {
             let columns = table.index_columns(index);
             let values: Vec<Datum<'a>> = columns.iter().map(|&column| value(self, column)).collect();
             // Rows with the same values are of this call's grain.
-            check_unique(table, index, &values, self.guard, |other, entry| {
+            check_unique(table, index, &values, self.material.guard, |other, entry| {
                 !std::ptr::eq(other, record) && self.is_entry_of(table, index, entry, other)
             })?;
         }
@@ -179,38 +217,48 @@ impl<'a> Context<'a> for CallContext<'a, '_> {
     type Scan = Scan<'a>;
 
     #[inline]
-    fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Row<'a>, Stop> {
-        let rows = self.definitions.table(table);
-        if let Some(grain) = self.graph.grains.get(table) {
-            // First the whole key: if it is too long, there is no action for it.
-            rows.encode_key(key, self.key)?;
+    fn locate(&mut self, id: TableId, key: &[Datum<'a>]) -> Result<Row<'a>, Stop> {
+        let table = self.material.definitions.table(id);
+        table.encode_key(key, self.key)?;
+        if let Some(grain) = self.material.grains.get(id) {
+            // The whole key came first: if it is too long, there is no action for it.
             if grain < key.len() {
-                rows.encode_key(&key[..grain], self.key)?;
+                table.encode_key(&key[..grain], self.key)?;
             }
-            let queue = self.take_turn(table)?;
-            if let Some(record) = self.graph.queues[queue as usize].record {
-                return Ok(Some(record));
+            let (action, queue) = self.action(id);
+            if self.progress.is_part && queue.partition != self.partition {
+                return Ok(if queue.record.is_some() { Row::Elsewhere } else { Row::Missing });
+            }
+            self.take_turn(action, queue)?;
+            match queue.record {
+                Some(record) => return Ok(Row::Here(record)),
+                None if self.material.grains.is_still(id) => return Ok(Row::Missing),
+                None => table.encode_key(key, self.key)?,
             }
         }
-        rows.encode_key(key, self.key)?;
-        Ok(rows.find(self.key, self.guard))
+        Ok(table.find(self.key, self.material.guard).map_or(Row::Missing, Row::Here))
     }
 
     #[inline]
-    fn exists(&mut self, _: TableId, row: Row<'a>) -> Result<bool, Stop> {
-        Ok(row.is_some_and(|record| self.is_present(record)))
+    fn exists(&mut self, table: TableId, row: Row<'a>) -> Result<bool, Stop> {
+        Ok(match row {
+            Row::Missing => false,
+            Row::Here(record) => self.material.grains.is_still(table) || self.is_present(record),
+            Row::Elsewhere => true,
+        })
     }
 
+    /// What another part reads goes into nothing that this part writes.
     #[inline]
     fn read(&mut self, table: TableId, row: Row<'a>, column: ColumnId) -> Result<Datum<'a>, Stop> {
-        let table = self.definitions.table(table);
-        Ok(row.map_or(Datum::Null, |record| self.value(table, record, column)))
+        let Row::Here(record) = row else { return Ok(Datum::Null) };
+        Ok(self.value(self.material.definitions.table(table), record, column))
     }
 
     fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Scan<'a>, Stop> {
         let ScanRange { table: id, index, equal, lower, upper, descending, .. } = range;
-        let table = self.definitions.table(id);
-        if let Some(grain) = self.graph.grains.get(id) {
+        let table = self.material.definitions.table(id);
+        if let Some(grain) = self.material.grains.get(id) {
             let primary_key = &table.schema().primary_key[..];
             let columns = index.map_or(primary_key, |index| table.index_columns(index));
             let value = |wanted: &ColumnId| {
@@ -218,9 +266,10 @@ impl<'a> Context<'a> for CallContext<'a, '_> {
                 place.and_then(|place| equal.get(place)).copied().expect("a grain that the scan determines")
             };
             self.encode(table, primary_key[..grain].iter().map(value))?;
-            self.take_turn(id)?;
+            let (action, queue) = self.action(id);
+            self.take_turn(action, queue)?;
         }
-        let scan = table.scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
+        let scan = table.scan(&Range { index, equal, lower, upper, descending }, self.material.guard)?;
         Ok(Scan { scan, table, index })
     }
 
@@ -237,21 +286,22 @@ impl<'a> Context<'a> for CallContext<'a, '_> {
                 },
             };
             if is_there {
-                return Ok(Some(Some(record)));
+                return Ok(Some(Row::Here(record)));
             }
         }
     }
 
     fn insert(&mut self, id: TableId, write: WriteSet<'_, 'a>) -> Result<Row<'a>, Stop> {
-        let table = self.definitions.table(id);
+        let table = self.material.definitions.table(id);
         let primary_key = &table.schema().primary_key;
-        let grain = self.graph.grains.get(id).expect("a table that is written has a grain");
+        let grain = self.material.grains.get(id).expect("a table that is written has a grain");
         table.encode_row_key(write.values, self.key)?;
         if grain < primary_key.len() {
             let leading = primary_key[..grain].iter().map(|column| write.values[usize::from(column.0)]);
             self.encode(table, leading)?;
         }
-        self.take_turn(id)?;
+        let (action, queue) = self.action(id);
+        self.take_turn(action, queue)?;
         table.encode_row_key(write.values, self.key)?;
         let (record, is_new) = table.find_or_create(self.key, self.own_guard);
         // SAFETY: records stay for as long as the graph's own epoch is pinned.
@@ -273,12 +323,15 @@ impl<'a> Context<'a> for CallContext<'a, '_> {
             self.enter(table, record, index, &value)?;
         }
         self.progress.workspace.set(table, record, Image::Row(row));
-        Ok(Some(record))
+        Ok(Row::Here(record))
     }
 
     fn update(&mut self, table: TableId, row: Row<'a>, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
-        let table = self.definitions.table(table);
-        let record = row.expect("a row that is updated is there");
+        if let Row::Elsewhere = row {
+            return Ok(());
+        }
+        let table = self.material.definitions.table(table);
+        let record = row.record();
         if table.index_count() > 0 {
             let values: &'a [Datum<'a>] = self.arena.alloc_slice_copy(write.values);
             let before = |this: &Self, column| this.value(table, record, column);
@@ -301,8 +354,8 @@ impl<'a> Context<'a> for CallContext<'a, '_> {
     }
 
     fn delete(&mut self, table: TableId, row: Row<'a>) -> Result<(), Stop> {
-        let table = self.definitions.table(table);
-        let record = row.expect("a row that is deleted is there");
+        let table = self.material.definitions.table(table);
+        let record = row.record();
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
             let key = self.entry_key(table, index, &|this, column| this.value(table, record, column))?;
             self.leave(table, record, index, key);
@@ -321,6 +374,6 @@ impl<'a> Context<'a> for CallContext<'a, '_> {
     }
 
     fn is_missing(&self, row: Row<'a>) -> bool {
-        row.is_none()
+        matches!(row, Row::Missing)
     }
 }

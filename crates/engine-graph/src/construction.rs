@@ -12,12 +12,12 @@
 //! ```
 
 use crate::decomposition::{Decompositions, Grains};
-use crate::graph::{Action, CallNode, Graph, GraphBuffers, NONE, Queue, queue_hash};
+use crate::graph::{Action, CallNode, Graph, NONE, Queue, queue_hash};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
-use fabius_storage::index::prefetch;
+use fabius_storage::{chain, index::prefetch};
 use fabius_value::{Key, Seq, TableId};
 use std::sync::atomic::AtomicBool;
 
@@ -30,6 +30,8 @@ pub struct Material<'a> {
     pub definitions: &'a Definitions,
     /// What calls will access.
     pub decompositions: &'a Decompositions,
+    /// How the round's calls tell records apart.
+    pub grains: Grains,
     /// Keeps records where they are.
     pub guard: &'a Guard,
 }
@@ -42,27 +44,27 @@ struct Pending {
     key_hash: u64,
 }
 
-/// Builds the graph of calls with consecutive timestamps; keys live in `arena`.
+/// Builds the graph of calls with consecutive timestamps; keys live in `arena`. `spare` is a graph that is no
+/// more.
 pub fn construct<'a>(
     material: &Material<'a>,
     calls: &[(Call<'a>, Seq)],
     arena: &'a Bump,
-    buffers: GraphBuffers,
+    spare: Graph<'a>,
 ) -> Graph<'a> {
     let definitions = material.definitions;
-    let procedures = calls.iter().map(|(call, _)| call.procedure.0 as usize);
-    let grains = Grains::of(material.decompositions, procedures, definitions.tables.len());
-    let mut graph = Graph::new(calls.len(), grains, buffers);
+    let mut graph: Graph<'a> = spare.emptied(calls.len());
     let mut pending: Vec<Pending> = Vec::new();
     for (chunk, calls) in calls.chunks(AHEAD_CALLS).enumerate() {
         pending.clear();
+        let known = graph.queues.len();
         for (place, (call, _)) in calls.iter().enumerate() {
             let call_number = (chunk * AHEAD_CALLS + place) as u32;
             let Some(decomposition) = material.decompositions.get(call.procedure.0 as usize) else {
                 continue;
             };
             decomposition.keys.for_each(call.arguments, |table, values| {
-                let Some(grain) = graph.grains.get(table) else { return };
+                let Some(grain) = material.grains.get(table) else { return };
                 let schema = definitions.table(table);
                 let mut key = Key::new();
                 // A key that is too long aborts its call before anything is accessed.
@@ -90,11 +92,16 @@ pub fn construct<'a>(
                 call: *call,
                 seq: *seq,
                 first_action: graph.actions.len() as u32,
+                is_divisible: material.grains.is_divisible(call.procedure.0 as usize, call.wants_result),
                 disabled: AtomicBool::new(false),
             });
             while let Some(wanted) = next.next_if(|wanted| wanted.call == number) {
                 append(&mut graph, material, wanted, arena);
             }
+        }
+        for queue in graph.queues[known..].iter_mut().filter(|queue| material.grains.is_still(queue.table)) {
+            // SAFETY: the epoch is pinned.
+            queue.record = queue.record.filter(|record| unsafe { chain::is_present(record.head()) });
         }
     }
     graph
@@ -112,9 +119,20 @@ fn append<'a>(graph: &mut Graph<'a>, material: &Material<'a>, wanted: &Pending, 
             if let Some(record) = record {
                 prefetch(record.head());
             }
-            let key = record.map_or_else(|| arena.alloc_slice_copy(wanted.key.bytes()) as &_, |r| r.key());
+            // A copy, since workers look at keys of records that others write.
+            let key = arena.alloc_slice_copy(wanted.key.bytes());
             let number = graph.queues.len() as u32;
-            graph.queues.push(Queue::new(hash, wanted.table, key, record, action));
+            graph.queues.push(Queue {
+                hash,
+                table: wanted.table,
+                key,
+                record,
+                first: action,
+                last: action,
+                weight: 1,
+                partition: 0,
+                turn: 0,
+            });
             graph.map.put(slot, number, &graph.queues);
             graph.actions.push(Action::new(wanted.call, number));
         }

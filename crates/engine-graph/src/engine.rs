@@ -3,7 +3,7 @@
 use crate::batch_size::BatchSize;
 use crate::crew::Crew;
 use crate::initiator::{Initiator, Surroundings};
-use crate::statistics::{Report, Statistics};
+use crate::statistics::Statistics;
 use crossbeam_queue::SegQueue;
 use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
@@ -66,11 +66,6 @@ impl GraphEngine {
             statistics: Statistics::default(),
             closed: AtomicBool::new(false),
         }
-    }
-
-    /// Where time has gone so far.
-    pub fn statistics(&self) -> Report {
-        self.statistics.report()
     }
 
     fn surroundings(&self) -> Surroundings<'_> {
@@ -210,5 +205,9 @@ impl Engine for GraphEngine {
 
     fn counts(&self) -> Counts {
         self.foundation.counters.counts(0)
+    }
+
+    fn times(&self) -> Vec<(&'static str, u64)> {
+        self.statistics.times()
     }
 }

@@ -1,24 +1,26 @@
 //! Transaction execution (LADS, section 3.3, algorithm 3).
 //!
-//! Each partition of the graph is executed by one worker at a time: whoever lends a thread and claims it. A
-//! call is executed record action by record action: its frame goes to the worker of the queue that it comes
-//! to next, and waits there for its turn:
+//! Each partition of the graph is executed by one worker at a time: whoever lends a thread and claims it. A call
+//! whose actions are independent is executed in parts, one for each partition that it has actions in, which
+//! know nothing of each other. Any other call is executed in one piece, action by action: it goes to the worker
+//! of the queue that it comes to next, and waits there for its turn:
 //!
 //! ```text
-//! partition 0   starts: 1, 4, 7     call 1: a | b ->     call 4: d |        call 7: ...
+//! partition 0   starts: 1, 4, 7     call 1: a | b ->     call 4: d |        call 7 (part): ...
 //!                                             |             |
-//!               messages               Arrive(1)         Done(5)
+//!               messages               Arrive(1)         Ended(5)
 //!                                             v             v
-//! partition 1   starts: 2, 3, 5, 6            call 1: c | end -> Done(1), Done(2) of a, b
+//! partition 1   starts: 2, 3, 5, 7            call 1: c | end -> Ended(1)   call 7 (part): ...
 //! ```
 //!
 //! A worker goes on with whatever is executable. It takes no lock and never waits: what one partition has to
 //! know of another comes as a message. A call with the lowest timestamp of all that have not ended is, or
 //! will be, at the head of all its queues, so somebody can always go on.
 //!
-//! A call's actions are done when it has ended, because it may abort until then; so no abort ever cascades
-//! (section 3.3.1). Ending it disables what it has not come to: the branches not taken (section 4.2.3), and
-//! everything behind the action that aborted.
+//! An action is done when its call, or its part, has ended, because it may abort until then; so no abort ever
+//! cascades (section 3.3.1): parts abort for what all of them know, their arguments and which rows there are.
+//! Ending a call disables what it has not come to: the branches not taken (section 4.2.3), and everything
+//! behind the action that aborted.
 
 use crate::call_context::{CallContext, Progress};
 use crate::construction::Material;
@@ -65,8 +67,8 @@ struct Running<'a> {
 enum Message<'a> {
     /// A call has come to an action of yours.
     Arrive(Box<Running<'a>>),
-    /// An action of yours is done, or disabled.
-    Done(u32),
+    /// A call has ended: its actions are done, or disabled.
+    Ended(u32),
 }
 
 /// What became of a call that did not simply commit.
@@ -111,9 +113,9 @@ struct Workplace<'a> {
 // SAFETY: as for `Execution`, below.
 unsafe impl Send for Workplace<'_> {}
 
-struct Partition<'a> {
+struct Partition<'g, 'a> {
     messages: SegQueue<Message<'a>>,
-    starts: Vec<u32>,
+    starts: &'g [u32],
     arena: &'a Bump,
     /// Calls of `starts` that have begun.
     begun: AtomicUsize,
@@ -122,7 +124,7 @@ struct Partition<'a> {
     workplace: Mutex<Workplace<'a>>,
 }
 
-impl Partition<'_> {
+impl Partition<'_, '_> {
     /// Whether another call may begin.
     #[inline]
     fn may_begin(&self) -> bool {
@@ -134,9 +136,9 @@ impl Partition<'_> {
 /// The execution of one graph.
 pub struct Execution<'g, 'a> {
     graph: &'g Graph<'a>,
-    partitions: Vec<Partition<'a>>,
+    partitions: Vec<Partition<'g, 'a>>,
     time_us: i64,
-    /// Calls that have not ended.
+    /// Calls, and parts of calls, that have not ended.
     open: AtomicUsize,
     /// Partitions whose records somebody writes.
     written: AtomicUsize,
@@ -155,28 +157,23 @@ unsafe impl Send for Execution<'_, '_> {}
 impl<'g, 'a> Execution<'g, 'a> {
     /// Prepares the execution of a graph, with memory for each partition.
     pub fn new(graph: &'g Graph<'a>, arenas: &'a [Bump], time_us: i64) -> Execution<'g, 'a> {
-        let mut partitions: Vec<Partition<'a>> = arenas
+        let partitions: Vec<Partition<'g, 'a>> = arenas
             .iter()
-            .map(|arena| Partition {
+            .zip(&graph.starts)
+            .map(|(arena, starts)| Partition {
                 messages: SegQueue::new(),
-                starts: Vec::new(),
+                starts,
                 arena,
                 begun: AtomicUsize::new(0),
                 ended: AtomicUsize::new(0),
                 workplace: Mutex::default(),
             })
             .collect();
-        for call in 0..graph.calls.len() as u32 {
-            let first = graph.actions.get(graph.actions_of(call).start as usize);
-            let own = first.filter(|action| action.call == call);
-            let partition = own.map_or(0, |action| graph.queues[action.queue as usize].partition);
-            partitions[partition as usize].starts.push(call);
-        }
         Execution {
             graph,
             partitions,
             time_us,
-            open: AtomicUsize::new(graph.calls.len()),
+            open: AtomicUsize::new(graph.starts.iter().map(Vec::len).sum()),
             written: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
         }
@@ -248,7 +245,7 @@ impl<'g, 'a> Execution<'g, 'a> {
 struct Worker<'w, 'a> {
     execution: &'w Execution<'w, 'a>,
     material: &'w Material<'a>,
-    partition: &'w Partition<'a>,
+    partition: &'w Partition<'w, 'a>,
     number: u32,
     own_guard: &'w crossbeam_epoch::Guard,
 }
@@ -260,7 +257,9 @@ impl<'a> Worker<'_, 'a> {
         loop {
             if let Some(message) = self.partition.messages.pop() {
                 match message {
-                    Message::Done(action) => self.end_action(place, action),
+                    Message::Ended(call) => {
+                        self.end_own_actions(place, call);
+                    }
                     Message::Arrive(running) => self.arrive(place, running),
                 }
             } else if let Some(running) = place.executable.pop() {
@@ -283,7 +282,8 @@ impl<'a> Worker<'_, 'a> {
         let records = |ahead: usize| {
             let call = self.partition.starts.get(begun + ahead).copied();
             let actions = call.map_or(0..0, |call| graph.actions_of(call));
-            actions.filter_map(|action| graph.queues[graph.actions[action as usize].queue as usize].record)
+            let queues = actions.map(|action| graph.queue_of(action));
+            queues.filter(|queue| queue.partition == self.number).filter_map(|queue| queue.record)
         };
         records(2 * STRIDE).for_each(|record| prefetch(record.head()));
         for record in records(STRIDE) {
@@ -302,9 +302,8 @@ impl<'a> Worker<'_, 'a> {
             return;
         }
         let mut running = place.spare.pop().unwrap_or_default();
-        running.progress.call = call;
         running.home = self.number;
-        running.progress.random = None;
+        running.progress.begin(call, node.is_divisible);
         let started = self.material.definitions.procedure(node.call.procedure).and_then(|procedure| {
             running.code = Some(&procedure.whole);
             running.frame.start(&procedure.whole, node.call.arguments, self.partition.arena)
@@ -320,9 +319,9 @@ impl<'a> Worker<'_, 'a> {
         let graph = self.execution.graph;
         let wanted = running.progress.wanted;
         let action = &graph.actions[wanted as usize];
-        let queue = &graph.queues[action.queue as usize];
-        if queue.head.load(Relaxed) == wanted {
-            queue.give(action.call);
+        let turn = &graph.turns[graph.queues[action.queue as usize].turn as usize];
+        if turn.head.load(Relaxed) == wanted {
+            turn.give(action.call);
             self.go_on(place, running);
         } else {
             action.set(ActionState::Parked);
@@ -336,8 +335,7 @@ impl<'a> Worker<'_, 'a> {
         let code = code.expect("a call that has begun has its code");
         let mut context = CallContext {
             graph: self.execution.graph,
-            definitions: self.material.definitions,
-            guard: self.material.guard,
+            material: self.material,
             own_guard: self.own_guard,
             arena: self.partition.arena,
             partition: self.number,
@@ -355,9 +353,7 @@ impl<'a> Worker<'_, 'a> {
 
     /// Sends a call to the worker of the action that it waits for.
     fn send(&self, place: &mut Workplace<'a>, running: Box<Running<'a>>) {
-        let graph = self.execution.graph;
-        let queue = graph.actions[running.progress.wanted as usize].queue;
-        let partition = graph.queues[queue as usize].partition;
+        let partition = self.execution.graph.queue_of(running.progress.wanted).partition;
         if partition == self.number {
             self.arrive(place, running);
         } else {
@@ -383,11 +379,30 @@ impl<'a> Worker<'_, 'a> {
                 };
                 left.written.extend(new);
             }
-            left.committed += 1;
-        } else {
-            left.aborted += 1;
         }
         workspace.clear();
+        let home = running.home;
+        if !node.is_divisible || self.speaks_for(call) {
+            self.answer(left, &running, abort);
+        }
+        place.spare.push(running);
+        self.end_actions(place, call, home);
+    }
+
+    /// Whether what this partition finds out about a call that is executed in parts counts for all of it.
+    fn speaks_for(&self, call: u32) -> bool {
+        let mut actions = self.execution.graph.actions_of(call);
+        actions.next().is_none_or(|first| self.execution.graph.queue_of(first).partition == self.number)
+    }
+
+    /// Notes what became of a call.
+    fn answer(&self, left: &mut Left<'a>, running: &Running<'a>, abort: Option<Error>) {
+        let call = running.progress.call;
+        let node = &self.execution.graph.calls[call as usize];
+        match abort {
+            None => left.committed += 1,
+            Some(_) => left.aborted += 1,
+        }
         let ticket = (node.call.wants_result && abort.is_none()).then(|| {
             let results = running.code.and_then(|code| running.frame.results(code));
             Arc::new(Ticket::ready(Ok(results.unwrap_or_default())))
@@ -395,42 +410,52 @@ impl<'a> Worker<'_, 'a> {
         if abort.is_some() || ticket.is_some() {
             left.outcomes.push(Outcome { call, abort, ticket });
         }
-        let home = running.home;
-        place.spare.push(running);
-        self.end_actions(place, call, home);
     }
 
-    /// Says that a call has ended: all its actions are done, or disabled.
+    /// Says that a call, or its part, has ended: its actions are done, or disabled.
     fn end_actions(&self, place: &mut Workplace<'a>, call: u32, home: u32) {
-        let graph = self.execution.graph;
-        for action in graph.actions_of(call) {
-            let partition = graph.queues[graph.actions[action as usize].queue as usize].partition;
-            if partition == self.number {
-                self.end_action(place, action);
-            } else {
-                self.execution.partitions[partition as usize].messages.push(Message::Done(action));
+        let elsewhere = self.end_own_actions(place, call);
+        if !self.execution.graph.calls[call as usize].is_divisible {
+            let partitions = self.execution.partitions.iter().enumerate();
+            for (_, partition) in partitions.filter(|(number, _)| elsewhere & 1 << number != 0) {
+                partition.messages.push(Message::Ended(call));
             }
         }
         self.execution.partitions[home as usize].ended.fetch_add(1, AcqRel);
         self.execution.open.fetch_sub(1, AcqRel);
     }
 
+    /// A call's actions in this partition are done; which others it has actions in, as bits.
+    fn end_own_actions(&self, place: &mut Workplace<'a>, call: u32) -> u64 {
+        let graph = self.execution.graph;
+        let mut elsewhere = 0;
+        for action in graph.actions_of(call) {
+            let partition = graph.queue_of(action).partition;
+            if partition == self.number {
+                self.end_action(place, action);
+            } else {
+                elsewhere |= 1 << partition;
+            }
+        }
+        elsewhere
+    }
+
     /// An action of this partition is done: the next of its queue may be executed.
     fn end_action(&self, place: &mut Workplace<'a>, action: u32) {
         let graph = self.execution.graph;
         let ended = &graph.actions[action as usize];
-        ended.set(ActionState::Done);
-        let queue = &graph.queues[ended.queue as usize];
-        if queue.head.load(Relaxed) != action {
+        let turn = &graph.turns[graph.queues[ended.queue as usize].turn as usize];
+        if turn.head.load(Relaxed) != action {
+            ended.set(ActionState::Done);
             return;
         }
         let mut head = ended.next;
         while head != NONE && graph.actions[head as usize].is(ActionState::Done) {
             head = graph.actions[head as usize].next;
         }
-        queue.head.store(head, Relaxed);
+        turn.head.store(head, Relaxed);
         if head != NONE && graph.actions[head as usize].is(ActionState::Parked) {
-            queue.give(graph.actions[head as usize].call);
+            turn.give(graph.actions[head as usize].call);
             let running = place.parked.remove(&head).expect("a parked action has its call");
             place.executable.push(running);
         }

@@ -11,10 +11,9 @@
 //! call 8           v (8) --------> (8)
 //! ```
 //!
-//! After construction only [`Queue::head`], [`Queue::holder`] and [`Action::state`] change, and only the
-//! worker that executes the queue's partition changes them.
+//! Once it has been divided ([`crate::partitioning`]) only the [`Turn`]s of its queues and the states of its
+//! actions change, and only the worker that executes a queue's partition changes them.
 
-use crate::decomposition::Grains;
 use fabius_engine::entry::Call;
 use fabius_program::execute::emptied;
 use fabius_storage::Record;
@@ -35,6 +34,8 @@ pub struct CallNode<'a> {
     pub seq: Seq,
     /// Its actions begin here, and end where the next call's begin.
     pub first_action: u32,
+    /// Whether its actions are independent: there are no logical dependencies among them.
+    pub is_divisible: bool,
     /// It repeats an earlier call, and has nothing to do.
     pub disabled: AtomicBool,
 }
@@ -89,39 +90,32 @@ pub struct Queue<'a> {
     pub table: TableId,
     /// The leading columns of the primary key, encoded.
     pub key: &'a [u8],
-    /// The record, if the key is whole and there was one when the graph was built.
+    /// The record, if the key is whole and there was one when the graph was built; of a table that is still:
+    /// if there was a row.
     pub record: Option<&'a Record>,
+    /// The first action.
+    pub first: u32,
     /// The last action.
     pub last: u32,
     /// How many actions.
     pub weight: u32,
     /// Who executes it.
     pub partition: u32,
+    /// Its place in [`Graph::turns`].
+    pub turn: u32,
+}
+
+/// Whose turn it is at a queue. Those of one partition are next to each other, away from what others write.
+pub struct Turn {
     /// The oldest action that is not done (the queue's worker only).
     pub head: AtomicU32,
     holder: AtomicU32,
 }
 
-impl<'a> Queue<'a> {
-    /// A queue of one action.
-    pub fn new(
-        hash: u64,
-        table: TableId,
-        key: &'a [u8],
-        record: Option<&'a Record>,
-        action: u32,
-    ) -> Queue<'a> {
-        Queue {
-            hash,
-            table,
-            key,
-            record,
-            last: action,
-            weight: 1,
-            partition: 0,
-            head: AtomicU32::new(action),
-            holder: AtomicU32::new(NONE),
-        }
+impl Turn {
+    /// The turn of a queue's first action.
+    pub fn new(first: u32) -> Turn {
+        Turn { head: AtomicU32::new(first), holder: AtomicU32::new(NONE) }
     }
 
     /// Whether it is this call's turn, and the call knows. Only the call's own answer means anything.
@@ -138,16 +132,17 @@ impl<'a> Queue<'a> {
 }
 
 /// The queues of a graph by table and key: open addressing, at most half full.
+#[derive(Default)]
 pub struct QueueMap {
     slots: Vec<u32>,
 }
 
 impl QueueMap {
-    /// A map with room for so many queues, in a buffer.
-    fn new(queues: usize, mut slots: Vec<u32>) -> QueueMap {
-        slots.clear();
-        slots.resize((queues * 2).next_power_of_two().max(16), NONE);
-        QueueMap { slots }
+    /// The same without queues, with room for so many.
+    fn emptied(mut self, queues: usize) -> QueueMap {
+        self.slots.clear();
+        self.slots.resize((queues * 2).next_power_of_two().max(16), NONE);
+        self
     }
 
     /// The slot of a key: taken by its queue, or free.
@@ -194,6 +189,7 @@ impl QueueMap {
 }
 
 /// The dependency graph of consecutive calls.
+#[derive(Default)]
 pub struct Graph<'a> {
     /// Calls in timestamp order.
     pub calls: Vec<CallNode<'a>>,
@@ -203,43 +199,27 @@ pub struct Graph<'a> {
     pub queues: Vec<Queue<'a>>,
     /// The queues by key.
     pub map: QueueMap,
-    /// How records are told apart.
-    pub grains: Grains,
-}
-
-/// The memory of a graph that is no more, for another one: a graph is large, and fresh memory is dear.
-#[derive(Default)]
-pub struct GraphBuffers {
-    calls: Vec<CallNode<'static>>,
-    actions: Vec<Action>,
-    queues: Vec<Queue<'static>>,
-    slots: Vec<u32>,
-}
-
-impl<'a> Graph<'a> {
-    /// A graph without calls, with room for so many.
-    pub fn new(calls: usize, grains: Grains, buffers: GraphBuffers) -> Graph<'a> {
-        Graph {
-            calls: emptied(buffers.calls),
-            actions: emptied(buffers.actions),
-            queues: emptied(buffers.queues),
-            map: QueueMap::new(calls * 8, buffers.slots),
-            grains,
-        }
-    }
-
-    /// Its memory.
-    pub fn recycle(self) -> GraphBuffers {
-        GraphBuffers {
-            calls: emptied(self.calls),
-            actions: emptied(self.actions),
-            queues: emptied(self.queues),
-            slots: self.map.slots,
-        }
-    }
+    /// The queues' turns, partition by partition.
+    pub turns: Vec<Turn>,
+    /// By partition: calls that begin there, in timestamp order.
+    pub starts: Vec<Vec<u32>>,
 }
 
 impl Graph<'_> {
+    /// A graph without calls, in the memory of one that is no more: fresh memory is dear.
+    pub fn emptied<'b>(self, calls: usize) -> Graph<'b> {
+        Graph {
+            calls: emptied(self.calls),
+            actions: emptied(self.actions),
+            queues: emptied(self.queues),
+            map: self.map.emptied(calls * 8),
+            turns: emptied(self.turns),
+            starts: self.starts,
+        }
+    }
+}
+
+impl<'a> Graph<'a> {
     /// The actions of a call.
     #[inline]
     pub fn actions_of(&self, call: u32) -> std::ops::Range<u32> {
@@ -248,12 +228,10 @@ impl Graph<'_> {
         self.calls[call as usize].first_action..end
     }
 
-    /// The queue of a key; whoever asks has an action there.
+    /// The queue of an action.
     #[inline]
-    pub fn queue(&self, hash: u64, table: TableId, key: &[u8]) -> u32 {
-        let queue = self.map.get(self.map.slot(&self.queues, hash, table, key));
-        assert!(queue != NONE, "a call accesses what its decomposition does not name");
-        queue
+    pub fn queue_of(&self, action: u32) -> &Queue<'a> {
+        &self.queues[self.actions[action as usize].queue as usize]
     }
 
     /// The seq of the last call.

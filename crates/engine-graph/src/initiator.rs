@@ -15,9 +15,9 @@
 use crate::batch_size::BatchSize;
 use crate::construction::Material;
 use crate::crew::Crew;
-use crate::decomposition::Decompositions;
+use crate::decomposition::{Decompositions, Grains};
 use crate::execution::{Execution, Outcome};
-use crate::graph::{Graph, GraphBuffers};
+use crate::graph::Graph;
 use crate::round::{Grounds, Round};
 use crate::statistics::Statistics;
 use bumpalo::Bump;
@@ -37,6 +37,8 @@ use std::sync::{Arc, OnceLock};
 const GRAPH_CALLS: std::ops::RangeInclusive<usize> = 16..=512;
 /// Keys purged per batch, at most: a bound on the pause.
 const PURGES_MAX: usize = 4096;
+/// Partitions at the most: as many as an integer has bits.
+const PARTITIONS_MAX: usize = 64;
 /// Batches for which a worker that was there is expected to come again.
 const CREW_MEMORY: usize = 8;
 
@@ -62,7 +64,7 @@ pub struct Initiator {
     payload: Vec<u8>,
     arenas: Vec<Bump>,
     key_arenas: Vec<Bump>,
-    buffers: Vec<GraphBuffers>,
+    spare: Vec<Graph<'static>>,
     crew_sizes: [usize; CREW_MEMORY],
 }
 
@@ -113,7 +115,7 @@ impl Initiator {
             payload: Vec::new(),
             arenas: Vec::new(),
             key_arenas: Vec::new(),
-            buffers: Vec::new(),
+            spare: Vec::new(),
             crew_sizes: [1; CREW_MEMORY],
         }
     }
@@ -187,7 +189,8 @@ impl Initiator {
     fn partitions(&mut self, around: &Surroundings<'_>) -> usize {
         self.crew_sizes.rotate_right(1);
         self.crew_sizes[0] = around.crew.take_size();
-        around.partitions.unwrap_or_else(|| self.crew_sizes.into_iter().max().unwrap_or(1))
+        let workers = self.crew_sizes.into_iter().max().unwrap_or(1);
+        around.partitions.unwrap_or(workers).clamp(1, PARTITIONS_MAX)
     }
 
     /// Builds and executes some graphs.
@@ -206,8 +209,11 @@ impl Initiator {
             arenas.resize_with(count.max(arenas.len()), Bump::new);
             arenas.iter_mut().for_each(Bump::reset);
         }
+        let procedures =
+            calls.iter().flat_map(|calls| calls.iter().map(|(call, _)| call.procedure.0 as usize));
+        let grains = Grains::of(&self.decompositions, procedures, definitions);
         let grounds = Grounds {
-            material: Material { definitions, decompositions: &self.decompositions, guard: &guard },
+            material: Material { definitions, decompositions: &self.decompositions, grains, guard: &guard },
             calls: calls.to_vec(),
             arenas: &self.arenas[..partitions],
             key_arenas: &self.key_arenas,
@@ -215,7 +221,7 @@ impl Initiator {
             collected,
             statistics: around.statistics,
             clock: &*around.foundation.clock,
-            buffers: Mutex::new(std::mem::take(&mut self.buffers)),
+            spare: Mutex::new(self.spare.drain(..).map(|graph| graph.emptied(0)).collect()),
             graphs: calls.iter().map(|_| OnceLock::new()).collect(),
         };
         let round = Round::new(&grounds);
@@ -238,9 +244,9 @@ impl Initiator {
             );
         });
         drop(round);
-        let Grounds { buffers, graphs, .. } = grounds;
-        self.buffers = buffers.into_inner();
-        self.buffers.extend(graphs.into_iter().filter_map(OnceLock::into_inner).map(Graph::recycle));
+        let Grounds { spare, graphs, .. } = grounds;
+        let used = spare.into_inner().into_iter().chain(graphs.into_iter().filter_map(OnceLock::into_inner));
+        self.spare = used.map(|graph| graph.emptied(0)).collect();
     }
 
     /// Takes keys out of indexes that nobody searches for any more; gives up to where nobody reads.

@@ -9,7 +9,7 @@
 //! w(V_k) <= (1 + epsilon) * w(V) / n      for every partition k
 //! ```
 
-use crate::graph::Graph;
+use crate::graph::{Graph, Turn};
 use std::collections::BinaryHeap;
 
 /// How much heavier than its share a partition may become: epsilon.
@@ -17,24 +17,60 @@ const EPSILON: f64 = 0.1;
 /// Moves that are made at the most, for each hundred queues.
 const MOVES_PER_HUNDRED: usize = 10;
 
-/// Divides the graph's queues among so many partitions; gives the weight of the cut that is left.
-pub fn partition(graph: &mut Graph<'_>, partitions: u32) -> u64 {
-    if partitions <= 1 || graph.queues.is_empty() {
-        return 0;
+/// Divides the graph's queues, and with them its calls, among so many partitions.
+pub fn partition(graph: &mut Graph<'_>, partitions: u32) {
+    if partitions > 1 && !graph.queues.is_empty() {
+        let mut weights = by_key_range(graph, partitions);
+        improve(graph, &mut weights);
     }
-    let mut weights = by_key_range(graph, partitions);
-    improve(graph, &mut weights)
+    lay_out(graph, partitions);
+    begin(graph, partitions);
 }
 
-/// Divides the queues along tables and keys into partitions of about the same weight; gives their weights.
+/// Puts the turns of each partition's queues next to each other.
+fn lay_out(graph: &mut Graph<'_>, partitions: u32) {
+    let mut next = 0;
+    for partition in 0..partitions {
+        for queue in graph.queues.iter_mut().filter(|queue| queue.partition == partition) {
+            queue.turn = next;
+            graph.turns.push(Turn::new(queue.first));
+            next += 1;
+        }
+    }
+}
+
+/// Says where calls begin: at their first action, or, if their actions are independent of each other, in every
+/// partition that has any.
+fn begin(graph: &mut Graph<'_>, partitions: u32) {
+    let mut starts = std::mem::take(&mut graph.starts);
+    starts.resize_with(partitions as usize, Vec::new);
+    starts.iter_mut().for_each(Vec::clear);
+    for number in 0..graph.calls.len() as u32 {
+        let is_divisible = graph.calls[number as usize].is_divisible;
+        let actions = graph.actions_of(number);
+        if actions.is_empty() {
+            starts[(number % partitions) as usize].push(number);
+        }
+        for action in if is_divisible { actions } else { actions.start..actions.end.min(actions.start + 1) } {
+            let start = &mut starts[graph.queue_of(action).partition as usize];
+            if start.last() != Some(&number) {
+                start.push(number);
+            }
+        }
+    }
+    graph.starts = starts;
+}
+
+/// Divides the queues along keys into partitions of about the same weight; gives their weights. Rows of several
+/// tables that begin with the same key (a warehouse and what is in it) come together.
 fn by_key_range(graph: &mut Graph<'_>, partitions: u32) -> Vec<u64> {
-    let mut order: Vec<(u32, u64, u32)> = Vec::with_capacity(graph.queues.len());
+    let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(graph.queues.len());
     for (number, queue) in graph.queues.iter().enumerate() {
         // Eight bytes of the key tell enough of its range.
         let mut word = [0; 8];
         let length = queue.key.len().min(8);
         word[..length].copy_from_slice(&queue.key[..length]);
-        order.push((queue.table.0, u64::from_be_bytes(word), number as u32));
+        order.push((u64::from_be_bytes(word), queue.table.0, number as u32));
     }
     order.sort_unstable();
     let total = graph.actions.len() as u64;
@@ -51,7 +87,7 @@ fn by_key_range(graph: &mut Graph<'_>, partitions: u32) -> Vec<u64> {
     weights
 }
 
-/// The edges of the weighted graph, from each queue.
+/// The edges of the weighted graph, from each queue. Actions that are independent have none.
 struct Edges {
     starts: Vec<u32>,
     ends: Vec<u32>,
@@ -60,7 +96,8 @@ struct Edges {
 impl Edges {
     fn of(graph: &Graph<'_>) -> Edges {
         let pairs = || {
-            (0..graph.calls.len() as u32).flat_map(|call| {
+            let calls = 0..graph.calls.len() as u32;
+            calls.filter(|call| !graph.calls[*call as usize].is_divisible).flat_map(|call| {
                 let actions = &graph.actions
                     [graph.actions_of(call).start as usize..graph.actions_of(call).end as usize];
                 actions.windows(2).map(|pair| (pair[0].queue as usize, pair[1].queue as usize))
@@ -103,27 +140,25 @@ fn benefit(graph: &Graph<'_>, edges: &Edges, queue: u32, count: &mut [i64]) -> (
     (count[best as usize] - count[own as usize], best)
 }
 
-/// Moves queues across the cut; gives the weight that is left of it.
-fn improve(graph: &mut Graph<'_>, weights: &mut [u64]) -> u64 {
+/// Moves queues across the cut.
+fn improve(graph: &mut Graph<'_>, weights: &mut [u64]) {
     let edges = Edges::of(graph);
+    if edges.ends.is_empty() {
+        return;
+    }
     let partitions = weights.len();
     let bound = ((1.0 + EPSILON) * graph.actions.len() as f64 / partitions as f64) as u64;
     let mut count = vec![0; partitions];
     let mut benefits: BinaryHeap<(i64, u32, u32)> = BinaryHeap::new();
-    let mut cut = 0i64;
     for queue in 0..graph.queues.len() as u32 {
         let own = graph.queues[queue as usize].partition;
-        let crossing =
-            edges.from(queue).iter().filter(|end| graph.queues[**end as usize].partition != own).count();
-        cut += crossing as i64;
-        if crossing > 0 {
+        if edges.from(queue).iter().any(|end| graph.queues[*end as usize].partition != own) {
             let (benefit, to) = benefit(graph, &edges, queue, &mut count);
             if benefit > 0 {
                 benefits.push((benefit, queue, to));
             }
         }
     }
-    cut /= 2;
     let mut moves = graph.queues.len() * MOVES_PER_HUNDRED / 100 + 1;
     while let Some((claimed, queue, to)) = benefits.pop() {
         let (now, best) = benefit(graph, &edges, queue, &mut count);
@@ -142,7 +177,6 @@ fn improve(graph: &mut Graph<'_>, weights: &mut [u64]) -> u64 {
         weights[graph.queues[queue as usize].partition as usize] -= weight;
         weights[to as usize] += weight;
         graph.queues[queue as usize].partition = to;
-        cut -= now;
         moves -= 1;
         if moves == 0 {
             break;
@@ -154,5 +188,4 @@ fn improve(graph: &mut Graph<'_>, weights: &mut [u64]) -> u64 {
             }
         }
     }
-    cut as u64
 }

@@ -11,7 +11,7 @@
 
 use crate::construction::{Material, construct};
 use crate::execution::Execution;
-use crate::graph::{Graph, GraphBuffers};
+use crate::graph::Graph;
 use crate::partitioning::partition;
 use crate::statistics::Statistics;
 use bumpalo::Bump;
@@ -46,8 +46,8 @@ pub struct Grounds<'a> {
     pub statistics: &'a Statistics,
     /// Measures it.
     pub clock: &'a dyn Clock,
-    /// Memory for graphs.
-    pub buffers: Mutex<Vec<GraphBuffers>>,
+    /// Graphs that are no more, whose memory new ones take.
+    pub spare: Mutex<Vec<Graph<'a>>>,
     /// Graphs, as they are built.
     pub graphs: Vec<OnceLock<Graph<'a>>>,
 }
@@ -143,17 +143,13 @@ impl<'g, 'a> Round<'g, 'a> {
                 &self.grounds.material,
                 calls,
                 &self.grounds.key_arenas[number],
-                self.grounds.buffers.lock().pop().unwrap_or_default(),
+                self.grounds.spare.lock().pop().unwrap_or_default(),
             );
             let constructed = self.now();
-            let cut = partition(&mut graph, self.grounds.arenas.len() as u32);
+            partition(&mut graph, self.grounds.arenas.len() as u32);
             let statistics = self.grounds.statistics;
             statistics.construction_ns.add(constructed - begun);
             statistics.partitioning_ns.add(self.now() - constructed);
-            statistics.graphs.add(1);
-            statistics.actions.add(graph.actions.len() as u64);
-            statistics.queues.add(graph.queues.len() as u64);
-            statistics.cut.add(cut);
             assert!(self.grounds.graphs[number].set(graph).is_ok(), "each graph is built once");
             self.built.fetch_add(1, AcqRel);
         }

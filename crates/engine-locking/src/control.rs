@@ -4,7 +4,7 @@
 //! nothing is accessed without one. In a reconnaissance run there are no locks yet; [`Recorder`] writes down
 //! which ones the call would need.
 
-use crate::footprint::Footprint;
+use crate::footprint::{Deciding, Footprint, decide};
 use crate::lock::{Lock, LockSet, Mode};
 use fabius_engine::eager::Control;
 use fabius_engine::eager::granule::Granules;
@@ -87,6 +87,8 @@ pub struct Recorder<'a> {
     granules: &'a Granules,
     /// The procedure.
     pub footprint: Arc<Footprint>,
+    /// Columns that decide what calls lock.
+    pub deciding: Deciding,
     /// What the call would lock; not sealed.
     pub locks: LockSet,
     /// Places of those locks under which it has read what decides about the others.
@@ -96,12 +98,12 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// A recorder that has recorded nothing.
     pub fn new(granules: &'a Granules) -> Recorder<'a> {
-        let footprint = Arc::default();
-        Recorder { granules, footprint, locks: LockSet::default(), determining: Vec::new() }
+        let (footprint, deciding) = Default::default();
+        Recorder { granules, footprint, deciding, locks: LockSet::default(), determining: Vec::new() }
     }
 
-    fn add_read(&mut self, table: TableId, lock: Lock) -> Result<(), Stop> {
-        if self.footprint.is_determining(table) {
+    fn add_read(&mut self, lock: Lock, is_determining: bool) -> Result<(), Stop> {
+        if is_determining {
             self.determining.push(lock.place() as u32);
         }
         self.locks.add(lock);
@@ -120,28 +122,32 @@ impl<'a> Control<'a> for Recorder<'a> {
     }
 
     fn looks_up(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
-        self.add_read(table, Lock::of_record(table, record, self.footprint.located_mode(table)))
+        let lock = Lock::of_record(table, record, self.footprint.located_mode(table));
+        self.add_read(lock, self.footprint.determines_located(table))
     }
 
-    fn scans(&mut self, table: TableId, granule: &'a AtomicU64) -> Result<(), Stop> {
-        self.add_read(table, Lock::of_granule(self.granules, granule, Mode::Shared))
+    fn scans(&mut self, _: TableId, granule: &'a AtomicU64) -> Result<(), Stop> {
+        self.add_read(Lock::of_granule(self.granules, granule, Mode::Shared), true)
     }
 
     fn meets(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
-        self.add_read(table, Lock::of_record(table, record, self.footprint.scanned_mode(table)))
+        let lock = Lock::of_record(table, record, self.footprint.scanned_mode(table));
+        self.add_read(lock, self.footprint.determines_scanned(table))
     }
 
-    fn writes(&mut self, table: TableId, record: &'a Record, _: ColumnMask) -> Result<(), Stop> {
-        self.add_read(table, Lock::of_record(table, record, Mode::Exclusive))
+    fn writes(&mut self, table: TableId, record: &'a Record, columns: ColumnMask) -> Result<(), Stop> {
+        let lock = Lock::of_record(table, record, Mode::Exclusive);
+        self.locks.add(lock.deciding(decide(&self.deciding, table, columns)));
+        Ok(())
     }
 
     fn changes(&mut self, granule: &'a AtomicU64) -> Result<(), Stop> {
-        self.locks.add(Lock::of_granule(self.granules, granule, Mode::Intent));
+        self.locks.add(Lock::of_granule(self.granules, granule, Mode::Intent).deciding(true));
         Ok(())
     }
 
     fn claims(&mut self, granule: &'a AtomicU64) -> Result<(), Stop> {
-        self.locks.add(Lock::of_granule(self.granules, granule, Mode::Exclusive));
+        self.locks.add(Lock::of_granule(self.granules, granule, Mode::Exclusive).deciding(true));
         Ok(())
     }
 

@@ -231,11 +231,13 @@ impl LockingEngine {
                     entry::take_call(&mut chunk.calls()).expect("batches are encoded by their builder");
                 let footprint = scheduler.footprint(&call);
                 let is_query = footprint.is_read_only && call.key.is_none();
-                if is_query || footprint.way() == Way::Dependent {
+                let way = footprint.way();
+                if is_query || way == Way::Dependent {
                     self.dependent.fetch_add(1, AcqRel);
-                    unpredicted.push(Dependent { chunk, footprint, restarts: 0 });
+                    let deciding = scheduler.deciding.clone();
+                    unpredicted.push(Dependent { chunk, footprint, deciding, restarts: 0 });
                 } else {
-                    let is_certain = footprint.way() == Way::Certain;
+                    let is_certain = way == Way::Certain;
                     scheduler.place(chunk, footprint, is_certain, schema, &self.shared);
                 }
             }

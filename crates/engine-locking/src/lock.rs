@@ -42,6 +42,10 @@ impl Mode {
     }
 }
 
+/// Bits of a lock below its place: the mode, and one more.
+const MODE_BITS: u32 = 3;
+const DECIDES: u32 = 4;
+
 /// A lock and a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lock(u32);
@@ -50,7 +54,19 @@ impl Lock {
     /// A lock by its place in the lock table.
     #[inline]
     pub fn new(place: usize, mode: Mode) -> Lock {
-        Lock((place as u32) << 2 | mode as u32)
+        Lock((place as u32) << MODE_BITS | mode as u32)
+    }
+
+    /// The same lock, held to write what decides about the locks of other calls.
+    #[inline]
+    pub fn deciding(self, is_deciding: bool) -> Lock {
+        Lock(self.0 | if is_deciding { DECIDES } else { 0 })
+    }
+
+    /// Whether it is held for that.
+    #[inline]
+    pub fn is_deciding(self) -> bool {
+        self.0 & DECIDES != 0
     }
 
     /// The lock of a row, by table and hash of its key.
@@ -75,7 +91,7 @@ impl Lock {
     /// Its place in the lock table.
     #[inline]
     pub fn place(self) -> usize {
-        (self.0 >> 2) as usize
+        (self.0 >> MODE_BITS) as usize
     }
 
     /// Its mode.
@@ -147,11 +163,11 @@ impl LockSet {
     #[inline]
     pub fn covers(&self, lock: Lock) -> bool {
         const LINEAR_MAX: usize = 16;
-        let is_it = |own: &Lock| own.0 >> 2 == lock.0 >> 2 && own.0 & lock.0 & 3 == lock.0 & 3;
+        let is_it = |own: &Lock| own.place() == lock.place() && own.0 & lock.0 & 3 == lock.0 & 3;
         if self.locks.len() <= LINEAR_MAX {
             return self.locks.iter().any(is_it);
         }
-        let at = self.locks.partition_point(|own| own.0 >> 2 < lock.0 >> 2);
+        let at = self.locks.partition_point(|own| own.place() < lock.place());
         self.locks.get(at).is_some_and(is_it)
     }
 }

@@ -13,11 +13,13 @@
 //! **When a prediction is right.** Calvin checks it when the call runs. Here a call that turns out to need
 //! another lock would be in the log already, at a place that every other engine would run it in; and calls
 //! behind it may have run on what it needs. So the check comes before the call gets its place, and needs
-//! nothing but the lock table: it knows who has requested each lock last in order to write. Let a
+//! nothing but the lock table: it knows who has requested each lock last in order to write, and who in order to
+//! write columns that decide anything. Let a
 //! reconnaissance begin when everything up to seq r was installed, and read the newest versions, committed by
 //! whomever. If nobody behind r has requested to write
 //!
-//! - what the call has read in determining tables ([`fabius_program::read_write_set`]), or,
+//! - columns that decide, of what the call has read for that ([`fabius_program::read_write_set`]): ranges that it
+//!   has scanned, and rows whose values flow into keys, or,
 //! - if it aborted, anything that it has read at all,
 //!
 //! then all it read there is as it was at r, and will be at its place, because its locks are requested
@@ -29,7 +31,7 @@
 //! log says nothing of predictions. The price: requests to write count as writes.
 
 use crate::control::Recorder;
-use crate::footprint::Footprint;
+use crate::footprint::{Deciding, Footprint};
 use crate::lock::LockSet;
 use fabius_engine::eager::granule::Granules;
 use fabius_engine::eager::intake::Chunk;
@@ -49,6 +51,8 @@ pub struct Dependent {
     pub chunk: Chunk,
     /// What is known of its procedure.
     pub footprint: Arc<Footprint>,
+    /// What decides about the locks of whichever calls there are.
+    pub deciding: Deciding,
     /// How often a prediction was wrong.
     pub restarts: u32,
 }
@@ -84,6 +88,7 @@ pub fn predict<'a>(
     granules: &Granules,
 ) -> Option<Prediction> {
     turn.control().footprint = dependent.footprint.clone();
+    turn.control().deciding = dependent.deciding.clone();
     let calls = dependent.chunk.calls();
     let ended = turn.rehearse(calls);
     let recorder = turn.control();
@@ -95,7 +100,7 @@ pub fn predict<'a>(
         determining.extend(locks.iter().map(|lock| lock.place() as u32));
     }
     let call = entry::take_call(&mut { calls }).expect("calls are checked when they come in");
-    dependent.footprint.declared_locks(&call, schema, granules, &mut locks);
+    dependent.footprint.declared_locks(&call, schema, granules, &dependent.deciding, &mut locks);
     locks.seal();
     (locks.len() <= LOCKS_MAX).then_some(Prediction { locks, determining, aborts, since })
 }

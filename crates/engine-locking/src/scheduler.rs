@@ -16,7 +16,7 @@
 //! as there is no such call. It runs when it is the oldest, and so has everything; calls behind it that
 //! access one of its tables wait for it.
 
-use crate::footprint::{Footprint, Way};
+use crate::footprint::{Deciding, Footprint};
 use crate::lock::{LockSet, Mode, PLACES};
 use crate::lock_manager::LockManager;
 use crate::policy::Policy;
@@ -26,7 +26,7 @@ use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::entry::{self, Call};
 use fabius_program::read_write_set::TableColumns;
-use fabius_value::{Error, Seq, TableId};
+use fabius_value::{ColumnMask, Error, Seq, TableId};
 use std::sync::Arc;
 
 /// Calls in progress, a power of two: those that have a place in the order and have not ended. Well below
@@ -97,6 +97,10 @@ pub struct Scheduler {
     /// By place of a lock: the last call that has requested it in order to write, as long as there are
     /// dependent calls to be told.
     written: Box<[Seq]>,
+    /// The same, of those who may write what decides about the locks of others.
+    decided: Box<[Seq]>,
+    /// What that is.
+    pub deciding: Deciding,
     /// By table and column: the last certain call that may write it, the table locked whole.
     table_written: Vec<Box<[Seq]>>,
     has_dependent: bool,
@@ -118,6 +122,8 @@ impl Scheduler {
             certain: Vec::new(),
             footprints: Vec::new(),
             written: Box::default(),
+            decided: Box::default(),
+            deciding: Deciding::default(),
             table_written: Vec::new(),
             has_dependent: false,
             payload: Vec::new(),
@@ -134,14 +140,30 @@ impl Scheduler {
         for procedure in definitions.procedures.iter_from(self.footprints.len()) {
             let draws_random = schema.plan(procedure.id.0 as usize).draws_random;
             let footprint = Footprint::of(procedure, &definitions.catalog, draws_random);
-            self.has_dependent |= footprint.way() == Way::Dependent;
+            self.has_dependent |= footprint.may_be_dependent();
+            self.note_deciding(&footprint);
             self.footprints.push(Arc::new(footprint));
         }
         if self.has_dependent && self.written.is_empty() {
             self.written = vec![Seq::ZERO; PLACES].into();
+            self.decided = self.written.clone();
         }
         for table in &definitions.tables[self.table_written.len()..] {
             self.table_written.push(vec![Seq::ZERO; table.types().len()].into());
+        }
+    }
+
+    /// Notes what decides about the locks of a procedure's calls.
+    fn note_deciding(&mut self, footprint: &Footprint) {
+        for of in footprint.determining() {
+            let at = of.table.0 as usize;
+            let known = self.deciding.get(at).copied().unwrap_or(ColumnMask::EMPTY);
+            if !known.covers(of.columns) {
+                let mut deciding = self.deciding.to_vec();
+                deciding.resize(deciding.len().max(at + 1), ColumnMask::EMPTY);
+                deciding[at] = known.union(of.columns);
+                self.deciding = deciding.into();
+            }
         }
     }
 
@@ -166,7 +188,7 @@ impl Scheduler {
     ) {
         let mut locks = self.spare_locks();
         let call = entry::take_call(&mut chunk.calls()).expect("calls are checked when they come in");
-        footprint.declared_locks(&call, schema, &shared.granules, &mut locks);
+        footprint.declared_locks(&call, schema, &shared.granules, &self.deciding, &mut locks);
         locks.seal();
         self.note_writes(&locks, &footprint, is_certain);
         self.placed.push(Placed { chunk, locks, footprint, is_certain });
@@ -175,7 +197,8 @@ impl Scheduler {
     /// Puts a dependent call in line for a place, with the locks that were predicted, if what they depend on
     /// is as it was; or gives it back.
     pub fn place_predicted(&mut self, dependent: Dependent, prediction: Prediction) -> Result<(), Dependent> {
-        let is_unwritten = |place: &u32| self.written[*place as usize] <= prediction.since;
+        let written = if prediction.aborts { &self.written } else { &self.decided };
+        let is_unwritten = |place: &u32| written[*place as usize] <= prediction.since;
         let is_before = |seq: &Seq| *seq <= prediction.since;
         let is_whole_unwritten = |table: TableId| self.table_written[table.0 as usize].iter().all(is_before);
         let are_columns_unwritten = |of: &TableColumns| {
@@ -187,6 +210,7 @@ impl Scheduler {
             false => dependent.footprint.determining().all(are_columns_unwritten),
         };
         let is_right = are_tables_unwritten && prediction.determining.iter().all(is_unwritten);
+        dependent.footprint.learn(is_right);
         if !is_right {
             return Err(dependent);
         }
@@ -220,6 +244,9 @@ impl Scheduler {
         let seq = self.next_seq();
         for lock in locks.iter().filter(|lock| lock.mode() != Mode::Shared) {
             self.written[lock.place()] = seq;
+            if lock.is_deciding() {
+                self.decided[lock.place()] = seq;
+            }
         }
         if is_certain {
             for of in footprint.written_whole() {

@@ -156,4 +156,9 @@ pub trait Engine: Send + Sync {
 
     /// What it has done so far.
     fn counts(&self) -> Counts;
+
+    /// Where its threads' time has gone so far, by phases of its own, in nanoseconds; empty if it does not tell.
+    fn times(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }

@@ -69,6 +69,10 @@ pub struct ReadWriteSet {
     pub writes_located: Vec<bool>,
     /// By table: rows that are found by scans may be written.
     pub writes_scanned: Vec<bool>,
+    /// By table: what is in rows that are looked up determines accesses.
+    pub determines_located: Vec<bool>,
+    /// By table: what is in rows that are found by scans determines accesses, besides that they are in range.
+    pub determines_scanned: Vec<bool>,
 }
 
 impl ReadWriteSet {
@@ -81,6 +85,8 @@ impl ReadWriteSet {
         let mut set = ReadWriteSet {
             writes_located: vec![false; tables],
             writes_scanned: vec![false; tables],
+            determines_located: vec![false; tables],
+            determines_scanned: vec![false; tables],
             ..ReadWriteSet::default()
         };
         let mut planner = TuplePlanner::new(program);
@@ -96,7 +102,12 @@ impl ReadWriteSet {
             let is_declared = reading.declare(access, &mut planner, &mut set.declared);
             if !is_declared || reading.changes_entries(access) {
                 note(&mut set.undeclared, access.table, access.writes);
-                reading.determine(access, &mut set.determining);
+                if reading.determine(access, &mut set.determining) {
+                    match access.kind {
+                        AccessKind::Range => set.determines_scanned[access.table.0 as usize] = true,
+                        _ => set.determines_located[access.table.0 as usize] = true,
+                    }
+                }
             }
         }
         if !set.is_declared() {
@@ -104,7 +115,11 @@ impl ReadWriteSet {
         }
         for &step in &reading.steps {
             let row = reading.row_read(step);
-            note(&mut set.determining, outline.table(row), reading.columns_read(step));
+            let table = outline.table(row);
+            note(&mut set.determining, table, reading.columns_read(step));
+            let (located, scanned) = reading.reads_inside(step, row);
+            set.determines_located[table.0 as usize] |= located;
+            set.determines_scanned[table.0 as usize] |= scanned;
             set.is_self_determined |= reading.is_written(step, row, &all);
         }
         set.tuples = planner.finish();
@@ -190,8 +205,10 @@ impl<'p> Reading<'p, '_> {
         columns
     }
 
-    /// Notes what determines an access that is not declared, and the entries that it changes.
-    fn determine(&mut self, access: &Access, tables: &mut Vec<TableColumns>) {
+    /// Notes what determines an access that is not declared, and the entries that it changes; whether there
+    /// are any.
+    fn determine(&mut self, access: &Access, tables: &mut Vec<TableColumns>) -> bool {
+        let mut changes_entries = false;
         let step = access.step;
         self.steps.extend(self.origins.of_key(self.outline, self.catalog, step));
         self.steps.extend(self.origins.of_control(self.outline, step));
@@ -222,7 +239,28 @@ impl<'p> Reading<'p, '_> {
             self.steps.extend(self.origins.of_control(self.outline, change));
             // The row's old entries.
             note(tables, access.table, indexed.union(self.key_columns(access.table)));
+            changes_entries = true;
         }
+        changes_entries
+    }
+
+    /// Whether a determining step looks into rows that are looked up, and into rows that are found by scans: at
+    /// more than what the scan itself has said of them.
+    fn reads_inside(&self, step: StepId, row: RowId) -> (bool, bool) {
+        if let StepKind::ForScan { .. } = self.outline.at(step).step.kind {
+            return (false, false);
+        }
+        let (mut located, mut scanned) = (false, false);
+        for &handle in &self.outline.handles[usize::from(row.0)] {
+            match self.outline.at(handle).step.kind {
+                StepKind::ForScan { .. } => {
+                    let said = self.columns_read(handle);
+                    scanned |= self.columns_read(step).iter().any(|column| !said.contains(column));
+                }
+                _ => located = true,
+            }
+        }
+        (located, scanned)
     }
 
     /// Adds what determines which rows the determining steps read, and whether the program ends early.

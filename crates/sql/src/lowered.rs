@@ -5,7 +5,7 @@ use crate::catalog::ObjectName;
 use crate::sql_type::SqlType;
 use fabius::Hold;
 use fabius_program::syntax::tree::ProcedureDefinition;
-use fabius_value::{Error, Result, SqlState, Value};
+use fabius_value::{SqlState, Value};
 use sqlparser::ast;
 use std::sync::Arc;
 
@@ -103,22 +103,31 @@ pub enum Shape {
 pub struct RowLock {
     /// `FOR UPDATE`: nobody else locks them either.
     pub is_exclusive: bool,
-    /// `NOWAIT`: it fails if somebody else has locked them.
-    pub no_wait: bool,
+    /// What happens if somebody else has locked them.
+    pub patience: RowPatience,
+}
+
+/// What a query does where somebody else has locked what it looks at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RowPatience {
+    /// It waits.
+    #[default]
+    Wait,
+    /// `NOWAIT`: it fails.
+    Fail,
+    /// `SKIP LOCKED`: it shows no rows.
+    Skip,
 }
 
 impl RowLock {
     /// What a clause asks for.
-    ///
-    /// # Errors
-    /// `0A000` for `SKIP LOCKED`.
-    pub fn of(clause: &ast::LockClause) -> Result<RowLock> {
-        let is_exclusive = clause.lock_type == ast::LockType::Update;
-        match clause.nonblock {
-            None => Ok(RowLock { is_exclusive, no_wait: false }),
-            Some(ast::NonBlock::Nowait) => Ok(RowLock { is_exclusive, no_wait: true }),
-            Some(ast::NonBlock::SkipLocked) => Err(skip_locked()),
-        }
+    pub fn of(clause: &ast::LockClause) -> RowLock {
+        let patience = match clause.nonblock {
+            None => RowPatience::Wait,
+            Some(ast::NonBlock::Nowait) => RowPatience::Fail,
+            Some(ast::NonBlock::SkipLocked) => RowPatience::Skip,
+        };
+        RowLock { is_exclusive: clause.lock_type == ast::LockType::Update, patience }
     }
 
     /// The same for the database beneath.
@@ -129,12 +138,6 @@ impl RowLock {
             Some(RowLock { is_exclusive: true, .. }) => Hold::LockForUpdate,
         }
     }
-}
-
-/// The error of `SKIP LOCKED` in what is not a statement by itself.
-fn skip_locked() -> Error {
-    Error::new(SqlState::NOT_SUPPORTED, "SKIP LOCKED is not supported here")
-        .with_hint("NOWAIT and lock_timeout bound the wait for a row")
 }
 
 /// A statement as a program.

@@ -1,15 +1,17 @@
 //! `lads-18`: where graph's time goes (LADS, figure 18).
 //!
-//! The engine's statistics know it, but hand nothing out yet; until they do, the figure has the throughput of
-//! the same runs, and its claim is not measured.
+//! The engine's statistics manager sums the time of all workers by phase: construction and partitioning of
+//! graphs, execution, and communication, which is waiting for other workers. Making calls is no part of it.
 
 use super::lads;
-use crate::chart::Axis;
+use crate::chart::{Axis, Chart, Series};
 use crate::claim::Claim;
 use crate::figure::{Figure, FigureKind, Laboratory};
-use crate::sweep::{Panel, Sweep, along};
+use crate::settings::Settings;
+use crate::table::Table;
+use crate::workload::WorkloadKind;
 use crate::workloads::{tpcc, ycsb};
-use fabius::Result;
+use fabius::{EngineKind, Result};
 
 /// As `fabius bench list` shows it.
 pub const KIND: FigureKind = FigureKind {
@@ -18,35 +20,92 @@ pub const KIND: FigureKind = FigureKind {
     make,
 };
 
+const WAREHOUSES: [usize; 3] = [4, 8, 24];
+
+/// Time by phase at one place of the axis, as shares of all.
+type Shares = Vec<(&'static str, f64)>;
+
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
-    let seconds = laboratory.choose(2.0, 8.0);
-    let over_contention = Sweep {
-        workload: &ycsb::KIND,
-        base: lads::ycsb(laboratory).with(&[("cross", &0.1)]),
-        engines: &["graph"],
-        panels: vec![Panel::new("YCSB, 10 % cross-partition calls", &[])],
-        axis: Axis::linear("theta"),
-        points: along("theta", &lads::CONTENTION),
-        seconds,
-    };
-    let ycsb = over_contention.run(laboratory)?;
-    let over_warehouses = Sweep {
-        workload: &tpcc::KIND,
-        base: lads::tpcc(laboratory),
-        engines: &["graph"],
-        panels: vec![Panel::new("TPC-C, 24 warehouses", &[])],
-        axis: Axis::linear("share of cross-partition calls"),
-        points: along("cross", &[0.0, 0.1]),
-        seconds,
-    };
-    let tpcc = over_warehouses.run(laboratory)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
-    figure.notes.extend(ycsb.notes());
-    ycsb.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
-    tpcc.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
-    figure.claims = vec![Claim::not_measured(
-        "about 75 % of the time is spent in resolving and executing calls",
-        "measurements do not have the times of the engine's phases",
-    )];
+    let over_contention: Vec<(f64, Settings)> = lads::CONTENTION
+        .iter()
+        .map(|theta| (*theta, lads::ycsb(laboratory).with(&[("cross", &0.1), ("theta", theta)])))
+        .collect();
+    let over_warehouses: Vec<(f64, Settings)> = WAREHOUSES
+        .iter()
+        .map(|count| (*count as f64, lads::tpcc(laboratory).with(&[("cross", &0.1), ("warehouses", count)])))
+        .collect();
+    let ycsb = shares(laboratory, &ycsb::KIND, &over_contention)?;
+    let tpcc = shares(laboratory, &tpcc::KIND, &over_warehouses)?;
+    show(&mut figure, "YCSB, 10 % cross-partition calls", "theta", &ycsb);
+    show(&mut figure, "TPC-C, 10 % cross-partition calls", "warehouses", &tpcc);
+    figure.claims = vec![resolving_and_executing(&ycsb), communication(&tpcc)];
     Ok(figure)
+}
+
+/// Measures the shares with each of these settings, on rows of their own.
+fn shares(
+    laboratory: &mut Laboratory<'_>,
+    kind: &WorkloadKind,
+    places: &[(f64, Settings)],
+) -> Result<Vec<(f64, Shares)>> {
+    let seconds = laboratory.choose(2.0, 8.0);
+    let mut all = Vec::new();
+    for (at, settings) in places {
+        let target = laboratory.target(EngineKind::Graph, kind, settings)?;
+        let measured = laboratory.measure(&target, kind, settings, seconds, &at.to_string())?;
+        laboratory.finish(target, kind, settings)?;
+        let total: u64 = measured.times.iter().map(|(_, time)| time).sum();
+        let share = |(phase, time): &(&'static str, u64)| (*phase, *time as f64 / total.max(1) as f64);
+        all.push((*at, measured.times.iter().map(share).collect()));
+    }
+    Ok(all)
+}
+
+/// Adds a table and a chart of the shares.
+fn show(figure: &mut Figure, title: &str, axis: &str, places: &[(f64, Shares)]) {
+    let phases: Vec<&str> = places[0].1.iter().map(|(phase, _)| *phase).collect();
+    let mut table = Table::new([axis].iter().chain(&phases).copied());
+    for (at, shares) in places {
+        let cells = shares.iter().map(|(_, share)| format!("{:.1} %", share * 100.0));
+        table.row([at.to_string()].into_iter().chain(cells));
+    }
+    figure.tables.push((format!("share of time, {title}"), table));
+    let line = |(number, phase): (usize, &&str)| Series {
+        name: phase.to_string(),
+        points: places.iter().map(|(at, shares)| (*at, shares[number].1 * 100.0)).collect(),
+    };
+    figure.charts.push(Chart {
+        title: title.to_string(),
+        x: Axis::linear(axis),
+        y: Axis::linear("% of time"),
+        series: phases.iter().enumerate().map(line).collect(),
+    });
+}
+
+fn share(shares: &[(&str, f64)], wanted: &[&str]) -> f64 {
+    shares.iter().filter(|(phase, _)| wanted.contains(phase)).map(|(_, share)| share).sum()
+}
+
+fn resolving_and_executing(places: &[(f64, Shares)]) -> Claim {
+    let found: Vec<f64> =
+        places.iter().map(|(_, shares)| share(shares, &["construction", "execution"])).collect();
+    let (low, high) = (found.iter().copied().fold(1.0, f64::min), found.iter().copied().fold(0.0, f64::max));
+    Claim::new(
+        "YCSB: about 75 % of the time is spent in resolving and executing calls, whatever the contention",
+        low >= 0.65 && high - low <= 0.15,
+        format!("{:.0} to {:.0} %", low * 100.0, high * 100.0),
+        "phases end when the slower of two workers is done, and the other waits",
+    )
+}
+
+fn communication(places: &[(f64, Shares)]) -> Claim {
+    let found: Vec<f64> = places.iter().map(|(_, shares)| share(shares, &["communication"])).collect();
+    let (few, many) = (found[0], found[found.len() - 1]);
+    Claim::new(
+        "TPC-C: the share of communication is smaller with 24 warehouses than with 4",
+        many < few,
+        format!("{:.1} % with 4, {:.1} % with 24", few * 100.0, many * 100.0),
+        "two partitions are balanced with 4 warehouses already",
+    )
 }

@@ -147,3 +147,31 @@ fn portals() {
     let closed = raw.until(b'Z');
     assert_eq!((kinds(&closed).as_str(), field(&closed, b'C').as_str()), ("3EZ", "26000"));
 }
+
+/// Goal: an error is there when the client flushes, though `Sync` has not come.
+#[test]
+fn errors_are_flushed() {
+    let server = Server::start(&[]);
+    let (mut raw, _) = Raw::begin(&server);
+    let mut wrong = run("SELECT no_such_column", 0);
+    wrong.push((b'H', Vec::new()));
+    send_all(&mut raw, &wrong);
+    assert_eq!(field(&raw.until(b'E'), b'C'), "42703");
+    send_all(&mut raw, &[SYNC]);
+    assert_eq!(kinds(&raw.until(b'Z')), "Z");
+}
+
+/// Goal: what begins a binary copy comes with its first row, or with what ends it, in one message.
+#[test]
+fn binary_copies() {
+    let server = Server::start(&[]);
+    let (mut raw, _) = Raw::begin(&server);
+    for (limit, messages) in [(2, "HdddcCZ"), (0, "HdcCZ")] {
+        let copied = raw.query(&format!(
+            "COPY (SELECT n FROM generate_series(1, 2) n LIMIT {limit}) TO STDOUT (FORMAT binary)"
+        ));
+        assert_eq!(kinds(&copied), messages);
+        let first = &copied.iter().find(|(kind, _)| *kind == b'd').expect("data").1;
+        assert!(first.starts_with(b"PGCOPY\n") && first.len() > 19);
+    }
+}

@@ -27,13 +27,14 @@ procedure see(id: int) -> bigint null { return gone[id]?.sum }
 fn filled(make: Make<'_>) -> Rig {
     let rig = Rig::new(make);
     rig.define(TABLES);
-    let mut batch = BatchBuilder::new();
+    // Calls of one batch may come in any order; those of the next come after.
+    let (mut put, mut add, mut take) = (BatchBuilder::new(), BatchBuilder::new(), BatchBuilder::new());
     for id in 0..300 {
-        rig.push(&mut batch, "put", &[int(id), big(i64::from(id))], None);
-        rig.push(&mut batch, "add", &[int(id), big(1)], None);
+        rig.push(&mut put, "put", &[int(id), big(i64::from(id))], None);
+        rig.push(&mut add, "add", &[int(id), big(1)], None);
     }
-    (0..100).for_each(|id| _ = rig.push(&mut batch, "take", &[int(id)], None));
-    rig.run(&batch.build());
+    (0..100).for_each(|id| _ = rig.push(&mut take, "take", &[int(id)], None));
+    [put, add, take].into_iter().for_each(|batch| rig.run(&batch.build()));
     rig
 }
 

@@ -32,7 +32,7 @@ const PATIENCE: usize = 4;
 const DEPTH: usize = 3;
 /// Steps of a program whose loops all give up at once: a transaction of hundreds of statements, which is
 /// run once and must not take longer to analyse than to run.
-const LONG: usize = 300;
+pub(super) const LONG: usize = 300;
 /// What a turn adds to a cell that it leaves alone.
 const NOTHING: Interval = Interval { low: 0, high: 0 };
 

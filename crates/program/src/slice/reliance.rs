@@ -9,7 +9,7 @@
 use super::interval::Interval;
 use super::knowledge::{Cells, MOST_ELEMENTS, type_range};
 use super::now_slice::NowSlice;
-use super::proof::{Proofs, prove};
+use super::proof::{LONG, Proofs, prove};
 use super::{Assumptions, ColumnPhase, Phases, column_phase};
 use crate::context::DeltaOperator;
 use crate::ir::{StepId, Type, VariableId};
@@ -28,7 +28,21 @@ pub(super) fn add(
     let mut relied_on = Vec::new();
     let mut still_proves =
         |fewer: &Fewer<'_>| Effects::of(now, &prove(now.outline, now.catalog, now.shapes, fewer)) == effects;
-    drop_most(&all_assumed(now, assumptions), &mut fewer, &mut relied_on, &mut still_proves);
+    let mut all = all_assumed(now, assumptions);
+    if now.outline.program.step_count > LONG {
+        // A proof takes long here: each kind is needed as a whole or not at all.
+        all.sort_by_key(Assumed::kind);
+        for kind in all.chunk_by(|one, next| one.kind() == next.kind()) {
+            let kept = fewer.dropped.len();
+            fewer.dropped.extend_from_slice(kind);
+            if !still_proves(&fewer) {
+                fewer.dropped.truncate(kept);
+                relied_on.extend_from_slice(kind);
+            }
+        }
+    } else {
+        drop_most(&all, &mut fewer, &mut relied_on, &mut still_proves);
+    }
     for assumed in relied_on {
         match assumed {
             Assumed::Parameter(parameter, field) => {
@@ -134,6 +148,16 @@ enum Assumed {
     Parameter(VariableId, u16),
     Length(VariableId),
     Column(TableId, ColumnId),
+}
+
+impl Assumed {
+    fn kind(&self) -> u8 {
+        match self {
+            Assumed::Parameter(..) => 0,
+            Assumed::Length(_) => 1,
+            Assumed::Column(..) => 2,
+        }
+    }
 }
 
 /// Everything that is assumed beyond types of what the program has to do with.

@@ -64,9 +64,20 @@ impl Client {
     ) -> Outcome<Completion> {
         let mut rows = 0;
         let mut is_header = has_header;
+        // What begins a binary copy comes in one message with what follows, as drivers expect.
+        let mut beginning = Vec::new();
         while let Some(row) = self.attend_rows(deadline, async { data.next().await.transpose() }).await? {
-            backend::copy_data(&mut self.socket.output, &row);
-            let is_frame = is_binary && (row.starts_with(BINARY_SIGNATURE) || row == BINARY_TRAILER);
+            if is_binary && rows == 0 && row.starts_with(BINARY_SIGNATURE) {
+                beginning = row;
+                continue;
+            }
+            if beginning.is_empty() {
+                backend::copy_data(&mut self.socket.output, &row);
+            } else {
+                beginning.extend(&row);
+                backend::copy_data(&mut self.socket.output, &std::mem::take(&mut beginning));
+            }
+            let is_frame = is_binary && row == BINARY_TRAILER;
             rows += u64::from(!is_frame && !is_header);
             is_header = false;
             if self.socket.output.len() > OUTPUT_BYTES {

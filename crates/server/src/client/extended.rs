@@ -102,11 +102,12 @@ impl Client {
         if frame.kind == b'S' {
             return self.sync().await;
         }
+        if frame.kind == b'H' {
+            // After an error too: the client waits for it before it sends `Sync`.
+            return self.send_within(None).await;
+        }
         if self.extended.batch == Batch::Failed {
             return Ok(());
-        }
-        if frame.kind == b'H' {
-            return self.send_within(None).await;
         }
         self.extended.batch = Batch::Open;
         let done = match frame.kind {

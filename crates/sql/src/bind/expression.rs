@@ -3,7 +3,7 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Quoted;
-use super::stop::{Bind, Place, beyond};
+use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
 use super::typing::{Category, Conversion, category};
 use super::{literal, temporal};
@@ -92,7 +92,15 @@ impl Binder<'_> {
 
     /// A column or variable; else a word that PostgreSQL reads as a function without parentheses.
     fn name_or_word(&mut self, name: &ast::Ident, place: Place) -> Bind<Bound> {
-        self.column_reference(std::slice::from_ref(name), place)
+        let column = self.column_reference(std::slice::from_ref(name), place);
+        let word = name.value.to_lowercase();
+        let is_call = matches!(word.as_str(), "current_schema" | "current_role" | "current_time");
+        match column {
+            Err(Stop::Wrong(_)) if is_call && name.quote_style.is_none() => {
+                beyond("a function without parentheses")
+            }
+            column => column,
+        }
     }
 
     fn literal(&mut self, value: &ast::Value, start: Location, place: Place) -> Bind<Bound> {

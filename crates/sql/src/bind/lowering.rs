@@ -70,7 +70,7 @@ impl Binder<'_> {
     fn lower_query(mut self, query: &ast::Query, source: &Arc<Source>) -> Bind<Lowered> {
         let row_lock = match query.locks.as_slice() {
             [] => None,
-            [lock] if lock.of.is_none() => Some(RowLock::of(lock)?),
+            [lock] if lock.of.is_none() => Some(RowLock::of(lock)),
             _ => return beyond("locks of some tables"),
         };
         if let Some((results, columns)) = self.arrays(query)? {

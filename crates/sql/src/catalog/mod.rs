@@ -252,6 +252,17 @@ pub struct Sequence {
     pub owner: Option<(ObjectName, String)>,
 }
 
+impl Sequence {
+    /// The type of its values: the smallest that its maximum is the largest value of.
+    pub fn sql_type(&self) -> SqlType {
+        match self.maximum {
+            most if most == i64::from(i16::MAX) => SqlType::SmallInt,
+            most if most == i64::from(i32::MAX) => SqlType::Int,
+            _ => SqlType::BigInt,
+        }
+    }
+}
+
 /// A function or procedure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Function {

@@ -136,6 +136,7 @@ impl Connection {
             }
             Command::CreateFunction
             | Command::CreateSequence { .. }
+            | Command::AddIdentity { .. }
             | Command::AlterSequence { .. }
             | Command::Rename { .. }
             | Command::RenameSchema { .. }

@@ -2,7 +2,7 @@
 
 use super::advisory::{AdvisoryLock, AdvisoryLocks};
 use super::sql_database::SqlDatabase;
-use crate::catalog::{Catalog, Oid};
+use crate::catalog::{Catalog, Oid, Sequence};
 use crate::lock::{LockKey, owner_of};
 use crate::query::session_facts::{Activity, HeldLock, LockedThing, SessionFacts, Setting, Waiting};
 use crate::settings::Settings;
@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// A session as its queries see it.
 pub(super) struct Facts {
@@ -32,8 +33,28 @@ pub(super) struct Now {
     pub isolation: Option<&'static str>,
     /// The values that sequences have given last, and which of them was the last.
     pub sequences: (BTreeMap<Oid, i64>, Option<Oid>),
+    /// The values that sequences have given to queries since they were last asked for, in order.
+    pub given: Vec<(Oid, i64)>,
     /// `set_config`: name, value, whether for the transaction only.
     pub set: Vec<(String, String, bool)>,
+}
+
+impl Now {
+    fn give(&mut self, sequence: Oid, value: i64) {
+        self.given.push((sequence, value));
+        self.sequences.0.insert(sequence, value);
+        self.sequences.1 = Some(sequence);
+    }
+}
+
+/// Waits where nothing can be awaited: this thread's other tasks go to another one meanwhile.
+fn waited_for<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    match Handle::try_current() {
+        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
+            tokio::task::block_in_place(|| handle.block_on(future))
+        }
+        _ => Err(crate::query::failure::unsupported("a sequence in this query is not supported")),
+    }
 }
 
 impl Facts {
@@ -139,6 +160,20 @@ impl SessionFacts for Facts {
 
     fn last_sequence(&self) -> Option<Oid> {
         self.now.lock().sequences.1
+    }
+
+    fn next_value(&self, sequence: &Sequence) -> Result<i64> {
+        let value = waited_for(self.database.sequences.next(sequence))?;
+        self.now.lock().give(sequence.oid, value);
+        Ok(value)
+    }
+
+    fn set_sequence(&self, sequence: &Sequence, value: i64, is_called: bool) -> Result<()> {
+        waited_for(self.database.sequences.set(sequence, value, is_called))?;
+        if is_called {
+            self.now.lock().give(sequence.oid, value);
+        }
+        Ok(())
     }
 
     fn set_setting(&self, name: &str, value: &str, is_local: bool) -> Result<String> {

@@ -17,8 +17,10 @@ use fabius::{Database, Statement};
 use fabius_program::syntax::Source;
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
-use sqlparser::ast;
+use sqlparser::ast::{self, VisitMut, VisitorMut};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Plans that are kept, at most.
@@ -303,11 +305,16 @@ impl Plan {
                 waits = waiting(statement);
                 &waits
             }
-            (true, _) => return Plan::of_skip_locked(database, catalog, statement, given, session).await,
+            (true, _) => {
+                let plan = Plan::of_skip_locked(database, catalog, statement, given, session);
+                return Box::pin(plan).await;
+            }
         };
         if has_writes(statement) {
-            return Plan::of_with_writes(database, catalog, (statement, None), given, session).await;
+            let plan = Plan::of_with_writes(database, catalog, (statement, None), given, session);
+            return Box::pin(plan).await;
         }
+        let statement = &*without_void(statement, given);
         let source = Arc::new(Source::new(text, "statement"));
         if let ast::Statement::Explain { statement: inner, .. } = statement {
             let subject = Box::pin(Plan::of(database, catalog, inner, (text, None), given, session)).await?;
@@ -350,8 +357,8 @@ impl Plan {
         };
         let is_beyond = [SqlState::NOT_SUPPORTED, SqlState::UNDEFINED_FUNCTION].contains(&error.state());
         if is_beyond && let Some((apart, tag)) = returning_apart(statement)? {
-            let plan = Plan::of_with_writes(database, catalog, (&apart, Some(tag)), given, session).await;
-            return plan.map_err(|_| error);
+            let plan = Plan::of_with_writes(database, catalog, (&apart, Some(tag)), given, session);
+            return Box::pin(plan).await.map_err(|_| error);
         }
         Err(error)
     }
@@ -410,6 +417,56 @@ impl Lowered {
 }
 
 /// The locks of tables by their names, each in its strongest mode, always in the same order.
+/// A statement whose functions are not given parameters of type `void`: drivers pass these in the places of output
+/// parameters, as PostgreSQL allows.
+fn without_void<'s>(statement: &'s ast::Statement, given: &[SqlType]) -> Cow<'s, ast::Statement> {
+    if !given.contains(&SqlType::Void) {
+        return Cow::Borrowed(statement);
+    }
+    let mut statement = statement.clone();
+    let _ = VisitMut::visit(&mut statement, &mut WithoutVoid(given));
+    Cow::Owned(statement)
+}
+
+/// Takes parameters of type `void` out of calls; these are the parameters' types.
+struct WithoutVoid<'t>(&'t [SqlType]);
+
+impl WithoutVoid<'_> {
+    fn strip(&self, arguments: &mut Vec<ast::FunctionArg>) {
+        arguments.retain(|argument| {
+            let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Value(value))) = argument
+            else {
+                return true;
+            };
+            let ast::Value::Placeholder(name) = &value.value else { return true };
+            let index = crate::parameter_types::index_of(name).ok();
+            index.and_then(|index| self.0.get(index)) != Some(&SqlType::Void)
+        });
+    }
+}
+
+impl VisitorMut for WithoutVoid<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expression: &mut ast::Expr) -> ControlFlow<()> {
+        if let ast::Expr::Function(call) = expression
+            && let ast::FunctionArguments::List(list) = &mut call.args
+        {
+            self.strip(&mut list.args);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut ast::TableFactor) -> ControlFlow<()> {
+        match factor {
+            ast::TableFactor::Table { args: Some(arguments), .. } => self.strip(&mut arguments.args),
+            ast::TableFactor::Function { args, .. } => self.strip(args),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 fn lock_keys<'n>(
     catalog: &Catalog,
     names: impl Iterator<Item = (&'n ObjectName, LockMode)>,

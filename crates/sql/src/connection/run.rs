@@ -7,7 +7,7 @@ use super::transaction::{Running, now_us};
 use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
-use crate::lowered::{Argument, OutputColumn, RowLock, Shape};
+use crate::lowered::{Argument, OutputColumn, RowLock, RowPatience, Shape};
 use crate::parse::{self, Command};
 use crate::query::{QueryPlan, SessionFacts};
 use fabius::{Concurrency, Transaction};
@@ -247,7 +247,8 @@ impl Connection {
             }
             Body::WriteQuery(write) => self.write_query(catalog, write, parameters).await,
             Body::WithWrites(all) => self.run_with_writes(all, parameters).await,
-            Body::SkipLocked(skipping) => self.run_skip_locked(catalog, skipping, given).await,
+            // Rare and large: the futures of idle connections have no room for it.
+            Body::SkipLocked(skipping) => Box::pin(self.run_skip_locked(catalog, skipping, given)).await,
             Body::Explanation(explanation) => self.explain(catalog, explanation, given).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
         }
@@ -392,7 +393,8 @@ impl Connection {
     }
 
     /// What queries ask about the session, as it is now.
-    pub(super) fn session_facts(&self) -> Arc<dyn SessionFacts> {
+    pub(super) fn session_facts(&mut self) -> Arc<dyn SessionFacts> {
+        self.keep_given();
         let mut now = self.facts.now.lock();
         now.search_path = self.settings.search_path(&self.user);
         now.transaction_us = self.transaction_us();
@@ -474,8 +476,17 @@ impl Connection {
 
     /// Puts in force what the last query has set (`set_config`).
     fn set_as_told(&mut self) -> Result<()> {
+        self.keep_given();
         let set = std::mem::take(&mut self.facts.now.lock().set);
         set.into_iter().try_for_each(|(name, value, is_local)| self.set_now(&name, Some(&value), is_local))
+    }
+
+    /// Keeps what sequences have given to queries, for `currval` and `lastval`.
+    fn keep_given(&mut self) {
+        for (sequence, value) in std::mem::take(&mut self.facts.now.lock().given) {
+            self.sequence_values.insert(sequence, value);
+            self.last_sequence = Some(sequence);
+        }
     }
 
     /// Whether a command is a statement of rows.
@@ -526,15 +537,25 @@ pub(super) async fn run_locking(
     arguments: &[Value],
     row_lock: Option<RowLock>,
 ) -> Result<Vec<Value>> {
-    if row_lock.is_some_and(|lock| lock.no_wait) {
+    let patience = row_lock.map_or(RowPatience::Wait, |lock| lock.patience);
+    if patience != RowPatience::Wait {
         transaction.options_mut().lock_timeout = Some(Duration::ZERO);
     }
-    transaction.run(statement, arguments, RowLock::hold(row_lock)).await
+    let results = transaction.run(statement, arguments, RowLock::hold(row_lock)).await;
+    match results {
+        // A lock is about everything that a statement looks at: with a part of it, there is nothing to show.
+        Err(error) if patience == RowPatience::Skip && error.state() == SqlState::LOCK_NOT_AVAILABLE => {
+            Ok(vec![Value::List(Vec::new())])
+        }
+        results => results,
+    }
 }
 
 /// The error of `NOWAIT` for a row that somebody else has locked.
 pub(super) fn unless_waited(error: Error, row_lock: Option<RowLock>, table: &str) -> Error {
-    if error.state() != SqlState::LOCK_NOT_AVAILABLE || !row_lock.is_some_and(|lock| lock.no_wait) {
+    if error.state() != SqlState::LOCK_NOT_AVAILABLE
+        || row_lock.is_none_or(|lock| lock.patience != RowPatience::Fail)
+    {
         return error;
     }
     let message = format!("could not obtain lock on row in relation \"{table}\"");

@@ -71,8 +71,13 @@ impl Connection {
                     ));
                 }
                 let catalog = self.catalog();
-                for table in tables {
-                    catalog.table(table)?;
+                for name in tables {
+                    let (schema, short) = crate::catalog::parts(name)?;
+                    let is_there = catalog.relation(name)?.is_some()
+                        || crate::pg_catalog::relation(schema.as_deref(), &short).is_some();
+                    if !is_there {
+                        return Err(catalog.missing("relation", name));
+                    }
                 }
                 tag
             }

@@ -1,6 +1,6 @@
 //! `ALTER TABLE`: a table's next form, and its rows brought over.
 
-use super::create_table::column_place;
+use super::create_table::{column_place, identity, read_options};
 use super::generated::refuse_change;
 use super::storage::Filling;
 use super::{depended_on, not_supported};
@@ -8,6 +8,7 @@ use crate::catalog::store::{Change, Object};
 use crate::catalog::{Identity, ObjectName, Table, folded, parts};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
+use crate::parse::definition::SequenceOptions;
 use crate::sql_type::SqlType;
 use fabius_value::{DataType, Error, Result, SqlState, Value};
 use sqlparser::ast::{self, AlterColumnOperation as Change_, AlterTableOperation as Operation};
@@ -343,24 +344,52 @@ impl Connection {
                 filling.renamed.entry(name.to_string()).or_insert_with(|| name.to_string());
                 table.columns[place].sql_type = sql_type;
             }
-            Change_::AddGenerated { generated_as, .. } => {
-                let column = table.columns[place].clone();
-                if column.nullable {
-                    return Err(Error::new(
-                        SqlState(*b"55000"),
-                        format!(
-                            "column \"{name}\" of relation \"{}\" must be declared NOT NULL before identity can be added",
-                            table.name.name
-                        ),
-                    ));
-                }
-                let sequence = self.owned_sequence(table, &column)?;
-                table.columns[place].sequence = Some(sequence);
-                table.columns[place].identity =
-                    Some(generated_as.as_ref().map_or(Identity::Always, super::create_table::identity));
+            Change_::AddGenerated { generated_as, sequence_options } => {
+                let options = read_options(sequence_options.as_deref().unwrap_or_default())?;
+                let generated = generated_as.as_ref().map_or(Identity::ByDefault, identity);
+                self.make_identity(table, place, generated, &options)?;
             }
         }
         Ok(())
+    }
+
+    fn make_identity(
+        &mut self,
+        table: &mut Table,
+        place: usize,
+        identity: Identity,
+        options: &SequenceOptions,
+    ) -> Result<()> {
+        let column = table.columns[place].clone();
+        let of = format!("column \"{}\" of relation \"{}\"", column.name, table.name.name);
+        if column.nullable {
+            let message = format!("{of} must be declared NOT NULL before identity can be added");
+            return Err(Error::new(SqlState(*b"55000"), message));
+        }
+        if column.identity.is_some() {
+            return Err(Error::new(SqlState(*b"55000"), format!("{of} is already an identity column")));
+        }
+        if column.sequence.is_some() || column.default.is_some() {
+            return Err(Error::new(SqlState(*b"55000"), format!("{of} already has a default value")));
+        }
+        table.columns[place].sequence = Some(self.owned_sequence(table, &column, options)?);
+        table.columns[place].identity = Some(identity);
+        Ok(())
+    }
+
+    /// `ALTER TABLE ... ALTER COLUMN ... ADD GENERATED ... AS IDENTITY`, with any options of its sequence.
+    pub(super) async fn add_identity(
+        &mut self,
+        table: &ast::ObjectName,
+        column: &str,
+        identity: Identity,
+        options: &SequenceOptions,
+    ) -> Result<String> {
+        let mut table = self.table_to_change(table).await?;
+        let place = column_place(&table, column)?;
+        self.make_identity(&mut table, place, identity, options)?;
+        self.put_table(table);
+        Ok("ALTER TABLE".into())
     }
 
     fn drop_constraint(

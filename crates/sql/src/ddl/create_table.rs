@@ -7,6 +7,7 @@ use crate::catalog::{
 };
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
+use crate::parse::definition::SequenceOptions;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -180,7 +181,7 @@ impl Connection {
         let mut column = Column::plain(name.clone(), sql_type);
         if serial.is_some() {
             column.nullable = false;
-            column.sequence = Some(self.owned_sequence(table, &column)?);
+            column.sequence = Some(self.owned_sequence(table, &column, &SequenceOptions::default())?);
         }
         let mut constraints = Vec::new();
         for option in &definition.options {
@@ -215,10 +216,8 @@ impl Connection {
                 } => {
                     column.nullable = false;
                     column.identity = Some(identity(generated_as));
-                    column.sequence = Some(self.owned_sequence(table, &column)?);
-                    if sequence_options.as_ref().is_some_and(|options| !options.is_empty()) {
-                        self.adjust_owned(table, &column, sequence_options.as_deref().unwrap_or_default())?;
-                    }
+                    let options = read_options(sequence_options.as_deref().unwrap_or_default())?;
+                    column.sequence = Some(self.owned_sequence(table, &column, &options)?);
                 }
                 ast::ColumnOption::Generated { generation_expr: Some(expression), .. } => {
                     column.generated = Some(expression.to_string());
@@ -270,39 +269,35 @@ impl Connection {
     }
 
     /// A sequence that belongs to a column.
-    pub(super) fn owned_sequence(&mut self, table: &Table, column: &Column) -> Result<ObjectName> {
+    pub(super) fn owned_sequence(
+        &mut self,
+        table: &Table,
+        column: &Column,
+        options: &SequenceOptions,
+    ) -> Result<ObjectName> {
         if !matches!(column.sql_type, SqlType::SmallInt | SqlType::Int | SqlType::BigInt) {
             return Err(Error::new(
                 SqlState::INVALID_PARAMETER,
                 "identity column type must be smallint, integer, or bigint",
             ));
         }
-        let base = format!("{}_{}_seq", table.name.name, column.name);
-        let name = free_name(&self.catalog(), &table.name.schema, &[], &base);
-        let name = ObjectName { schema: table.name.schema.clone(), name };
+        let catalog = self.catalog();
+        let name = match &options.name {
+            Some(name) => catalog.name_for_new(name, table.is_temporary())?,
+            None => {
+                let base = format!("{}_{}_seq", table.name.name, column.name);
+                let name = free_name(&catalog, &table.name.schema, &[], &base);
+                ObjectName { schema: table.name.schema.clone(), name }
+            }
+        };
+        if catalog.relation_named(&name).is_some() {
+            return Err(super::exists(&name.name));
+        }
         let mut sequence = sequence_of(self.database().new_oid(), name.clone(), &column.sql_type);
+        super::sequence::adjust(&mut sequence, options, true)?;
         sequence.owner = Some((table.name.clone(), column.name.clone()));
         self.record(Change::from(Object::Sequence(sequence)), table.is_temporary());
         Ok(name)
-    }
-
-    fn adjust_owned(
-        &mut self,
-        table: &Table,
-        column: &Column,
-        options: &[ast::SequenceOptions],
-    ) -> Result<()> {
-        let catalog = self.catalog();
-        let Some(sequence) = column.sequence.as_ref().and_then(|name| catalog.sequences.get(name)) else {
-            return Ok(());
-        };
-        let mut sequence = (**sequence).clone();
-        let text = options.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-        let mut tokens = crate::parse::tokens::Tokens::of(&text)?;
-        let options = crate::parse::definition::sequence_options(&mut tokens)?;
-        super::sequence::adjust(&mut sequence, &options, true)?;
-        self.record(Change::from(Object::Sequence(sequence)), table.is_temporary());
-        Ok(())
     }
 
     /// Adds a constraint of the table.
@@ -507,10 +502,17 @@ enum ColumnConstraint {
     Foreign(Box<ast::ForeignKeyConstraint>),
 }
 
-pub(super) fn identity(generated_as: &ast::GeneratedAs) -> Identity {
-    match generated_as {
-        ast::GeneratedAs::Always | ast::GeneratedAs::ExpStored => Identity::Always,
-        ast::GeneratedAs::ByDefault => Identity::ByDefault,
+/// The options of an identity column's sequence, as sqlparser has them.
+pub(super) fn read_options(options: &[ast::SequenceOptions]) -> Result<SequenceOptions> {
+    let text = options.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    crate::parse::definition::sequence_options(&mut crate::parse::tokens::Tokens::of(&text)?)
+}
+
+/// How an identity column is generated.
+pub(super) fn identity(generated: &ast::GeneratedAs) -> Identity {
+    match generated {
+        ast::GeneratedAs::Always => Identity::Always,
+        _ => Identity::ByDefault,
     }
 }
 

@@ -7,27 +7,27 @@ use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, visit_relations};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Whether a view's query names a relation.
-fn uses(catalog: &Catalog, view: &View, name: &ObjectName) -> bool {
-    let Ok(crate::parse::Command::Sql(statement)) = crate::parse::parse(&view.query) else { return false };
-    let found = visit_relations(&*statement, |relation| {
-        let full = parts(relation).ok().and_then(|(schema, short)| {
-            catalog
-                .candidates(schema.as_deref(), &short)
-                .into_iter()
-                .find(|name| catalog.relation_named(name).is_some())
-        });
-        if full.as_ref() == Some(name) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// The relations that a view's query names.
+pub(crate) fn relations_of(catalog: &Catalog, view: &View) -> BTreeSet<ObjectName> {
+    let mut names = BTreeSet::new();
+    let Ok(crate::parse::Command::Sql(statement)) = crate::parse::parse(&view.query) else { return names };
+    let _ = visit_relations(&*statement, |relation| {
+        names.extend(parts(relation).ok().and_then(|(schema, short)| {
+            let candidates = catalog.candidates(schema.as_deref(), &short);
+            candidates.into_iter().find(|name| catalog.relation_named(name).is_some())
+        }));
+        ControlFlow::<()>::Continue(())
     });
-    found.is_break()
+    names
 }
 
 /// Views that name a relation.
 pub(super) fn views_of(catalog: &Catalog, name: &ObjectName) -> Vec<Arc<View>> {
-    catalog.views.values().filter(|view| uses(catalog, view, name)).cloned().collect()
+    catalog.views.values().filter(|view| relations_of(catalog, view).contains(name)).cloned().collect()
 }
 
 impl Connection {

@@ -23,6 +23,7 @@ mod sequence;
 mod storage;
 mod view;
 
+pub(crate) use drop::relations_of;
 pub(crate) use storage::Filling;
 
 use crate::catalog::store::{Change, Object};
@@ -64,6 +65,9 @@ impl Connection {
             Command::CreateFunction => self.create_function(text).await,
             Command::CreateSequence { name, if_not_exists, is_temporary, options } => {
                 self.create_sequence(name, *if_not_exists, *is_temporary, options).await
+            }
+            Command::AddIdentity { table, column, identity, options } => {
+                self.add_identity(table, column, *identity, options).await
             }
             Command::AlterSequence { name, if_exists, change } => {
                 self.alter_sequence(name, *if_exists, change).await

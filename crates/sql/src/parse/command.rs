@@ -4,6 +4,7 @@ use super::copy::CopyStatement;
 use super::definition::{self, SequenceChange, SequenceOptions};
 use super::session;
 use super::tokens::Tokens;
+use crate::catalog::Identity;
 use crate::lock::LockMode;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
@@ -31,6 +32,17 @@ pub enum Command {
         /// `TEMPORARY`
         is_temporary: bool,
         /// What it says.
+        options: SequenceOptions,
+    },
+    /// `ALTER TABLE ... ALTER COLUMN ... ADD GENERATED ... AS IDENTITY`
+    AddIdentity {
+        /// The table.
+        table: ast::ObjectName,
+        /// Its column.
+        column: String,
+        /// `ALWAYS`, `BY DEFAULT`
+        identity: Identity,
+        /// Of its sequence.
         options: SequenceOptions,
     },
     /// `ALTER SEQUENCE`
@@ -148,7 +160,7 @@ pub enum Command {
         /// `NOWAIT`
         no_wait: bool,
     },
-    /// `VACUUM`, `ANALYZE`, `REINDEX`, `CLUSTER`: there is nothing to do. The tag, and tables that have to be there.
+    /// `VACUUM`, `ANALYZE`, `REINDEX`, `CLUSTER`: there is nothing to do. The tag, and relations that have to be there.
     Maintenance(&'static str, Vec<ast::ObjectName>),
     /// `CHECKPOINT`
     Checkpoint,

@@ -2,6 +2,7 @@
 
 use super::command::{Command, not_supported};
 use super::tokens::Tokens;
+use crate::catalog::Identity;
 use crate::sql_type::SqlType;
 use fabius_value::Result;
 use sqlparser::ast;
@@ -26,6 +27,8 @@ pub struct SequenceOptions {
     pub cycle: Option<bool>,
     /// `OWNED BY`; `Some(None)` is `OWNED BY NONE`.
     pub owner: Option<Option<ast::ObjectName>>,
+    /// `SEQUENCE NAME`, of an identity column.
+    pub name: Option<ast::ObjectName>,
 }
 
 /// What becomes of a sequence.
@@ -67,6 +70,8 @@ pub fn sequence_options(tokens: &mut Tokens<'_>) -> Result<SequenceOptions> {
             options.cycle = Some(true);
         } else if tokens.accept(&["CACHE"]) {
             tokens.integer()?;
+        } else if tokens.accept(&["SEQUENCE", "NAME"]) {
+            options.name = Some(tokens.object_name()?);
         } else if tokens.accept(&["OWNED", "BY"]) {
             options.owner = Some(if tokens.accept(&["NONE"]) { None } else { Some(tokens.object_name()?) });
         } else {
@@ -262,6 +267,9 @@ fn alter_table(tokens: &mut Tokens<'_>) -> Result<Command> {
     if is_hint {
         return Ok(Command::Maintenance("ALTER TABLE", if if_exists { Vec::new() } else { vec![name] }));
     }
+    if let Some(command) = add_identity(tokens, &name)? {
+        return Ok(command);
+    }
     if tokens.sees(&["ALTER"]) {
         let statistics = (tokens.at()..tokens.len()).any(|at| {
             matches!(tokens.word_at(at).as_deref(), Some("STATISTICS" | "STORAGE" | "COMPRESSION"))
@@ -271,6 +279,35 @@ fn alter_table(tokens: &mut Tokens<'_>) -> Result<Command> {
         }
     }
     Ok(Command::Sql(Box::new(tokens.sql()?)))
+}
+
+/// `ALTER COLUMN name ADD GENERATED ... AS IDENTITY (options)`, if that is what is there, and all.
+fn add_identity(tokens: &mut Tokens<'_>, table: &ast::ObjectName) -> Result<Option<Command>> {
+    let from = tokens.at();
+    if tokens.accept(&["ALTER"]) {
+        tokens.accept(&["COLUMN"]);
+        let column = tokens.name()?;
+        let identity = if tokens.accept(&["ADD", "GENERATED", "ALWAYS", "AS", "IDENTITY"]) {
+            Some(Identity::Always)
+        } else if tokens.accept(&["ADD", "GENERATED", "BY", "DEFAULT", "AS", "IDENTITY"]) {
+            Some(Identity::ByDefault)
+        } else {
+            None
+        };
+        if let Some(identity) = identity {
+            let mut options = SequenceOptions::default();
+            if tokens.accept_token(&Token::LParen) {
+                options = sequence_options(tokens)?;
+                tokens.expect_token(&Token::RParen)?;
+            }
+            if *tokens.token(tokens.at()) != Token::Comma {
+                tokens.finish()?;
+                return Ok(Some(Command::AddIdentity { table: table.clone(), column, identity, options }));
+            }
+        }
+    }
+    tokens.go_to(from);
+    Ok(None)
 }
 
 fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {

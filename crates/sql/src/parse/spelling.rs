@@ -9,6 +9,7 @@
 //! | `a OPERATOR(pg_catalog.=) b` | `a = b`: operators of the system have no other names |
 //! | `FROM ONLY t`, `UPDATE ONLY t` | `FROM t`, `UPDATE t`: there is no inheritance |
 //! | `ROW (a, b)` | `(a, b)` |
+//! | `integer ARRAY` | `integer[]` |
 //! | `IDENTITY (START 5 INCREMENT 2)` | `IDENTITY (INCREMENT 2 START 5)`: an order that is fixed |
 //! | `INSERT INTO t (a) OVERRIDING SYSTEM VALUE` | `INSERT OVERWRITE t (a)`: words that PostgreSQL does not have |
 //! | `CREATE TABLE t (a, b) AS query` | `CREATE TABLE t AS SELECT * FROM (query) AS query (a, b)` |
@@ -54,6 +55,10 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
             Some("ROW") if is(tokens, at + 1, &Token::LParen) && has_comma(tokens, at + 1) => {
                 remove(tokens, at, 1);
             }
+            Some("ARRAY") if is_array_type(tokens, at) => {
+                remove(tokens, at, 1);
+                put(tokens, at, [Token::LBracket, Token::RBracket]);
+            }
             Some("IDENTITY") if is(tokens, at + 1, &Token::LParen) => ordered(tokens, at + 1),
             Some("OVERRIDING")
                 if words(tokens, at + 1, &["SYSTEM", "VALUE"])
@@ -91,6 +96,18 @@ fn is(tokens: &[TokenWithSpan], at: usize, token: &Token) -> bool {
 
 fn remove(tokens: &mut Vec<TokenWithSpan>, at: usize, count: usize) {
     tokens.drain(at..(at + count).min(tokens.len()));
+}
+
+/// Whether the word `ARRAY` stands behind a type, not before elements.
+fn is_array_type(tokens: &[TokenWithSpan], at: usize) -> bool {
+    let begins_elements = is(tokens, at + 1, &Token::LBracket) || is(tokens, at + 1, &Token::LParen);
+    let Some(before) = at.checked_sub(1) else { return false };
+    let is_behind_type = match word(tokens, before).as_deref() {
+        Some("AS" | "SELECT" | "CREATE" | "COLUMN") => false,
+        Some(_) => true,
+        None => is_word(tokens, before) || is(tokens, before, &Token::RParen),
+    };
+    is_behind_type && !begins_elements
 }
 
 /// Puts tokens in before a place; they have its span.

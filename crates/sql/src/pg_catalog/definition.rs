@@ -163,9 +163,15 @@ pub fn function_of(catalog: &Catalog, oid: u32) -> Option<&Function> {
 
 /// A function's parameters as `pg_get_function_arguments` shows them.
 pub fn arguments(function: &Function) -> String {
+    // Of procedures every parameter says which way it goes.
+    let mode = if function.is_procedure { "IN " } else { "" };
     let shown = function.parameters.iter().map(|parameter| {
         let (name, sql_type) = (&parameter.name, &parameter.sql_type);
-        if name.is_empty() { sql_type.to_string() } else { format!("{} {sql_type}", quote_identifier(name)) }
+        if name.is_empty() {
+            format!("{mode}{sql_type}")
+        } else {
+            format!("{mode}{} {sql_type}", quote_identifier(name))
+        }
     });
     shown.collect::<Vec<_>>().join(", ")
 }

@@ -31,6 +31,8 @@ pub const INFORMATION_SCHEMA: u32 = 13_207;
 pub const PUBLIC: u32 = 2200;
 /// The number of the one role.
 pub const ROLE: u32 = 10;
+/// The number of the role that owns `public`: whoever owns the database.
+pub const DATABASE_OWNER: u32 = 6171;
 /// The number of the one database.
 pub const DATABASE: u32 = 5;
 
@@ -53,7 +55,7 @@ pub struct Relation {
     /// Its name.
     pub name: String,
     oid: u32,
-    /// `r` for a table, `v` for a view.
+    /// `r` for a table, `v` for a view, `f` for what a function shows.
     pub kind: char,
     /// Its columns.
     pub columns: Vec<Column>,
@@ -76,8 +78,18 @@ fn kept(type_name: &str) -> SqlType {
 }
 
 /// All of them.
-pub static RELATIONS: LazyLock<Vec<Relation>> = LazyLock::new(|| {
-    let parsed = include_str!("columns.txt").lines().filter_map(|line| {
+pub static RELATIONS: LazyLock<Vec<Relation>> = LazyLock::new(|| described(include_str!("columns.txt")));
+
+/// What functions show that no relation does.
+static FUNCTIONS: LazyLock<Vec<Relation>> = LazyLock::new(|| {
+    described(
+        "pg_catalog.pg_get_keywords 1686 f word:text catcode:char barelabel:bool catdesc:text baredesc:text",
+    )
+});
+
+/// Relations as `columns.txt` describes them.
+fn described(lines: &'static str) -> Vec<Relation> {
+    let parsed = lines.lines().filter_map(|line| {
         let mut words = line.split(' ');
         let (schema, name) = words.next()?.split_once('.')?;
         let oid = words.next()?.parse().ok()?;
@@ -94,7 +106,7 @@ pub static RELATIONS: LazyLock<Vec<Relation>> = LazyLock::new(|| {
         Some(Relation { schema: schema.into(), name: name.into(), oid, kind, columns: columns.collect() })
     });
     parsed.collect()
-});
+}
 
 static BY_NAME: LazyLock<HashMap<(&'static str, &'static str), &'static Relation>> = LazyLock::new(|| {
     RELATIONS.iter().map(|relation| ((relation.schema.as_str(), relation.name.as_str()), relation)).collect()
@@ -107,6 +119,9 @@ pub fn relation(schema: Option<&str>, name: &str) -> Option<&'static Relation> {
 
 /// The relation that a set-returning function of the catalog shows.
 pub fn function_relation(name: &str) -> Option<&'static Relation> {
+    if let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) {
+        return Some(function);
+    }
     let relation_name = match name {
         "pg_show_all_settings" => "pg_settings",
         "pg_stat_get_activity" => "pg_stat_activity",

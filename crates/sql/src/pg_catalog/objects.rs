@@ -2,9 +2,9 @@
 
 use super::definition::{self, Constraint};
 use super::row::{Row, array, number, text, truth};
-use super::{INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE};
-use crate::catalog::{Catalog, Identity, ReferentialAction, Returns, Table};
-use crate::query::functions::{Environment, FUNCTIONS, Kind};
+use super::{DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE};
+use crate::catalog::{Catalog, Identity, ReferentialAction, Returns, Table, View};
+use crate::query::functions::{Definition, Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
 use fabius_value::Value;
 
@@ -58,9 +58,15 @@ pub fn namespaces_of(catalog: &Catalog) -> Vec<(u32, String)> {
 fn namespaces(catalog: &Catalog) -> Vec<Row> {
     let all = namespaces_of(catalog).into_iter();
     all.map(|(oid, name)| {
-        Row::of([("oid", number(oid)), ("nspname", text(name)), ("nspowner", number(ROLE))])
+        let owner = if name == "public" { DATABASE_OWNER } else { ROLE };
+        Row::of([("oid", number(oid)), ("nspname", text(name)), ("nspowner", number(owner))])
     })
     .collect()
+}
+
+/// The number of the type of a relation's rows.
+pub fn row_type_oid(relation: u32) -> u32 {
+    relation.wrapping_add(0x1000_0000)
 }
 
 fn class(oid: u32, name: &str, namespace: u32, kind: &str, columns: usize) -> Row {
@@ -100,6 +106,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
         let namespace = namespace_oid(catalog, &table.name.schema);
         let mut row = class(table.oid, &table.name.name, namespace, "r", table.columns.len());
         row = row
+            .with("reltype", number(row_type_oid(table.oid)))
             .with("relhasindex", truth(definition::indexes(table).next().is_some()))
             .with("relchecks", number(table.checks.len() as i64))
             .with("relhastriggers", truth(!table.foreign_keys.is_empty()));
@@ -114,7 +121,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
     for view in catalog.views.values() {
         let namespace = namespace_oid(catalog, &view.name.schema);
         let row = class(view.oid, &view.name.name, namespace, "v", view.columns.len());
-        rows.push(row.with("relhasrules", truth(true)));
+        rows.push(row.with("relhasrules", truth(true)).with("reltype", number(row_type_oid(view.oid))));
     }
     for sequence in catalog.sequences.values() {
         let namespace = namespace_oid(catalog, &sequence.name.schema);
@@ -125,6 +132,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
 
 fn attribute(relation: u32, place: usize, name: &str, sql_type: &SqlType) -> Row {
     let length = sql_type.length();
+    let (alignment, storage) = super::server::layout(sql_type.oid());
     let is_text = matches!(sql_type, SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_));
     Row::of([
         ("attrelid", number(relation)),
@@ -136,8 +144,8 @@ fn attribute(relation: u32, place: usize, name: &str, sql_type: &SqlType) -> Row
         ("attcacheoff", number(-1)),
         ("atttypmod", number(sql_type.modifier())),
         ("attbyval", truth((1..=8).contains(&length))),
-        ("attalign", text("i")),
-        ("attstorage", text(if length > 0 { "p" } else { "x" })),
+        ("attalign", text(alignment)),
+        ("attstorage", text(storage)),
         ("attcompression", text("")),
         ("attidentity", text("")),
         ("attgenerated", text("")),
@@ -157,10 +165,10 @@ fn attributes(catalog: &Catalog) -> Vec<Row> {
     for table in catalog.tables.values() {
         for (at, column) in table.columns.iter().enumerate() {
             let is_key = table.primary_key.as_ref().is_some_and(|key| key.columns.contains(&column.name));
-            let identity = match (&column.sequence, column.identity) {
-                (Some(_), Some(Identity::Always)) => "a",
-                (Some(_), Some(Identity::ByDefault)) => "d",
-                _ => "",
+            let identity = match column.identity {
+                Some(Identity::Always) => "a",
+                Some(Identity::ByDefault) => "d",
+                None => "",
             };
             let generated = if column.generated.is_some() { "s" } else { "" };
             let row = attribute(table.oid, at + 1, &column.name, &column.sql_type)
@@ -327,6 +335,20 @@ fn function(oid: u32, name: &str, namespace: u32, returns: u32, arguments: Vec<u
 /// Where the numbers of built-in functions begin.
 const BUILT_IN: u32 = 6000;
 
+/// The functions that have a name for users, in the order of their numbers.
+fn built_in() -> Vec<&'static Definition> {
+    let mut all: Vec<_> =
+        FUNCTIONS.values().flatten().filter(|definition| !definition.name.starts_with("fabius_")).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+/// The number of a built-in function of a name.
+pub fn built_in_oid(name: &str) -> Option<u32> {
+    let at = built_in().into_iter().position(|definition| definition.name == name)?;
+    Some(BUILT_IN + at as u32)
+}
+
 fn functions(catalog: &Catalog) -> Vec<Row> {
     let mut rows = Vec::new();
     let oid = |kind: &Kind| match kind {
@@ -335,10 +357,7 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
         Kind::Element => 2283,
         Kind::Array => 2277,
     };
-    let mut built_in: Vec<_> =
-        FUNCTIONS.values().flatten().filter(|definition| !definition.name.starts_with("fabius_")).collect();
-    built_in.sort_by(|a, b| a.name.cmp(&b.name));
-    for (at, definition) in built_in.into_iter().enumerate() {
+    for (at, definition) in built_in().into_iter().enumerate() {
         let arguments = definition.parameters.iter().map(oid).collect();
         let row =
             function(BUILT_IN + at as u32, &definition.name, PG_CATALOG, oid(&definition.returns), arguments);
@@ -361,6 +380,7 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
             function(known.oid, &known.name.name, namespace, returns, arguments)
                 .with("prolang", number(if known.language == "sql" { 14 } else { 13_500 }))
                 .with("prokind", text(if known.is_procedure { "p" } else { "f" }))
+                .with("procost", Value::Double(100.0))
                 .with("proretset", truth(matches!(known.returns, Returns::Table(_))))
                 .with("proargnames", if named { names() } else { Value::Null })
                 .with("prosrc", text(known.body.clone())),
@@ -369,37 +389,92 @@ fn functions(catalog: &Catalog) -> Vec<Row> {
     rows
 }
 
+/// What is said of `public` before anybody says anything else.
+pub const PUBLIC_COMMENT: &str = "standard public schema";
+
 fn descriptions(catalog: &Catalog) -> Vec<Row> {
-    let comments = catalog.comments.iter();
-    comments
-        .map(|((oid, column), comment)| {
-            Row::of([
-                ("objoid", number(*oid)),
-                ("classoid", number(1259)),
-                ("objsubid", number(i64::from(*column))),
-                ("description", text(comment.clone())),
-            ])
-        })
-        .collect()
+    let described = |oid: u32, class: u32, column: u16, comment: &str| {
+        Row::of([
+            ("objoid", number(oid)),
+            ("classoid", number(class)),
+            ("objsubid", number(i64::from(column))),
+            ("description", text(comment)),
+        ])
+    };
+    let public = namespace_oid(catalog, "public");
+    let mut rows: Vec<Row> = Vec::new();
+    if !catalog.comments.contains_key(&(public, 0)) {
+        rows.push(described(public, NAMESPACES, 0, PUBLIC_COMMENT));
+    }
+    for ((oid, column), comment) in &catalog.comments {
+        let is_schema = *oid == public || catalog.schemas.values().any(|schema| schema == oid);
+        let is_function = || catalog.functions.values().flatten().any(|function| function.oid == *oid);
+        let class = match () {
+            () if is_schema => NAMESPACES,
+            () if is_function() => ROUTINES,
+            () => CLASSES,
+        };
+        rows.push(described(*oid, class, *column, comment));
+    }
+    rows
+}
+
+/// The numbers of the catalog's relations, by which dependencies and comments say what they are about.
+const CLASSES: u32 = 1259;
+const ROUTINES: u32 = 1255;
+const DEFAULTS: u32 = 2604;
+const RULES: u32 = 2618;
+const NAMESPACES: u32 = 2615;
+
+/// A dependency: of an object on another, or on a column of it.
+fn dependency((class, object): (u32, u32), on: (u32, u32), column: usize, kind: &str) -> Row {
+    Row::of([
+        ("classid", number(class)),
+        ("objid", number(object)),
+        ("refclassid", number(on.0)),
+        ("refobjid", number(on.1)),
+        ("refobjsubid", number(column as i64)),
+        ("deptype", text(kind)),
+    ])
 }
 
 fn dependencies(catalog: &Catalog) -> Vec<Row> {
+    let relation = |oid: u32| (CLASSES, oid);
     let mut rows = Vec::new();
     for sequence in catalog.sequences.values() {
         let Some((name, column)) = &sequence.owner else { continue };
         let Some(table) = catalog.tables.get(name) else { continue };
-        let Some(place) = table.columns.iter().position(|known| known.name == *column) else { continue };
-        let is_identity = table.columns.get(place).is_some_and(|column| column.identity.is_some());
-        rows.push(Row::of([
-            ("classid", number(1259)),
-            ("objid", number(sequence.oid)),
-            ("refclassid", number(1259)),
-            ("refobjid", number(table.oid)),
-            ("refobjsubid", number(place as i64 + 1)),
-            ("deptype", text(if is_identity { "i" } else { "a" })),
-        ]));
+        let Some(place) = table.position(column) else { continue };
+        let kind = if table.columns[place].identity.is_some() { "i" } else { "a" };
+        rows.push(dependency(relation(sequence.oid), relation(table.oid), place + 1, kind));
+    }
+    for table in catalog.tables.values() {
+        for (at, column) in table.columns.iter().enumerate() {
+            if definition::default(column).is_none() {
+                continue;
+            }
+            let default = (DEFAULTS, definition::default_oid(table, at + 1));
+            rows.push(dependency(default, relation(table.oid), at + 1, "a"));
+            if let Some(sequence) = column.sequence.as_ref().and_then(|name| catalog.sequences.get(name)) {
+                rows.push(dependency(default, relation(sequence.oid), 0, "n"));
+            }
+        }
+    }
+    for view in catalog.views.values() {
+        let rule = (RULES, rule_oid(view));
+        rows.push(dependency(rule, relation(view.oid), 0, "i"));
+        for name in crate::ddl::relations_of(catalog, view) {
+            if let Some(used) = catalog.relation_named(&name) {
+                rows.push(dependency(rule, relation(used.oid()), 0, "n"));
+            }
+        }
     }
     rows
+}
+
+/// The number of the rule that makes a view.
+fn rule_oid(view: &View) -> u32 {
+    view.oid.wrapping_add(0x2000_0000)
 }
 
 fn sequences(catalog: &Catalog) -> Vec<Row> {
@@ -407,7 +482,7 @@ fn sequences(catalog: &Catalog) -> Vec<Row> {
     all.map(|sequence| {
         Row::of([
             ("seqrelid", number(sequence.oid)),
-            ("seqtypid", number(20)),
+            ("seqtypid", number(sequence.sql_type().oid())),
             ("seqstart", number(sequence.start)),
             ("seqincrement", number(sequence.increment)),
             ("seqmax", number(sequence.maximum)),
@@ -423,7 +498,7 @@ fn rewrites(catalog: &Catalog) -> Vec<Row> {
     let all = catalog.views.values();
     all.map(|view| {
         Row::of([
-            ("oid", number(view.oid.wrapping_add(0x2000_0000))),
+            ("oid", number(rule_oid(view))),
             ("rulename", text("_RETURN")),
             ("ev_class", number(view.oid)),
             ("ev_type", text("1")),
@@ -493,7 +568,7 @@ fn sequences_by_name(environment: &Environment) -> Vec<Row> {
             ("schemaname", text(sequence.name.schema.clone())),
             ("sequencename", text(sequence.name.name.clone())),
             ("sequenceowner", text(owner.clone())),
-            ("data_type", number(20)),
+            ("data_type", number(sequence.sql_type().oid())),
             ("start_value", number(sequence.start)),
             ("min_value", number(sequence.minimum)),
             ("max_value", number(sequence.maximum)),

@@ -1,7 +1,7 @@
 //! Types, roles, databases, settings, sessions and locks as `pg_catalog` shows them.
 
 use super::row::{Row, number, text, truth};
-use super::{DATABASE, PG_CATALOG, ROLE};
+use super::{DATABASE, DATABASE_OWNER, PG_CATALOG, ROLE};
 use crate::query::functions::Environment;
 use crate::query::session_facts::{HeldLock, LockedThing};
 use crate::sql_type::SqlType;
@@ -60,6 +60,18 @@ pub fn type_oid(name: &str) -> u32 {
         Some(element) => TYPES.iter().find(|known| known.name == element).map_or(0, |known| known.array),
         None => TYPES.iter().find(|known| known.name == name).map_or(0, |known| known.oid),
     }
+}
+
+/// How values of a type lie in a row: `typalign` and `typstorage`.
+pub fn layout(oid: u32) -> (&'static str, &'static str) {
+    TYPES.iter().find(|known| known.oid == oid).map_or(("i", "x"), |known| (known.alignment, known.storage))
+}
+
+/// Whether a type is of `information_schema`.
+pub fn is_standard_type(oid: u32) -> bool {
+    TYPES
+        .iter()
+        .any(|known| known.namespace == super::INFORMATION_SCHEMA && [known.oid, known.array].contains(&oid))
 }
 
 /// The name of a type by its number.
@@ -152,19 +164,25 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
         "pg_stat_database" => {
             vec![Row::of([("datid", number(DATABASE)), ("datname", text(session.database()))])]
         }
-        "pg_roles" | "pg_authid" => vec![Row::of([
-            ("oid", number(ROLE)),
-            ("rolname", text(session.user())),
-            ("rolsuper", truth(true)),
-            ("rolinherit", truth(true)),
-            ("rolcreaterole", truth(true)),
-            ("rolcreatedb", truth(true)),
-            ("rolcanlogin", truth(true)),
-            ("rolreplication", truth(true)),
-            ("rolbypassrls", truth(true)),
-            ("rolconnlimit", number(-1)),
-            ("rolpassword", if name == "pg_roles" { text("********") } else { Value::Null }),
-        ])],
+        "pg_roles" | "pg_authid" => {
+            let password = if name == "pg_roles" { text("********") } else { Value::Null };
+            let role = |oid: u32, name: String, may: bool| {
+                Row::of([
+                    ("oid", number(oid)),
+                    ("rolname", text(name)),
+                    ("rolsuper", truth(may)),
+                    ("rolinherit", truth(true)),
+                    ("rolcreaterole", truth(may)),
+                    ("rolcreatedb", truth(may)),
+                    ("rolcanlogin", truth(may)),
+                    ("rolreplication", truth(may)),
+                    ("rolbypassrls", truth(may)),
+                    ("rolconnlimit", number(-1)),
+                    ("rolpassword", password.clone()),
+                ])
+            };
+            vec![role(ROLE, session.user(), true), role(DATABASE_OWNER, "pg_database_owner".into(), false)]
+        }
         "pg_user" => vec![Row::of([
             ("usename", text(session.user())),
             ("usesysid", number(ROLE)),
@@ -193,9 +211,32 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             .collect(),
         "pg_stat_activity" => activity(environment),
         "pg_locks" => session.locks().iter().map(lock).collect(),
+        "pg_get_keywords" => keywords(),
         "pg_timezone_names" => vec![Row::of([("name", text("UTC")), ("abbrev", text("UTC"))])],
         _ => return None,
     })
+}
+
+/// The words of PostgreSQL's grammar: each with its kind, and whether it can name a column without `AS`.
+fn keywords() -> Vec<Row> {
+    let words = include_str!("keywords.txt").lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (word, kind, is_bare) = (words.next()?, words.next()?, words.next()? == "t");
+        let description = match kind {
+            "U" => "unreserved",
+            "C" => "unreserved (cannot be function or type name)",
+            "T" => "reserved (can be function or type name)",
+            _ => "reserved",
+        };
+        Some(Row::of([
+            ("word", text(word)),
+            ("catcode", text(kind)),
+            ("barelabel", truth(is_bare)),
+            ("catdesc", text(description)),
+            ("baredesc", text(if is_bare { "can be bare label" } else { "requires AS" })),
+        ]))
+    });
+    words.collect()
 }
 
 fn activity(environment: &Environment) -> Vec<Row> {
@@ -343,8 +384,13 @@ fn types() -> Vec<Row> {
 const ARRAY_IN: u32 = 750;
 const ARRAY_OUT: u32 = 751;
 
-/// A number for an input or output function, by which its name is found again.
-fn function_oid(name: &str) -> u32 {
+/// A number for an input or output function, by which its name is found again; 0 if there is none.
+pub fn function_oid(name: &str) -> u32 {
+    match name {
+        "array_in" => return ARRAY_IN,
+        "array_out" => return ARRAY_OUT,
+        _ => {}
+    }
     // Not those of PostgreSQL, which nothing calls: only the names are asked for.
     let at = TYPES.iter().position(|known| known.input == name || known.output == name);
     at.map_or(0, |at| {

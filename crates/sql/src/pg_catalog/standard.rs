@@ -3,7 +3,7 @@
 use super::definition::{self, Constraint};
 use super::row::{Row, number, text, yes};
 use super::{RELATIONS, objects};
-use crate::catalog::{Catalog, Identity, ObjectName, ReferentialAction, Returns, Table};
+use crate::catalog::{Catalog, Identity, ObjectName, ReferentialAction, Returns, Sequence, Table};
 use crate::query::functions::Environment;
 use crate::sql_type::SqlType;
 use fabius_value::Value;
@@ -43,10 +43,12 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
         "sequences" => catalog
             .sequences
             .values()
+            .filter(|sequence| !is_of_identity(catalog, sequence))
             .map(|sequence| {
+                let sql_type = sequence.sql_type();
                 named("sequence", database, &sequence.name)
-                    .with("data_type", text("bigint"))
-                    .with("numeric_precision", number(64))
+                    .with("data_type", text(sql_type.to_string()))
+                    .with("numeric_precision", number(8 * i64::from(sql_type.length())))
                     .with("numeric_precision_radix", number(2))
                     .with("numeric_scale", number(0))
                     .with("start_value", text(sequence.start.to_string()))
@@ -125,6 +127,14 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             rows
         }
         _ => return None,
+    })
+}
+
+/// Whether a sequence is a part of an identity column.
+fn is_of_identity(catalog: &Catalog, sequence: &Sequence) -> bool {
+    sequence.owner.as_ref().is_some_and(|(table, column)| {
+        let column = catalog.tables.get(table).and_then(|table| table.column(column));
+        column.is_some_and(|column| column.identity.is_some())
     })
 }
 

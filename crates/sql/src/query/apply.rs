@@ -12,7 +12,7 @@
 use crate::query::failure::{internal, outbound};
 use crate::query::machine;
 use async_trait::async_trait;
-use datafusion::arrow::array::{ArrayRef, BooleanArray, RecordBatch, UInt32Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{concat_batches, take};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use datafusion::catalog::Session;
@@ -22,7 +22,7 @@ use datafusion::error::{DataFusionError, Result as FusionResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
-    Expr, Extension, InvariantLevel, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
+    Expr, Extension, InvariantLevel, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
     UserDefinedLogicalNode,
 };
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
@@ -34,7 +34,7 @@ use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, SqlState};
 use futures::{StreamExt, TryStreamExt};
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -56,6 +56,8 @@ struct Apply {
     input: LogicalPlan,
     subquery: LogicalPlan,
     wanted: Wanted,
+    /// A column of the input that says of which rows the answer is asked for.
+    guard: Option<Column>,
     schema: DFSchemaRef,
 }
 
@@ -64,6 +66,7 @@ impl Hash for Apply {
         self.input.hash(state);
         self.subquery.hash(state);
         self.wanted.hash(state);
+        self.guard.hash(state);
     }
 }
 
@@ -71,7 +74,7 @@ impl Apply {
     fn node(
         input: LogicalPlan,
         subquery: LogicalPlan,
-        wanted: Wanted,
+        (wanted, guard): (Wanted, Option<Column>),
         column: &str,
     ) -> FusionResult<LogicalPlan> {
         let mut fields: Vec<(Option<datafusion::common::TableReference>, Arc<Field>)> =
@@ -91,7 +94,9 @@ impl Apply {
             ),
         }
         let schema = Arc::new(DFSchema::new_with_metadata(fields, HashMap::new())?);
-        Ok(LogicalPlan::Extension(Extension { node: Arc::new(Apply { input, subquery, wanted, schema }) }))
+        Ok(LogicalPlan::Extension(Extension {
+            node: Arc::new(Apply { input, subquery, wanted, guard, schema }),
+        }))
     }
 }
 
@@ -118,6 +123,12 @@ impl UserDefinedLogicalNode for Apply {
 
     fn expressions(&self) -> Vec<Expr> {
         Vec::new()
+    }
+
+    /// Conditions on the input's own columns go below: what they leave out is not asked about.
+    fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
+        let own = self.input.schema().fields().len();
+        self.schema.fields().iter().skip(own).map(|field| field.name().clone()).collect()
     }
 
     fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -250,7 +261,7 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
             subquery = LogicalPlanBuilder::from(subquery).filter(filter.data)?.build()?;
         }
         let left = join.left.as_ref().clone();
-        return Apply::node(left, subquery, Wanted::Rows(keep), "").map(Transformed::yes);
+        return Apply::node(left, subquery, (Wanted::Rows(keep), None), "").map(Transformed::yes);
     }
     let expressions = node.expressions();
     let mut found = Vec::new();
@@ -259,7 +270,7 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
         .map(|expr| {
             let name = expr.schema_name().to_string();
             let is_output = matches!(node, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_));
-            let changed = expr.transform_up(|expr| take_out(expr, &mut found, next))?;
+            let changed = take_all_out(expr, None, &mut found, next)?;
             // A projection's columns keep their names.
             Ok(if changed.transformed && is_output && !matches!(changed.data, Expr::Alias(_)) {
                 changed.data.alias(name)
@@ -271,23 +282,71 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
     if found.is_empty() {
         return Ok(Transformed::no(node));
     }
-    let inputs: Vec<LogicalPlan> = node.inputs().into_iter().cloned().collect();
-    let [input] = inputs.as_slice() else {
-        return Err(DataFusionError::NotImplemented("a correlated subquery in a join condition".into()));
-    };
-    let before = input.schema().clone();
-    let mut input = input.clone();
-    for (column, subquery, wanted) in found {
-        input = Apply::node(input, subquery, wanted, &column)?;
+    let mut inputs: Vec<LogicalPlan> = node.inputs().into_iter().cloned().collect();
+    if let (LogicalPlan::Join(join), [left, right]) = (&node, inputs.as_slice())
+        && found.iter().any(|(_, subquery, ..)| is_about(subquery, left) && is_about(subquery, right))
+    {
+        return unfold_condition(join, next);
     }
-    let is_transparent =
-        matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_));
-    let plan = node.with_new_exprs(changed, vec![input])?;
+    let before = match inputs.as_slice() {
+        [input] => input.schema().clone(),
+        _ => node.schema().clone(),
+    };
+    for (column, subquery, wanted, guard) in found {
+        // Of a join, the side whose rows it is about.
+        let side = inputs.iter().position(|input| is_about(&subquery, input)).unwrap_or(0);
+        let input = inputs
+            .get_mut(side)
+            .ok_or_else(|| DataFusionError::NotImplemented("a subquery in a plan without input".into()))?;
+        let guard = guard.filter(|guard| {
+            let columns = guard.column_refs();
+            columns.into_iter().all(|column| input.schema().has_column(column))
+        });
+        let (guarded, guard) = match guard {
+            None => (input.clone(), None),
+            Some(condition) => {
+                let name = format!("if {column}");
+                let mut columns: Vec<Expr> = input.schema().iter().map(Expr::from).collect();
+                columns.push(condition.alias(name.clone()));
+                let plan = LogicalPlanBuilder::from(input.clone()).project(columns)?.build()?;
+                (plan, Some(Column::new_unqualified(name)))
+            }
+        };
+        *input = Apply::node(guarded, subquery, (wanted, guard), &column)?;
+    }
+    let is_transparent = matches!(
+        node,
+        LogicalPlan::Filter(_) | LogicalPlan::Sort(_) | LogicalPlan::Limit(_) | LogicalPlan::Join(_)
+    );
+    let plan = node.with_new_exprs(changed, inputs)?;
     if !is_transparent {
         return Ok(Transformed::yes(plan));
     }
     let columns: Vec<Expr> = before.iter().map(Expr::from).collect();
     LogicalPlanBuilder::from(plan).project(columns)?.build().map(Transformed::yes)
+}
+
+/// Whether a subquery asks for columns of a plan's rows.
+fn is_about(subquery: &LogicalPlan, plan: &LogicalPlan) -> bool {
+    references(subquery).iter().any(|column| plan.schema().has_column(column))
+}
+
+/// An inner join whose condition has a subquery about rows of both sides: all pairs, filtered.
+fn unfold_condition(join: &Join, next: &mut usize) -> FusionResult<Transformed<LogicalPlan>> {
+    if join.join_type != JoinType::Inner {
+        return Err(DataFusionError::NotImplemented(
+            "a subquery about both sides in the condition of an outer join".into(),
+        ));
+    }
+    let equal = join.on.iter().map(|(left, right)| left.clone().eq(right.clone()));
+    let condition = equal.chain(join.filter.clone()).reduce(Expr::and);
+    let pairs =
+        LogicalPlanBuilder::from(join.left.as_ref().clone()).cross_join(join.right.as_ref().clone())?;
+    let filter = match condition {
+        Some(condition) => pairs.filter(condition)?,
+        None => pairs,
+    };
+    unfold_node(filter.build()?, next)
 }
 
 fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
@@ -297,14 +356,67 @@ fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
     }
 }
 
-type Found = Vec<(String, LogicalPlan, Wanted)>;
+/// A column for an answer, the subquery, what is wanted of it, and the condition under which it is asked.
+type Found = Vec<(String, LogicalPlan, Wanted, Option<Expr>)>;
+
+/// Takes all subqueries out of an expression. What stands in a branch of a `CASE` is asked only where its condition holds.
+fn take_all_out(
+    expr: Expr,
+    guard: Option<&Expr>,
+    found: &mut Found,
+    next: &mut usize,
+) -> FusionResult<Transformed<Expr>> {
+    let changed = match expr {
+        Expr::Case(mut case) if case.expr.is_none() => {
+            let mut is_changed = false;
+            let mut settle = |part: &mut Expr, guard: Option<&Expr>| -> FusionResult<()> {
+                let changed = take_all_out(std::mem::take(part), guard, found, next)?;
+                *part = changed.data;
+                is_changed |= changed.transformed;
+                Ok(())
+            };
+            for (when, then) in &mut case.when_then_expr {
+                let condition = when.as_ref().clone();
+                settle(when.as_mut(), guard)?;
+                settle(then.as_mut(), if is_of_row(&condition)? { Some(&condition) } else { guard })?;
+            }
+            if let Some(otherwise) = &mut case.else_expr {
+                settle(otherwise.as_mut(), guard)?;
+            }
+            Transformed::new_transformed(Expr::Case(case), is_changed)
+        }
+        other => other.map_children(|part| take_all_out(part, guard, found, next))?,
+    };
+    changed.transform_data(|expr| take_out(expr, guard, found, next))
+}
+
+/// Whether an expression is computed of one row alone.
+fn is_of_row(expr: &Expr) -> FusionResult<bool> {
+    let is_more = expr.exists(|expr| {
+        Ok(matches!(
+            expr,
+            Expr::ScalarSubquery(_)
+                | Expr::Exists(_)
+                | Expr::InSubquery(_)
+                | Expr::AggregateFunction(_)
+                | Expr::WindowFunction(_)
+                | Expr::Unnest(_)
+        ))
+    })?;
+    Ok(!is_more)
+}
 
 /// Takes a subquery out of an expression, unless it is a value of its own; a column is left in its place.
-fn take_out(expr: Expr, found: &mut Found, next: &mut usize) -> FusionResult<Transformed<Expr>> {
+fn take_out(
+    expr: Expr,
+    guard: Option<&Expr>,
+    found: &mut Found,
+    next: &mut usize,
+) -> FusionResult<Transformed<Expr>> {
     let mut leave = |subquery: LogicalPlan, wanted: Wanted| {
         *next += 1;
         let name = format!("apply {next} {}", found.len());
-        found.push((name.clone(), subquery, wanted));
+        found.push((name.clone(), subquery, wanted, guard.cloned()));
         Expr::Column(Column::new_unqualified(name))
     };
     Ok(match expr {
@@ -483,8 +595,17 @@ async fn apply_batch(
     wanted.retain(|column| outer.has_column(column));
     let places: Vec<usize> =
         wanted.iter().map(|column| outer.index_of_column(column)).collect::<FusionResult<_>>()?;
+    let guard = match &apply.guard {
+        Some(column) => Some(batch.column(outer.index_of_column(column)?).as_boolean().clone()),
+        None => None,
+    };
     let (mut pieces, mut rows_of) = (Vec::with_capacity(batch.num_rows()), Vec::new());
     for at in 0..batch.num_rows() {
+        if guard.as_ref().is_some_and(|guard| guard.is_null(at) || !guard.value(at)) {
+            rows_of.push(0);
+            pieces.push(RecordBatch::new_empty(Arc::new(apply.subquery.schema().as_arrow().clone())));
+            continue;
+        }
         let values: Vec<ScalarValue> = places
             .iter()
             .map(|place| ScalarValue::try_from_array(batch.column(*place), at))

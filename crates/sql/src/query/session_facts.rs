@@ -1,6 +1,6 @@
 //! What functions and catalog relations ask about the session, and the few things they may change in it.
 
-use crate::catalog::Oid;
+use crate::catalog::{Oid, Sequence};
 use crate::lock::AdvisoryKey;
 use crate::text_format::TextStyle;
 use fabius_value::{Error, Result, SqlState};
@@ -138,6 +138,22 @@ pub trait SessionFacts: Send + Sync {
     /// The sequence that has given a value last.
     fn last_sequence(&self) -> Option<Oid> {
         None
+    }
+
+    /// The next value of a sequence.
+    ///
+    /// # Errors
+    /// `2200H` if it has come to its end; `0A000` where a query cannot wait for it.
+    fn next_value(&self, _sequence: &Sequence) -> Result<i64> {
+        Err(crate::query::failure::unsupported("nextval is not supported in this query"))
+    }
+
+    /// `setval`
+    ///
+    /// # Errors
+    /// `22003` outside the sequence's bounds; `0A000` where a query cannot wait for it.
+    fn set_sequence(&self, _sequence: &Sequence, _value: i64, _is_called: bool) -> Result<()> {
+        Err(crate::query::failure::unsupported("setval is not supported in this query"))
     }
 
     /// What `set_config` does.

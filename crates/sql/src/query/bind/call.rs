@@ -25,6 +25,10 @@ impl Binder<'_> {
             [schema, name] => (Some(schema.clone()), name.clone()),
             _ => return Err(unsupported(format!("the function {} is not supported", call.name))),
         };
+        // There is no time with a time zone.
+        if name == "current_time" && schema.is_none() && matches!(call.args, ast::FunctionArguments::None) {
+            return self.function("localtime", Vec::new());
+        }
         if !matches!(call.parameters, ast::FunctionArguments::None) {
             return Err(unsupported(format!("parameters of {name} are not supported")));
         }
@@ -290,13 +294,11 @@ impl Binder<'_> {
             }
             "generate_subscripts" => {
                 arguments.truncate(1);
-                let flavor = arguments.first().map(|typed| typed.flavor);
-                let places = self.function("fabius_subscripts", arguments)?;
-                if flavor == Some(Flavor::Vector) {
-                    // Vectors are counted from 0.
-                    return Ok(places);
-                }
-                Ok(places)
+                // Vectors are counted from 0.
+                let is_vector = arguments.first().is_some_and(|typed| typed.flavor == Flavor::Vector);
+                let base = ScalarValue::Int32(Some(i32::from(!is_vector)));
+                arguments.push(Typed::literal(base, SqlType::Int));
+                self.function("fabius_subscripts", arguments)
             }
             // There are no partitions.
             "pg_partition_ancestors" | "pg_partition_tree" => {

@@ -277,7 +277,9 @@ impl Binder<'_> {
             return Ok(Typed::literal(crate::query::arrow_column::scalar(&value, &to)?, to));
         }
         let typed = self.expression(expression)?;
-        self.cast(typed, &to)
+        let is_number = to == SqlType::Oid;
+        let typed = self.cast(typed, &to)?;
+        Ok(if is_number { Typed { flavor: Flavor::Plain, ..typed } } else { typed })
     }
 
     fn interval(&mut self, interval: &ast::Interval) -> Result<Typed> {
@@ -618,6 +620,13 @@ impl Binder<'_> {
                     let mut index = self.expression(index)?;
                     if matches!(typed.sql_type, SqlType::JsonB) {
                         typed = self.operator(typed, "->", index)?;
+                        continue;
+                    }
+                    if typed.sql_type == SqlType::Name {
+                        // A name is an array of characters, from 0 on.
+                        let one = Typed::literal(ScalarValue::Int32(Some(1)), SqlType::Int);
+                        let place = self.operator(index, "+", one.clone())?;
+                        typed = self.function("substr", vec![typed, place, one])?;
                         continue;
                     }
                     if typed.flavor == Flavor::Vector {

@@ -301,7 +301,8 @@ impl Binder<'_> {
         with_ordinality: bool,
     ) -> Result<Item> {
         if with_ordinality && let Some(first) = arrays.first() {
-            let places = self.function("fabius_subscripts", vec![first.clone()])?;
+            let one = Typed::literal(datafusion::scalar::ScalarValue::Int32(Some(1)), SqlType::Int);
+            let places = self.function("fabius_subscripts", vec![first.clone(), one])?;
             let places = self.cast(places, &SqlType::Array(Box::new(SqlType::BigInt)))?;
             arrays.push(places);
             names.push("ordinality".into());

@@ -109,7 +109,9 @@ impl<'a> Binder<'a> {
     /// A name that nothing in the plan has yet.
     fn fresh(&mut self, prefix: &str) -> String {
         self.next += 1;
-        format!("{prefix}{}", self.next)
+        // DataFusion reads some names as SQL would: only these stay as they are.
+        let plain = prefix.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '?'));
+        format!("{}{}", plain.collect::<String>().to_ascii_lowercase(), self.next)
     }
 
     /// A column that nothing in the plan has yet.

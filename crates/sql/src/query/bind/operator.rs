@@ -118,6 +118,10 @@ impl Binder<'_> {
             left = self.function("fabius_span", vec![left])?;
             right = self.function("fabius_span", vec![right])?;
         }
+        if common == SqlType::JsonB {
+            left = self.function("fabius_json_order", vec![as_text(left)])?;
+            right = self.function("fabius_json_order", vec![as_text(right)])?;
+        }
         let operator = match name {
             "=" => Operator::Eq,
             "<>" | "!=" => Operator::NotEq,

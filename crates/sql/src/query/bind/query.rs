@@ -47,7 +47,7 @@ impl Binder<'_> {
             self.locks_rows = true;
             let named = clause.of.as_ref().map(|name| super::parts_of(name).last().cloned());
             let names = named.map(|name| name.into_iter().collect());
-            self.locking.push((names, RowLock::of(clause)?));
+            self.locking.push((names, RowLock::of(clause)));
         }
         let limit = self.limits(query)?;
         let no_keys = Vec::new();

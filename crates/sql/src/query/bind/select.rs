@@ -123,10 +123,15 @@ impl Binder<'_> {
                 replace(expr, &windows)?;
             }
         }
-        // Set-returning functions.
+        plan = self.spread_sets(plan, all)?;
+        self.finish(plan, select, selected, on, sorts)
+    }
+
+    /// Spreads what set-returning functions in expressions give over rows; columns take their places.
+    fn spread_sets(&mut self, plan: LogicalPlan, expressions: Vec<&mut Expr>) -> Result<LogicalPlan> {
         let mut arrays: Vec<(Column, Expr)> = Vec::new();
-        for expr in &mut all {
-            let taken = std::mem::take(&mut **expr);
+        for expr in expressions {
+            let taken = std::mem::take(&mut *expr);
             let changed = taken.transform(|expr| {
                 Ok(match expr {
                     Expr::Unnest(unnest) => {
@@ -144,12 +149,9 @@ impl Binder<'_> {
                     other => Transformed::no(other),
                 })
             });
-            **expr = changed.map_err(inbound)?.data;
+            *expr = changed.map_err(inbound)?.data;
         }
-        if !arrays.is_empty() {
-            plan = super::from::spread(plan, arrays, false)?;
-        }
-        self.finish(plan, select, selected, on, sorts)
+        if arrays.is_empty() { Ok(plan) } else { super::from::spread(plan, arrays, false) }
     }
 
     /// The list itself, `DISTINCT`, and the order.
@@ -486,8 +488,11 @@ impl Binder<'_> {
         }
         let mut plan = plan;
         if !computed.is_empty() {
+            let mut keys: Vec<Expr> = computed.iter().map(|(expr, _)| expr.clone()).collect();
+            plan = self.spread_sets(plan, keys.iter_mut().collect())?;
             let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
-            expressions.extend(computed.iter().map(|(expr, column)| expr.clone().alias(column.name.clone())));
+            let columns = computed.iter().map(|(_, column)| column.name.clone());
+            expressions.extend(keys.into_iter().zip(columns).map(|(key, name)| key.alias(name)));
             plan = LogicalPlanBuilder::from(plan)
                 .project(expressions)
                 .and_then(LogicalPlanBuilder::build)

@@ -102,6 +102,7 @@ impl Binder<'_> {
     pub(super) fn sortable(&mut self, typed: Typed) -> Result<Typed> {
         match typed.sql_type {
             SqlType::Interval => self.function("fabius_span", vec![typed]),
+            SqlType::JsonB => self.function("fabius_json_order", vec![super::operator::as_text(typed)]),
             SqlType::Json => Err(Error::new(
                 SqlState::UNDEFINED_FUNCTION,
                 "could not identify an ordering operator for type json",

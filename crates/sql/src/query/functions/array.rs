@@ -186,8 +186,9 @@ pub fn definitions() -> Vec<Definition> {
             Ok(array_of((0..if is_empty { 0 } else { count }).map(|n| Value::BigInt(from + n * step))))
         }),
         define("fabius_no_oids(oid) oid[]", |_, _| Ok(array_of([]))),
-        define("fabius_subscripts(anyarray) int[]", |a, _| {
-            Ok(array_of((1..=elements_at(a, 0).len() as i32).map(Value::Int)))
+        define("fabius_subscripts(anyarray, int) int[]", |a, _| {
+            let base = integer_at(a, 1) as i32;
+            Ok(array_of((0..elements_at(a, 0).len() as i32).map(|at| Value::Int(base + at))))
         }),
         define("fabius_matches_of(text, text, text?) text[]", |a, _| {
             // One text for each match: its groups as an array's text.

@@ -52,10 +52,17 @@ impl ScalarUDFImpl for Conversion {
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> FusionResult<ColumnarValue> {
         let types = std::slice::from_ref(&self.from);
-        for_each_row(&arguments.args, types, &self.to, arguments.number_rows, |values| match values {
-            [value] => convert(value, &self.from, &self.to, &self.style),
-            _ => Ok(Value::Null),
-        })
+        for_each_row(
+            Volatility::Immutable,
+            &arguments.args,
+            types,
+            &self.to,
+            arguments.number_rows,
+            |values| match values {
+                [value] => convert(value, &self.from, &self.to, &self.style),
+                _ => Ok(Value::Null),
+            },
+        )
     }
 }
 

@@ -292,7 +292,17 @@ fn class_oid(call: &Call, text: &str) -> Result<Option<u32>> {
     let (schema, name) = match parts.as_slice() {
         [name] => (None, name),
         [schema, name] => (Some(schema.as_str()), name),
-        _ => return Err(Error::new(SqlState(*b"42602"), "invalid name syntax")),
+        [database, schema, name] if *database == call.environment.session.database() => {
+            (Some(schema.as_str()), name)
+        }
+        [_, _, _] => {
+            let message = format!("cross-database references are not implemented: \"{text}\"");
+            return Err(Error::new(SqlState::NOT_SUPPORTED, message));
+        }
+        _ => {
+            let message = format!("improper relation name (too many dotted names): {text}");
+            return Err(Error::new(SqlState::SYNTAX_ERROR, message));
+        }
     };
     let catalog = &call.environment.catalog;
     if let Some(relation) = crate::pg_catalog::relation(schema, name) {
@@ -341,10 +351,13 @@ fn class_name(call: &Call, oid: u32) -> Option<String> {
 }
 
 fn is_visible(a: &[Value], call: &Call) -> Result<Value> {
-    // Relations of other schemas need their schema's name; all else is in sight.
+    // What is of other schemas needs their name; all else is in sight.
     let path = call.environment.session.search_path();
-    let visible = class_of(&call.environment.catalog, integer_at(a, 0) as u32)
-        .is_none_or(|name| name.schema == "pg_catalog" || path.contains(&name.schema));
+    let oid = integer_at(a, 0) as u32;
+    let visible = match class_of(&call.environment.catalog, oid) {
+        Some(name) => name.schema == "pg_catalog" || path.contains(&name.schema),
+        None => !crate::pg_catalog::server::is_standard_type(oid),
+    };
     Ok(Value::Boolean(visible))
 }
 
@@ -356,11 +369,17 @@ fn type_oid(name: &str) -> Option<u32> {
     if name == "-" {
         return Some(0);
     }
-    let name = name.strip_prefix("pg_catalog.").unwrap_or(name);
-    let base = name.split('(').next().unwrap_or(name);
+    let is_quoted = |name: &str| name.starts_with('"') && name.ends_with('"') && name.len() > 2;
+    let prefixes = ["pg_catalog.", "\"pg_catalog\"."];
+    let name = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
     if name == "\"char\"" {
         return Some(18);
     }
+    if is_quoted(name) {
+        // As it stands in `pg_type`: not every name of a type is one there.
+        return Some(server::type_oid(&name[1..name.len() - 1])).filter(|oid| *oid != 0);
+    }
+    let base = name.split('(').next().unwrap_or(name);
     SqlType::of_name(base)
         .map(|sql_type| sql_type.oid())
         .or_else(|| Some(server::type_oid(base)).filter(|oid| *oid != 0))
@@ -400,14 +419,21 @@ fn plain_name(sql_type: &SqlType) -> String {
 }
 
 fn function_oid(catalog: &Catalog, text: &str) -> Option<u32> {
-    let name = unquoted(text.split('(').next().unwrap_or(text));
-    let last = name.last()?;
-    catalog
-        .functions
-        .values()
-        .flatten()
-        .find(|function| function.name.name == *last)
-        .map(|function| function.oid)
+    let parts = unquoted(text.split('(').next().unwrap_or(text));
+    let (schema, name) = match parts.as_slice() {
+        [name] => (None, name),
+        [schema, name] => (Some(schema), name),
+        _ => return None,
+    };
+    let own = catalog.functions.values().flatten().find(|function| {
+        function.name.name == *name && schema.is_none_or(|schema| function.name.schema == *schema)
+    });
+    let is_built_in = schema.is_none_or(|schema| schema == "pg_catalog");
+    let built_in = || {
+        let found = is_built_in.then(|| server::function_oid(name)).filter(|oid| *oid != 0);
+        found.or_else(|| is_built_in.then(|| objects::built_in_oid(name)).flatten())
+    };
+    own.map(|function| function.oid).or_else(built_in)
 }
 
 fn view(call: &Call, oid: u32) -> Value {
@@ -420,6 +446,9 @@ fn arguments(call: &Call, oid: u32) -> Value {
 }
 
 fn comment(call: &Call, oid: i64, column: i64) -> Value {
+    let catalog = &call.environment.catalog;
     let key = (oid as u32, column as u16);
-    call.environment.catalog.comments.get(&key).cloned().into()
+    let given = catalog.comments.get(&key).cloned();
+    let is_public = key == (objects::namespace_oid(catalog, "public"), 0);
+    given.or_else(|| is_public.then(|| objects::PUBLIC_COMMENT.to_string())).into()
 }

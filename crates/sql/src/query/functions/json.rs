@@ -35,6 +35,12 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("json_strip_nulls(json) json", |a, _| Ok(Value::Text(stripped(parsed(a, 0)?).to_string()))),
         define("jsonb_strip_nulls(jsonb) jsonb", |a, _| Ok(Value::Text(printed(&stripped(parsed(a, 0)?))))),
+        // What jsonb is compared and sorted by.
+        define("fabius_json_order(text) bytea", |a, _| {
+            let mut key = Vec::new();
+            order(&parsed(a, 0)?, true, &mut key);
+            Ok(Value::Bytea(key))
+        }),
         // Behind `->`, `->>`, `#>`, `#>>`, `@>`, `?`, `||`, `-` of json.
         define("fabius_json_get(text, text, bool) text", |a, _| {
             let json = parsed(a, 0)?;
@@ -247,6 +253,53 @@ fn parsed(a: &[Value], at: usize) -> Result<Json> {
         Error::new(SqlState::INVALID_TEXT, "invalid input syntax for type json")
             .with_detail(error.to_string())
     })
+}
+
+/// Appends bytes that compare as jsonb does: null, texts, numbers, truths, arrays, objects; what is larger has more
+/// elements, or its first element that differs is larger. An empty array by itself comes before everything.
+fn order(json: &Json, is_whole: bool, key: &mut Vec<u8>) {
+    let order_text = |text: &str, key: &mut Vec<u8>| {
+        key.extend(text.bytes());
+        key.push(0);
+    };
+    match json {
+        Json::Array(items) if is_whole && items.is_empty() => key.push(0),
+        Json::Null => key.push(1),
+        Json::String(text) => {
+            key.push(2);
+            order_text(text, key);
+        }
+        Json::Number(number) => {
+            key.push(3);
+            // Negative zero is zero.
+            let bits = (number.as_f64().unwrap_or_default() + 0.0).to_bits();
+            let ordered = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
+            key.extend(ordered.to_be_bytes());
+            // Integers that are the same as floating point.
+            let whole = match (number.as_i64(), number.as_u64()) {
+                (Some(whole), _) => i128::from(whole),
+                (None, Some(whole)) => i128::from(whole),
+                (None, None) => number.as_f64().unwrap_or_default() as i128,
+            };
+            key.extend((whole as u128 ^ 1 << 127).to_be_bytes());
+        }
+        Json::Bool(truth) => key.extend([4, u8::from(*truth)]),
+        Json::Array(items) => {
+            key.push(5);
+            key.extend((items.len() as u32).to_be_bytes());
+            items.iter().for_each(|item| order(item, false, key));
+        }
+        Json::Object(fields) => {
+            key.push(6);
+            key.extend((fields.len() as u32).to_be_bytes());
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| (name.len(), *name));
+            for (name, value) in fields {
+                order_text(name, key);
+                order(value, false, key);
+            }
+        }
+    }
 }
 
 fn jsonb(text: String) -> Result<Value> {

@@ -60,15 +60,17 @@ pub(super) fn signature_of(arguments: usize, volatility: Volatility) -> Signatur
     if arguments == 0 { Signature::nullary(volatility) } else { Signature::any(arguments, volatility) }
 }
 
-/// Calls a body once for each row, or once if all arguments are literals.
+/// Calls a body once for each row, or once if all arguments are literals and nothing else can change the result.
 pub(super) fn for_each_row(
+    volatility: Volatility,
     arguments: &[ColumnarValue],
     types: &[SqlType],
     returns: &SqlType,
     rows: usize,
     mut body: impl FnMut(&[Value]) -> fabius_value::Result<Value>,
 ) -> FusionResult<ColumnarValue> {
-    let is_constant = arguments.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
+    let is_constant = volatility != Volatility::Volatile
+        && arguments.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)));
     let count = if is_constant && !arguments.is_empty() { 1 } else { rows };
     let columns: Vec<(ArrayRef, bool)> = arguments
         .iter()
@@ -114,12 +116,20 @@ impl ScalarUDFImpl for RowFunction {
 
     fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> FusionResult<ColumnarValue> {
         let definition = self.definition;
-        for_each_row(&arguments.args, &self.call.types, &self.call.returns, arguments.number_rows, |values| {
-            if definition.is_strict && values.iter().any(Value::is_null) {
-                return Ok(Value::Null);
-            }
-            (definition.body)(values, &self.call)
-        })
+        let (types, returns) = (&self.call.types, &self.call.returns);
+        for_each_row(
+            definition.volatility,
+            &arguments.args,
+            types,
+            returns,
+            arguments.number_rows,
+            |values| {
+                if definition.is_strict && values.iter().any(Value::is_null) {
+                    return Ok(Value::Null);
+                }
+                (definition.body)(values, &self.call)
+            },
+        )
     }
 }
 

@@ -41,6 +41,16 @@ pub fn definitions() -> Vec<Definition> {
                 )),
             }
         }),
+        define("nextval(text) bigint volatile", |a, c| {
+            let sequence = c.environment.catalog.sequence_of_text(text_at(a, 0))?;
+            c.environment.session.next_value(sequence).map(Value::BigInt)
+        }),
+        define("setval(text, bigint, bool?) bigint volatile", |a, c| {
+            let sequence = c.environment.catalog.sequence_of_text(text_at(a, 0))?;
+            let is_called = a.len() < 3 || truth_at(a, 2);
+            c.environment.session.set_sequence(sequence, integer_at(a, 1), is_called)?;
+            Ok(Value::BigInt(integer_at(a, 1)))
+        }),
         define("currval(text) bigint volatile", |a, c| {
             let sequence = c.environment.catalog.sequence_of_text(text_at(a, 0))?;
             let value = c.environment.session.sequence_value(sequence.oid);
