@@ -305,10 +305,14 @@ impl Plan {
                 waits = waiting(statement);
                 &waits
             }
-            (true, _) => return Plan::of_skip_locked(database, catalog, statement, given, session).await,
+            (true, _) => {
+                let plan = Plan::of_skip_locked(database, catalog, statement, given, session);
+                return Box::pin(plan).await;
+            }
         };
         if has_writes(statement) {
-            return Plan::of_with_writes(database, catalog, (statement, None), given, session).await;
+            let plan = Plan::of_with_writes(database, catalog, (statement, None), given, session);
+            return Box::pin(plan).await;
         }
         let statement = &*without_void(statement, given);
         let source = Arc::new(Source::new(text, "statement"));
@@ -353,8 +357,8 @@ impl Plan {
         };
         let is_beyond = [SqlState::NOT_SUPPORTED, SqlState::UNDEFINED_FUNCTION].contains(&error.state());
         if is_beyond && let Some((apart, tag)) = returning_apart(statement)? {
-            let plan = Plan::of_with_writes(database, catalog, (&apart, Some(tag)), given, session).await;
-            return plan.map_err(|_| error);
+            let plan = Plan::of_with_writes(database, catalog, (&apart, Some(tag)), given, session);
+            return Box::pin(plan).await.map_err(|_| error);
         }
         Err(error)
     }
