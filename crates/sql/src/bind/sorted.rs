@@ -31,7 +31,7 @@ pub(super) struct Sorting<'s> {
 /// What is sorted by: a column of the result, or an expression besides.
 enum Key {
     Column(usize),
-    Besides(Expr),
+    Besides(Box<Expr>),
 }
 
 impl<'a> Binder<'a> {
@@ -151,12 +151,12 @@ impl<'a> Binder<'a> {
                 match (named.next(), named.next()) {
                     (Some(at), None) => Ok(Key::Column(at)),
                     (Some(_), Some(_)) => beyond("an order by one of several columns of a name"),
-                    _ => Ok(Key::Besides(item.clone())),
+                    _ => Ok(Key::Besides(Box::new(item.clone()))),
                 }
             }
             _ => Ok(match wanted.place_of(item) {
                 Some(at) => Key::Column(at),
-                None => Key::Besides(item.clone()),
+                None => Key::Besides(Box::new(item.clone())),
             }),
         }
     }

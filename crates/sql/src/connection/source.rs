@@ -289,7 +289,7 @@ impl RowSource for TransactionRows {
     fn scan(self: Arc<Self>, scan: TableScan) -> BoxStream<'static, Result<Vec<Vec<Value>>>> {
         let parts = async move {
             match self.stand.clone().filter(|_| scan.row_lock.is_none()) {
-                None => self.whole(&scan, usize::MAX).await.map(|rows| part(rows)),
+                None => self.whole(&scan, usize::MAX).await.map(part),
                 Some(stand) if self.is_alone => parts(self.database.clone(), stand, &scan),
                 Some(stand) => match self.small(&stand, &scan).await? {
                     Some(rows) => Ok(part(rows)),

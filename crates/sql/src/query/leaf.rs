@@ -282,9 +282,9 @@ impl ExecutionPlan for LeafScan {
         let schema = self.schema.clone();
         let rows = read(leaf, environment, run, columns, ranges, limit);
         let batches = rows.flat_map(move |part| {
-            let part = part.and_then(|rows| {
+            let part = part.map(|rows| {
                 let chunks = rows.chunks(BATCH_ROWS);
-                Ok(chunks.map(|chunk| batch(chunk, &types, &schema).map_err(outbound)).collect::<Vec<_>>())
+                chunks.map(|chunk| batch(chunk, &types, &schema).map_err(outbound)).collect::<Vec<_>>()
             });
             futures::stream::iter(part.unwrap_or_else(|error| vec![Err(outbound(error))]))
         });
