@@ -16,9 +16,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// Procedures that rest, about.
-const RESTING: usize = 2048;
+const RESTING: usize = 512;
 /// Procedures dropped at a time: each definition has to reach the disk.
-const DROPPED: usize = 256;
+const DROPPED: usize = 128;
 
 /// The procedures of statements, by what tells them apart.
 #[derive(Default)]

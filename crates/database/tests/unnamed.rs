@@ -7,7 +7,7 @@ use fabius::{Database, EngineKind, Options, Value};
 const ENGINES: [EngineKind; 3] = [EngineKind::Lazy, EngineKind::TwoPhaseLocking, EngineKind::Graph];
 
 /// One more than is kept, with those that are dropped at a time.
-const STATEMENTS: i64 = 2048 + 256 + 1;
+const STATEMENTS: i64 = 512 + 128 + 1;
 
 fn add(database: &Database, amount: i64) {
     let text = format!("procedure add(id: int) {{ counters[id].number += {amount} }}");
@@ -36,7 +36,7 @@ fn statements_that_nobody_uses_are_dropped() {
         (1..=STATEMENTS).for_each(|amount| add(&database, amount));
         // What is left: the user's own, the one that is held, and some of the others.
         let left = procedures(&database);
-        assert!((2 + 2048..2 + 2048 + 256).contains(&left), "{engine:?}: {left}");
+        assert!((2 + 512..2 + 512 + 128).contains(&left), "{engine:?}: {left}");
         // A dropped one comes back when it is run again.
         add(&database, 1);
         block_on(database.run(&held, &[Value::Int(1)], None)).unwrap();
@@ -53,7 +53,7 @@ fn statements_that_nobody_uses_are_dropped() {
         assert_eq!(read, entries, "{engine:?}: a dropped procedure is a name");
         // Those of before rest here, too.
         (1..=300).for_each(|amount| add(&again, STATEMENTS + amount));
-        assert!(procedures(&again) < 2 + 2048 + 256, "{engine:?}: {}", procedures(&again));
+        assert!(procedures(&again) < 2 + 512 + 128, "{engine:?}: {}", procedures(&again));
         again.close().unwrap();
     }
 }

@@ -1,7 +1,10 @@
 //! psql, as people use it.
 
 use crate::support::{Server, has, program, succeed};
-use std::process::Command;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 fn psql(server: &Server, arguments: &[&str]) -> Command {
     let mut command = Command::new("psql");
@@ -45,4 +48,54 @@ fn psql_works() {
     run("CREATE TABLE copies (id integer PRIMARY KEY, name text, price numeric(10, 2))");
     assert_eq!(run(&format!("\\copy copies FROM '{file}' WITH (FORMAT csv, HEADER)")), "COPY 2\n");
     assert_eq!(run("SELECT sum(price) FROM copies"), "5.50\n");
+}
+
+/// Goal: what psql asks to complete a word is answered; `\\timing` says how long a statement took.
+#[test]
+fn words_are_completed() {
+    // Words are completed on terminals only.
+    if !cfg!(target_os = "linux") || !has("psql", &program("psql")) || !has("script", &program("script")) {
+        return;
+    }
+    let server = Server::start(&[]);
+    succeed(&mut psql(
+        &server,
+        &["-c", "CREATE TABLE temperatures (id integer PRIMARY KEY, degrees integer)"],
+    ));
+    let mut terminal = Command::new("script")
+        .args(["-qec", &format!("psql -X -d '{}'", server.conninfo()), "/dev/null"])
+        .env("PAGER", "cat")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a terminal");
+    let mut keys = terminal.stdin.take().expect("a keyboard");
+    let mut screen = terminal.stdout.take().expect("a screen");
+    let (sender, shown) = mpsc::channel();
+    let watch = std::thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = screen.read(&mut bytes) {
+            let _ = sender.send(String::from_utf8_lossy(&bytes[..count]).into_owned());
+        }
+    });
+    let mut seen = String::new();
+    let mut answers = |typed: &str, wanted: &str| {
+        keys.write_all(typed.as_bytes()).expect("psql reads");
+        while !seen.contains(wanted) {
+            let more = shown.recv_timeout(Duration::from_secs(30));
+            seen += &more.unwrap_or_else(|_| panic!("no {wanted:?} in {seen:?}"));
+        }
+        seen.clear();
+    };
+    answers("", "=# ");
+    answers("\\timing\n", "Timing is on.");
+    answers("ALTER TABLE temp\t", "temperatures ");
+    answers("ALTER COLUMN deg\t", "degrees ");
+    answers("SET NOT NULL;\n", "Time: ");
+    answers("\\q\n", "");
+    terminal.wait().expect("it ends");
+    watch.join().expect("what it showed");
+    let described =
+        succeed(Command::new("psql").args(["-X", "-d", &server.conninfo(), "-c", "\\d temperatures"]));
+    assert_eq!(described.matches("not null").count(), 2, "{described}");
 }
