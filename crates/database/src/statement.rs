@@ -48,13 +48,7 @@ pub struct Statement {
 
 /// What tells statements apart: made of their text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct StatementId(u128);
-
-impl From<u128> for StatementId {
-    fn from(number: u128) -> StatementId {
-        StatementId(number)
-    }
-}
+pub struct StatementId(pub(crate) u128);
 
 impl StatementId {
     /// The name of its procedure; no user's name begins like that by accident.

@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_rests_longest_goes_first() {
         let unnamed = Arc::new(Unnamed::default());
-        let statement = |number: usize| StatementId::from(number as u128);
+        let statement = |number: usize| StatementId(number as u128);
         let held = unnamed.hold(statement(0));
         (0..RESTING + DROPPED).for_each(|number| drop(unnamed.hold(statement(number))));
         assert!(unnamed.take_tired().is_empty(), "one of them is held");
