@@ -5,18 +5,16 @@
 //! - the *gate* ([`Ground`]), which every turn holds shared;
 //! - *alone*, inside it: a call that draws random numbers holds it exclusively ([`crate::eager::plan`]).
 
-use crate::checkpoint::State;
-use crate::counters::Counts;
+use crate::Foundation;
 use crate::eager::control::Protocol;
-use crate::eager::ground::{Entered, Ground};
+use crate::eager::ground::Ground;
 use crate::eager::intake::Intake;
 use crate::eager::plan::Schema;
+use crate::eager::runner::Runner;
 use crate::eager::turn::{Order, Turn};
-use crate::{Batch, Engine, Foundation, Standpoint};
 use bumpalo::Bump;
 use fabius_env::schedule;
-use fabius_value::{Error, Result, Seq};
-use parking_lot::{Mutex, RwLockWriteGuard};
+use parking_lot::RwLockWriteGuard;
 use std::sync::Arc;
 
 /// An engine that runs calls whole, each on the thread that takes it, kept apart by a protocol.
@@ -24,19 +22,12 @@ pub struct EagerEngine<P> {
     ground: Ground,
     protocol: P,
     intake: Intake,
-    /// Batches that have ended in a phase that holds back what was written, with their last seqs.
-    held: Mutex<Vec<(Seq, Arc<Batch>)>>,
 }
 
 impl<P: Protocol> EagerEngine<P> {
     /// An engine with the foundation's definitions.
     pub fn new(foundation: Arc<Foundation>, protocol: P) -> EagerEngine<P> {
-        EagerEngine {
-            ground: Ground::new(foundation),
-            protocol,
-            intake: Intake::default(),
-            held: Mutex::default(),
-        }
+        EagerEngine { ground: Ground::new(foundation), protocol, intake: Intake::default() }
     }
 
     /// What keeps its calls apart.
@@ -44,7 +35,74 @@ impl<P: Protocol> EagerEngine<P> {
         &self.protocol
     }
 
-    /// Runs the next calls, if there are any; whether there were.
+    fn is_phase_due(&self) -> bool {
+        self.protocol.is_phase_due(&self.intake.waiting(), self.ground.now_ns())
+    }
+
+    fn change_phase(&self, no_call_runs: &RwLockWriteGuard<'_, Schema>) {
+        self.protocol.change_phase(&self.ground.shared, no_call_runs, self.ground.now_ns());
+        schedule::point("phase");
+        if !self.protocol.holds_back() {
+            self.intake.resume();
+            self.ground.answer();
+        }
+    }
+
+    /// Ends a phase that holds back what was written.
+    fn publish(&self, no_call_runs: &RwLockWriteGuard<'_, Schema>) {
+        if P::HAS_PHASES && self.protocol.holds_back() {
+            self.change_phase(no_call_runs);
+        }
+    }
+
+    fn run_chunk(&self, number: usize) -> bool {
+        let Ground { shared, gate, .. } = &self.ground;
+        let gate = gate.read();
+        // Only now, so that whoever holds the gate exclusively knows that what was taken has ended.
+        let Some(share) = self.intake.take_share() else { return false };
+        schedule::point("turn");
+        let foundation = &shared.foundation;
+        let guard = crossbeam_epoch::pin();
+        let arena = Bump::new();
+        let now = foundation.clock.now_us();
+        let mut turn =
+            Turn::new(shared, &gate, &guard, &arena, Order::Now, now, self.protocol.control(number));
+        turn.run(share.calls(), |at| share.place(at));
+        let mut outcomes = turn.end();
+        let work = share.work();
+        // Before the others count as ended: as long as it waits, nobody thinks that all have begun.
+        let put_off = std::mem::take(&mut outcomes.put_off);
+        let ended_count = share.count() - put_off.count();
+        self.intake.put_off(work, put_off);
+        let ended = work.end(ended_count, outcomes);
+        drop(gate);
+        schedule::point("turn ended");
+        if let Some(last) = ended {
+            if !self.protocol.holds_back() {
+                shared.sequencer.wait_promised(last, foundation);
+            }
+            self.ground.end(last, &work.batch);
+        }
+        true
+    }
+}
+
+impl<P: Protocol> Runner for EagerEngine<P> {
+    type Rest<'a> = ();
+
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
+    fn intake(&self) -> &Intake {
+        &self.intake
+    }
+
+    /// Runs the next calls, if there are any.
     fn take_turn(&self) -> bool {
         if P::HAS_PHASES && self.is_phase_due() {
             // Nobody sleeps until the last turn has ended: whoever ends it comes here next.
@@ -63,146 +121,39 @@ impl<P: Protocol> EagerEngine<P> {
         self.run_chunk(entered.number)
     }
 
-    fn is_phase_due(&self) -> bool {
-        self.protocol.is_phase_due(&self.intake.waiting(), self.ground.now_ns())
-    }
-
-    fn change_phase(&self, no_call_runs: &RwLockWriteGuard<'_, Schema>) {
-        self.protocol.change_phase(&self.ground.shared, no_call_runs, self.ground.now_ns());
-        schedule::point("phase");
-        if !self.protocol.holds_back() {
-            self.intake.resume();
-            for (last, batch) in self.held.lock().drain(..) {
-                self.foundation().decided(last, batch);
-            }
-        }
-    }
-
-    /// Ends a phase that holds back what was written.
-    fn publish(&self, no_call_runs: &RwLockWriteGuard<'_, Schema>) {
-        if P::HAS_PHASES && self.protocol.holds_back() {
-            self.change_phase(no_call_runs);
-        }
-    }
-
-    fn run_chunk(&self, number: usize) -> bool {
-        let Ground { shared, gate } = &self.ground;
-        let gate = gate.read();
-        // Only now, so that whoever holds the gate exclusively knows that what was taken has ended.
-        let Some(share) = self.intake.take_share() else { return false };
-        schedule::point("turn");
-        let foundation = &shared.foundation;
-        let guard = crossbeam_epoch::pin();
-        let arena = Bump::new();
-        let now = foundation.clock.now_us();
-        let mut turn =
-            Turn::new(shared, &gate, &guard, &arena, Order::Now, now, self.protocol.control(number));
-        turn.run(share.calls(), |at| share.place(at));
-        let mut outcomes = turn.end();
-        let work = share.work();
-        // Before the others count as ended: as long as it waits, nobody thinks that all have begun.
-        let put_off = std::mem::take(&mut outcomes.put_off);
-        let ended_count = share.count() - put_off.count();
-        self.intake.put_off(work, put_off);
-        let mut ended = work.end(ended_count, outcomes);
-        if P::HAS_PHASES && self.protocol.holds_back() {
-            let promised = foundation.promised();
-            let is_held = |last: &mut Seq| *last > promised && work.batch.outcomes().failure.is_none();
-            let last = ended.take_if(is_held);
-            self.held.lock().extend(last.map(|last| (last, work.batch.clone())));
-        }
-        drop(gate);
-        schedule::point("turn ended");
-        if let Some(last) = ended {
-            let batch = &work.batch;
-            let failure = batch.outcomes().failure.clone();
-            match failure {
-                Some(failure) => batch.fail(failure, self.ground.now_ns()),
-                None => {
-                    shared.sequencer.wait_promised(last, foundation);
-                    foundation.decided(last, batch.clone());
-                }
-            }
-        }
-        true
-    }
-
-    /// Runs calls until all that were handed in before have begun, and waits until they have ended.
-    fn drain(&self) {
+    fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, ()) {
         let count = self.intake.count();
         while !self.intake.has_begun(count) {
             if !self.take_turn() {
                 schedule::give_way("definition");
             }
         }
+        let gate = self.ground.gate.write();
+        self.publish(&gate);
+        (gate, ())
+    }
+
+    fn finish(&self) {
         self.publish(&self.ground.gate.write());
     }
 }
 
-impl<P: Protocol> Engine for EagerEngine<P> {
-    fn name(&self) -> &'static str {
-        P::NAME
-    }
+/// A thread that has entered a protocol, until this is dropped.
+struct Entered<'p, P: Protocol> {
+    protocol: &'p P,
+    /// The number that it got.
+    number: usize,
+}
 
-    fn foundation(&self) -> &Foundation {
-        self.ground.foundation()
+impl<'p, P: Protocol> Entered<'p, P> {
+    /// Enters; `None` if as many threads run calls as can.
+    fn new(protocol: &'p P) -> Option<Entered<'p, P>> {
+        protocol.enter().map(|number| Entered { protocol, number })
     }
+}
 
-    fn submit(&self, batch: Arc<Batch>) {
-        if batch.count() == 0 {
-            batch.complete(self.ground.now_ns());
-        } else if let Err(reason) = self.intake.push(batch.clone()) {
-            batch.fail(reason, self.ground.now_ns());
-        }
-    }
-
-    fn admit(&self) -> bool {
-        self.take_turn()
-    }
-
-    fn help(&self) -> bool {
-        if self.ground.must_tidy() && self.ground.tidy(&self.ground.gate.write()) {
-            return true;
-        }
-        self.take_turn() || self.ground.tidy_if_idle()
-    }
-
-    fn amend(&self, entry: &[u8]) -> Result<()> {
-        self.drain();
-        let gate = self.ground.gate.write();
-        if let Some(reason) = self.intake.closed() {
-            return Err(reason);
-        }
-        self.publish(&gate);
-        self.ground.amend(gate, entry)
-    }
-
-    fn stand(&self) -> Standpoint<'_> {
-        self.ground.stand()
-    }
-
-    fn settle(&self) {
-        self.drain();
-        self.ground.tidy(&self.ground.gate.write());
-    }
-
-    fn restore(&self, state: State) {
-        self.ground.restore(state);
-    }
-
-    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        self.ground.replay(&self.protocol, first_seq, count, payload)
-    }
-
-    fn close(&self, reason: Error) {
-        let mut unbegun = self.intake.close(reason.clone());
-        self.publish(&self.ground.gate.write());
-        // What a turn that was under way has put off.
-        unbegun.extend(self.intake.close(reason.clone()));
-        unbegun.iter().for_each(|work| work.batch.fail(reason.clone(), self.ground.now_ns()));
-    }
-
-    fn counts(&self) -> Counts {
-        self.foundation().counters.counts(0)
+impl<P: Protocol> Drop for Entered<'_, P> {
+    fn drop(&mut self) {
+        self.protocol.leave(self.number);
     }
 }

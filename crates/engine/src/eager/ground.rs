@@ -5,12 +5,13 @@
 //! definitions, purging, closing and replay hold it exclusively, when no call runs.
 
 use crate::checkpoint::State;
-use crate::eager::control::Protocol;
+use crate::eager::alone::Alone;
+use crate::eager::answers::Answers;
 use crate::eager::plan::Schema;
 use crate::eager::shared::{PURGE_AT, Shared};
 use crate::eager::turn::{Order, Turn};
 use crate::entry::{self, Entries};
-use crate::{Definitions, Foundation, Standpoint};
+use crate::{Batch, Definitions, Foundation, Standpoint};
 use bumpalo::Bump;
 use fabius_env::sync::RwLock;
 use fabius_value::{Result, Seq};
@@ -23,13 +24,14 @@ pub struct Ground {
     pub shared: Shared,
     /// Held shared by every turn, with the definitions in force.
     pub gate: RwLock<Schema>,
+    answers: Answers,
 }
 
 impl Ground {
     /// The ground on a foundation, with its definitions.
     pub fn new(foundation: Arc<Foundation>) -> Ground {
         let schema = Schema::of(foundation.definitions(), &Schema::default());
-        Ground { shared: Shared::new(foundation), gate: RwLock::new(schema) }
+        Ground { shared: Shared::new(foundation), gate: RwLock::new(schema), answers: Answers::default() }
     }
 
     /// Definitions, log, clock, snapshots.
@@ -40,6 +42,16 @@ impl Ground {
     /// The time on the foundation's monotonic clock.
     pub fn now_ns(&self) -> u64 {
         self.shared.foundation.clock.monotonic_ns()
+    }
+
+    /// All calls of a batch have ended, the last at this seq: it is answered when readers see it whole.
+    pub fn end(&self, last: Seq, batch: &Arc<Batch>) {
+        self.answers.end(last, batch, self.foundation());
+    }
+
+    /// Answers batches that readers now see whole; to be called after `promised` was moved.
+    pub fn answer(&self) {
+        self.answers.answer(self.foundation());
     }
 
     /// Whether so many keys wait to be taken out of indexes that calls have to stop for it.
@@ -58,18 +70,16 @@ impl Ground {
         notes > 0 && self.gate.try_write().is_some_and(|gate| self.tidy(&gate))
     }
 
-    /// Logs an entry other than calls and puts it in force, behind every call so far; durable when this
-    /// returns.
+    /// Logs an entry other than calls and puts it in force, behind every call so far; gives its seq.
     ///
     /// # Errors
     /// What the definition has wrong, or why the log does not take it.
-    pub fn amend(&self, mut gate: RwLockWriteGuard<'_, Schema>, entry: &[u8]) -> Result<()> {
+    pub fn amend(&self, mut gate: RwLockWriteGuard<'_, Schema>, entry: &[u8]) -> Result<Seq> {
         // No call runs, so nobody else takes the next seq.
         let definitions = gate.definitions.with(self.shared.sequencer.next(), entry)?;
         let seq = self.shared.sequencer.append(&self.shared.foundation, entry)?;
         self.take_in(&mut gate, definitions, seq);
-        drop(gate);
-        self.shared.foundation.wait_durable(seq)
+        Ok(seq)
     }
 
     fn take_in(&self, gate: &mut Schema, definitions: Definitions, seq: Seq) {
@@ -99,13 +109,7 @@ impl Ground {
     ///
     /// # Errors
     /// If the bytes are not what an engine logs.
-    pub fn replay<P: Protocol>(
-        &self,
-        protocol: &P,
-        first_seq: Seq,
-        count: u32,
-        payload: &[u8],
-    ) -> Result<()> {
+    pub fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
         let mut gate = self.gate.write();
         match entry::decode_next(payload, first_seq, count, self.shared.sequencer.next())? {
             Entries::Definition(_) | Entries::KeyWindow(_) => {
@@ -114,12 +118,9 @@ impl Ground {
                 self.take_in(&mut gate, definitions, seq);
             }
             Entries::Calls { time_us, bytes } => {
-                let entered = Entered::new(protocol).expect("no call runs");
                 let guard = crossbeam_epoch::pin();
                 let arena = Bump::new();
-                let control = protocol.control(entered.number);
-                let mut turn =
-                    Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, control);
+                let mut turn = Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, Alone);
                 turn.run(bytes, |at| at);
                 turn.end();
             }
@@ -128,25 +129,5 @@ impl Ground {
             self.tidy(&gate);
         }
         Ok(())
-    }
-}
-
-/// A thread that has entered a protocol, until this is dropped.
-pub struct Entered<'p, P: Protocol> {
-    protocol: &'p P,
-    /// The number that it got.
-    pub number: usize,
-}
-
-impl<'p, P: Protocol> Entered<'p, P> {
-    /// Enters; `None` if as many threads run calls as can.
-    pub fn new(protocol: &'p P) -> Option<Entered<'p, P>> {
-        protocol.enter().map(|number| Entered { protocol, number })
-    }
-}
-
-impl<P: Protocol> Drop for Entered<'_, P> {
-    fn drop(&mut self) {
-        self.protocol.leave(self.number);
     }
 }
