@@ -23,7 +23,10 @@ impl Owner<'_> {
     #[inline]
     fn check(&self, table: TableId, record: &Record) {
         let partition = self.layout.partition_of_key(table, record.key());
-        assert!(partition.is_none_or(|partition| self.held.contains(partition)), "a call left its partitions");
+        assert!(
+            partition.is_none_or(|partition| self.held.contains(partition)),
+            "a call left its partitions"
+        );
     }
 }
 
