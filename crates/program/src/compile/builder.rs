@@ -14,7 +14,7 @@
 use super::code::{Code, Parameter, ParameterPlace};
 use super::instruction::{Instruction, ListSlot, Register, RowSlot, Target};
 use crate::ir::{Program, RowId, ScalarType, Type, VariableId};
-use fabius_value::{DataType, Datum, Error, Result, SqlState, Value};
+use fabius_value::{ColumnId, DataType, Datum, Error, Result, SqlState, TableId, Value};
 use std::collections::HashMap;
 
 /// How many temporaries were taken at some point.
@@ -33,6 +33,15 @@ enum ConstantKey {
     Bytes(Vec<u8>),
 }
 
+/// A column to be read of a row, which may be known to be there.
+#[derive(Clone, Copy)]
+pub(super) struct RowRead {
+    pub column: ColumnId,
+    pub row: RowSlot,
+    pub table: TableId,
+    pub known: bool,
+}
+
 /// Builds one [`Code`].
 pub(super) struct Builder<'p> {
     pub program: &'p Program,
@@ -40,6 +49,8 @@ pub(super) struct Builder<'p> {
     /// The line that instructions come from now.
     pub line: u32,
     variables: Vec<Option<Register>>,
+    /// By variable: the column to read when it is used.
+    late_reads: Vec<Option<RowRead>>,
     lists: Vec<Option<ListSlot>>,
     rows: Vec<Option<RowSlot>>,
     constants: HashMap<ConstantKey, Register>,
@@ -59,6 +70,7 @@ impl<'p> Builder<'p> {
             code: Code { name: program.name.clone(), ..Code::default() },
             line: 0,
             variables: vec![None; program.variables.len()],
+            late_reads: vec![None; program.variables.len()],
             lists: vec![None; program.variables.len()],
             rows: vec![None; program.rows.len()],
             constants: HashMap::new(),
@@ -103,6 +115,26 @@ impl<'p> Builder<'p> {
     pub fn emit(&mut self, instruction: Instruction) {
         self.code.instructions.push(instruction);
         self.code.lines.push(self.line);
+    }
+
+    // ---- reads ----
+
+    pub fn read(&mut self, read: RowRead, to: Register) {
+        let RowRead { column, row, table, known } = read;
+        self.emit(match known {
+            true => Instruction::Read { column, to, row, table },
+            false => Instruction::ReadIfThere { column, to, row, table },
+        });
+    }
+
+    /// Leaves a read to the place where the variable is used.
+    pub fn read_late(&mut self, variable: VariableId, read: RowRead) {
+        self.late_reads[usize::from(variable.0)] = Some(read);
+    }
+
+    /// The read that was left to where the variable is used.
+    pub fn late_read(&self, variable: VariableId) -> Option<RowRead> {
+        self.late_reads[usize::from(variable.0)]
     }
 
     // ---- labels ----
