@@ -9,6 +9,7 @@ use crate::partition_set::PartitionSet;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
 use fabius_program::arguments::ArgumentReader;
+use fabius_program::arguments::{Arguments, Signature};
 use fabius_program::ir::{Program, ScalarType, Type};
 use fabius_program::key_plan::KeyPlan;
 use fabius_value::{Datum, TableId};
@@ -37,6 +38,7 @@ pub struct Route {
     parameters: Vec<Parameter>,
     /// Records that its calls touch.
     pub keys: KeyPlan,
+    signature: Signature,
     /// Whether these are all that they touch.
     is_of_records: bool,
 }
@@ -107,7 +109,12 @@ impl Route {
         if !self.is_of_records || self.is_everywhere {
             return false;
         }
-        self.keys.for_each(arguments, |table, key| {
+        let mut decoded = Arguments::default();
+        if decoded.decode(&self.signature, arguments).is_err() {
+            // It aborts before it touches anything.
+            return true;
+        }
+        self.keys.for_each(&decoded, |table, key| {
             if let Some(partition) = layout.partition(key[0])
                 && !layout.is_replicated(table)
             {
@@ -130,6 +137,7 @@ impl Route {
                     }
                 })
                 .collect(),
+            signature: Signature::of(program),
             keys: KeyPlan::of(program),
             is_of_records: footprint.is_of_records(layout),
             footprint,

@@ -156,9 +156,9 @@ impl Runs {
                     while ahead.is_short()
                         && let Some((call, ..)) = coming.next()
                     {
-                        ahead.look(routes.route(call).map(|route| &route.keys), call.arguments);
+                        ahead.look(*call, routes.route(call).map(|route| &route.keys));
                     }
-                    ahead.step();
+                    ahead.proceed().into_iter().for_each(|coming| ahead.recycle(coming));
                     let at = is_logged.then_some(next);
                     next = Seq(next.0 + u64::from(*is_logged));
                     turn.run_placed(at, call, *number);

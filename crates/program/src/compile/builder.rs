@@ -13,7 +13,8 @@
 
 use super::code::{Code, Parameter, ParameterPlace};
 use super::instruction::{Instruction, ListSlot, Register, RowSlot, Target};
-use crate::ir::{Program, RowId, ScalarType, Type, VariableId};
+use crate::arguments::EncodedType;
+use crate::ir::{Program, RowId, Type, VariableId};
 use fabius_value::{ColumnId, DataType, Datum, Error, Result, SqlState, TableId, Value};
 use std::collections::HashMap;
 
@@ -93,10 +94,10 @@ impl<'p> Builder<'p> {
         let parameters = &self.program.variables[..self.program.parameter_count];
         for (at, parameter) in parameters.iter().enumerate() {
             let place = match &parameter.ty {
-                Type::Scalar(scalar) => ParameterPlace::Scalar(*scalar, self.variables[at]),
+                Type::Scalar(scalar) => ParameterPlace::Scalar(EncodedType::new(*scalar), self.variables[at]),
                 Type::List(fields) => {
-                    let scalars: Box<[ScalarType]> = fields.iter().map(|field| field.scalar).collect();
-                    ParameterPlace::List(scalars, self.lists[at])
+                    let types = fields.iter().map(|field| EncodedType::new(field.scalar)).collect();
+                    ParameterPlace::List(types, self.lists[at])
                 }
             };
             self.code.parameters.push(Parameter { name: parameter.name.clone(), place });
