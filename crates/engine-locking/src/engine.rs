@@ -240,9 +240,9 @@ impl LockingEngine {
                 && let Some(later) = rest.next()
             {
                 let call = later.chunk.call();
-                ahead.look(gate.key_plan(call.procedure), call.arguments);
+                ahead.look(call, gate.key_plan(call.procedure));
             }
-            ahead.step();
+            ahead.proceed().into_iter().for_each(|coming| ahead.recycle(coming));
             let control = turn.control();
             control.locks = std::mem::take(locks);
             control.has_ranges = footprints.get(ready.chunk.call().procedure).has_ranges();
