@@ -1,6 +1,6 @@
 //! Reading encoded arguments, whatever the bytes are.
 
-use super::{INVALID_ENCODING, check_date};
+use super::{EncodedType, INVALID_ENCODING, check_date};
 use crate::ir::ScalarType;
 use crate::operation::arithmetic::Digits;
 use fabius_value::value::{check_blob, fit_text};
@@ -43,7 +43,7 @@ impl<'a> ArgumentReader<'a> {
                 let mantissa = (mantissa >> 1) as i128 ^ -((mantissa & 1) as i128);
                 match (Digits { precision, scale }).fit(Some(mantissa)) {
                     Ok(mantissa) => Ok(Datum::Numeric(mantissa)),
-                    Err(_) => Err(invalid(format!("a number outside {data_type}"))),
+                    Err(_) => Err(outside(data_type)),
                 }
             }
             DataType::Boolean => self.boolean().map(Datum::Boolean),
@@ -64,9 +64,13 @@ impl<'a> ArgumentReader<'a> {
         }
     }
 
-    /// A list argument: appends its values, row by row.
-    pub(crate) fn list(&mut self, fields: &[ScalarType], values: &mut Vec<Datum<'a>>) -> Result<()> {
-        let rows = self.length()?;
+    /// Rows of values of these types: appends them, row by row.
+    pub(crate) fn rows(
+        &mut self,
+        fields: &[EncodedType],
+        rows: usize,
+        values: &mut Vec<Datum<'a>>,
+    ) -> Result<()> {
         // Every field takes a byte at least, so a false count allocates no more than the bytes did.
         let total =
             rows.checked_mul(fields.len()).filter(|total| *total <= self.rest.len() && !fields.is_empty());
@@ -77,7 +81,16 @@ impl<'a> ArgumentReader<'a> {
         }
         for _ in 0..rows {
             for field in fields {
-                values.push(self.scalar(*field)?);
+                match field.integers {
+                    Some((low, high)) => {
+                        let value = self.integer()?;
+                        if value < low || value > high {
+                            return Err(outside(field.scalar.data_type));
+                        }
+                        values.push(Datum::Int(value));
+                    }
+                    None => values.push(self.scalar(field.scalar)?),
+                }
             }
         }
         Ok(())
@@ -109,6 +122,7 @@ impl<'a> ArgumentReader<'a> {
         }
     }
 
+    #[inline]
     fn integer(&mut self) -> Result<i64> {
         self.varint().map(|v| (v >> 1) as i64 ^ -((v & 1) as i64))
     }
@@ -178,7 +192,12 @@ impl<'a> ArgumentReader<'a> {
 }
 
 fn fitting<'a>(value: i64, fits: bool, data_type: DataType) -> Result<Datum<'a>> {
-    if fits { Ok(Datum::Int(value)) } else { Err(invalid(format!("a number outside {data_type}"))) }
+    if fits { Ok(Datum::Int(value)) } else { Err(outside(data_type)) }
+}
+
+#[cold]
+fn outside(data_type: DataType) -> Error {
+    invalid(format!("a number outside {data_type}"))
 }
 
 #[cold]

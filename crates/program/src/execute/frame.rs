@@ -1,6 +1,6 @@
 //! The state of one run.
 
-use crate::arguments::{ArgumentReader, check_size, in_parameter, list_value};
+use crate::arguments::{ArgumentReader, Arguments, check_size, in_parameter, list_value};
 use crate::compile::Code;
 use crate::compile::code::{ParameterPlace, ResultPlan};
 use crate::context::Context;
@@ -47,6 +47,48 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
     /// # Errors
     /// Those of [`arguments::decode`](crate::arguments::decode).
     pub fn start(&mut self, code: &Code, arguments: &'a [u8], arena: &'a Bump) -> Result<()> {
+        self.prepare(code, arena);
+        check_size(arguments)?;
+        let mut reader = ArgumentReader::new(arguments);
+        for parameter in &code.parameters {
+            let read = match &parameter.place {
+                ParameterPlace::Scalar(encoded, place) => reader.scalar(encoded.scalar).map(|datum| {
+                    if let Some(register) = place {
+                        self.registers[usize::from(register.0)] = datum;
+                    }
+                }),
+                ParameterPlace::List(fields, place) => {
+                    let mut unused = Vec::new();
+                    let values = match place {
+                        Some(list) => &mut self.lists[usize::from(list.0)],
+                        None => &mut unused,
+                    };
+                    reader.length().and_then(|rows| reader.rows(fields, rows, values))
+                }
+            };
+            read.map_err(|error| in_parameter(error, &parameter.name))?;
+        }
+        reader.finish()
+    }
+
+    /// Begins a run of `code` with a call's arguments, which were decoded for the code's program.
+    pub fn begin(&mut self, code: &Code, arguments: &Arguments<'a>, arena: &'a Bump) {
+        self.prepare(code, arena);
+        for (at, parameter) in code.parameters.iter().enumerate() {
+            match &parameter.place {
+                ParameterPlace::Scalar(_, Some(register)) => {
+                    self.registers[usize::from(register.0)] = arguments.of(at)[0];
+                }
+                ParameterPlace::List(_, Some(list)) => {
+                    self.lists[usize::from(list.0)].extend_from_slice(arguments.of(at));
+                }
+                ParameterPlace::Scalar(_, None) | ParameterPlace::List(_, None) => {}
+            }
+        }
+    }
+
+    /// Makes room for what the code needs, and puts its constants where it finds them.
+    fn prepare(&mut self, code: &Code, arena: &'a Bump) {
         self.at = 0;
         self.turns = Turns::default();
         self.scans.clear();
@@ -70,26 +112,6 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         for (register, bytes) in &code.constants.bytes {
             self.registers[usize::from(register.0)] = Datum::Bytes(arena.alloc_slice_copy(bytes));
         }
-        check_size(arguments)?;
-        let mut reader = ArgumentReader::new(arguments);
-        for parameter in &code.parameters {
-            match &parameter.place {
-                ParameterPlace::Scalar(scalar, place) => match (reader.scalar(*scalar), place) {
-                    (Ok(datum), Some(register)) => self.registers[usize::from(register.0)] = datum,
-                    (Ok(_), None) => {}
-                    (Err(error), _) => return Err(in_parameter(error, &parameter.name)),
-                },
-                ParameterPlace::List(fields, place) => {
-                    let mut unused = Vec::new();
-                    let values = match place {
-                        Some(list) => &mut self.lists[usize::from(list.0)],
-                        None => &mut unused,
-                    };
-                    reader.list(fields, values).map_err(|error| in_parameter(error, &parameter.name))?;
-                }
-            }
-        }
-        reader.finish()
     }
 
     /// The program's results after a run that ended well; `None` if the code does not compute them.
