@@ -155,15 +155,16 @@ impl Runs {
         let mut ahead = Ahead::new(&schema.definitions, &guard);
         let mut coming = calls.iter();
         let mut next = logged.first;
-        for ((call, _), number) in calls {
+        for (_, number) in calls {
             while ahead.is_short()
                 && let Some(((call, _), _)) = coming.next()
             {
                 ahead.look(*call, schema.key_plan(call.procedure));
             }
-            ahead.proceed().into_iter().for_each(|coming| ahead.recycle(coming));
-            let has_place = schema.has_place(call);
-            turn.run_placed(has_place.then_some(next), call, *number);
+            let mut coming = ahead.proceed().expect("it was looked at");
+            let has_place = schema.has_place(&coming.call);
+            turn.run_placed(has_place.then_some(next), &mut coming, *number);
+            ahead.recycle(coming);
             next = Seq(next.0 + u64::from(has_place));
         }
         let outcomes = turn.end();
