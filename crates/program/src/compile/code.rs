@@ -107,6 +107,8 @@ pub(crate) struct ScanPlan {
 pub(crate) struct WritePlan {
     pub first: Register,
     pub columns: ColumnMask,
+    /// How many columns there are.
+    pub values: u16,
     pub sticky: ColumnMask,
     pub deltas: Box<[(ColumnId, DeltaOperator)]>,
 }
