@@ -35,8 +35,6 @@ use std::sync::atomic::{
 
 /// Calls that are run together, at most.
 pub const RUN_CALLS: usize = 64;
-/// Bytes of a call, about.
-const CALL_BYTES: usize = 64;
 
 /// A call in its batch.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +132,8 @@ impl Runs {
     fn log(&self, schema: &Schema, calls: &[Numbered<'_>]) -> Result<Logged> {
         let Shared { sequencer, foundation, .. } = &self.ground.shared;
         let time_us = foundation.clock.now_us();
-        let mut payload = Vec::with_capacity(calls.len() * CALL_BYTES);
+        let bytes = calls.iter().map(|((_, bytes), _)| bytes.len()).sum::<usize>();
+        let mut payload = Vec::with_capacity(entry::HEAD_BYTES + bytes);
         entry::begin_calls(time_us, &mut payload);
         let mut count = 0;
         for ((call, bytes), _) in calls {
