@@ -16,6 +16,7 @@ use fabius_engine::eager::{Ground, Runner};
 use fabius_engine::{Foundation, entry};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
+use fabius_program::arguments::Arguments;
 use parking_lot::{MutexGuard, RwLock, RwLockWriteGuard};
 use std::sync::Arc;
 
@@ -69,10 +70,11 @@ impl PartitionedEngine {
         }
         self.runs.dispatched(chunk.count);
         let count = routes.layout.partitions;
+        let mut arguments = Arguments::default();
         let mut calls = places(&chunk).map(|place| {
             let (call, _) = place.call(&chunk.work);
             let is_whole = call.key.is_some_and(|key| self.runs.keys.add(key));
-            let mut partitions = routes.partitions(&call);
+            let mut partitions = routes.partitions(&call, &mut arguments);
             if is_whole {
                 partitions = PartitionSet::first(count);
             } else if partitions.is_empty() {
