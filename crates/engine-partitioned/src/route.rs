@@ -17,7 +17,7 @@ use crate::partition_set::PartitionSet;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
 use fabius_program::access::{Access, AccessKind, accesses};
-use fabius_program::arguments::Arguments;
+use fabius_program::arguments::DecodedArguments;
 use fabius_program::catalog::Catalog;
 use fabius_program::key_plan::KeyPlan;
 use fabius_value::{ColumnId, Datum, TableId};
@@ -73,9 +73,9 @@ impl Routes {
     /// Visits the planned keys of a call; none if its arguments do not decode.
     fn for_each_key(&self, route: &Route, call: &Call<'_>, visit: impl FnMut(TableId, &[Datum<'_>])) {
         let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
-        let mut arguments = Arguments::default();
-        if arguments.decode(&procedure.signature, call.arguments).is_ok() {
-            route.keys.for_each(&arguments, visit);
+        let mut decoded = DecodedArguments::default();
+        if let Ok(place) = decoded.push(&procedure.signature, call.arguments) {
+            route.keys.for_each(decoded.at(place), visit);
         }
     }
 

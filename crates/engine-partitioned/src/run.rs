@@ -159,7 +159,7 @@ impl Runs {
             while ahead.is_short()
                 && let Some(((call, _), _)) = coming.next()
             {
-                ahead.look(*call, schema.key_plan(call.procedure));
+                ahead.look(*call);
             }
             ahead.proceed().into_iter().for_each(|coming| ahead.recycle(coming));
             let has_place = schema.has_place(call);
