@@ -48,8 +48,6 @@ struct Coming<'a> {
 pub struct Intake<'a> {
     definitions: &'a Definitions,
     guard: &'a Guard,
-    /// By table: whether its rows are looked up.
-    worth: Vec<bool>,
     calls: Vec<Coming<'a>>,
     decoded: DecodedArguments<'a>,
     rows: Vec<Row<'a>>,
@@ -65,12 +63,9 @@ impl<'a> Intake<'a> {
         runs: impl Iterator<Item = &'a [u8]>,
     ) -> Intake<'a> {
         let Buffers { calls, decoded, rows, key } = spare;
-        let worth: Vec<bool> = definitions.tables.iter().map(|table| table.is_worth_prefetching()).collect();
-        let is_any_worth = worth.contains(&true);
         let mut intake = Intake {
             definitions,
             guard,
-            worth,
             calls: emptied(calls),
             decoded: decoded.recycle(),
             rows: emptied(rows),
@@ -82,15 +77,11 @@ impl<'a> Intake<'a> {
                     unreachable!("batches are encoded by their builder, and replayed ones are checked before")
                 };
                 intake.decode(call);
-                if is_any_worth {
-                    intake.look_up();
-                    intake.bring_near(intake.calls.len() - 1);
-                }
+                intake.look_up();
+                intake.bring_near(intake.calls.len() - 1);
             }
         }
-        if is_any_worth {
-            (0..3 * STRIDE).for_each(|behind| intake.bring_near(intake.calls.len() + behind));
-        }
+        (0..3 * STRIDE).for_each(|behind| intake.bring_near(intake.calls.len() + behind));
         intake
     }
 
@@ -105,13 +96,13 @@ impl<'a> Intake<'a> {
     }
 
     /// How many calls there are.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.calls.len()
     }
 
     /// A call, and its arguments if there is such a procedure; the rows of those after it are brought near.
     pub fn call(&self, at: usize) -> (&Call<'a>, Result<Arguments<'_, 'a>>) {
-        self.versions(at + STRIDE).for_each(|version| prefetch(version));
+        self.versions(at + STRIDE).for_each(prefetch);
         let Coming { call, place, .. } = &self.calls[at];
         (call, place.clone().map(|place| self.decoded.at(place)))
     }
@@ -142,7 +133,7 @@ impl<'a> Intake<'a> {
         let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
         procedure.keys.for_each(self.decoded.at(*place), |table, values| {
             let schema = self.definitions.table(table);
-            if self.worth[table.0 as usize]
+            if schema.is_worth_prefetching()
                 && rows.len() < ROWS_MAX
                 && schema.encode_key(values, &mut self.key).is_ok()
             {
@@ -166,7 +157,7 @@ impl<'a> Intake<'a> {
             self.records(at).for_each(|record| prefetch(record.head()));
         }
         if let Some(at) = newest.checked_sub(3 * STRIDE) {
-            self.versions(at).for_each(|version| prefetch(version));
+            self.versions(at).for_each(prefetch);
         }
     }
 

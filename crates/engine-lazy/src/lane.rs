@@ -216,7 +216,7 @@ impl Lane {
             left: Left { seq: self.next_seq, ..Left::default() },
             time_us,
         };
-        for at in 0..intake.len() {
+        for at in 0..intake.count() {
             let seq = turn.left.seq;
             schedule::point("now-phase");
             let (call, arguments) = intake.call(at);

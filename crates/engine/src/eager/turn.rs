@@ -10,7 +10,7 @@
 //! that of its place in the order. Calls of programs that only read are logged only if they have an
 //! idempotency key.
 
-use crate::ahead::Ahead;
+use crate::ahead::{Ahead, Coming};
 use crate::eager::commit::{Unread, abandon, install};
 use crate::eager::control::Control;
 use crate::eager::intake::Outcomes;
@@ -171,7 +171,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 ahead.look(call);
             }
             let mut coming = ahead.proceed().expect("a call that is to come was looked at");
-            coming.swap(&mut self.decoded, &mut self.place);
+            self.receive(&mut coming);
             ahead.recycle(coming);
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
@@ -248,10 +248,15 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     /// Runs one call that was logged at `at` before it began, or that needs no place because it only
     /// reads. Nobody who runs meanwhile may be in conflict with it, and calls in conflict run in the
     /// order of their seqs. Whoever logged it says when it is installed.
-    pub fn run_placed(&mut self, at: Option<Seq>, call: &Call<'a>, place: u32) {
+    pub fn run_placed(&mut self, at: Option<Seq>, coming: &mut Coming<'a>, place: u32) {
         self.order = at.map_or(Order::Now, Order::Placed);
-        self.decode(call);
-        self.call(call, &[], place, at, &mut Company::Neither);
+        self.receive(coming);
+        self.call(&coming.call, &[], place, at, &mut Company::Neither);
+    }
+
+    /// Takes the arguments of the call that runs next, and leaves buffers in their place.
+    fn receive(&mut self, coming: &mut Coming<'a>) {
+        coming.swap(&mut self.decoded, &mut self.place);
     }
 
     /// Ends the turn: what became of its calls.
