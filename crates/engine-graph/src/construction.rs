@@ -17,7 +17,7 @@ use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
-use fabius_program::arguments::Arguments;
+use fabius_program::arguments::DecodedArguments;
 use fabius_storage::{chain, index::prefetch};
 use fabius_value::{Key, Seq, TableId};
 use std::sync::atomic::AtomicBool;
@@ -56,7 +56,7 @@ pub fn construct<'a>(
     let definitions = material.definitions;
     let mut graph: Graph<'a> = spare.emptied(calls.len());
     let mut pending: Vec<Pending> = Vec::new();
-    let mut arguments = Arguments::default();
+    let mut decoded = DecodedArguments::default();
     for (chunk, calls) in calls.chunks(AHEAD_CALLS).enumerate() {
         pending.clear();
         let known = graph.queues.len();
@@ -65,13 +65,10 @@ pub fn construct<'a>(
             let Some(decomposition) = material.decompositions.get(call.procedure.0 as usize) else {
                 continue;
             };
-            let procedure = definitions.procedure(call.procedure);
-            if !procedure
-                .is_ok_and(|procedure| arguments.decode(&procedure.signature, call.arguments).is_ok())
-            {
-                continue;
-            }
-            decomposition.keys.for_each(&arguments, |table, values| {
+            let Ok(procedure) = definitions.procedure(call.procedure) else { continue };
+            decoded.clear();
+            let Ok(place) = decoded.push(&procedure.signature, call.arguments) else { continue };
+            decomposition.keys.for_each(decoded.at(place), |table, values| {
                 let Some(grain) = material.grains.get(table) else { return };
                 let schema = definitions.table(table);
                 let mut key = Key::new();

@@ -239,8 +239,7 @@ impl LockingEngine {
             while ahead.is_short()
                 && let Some(later) = rest.next()
             {
-                let call = later.chunk.call();
-                ahead.look(call, gate.key_plan(call.procedure));
+                ahead.look(later.chunk.call());
             }
             ahead.proceed().into_iter().for_each(|coming| ahead.recycle(coming));
             let control = turn.control();

@@ -158,7 +158,7 @@ impl Runs {
             while ahead.is_short()
                 && let Some(((call, _), _)) = coming.next()
             {
-                ahead.look(*call, schema.key_plan(call.procedure));
+                ahead.look(*call);
             }
             let mut coming = ahead.proceed().expect("it was looked at");
             let has_place = schema.has_place(&coming.call);

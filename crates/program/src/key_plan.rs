@@ -115,7 +115,7 @@ impl KeyPlan {
     /// Computes the keys of a call with these arguments.
     pub fn for_each<'k>(
         &'k self,
-        arguments: &'k Arguments<'_>,
+        arguments: Arguments<'k, '_>,
         mut visit: impl FnMut(TableId, &[Datum<'k>]),
     ) {
         let mut parts = [Datum::Null; PARTS_MAX];
