@@ -60,7 +60,7 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy {
             conflicts_min: 64,
-            sample_calls: 16_000,
+            sample_calls: 20_000,
             impact_percent: 50,
             applied_per_ms_max: 16,
             phase_ms_max: 10,
