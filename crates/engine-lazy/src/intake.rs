@@ -22,7 +22,7 @@ use fabius_engine::entry::{self, Call};
 use fabius_engine::{Batch, Definitions};
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
 use fabius_program::execute::emptied;
-use fabius_storage::{Record, Version, index::prefetch};
+use fabius_storage::{Record, Version};
 use fabius_value::{Key, Result, TableId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ impl<'a> Intake<'a> {
         if let Some(found) = newest.checked_sub(STRIDE).and_then(|at| self.calls.get(at)) {
             for row in &mut self.rows[found.rows.start as usize..found.rows.end as usize] {
                 row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
-                row.record.into_iter().for_each(|record| prefetch(record));
+                row.record.into_iter().for_each(Record::prefetch);
             }
         }
         if let Some(at) = newest.checked_sub(2 * STRIDE) {
