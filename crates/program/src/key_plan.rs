@@ -36,6 +36,15 @@ enum Part {
     Constant(Value),
 }
 
+/// An element of a list among a call's encoded arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// The list's number among the parameters.
+    pub list: u16,
+    /// Where the element begins, in bytes.
+    pub offset: u32,
+}
+
 /// The lookups of a program whose keys are functions of its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct KeyPlan {
@@ -116,6 +125,13 @@ impl KeyPlan {
         self.keys.is_empty()
     }
 
+    /// Whether an element, or the scalars if there are no elements, tells which key is meant.
+    pub fn has_one_for_each_element(&self) -> bool {
+        let is_double = |at: usize| self.keys[..at].iter().any(|key| key.list == self.keys[at].list);
+        let has_scalar_key = self.keys.iter().any(|key| key.list.is_none());
+        self.keys.len() == 1 || !has_scalar_key && !(0..self.keys.len()).any(is_double)
+    }
+
     /// The tables of the keys, one for each.
     pub fn tables(&self) -> impl Iterator<Item = TableId> + '_ {
         self.keys.iter().map(|key| key.table)
@@ -124,12 +140,25 @@ impl KeyPlan {
     /// Computes the keys of a call with these encoded arguments, as far as they decode. Keys of later
     /// parameters than a list may refer to scalars before it only.
     pub fn for_each(&self, arguments: &[u8], mut visit: impl FnMut(TableId, &[Datum<'_>])) {
+        self.for_each_of(arguments, |table, values, _| visit(table, values));
+    }
+
+    /// The same, with the element of a list that each key varies with; whether the arguments are well-formed and
+    /// no key was left out.
+    #[inline]
+    pub fn for_each_of(
+        &self,
+        arguments: &[u8],
+        mut visit: impl FnMut(TableId, &[Datum<'_>], Option<Element>),
+    ) -> bool {
+        let mut is_whole = true;
         let mut reader = ArgumentReader::new(arguments);
         let mut scalars = [Datum::Null; SLOTS_MAX];
         let mut fields = [Datum::Null; SLOTS_MAX];
         let mut make =
-            |key: &PlannedKey, scalars: &[Datum<'_>; SLOTS_MAX], fields: &[Datum<'_>; SLOTS_MAX]| {
+            |key: &PlannedKey, scalars: &[Datum<'_>; SLOTS_MAX], fields: &[Datum<'_>; SLOTS_MAX], of| {
                 let mut parts = [Datum::Null; PARTS_MAX];
+                is_whole &= key.parts.len() <= PARTS_MAX;
                 if key.parts.len() > PARTS_MAX {
                     return;
                 }
@@ -140,24 +169,26 @@ impl KeyPlan {
                         Part::Constant(value) => Datum::from_value(value),
                     };
                     if slot.is_null() {
+                        is_whole = false;
                         return;
                     }
                 }
-                visit(key.table, &parts[..key.parts.len()]);
+                visit(key.table, &parts[..key.parts.len()], of);
             };
         for (at, parameter) in self.parameters.iter().enumerate() {
             match parameter {
                 Declared::Scalar(scalar) => {
-                    let Ok(value) = reader.scalar(*scalar) else { return };
+                    let Ok(value) = reader.scalar(*scalar) else { return false };
                     if let Some(slot) = scalars.get_mut(at) {
                         *slot = value;
                     }
                 }
                 Declared::List(declared) => {
-                    let Ok(length) = reader.length() else { return };
+                    let Ok(length) = reader.length() else { return false };
                     for _ in 0..length {
+                        let of = Element { list: at as u16, offset: reader.position(arguments) as u32 };
                         for (field, scalar) in declared.iter().enumerate() {
-                            let Ok(value) = reader.scalar(*scalar) else { return };
+                            let Ok(value) = reader.scalar(*scalar) else { return false };
                             if let Some(slot) = fields.get_mut(field) {
                                 *slot = value;
                             }
@@ -165,12 +196,13 @@ impl KeyPlan {
                         self.keys
                             .iter()
                             .filter(|key| key.list == Some(at as u16))
-                            .for_each(|key| make(key, &scalars, &fields));
+                            .for_each(|key| make(key, &scalars, &fields, Some(of)));
                     }
                 }
             }
         }
-        self.keys.iter().filter(|key| key.list.is_none()).for_each(|key| make(key, &scalars, &fields));
+        self.keys.iter().filter(|key| key.list.is_none()).for_each(|key| make(key, &scalars, &fields, None));
+        is_whole && reader.finish().is_ok()
     }
 }
 

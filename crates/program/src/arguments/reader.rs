@@ -17,6 +17,11 @@ impl<'a> ArgumentReader<'a> {
         ArgumentReader { rest: bytes }
     }
 
+    /// How far it has come in `bytes`, which it has been reading from the beginning.
+    pub fn position(&self, bytes: &[u8]) -> usize {
+        bytes.len() - self.rest.len()
+    }
+
     /// One scalar argument or field.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use crate::arguments::{ArgumentReader, check_size, in_parameter, list_value};
 use crate::compile::Code;
 use crate::compile::code::{ParameterPlace, ResultPlan};
 use crate::context::Context;
+use crate::key_plan::Element;
 use crate::turns::Turns;
 use bumpalo::Bump;
 use fabius_value::{Datum, Result, Value};
@@ -47,6 +48,69 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
     /// # Errors
     /// Those of [`arguments::decode`](crate::arguments::decode).
     pub fn start(&mut self, code: &Code, arguments: &'a [u8], arena: &'a Bump) -> Result<()> {
+        self.prepare(code, arena);
+        check_size(arguments)?;
+        let mut reader = ArgumentReader::new(arguments);
+        for parameter in &code.parameters {
+            match &parameter.place {
+                ParameterPlace::Scalar(scalar, place) => match (reader.scalar(*scalar), place) {
+                    (Ok(datum), Some(register)) => self.registers[usize::from(register.0)] = datum,
+                    (Ok(_), None) => {}
+                    (Err(error), _) => return Err(in_parameter(error, &parameter.name)),
+                },
+                ParameterPlace::List(fields, place) => {
+                    let mut unused = Vec::new();
+                    let values = match place {
+                        Some(list) => &mut self.lists[usize::from(list.0)],
+                        None => &mut unused,
+                    };
+                    reader.list(fields, values).map_err(|error| in_parameter(error, &parameter.name))?;
+                }
+            }
+        }
+        reader.finish()
+    }
+
+    /// Begins a run of `code` as if the arguments' lists had this one element and no other. The arguments are
+    /// well-formed, and scalars come before lists.
+    ///
+    /// # Errors
+    /// As [`start`](Frame::start).
+    #[inline]
+    pub fn start_at(
+        &mut self,
+        code: &Code,
+        arguments: &'a [u8],
+        element: Option<Element>,
+        arena: &'a Bump,
+    ) -> Result<()> {
+        self.prepare(code, arena);
+        let mut reader = ArgumentReader::new(arguments);
+        for (number, parameter) in code.parameters.iter().enumerate() {
+            match (&parameter.place, element) {
+                (ParameterPlace::Scalar(scalar, place), _) => {
+                    let datum = reader.scalar(*scalar)?;
+                    if let Some(register) = place {
+                        self.registers[usize::from(register.0)] = datum;
+                    }
+                }
+                (ParameterPlace::List(fields, Some(place)), Some(Element { list, offset }))
+                    if usize::from(list) == number =>
+                {
+                    let mut reader = ArgumentReader::new(&arguments[offset as usize..]);
+                    for field in fields {
+                        self.lists[usize::from(place.0)].push(reader.scalar(*field)?);
+                    }
+                }
+                (ParameterPlace::List(..), _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room for a run of `code`, and puts its constants in their places.
+    #[inline]
+    fn prepare(&mut self, code: &Code, arena: &'a Bump) {
         self.at = 0;
         self.turns = Turns::default();
         self.scans.clear();
@@ -70,26 +134,6 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         for (register, bytes) in &code.constants.bytes {
             self.registers[usize::from(register.0)] = Datum::Bytes(arena.alloc_slice_copy(bytes));
         }
-        check_size(arguments)?;
-        let mut reader = ArgumentReader::new(arguments);
-        for parameter in &code.parameters {
-            match &parameter.place {
-                ParameterPlace::Scalar(scalar, place) => match (reader.scalar(*scalar), place) {
-                    (Ok(datum), Some(register)) => self.registers[usize::from(register.0)] = datum,
-                    (Ok(_), None) => {}
-                    (Err(error), _) => return Err(in_parameter(error, &parameter.name)),
-                },
-                ParameterPlace::List(fields, place) => {
-                    let mut unused = Vec::new();
-                    let values = match place {
-                        Some(list) => &mut self.lists[usize::from(list.0)],
-                        None => &mut unused,
-                    };
-                    reader.list(fields, values).map_err(|error| in_parameter(error, &parameter.name))?;
-                }
-            }
-        }
-        reader.finish()
     }
 
     /// The program's results after a run that ended well; `None` if the code does not compute them.
