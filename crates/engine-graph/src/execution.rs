@@ -26,6 +26,7 @@ use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_env::schedule;
+use fabius_storage::Record;
 use fabius_storage::index::prefetch;
 use std::sync::atomic::Ordering::AcqRel;
 
@@ -48,7 +49,6 @@ pub struct Grounds<'a> {
 /// A thread that executes parts of a graph.
 pub struct Worker<'w> {
     graph: &'w Graph<'w>,
-    guard: &'w Guard,
     calls: Turn<'w, InTurn>,
     actions: ActionRunner<'w>,
 }
@@ -59,9 +59,8 @@ impl<'w> Worker<'w> {
         let Grounds { material, shared, schema, time_us } = grounds;
         Worker {
             graph,
-            guard,
             calls: Turn::new(shared, schema, guard, arena, Order::Logged, time_us, InTurn),
-            actions: ActionRunner::new(material, arena, time_us, shared.collect()),
+            actions: ActionRunner::new(material, guard, arena, time_us, shared.collect()),
         }
     }
 
@@ -91,27 +90,25 @@ impl<'w> Worker<'w> {
 
     /// Ends with the graph: gives the outcomes of calls, by their numbers in it.
     pub fn end(self) -> Outcomes {
-        self.actions.end(self.guard);
+        self.actions.end();
         self.calls.end()
     }
 
-    /// Asks for the rows of what is executed soon.
+    /// Asks for the rows of what is executed soon, step by step.
     fn bring_near(&self, starts: &[Executable], begun: usize) {
-        if let Some(later) = starts.get(begun + 2 * STRIDE) {
-            self.queues(*later, |queue| {
-                if let Some(record) = queue.record {
-                    prefetch(record.head());
-                }
-            });
-        }
-        if let Some(soon) = starts.get(begun + STRIDE) {
-            self.queues(*soon, |queue| {
-                // SAFETY: linked versions stay readable while the epoch is pinned.
-                if let Some(head) = queue.record.and_then(|record| unsafe { record.head().as_ref() }) {
-                    prefetch(head.base());
-                }
-            });
-        }
+        let records = |ahead: usize, visit: &dyn Fn(&Record)| {
+            if let Some(later) = starts.get(begun + ahead) {
+                self.queues(*later, |queue| queue.record.into_iter().for_each(visit));
+            }
+        };
+        records(3 * STRIDE, &|record| prefetch(record));
+        records(2 * STRIDE, &|record| prefetch(record.head()));
+        records(STRIDE, &|record| {
+            // SAFETY: linked versions stay readable while the epoch is pinned.
+            if let Some(head) = unsafe { record.head().as_ref() } {
+                prefetch(head.base());
+            }
+        });
     }
 
     fn queues(&self, of: Executable, visit: impl FnMut(&Queue<'w>)) {

@@ -26,6 +26,7 @@ use fabius_engine::eager::intake::{Chunk, Intake, Outcomes};
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::entry::{self, Call};
 use fabius_env::schedule;
+use fabius_program::execute::emptied;
 use fabius_value::{Result, Seq};
 use parking_lot::Mutex;
 use std::collections::HashSet;
@@ -57,6 +58,7 @@ pub struct Initiator {
     size: BatchSize,
     decompositions: Decompositions,
     payload: Vec<u8>,
+    calls: Vec<(Call<'static>, Seq)>,
     arenas: Vec<Mutex<Bump>>,
     spare: Vec<Graph<'static>>,
     crew_sizes: [usize; CREW_MEMORY],
@@ -69,6 +71,7 @@ impl Initiator {
             size,
             decompositions: Decompositions::default(),
             payload: Vec::new(),
+            calls: Vec::new(),
             arenas: (0..workers_max.max(1)).map(|_| Mutex::default()).collect(),
             spare: Vec::new(),
             crew_sizes: [1; CREW_MEMORY],
@@ -97,10 +100,12 @@ impl Initiator {
         match ground.shared.sequencer.append_run(ground.foundation(), count, &self.payload) {
             Ok(first) => {
                 schedule::point("logged");
-                let calls = chunks.iter().flat_map(|chunk| entry::calls(chunk.calls()));
-                let calls = calls.map(|call| call.expect("batches are encoded by their builder"));
-                let calls: Vec<_> = calls.zip((first.0..).map(Seq)).collect();
+                let mut calls = emptied(std::mem::take(&mut self.calls));
+                let encoded = chunks.iter().flat_map(|chunk| entry::calls(chunk.calls()));
+                let decoded = encoded.map(|call| call.expect("batches are encoded by their builder"));
+                calls.extend(decoded.zip((first.0..).map(Seq)));
                 self.execute(around, &calls, time_us, &mut Answers { chunks: &chunks, answered: 0 });
+                self.calls = emptied(calls);
                 self.size.adapt(count, ground.now_ns() - begun);
             }
             Err(failure) => {
@@ -140,10 +145,12 @@ impl Initiator {
         self.crew_sizes.rotate_right(1);
         self.crew_sizes[0] = around.crew.take_size();
         let workers = self.crew_sizes.into_iter().max().unwrap_or(1);
-        let for_workers = if workers == 1 { 1 } else { workers * PARTITIONS_PER_WORKER };
+        let env = |name: &str, default: usize| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
+        let ppw = env("PPW", PARTITIONS_PER_WORKER);
+        let for_workers = if workers == 1 { 1 } else { workers * ppw };
         let partitions = around.partitions.unwrap_or(for_workers).max(1);
-        let graph_calls = calls.len().div_ceil(workers).clamp(*GRAPH_CALLS.start(), *GRAPH_CALLS.end());
-        for graphs in cut(calls, graph_calls).chunks(workers) {
+        let graph_calls = calls.len().div_ceil(workers).clamp(*GRAPH_CALLS.start(), env("GC", *GRAPH_CALLS.end()));
+        for graphs in cut(calls, graph_calls).chunks(workers * env("GPW", 1)) {
             self.round(around, &schema, graphs, time_us, partitions, answers);
         }
         drop(schema);

@@ -12,8 +12,11 @@
 use crate::construction::Material;
 use crate::graph::{Action, CallNode, Queue};
 use bumpalo::Bump;
+use crossbeam_epoch::Guard;
 use fabius_engine::eager::commit;
 use fabius_engine::eager::workspace::{Image, Write};
+use fabius_program::catalog::ProcedureId;
+use fabius_program::compile::Code;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
@@ -25,11 +28,16 @@ use std::sync::Arc;
 /// What runs actions on one thread.
 pub struct ActionRunner<'a> {
     material: &'a Material<'a>,
+    guard: &'a Guard,
     arena: &'a Bump,
     time_us: i64,
     /// Nobody reads below.
     collected: Seq,
     frame: FrameFor<'a, RecordContext<'a>>,
+    /// What is run: the code of this procedure.
+    procedure: Option<ProcedureId>,
+    code: Option<&'a Code>,
+    is_sole: bool,
     /// By column, if it is in the context's mask.
     values: Vec<Datum<'a>>,
     key: Key,
@@ -38,13 +46,23 @@ pub struct ActionRunner<'a> {
 
 impl<'a> ActionRunner<'a> {
     /// A runner for calls that were logged at a time, with memory until the end of the graph.
-    pub fn new(material: &'a Material<'a>, arena: &'a Bump, time_us: i64, collected: Seq) -> ActionRunner<'a> {
+    pub fn new(
+        material: &'a Material<'a>,
+        guard: &'a Guard,
+        arena: &'a Bump,
+        time_us: i64,
+        collected: Seq,
+    ) -> ActionRunner<'a> {
         ActionRunner {
             material,
+            guard,
             arena,
             time_us,
             collected,
             frame: FrameFor::<RecordContext<'a>>::default(),
+            procedure: None,
+            code: None,
+            is_sole: false,
             values: Vec::new(),
             key: Key::new(),
             retired: Retired::default(),
@@ -66,11 +84,9 @@ impl<'a> ActionRunner<'a> {
             key: std::mem::take(&mut self.key),
         };
         for (action, node) in actions {
-            let procedure = node.call.procedure;
-            let Material { definitions, decompositions, .. } = self.material;
-            let code = &definitions.procedure(procedure).expect("it was there when the graph was built").whole;
-            context.is_sole = decompositions.get(procedure).is_some_and(|decomposition| decomposition.is_sole);
+            context.is_sole = self.prepare(node.call.procedure);
             context.seq = node.seq;
+            let code = self.code.expect("it has been prepared");
             let started = self.frame.start_at(code, node.call.arguments, action.element, self.arena);
             started.expect("the arguments of independent actions are well-formed");
             let ended = execute::run(&mut self.frame, code, &mut context, self.arena);
@@ -78,6 +94,19 @@ impl<'a> ActionRunner<'a> {
         }
         self.write(&mut context);
         (self.values, self.key) = (context.values, context.key);
+    }
+
+    /// Makes a procedure's code that which is run; whether an action can mean no record but its own.
+    #[inline]
+    fn prepare(&mut self, procedure: ProcedureId) -> bool {
+        if self.procedure != Some(procedure) {
+            let Material { definitions, decompositions, .. } = self.material;
+            let found = definitions.procedure(procedure).expect("it was there when the graph was built");
+            self.code = Some(&found.whole);
+            self.is_sole = decompositions.get(procedure).is_some_and(|decomposition| decomposition.is_sole);
+            self.procedure = Some(procedure);
+        }
+        self.is_sole
     }
 
     /// Writes the record, if any action has.
@@ -94,11 +123,14 @@ impl<'a> ActionRunner<'a> {
         let write = Write { table: context.table, record: context.record, image };
         // SAFETY: nobody else writes the record before its next action, and this engine leaves nothing unsettled.
         unsafe { commit::put(&write, context.writer, self.collected, &mut self.retired) };
+        if self.retired.is_full() {
+            self.retired.hand_over(self.guard);
+        }
     }
 
     /// Ends with the graph; versions that nobody needs any more go.
-    pub fn end(mut self, guard: &crossbeam_epoch::Guard) {
-        self.retired.hand_over(guard);
+    pub fn end(mut self) {
+        self.retired.hand_over(self.guard);
     }
 }
 

@@ -163,11 +163,19 @@ impl KeyPlan {
                     return;
                 }
                 for (slot, part) in parts.iter_mut().zip(&key.parts) {
-                    *slot = match part {
-                        Part::Parameter(at) => scalars.get(usize::from(*at)).copied().unwrap_or_default(),
-                        Part::Field(at) => fields.get(usize::from(*at)).copied().unwrap_or_default(),
-                        Part::Constant(value) => Datum::from_value(value),
+                    let value = match part {
+                        Part::Parameter(at) => scalars.get(usize::from(*at)),
+                        Part::Field(at) => fields.get(usize::from(*at)),
+                        Part::Constant(value) => {
+                            *slot = Datum::from_value(value);
+                            continue;
+                        }
                     };
+                    // In its parts: a whole copy would have to wait for the stores that made it.
+                    match value {
+                        Some(Datum::Int(value)) => *slot = Datum::Int(*value),
+                        other => *slot = other.copied().unwrap_or_default(),
+                    }
                     if slot.is_null() {
                         is_whole = false;
                         return;
