@@ -3,9 +3,10 @@
 //! One thread at a time dispatches, in the order in which batches were handed in. Definitions come into
 //! force while nothing that was dispatched is left, because routes depend on them.
 
+use crate::division::Division;
 use crate::owner::Alone;
 use crate::partition::Partitions;
-use crate::partition_set::PartitionSet;
+use crate::partition_set::{PARTITIONS_MAX, PartitionSet};
 use crate::policy::{Policy, Scheme};
 use crate::rendezvous::LogicalPartitions;
 use crate::route::Routes;
@@ -29,18 +30,12 @@ const DISPATCH_CALLS: u32 = 1024;
 pub struct PartitionedEngine {
     runs: Runs,
     intake: Intake,
-    partitions: usize,
-    scheme: Keeping,
+    scheme: Scheme,
+    division: Box<dyn Division>,
     /// Whoever holds this dispatches.
     dispatcher: Mutex<Dispatcher>,
     /// As of the last dispatch.
     routes: RwLock<Arc<Routes>>,
-}
-
-/// How calls are kept apart.
-enum Keeping {
-    Partitioned(Partitions),
-    Dora(LogicalPartitions),
 }
 
 #[derive(Default)]
@@ -52,17 +47,17 @@ struct Dispatcher {
 impl PartitionedEngine {
     /// An engine with the foundation's definitions.
     pub fn new(foundation: Arc<Foundation>, policy: Policy) -> PartitionedEngine {
-        let partitions = policy.partitions.clamp(1, crate::partition_set::PARTITIONS_MAX);
+        let partitions = policy.partitions.clamp(1, PARTITIONS_MAX);
         PartitionedEngine {
             runs: Runs::new(Ground::new(foundation)),
             intake: Intake::default(),
-            partitions,
-            scheme: match policy.scheme {
-                Scheme::Partitioned => Keeping::Partitioned(Partitions::new(partitions)),
-                Scheme::Dora => Keeping::Dora(LogicalPartitions::new(partitions)),
+            scheme: policy.scheme,
+            division: match policy.scheme {
+                Scheme::Partitioned => Box::new(Partitions::new(partitions)),
+                Scheme::Dora => Box::new(LogicalPartitions::new(partitions)),
             },
             dispatcher: Mutex::default(),
-            routes: RwLock::default(),
+            routes: RwLock::new(Arc::new(Routes::new(partitions))),
         }
     }
 
@@ -87,28 +82,24 @@ impl PartitionedEngine {
         let Some(chunk) = self.intake.take_at_most(DISPATCH_CALLS) else { return false };
         let mut routes = self.routes.read().clone();
         if !Arc::ptr_eq(&routes.definitions, &gate.definitions) {
-            routes = Arc::new(Routes::of(gate.definitions.clone(), self.partitions));
+            routes = Arc::new(routes.follow(&gate.definitions));
             *self.routes.write() = routes.clone();
         }
         self.runs.dispatched(chunk.count);
-        let mut rotation = dispatcher.rotation;
-        let calls = places(&chunk).map(|place| {
+        let count = routes.layout.partitions;
+        let mut calls = places(&chunk).map(|place| {
             let (call, _) = place.call(&chunk.work);
             let is_whole = call.key.is_some_and(|key| self.runs.keys.add(key));
             let mut partitions = routes.partitions(&call);
             if is_whole {
-                partitions = PartitionSet::first(self.partitions);
+                partitions = PartitionSet::first(count);
             } else if partitions.is_empty() {
-                rotation = (rotation + 1) % self.partitions;
-                partitions = PartitionSet::of(rotation);
+                dispatcher.rotation = (dispatcher.rotation + 1) % count;
+                partitions = PartitionSet::of(dispatcher.rotation);
             }
             Dispatched { place, partitions, is_whole }
         });
-        match &self.scheme {
-            Keeping::Partitioned(partitions) => partitions.dispatch(&chunk.work, calls),
-            Keeping::Dora(partitions) => partitions.dispatch(&chunk.work, calls, &routes),
-        }
-        dispatcher.rotation = rotation;
+        self.division.dispatch(&chunk.work, &mut calls, &routes);
         true
     }
 
@@ -118,10 +109,7 @@ impl PartitionedEngine {
         }
         let gate = self.ground().gate.read();
         let routes = self.routes.read().clone();
-        match &self.scheme {
-            Keeping::Partitioned(partitions) => partitions.take_turn(&self.runs, &gate, &routes),
-            Keeping::Dora(partitions) => partitions.take_turn(&self.runs, &gate, &routes),
-        }
+        self.division.take_turn(&self.runs, &gate, &routes)
     }
 
     /// Runs everything that was handed in before; nothing else begins until the guard is dropped.
@@ -159,8 +147,8 @@ fn places(chunk: &Chunk) -> impl Iterator<Item = Place> + '_ {
 impl Engine for PartitionedEngine {
     fn name(&self) -> &'static str {
         match self.scheme {
-            Keeping::Partitioned(_) => "partitioned",
-            Keeping::Dora(_) => "dora",
+            Scheme::Partitioned => "partitioned",
+            Scheme::Dora => "dora",
         }
     }
 

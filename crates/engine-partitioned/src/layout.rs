@@ -3,13 +3,13 @@
 //! A row is in the partition that the *first column* of its primary key says: all rows of a TPC-C
 //! warehouse are together. Integers are divided by the number of partitions, other values are hashed.
 //!
-//! A table is *replicated*, as TPC-C's items, if calls that write elsewhere only read it, and whoever writes it
-//! touches nothing else. Replicated rows are not copied: a call that holds any partition may read them,
+//! A table is *replicated*, as TPC-C's items, if calls that write elsewhere only read it, and whoever inserts
+//! into it touches nothing else. Replicated rows are not copied: a call that holds any partition may read them,
 //! because a call that writes them holds them all.
 
-use crate::footprint::Footprint;
-use fabius_value::{DataType, Datum, TableId};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use fabius_program::access::{Access, AccessKind};
+use fabius_program::catalog::Catalog;
+use fabius_value::{DataType, Datum, Key, TableId};
 
 /// Where the rows of each table are.
 #[derive(Clone, Debug, Default)]
@@ -21,45 +21,72 @@ pub struct Layout {
 
 #[derive(Clone, Copy, Debug)]
 struct Table {
-    is_replicated: bool,
+    /// The type of the first column of its key.
     first: DataType,
+    /// Whether some program reads it and writes elsewhere.
+    is_shared: bool,
+    /// Whether some program does more to it than to fill it.
+    is_changed: bool,
 }
 
 impl Layout {
-    /// The layout of tables, given the types of the first columns of their keys and what all programs touch.
-    pub fn of(partitions: usize, firsts: impl Iterator<Item = DataType>, programs: &[Footprint]) -> Layout {
-        let table = |(at, first)| {
-            let id = TableId(at as u32);
-            Table { first, is_replicated: is_replicated(id, programs) }
-        };
-        Layout { partitions, tables: firsts.enumerate().map(table).collect() }
+    /// No tables yet.
+    pub fn new(partitions: usize) -> Layout {
+        Layout { partitions, tables: Vec::new() }
+    }
+
+    /// Adds tables that are new.
+    pub fn follow(&mut self, catalog: &Catalog) {
+        let new = catalog.table_numbers().skip(self.tables.len());
+        self.tables.extend(new.map(|(_, schema)| Table {
+            first: schema.data_type(schema.primary_key[0]),
+            is_shared: false,
+            is_changed: false,
+        }));
+    }
+
+    /// Takes in what a program accesses.
+    pub fn learn(&mut self, accesses: &[Access]) {
+        for id in accesses.iter().map(|access| access.table) {
+            let is_own = |access: &&Access| access.table == id;
+            let own = || accesses.iter().filter(is_own);
+            let others = || accesses.iter().filter(|access| !is_own(access));
+            let fills = |access: &Access| access.kind == AccessKind::Insert || !access.writes_anything();
+            let is_written = own().any(Access::writes_anything);
+            let table = &mut self.tables[id.0 as usize];
+            table.is_changed |= is_written && (others().next().is_some() || !own().all(fills));
+            table.is_shared |= !is_written && others().any(Access::writes_anything);
+        }
     }
 
     /// Whether every partition has the table.
     #[inline]
     pub fn is_replicated(&self, table: TableId) -> bool {
-        self.tables[table.0 as usize].is_replicated
+        let Table { is_shared, is_changed, .. } = self.tables[table.0 as usize];
+        is_shared && !is_changed
     }
 
-    /// The partition of a value of the first key column; `None` for null, which no key has.
+    /// The partition of rows whose key begins with this value; `None` for null, which no key has.
     #[inline]
-    pub fn partition(&self, first: Datum<'_>) -> Option<usize> {
-        let count = self.partitions as u64;
+    pub fn partition(&self, table: TableId, first: Datum<'_>) -> Option<usize> {
         match first {
             Datum::Null => None,
-            Datum::Int(value) => Some(value.rem_euclid(count as i64) as usize),
-            other => Some((hash_of(0, &[other]) % count) as usize),
+            Datum::Int(value) => Some(value.rem_euclid(self.partitions as i64) as usize),
+            other => {
+                let mut key = Key::new();
+                key.push(other, self.tables[table.0 as usize].first, false).ok()?;
+                Some((key.hash() % self.partitions as u64) as usize)
+            }
         }
     }
 
     /// The partition of an encoded primary key; `None` if every partition has it, or if it is not easily told.
     #[inline]
     pub fn partition_of_key(&self, table: TableId, key: &[u8]) -> Option<usize> {
-        let Table { is_replicated, first } = self.tables[table.0 as usize];
-        if is_replicated {
+        if self.is_replicated(table) {
             return None;
         }
-        let value = match first {
+        let value = match self.tables[table.0 as usize].first {
             DataType::Int => {
                 let bytes: [u8; 4] = key.first_chunk().copied()?;
                 i64::from((u32::from_be_bytes(bytes) ^ 1 << 31) as i32)
@@ -70,42 +97,6 @@ impl Layout {
             }
             _ => return None,
         };
-        self.partition(Datum::Int(value))
+        self.partition(table, Datum::Int(value))
     }
-}
-
-fn is_replicated(table: TableId, programs: &[Footprint]) -> bool {
-    let writes_elsewhere =
-        |program: &Footprint| program.inserts.iter().chain(&program.changes).any(|written| *written != table);
-    let mut is_read_by_writers = false;
-    for program in programs {
-        let writes = program.writes(table);
-        if writes && program.tables().any(|touched| touched != table) {
-            return false;
-        }
-        if writes && program.changes.contains(&table) {
-            return false;
-        }
-        is_read_by_writers |=
-            !writes && program.tables().any(|touched| touched == table) && writes_elsewhere(program);
-    }
-    is_read_by_writers
-}
-
-/// A hash of key columns, the same in every run.
-pub fn hash_of(salt: u64, columns: &[Datum<'_>]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    salt.hash(&mut hasher);
-    for column in columns {
-        match column {
-            Datum::Null => 0u8.hash(&mut hasher),
-            Datum::Boolean(value) => value.hash(&mut hasher),
-            Datum::Int(value) => value.hash(&mut hasher),
-            Datum::Numeric(value) => value.hash(&mut hasher),
-            Datum::Double(value) => (value + 0.0).to_bits().hash(&mut hasher),
-            Datum::Text(value) => value.hash(&mut hasher),
-            Datum::Bytes(value) => value.hash(&mut hasher),
-        }
-    }
-    hasher.finish()
 }

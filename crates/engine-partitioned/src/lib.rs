@@ -13,22 +13,22 @@
 //! | module | concept |
 //! |---|---|
 //! | [`policy`] | which of the two, and how many partitions |
-//! | [`footprint`] | what a program touches, as far as its text says |
 //! | [`layout`] | the partition of a key; replicated tables |
 //! | [`route`] | the partitions that a call touches |
 //! | [`partition_set`] | a set of partitions |
+//! | [`division`] | what both have in common |
 //! | [`partition`] | H-Store: queues, owners, calls that cross |
 //! | [`rendezvous`] | DORA: actions, owners, rendezvous points |
 //! | [`local_lock`] | DORA: an owner's lock table |
-//! | [`run`] | calls logged together, then run; when batches are complete |
+//! | [`run`] | calls logged together, then run |
 //! | [`keys_in_flight`] | idempotency keys of calls that have not ended |
 //! | [`owner`] | the control of a call that owns what it touches |
 //! | [`engine`] | the engine behind the contract, and dispatch |
 //!
 //! What it has in common with other engines that run calls whole is [`fabius_engine::eager`].
 
+pub mod division;
 pub mod engine;
-pub mod footprint;
 pub mod keys_in_flight;
 pub mod layout;
 pub mod local_lock;

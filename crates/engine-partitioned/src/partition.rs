@@ -10,27 +10,27 @@
 //!
 //! A call that touches one partition runs when the owner comes to it, with no concurrency control on rows.
 //! A call that crosses stands in the queue of each of its partitions. A partition whose owner comes to it is
-//! *granted* to it, whole, and nothing else runs there until it has ended. Whoever grants the last one runs it.
+//! *granted* to it, whole: the owner leaves and nobody owns it until the call has ended. Whoever grants the last
+//! one runs it.
 //!
 //! **Why there is no deadlock.** Calls are dispatched one after the other, into all their queues at once
-//! ([`crate::dispatch`]), so every queue holds its calls in one global order, and grants follow it: partition
+//! ([`crate::engine`]), so every queue holds its calls in one global order, and grants follow it: partition
 //! locks are acquired in an order that is the same for all. The oldest call that has not ended is
 //! first in each of its queues, so nothing keeps it from being granted them all. Nobody blocks:
-//! an owner whose partition is granted leaves it, and lends its thread elsewhere, if there is work.
+//! an owner whose partition is granted lends its thread elsewhere, if there is work.
 //!
 //! A call in front of another that touches one of its partitions also runs before it. So calls of one batch,
 //! and of batches handed in one after the other, are in order wherever it could matter.
 
+use crate::division::Division;
 use crate::partition_set::PartitionSet;
 use crate::route::Routes;
 use crate::run::{Dispatched, Place, RUN_CALLS, Runs};
 use crossbeam_utils::CachePadded;
 use fabius_engine::eager::intake::Work;
 use fabius_engine::eager::plan::Schema;
+use fabius_engine::eager::queue::Queue;
 use fabius_env::schedule;
-use fabius_env::sync;
-use parking_lot::Mutex;
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU32, AtomicUsize,
@@ -40,7 +40,7 @@ use std::sync::atomic::{
 /// What stands in a partition's queue.
 enum Entry {
     /// Calls of one batch that touch this partition alone.
-    Run { work: Arc<Work>, places: Vec<Place>, begun: usize },
+    Run(Arc<Work>, Vec<Place>),
     /// A call that touches others too.
     Crossing(Arc<Crossing>),
 }
@@ -56,24 +56,18 @@ struct Crossing {
 
 #[derive(Default)]
 struct Partition {
-    /// What was dispatched since the owner last looked.
-    inbox: Mutex<Vec<Entry>>,
-    /// Entries in the inbox and in the queue.
-    count: AtomicUsize,
-    /// Whether a crossing call has it.
-    is_granted: AtomicBool,
-    /// What the owner has taken from the inbox; whoever holds this is the owner.
-    queue: sync::Mutex<VecDeque<Entry>>,
+    queue: Queue<Entry>,
+    /// Whether a thread owns it, or a crossing call has been granted it.
+    is_taken: AtomicBool,
 }
 
 impl Partition {
-    fn push(&self, entry: Entry) {
-        self.inbox.lock().push(entry);
-        self.count.fetch_add(1, AcqRel);
+    fn take(&self) -> bool {
+        !self.is_taken.load(Relaxed) && !self.is_taken.swap(true, Acquire)
     }
 
-    fn has_work(&self) -> bool {
-        self.count.load(Acquire) > 0 && !self.is_granted.load(Acquire)
+    fn give_back(&self) {
+        self.is_taken.store(false, Release);
     }
 }
 
@@ -82,33 +76,45 @@ pub struct Partitions {
     list: Box<[CachePadded<Partition>]>,
     /// Where the next thread looks first, so that none is passed over for ever.
     next: AtomicUsize,
-    /// Calls of the batch that is dispatched, by partition, not yet in the queues.
-    gathered: Mutex<Vec<Vec<Place>>>,
 }
 
 impl Partitions {
     /// So many partitions.
     pub fn new(count: usize) -> Partitions {
-        Partitions {
-            list: (0..count).map(|_| CachePadded::default()).collect(),
-            next: AtomicUsize::new(0),
-            gathered: Mutex::new(vec![Vec::new(); count]),
+        Partitions { list: (0..count).map(|_| CachePadded::default()).collect(), next: AtomicUsize::new(0) }
+    }
+
+    /// Puts calls that touch this partition alone into its queue, behind what is there.
+    fn flush(&self, partition: usize, work: &Arc<Work>, gathered: &mut Vec<Place>) {
+        if !gathered.is_empty() {
+            self.list[partition].queue.push(Entry::Run(work.clone(), std::mem::take(gathered)));
         }
     }
 
-    /// Puts calls of one batch into the queues; one thread at a time.
-    pub fn dispatch(&self, work: &Arc<Work>, calls: impl Iterator<Item = Dispatched>) {
-        let mut gathered = self.gathered.lock();
+    /// Runs a call that has all its partitions, and gives them back.
+    fn run_crossing(&self, crossing: &Crossing, runs: &Runs, schema: &Schema, routes: &Routes) {
+        let Crossing { work, place, partitions, .. } = crossing;
+        runs.run(schema, &routes.layout, work, &[*place], *partitions);
+        partitions.iter().for_each(|partition| self.list[partition].give_back());
+    }
+}
+
+impl Division for Partitions {
+    fn dispatch(&self, work: &Arc<Work>, calls: &mut dyn Iterator<Item = Dispatched>, _: &Routes) {
+        let mut gathered: Vec<Vec<Place>> = self.list.iter().map(|_| Vec::new()).collect();
         for Dispatched { place, partitions, .. } in calls {
             if let Some(only) = partitions.single() {
                 gathered[only].push(place);
+                if gathered[only].len() == RUN_CALLS {
+                    self.flush(only, work, &mut gathered[only]);
+                }
                 continue;
             }
             let missing = AtomicU32::new(partitions.len() as u32);
             let crossing = Arc::new(Crossing { work: work.clone(), place, partitions, missing });
             for partition in partitions.iter() {
                 self.flush(partition, work, &mut gathered[partition]);
-                self.list[partition].push(Entry::Crossing(crossing.clone()));
+                self.list[partition].queue.push(Entry::Crossing(crossing.clone()));
             }
         }
         for (partition, places) in gathered.iter_mut().enumerate() {
@@ -116,49 +122,30 @@ impl Partitions {
         }
     }
 
-    fn flush(&self, partition: usize, work: &Arc<Work>, places: &mut Vec<Place>) {
-        if !places.is_empty() {
-            let places = std::mem::take(places);
-            self.list[partition].push(Entry::Run { work: work.clone(), places, begun: 0 });
-        }
-    }
-
-    /// Claims a partition that has work, and does some of it; whether there was one.
-    pub fn take_turn(&self, runs: &Runs, schema: &Schema, routes: &Routes) -> bool {
+    /// Claims a partition that has work, and does the first of it.
+    fn take_turn(&self, runs: &Runs, schema: &Schema, routes: &Routes) -> bool {
         let first = self.next.load(Relaxed);
         let count = self.list.len();
         for number in (0..count).map(|at| (first + at) % count) {
             let partition = &self.list[number];
-            if !partition.has_work() {
+            if partition.queue.is_empty() {
                 continue;
             }
             schedule::point("claim");
-            let Some(mut queue) = partition.queue.try_lock() else { continue };
-            // It may have been granted just before it was claimed.
-            if !partition.has_work() {
+            if !partition.take() {
                 continue;
             }
             self.next.store(number + 1, Relaxed);
-            if queue.is_empty() {
-                queue.extend(partition.inbox.lock().drain(..));
-            }
-            match queue.front_mut() {
-                None => continue,
-                Some(Entry::Run { work, places, begun }) => {
-                    let end = places.len().min(*begun + RUN_CALLS);
-                    runs.run(schema, routes, work, &places[*begun..end], PartitionSet::of(number));
-                    *begun = end;
-                    if end == places.len() {
-                        queue.pop_front();
-                        partition.count.fetch_sub(1, AcqRel);
-                    }
+            match partition.queue.pop() {
+                None => {
+                    partition.give_back();
+                    continue;
+                }
+                Some(Entry::Run(work, places)) => {
+                    runs.run(schema, &routes.layout, &work, &places, PartitionSet::of(number));
+                    partition.give_back();
                 }
                 Some(Entry::Crossing(crossing)) => {
-                    let crossing = crossing.clone();
-                    queue.pop_front();
-                    partition.is_granted.store(true, Release);
-                    partition.count.fetch_sub(1, AcqRel);
-                    drop(queue);
                     schedule::point("granted");
                     if crossing.missing.fetch_sub(1, AcqRel) == 1 {
                         self.run_crossing(&crossing, runs, schema, routes);
@@ -168,12 +155,5 @@ impl Partitions {
             return true;
         }
         false
-    }
-
-    /// Runs a call that has all its partitions, and gives them back.
-    fn run_crossing(&self, crossing: &Crossing, runs: &Runs, schema: &Schema, routes: &Routes) {
-        let Crossing { work, place, partitions, .. } = crossing;
-        runs.run(schema, routes, work, &[*place], *partitions);
-        partitions.iter().for_each(|partition| self.list[partition].is_granted.store(false, Release));
     }
 }

@@ -19,6 +19,7 @@
 //! them. What LADS finds to limit DORA is all there: the dispatch to all queues at once, local locks,
 //! and messages to all partitions at the end.
 
+use crate::division::Division;
 use crate::local_lock::{Action, Demand, LockTable};
 use crate::partition_set::PartitionSet;
 use crate::route::Routes;
@@ -26,13 +27,13 @@ use crate::run::{Dispatched, Place, RUN_CALLS, Runs};
 use crossbeam_utils::CachePadded;
 use fabius_engine::eager::intake::Work;
 use fabius_engine::eager::plan::Schema;
+use fabius_engine::eager::queue::Queue;
 use fabius_env::{schedule, sync};
-use parking_lot::Mutex;
-use std::collections::VecDeque;
+use fabius_value::Key;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU32, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Relaxed},
 };
 
 /// A call on its way through its phases (DORA's transaction flow graph).
@@ -63,25 +64,9 @@ enum Message {
 
 #[derive(Default)]
 struct Partition {
-    inbox: Mutex<Vec<Message>>,
-    /// Messages in the inbox.
-    count: AtomicUsize,
+    inbox: Queue<Message>,
     /// Whoever holds this is the owner.
     locks: sync::Mutex<LockTable>,
-}
-
-impl Partition {
-    fn send(&self, message: Message) {
-        let mut inbox = self.inbox.lock();
-        inbox.push(message);
-        self.count.store(inbox.len(), Release);
-    }
-
-    fn receive(&self) -> Vec<Message> {
-        let mut inbox = self.inbox.lock();
-        self.count.store(0, Release);
-        std::mem::take(&mut *inbox)
-    }
 }
 
 /// All logical partitions.
@@ -90,8 +75,7 @@ pub struct LogicalPartitions {
     /// Where the next thread looks first.
     next: AtomicUsize,
     /// Calls at their rendezvous.
-    ready: Mutex<VecDeque<Arc<Flow>>>,
-    ready_count: AtomicUsize,
+    ready: Queue<Arc<Flow>>,
 }
 
 impl LogicalPartitions {
@@ -100,45 +84,14 @@ impl LogicalPartitions {
         LogicalPartitions {
             list: (0..count).map(|_| CachePadded::default()).collect(),
             next: AtomicUsize::new(0),
-            ready: Mutex::default(),
-            ready_count: AtomicUsize::new(0),
+            ready: Queue::default(),
         }
     }
 
-    /// Sends the actions of calls to the owners; one thread at a time.
-    pub fn dispatch(&self, work: &Arc<Work>, calls: impl Iterator<Item = Dispatched>, routes: &Routes) {
-        for call in calls {
-            let Dispatched { place, partitions, .. } = call;
-            let demands = demands(work, call, routes);
-            let missing = demands.iter().map(|(_, demand)| demand.grants()).sum::<u32>().into();
-            let flow = Arc::new(Flow { work: work.clone(), place, partitions, demands, missing });
-            for (number, (partition, _)) in flow.demands.iter().enumerate() {
-                self.list[*partition].send(Message::Dispatched(Action { flow: flow.clone(), number }));
-            }
+    fn tell_all(&self, flow: &Arc<Flow>, message: fn(Action) -> Message) {
+        for (number, (partition, _)) in flow.demands.iter().enumerate() {
+            self.list[*partition].inbox.push(message(Action { flow: flow.clone(), number }));
         }
-    }
-
-    /// Runs calls that have all their locks, or claims a partition and reads its messages; whether there was
-    /// anything to do.
-    pub fn take_turn(&self, runs: &Runs, schema: &Schema, routes: &Routes) -> bool {
-        if self.ready_count.load(Acquire) > 0 && self.run_ready(runs, schema, routes) {
-            return true;
-        }
-        let first = self.next.load(Relaxed);
-        let count = self.list.len();
-        for number in (0..count).map(|at| (first + at) % count) {
-            let partition = &self.list[number];
-            if partition.count.load(Acquire) == 0 {
-                continue;
-            }
-            schedule::point("claim");
-            let Some(mut locks) = partition.locks.try_lock() else { continue };
-            self.next.store(number + 1, Relaxed);
-            let messages = partition.receive();
-            self.read_messages(&mut locks, messages);
-            return true;
-        }
-        false
     }
 
     fn read_messages(&self, locks: &mut LockTable, messages: Vec<Message>) {
@@ -155,37 +108,61 @@ impl LogicalPartitions {
             }
         }
         if !ready.is_empty() {
-            let mut queue = self.ready.lock();
-            queue.extend(ready);
-            self.ready_count.store(queue.len(), Release);
+            self.ready.extend(ready);
         }
     }
 
-    /// Runs the next calls that are ready, as far as they are of one batch, and tells their partitions.
+    /// Runs the next calls that are ready, as far as they are of one batch, and tells their partitions; whether
+    /// there were any.
     fn run_ready(&self, runs: &Runs, schema: &Schema, routes: &Routes) -> bool {
-        let mut taken: Vec<Arc<Flow>> = Vec::with_capacity(RUN_CALLS);
-        {
-            let mut ready = self.ready.lock();
-            while taken.len() < RUN_CALLS
-                && let Some(next) = ready.pop_front_if(|next| {
-                    taken.first().is_none_or(|first| Arc::ptr_eq(&first.work, &next.work))
-                })
-            {
-                taken.push(next);
-            }
-            self.ready_count.store(ready.len(), Release);
-        }
+        let mut batch = None;
+        let mut room = 0..RUN_CALLS;
+        let taken = self.ready.take_while(|next| {
+            let work = Arc::as_ptr(&next.work);
+            room.next().is_some() && *batch.get_or_insert(work) == work
+        });
         let Some(first) = taken.first() else { return false };
         let places: Vec<Place> = taken.iter().map(|flow| flow.place).collect();
         let mut held = PartitionSet::EMPTY;
         taken.iter().flat_map(|flow| flow.partitions.iter()).for_each(|partition| held.insert(partition));
-        runs.run(schema, routes, &first.work, &places, held);
-        for flow in &taken {
-            for (number, (partition, _)) in flow.demands.iter().enumerate() {
-                self.list[*partition].send(Message::Completed(Action { flow: flow.clone(), number }));
-            }
-        }
+        runs.run(schema, &routes.layout, &first.work, &places, held);
+        taken.iter().for_each(|flow| self.tell_all(flow, Message::Completed));
         true
+    }
+}
+
+impl Division for LogicalPartitions {
+    /// Sends the actions of calls to the owners.
+    fn dispatch(&self, work: &Arc<Work>, calls: &mut dyn Iterator<Item = Dispatched>, routes: &Routes) {
+        for call in calls {
+            let Dispatched { place, partitions, .. } = call;
+            let demands = demands(work, call, routes);
+            let missing = demands.iter().map(|(_, demand)| demand.grants()).sum::<u32>().into();
+            let flow = Arc::new(Flow { work: work.clone(), place, partitions, demands, missing });
+            self.tell_all(&flow, Message::Dispatched);
+        }
+    }
+
+    /// Runs calls that have all their locks, or claims a partition and reads its messages.
+    fn take_turn(&self, runs: &Runs, schema: &Schema, routes: &Routes) -> bool {
+        if self.run_ready(runs, schema, routes) {
+            return true;
+        }
+        let first = self.next.load(Relaxed);
+        let count = self.list.len();
+        for number in (0..count).map(|at| (first + at) % count) {
+            let partition = &self.list[number];
+            if partition.inbox.is_empty() {
+                continue;
+            }
+            schedule::point("claim");
+            let Some(mut locks) = partition.locks.try_lock() else { continue };
+            self.next.store(number + 1, Relaxed);
+            let messages = partition.inbox.take(|all| all);
+            self.read_messages(&mut locks, messages);
+            return true;
+        }
+        false
     }
 }
 
@@ -195,15 +172,17 @@ fn demands(work: &Work, dispatched: Dispatched, routes: &Routes) -> Vec<(usize, 
     let (call, _) = place.call(work);
     let mut records: Vec<(usize, Vec<(u64, bool)>)> =
         partitions.iter().map(|partition| (partition, Vec::new())).collect();
+    let mut encoded = Key::new();
     let are_told = !is_whole
-        && routes.route(&call).is_some_and(|route| {
-            route.visit_records(call.arguments, &routes.layout, |partition, hash, exclusively| {
-                let (_, list) = records
-                    .iter_mut()
-                    .find(|(of, _)| *of == partition)
-                    .expect("records are in the partitions that the call touches");
-                list.push((hash, exclusively));
-            })
+        && routes.visit_records(&call, |partition, table, key, exclusively| {
+            let (_, list) = records
+                .iter_mut()
+                .find(|(of, _)| *of == partition)
+                .expect("records are in the partitions that the call touches");
+            // A key that is too long aborts the call when it gets there.
+            if routes.definitions.table(table).encode_key(key, &mut encoded).is_ok() {
+                list.push((encoded.hash() ^ u64::from(table.0), exclusively));
+            }
         });
     let demand = |(partition, mut list): (usize, Vec<(u64, bool)>)| {
         if !are_told {

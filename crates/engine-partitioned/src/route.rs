@@ -1,199 +1,152 @@
-//! Which partitions a call touches, from its arguments.
+//! Which partitions a call touches, from its program and its arguments.
+//!
+//! ```text
+//! procedure order(w: int, lines: list of (item: int, supply: int))
+//!     items[line.item]             items:   field 0 of lines        replicated
+//!     stock[line.supply, ...]      stock:   field 1 of lines
+//!     for o in orders[w, ..]       orders:  parameter 0
+//!     orders by date[..]           orders:  unknown                 its index does not begin with the key
+//! ```
 //!
 //! A call whose partitions are not known before it runs, because keys depend on what it reads, or a scan
-//! goes across them, touches all. So does a call that writes a replicated table.
+//! goes across them, touches all. So does a call that writes a replicated table, and one that writes a unique
+//! value which rows of other partitions might have.
 
-use crate::footprint::{Footprint, Source, Touch};
-use crate::layout::{Layout, hash_of};
+use crate::layout::Layout;
 use crate::partition_set::PartitionSet;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
-use fabius_program::arguments::ArgumentReader;
-use fabius_program::ir::{Program, ScalarType, Type};
+use fabius_program::access::{Access, AccessKind, accesses};
+use fabius_program::catalog::Catalog;
 use fabius_program::key_plan::KeyPlan;
-use fabius_value::{Datum, TableId};
+use fabius_value::{ColumnId, Datum, TableId};
 use std::sync::Arc;
 
 /// The routes of all procedures under some definitions.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Routes {
     /// The definitions.
     pub definitions: Arc<Definitions>,
     /// Where rows are.
     pub layout: Layout,
     /// By procedure number.
-    routes: Vec<Route>,
+    routes: Vec<Arc<Route>>,
 }
 
 /// What is known of one procedure's calls.
 pub struct Route {
-    /// What it touches.
-    pub footprint: Footprint,
-    /// Whether its calls touch all partitions, whatever their arguments.
-    is_everywhere: bool,
-    /// Partitions that all of its calls touch.
-    always: PartitionSet,
-    /// Parameters as far as they matter: which of them say partitions.
-    parameters: Vec<Parameter>,
-    /// Records that its calls touch.
-    pub keys: KeyPlan,
-    /// Whether these are all that they touch.
-    is_of_records: bool,
-}
-
-enum Parameter {
-    Scalar(ScalarType, bool),
-    List(Vec<(ScalarType, bool)>),
+    /// Of all rows that it names, the leading key columns that follow from arguments.
+    keys: KeyPlan,
+    /// Tables of which it touches rows whose first key column does not.
+    unknown: Vec<TableId>,
+    /// Tables that it writes.
+    written: Vec<TableId>,
+    /// Tables of which it touches more than records with known keys: ranges, new rows, unique values.
+    unbounded: Vec<TableId>,
 }
 
 impl Routes {
-    /// The routes under some definitions, with so many partitions.
-    pub fn of(definitions: Arc<Definitions>, partitions: usize) -> Routes {
+    /// No procedures yet.
+    pub fn new(partitions: usize) -> Routes {
+        Routes { layout: Layout::new(partitions), ..Routes::default() }
+    }
+
+    /// The routes under definitions that are these and more.
+    pub fn follow(&self, definitions: &Arc<Definitions>) -> Routes {
+        let mut routes = Routes { definitions: definitions.clone(), ..self.clone() };
         let catalog = &definitions.catalog;
-        let footprints: Vec<Footprint> = definitions
-            .procedures
-            .iter()
-            .map(|procedure| Footprint::of(&procedure.program, catalog))
-            .collect();
-        let firsts = catalog.table_numbers().map(|(_, schema)| schema.data_type(schema.primary_key[0]));
-        let layout = Layout::of(partitions, firsts, &footprints);
-        let routes = footprints
-            .into_iter()
-            .zip(definitions.procedures.iter())
-            .map(|(footprint, procedure)| Route::of(footprint, &procedure.program, &layout))
-            .collect();
-        Routes { definitions, layout, routes }
+        routes.layout.follow(catalog);
+        for procedure in definitions.procedures.iter_from(self.routes.len()) {
+            let accesses = accesses(&procedure.program, catalog);
+            routes.layout.learn(&accesses);
+            let keys = KeyPlan::prefixes(&procedure.program, catalog);
+            routes.routes.push(Arc::new(Route::of(keys, &accesses, catalog)));
+        }
+        routes
     }
 
-    /// The route of a procedure, if there is such a procedure.
-    #[inline]
-    pub fn route(&self, call: &Call<'_>) -> Option<&Route> {
-        self.routes.get(call.procedure.0 as usize)
+    fn route(&self, call: &Call<'_>) -> Option<&Route> {
+        self.routes.get(call.procedure.0 as usize).map(|route| &**route)
     }
 
-    /// The partitions that a call touches; none if it needs no partition in particular.
-    #[inline]
+    /// The partitions that a call touches; none if it needs no partition in particular. Arguments that do not
+    /// decode touch nothing: the call will abort before it begins.
     pub fn partitions(&self, call: &Call<'_>) -> PartitionSet {
-        self.route(call).map_or(PartitionSet::EMPTY, |route| route.partitions(call.arguments, &self.layout))
+        let Some(route) = self.route(call) else { return PartitionSet::EMPTY };
+        let mut set = PartitionSet::EMPTY;
+        if route.is_everywhere(&self.layout) {
+            return PartitionSet::first(self.layout.partitions);
+        }
+        route.keys.for_each(call.arguments, |table, key| {
+            if !self.layout.is_replicated(table)
+                && let Some(partition) = self.layout.partition(table, key[0])
+            {
+                set.insert(partition);
+            }
+        });
+        set
     }
 
-    /// Whether a call gets a place in the log.
-    #[inline]
-    pub fn is_logged(&self, call: &Call<'_>, draws_random: impl Fn(usize) -> bool) -> bool {
-        let procedure = self.definitions.procedure(call.procedure);
-        call.key.is_some()
-            || procedure
-                .map_or(true, |procedure| !procedure.is_read_only || draws_random(procedure.id.0 as usize))
-    }
-}
-
-impl Footprint {
-    /// Whether it is nothing but records with planned keys: no ranges, no new rows, no unique values.
-    fn is_of_records(&self, layout: &Layout) -> bool {
-        let is_record = |touch: &Touch| layout.is_replicated(touch.table) || touch.is_planned;
-        !self.claims && self.inserts.is_empty() && self.touches.iter().all(is_record)
-    }
-}
-
-impl Route {
-    /// Visits the records that a call touches, of tables that are divided, with partition and hash, and
-    /// whether it may change them; `false` if they cannot be told from its arguments.
+    /// Visits the records that a call touches, of tables that are divided: partition, table, key, and whether
+    /// it may write there. `false` if its arguments do not tell them.
     pub fn visit_records(
         &self,
-        arguments: &[u8],
-        layout: &Layout,
-        mut visit: impl FnMut(usize, u64, bool),
+        call: &Call<'_>,
+        mut visit: impl FnMut(usize, TableId, &[Datum<'_>], bool),
     ) -> bool {
-        if !self.is_of_records || self.is_everywhere {
+        let Some(route) = self.route(call) else { return true };
+        let is_divided = |table: &TableId| !self.layout.is_replicated(*table);
+        if route.is_everywhere(&self.layout) || route.unbounded.iter().any(is_divided) {
             return false;
         }
-        self.keys.for_each(arguments, |table, key| {
-            if let Some(partition) = layout.partition(key[0])
-                && !layout.is_replicated(table)
+        route.keys.for_each(call.arguments, |table, key| {
+            if is_divided(&table)
+                && let Some(partition) = self.layout.partition(table, key[0])
             {
-                visit(partition, hash_of(u64::from(table.0), key), self.footprint.writes(table));
+                visit(partition, table, key, route.written.contains(&table));
             }
         });
         true
     }
+}
 
-    fn of(footprint: Footprint, program: &Program, layout: &Layout) -> Route {
-        let mut route = Route {
-            is_everywhere: false,
-            always: PartitionSet::EMPTY,
-            parameters: program.variables[..program.parameter_count]
-                .iter()
-                .map(|parameter| match &parameter.ty {
-                    Type::Scalar(scalar) => Parameter::Scalar(*scalar, false),
-                    Type::List(fields) => {
-                        Parameter::List(fields.iter().map(|field| (field.scalar, false)).collect())
-                    }
-                })
-                .collect(),
-            keys: KeyPlan::of(program),
-            is_of_records: footprint.is_of_records(layout),
-            footprint,
-        };
-        let mut used = 0;
-        let is_written = |table: TableId| route.footprint.writes(table);
-        for Touch { table, first, .. } in &route.footprint.touches {
-            if layout.is_replicated(*table) {
-                route.is_everywhere |= is_written(*table);
-                continue;
+impl Route {
+    fn of(keys: KeyPlan, accesses: &[Access], catalog: &Catalog) -> Route {
+        let mut route = Route { unknown: Vec::new(), written: Vec::new(), unbounded: Vec::new(), keys };
+        for (table, known) in route.keys.keys() {
+            if known == 0 {
+                route.unknown.push(table);
             }
-            match first {
-                None => route.is_everywhere = true,
-                Some(Source::Constant(value)) => {
-                    let partition = layout.partition(Datum::from_value(value));
-                    partition.into_iter().for_each(|partition| route.always.insert(partition));
-                }
-                Some(Source::Parameter(at)) => {
-                    used = used.max(usize::from(*at) + 1);
-                    if let Parameter::Scalar(_, says) = &mut route.parameters[usize::from(*at)] {
-                        *says = true;
-                    }
-                }
-                Some(Source::Field(at, field)) => {
-                    used = used.max(usize::from(*at) + 1);
-                    if let Parameter::List(fields) = &mut route.parameters[usize::from(*at)] {
-                        fields[usize::from(*field)].1 = true;
-                    }
-                }
+            if known < catalog.table(table).primary_key.len() {
+                route.unbounded.push(table);
             }
         }
-        route.parameters.truncate(used);
+        for access in accesses {
+            let schema = catalog.table(access.table);
+            let is_written = |column: &ColumnId| access.writes.contains(*column);
+            let mut claims_any = false;
+            for index in schema.indexes.iter().filter(|index| index.unique) {
+                if index.columns.iter().any(is_written) {
+                    claims_any = true;
+                    if !index.columns.contains(&schema.primary_key[0]) {
+                        route.unknown.push(access.table);
+                    }
+                }
+            }
+            if access.kind != AccessKind::Row || claims_any {
+                route.unbounded.push(access.table);
+            }
+            if access.writes_anything() {
+                route.written.push(access.table);
+            }
+        }
         route
     }
 
-    /// The partitions that a call with these arguments touches. Arguments that do not decode touch nothing:
-    /// the call will abort before it begins.
-    fn partitions(&self, arguments: &[u8], layout: &Layout) -> PartitionSet {
-        if self.is_everywhere {
-            return PartitionSet::first(layout.partitions);
-        }
-        let mut set = self.always;
-        let mut add = |value| layout.partition(value).into_iter().for_each(|partition| set.insert(partition));
-        let mut reader = ArgumentReader::new(arguments);
-        for parameter in &self.parameters {
-            match parameter {
-                Parameter::Scalar(scalar, says) => match reader.scalar(*scalar) {
-                    Ok(value) if *says => add(value),
-                    Ok(_) => {}
-                    Err(_) => return set,
-                },
-                Parameter::List(fields) => {
-                    let Ok(length) = reader.length() else { return set };
-                    for (scalar, says) in (0..length).flat_map(|_| fields) {
-                        match reader.scalar(*scalar) {
-                            Ok(value) if *says => add(value),
-                            Ok(_) => {}
-                            Err(_) => return set,
-                        }
-                    }
-                }
-            }
-        }
-        set
+    /// Whether its calls touch all partitions, whatever their arguments.
+    fn is_everywhere(&self, layout: &Layout) -> bool {
+        self.unknown.iter().any(|table| !layout.is_replicated(*table))
+            || self.written.iter().any(|table| layout.is_replicated(*table))
     }
 }
 
@@ -236,7 +189,7 @@ mod tests {
 
     fn routes() -> Routes {
         let definitions = Definitions::default().with(Seq(1), &encode_definition(SHOP)).unwrap();
-        Routes::of(Arc::new(definitions), 8)
+        Routes::new(8).follow(&Arc::new(definitions))
     }
 
     fn touched(routes: &Routes, name: &str, values: &[Value]) -> Vec<usize> {

@@ -10,32 +10,33 @@
 //! visit to the sequencer serves the run. While it is under way its partitions are held, so calls in
 //! conflict have their seqs in the order in which they run.
 //!
-//! A thread does not wait until `promised` has reached what it ran: the batch is left with the
-//! [`Completions`], and whoever closes the gap completes it.
+//! A thread does not wait until `promised` has reached what it ran: whoever closes the gap answers the batch
+//! ([`fabius_engine::eager::answers`]).
 
 use crate::keys_in_flight::KeysInFlight;
+use crate::layout::Layout;
 use crate::owner::Owner;
 use crate::partition_set::PartitionSet;
-use crate::route::Routes;
 use bumpalo::Bump;
-use fabius_engine::Batch;
 use fabius_engine::ahead::Ahead;
 use fabius_engine::eager::Ground;
 use fabius_engine::eager::intake::{Outcomes, Work};
 use fabius_engine::eager::plan::Schema;
+use fabius_engine::eager::shared::Shared;
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_engine::entry::{self, Call};
 use fabius_env::schedule;
-use fabius_value::Seq;
-use parking_lot::Mutex;
+use fabius_value::{Result, Seq};
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicU64, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Release},
+    AtomicU64,
+    Ordering::{AcqRel, Acquire},
 };
 
 /// Calls that are run together, at most.
 pub const RUN_CALLS: usize = 64;
+/// Bytes of a call, about.
+const CALL_BYTES: usize = 64;
 
 /// A call in its batch.
 #[derive(Clone, Copy, Debug)]
@@ -67,13 +68,22 @@ pub struct Dispatched {
     pub is_whole: bool,
 }
 
+/// A call with its bytes, and its number in the batch.
+type Numbered<'b> = ((Call<'b>, &'b [u8]), u32);
+
+/// Calls that are in the log.
+struct Logged {
+    first: Seq,
+    count: u32,
+    time_us: i64,
+}
+
 /// What runs have in common.
 pub struct Runs {
     /// What calls share, and the definitions in force.
     pub ground: Ground,
     /// Idempotency keys of calls that have not ended.
     pub keys: KeysInFlight,
-    completions: Completions,
     /// Calls that were dispatched and have not ended.
     open: AtomicU64,
 }
@@ -81,7 +91,7 @@ pub struct Runs {
 impl Runs {
     /// No calls yet.
     pub fn new(ground: Ground) -> Runs {
-        Runs { ground, keys: KeysInFlight::default(), completions: Completions::default(), open: 0.into() }
+        Runs { ground, keys: KeysInFlight::default(), open: 0.into() }
     }
 
     /// Counts calls that are dispatched.
@@ -99,119 +109,67 @@ impl Runs {
     pub fn run(
         &self,
         schema: &Schema,
-        routes: &Routes,
+        layout: &Layout,
         work: &Arc<Work>,
         places: &[Place],
         held: PartitionSet,
     ) {
         schedule::point("run");
-        let outcomes = self.outcomes(schema, routes, work, places, held);
+        let calls: Vec<_> = places.iter().map(|place| (place.call(work), place.number)).collect();
+        let outcomes = match self.log(schema, &calls) {
+            Ok(first) => self.execute(schema, &calls, first, Owner { held: Some((layout, held)) }),
+            Err(failure) => Outcomes { failure: Some(failure), ..Outcomes::default() },
+        };
+        calls.iter().filter_map(|((call, _), _)| call.key).for_each(|key| self.keys.remove(key));
         schedule::point("run ended");
         let count = places.len() as u32;
         match work.end(count, outcomes) {
-            Some(last) => self.completions.end(last, &work.batch, &self.ground),
-            None => self.completions.go_on(&self.ground),
+            Some(last) => self.ground.end(last, &work.batch),
+            None => self.ground.answer(),
         }
         self.open.fetch_sub(count.into(), AcqRel);
     }
 
-    fn outcomes(
-        &self,
-        schema: &Schema,
-        routes: &Routes,
-        work: &Work,
-        places: &[Place],
-        held: PartitionSet,
-    ) -> Outcomes {
-        let Ground { shared, .. } = &self.ground;
-        let now = shared.foundation.clock.now_us();
-        let mut payload = Vec::with_capacity(RUN_CALLS * 64);
-        entry::begin_calls(now, &mut payload);
-        let (mut calls, mut logged) = (Vec::with_capacity(places.len()), 0);
-        for place in places {
-            let (call, bytes) = place.call(work);
-            let is_logged = routes.is_logged(&call, |procedure| schema.plan(procedure).draws_random);
-            if is_logged {
+    /// Logs those of the calls that get a place; gives the first.
+    fn log(&self, schema: &Schema, calls: &[Numbered<'_>]) -> Result<Logged> {
+        let Shared { sequencer, foundation, .. } = &self.ground.shared;
+        let time_us = foundation.clock.now_us();
+        let mut payload = Vec::with_capacity(calls.len() * CALL_BYTES);
+        entry::begin_calls(time_us, &mut payload);
+        let mut count = 0;
+        for ((call, bytes), _) in calls {
+            if schema.has_place(call) {
                 payload.extend_from_slice(bytes);
-                logged += 1;
+                count += 1;
             }
-            calls.push((call, place.number, is_logged));
         }
-        let mut next = Seq::ZERO;
-        let ended = if logged == 0 {
-            Ok(())
-        } else {
-            shared.sequencer.append_run(&shared.foundation, logged, &payload).map(|first| next = first)
-        };
+        let first = if count == 0 { Seq::ZERO } else { sequencer.append_run(foundation, count, &payload)? };
         schedule::point("logged");
-        let outcomes = match ended {
-            Err(failure) => Outcomes { failure: Some(failure), ..Outcomes::default() },
-            Ok(()) => {
-                let (guard, arena) = (crossbeam_epoch::pin(), Bump::new());
-                let control = Owner { held: Some((&routes.layout, held)) };
-                let mut turn = Turn::new(shared, schema, &guard, &arena, Order::Now, now, control);
-                let mut ahead = Ahead::new(&schema.definitions, &guard);
-                let mut coming = calls.iter();
-                for (call, number, is_logged) in &calls {
-                    while ahead.is_short()
-                        && let Some((call, ..)) = coming.next()
-                    {
-                        ahead.look(routes.route(call).map(|route| &route.keys), call.arguments);
-                    }
-                    ahead.step();
-                    let at = is_logged.then_some(next);
-                    next = Seq(next.0 + u64::from(*is_logged));
-                    turn.run_placed(at, call, *number);
-                }
-                let outcomes = turn.end();
-                if logged > 0 {
-                    let first = Seq(next.0 - u64::from(logged));
-                    shared.sequencer.installed_run(first, next.before(), &shared.foundation);
-                }
-                outcomes
+        Ok(Logged { first, count, time_us })
+    }
+
+    fn execute(&self, schema: &Schema, calls: &[Numbered<'_>], logged: Logged, owner: Owner<'_>) -> Outcomes {
+        let shared = &self.ground.shared;
+        let (guard, arena) = (crossbeam_epoch::pin(), Bump::new());
+        let mut turn = Turn::new(shared, schema, &guard, &arena, Order::Now, logged.time_us, owner);
+        let mut ahead = Ahead::new(&schema.definitions, &guard);
+        let mut coming = calls.iter();
+        let mut next = logged.first;
+        for ((call, _), number) in calls {
+            while ahead.is_short()
+                && let Some(((call, _), _)) = coming.next()
+            {
+                ahead.look(schema.key_plan(call.procedure), call.arguments);
             }
-        };
-        calls.iter().filter_map(|(call, ..)| call.key).for_each(|key| self.keys.remove(key));
+            ahead.step();
+            let has_place = schema.has_place(call);
+            turn.run_placed(has_place.then_some(next), call, *number);
+            next = Seq(next.0 + u64::from(has_place));
+        }
+        let outcomes = turn.end();
+        if logged.count > 0 {
+            shared.sequencer.installed_run(logged.first, next.before(), &shared.foundation);
+        }
         outcomes
-    }
-}
-
-/// Batches of which every call has ended, and not every earlier call of others.
-#[derive(Default)]
-struct Completions {
-    waiting: Mutex<Vec<(Seq, Arc<Batch>)>>,
-    /// How many wait: lets threads look without the mutex.
-    count: AtomicUsize,
-}
-
-impl Completions {
-    /// All calls of a batch have ended; nothing of them or of what they have read is later than `last`.
-    fn end(&self, last: Seq, batch: &Arc<Batch>, ground: &Ground) {
-        let failure = batch.outcomes().failure.clone();
-        if let Some(failure) = failure {
-            batch.fail(failure, ground.now_ns());
-        } else {
-            let mut waiting = self.waiting.lock();
-            waiting.push((last, batch.clone()));
-            self.count.store(waiting.len(), Release);
-        }
-        // Whoever raises `promised` looks here afterwards, or we do.
-        self.go_on(ground);
-    }
-
-    /// Completes what has been reached; to be called after calls have been installed.
-    fn go_on(&self, ground: &Ground) {
-        if self.count.load(Acquire) == 0 {
-            return;
-        }
-        let foundation = ground.foundation();
-        let reached: Vec<_> = {
-            let mut waiting = self.waiting.lock();
-            let promised = foundation.promised();
-            let reached = waiting.extract_if(.., |(last, _)| *last <= promised).collect();
-            self.count.store(waiting.len(), Release);
-            reached
-        };
-        reached.into_iter().for_each(|(last, batch)| foundation.decided(last, batch));
     }
 }

@@ -16,7 +16,7 @@ use crate::{Batch, Engine, Foundation, Standpoint};
 use bumpalo::Bump;
 use fabius_env::schedule;
 use fabius_value::{Error, Result, Seq};
-use parking_lot::{Mutex, RwLockWriteGuard};
+use parking_lot::RwLockWriteGuard;
 use std::sync::Arc;
 
 /// An engine that runs calls whole, each on the thread that takes it, kept apart by a protocol.
@@ -24,19 +24,12 @@ pub struct EagerEngine<P> {
     ground: Ground,
     protocol: P,
     intake: Intake,
-    /// Batches that have ended in a phase that holds back what was written, with their last seqs.
-    held: Mutex<Vec<(Seq, Arc<Batch>)>>,
 }
 
 impl<P: Protocol> EagerEngine<P> {
     /// An engine with the foundation's definitions.
     pub fn new(foundation: Arc<Foundation>, protocol: P) -> EagerEngine<P> {
-        EagerEngine {
-            ground: Ground::new(foundation),
-            protocol,
-            intake: Intake::default(),
-            held: Mutex::default(),
-        }
+        EagerEngine { ground: Ground::new(foundation), protocol, intake: Intake::default() }
     }
 
     /// What keeps its calls apart.
@@ -72,9 +65,7 @@ impl<P: Protocol> EagerEngine<P> {
         schedule::point("phase");
         if !self.protocol.holds_back() {
             self.intake.resume();
-            for (last, batch) in self.held.lock().drain(..) {
-                self.foundation().decided(last, batch);
-            }
+            self.ground.answer();
         }
     }
 
@@ -86,7 +77,7 @@ impl<P: Protocol> EagerEngine<P> {
     }
 
     fn run_chunk(&self, number: usize) -> bool {
-        let Ground { shared, gate } = &self.ground;
+        let Ground { shared, gate, .. } = &self.ground;
         let gate = gate.read();
         // Only now, so that whoever holds the gate exclusively knows that what was taken has ended.
         let Some(share) = self.intake.take_share() else { return false };
@@ -104,25 +95,14 @@ impl<P: Protocol> EagerEngine<P> {
         let put_off = std::mem::take(&mut outcomes.put_off);
         let ended_count = share.count() - put_off.count();
         self.intake.put_off(work, put_off);
-        let mut ended = work.end(ended_count, outcomes);
-        if P::HAS_PHASES && self.protocol.holds_back() {
-            let promised = foundation.promised();
-            let is_held = |last: &mut Seq| *last > promised && work.batch.outcomes().failure.is_none();
-            let last = ended.take_if(is_held);
-            self.held.lock().extend(last.map(|last| (last, work.batch.clone())));
-        }
+        let ended = work.end(ended_count, outcomes);
         drop(gate);
         schedule::point("turn ended");
         if let Some(last) = ended {
-            let batch = &work.batch;
-            let failure = batch.outcomes().failure.clone();
-            match failure {
-                Some(failure) => batch.fail(failure, self.ground.now_ns()),
-                None => {
-                    shared.sequencer.wait_promised(last, foundation);
-                    foundation.decided(last, batch.clone());
-                }
+            if !self.protocol.holds_back() {
+                shared.sequencer.wait_promised(last, foundation);
             }
+            self.ground.end(last, &work.batch);
         }
         true
     }

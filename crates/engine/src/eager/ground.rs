@@ -5,12 +5,13 @@
 //! definitions, purging, closing and replay hold it exclusively, when no call runs.
 
 use crate::checkpoint::State;
+use crate::eager::answers::Answers;
 use crate::eager::control::Protocol;
 use crate::eager::plan::Schema;
 use crate::eager::shared::{PURGE_AT, Shared};
 use crate::eager::turn::{Order, Turn};
 use crate::entry::{self, Entries};
-use crate::{Definitions, Foundation, Standpoint};
+use crate::{Batch, Definitions, Foundation, Standpoint};
 use bumpalo::Bump;
 use fabius_env::sync::RwLock;
 use fabius_value::{Result, Seq};
@@ -23,13 +24,14 @@ pub struct Ground {
     pub shared: Shared,
     /// Held shared by every turn, with the definitions in force.
     pub gate: RwLock<Schema>,
+    answers: Answers,
 }
 
 impl Ground {
     /// The ground on a foundation, with its definitions.
     pub fn new(foundation: Arc<Foundation>) -> Ground {
         let schema = Schema::of(foundation.definitions(), &Schema::default());
-        Ground { shared: Shared::new(foundation), gate: RwLock::new(schema) }
+        Ground { shared: Shared::new(foundation), gate: RwLock::new(schema), answers: Answers::default() }
     }
 
     /// Definitions, log, clock, snapshots.
@@ -40,6 +42,16 @@ impl Ground {
     /// The time on the foundation's monotonic clock.
     pub fn now_ns(&self) -> u64 {
         self.shared.foundation.clock.monotonic_ns()
+    }
+
+    /// All calls of a batch have ended, the last at this seq: it is answered when readers see it whole.
+    pub fn end(&self, last: Seq, batch: &Arc<Batch>) {
+        self.answers.end(last, batch, self.foundation());
+    }
+
+    /// Answers batches that readers now see whole; to be called after `promised` was moved.
+    pub fn answer(&self) {
+        self.answers.answer(self.foundation());
     }
 
     /// Whether so many keys wait to be taken out of indexes that calls have to stop for it.

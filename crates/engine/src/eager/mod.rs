@@ -20,10 +20,13 @@
 //! | [`optimistic`] | optimistic concurrency control, for the engines built on it |
 //! | [`slots`] | numbers for threads that run calls |
 //! | [`intake`] | calls that have not begun |
+//! | [`queue`] | things on their way from one thread to others |
+//! | [`answers`] | batches that have ended, until readers see them whole |
 //! | [`shared`] | what all calls share |
 //! | [`ground`] | definitions, replay, snapshots, purging: whichever way calls are chosen |
 //! | [`engine`] | the engine behind the contract |
 
+pub mod answers;
 pub mod commit;
 pub mod control;
 pub mod engine;
@@ -33,6 +36,7 @@ pub mod intake;
 pub mod optimistic;
 pub mod place;
 pub mod plan;
+pub mod queue;
 pub mod sequencer;
 pub mod shared;
 pub mod slots;

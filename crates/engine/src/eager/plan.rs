@@ -11,8 +11,9 @@
 //! - **Whether it draws random numbers.** They come from the call's seq, which an engine without a fixed order
 //!   knows only when the call ends. Such calls run alone, with the seq that will be theirs.
 
-use crate::Definitions;
 use crate::eager::granule::Space;
+use crate::entry::Call;
+use crate::{Definitions, Procedure};
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::context::Stop;
 use fabius_program::ir::{Block, Expression, ExpressionKind, Program, Returned, RowId, Scan, StepKind};
@@ -83,6 +84,15 @@ impl Schema {
     /// The plan of a procedure, by its number.
     pub fn plan(&self, procedure: usize) -> &Plan {
         self.plans.get(procedure).expect("every procedure has a plan")
+    }
+
+    /// Whether a call that gets its place before it runs needs one: not if it only reads, and nobody may repeat it.
+    #[inline]
+    pub fn has_place(&self, call: &Call<'_>) -> bool {
+        let only_reads = |procedure: &Arc<Procedure>| {
+            procedure.is_read_only && !self.plan(procedure.id.0 as usize).draws_random
+        };
+        call.key.is_some() || !self.definitions.procedure(call.procedure).is_ok_and(only_reads)
     }
 
     /// The keys that calls of a procedure look up.
