@@ -130,7 +130,15 @@ impl<'a> Construction<'_, 'a> {
                 let begin = self.keys.len();
                 self.keys.extend_from_slice(self.key.bytes());
                 let key = begin..self.keys.len();
-                self.pending.push(Pending { call: number, element, table, key, hash, is_whole, likely: None });
+                self.pending.push(Pending {
+                    call: number,
+                    element,
+                    table,
+                    key,
+                    hash,
+                    is_whole,
+                    likely: None,
+                });
             });
         }
         is_independent &= fits;
@@ -173,6 +181,7 @@ impl<'a> Construction<'_, 'a> {
                 own_key: if record.is_some() { Box::default() } else { key.into() },
                 first: action,
                 last: action,
+                place: place(key),
                 weight: 1,
                 partition: 0,
             });
@@ -209,4 +218,12 @@ impl<'a> Construction<'_, 'a> {
             }
         }
     }
+}
+
+/// The first eight bytes of a key, as a number in the same order.
+fn place(key: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    let length = key.len().min(8);
+    word[..length].copy_from_slice(&key[..length]);
+    u64::from_be_bytes(word)
 }

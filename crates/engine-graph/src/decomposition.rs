@@ -154,7 +154,8 @@ impl Grains {
     /// Whether a call's actions are independent. Results and idempotency keys belong to calls as a whole.
     #[inline]
     pub fn is_independent(&self, call: &Call<'_>) -> bool {
-        let is_independent = self.independent.get(call.procedure.0 as usize).is_some_and(|is_independent| *is_independent);
+        let is_independent =
+            self.independent.get(call.procedure.0 as usize).is_some_and(|is_independent| *is_independent);
         is_independent && !call.wants_result && call.key.is_none()
     }
 }

@@ -144,7 +144,9 @@ impl Engine for GraphEngine {
         let mut initiator = self.initiator.lock();
         let expected = self.ground.shared.sequencer.next();
         match entry::decode_next(payload, first_seq, count, expected)? {
-            Entries::Definition(_) | Entries::KeyWindow(_) => self.ground.replay_definition(first_seq, payload),
+            Entries::Definition(_) | Entries::KeyWindow(_) => {
+                self.ground.replay_definition(first_seq, payload)
+            }
             Entries::Calls { time_us, bytes } => initiator.replay(&self.surroundings(), bytes, time_us),
         }
     }

@@ -104,9 +104,11 @@ impl<'w> Worker<'w> {
         records(3 * STRIDE, &|record| prefetch(record));
         records(2 * STRIDE, &|record| prefetch(record.head()));
         records(STRIDE, &|record| {
+            // What is below is looked at when a version is put on top.
             // SAFETY: linked versions stay readable while the epoch is pinned.
             if let Some(head) = unsafe { record.head().as_ref() } {
                 prefetch(head.base());
+                prefetch(head.next());
             }
         });
     }

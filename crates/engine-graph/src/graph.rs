@@ -70,6 +70,8 @@ pub struct Queue<'a> {
     pub first: u32,
     /// The last action: L(r) of algorithm 1.
     pub last: u32,
+    /// The first eight bytes of the key, which tell enough of where it is along the range of keys.
+    pub place: u64,
     /// How many actions.
     pub weight: u32,
     /// Where it is executed.
@@ -178,7 +180,8 @@ impl<'a> Graph<'a> {
     /// The actions of a call.
     #[inline]
     pub fn actions_of(&self, call: u32) -> &[Action] {
-        let end = self.calls.get(call as usize + 1).map_or(self.actions.len(), |next| next.first_action as usize);
+        let end =
+            self.calls.get(call as usize + 1).map_or(self.actions.len(), |next| next.first_action as usize);
         &self.actions[self.calls[call as usize].first_action as usize..end]
     }
 

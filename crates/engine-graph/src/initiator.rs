@@ -111,8 +111,8 @@ impl Initiator {
             Err(failure) => {
                 for chunk in &chunks {
                     let outcomes = Outcomes { failure: Some(failure.clone()), ..Outcomes::default() };
-                    if chunk.end(outcomes).is_some() {
-                        chunk.work.batch.fail(failure.clone(), begun);
+                    if let Some(last) = chunk.end(outcomes) {
+                        ground.end(last, &chunk.work.batch);
                     }
                 }
             }
@@ -145,12 +145,10 @@ impl Initiator {
         self.crew_sizes.rotate_right(1);
         self.crew_sizes[0] = around.crew.take_size();
         let workers = self.crew_sizes.into_iter().max().unwrap_or(1);
-        let env = |name: &str, default: usize| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
-        let ppw = env("PPW", PARTITIONS_PER_WORKER);
-        let for_workers = if workers == 1 { 1 } else { workers * ppw };
+        let for_workers = if workers == 1 { 1 } else { workers * PARTITIONS_PER_WORKER };
         let partitions = around.partitions.unwrap_or(for_workers).max(1);
-        let graph_calls = calls.len().div_ceil(workers).clamp(*GRAPH_CALLS.start(), env("GC", *GRAPH_CALLS.end()));
-        for graphs in cut(calls, graph_calls).chunks(workers * env("GPW", 1)) {
+        let graph_calls = calls.len().div_ceil(workers).clamp(*GRAPH_CALLS.start(), *GRAPH_CALLS.end());
+        for graphs in cut(calls, graph_calls).chunks(workers) {
             self.round(around, &schema, graphs, time_us, partitions, answers);
         }
         drop(schema);
@@ -173,8 +171,7 @@ impl Initiator {
         let guard = crossbeam_epoch::pin();
         let procedures = calls.iter().flat_map(|calls| calls.iter().map(|(call, _)| call.procedure));
         let grains = Grains::of(&self.decompositions, procedures, definitions);
-        let material =
-            Material { definitions, decompositions: &self.decompositions, grains, guard: &guard };
+        let material = Material { definitions, decompositions: &self.decompositions, grains, guard: &guard };
         let grounds = Grounds { material: &material, shared, schema, time_us };
         let spare = self.spare.drain(..).map(Graph::emptied).collect();
         let round = Round::new(grounds, partitions, calls, &self.arenas, around.statistics, spare);
@@ -244,7 +241,7 @@ impl Answers<'_> {
                 ..Outcomes::default()
             };
             if let Some(last) = chunk.work.end(own, outcomes) {
-                ground.foundation().decided(last, chunk.work.batch.clone());
+                ground.end(last, &chunk.work.batch);
             }
             (number, count, self.answered) = (number + own, count - own, self.answered + own);
             if self.answered == chunk.count {

@@ -37,7 +37,8 @@ fn begin(graph: &mut Graph<'_>) {
     let mut open = graph.actions.len();
     for number in 0..graph.calls.len() {
         let actions = graph.actions_of(number as u32);
-        let home = actions.first().map_or((number % partitions) as u32, |first| graph.queue_of(first).partition);
+        let home =
+            actions.first().map_or((number % partitions) as u32, |first| graph.queue_of(first).partition);
         let count = actions.len();
         let node = &mut graph.calls[number];
         if node.is_independent {
@@ -58,19 +59,11 @@ fn begin(graph: &mut Graph<'_>) {
     graph.open.store(open, Relaxed);
 }
 
-/// Where a queue is along the range of keys. Rows of several tables that begin with the same key (a warehouse and
-/// what is in it) come together.
-fn place(queue: &Queue<'_>) -> (u64, u64) {
-    // Eight bytes of the key tell enough of its range.
-    let mut word = [0; 8];
-    let length = queue.key().len().min(8);
-    word[..length].copy_from_slice(&queue.key()[..length]);
-    (u64::from_be_bytes(word), queue.hash)
-}
-
-/// Divides the queues along keys into partitions of about the same weight; gives their weights.
+/// Divides the queues along keys into partitions of about the same weight; gives their weights. Rows of several
+/// tables that begin with the same key (a warehouse and what is in it) come together.
 fn by_key_range(graph: &mut Graph<'_>, partitions: usize) -> Vec<u64> {
     let step = (graph.actions.len() / (SAMPLES * partitions)).max(1);
+    let place = |queue: &Queue<'_>| (queue.place, queue.hash);
     let sample = graph.actions.iter().step_by(step).map(|action| place(graph.queue_of(action)));
     let mut sample: Vec<(u64, u64)> = sample.collect();
     sample.sort_unstable();

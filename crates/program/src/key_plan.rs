@@ -196,9 +196,10 @@ impl KeyPlan {
                     for _ in 0..length {
                         let of = Element { list: at as u16, offset: reader.position(arguments) as u32 };
                         for (field, scalar) in declared.iter().enumerate() {
-                            let Ok(value) = reader.scalar(*scalar) else { return false };
-                            if let Some(slot) = fields.get_mut(field) {
-                                *slot = value;
+                            let mut beyond = Datum::Null;
+                            let slot = fields.get_mut(field).unwrap_or(&mut beyond);
+                            if reader.scalar_to(*scalar, slot).is_err() {
+                                return false;
                             }
                         }
                         self.keys

@@ -69,6 +69,20 @@ impl<'a> ArgumentReader<'a> {
         }
     }
 
+    /// The same, stored where it belongs. In its parts: a copy of the whole would have to wait for the stores
+    /// that made it.
+    ///
+    /// # Errors
+    /// As above.
+    #[inline]
+    pub fn scalar_to(&mut self, scalar: ScalarType, to: &mut Datum<'a>) -> Result<()> {
+        match self.scalar(scalar)? {
+            Datum::Int(value) => *to = Datum::Int(value),
+            other => *to = other,
+        }
+        Ok(())
+    }
+
     /// A list argument: appends its values, row by row.
     pub(crate) fn list(&mut self, fields: &[ScalarType], values: &mut Vec<Datum<'a>>) -> Result<()> {
         let rows = self.length()?;
@@ -82,7 +96,9 @@ impl<'a> ArgumentReader<'a> {
         }
         for _ in 0..rows {
             for field in fields {
-                values.push(self.scalar(*field)?);
+                let at = values.len();
+                values.push(Datum::Null);
+                self.scalar_to(*field, &mut values[at])?;
             }
         }
         Ok(())

@@ -98,8 +98,10 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
                     if usize::from(list) == number =>
                 {
                     let mut reader = ArgumentReader::new(&arguments[offset as usize..]);
-                    for field in fields {
-                        self.lists[usize::from(place.0)].push(reader.scalar(*field)?);
+                    let list = &mut self.lists[usize::from(place.0)];
+                    list.resize(fields.len(), Datum::Null);
+                    for (field, value) in fields.iter().zip(list) {
+                        reader.scalar_to(*field, value)?;
                     }
                 }
                 (ParameterPlace::List(..), _) => {}
