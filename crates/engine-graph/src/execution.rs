@@ -30,8 +30,10 @@ use fabius_storage::Record;
 use fabius_storage::index::prefetch;
 use std::sync::atomic::Ordering::AcqRel;
 
-/// Executables between one stage of bringing rows near and the next.
+/// Queues between one stage of bringing rows near and the next.
 const STRIDE: usize = 4;
+/// The same of calls.
+const CALL_STRIDE: u32 = 2;
 
 /// What the execution of a graph stands on.
 #[derive(Clone, Copy)]
@@ -76,7 +78,10 @@ impl<'w> Worker<'w> {
                     Some(message) => message,
                     None if *begun < partition.starts.len() => {
                         *begun += 1;
-                        self.bring_near(&partition.starts, *begun);
+                        let later = |ahead: usize| partition.starts.get(*begun - 1 + ahead * STRIDE).copied();
+                        self.bring_near(|ahead| {
+                            later(ahead).filter(|later| matches!(later, Executable::Actions(_)))
+                        });
                         partition.starts[*begun - 1]
                     }
                     None => break,
@@ -95,15 +100,15 @@ impl<'w> Worker<'w> {
     }
 
     /// Asks for the rows of what is executed soon, step by step.
-    fn bring_near(&self, starts: &[Executable], begun: usize) {
+    fn bring_near(&self, later: impl Fn(usize) -> Option<Executable>) {
         let records = |ahead: usize, visit: &dyn Fn(&Record)| {
-            if let Some(later) = starts.get(begun + ahead) {
-                self.queues(*later, |queue| queue.record.into_iter().for_each(visit));
+            if let Some(later) = later(ahead) {
+                self.queues(later, |queue| queue.record.into_iter().for_each(visit));
             }
         };
-        records(3 * STRIDE, &|record| prefetch(record));
-        records(2 * STRIDE, &|record| prefetch(record.head()));
-        records(STRIDE, &|record| {
+        records(3, &|record| prefetch(record));
+        records(2, &|record| prefetch(record.head()));
+        records(1, &|record| {
             // What is below is looked at when a version is put on top.
             // SAFETY: linked versions stay readable while the epoch is pinned.
             if let Some(head) = unsafe { record.head().as_ref() } {
@@ -126,6 +131,11 @@ impl<'w> Worker<'w> {
         let ended = match what {
             Executable::Call(call) => {
                 schedule::point("call");
+                // Calls that wait for others come in their order, most often.
+                self.bring_near(|ahead| {
+                    let later = call + ahead as u32 * CALL_STRIDE;
+                    graph.calls.get(later as usize).map(|_| Executable::Call(later))
+                });
                 let node = &graph.calls[call as usize];
                 self.calls.run_placed(Some(node.seq), &node.call, call);
                 graph.actions_of(call).iter().for_each(|action| self.reach(action.next));

@@ -16,7 +16,6 @@ use crossbeam_queue::SegQueue;
 use fabius_engine::entry::Call;
 use fabius_env::sync::Mutex;
 use fabius_program::execute::emptied;
-use fabius_program::key_plan::Element;
 use fabius_storage::{Record, Table};
 use fabius_value::Seq;
 use std::sync::Arc;
@@ -52,8 +51,8 @@ pub struct Action {
     pub queue: u32,
     /// The next action of the queue.
     pub next: u32,
-    /// The element of the call's arguments that it is about.
-    pub element: Option<Element>,
+    /// The element of the call's arguments that it is about: of which list, and where it begins among the bytes.
+    pub element: Option<(u16, u32)>,
 }
 
 /// A record's action queue, or that of a coarser part of a table.

@@ -25,23 +25,31 @@ struct Column {
     limit: Interval,
 }
 
-/// The intervals of all columns; `None` where a column is not an exact number.
+/// What is known of a column; nothing if it is not an exact number.
+struct Known {
+    /// Numbers between these are no news.
+    near: (i64, i64),
+    exact: Option<Column>,
+}
+
+/// The intervals of all columns.
 #[derive(Default)]
 pub struct Intervals {
-    tables: Vec<Vec<Option<Column>>>,
+    tables: Vec<Vec<Known>>,
     version: u64,
 }
 
 impl Intervals {
     /// Adds the tables that the catalog has and this does not.
     pub fn follow(&mut self, catalog: &Catalog) {
+        const ZERO: Interval = Interval { low: 0, high: 0 };
         for (_, table) in catalog.table_numbers().skip(self.tables.len()) {
-            let columns = table.columns.iter().map(|column| {
-                column.data_type.exact_range().map(|(low, high)| Column {
-                    current: Interval { low: 0, high: 0 },
-                    assumed: Interval { low: 0, high: 0 },
-                    limit: Interval { low, high },
-                })
+            let columns = table.columns.iter().map(|column| match column.data_type.exact_range() {
+                Some((low, high)) => Known {
+                    near: (0, 0),
+                    exact: Some(Column { current: ZERO, assumed: ZERO, limit: Interval { low, high } }),
+                },
+                None => Known { near: (i64::MIN, i64::MAX), exact: None },
             });
             self.tables.push(columns.collect());
         }
@@ -52,54 +60,70 @@ impl Intervals {
         self.version
     }
 
+    fn exact(&self, table: TableId, column: ColumnId) -> Option<Column> {
+        self.tables[table.0 as usize][column.0 as usize].exact
+    }
+
     /// What proofs may assume of a column.
     pub fn assumed(&self, table: TableId, column: ColumnId) -> Option<Interval> {
-        self.tables[table.0 as usize][column.0 as usize].map(|column| column.assumed)
+        self.exact(table, column).map(|column| column.assumed)
     }
 
     /// What values a column has had so far.
     pub fn current(&self, table: TableId, column: ColumnId) -> Option<Interval> {
-        self.tables[table.0 as usize][column.0 as usize].map(|column| column.current)
+        self.exact(table, column).map(|column| column.current)
     }
 
     /// Notes values that are stored.
     #[inline]
     pub fn widen(&mut self, table: TableId, columns: ColumnMask, values: &[Datum<'_>]) {
+        let known = &mut self.tables[table.0 as usize];
         for (column, &value) in columns.iter().zip(values) {
-            let number = match value {
-                Datum::Int(number) => number.into(),
-                Datum::Numeric(number) => number,
+            let (near, number) = match value {
+                Datum::Int(number) => (Some(number), number.into()),
+                Datum::Numeric(number) => (i64::try_from(number).ok(), number),
                 _ => continue,
             };
-            self.include(table, column, Interval { low: number, high: number });
+            let known = &mut known[column.0 as usize];
+            if !near.is_some_and(|near| near >= known.near.0 && near <= known.near.1) {
+                self.version += u64::from(known.include(Interval::only(number)));
+            }
         }
     }
 
     /// Notes that a column may have values of an interval.
-    #[inline]
     pub fn include(&mut self, table: TableId, column: ColumnId, interval: Interval) {
-        let Some(known) = &mut self.tables[table.0 as usize][column.0 as usize] else { return };
-        if interval.low >= known.current.low && interval.high <= known.current.high {
-            return;
-        }
-        known.current.low = known.current.low.min(interval.low);
-        known.current.high = known.current.high.max(interval.high);
-        if known.current.low < known.assumed.low || known.current.high > known.assumed.high {
-            known.assumed = Interval {
-                low: lower_step(known.current.low, known.limit.low),
-                high: upper_step(known.current.high, known.limit.high),
-            };
-            self.version += 1;
-        }
+        let known = &mut self.tables[table.0 as usize][column.0 as usize];
+        self.version += u64::from(known.include(interval));
     }
 
     /// Notes that every value of a column may have moved by an amount of an interval.
     #[inline]
     pub fn shift(&mut self, table: TableId, column: ColumnId, by: Interval) {
-        let Some(known) = &self.tables[table.0 as usize][column.0 as usize] else { return };
+        let Some(known) = self.exact(table, column) else { return };
         let low = known.current.low.saturating_add(by.low.min(0)).max(known.limit.low);
         let high = known.current.high.saturating_add(by.high.max(0)).min(known.limit.high);
         self.include(table, column, Interval { low, high });
+    }
+}
+
+impl Known {
+    /// Notes that there may be values of an interval; whether that is beyond what was assumed.
+    #[cold]
+    fn include(&mut self, interval: Interval) -> bool {
+        let Some(known) = &mut self.exact else { return false };
+        known.current.low = known.current.low.min(interval.low);
+        known.current.high = known.current.high.max(interval.high);
+        let clamped = |bound: i128| bound.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        self.near = (clamped(known.current.low), clamped(known.current.high));
+        let is_beyond = known.current.low < known.assumed.low || known.current.high > known.assumed.high;
+        if is_beyond {
+            known.assumed = Interval {
+                low: lower_step(known.current.low, known.limit.low),
+                high: upper_step(known.current.high, known.limit.high),
+            };
+        }
+        is_beyond
     }
 }
 

@@ -21,7 +21,7 @@ use crate::substantiate::Substantiation;
 use crate::variant::{Variant, Variants};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
-use fabius_engine::ahead::Ahead;
+use fabius_engine::ahead::{Ahead, Coming};
 use fabius_engine::checkpoint;
 use fabius_engine::entry::{self, Call};
 use fabius_engine::idempotency::{First, KeyWindow, Keys};
@@ -216,18 +216,25 @@ impl Lane {
             left: Left { seq: self.next_seq, ..Left::default() },
             time_us,
         };
-        while let Some((mut calls, mut sink)) = next_run() {
+        let mut ahead = Ahead::new(&definitions, &guard);
+        while let Some((calls, mut sink)) = next_run() {
+            // What is decoded borrows from the calls, and the frame that it comes into lives for the turn.
+            let mut rest: &[u8] = arena.alloc_slice_copy(calls);
             let mut place = 0;
-            let mut rest = calls;
-            let mut ahead = Ahead::new(&definitions, &guard);
-            while !calls.is_empty() {
-                ahead.advance(&mut rest, |procedure| turn.variants.key_plan(procedure));
-                let Some(call) = entry::take_call(&mut calls) else {
-                    unreachable!("batches are encoded by their builder, and replayed ones are checked before")
-                };
+            loop {
+                while ahead.is_short() && !rest.is_empty() {
+                    let Some(call) = entry::take_call(&mut rest) else {
+                        unreachable!(
+                            "batches are encoded by their builder, and replayed ones are checked before"
+                        )
+                    };
+                    ahead.look(call, turn.variants.key_plan(call.procedure));
+                }
+                let Some(coming) = ahead.proceed() else { break };
                 let seq = turn.left.seq;
                 schedule::point("now-phase");
-                let outcome = turn.run(&call);
+                let outcome = turn.run(&coming);
+                ahead.recycle(coming);
                 sink(place, seq, outcome);
                 place += 1;
             }
@@ -367,14 +374,15 @@ struct Turn<'a, 'l, 't> {
     time_us: i64,
 }
 
-impl Turn<'_, '_, '_> {
+impl<'a> Turn<'a, '_, '_> {
     fn end(mut self) -> Left {
         self.left.substantiated = self.substantiation.run;
         self.left
     }
 
     /// Runs one call's now-phase.
-    fn run(&mut self, call: &Call<'_>) -> Outcome {
+    fn run(&mut self, coming: &Coming<'a>) -> Outcome {
+        let call = &coming.call;
         let seq = self.left.seq;
         self.left.seq = seq.next();
         let oldest = self.key_window.oldest(seq);
@@ -382,7 +390,7 @@ impl Turn<'_, '_, '_> {
             return Outcome { abort: first.abort.clone(), ticket: first.ticket.clone() };
         }
         let ticket = call.wants_result.then(|| Arc::new(Ticket::default()));
-        let abort = self.run_program(seq, call, ticket.as_ref()).err();
+        let abort = self.run_program(seq, coming, ticket.as_ref()).err();
         match &abort {
             None => self.left.committed += 1,
             Some(_) => self.left.aborted += 1,
@@ -395,16 +403,16 @@ impl Turn<'_, '_, '_> {
         Outcome { abort, ticket }
     }
 
-    fn run_program(&mut self, seq: Seq, call: &Call<'_>, ticket: Option<&Arc<Ticket>>) -> Result<()> {
+    fn run_program(&mut self, seq: Seq, coming: &Coming<'a>, ticket: Option<&Arc<Ticket>>) -> Result<()> {
+        let Coming { call, arguments, decoded, .. } = coming;
         let procedure = self.definitions.procedure(call.procedure)?;
+        decoded.clone()?;
         let intervals = &mut *self.context.tools().intervals;
-        let variant = self.variants.choose(seq, procedure, self.definitions, intervals, call.arguments)?;
+        let variant = self.variants.choose(seq, procedure, self.definitions, intervals, arguments)?;
         // SAFETY: a variant lives as long as a call may point to it.
         let code = unsafe { &(*variant.as_ptr()).now };
         self.context.begin(seq, self.time_us);
-        // Arguments are borrowed for the call only, the frame lives for the turn: keep a copy.
-        let bytes = self.arena.alloc_slice_copy(call.arguments);
-        self.frame.start(code, bytes, self.arena)?;
+        self.frame.begin(code, arguments, self.arena);
         loop {
             match run(&mut self.frame, code, self.context, self.arena) {
                 Ok(()) => break,

@@ -19,9 +19,7 @@ use fabius_storage::{
     scan::{Range, RowScan},
     version::Contents,
 };
-use fabius_value::{
-    ColumnId, ColumnMask, DataType, Datum, DeltaOperator, IndexId, Key, Result, Seq, TableId,
-};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Deltas, IndexId, Key, Result, Seq, TableId};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -297,16 +295,16 @@ impl<'a, 't> NowContext<'a, 't> {
         // SAFETY: the epoch is pinned.
         let Some(top) = (unsafe { record.head().as_ref() }) else { return false };
         let at = top.seq();
-        let mask: ColumnMask = write.deltas.iter().map(|delta| delta.0).collect();
+        let mask = write.deltas.mask();
         if at < self.tools.turn
             || top.columns() != mask
             || top.deltas() != mask
             || mask.iter().any(|column| self.later_reader(table, column) >= at)
-            || write.deltas.iter().any(|delta| top.operator(delta.0) != delta.1)
+            || write.deltas.operations.iter().any(|delta| top.operator(delta.0) != delta.1)
         {
             return false;
         }
-        for (done, &(column, _, operand)) in write.deltas.iter().enumerate() {
+        for (done, (column, _, operand)) in write.deltas.iter().enumerate() {
             let slot = top.slot(column).load(std::sync::atomic::Ordering::Relaxed);
             if !top.merge_delta(self.seq, column, operand, table.types()[column.0 as usize]) {
                 for _ in 0..done {
@@ -333,14 +331,10 @@ impl<'a, 't> NowContext<'a, 't> {
         let types = table.types();
         let mut values_mask = ColumnMask::EMPTY;
         let mut values = Vec::new();
-        let mut deltas: Vec<(ColumnId, DeltaOperator, Datum<'a>)> = Vec::new();
+        let (mut operations, mut operands) = (Vec::new(), Vec::new());
         let mut sticky = top.sticky().union(write.sticky);
-        let delta_of = |column: ColumnId| write.deltas.iter().find(|delta| delta.0 == column).copied();
-        let all = top
-            .columns()
-            .union(write.columns)
-            .union(write.sticky)
-            .union(write.deltas.iter().map(|delta| delta.0).collect());
+        let delta_of = |column: ColumnId| write.deltas.iter().find(|delta| delta.0 == column);
+        let all = top.columns().union(write.columns).union(write.sticky).union(write.deltas.mask());
         for column in all.iter() {
             let data_type = types[column.0 as usize];
             // SAFETY: the version stays until the epoch has ended.
@@ -361,22 +355,25 @@ impl<'a, 't> NowContext<'a, 't> {
                 } else if top.deltas().contains(column) {
                     let combined =
                         operator.combine(before(column), operand).ok_or_else(|| data_type.out_of_range())?;
-                    deltas.push((column, operator, combined));
+                    operations.push((column, operator));
+                    operands.push(combined);
                 } else {
-                    deltas.push((column, operator, operand));
+                    operations.push((column, operator));
+                    operands.push(operand);
                 }
             } else if has_value {
                 values_mask.insert(column);
                 values.push(before(column));
             } else {
-                deltas.push((column, top.operator(column), before(column)));
+                operations.push((column, top.operator(column)));
+                operands.push(before(column));
             }
         }
         let contents = Contents {
             seq: self.seq,
             values_mask,
             values: &values,
-            deltas: &deltas,
+            deltas: Deltas { operations: &operations, operands: &operands },
             sticky,
             deferred: std::ptr::null_mut(),
         };
@@ -460,7 +457,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             seq: self.seq,
             values_mask: write.columns,
             values: write.values,
-            deltas: &[],
+            deltas: Deltas::default(),
             sticky: write.sticky,
             deferred: std::ptr::null_mut(),
         };

@@ -9,6 +9,7 @@ use crate::interval::{Intervals, lower_step, upper_step};
 use crossbeam_epoch::Guard;
 use fabius_engine::{Definitions, Procedure};
 use fabius_program::argument_range::{self, Reliance};
+use fabius_program::arguments::Arguments;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_later, compile_now};
 use fabius_program::ir::{Program, Step, StepKind, Type, VariableId};
@@ -120,10 +121,10 @@ impl Assumptions for Moment<'_> {
 const SLICES_MAX: u32 = 1000;
 
 impl Variants {
-    /// The variant to run the call at `seq` with, given its encoded arguments.
+    /// The variant to run the call at `seq` with, given its arguments.
     ///
     /// # Errors
-    /// Arguments that do not decode, a program too large to compile.
+    /// A program too large to compile.
     #[inline]
     pub fn choose(
         &mut self,
@@ -131,14 +132,14 @@ impl Variants {
         procedure: &Arc<Procedure>,
         definitions: &Definitions,
         intervals: &mut Intervals,
-        arguments: &[u8],
+        arguments: &Arguments<'_>,
     ) -> Result<NonNull<Variant>> {
         let at = procedure.id.0 as usize;
         loop {
             if let Some(Some(pointer)) = self.current.get(at) {
                 // SAFETY: current variants are not freed.
                 let variant = unsafe { pointer.as_ref() };
-                if argument_range::holds(&variant.arguments, &procedure.program, arguments)
+                if argument_range::holds(&variant.arguments, arguments, &procedure.program)
                     && variant.columns_hold(intervals)
                 {
                     for &(table, column, by) in &variant.added {
@@ -186,7 +187,7 @@ impl Variants {
         procedure: &Arc<Procedure>,
         definitions: &Definitions,
         intervals: &mut Intervals,
-        arguments: &[u8],
+        arguments: &Arguments<'_>,
     ) -> Result<()> {
         let at = procedure.id.0 as usize;
         if self.current.len() <= at {
@@ -196,7 +197,7 @@ impl Variants {
             self.plans.resize_with(at + 1, || None);
         }
         self.plans[at].get_or_insert_with(|| KeyPlan::of(&procedure.program));
-        self.learn(at, &procedure.program, arguments)?;
+        self.learn(at, &procedure.program, arguments);
         self.sliced[at] += 1;
         let gives_up = self.sliced[at] > SLICES_MAX;
         let variant = build(procedure, definitions, intervals, &self.parameters[at], gives_up)?;
@@ -208,10 +209,9 @@ impl Variants {
     }
 
     /// Widens what is assumed of a procedure's parameters so that this call fits.
-    fn learn(&mut self, at: usize, program: &Program, arguments: &[u8]) -> Result<()> {
+    fn learn(&mut self, at: usize, program: &Program, arguments: &Arguments<'_>) {
         let known = &mut self.parameters[at];
-        for (parameter, (given, length)) in
-            argument_range::ranges(program, arguments)?.into_iter().enumerate()
+        for (parameter, (given, length)) in argument_range::ranges(program, arguments).into_iter().enumerate()
         {
             if known.len() <= parameter {
                 known.push(Parameter { fields: vec![Interval::EMPTY; given.len()], length: 0 });
@@ -232,7 +232,6 @@ impl Variants {
                 known.length = length.next_power_of_two() * 2;
             }
         }
-        Ok(())
     }
 }
 

@@ -283,7 +283,7 @@ impl LockingEngine {
             {
                 look(&mut ahead, &gate, &later.chunk);
             }
-            ahead.step();
+            ahead.proceed().into_iter().for_each(|coming| ahead.recycle(coming));
             let control = turn.control();
             control.locks = std::mem::take(locks);
             control.is_certain = ready.is_certain;
@@ -431,14 +431,14 @@ impl LockingEngine {
     }
 }
 
-fn look(ahead: &mut Ahead<'_>, schema: &Schema, chunk: &Chunk) {
+fn look<'a>(ahead: &mut Ahead<'a>, schema: &Schema, chunk: &'a Chunk) {
     let call = entry::take_call(&mut chunk.calls()).expect("calls are checked when they come in");
     let plan = schema
         .definitions
         .procedure(call.procedure)
         .ok()
         .map(|procedure| schema.plan(procedure.id.0 as usize));
-    ahead.look(plan.map(|plan| &plan.keys), call.arguments);
+    ahead.look(call, plan.map(|plan| &plan.keys));
 }
 
 fn has_key(chunk: &Chunk) -> bool {

@@ -17,6 +17,7 @@ use crate::partition_set::PartitionSet;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
 use fabius_program::access::{Access, AccessKind, accesses};
+use fabius_program::arguments::Arguments;
 use fabius_program::catalog::Catalog;
 use fabius_program::key_plan::KeyPlan;
 use fabius_value::{ColumnId, Datum, TableId};
@@ -69,6 +70,15 @@ impl Routes {
         self.routes.get(call.procedure.0 as usize).map(|route| &**route)
     }
 
+    /// Visits the planned keys of a call; none if its arguments do not decode.
+    fn for_each_key(&self, route: &Route, call: &Call<'_>, visit: impl FnMut(TableId, &[Datum<'_>])) {
+        let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
+        let mut arguments = Arguments::default();
+        if arguments.decode(&procedure.signature, call.arguments).is_ok() {
+            route.keys.for_each(&arguments, visit);
+        }
+    }
+
     /// The partitions that a call touches; none if it needs no partition in particular. Arguments that do not
     /// decode touch nothing: the call will abort before it begins.
     pub fn partitions(&self, call: &Call<'_>) -> PartitionSet {
@@ -77,7 +87,7 @@ impl Routes {
         if route.is_everywhere(&self.layout) {
             return PartitionSet::first(self.layout.partitions);
         }
-        route.keys.for_each(call.arguments, |table, key| {
+        self.for_each_key(route, call, |table, key| {
             if !self.layout.is_replicated(table)
                 && let Some(partition) = self.layout.partition(table, key[0])
             {
@@ -99,7 +109,7 @@ impl Routes {
         if route.is_everywhere(&self.layout) || route.unbounded.iter().any(is_divided) {
             return false;
         }
-        route.keys.for_each(call.arguments, |table, key| {
+        self.for_each_key(route, call, |table, key| {
             if is_divided(&table)
                 && let Some(partition) = self.layout.partition(table, key[0])
             {

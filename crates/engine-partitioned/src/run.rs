@@ -159,9 +159,9 @@ impl Runs {
             while ahead.is_short()
                 && let Some(((call, _), _)) = coming.next()
             {
-                ahead.look(schema.key_plan(call.procedure), call.arguments);
+                ahead.look(*call, schema.key_plan(call.procedure));
             }
-            ahead.step();
+            ahead.proceed().into_iter().for_each(|coming| ahead.recycle(coming));
             let has_place = schema.has_place(call);
             turn.run_placed(has_place.then_some(next), call, *number);
             next = Seq(next.0 + u64::from(has_place));

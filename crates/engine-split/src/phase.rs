@@ -11,7 +11,7 @@ use fabius_program::slice::operation::{Operation, TableOperations};
 use fabius_storage::fold::{Retired, fold};
 use fabius_storage::version::Contents;
 use fabius_storage::{Cell, Record, Table, Version, chain};
-use fabius_value::{ColumnId, ColumnMask, Datum, Key, Seq, Value};
+use fabius_value::{ColumnId, ColumnMask, Datum, Deltas, Key, Seq, Value};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -180,7 +180,7 @@ fn whole<'r, 'a>(seq: Seq, columns: ColumnMask, values: &'r [Datum<'a>]) -> Cont
         seq,
         values_mask: columns,
         values,
-        deltas: &[],
+        deltas: Deltas::default(),
         sticky: ColumnMask::EMPTY,
         deferred: std::ptr::null_mut(),
     }

@@ -8,13 +8,16 @@
 //! call            n + 4      n + 3       n + 2       n + 1      n
 //! what is done    bucket     record      version     below      run
 //! ```
+//!
+//! A call's arguments are decoded when it is first looked at, and kept until it runs.
 
-use crate::{Definitions, entry};
+use crate::Definitions;
+use crate::entry::Call;
 use crossbeam_epoch::Guard;
-use fabius_program::catalog::ProcedureId;
+use fabius_program::arguments::Arguments;
 use fabius_program::key_plan::KeyPlan;
 use fabius_storage::{Record, index::prefetch};
-use fabius_value::{Key, TableId};
+use fabius_value::{Key, Result, TableId};
 use std::collections::VecDeque;
 
 /// Calls between one stage and the next.
@@ -28,46 +31,63 @@ struct Row<'a> {
     record: Option<&'a Record>,
 }
 
+/// A call that has been looked at.
+pub struct Coming<'a> {
+    /// The call.
+    pub call: Call<'a>,
+    /// Its arguments, if there is such a procedure and they decode.
+    pub arguments: Arguments<'a>,
+    /// Why they do not decode.
+    pub decoded: Result<()>,
+    rows: Vec<Row<'a>>,
+}
+
 /// The calls of a run that have been looked at but not run.
 pub struct Ahead<'a> {
     definitions: &'a Definitions,
     guard: &'a Guard,
     /// By table: whether its rows are looked at.
     worth: Vec<bool>,
-    calls: VecDeque<Vec<Row<'a>>>,
-    spare: Vec<Vec<Row<'a>>>,
+    /// Calls that are looked at before the first of them runs.
+    depth: usize,
+    calls: VecDeque<Coming<'a>>,
+    spare: Vec<(Arguments<'a>, Vec<Row<'a>>)>,
     key: Key,
 }
 
 impl<'a> Ahead<'a> {
     /// Nothing looked at yet.
     pub fn new(definitions: &'a Definitions, guard: &'a Guard) -> Ahead<'a> {
-        let worth = definitions.tables.iter().map(|table| table.is_worth_prefetching()).collect();
-        Ahead { definitions, guard, worth, calls: VecDeque::new(), spare: Vec::new(), key: Key::new() }
-    }
-
-    /// Looks at calls from `rest`, which it advances, and moves those looked at before one stage on;
-    /// to be called before each call is run. `key_plan` gives those of procedures.
-    pub fn advance<'k>(&mut self, rest: &mut &[u8], key_plan: impl Fn(ProcedureId) -> Option<&'k KeyPlan>) {
-        while self.is_short()
-            && let Some(call) = entry::take_call(rest)
-        {
-            self.look(key_plan(call.procedure), call.arguments);
+        let worth: Vec<bool> = definitions.tables.iter().map(|table| table.is_worth_prefetching()).collect();
+        Ahead {
+            definitions,
+            guard,
+            depth: if worth.contains(&true) { 4 * STRIDE } else { 1 },
+            worth,
+            calls: VecDeque::new(),
+            spare: Vec::new(),
+            key: Key::new(),
         }
-        self.step();
     }
 
     /// Whether further calls are to be looked at before the next one is run.
     pub fn is_short(&self) -> bool {
-        self.calls.len() < 4 * STRIDE && self.worth.contains(&true)
+        self.calls.len() < self.depth
     }
 
     /// Looks at one call more, whose keys are in `plan`.
-    pub fn look(&mut self, plan: Option<&KeyPlan>, arguments: &[u8]) {
-        let mut rows = self.spare.pop().unwrap_or_default();
+    pub fn look(&mut self, call: Call<'a>, plan: Option<&KeyPlan>) {
+        let (mut arguments, mut rows) = self.spare.pop().unwrap_or_default();
+        let decoded = match self.definitions.procedure(call.procedure) {
+            Ok(procedure) => arguments.decode(&procedure.signature, call.arguments),
+            // Whoever runs it asks again, and says so.
+            Err(_) => Ok(()),
+        };
         let worth = |table: TableId| self.worth[table.0 as usize];
-        if let Some(plan) = plan.filter(|plan| plan.tables().any(worth)) {
-            plan.for_each(arguments, |table, values| {
+        if decoded.is_ok()
+            && let Some(plan) = plan.filter(|plan| plan.tables().any(worth))
+        {
+            plan.for_each(&arguments, |table, values| {
                 let schema = self.definitions.table(table);
                 if worth(table) && rows.len() < ROWS_MAX && schema.encode_key(values, &mut self.key).is_ok() {
                     let hash = self.key.hash();
@@ -77,26 +97,26 @@ impl<'a> Ahead<'a> {
                 }
             });
         }
-        self.calls.push_back(rows);
+        self.calls.push_back(Coming { call, arguments, decoded, rows });
     }
 
-    /// Moves the calls looked at before one stage on; to be called before each call is run.
-    pub fn step(&mut self) {
-        if let Some(rows) = self.calls.get_mut(3 * STRIDE - 1) {
-            for row in rows {
+    /// The next call to run, the others moved one stage on; `None` if there is none that was looked at.
+    pub fn proceed(&mut self) -> Option<Coming<'a>> {
+        if let Some(coming) = self.calls.get_mut(3 * STRIDE - 1) {
+            for row in &mut coming.rows {
                 row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
                 if let Some(record) = row.record {
                     prefetch(record);
                 }
             }
         }
-        if let Some(rows) = self.calls.get(2 * STRIDE - 1) {
-            for record in rows.iter().filter_map(|row| row.record) {
+        if let Some(coming) = self.calls.get(2 * STRIDE - 1) {
+            for record in coming.rows.iter().filter_map(|row| row.record) {
                 prefetch(record.head());
             }
         }
-        if let Some(rows) = self.calls.get(STRIDE - 1) {
-            for record in rows.iter().filter_map(|row| row.record) {
+        if let Some(coming) = self.calls.get(STRIDE - 1) {
+            for record in coming.rows.iter().filter_map(|row| row.record) {
                 // SAFETY: linked versions stay readable while the epoch is pinned.
                 if let Some(head) = unsafe { record.head().as_ref() } {
                     prefetch(head.next());
@@ -104,9 +124,13 @@ impl<'a> Ahead<'a> {
                 }
             }
         }
-        if let Some(mut rows) = self.calls.pop_front() {
-            rows.clear();
-            self.spare.push(rows);
-        }
+        self.calls.pop_front()
+    }
+
+    /// Takes the buffers of a call that has run.
+    pub fn recycle(&mut self, coming: Coming<'a>) {
+        let Coming { arguments, mut rows, .. } = coming;
+        rows.clear();
+        self.spare.push((arguments, rows));
     }
 }

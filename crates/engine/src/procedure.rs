@@ -1,5 +1,6 @@
 //! A program with its compiled code.
 
+use fabius_program::arguments::Signature;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_whole};
 use fabius_program::ir::Program;
@@ -12,6 +13,8 @@ pub struct Procedure {
     pub id: ProcedureId,
     /// What it means.
     pub program: Arc<Program>,
+    /// What its arguments are decoded by.
+    pub signature: Signature,
     /// All of it, for engines that run calls in one piece.
     pub whole: Code,
     /// Whether it writes nothing.
@@ -28,7 +31,8 @@ impl Procedure {
     pub fn new(id: ProcedureId, program: Arc<Program>, catalog: &Catalog) -> Result<Procedure> {
         let whole = compile_whole(&program, catalog)?;
         let is_read_only = !program.writes_anything();
-        Ok(Procedure { id, program, whole, is_read_only, gone: None })
+        let signature = Signature::of(&program);
+        Ok(Procedure { id, program, signature, whole, is_read_only, gone: None })
     }
 
     /// What is left of a procedure that was dropped: its number, and the reason that calls are given.
@@ -48,6 +52,13 @@ impl Procedure {
         };
         let whole = compile_whole(&nothing, catalog)?;
         // A call of it has its place in the log, like one of a number that nothing has.
-        Ok(Procedure { id, program: Arc::new(nothing), whole, is_read_only: false, gone: Some(reason) })
+        Ok(Procedure {
+            id,
+            program: Arc::new(nothing),
+            signature: Signature::default(),
+            whole,
+            is_read_only: false,
+            gone: Some(reason),
+        })
     }
 }

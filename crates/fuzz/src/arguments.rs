@@ -10,7 +10,7 @@ use crate::input::Input;
 use crate::value_text::data_type;
 use bumpalo::Bump;
 use fabius_program::argument_range::{Reliance, holds, ranges};
-use fabius_program::arguments::{decode, encode, to_values};
+use fabius_program::arguments::{Arguments, Signature, decode, encode, to_values};
 use fabius_program::catalog::Catalog;
 use fabius_program::compile::compile_whole;
 use fabius_program::execute::Frame;
@@ -26,23 +26,24 @@ pub(crate) fn run(bytes: &[u8]) {
     let code = compile_whole(&program, &Catalog::new()).expect("an empty program");
     let mut frame: Frame<'_, u32, ()> = Frame::new();
     let started = frame.start(&code, arguments, &arena);
-    let ranges = ranges(&program, arguments);
+    let signature = Signature::of(&program);
+    let mut decoded = Arguments::default();
+    let at_once = decoded.decode(&signature, arguments);
     match decode(&program, arguments) {
         Ok(_) => {
             started.expect("what decodes can be run");
             let values = to_values(&program, arguments).expect("what decodes");
             let again = encode(&program, &values).unwrap_or_else(|error| panic!("{error:?}: {values:?}"));
             assert_eq!(again, arguments, "{values:?}");
-            let ranges = ranges.expect("what decodes has ranges");
-            assert!(holds(&reliance(&program, &ranges), &program, arguments), "{ranges:?}");
+            at_once.expect("what decodes one by one");
+            let ranges = ranges(&program, &decoded);
+            assert!(holds(&reliance(&program, &ranges), &decoded, &program), "{ranges:?}");
         }
         Err(error) => {
             assert_eq!(started.expect_err("what does not decode"), error);
-            assert_eq!(ranges.expect_err("what does not decode"), error);
+            assert_eq!(at_once.expect_err("what does not decode"), error);
         }
     }
-    // Whatever the bytes are.
-    holds(&Reliance { intervals: Vec::new(), lengths: vec![(VariableId(0), 3)] }, &program, arguments);
 }
 
 /// A program that does nothing, with parameters of any types.

@@ -24,11 +24,14 @@
 //! Equal arguments have equal bytes. Decoding trusts nothing: whatever the bytes are, it gives values
 //! of the parameters' types or an error, and allocates no more than the bytes themselves need.
 
+mod decoded;
 mod reader;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub(crate) use decoded::EncodedType;
+pub use decoded::{Arguments, Signature};
 pub use reader::ArgumentReader;
 pub use writer::ArgumentWriter;
 
@@ -147,8 +150,10 @@ pub fn decode<'a>(program: &Program, bytes: &'a [u8]) -> Result<Vec<Argument<'a>
             Type::Scalar(scalar) => reader.scalar(*scalar).map(Argument::Scalar),
             Type::List(fields) => {
                 let mut values = Vec::new();
-                let scalars: Vec<ScalarType> = fields.iter().map(|field| field.scalar).collect();
-                reader.list(&scalars, &mut values).map(|()| Argument::List { width: fields.len(), values })
+                let types: Vec<EncodedType> =
+                    fields.iter().map(|field| EncodedType::new(field.scalar)).collect();
+                let read = reader.length().and_then(|rows| reader.rows(&types, rows, &mut values));
+                read.map(|()| Argument::List { width: fields.len(), values })
             }
         };
         decoded.map_err(|error| in_parameter(error, &parameter.name))

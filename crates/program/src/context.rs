@@ -8,8 +8,8 @@
 //! and running the frame again repeats the very same request.
 
 use crate::ir::{RowId, StepId};
-pub use fabius_value::DeltaOperator;
 use fabius_value::{ColumnId, ColumnMask, Datum, Error, IndexId, TableId};
+pub use fabius_value::{DeltaOperator, Deltas};
 
 /// Why a run ended before the end of its code.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ pub struct WriteSet<'r, 'a> {
     /// Their values, of exactly the columns' types.
     pub values: &'r [Datum<'a>],
     /// Columns changed by an operation with a known operand (phase code only).
-    pub deltas: &'r [(ColumnId, DeltaOperator, Datum<'a>)],
+    pub deltas: Deltas<'r, 'a>,
     /// Columns whose values the later-phase will [`fill`](Context::fill) (phase code only).
     pub sticky: ColumnMask,
 }

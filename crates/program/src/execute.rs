@@ -31,10 +31,10 @@ use crate::arguments::list_value;
 use crate::compile::Code;
 use crate::compile::code::{FailureMessage, Mention};
 use crate::compile::instruction::{Instruction, Register, Truth};
-use crate::context::{Context, DeltaOperator, ScanRange, Stop, WriteSet};
+use crate::context::{Context, Deltas, ScanRange, Stop, WriteSet};
 use crate::operation::{BinaryOperation, aggregate, sort};
 use bumpalo::Bump;
-use fabius_value::{ColumnId, Datum, Error, Result};
+use fabius_value::{Datum, Error, Result};
 
 /// Runs a frame until its code ends.
 ///
@@ -308,15 +308,15 @@ fn go<'a, C: Context<'a>>(
                 scans.pop();
             }
             Instruction::Insert { row, write, table } => {
-                row!(row) = attempt!(context.insert(table, write_set(code, write, registers, arena)));
+                row!(row) = attempt!(context.insert(table, write_set(code, write, registers)));
             }
             Instruction::Update { row, write, table } => {
-                attempt!(context.update(table, row!(row), write_set(code, write, registers, arena)));
+                attempt!(context.update(table, row!(row), write_set(code, write, registers)));
             }
             Instruction::Delete { row, table } => attempt!(context.delete(table, row!(row))),
 
             Instruction::Fill { row, write, table } => {
-                attempt!(context.fill(table, row!(row), write_set(code, write, registers, arena)));
+                attempt!(context.fill(table, row!(row), write_set(code, write, registers)));
             }
             Instruction::Capture { value } => context.capture(get!(value)),
             Instruction::CaptureRow { row } => context.capture_row(row!(row)),
@@ -375,22 +375,16 @@ fn there<'a, C: Context<'a>>(
 }
 
 #[inline]
-fn write_set<'r, 'a>(
-    code: &Code,
-    write: u16,
-    registers: &'r [Datum<'a>],
-    arena: &'a Bump,
-) -> WriteSet<'r, 'a> {
+fn write_set<'r, 'a>(code: &'r Code, write: u16, registers: &'r [Datum<'a>]) -> WriteSet<'r, 'a> {
     let plan = &code.writes[usize::from(write)];
-    let values = block(plan.first, plan.columns.len());
-    let deltas: &[(ColumnId, DeltaOperator, Datum<'a>)] = if plan.deltas.is_empty() {
-        &[]
-    } else {
-        let operands = &registers[values.end..values.end + plan.deltas.len()];
-        let deltas = plan.deltas.iter().zip(operands).map(|((column, op), operand)| (*column, *op, *operand));
-        arena.alloc_slice_fill_iter(deltas)
-    };
-    WriteSet { columns: plan.columns, values: &registers[values], deltas, sticky: plan.sticky }
+    let values = block(plan.first, plan.values.into());
+    let operands = &registers[values.end..values.end + plan.deltas.len()];
+    WriteSet {
+        columns: plan.columns,
+        values: &registers[values],
+        deltas: Deltas { operations: &plan.deltas, operands },
+        sticky: plan.sticky,
+    }
 }
 
 /// A field of the list's element at a 1-based index.

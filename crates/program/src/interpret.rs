@@ -13,7 +13,7 @@ use crate::abort;
 use crate::arguments::{Argument, decode, list_value};
 use crate::catalog::Catalog;
 use crate::compile::mentioned;
-use crate::context::{Context, ScanRange, Stop, WriteSet};
+use crate::context::{Context, Deltas, ScanRange, Stop, WriteSet};
 use crate::execute::element;
 use crate::ir::{
     BinaryOperator, Block, Expression, ExpressionKind, Failure, Filter, Function, Message, Program, Returned,
@@ -160,14 +160,24 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
                 let sets: Vec<(ColumnId, &Expression)> =
                     values.iter().enumerate().map(|(at, value)| (ColumnId(at as u8), value)).collect();
                 let (columns, values) = self.write_values(self.table(*row), &sets)?;
-                let write = WriteSet { columns, values: &values, deltas: &[], sticky: ColumnMask::EMPTY };
+                let write = WriteSet {
+                    columns,
+                    values: &values,
+                    deltas: Deltas::default(),
+                    sticky: ColumnMask::EMPTY,
+                };
                 self.rows[usize::from(row.0)] = self.context.insert(self.table(*row), write)?;
             }
             StepKind::Update { row, sets } => {
                 let sets: Vec<(ColumnId, &Expression)> =
                     sets.iter().map(|(column, value)| (*column, value)).collect();
                 let (columns, values) = self.write_values(self.table(*row), &sets)?;
-                let write = WriteSet { columns, values: &values, deltas: &[], sticky: ColumnMask::EMPTY };
+                let write = WriteSet {
+                    columns,
+                    values: &values,
+                    deltas: Deltas::default(),
+                    sticky: ColumnMask::EMPTY,
+                };
                 self.context.update(self.table(*row), self.rows[usize::from(row.0)], write)?;
             }
             StepKind::Delete { row } => {

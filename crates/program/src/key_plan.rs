@@ -7,25 +7,23 @@
 //! [`KeyPlan::prefixes`] is for a scheduler that has to know of *every* access: each one is in the plan, with
 //! as many leading columns of the primary key as are functions of arguments, none at the worst.
 
-use crate::arguments::ArgumentReader;
+use crate::arguments::Arguments;
 use crate::catalog::Catalog;
-use crate::ir::{Block, Expression, ExpressionKind, Program, ScalarType, StepId, StepKind, Type, VariableId};
+use crate::ir::{Block, Expression, ExpressionKind, Program, StepId, StepKind, Type, VariableId};
 use crate::slice::outline::Outline;
 use fabius_value::{Datum, TableId, Value, data_type::Family};
 use std::collections::HashMap;
 
 /// Key columns at the most that a plan follows.
 const PARTS_MAX: usize = 8;
-/// Parameters, and fields of a list, that keys may be made of.
-const SLOTS_MAX: usize = 16;
 
 /// Key columns of one lookup, as the places they come from.
 #[derive(Clone, Debug, PartialEq)]
 struct PlannedKey {
     table: TableId,
     parts: Vec<Part>,
-    /// The list parameter whose elements the key varies with.
-    list: Option<u16>,
+    /// The list parameter whose elements the key varies with, and how many fields one has.
+    list: Option<(u16, u16)>,
 }
 
 /// Where a key column comes from.
@@ -36,26 +34,10 @@ enum Part {
     Constant(Value),
 }
 
-/// An element of a list among a call's encoded arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Element {
-    /// The list's number among the parameters.
-    pub list: u16,
-    /// Where the element begins, in bytes.
-    pub offset: u32,
-}
-
 /// The lookups of a program whose keys are functions of its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct KeyPlan {
     keys: Vec<PlannedKey>,
-    parameters: Vec<Declared>,
-}
-
-#[derive(Clone, Debug)]
-enum Declared {
-    Scalar(ScalarType),
-    List(Vec<ScalarType>),
 }
 
 impl KeyPlan {
@@ -63,7 +45,7 @@ impl KeyPlan {
     pub fn of(program: &Program) -> KeyPlan {
         let mut found = Search { program, fields: HashMap::new(), keys: Vec::new() };
         found.block(&program.body);
-        KeyPlan { parameters: declared(program), keys: found.keys }
+        KeyPlan { keys: found.keys }
     }
 
     /// The plan of all accesses of a program: lookups, inserts and scans, also those under conditions. Of
@@ -112,7 +94,7 @@ impl KeyPlan {
                 keys.push(key);
             }
         }
-        KeyPlan { parameters: declared(program), keys }
+        KeyPlan { keys }
     }
 
     /// The planned keys: the table, and how many columns.
@@ -125,6 +107,11 @@ impl KeyPlan {
         self.keys.is_empty()
     }
 
+    /// The tables of the keys, one for each.
+    pub fn tables(&self) -> impl Iterator<Item = TableId> + '_ {
+        self.keys.iter().map(|key| key.table)
+    }
+
     /// Whether an element, or the scalars if there are no elements, tells which key is meant.
     pub fn has_one_for_each_element(&self) -> bool {
         let is_double = |at: usize| self.keys[..at].iter().any(|key| key.list == self.keys[at].list);
@@ -132,97 +119,62 @@ impl KeyPlan {
         self.keys.len() == 1 || !has_scalar_key && !(0..self.keys.len()).any(is_double)
     }
 
-    /// The tables of the keys, one for each.
-    pub fn tables(&self) -> impl Iterator<Item = TableId> + '_ {
-        self.keys.iter().map(|key| key.table)
+    /// Computes the keys of a call with these arguments.
+    pub fn for_each<'k>(
+        &'k self,
+        arguments: &'k Arguments<'_>,
+        mut visit: impl FnMut(TableId, &[Datum<'k>]),
+    ) {
+        self.for_each_element(arguments, |table, values, _| visit(table, values));
     }
 
-    /// Computes the keys of a call with these encoded arguments, as far as they decode. Keys of later
-    /// parameters than a list may refer to scalars before it only.
-    pub fn for_each(&self, arguments: &[u8], mut visit: impl FnMut(TableId, &[Datum<'_>])) {
-        self.for_each_of(arguments, |table, values, _| visit(table, values));
-    }
-
-    /// The same, with the element of a list that each key varies with; whether the arguments are well-formed and
-    /// no key was left out.
+    /// The same, with the element that each key varies with: the list's number among the parameters, and the row;
+    /// whether no key was left out.
     #[inline]
-    pub fn for_each_of(
-        &self,
-        arguments: &[u8],
-        mut visit: impl FnMut(TableId, &[Datum<'_>], Option<Element>),
+    pub fn for_each_element<'k>(
+        &'k self,
+        arguments: &'k Arguments<'_>,
+        mut visit: impl FnMut(TableId, &[Datum<'k>], Option<(u16, usize)>),
     ) -> bool {
-        let mut is_whole = true;
-        let mut reader = ArgumentReader::new(arguments);
-        let mut scalars = [Datum::Null; SLOTS_MAX];
-        let mut fields = [Datum::Null; SLOTS_MAX];
-        let mut make =
-            |key: &PlannedKey, scalars: &[Datum<'_>; SLOTS_MAX], fields: &[Datum<'_>; SLOTS_MAX], of| {
-                let mut parts = [Datum::Null; PARTS_MAX];
-                is_whole &= key.parts.len() <= PARTS_MAX;
-                if key.parts.len() > PARTS_MAX {
-                    return;
+        let mut parts = [Datum::Null; PARTS_MAX];
+        let mut has_all = true;
+        for key in &self.keys {
+            if key.parts.len() > PARTS_MAX {
+                has_all = false;
+                continue;
+            }
+            // A null finds no row.
+            let mut visit_whole = |parts: &[Datum<'k>], element| {
+                let is_whole = !parts.iter().any(|part| part.is_null());
+                has_all &= is_whole;
+                if is_whole {
+                    visit(key.table, parts, element);
                 }
-                for (slot, part) in parts.iter_mut().zip(&key.parts) {
-                    let value = match part {
-                        Part::Parameter(at) => scalars.get(usize::from(*at)),
-                        Part::Field(at) => fields.get(usize::from(*at)),
-                        Part::Constant(value) => {
-                            *slot = Datum::from_value(value);
-                            continue;
-                        }
-                    };
-                    // In its parts: a whole copy would have to wait for the stores that made it.
-                    match value {
-                        Some(Datum::Int(value)) => *slot = Datum::Int(*value),
-                        other => *slot = other.copied().unwrap_or_default(),
-                    }
-                    if slot.is_null() {
-                        is_whole = false;
-                        return;
-                    }
-                }
-                visit(key.table, &parts[..key.parts.len()], of);
             };
-        for (at, parameter) in self.parameters.iter().enumerate() {
-            match parameter {
-                Declared::Scalar(scalar) => {
-                    let Ok(value) = reader.scalar(*scalar) else { return false };
-                    if let Some(slot) = scalars.get_mut(at) {
-                        *slot = value;
-                    }
-                }
-                Declared::List(declared) => {
-                    let Ok(length) = reader.length() else { return false };
-                    for _ in 0..length {
-                        let of = Element { list: at as u16, offset: reader.position(arguments) as u32 };
-                        for (field, scalar) in declared.iter().enumerate() {
-                            let mut beyond = Datum::Null;
-                            let slot = fields.get_mut(field).unwrap_or(&mut beyond);
-                            if reader.scalar_to(*scalar, slot).is_err() {
-                                return false;
-                            }
-                        }
-                        self.keys
-                            .iter()
-                            .filter(|key| key.list == Some(at as u16))
-                            .for_each(|key| make(key, &scalars, &fields, Some(of)));
-                    }
+            let parts = &mut parts[..key.parts.len()];
+            for (slot, part) in parts.iter_mut().zip(&key.parts) {
+                match part {
+                    Part::Parameter(at) => *slot = arguments.of(usize::from(*at))[0],
+                    Part::Constant(value) => *slot = Datum::from_value(value),
+                    Part::Field(_) => {}
                 }
             }
+            let Some((list, width)) = key.list else {
+                visit_whole(parts, None);
+                continue;
+            };
+            let elements = arguments.of(usize::from(list)).chunks_exact(usize::from(width));
+            for (row, element) in elements.enumerate() {
+                for (slot, part) in parts.iter_mut().zip(&key.parts) {
+                    if let Part::Field(field) = part {
+                        *slot = element[usize::from(*field)];
+                    }
+                }
+                visit_whole(parts, Some((list, row)));
+            }
         }
-        self.keys.iter().filter(|key| key.list.is_none()).for_each(|key| make(key, &scalars, &fields, None));
-        is_whole && reader.finish().is_ok()
+        has_all
     }
-}
-
-fn declared(program: &Program) -> Vec<Declared> {
-    let parameters = program.variables[..program.parameter_count].iter();
-    parameters
-        .map(|parameter| match &parameter.ty {
-            Type::Scalar(scalar) => Declared::Scalar(*scalar),
-            Type::List(fields) => Declared::List(fields.iter().map(|field| field.scalar).collect()),
-        })
-        .collect()
 }
 
 /// A loop over a list parameter. Two loops over one list are at different elements of it.
@@ -266,8 +218,17 @@ impl Search<'_> {
     fn key(&mut self, table: TableId, key: &[Expression]) {
         let mut list = None;
         let parts = key.iter().map(|part| self.part(part, &mut list)).collect::<Option<Vec<_>>>();
-        let list = list.map(|list: ListLoop| list.list);
-        self.keys.extend(parts.map(|parts| PlannedKey { table, parts, list }));
+        let list = list.map(|list: ListLoop| self.with_width(list.list));
+        let planned = parts.map(|parts| PlannedKey { table, parts, list });
+        self.keys.extend(planned.filter(|planned| !self.keys.contains(planned)));
+    }
+
+    /// A list parameter and how many fields its elements have.
+    fn with_width(&self, list: u16) -> (u16, u16) {
+        match &self.program.variables[usize::from(list)].ty {
+            Type::List(fields) => (list, fields.len() as u16),
+            Type::Scalar(_) => unreachable!("loops are over lists"),
+        }
     }
 
     /// The leading key columns that [`KeyPlan::for_each`] can compute, whatever the arguments are.
@@ -282,18 +243,11 @@ impl Search<'_> {
         for value in values.iter().take(PARTS_MAX) {
             let mut list = own_loop;
             let Some(part) = value.and_then(|value| self.part(value, &mut list)) else { break };
-            let is_known = match part {
-                Part::Parameter(at) => is_steady(VariableId(at)) && usize::from(at) < SLOTS_MAX,
-                Part::Field(at) => usize::from(at) < SLOTS_MAX,
-                Part::Constant(_) => true,
-            };
-            // Where a key varies with a list, parameters behind the list are not read yet.
-            let is_late = |part: &Part| matches!((part, list), (Part::Parameter(at), Some(ListLoop { list, .. })) if *at > list);
-            if !is_known || is_late(&part) || key.parts.iter().any(is_late) {
+            if matches!(part, Part::Parameter(at) if !is_steady(VariableId(at))) {
                 break;
             }
             own_loop = list;
-            key.list = list.map(|list| list.list);
+            key.list = list.map(|list| self.with_width(list.list));
             key.parts.push(part);
         }
         key
@@ -356,8 +310,7 @@ mod tests {
         assert_eq!(known("t[x, t[x, y].c].c = 1"), [2, 1]);
         assert_eq!(known("for e in l { t[e.k, e.v].c = x }"), [2]);
         assert_eq!(known("for e in l { t[x, e.v].c = x }"), [2]);
-        // Behind the list, a parameter is not read yet when the list's keys are computed.
-        assert_eq!(known("for e in l { t[e.k, y].c = x }"), [1]);
+        assert_eq!(known("for e in l { t[e.k, y].c = x }"), [2]);
         // Two loops over one list are at different elements of it.
         assert_eq!(known("for e in l { for f in l { t[e.k, f.k].c = x } }"), [1]);
         assert_eq!(known("for r in t[x, 1 ..< 5] { r.c = 1 }"), [1]);

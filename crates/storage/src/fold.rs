@@ -15,7 +15,7 @@
 
 use crate::{Record, Version, chain, index::prefetch, version::Contents};
 use crossbeam_epoch::Guard;
-use fabius_value::{ColumnMask, DataType, Seq};
+use fabius_value::{ColumnMask, DataType, Deltas, Seq};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -201,7 +201,7 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
             seq,
             values_mask: columns,
             values: &values,
-            deltas: &[],
+            deltas: Deltas::default(),
             sticky: ColumnMask::EMPTY,
             deferred: std::ptr::null_mut(),
         },

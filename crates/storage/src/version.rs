@@ -25,7 +25,7 @@
 //! slots that say which.
 
 use crate::{block, index::prefetch, slot};
-use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Seq};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Deltas, Seq};
 use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicPtr, AtomicU64,
@@ -64,7 +64,7 @@ pub struct Contents<'r, 'a> {
     /// Their values.
     pub values: &'r [Datum<'a>],
     /// Columns with operations.
-    pub deltas: &'r [(ColumnId, DeltaOperator, Datum<'a>)],
+    pub deltas: Deltas<'r, 'a>,
     /// Columns that `deferred` will fill.
     pub sticky: ColumnMask,
     /// The deferred call that stickies name.
@@ -84,37 +84,41 @@ impl Version {
     ///
     /// The masks of `contents` do not overlap; `types` are those of all columns of the table.
     pub fn create(contents: &Contents<'_, '_>, types: &[DataType]) -> NonNull<Version> {
-        let deltas: ColumnMask = contents.deltas.iter().map(|delta| delta.0).collect();
+        let deltas = contents.deltas.mask();
         let columns = contents.values_mask.union(deltas).union(contents.sticky);
         debug_assert_eq!(columns.len(), contents.values_mask.len() + deltas.len() + contents.sticky.len());
-        let extremes = contents.deltas.iter().any(|delta| delta.1 != DeltaOperator::Add);
-        let is_whole = columns.len() == types.len();
+        let extremes = contents.deltas.operations.iter().any(|delta| delta.1 != DeltaOperator::Add);
+        let is_whole = columns == ColumnMask::first(types.len());
         let flags = if extremes { EXTREMES } else { 0 } | if is_whole { WHOLE } else { 0 };
         let version = Version::allocate(contents.seq, flags, columns.0, deltas.0);
         // SAFETY: just allocated, and ours alone.
         let this = unsafe { version.as_ref() };
         let mut nulls = 0;
         let mut values = contents.values.iter();
+        let mut operands = contents.deltas.operands.iter();
         for (at, column) in columns.iter().enumerate() {
+            let datum = if contents.values_mask.contains(column) {
+                values.next()
+            } else if deltas.contains(column) {
+                operands.next()
+            } else {
+                None
+            };
             let mut stored = 0;
-            if contents.values_mask.contains(column) {
-                let value = *values.next().expect("a value for each column of the mask");
-                nulls |= u64::from(value.is_null()) << column.0;
-                stored = slot::store(value, types[usize::from(column.0)]);
+            if let Some(&datum) = datum {
+                nulls |= u64::from(datum.is_null()) << column.0;
+                stored = slot::store(datum, types[usize::from(column.0)]);
             }
             this.word(at).store(stored, Relaxed);
         }
-        for &(column, operator, operand) in contents.deltas {
-            this.slot(column).store(slot::store(operand, types[column.0 as usize]), Relaxed);
-            let bit = ColumnMask::of(column).0;
-            match operator {
-                DeltaOperator::Add => {}
-                DeltaOperator::Max => {
-                    this.extreme_word(0).store(this.extreme_word(0).load(Relaxed) | bit, Relaxed)
-                }
-                DeltaOperator::Min => {
-                    this.extreme_word(1).store(this.extreme_word(1).load(Relaxed) | bit, Relaxed)
-                }
+        if extremes {
+            for &(column, operator) in contents.deltas.operations {
+                let word = match operator {
+                    DeltaOperator::Add => continue,
+                    DeltaOperator::Max => this.extreme_word(0),
+                    DeltaOperator::Min => this.extreme_word(1),
+                };
+                word.store(word.load(Relaxed) | ColumnMask::of(column).0, Relaxed);
             }
         }
         this.nulls.store(nulls, Relaxed);

@@ -9,7 +9,7 @@ use fabius_storage::fold::{Retired, fold, retire_record};
 use fabius_storage::snapshot::Snapshots;
 use fabius_storage::version::Contents;
 use fabius_storage::{Record, Version};
-use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Seq};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Deltas, Seq};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -45,7 +45,7 @@ fn write(record: &Record, seq: u64, row: &Row) {
         seq: Seq(seq),
         values_mask: ColumnMask::EMPTY,
         values: &[],
-        deltas: &[],
+        deltas: Deltas::default(),
         sticky: ColumnMask::EMPTY,
         deferred: std::ptr::null_mut(),
     };
@@ -56,7 +56,8 @@ fn write(record: &Record, seq: u64, row: &Row) {
             record.push(Version::create(&Contents { values_mask, values, ..contents }, &TYPES));
         }
         2 | 3 | 6 => {
-            let deltas = &[(SUM, DeltaOperator::Add, Datum::Int(seq as i64))];
+            let operands = [Datum::Int(seq as i64)];
+            let deltas = Deltas { operations: &[(SUM, DeltaOperator::Add)], operands: &operands };
             record.push(Version::create(&Contents { deltas, ..contents }, &TYPES));
         }
         4 | 7 => {

@@ -1,6 +1,6 @@
 //! Commutative operations that a version can hold instead of a value (Doppel, section 4).
 
-use crate::{DataType, Datum};
+use crate::{ColumnId, ColumnMask, DataType, Datum};
 
 /// An operation that can stand in a version without being applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,6 +11,38 @@ pub enum DeltaOperator {
     Max,
     /// `x = least(x, operand)`.
     Min,
+}
+
+/// Operations on columns of a row, in ascending order of the columns, and the operand of each.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deltas<'r, 'a> {
+    /// Which columns, and how each is changed.
+    pub operations: &'r [(ColumnId, DeltaOperator)],
+    /// As many operands.
+    pub operands: &'r [Datum<'a>],
+}
+
+impl<'r, 'a> Deltas<'r, 'a> {
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// The columns.
+    #[inline]
+    pub fn mask(&self) -> ColumnMask {
+        self.operations.iter().map(|operation| operation.0).collect()
+    }
+
+    /// Column by column.
+    #[inline]
+    pub fn iter(&self) -> impl Iterator<Item = (ColumnId, DeltaOperator, Datum<'a>)> + Clone + use<'r, 'a> {
+        self.operations
+            .iter()
+            .zip(self.operands)
+            .map(|(&(column, operator), &operand)| (column, operator, operand))
+    }
 }
 
 impl DeltaOperator {

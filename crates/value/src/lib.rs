@@ -29,7 +29,7 @@ pub mod value;
 pub use data_type::DataType;
 pub use datum::Datum;
 pub use decimal::Decimal;
-pub use delta::DeltaOperator;
+pub use delta::{DeltaOperator, Deltas};
 pub use error::{Error, Place, Result, SqlState};
 pub use key::Key;
 pub use schema::{Column, ColumnId, ColumnMask, IndexId, IndexSchema, Seq, TableId, TableSchema};

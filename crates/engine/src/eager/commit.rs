@@ -4,7 +4,7 @@ use crate::eager::workspace::{Image, Workspace, Write};
 use fabius_storage::fold::{Retired, fold};
 use fabius_storage::purge::Purge;
 use fabius_storage::{Version, chain, version::Contents};
-use fabius_value::{ColumnMask, Seq};
+use fabius_value::{ColumnMask, Deltas, Seq};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
 
@@ -133,7 +133,7 @@ fn version_of(write: &Write<'_>, seq: Seq) -> Option<NonNull<Version>> {
         seq,
         values_mask,
         values,
-        deltas: &[],
+        deltas: Deltas::default(),
         sticky: ColumnMask::EMPTY,
         deferred: std::ptr::null_mut(),
     };

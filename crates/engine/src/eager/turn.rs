@@ -26,6 +26,7 @@ use crate::{Procedure, Ticket};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_env::schedule;
+use fabius_program::arguments::Arguments;
 use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
@@ -57,6 +58,9 @@ pub struct Turn<'a, C: Control<'a>> {
     time_us: i64,
     unread: Unread,
     transaction: Transaction<'a, C>,
+    /// Those of the call that runs, if they decode.
+    arguments: Arguments<'a>,
+    decoded: Result<(), Error>,
     frame: FrameFor<'a, Transaction<'a, C>>,
     snapshot_frame: FrameFor<'a, SnapshotContext<'a>>,
     retired: Retired,
@@ -138,6 +142,8 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             time_us,
             unread,
             transaction: Transaction::new(shared, schema, guard, arena, time_us, control),
+            arguments: Arguments::default(),
+            decoded: Ok(()),
             frame: FrameFor::<Transaction<'a, C>>::default(),
             snapshot_frame: FrameFor::<SnapshotContext<'a>>::default(),
             retired: Retired::default(),
@@ -159,7 +165,15 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let mut to_come = calls;
         let mut company = Company::Together { _guard: self.shared.alone.read() };
         while !calls.is_empty() && self.outcomes.failure.is_none() {
-            ahead.advance(&mut to_come, |procedure| schema.key_plan(procedure));
+            while ahead.is_short()
+                && let Some(call) = entry::take_call(&mut to_come)
+            {
+                ahead.look(call, schema.key_plan(call.procedure));
+            }
+            let mut coming = ahead.proceed().expect("a call that is to come was looked at");
+            std::mem::swap(&mut self.arguments, &mut coming.arguments);
+            self.decoded = std::mem::replace(&mut coming.decoded, Ok(()));
+            ahead.recycle(coming);
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
             let bytes = &bytes[..bytes.len() - calls.len()];
@@ -202,6 +216,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         self.transaction.set_time(time_us);
         let whole = bytes;
         let call = entry::take_call(&mut bytes).expect("calls are checked when they come in");
+        self.decode(&call);
         self.call(&call, whole, place, Some(seq), &mut Company::Neither);
         std::mem::take(&mut self.outcomes)
     }
@@ -213,6 +228,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     /// Why it aborts.
     pub fn rehearse(&mut self, mut bytes: &'a [u8]) -> Result<(), Error> {
         let call = entry::take_call(&mut bytes).expect("calls are checked when they come in");
+        self.decode(&call);
         self.transaction.control.begin();
         let procedure = self.procedure(&call)?;
         loop {
@@ -235,6 +251,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     /// order of their seqs. Whoever logged it says when it is installed.
     pub fn run_placed(&mut self, at: Option<Seq>, call: &Call<'a>, place: u32) {
         self.order = at.map_or(Order::Now, Order::Placed);
+        self.decode(call);
         self.call(call, &[], place, at, &mut Company::Neither);
     }
 
@@ -251,6 +268,14 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
 
     fn procedure(&self, call: &Call<'_>) -> Result<&'a Procedure, Error> {
         self.schema.definitions.procedure(call.procedure).map(|procedure| &**procedure)
+    }
+
+    fn decode(&mut self, call: &Call<'a>) {
+        self.decoded = match self.procedure(call) {
+            Ok(procedure) => self.arguments.decode(&procedure.signature, call.arguments),
+            // The attempt to run it says so.
+            Err(_) => Ok(()),
+        };
     }
 
     fn draws_random(&self, call: &Call<'_>) -> bool {
@@ -423,8 +448,12 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let definitions = &self.schema.definitions;
         let mut context = SnapshotContext::new(definitions, self.guard, seq, self.time_us);
         let code = &procedure.whole;
-        let started = self.snapshot_frame.start(code, call.arguments, self.arena).map_err(Stop::Abort);
-        match started.and_then(|()| execute::run(&mut self.snapshot_frame, code, &mut context, self.arena)) {
+        let decoded = self.decoded.clone().map_err(Stop::Abort);
+        let ended = decoded.and_then(|()| {
+            self.snapshot_frame.begin(code, &self.arguments, self.arena);
+            execute::run(&mut self.snapshot_frame, code, &mut context, self.arena)
+        });
+        match ended {
             Ok(()) => {
                 self.committed += 1;
                 let values = || self.snapshot_frame.results(code).unwrap_or_default();
@@ -450,9 +479,10 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let plan = self.schema.plan(procedure.id.0 as usize);
         self.transaction.draws(known.map(CallRandom::new));
         self.transaction.control.runs(plan);
-        if let Err(error) = self.frame.start(code, call.arguments, self.arena) {
-            return Ok(Err(error));
+        if let Err(error) = &self.decoded {
+            return Ok(Err(error.clone()));
         }
+        self.frame.begin(code, &self.arguments, self.arena);
         match execute::run(&mut self.frame, code, &mut self.transaction, self.arena) {
             Ok(()) => {
                 let results = || self.frame.results(code).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Reading encoded arguments, whatever the bytes are.
 
-use super::{INVALID_ENCODING, check_date};
+use super::{EncodedType, INVALID_ENCODING, check_date};
 use crate::ir::ScalarType;
 use crate::operation::arithmetic::Digits;
 use fabius_value::value::{check_blob, fit_text};
@@ -15,11 +15,6 @@ impl<'a> ArgumentReader<'a> {
     /// Reads from the beginning of `bytes`.
     pub fn new(bytes: &'a [u8]) -> ArgumentReader<'a> {
         ArgumentReader { rest: bytes }
-    }
-
-    /// How far it has come in `bytes`, which it has been reading from the beginning.
-    pub fn position(&self, bytes: &[u8]) -> usize {
-        bytes.len() - self.rest.len()
     }
 
     /// One scalar argument or field.
@@ -48,7 +43,7 @@ impl<'a> ArgumentReader<'a> {
                 let mantissa = (mantissa >> 1) as i128 ^ -((mantissa & 1) as i128);
                 match (Digits { precision, scale }).fit(Some(mantissa)) {
                     Ok(mantissa) => Ok(Datum::Numeric(mantissa)),
-                    Err(_) => Err(invalid(format!("a number outside {data_type}"))),
+                    Err(_) => Err(outside(data_type)),
                 }
             }
             DataType::Boolean => self.boolean().map(Datum::Boolean),
@@ -69,23 +64,26 @@ impl<'a> ArgumentReader<'a> {
         }
     }
 
-    /// The same, stored where it belongs. In its parts: a copy of the whole would have to wait for the stores
-    /// that made it.
-    ///
-    /// # Errors
-    /// As above.
+    /// Rows of values of these types: appends them, row by row.
     #[inline]
-    pub fn scalar_to(&mut self, scalar: ScalarType, to: &mut Datum<'a>) -> Result<()> {
-        match self.scalar(scalar)? {
-            Datum::Int(value) => *to = Datum::Int(value),
-            other => *to = other,
-        }
-        Ok(())
+    pub(crate) fn rows(
+        &mut self,
+        fields: &[EncodedType],
+        rows: usize,
+        values: &mut Vec<Datum<'a>>,
+    ) -> Result<()> {
+        self.rows_from(fields, rows, values, |_| {})
     }
 
-    /// A list argument: appends its values, row by row.
-    pub(crate) fn list(&mut self, fields: &[ScalarType], values: &mut Vec<Datum<'a>>) -> Result<()> {
-        let rows = self.length()?;
+    /// The same; `begin` is told of each row how many bytes are left where it begins.
+    #[inline]
+    pub(crate) fn rows_from(
+        &mut self,
+        fields: &[EncodedType],
+        rows: usize,
+        values: &mut Vec<Datum<'a>>,
+        mut begin: impl FnMut(usize),
+    ) -> Result<()> {
         // Every field takes a byte at least, so a false count allocates no more than the bytes did.
         let total =
             rows.checked_mul(fields.len()).filter(|total| *total <= self.rest.len() && !fields.is_empty());
@@ -95,10 +93,18 @@ impl<'a> ArgumentReader<'a> {
             None => return Err(cut_short()),
         }
         for _ in 0..rows {
+            begin(self.rest.len());
             for field in fields {
-                let at = values.len();
-                values.push(Datum::Null);
-                self.scalar_to(*field, &mut values[at])?;
+                match field.integers {
+                    Some((low, high)) => {
+                        let value = self.integer()?;
+                        if value < low || value > high {
+                            return Err(outside(field.scalar.data_type));
+                        }
+                        values.push(Datum::Int(value));
+                    }
+                    None => values.push(self.scalar(field.scalar)?),
+                }
             }
         }
         Ok(())
@@ -130,6 +136,7 @@ impl<'a> ArgumentReader<'a> {
         }
     }
 
+    #[inline]
     fn integer(&mut self) -> Result<i64> {
         self.varint().map(|v| (v >> 1) as i64 ^ -((v & 1) as i64))
     }
@@ -199,7 +206,12 @@ impl<'a> ArgumentReader<'a> {
 }
 
 fn fitting<'a>(value: i64, fits: bool, data_type: DataType) -> Result<Datum<'a>> {
-    if fits { Ok(Datum::Int(value)) } else { Err(invalid(format!("a number outside {data_type}"))) }
+    if fits { Ok(Datum::Int(value)) } else { Err(outside(data_type)) }
+}
+
+#[cold]
+fn outside(data_type: DataType) -> Error {
+    invalid(format!("a number outside {data_type}"))
 }
 
 #[cold]

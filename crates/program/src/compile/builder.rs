@@ -13,8 +13,9 @@
 
 use super::code::{Code, Parameter, ParameterPlace};
 use super::instruction::{Instruction, ListSlot, Register, RowSlot, Target};
-use crate::ir::{Program, RowId, ScalarType, Type, VariableId};
-use fabius_value::{DataType, Datum, Error, Result, SqlState, Value};
+use crate::arguments::EncodedType;
+use crate::ir::{Program, RowId, Type, VariableId};
+use fabius_value::{ColumnId, DataType, Datum, Error, Result, SqlState, TableId, Value};
 use std::collections::HashMap;
 
 /// How many temporaries were taken at some point.
@@ -33,6 +34,15 @@ enum ConstantKey {
     Bytes(Vec<u8>),
 }
 
+/// A column to be read of a row, which may be known to be there.
+#[derive(Clone, Copy)]
+pub(super) struct RowRead {
+    pub column: ColumnId,
+    pub row: RowSlot,
+    pub table: TableId,
+    pub known: bool,
+}
+
 /// Builds one [`Code`].
 pub(super) struct Builder<'p> {
     pub program: &'p Program,
@@ -40,6 +50,8 @@ pub(super) struct Builder<'p> {
     /// The line that instructions come from now.
     pub line: u32,
     variables: Vec<Option<Register>>,
+    /// By variable: the column to read when it is used.
+    late_reads: Vec<Option<RowRead>>,
     lists: Vec<Option<ListSlot>>,
     rows: Vec<Option<RowSlot>>,
     constants: HashMap<ConstantKey, Register>,
@@ -59,6 +71,7 @@ impl<'p> Builder<'p> {
             code: Code { name: program.name.clone(), ..Code::default() },
             line: 0,
             variables: vec![None; program.variables.len()],
+            late_reads: vec![None; program.variables.len()],
             lists: vec![None; program.variables.len()],
             rows: vec![None; program.rows.len()],
             constants: HashMap::new(),
@@ -81,10 +94,10 @@ impl<'p> Builder<'p> {
         let parameters = &self.program.variables[..self.program.parameter_count];
         for (at, parameter) in parameters.iter().enumerate() {
             let place = match &parameter.ty {
-                Type::Scalar(scalar) => ParameterPlace::Scalar(*scalar, self.variables[at]),
+                Type::Scalar(scalar) => ParameterPlace::Scalar(EncodedType::new(*scalar), self.variables[at]),
                 Type::List(fields) => {
-                    let scalars: Box<[ScalarType]> = fields.iter().map(|field| field.scalar).collect();
-                    ParameterPlace::List(scalars, self.lists[at])
+                    let types = fields.iter().map(|field| EncodedType::new(field.scalar)).collect();
+                    ParameterPlace::List(types, self.lists[at])
                 }
             };
             self.code.parameters.push(Parameter { name: parameter.name.clone(), place });
@@ -103,6 +116,26 @@ impl<'p> Builder<'p> {
     pub fn emit(&mut self, instruction: Instruction) {
         self.code.instructions.push(instruction);
         self.code.lines.push(self.line);
+    }
+
+    // ---- reads ----
+
+    pub fn read(&mut self, read: RowRead, to: Register) {
+        let RowRead { column, row, table, known } = read;
+        self.emit(match known {
+            true => Instruction::Read { column, to, row, table },
+            false => Instruction::ReadIfThere { column, to, row, table },
+        });
+    }
+
+    /// Leaves a read to the place where the variable is used.
+    pub fn read_late(&mut self, variable: VariableId, read: RowRead) {
+        self.late_reads[usize::from(variable.0)] = Some(read);
+    }
+
+    /// The read that was left to where the variable is used.
+    pub fn late_read(&self, variable: VariableId) -> Option<RowRead> {
+        self.late_reads[usize::from(variable.0)]
     }
 
     // ---- labels ----

@@ -1,8 +1,9 @@
 //! Compiled code: instructions and the tables beside them.
 
 use super::instruction::{Instruction, ListSlot, Register};
+use crate::arguments::EncodedType;
 use crate::context::DeltaOperator;
-use crate::ir::{Aggregate, Field, ScalarType, SortKey};
+use crate::ir::{Aggregate, Field, SortKey};
 use crate::operation::Cast;
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, IndexId, SqlState, TableId};
 use std::fmt;
@@ -58,8 +59,8 @@ pub(crate) struct Parameter {
 /// Where an argument goes; nowhere if the code does not use it.
 #[derive(Clone, Debug)]
 pub(crate) enum ParameterPlace {
-    Scalar(ScalarType, Option<Register>),
-    List(Box<[ScalarType]>, Option<ListSlot>),
+    Scalar(EncodedType, Option<Register>),
+    List(Box<[EncodedType]>, Option<ListSlot>),
 }
 
 /// Constants by representation, text and bytes apart: they are copied into a run's arena.
@@ -106,6 +107,8 @@ pub(crate) struct ScanPlan {
 pub(crate) struct WritePlan {
     pub first: Register,
     pub columns: ColumnMask,
+    /// How many columns there are.
+    pub values: u16,
     pub sticky: ColumnMask,
     pub deltas: Box<[(ColumnId, DeltaOperator)]>,
 }

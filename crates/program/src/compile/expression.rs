@@ -19,7 +19,13 @@ impl Builder<'_> {
     /// The register that holds the expression's value, computing it if need be.
     pub fn operand(&mut self, expression: &Expression) -> Result<Register> {
         match &expression.kind {
-            ExpressionKind::Variable(variable) => Ok(self.variable(*variable)),
+            ExpressionKind::Variable(variable) => {
+                let register = self.variable(*variable);
+                if let Some(read) = self.late_read(*variable) {
+                    self.read(read, register);
+                }
+                Ok(register)
+            }
             ExpressionKind::Constant(value) => Ok(self.constant(value)),
             ExpressionKind::Cast(inner)
                 if Cast::of(inner.ty.data_type, expression.ty.data_type).is_identity() =>
@@ -47,6 +53,9 @@ impl Builder<'_> {
         let mark = self.mark();
         let data_type = expression.ty.data_type;
         match &expression.kind {
+            ExpressionKind::Variable(variable) if let Some(read) = self.late_read(*variable) => {
+                self.read(read, to);
+            }
             ExpressionKind::Constant(_) | ExpressionKind::Variable(_) => {
                 let from = self.operand(expression)?;
                 self.emit(Instruction::Move { to, from });

@@ -23,6 +23,7 @@
 //! | `condition.rs` | conditions to jumps |
 //! | `step.rs`, `repeat.rs` | steps and loops to instructions, by phase |
 //! | `write.rs` | inserts, updates and fills |
+//! | `late_read.rs` | columns that are read where their value is used |
 //! | `presence.rs` | which rows are known to be there |
 //! | `tape.rs` | what the now-phase hands to the later-phase |
 
@@ -31,6 +32,7 @@ pub(crate) mod code;
 mod condition;
 mod expression;
 pub(crate) mod instruction;
+mod late_read;
 mod presence;
 mod repeat;
 mod step;
@@ -46,6 +48,7 @@ use crate::slice::Phases;
 use builder::Builder;
 use fabius_value::Result;
 use instruction::Register;
+use late_read::LateReads;
 use presence::Presence;
 use std::collections::HashMap;
 use tape::{Captured, Tape};
@@ -90,6 +93,7 @@ struct Compiler<'p> {
     tape: Option<Tape<'p>>,
     builder: Builder<'p>,
     presence: Presence,
+    late_reads: LateReads,
     /// By row handle: where its last `Locate` has the key.
     keys: HashMap<RowId, Register>,
     /// By row handle: how many steps locate it.
@@ -115,6 +119,7 @@ impl<'p> Compiler<'p> {
             tape: phases.map(|phases| Tape::new(program, phases, results)),
             builder: Builder::new(program),
             presence: Presence::nothing(program),
+            late_reads: LateReads::of(program),
             keys: HashMap::new(),
             locates: presence::locates(program),
             key_blocks: HashMap::new(),

@@ -4,6 +4,7 @@
 //! something to do there; in the now-phase it then captures what the [`tape`](super::tape) says, in
 //! the later-phase it restores that instead of computing it.
 
+use super::builder::RowRead;
 use super::code::{Failure, FailureMessage, Mention, MissingRow, ResultPlan, SortPlan};
 use super::instruction::{Instruction, Register, RowSlot, Truth};
 use super::tape::Captured;
@@ -231,14 +232,17 @@ impl<'p> Compiler<'p> {
             (Some(tape), Part::Later { .. }) => tape.phases.reads_later[usize::from(step.id.0)],
             _ => columns.iter().map(|(column, _)| *column).collect(),
         };
+        let captures = self.tape.as_ref().map(|tape| tape.captures(step)).unwrap_or_default();
         let known = self.presence.knows(*row);
         let (row, table) = self.row(*row);
-        for (column, variable) in columns.iter().filter(|(column, _)| wanted.contains(*column)) {
-            let (column, to) = (*column, self.builder.variable(*variable));
-            self.builder.emit(match known {
-                true => Instruction::Read { column, to, row, table },
-                false => Instruction::ReadIfThere { column, to, row, table },
-            });
+        for &(column, variable) in columns.iter().filter(|(column, _)| wanted.contains(*column)) {
+            let read = RowRead { column, row, table, known };
+            if self.late_reads.contains(variable) && !captures.contains(&Captured::Variable(variable)) {
+                self.builder.read_late(variable, read);
+            } else {
+                let to = self.builder.variable(variable);
+                self.builder.read(read, to);
+            }
         }
     }
 

@@ -118,7 +118,13 @@ impl<'p> Compiler<'p> {
             self.check_not_null(step, column, value, offset(first, place));
         }
         let write = self.builder.number(self.builder.code.writes.len());
-        self.builder.code.writes.push(WritePlan { first, columns: values, sticky, deltas: deltas.into() });
+        self.builder.code.writes.push(WritePlan {
+            first,
+            columns: values,
+            values: values.len() as u16,
+            sticky,
+            deltas: deltas.into(),
+        });
         Ok(write)
     }
 

@@ -1,10 +1,9 @@
 //! The state of one run.
 
-use crate::arguments::{ArgumentReader, check_size, in_parameter, list_value};
+use crate::arguments::{ArgumentReader, Arguments, check_size, in_parameter, list_value};
 use crate::compile::Code;
 use crate::compile::code::{ParameterPlace, ResultPlan};
 use crate::context::Context;
-use crate::key_plan::Element;
 use crate::turns::Turns;
 use bumpalo::Bump;
 use fabius_value::{Datum, Result, Value};
@@ -52,57 +51,70 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         check_size(arguments)?;
         let mut reader = ArgumentReader::new(arguments);
         for parameter in &code.parameters {
-            match &parameter.place {
-                ParameterPlace::Scalar(scalar, place) => match (reader.scalar(*scalar), place) {
-                    (Ok(datum), Some(register)) => self.registers[usize::from(register.0)] = datum,
-                    (Ok(_), None) => {}
-                    (Err(error), _) => return Err(in_parameter(error, &parameter.name)),
-                },
+            let read = match &parameter.place {
+                ParameterPlace::Scalar(encoded, place) => reader.scalar(encoded.scalar).map(|datum| {
+                    if let Some(register) = place {
+                        self.registers[usize::from(register.0)] = datum;
+                    }
+                }),
                 ParameterPlace::List(fields, place) => {
                     let mut unused = Vec::new();
                     let values = match place {
                         Some(list) => &mut self.lists[usize::from(list.0)],
                         None => &mut unused,
                     };
-                    reader.list(fields, values).map_err(|error| in_parameter(error, &parameter.name))?;
+                    reader.length().and_then(|rows| reader.rows(fields, rows, values))
                 }
-            }
+            };
+            read.map_err(|error| in_parameter(error, &parameter.name))?;
         }
         reader.finish()
     }
 
-    /// Begins a run of `code` as if the arguments' lists had this one element and no other. The arguments are
-    /// well-formed, and scalars come before lists.
+    /// Begins a run of `code` with a call's arguments, which were decoded for the code's program.
+    pub fn begin(&mut self, code: &Code, arguments: &Arguments<'a>, arena: &'a Bump) {
+        self.prepare(code, arena);
+        for (at, parameter) in code.parameters.iter().enumerate() {
+            match &parameter.place {
+                ParameterPlace::Scalar(_, Some(register)) => {
+                    self.registers[usize::from(register.0)] = arguments.of(at)[0];
+                }
+                ParameterPlace::List(_, Some(list)) => {
+                    self.lists[usize::from(list.0)].extend_from_slice(arguments.of(at));
+                }
+                ParameterPlace::Scalar(_, None) | ParameterPlace::List(_, None) => {}
+            }
+        }
+    }
+
+    /// Begins a run of `code` as if the arguments' lists had one element, which begins at `element` of the
+    /// list's number and the place among the bytes, and no other. Scalars come before lists.
     ///
     /// # Errors
-    /// As [`start`](Frame::start).
+    /// As [`start`](Frame::start), if the arguments are not well-formed.
     #[inline]
     pub fn start_at(
         &mut self,
         code: &Code,
         arguments: &'a [u8],
-        element: Option<Element>,
+        element: Option<(u16, u32)>,
         arena: &'a Bump,
     ) -> Result<()> {
         self.prepare(code, arena);
         let mut reader = ArgumentReader::new(arguments);
         for (number, parameter) in code.parameters.iter().enumerate() {
             match (&parameter.place, element) {
-                (ParameterPlace::Scalar(scalar, place), _) => {
-                    let datum = reader.scalar(*scalar)?;
+                (ParameterPlace::Scalar(encoded, place), _) => {
+                    let datum = reader.scalar(encoded.scalar)?;
                     if let Some(register) = place {
                         self.registers[usize::from(register.0)] = datum;
                     }
                 }
-                (ParameterPlace::List(fields, Some(place)), Some(Element { list, offset }))
+                (ParameterPlace::List(fields, Some(place)), Some((list, begin)))
                     if usize::from(list) == number =>
                 {
-                    let mut reader = ArgumentReader::new(&arguments[offset as usize..]);
-                    let list = &mut self.lists[usize::from(place.0)];
-                    list.resize(fields.len(), Datum::Null);
-                    for (field, value) in fields.iter().zip(list) {
-                        reader.scalar_to(*field, value)?;
-                    }
+                    let values = &mut self.lists[usize::from(place.0)];
+                    return ArgumentReader::new(&arguments[begin as usize..]).rows(fields, 1, values);
                 }
                 (ParameterPlace::List(..), _) => {}
             }
@@ -110,8 +122,7 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         Ok(())
     }
 
-    /// Makes room for a run of `code`, and puts its constants in their places.
-    #[inline]
+    /// Makes room for what the code needs, and puts its constants where it finds them.
     fn prepare(&mut self, code: &Code, arena: &'a Bump) {
         self.at = 0;
         self.turns = Turns::default();

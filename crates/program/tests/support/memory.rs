@@ -327,7 +327,7 @@ impl<'a> View<'_, 'a> {
         for (column, value) in write.columns.iter().zip(write.values) {
             self.store(table, row, column, Content::Value(own(*value)));
         }
-        for (column, op, operand) in write.deltas {
+        for (column, op, operand) in &write.deltas.iter().collect::<Vec<_>>() {
             assert!(!operand.is_null(), "a delta needs an operand");
             self.store(table, row, *column, Content::Delta(*op, own(*operand)));
         }

@@ -3,7 +3,7 @@
 use crate::version::Contents;
 use crate::{Record, Table, Version, chain};
 use crossbeam_epoch::Guard;
-use fabius_value::{ColumnMask, Datum, Error, IndexId, Key, Result, Seq, SqlState};
+use fabius_value::{ColumnMask, Datum, Deltas, Error, IndexId, Key, Result, Seq, SqlState};
 use std::ptr::NonNull;
 
 /// The records of a table whose rows are there at `seq`, in key order for ordered tables.
@@ -37,7 +37,7 @@ pub fn restore(table: &Table, seq: Seq, row: &[Datum<'_>], key: &mut Key, guard:
         seq,
         values_mask: ColumnMask::first(row.len()),
         values: row,
-        deltas: &[],
+        deltas: Deltas::default(),
         sticky: ColumnMask::EMPTY,
         deferred: std::ptr::null_mut(),
     };

@@ -1,0 +1,115 @@
+//! Arguments decoded once, for all that ask for them.
+//!
+//! A scheduler wants keys of them, a proof their ranges, a run its registers. [`Arguments`] has the values
+//! of all parameters one after the other:
+//!
+//! ```text
+//! transfer(src: bigint, lines: list of (item: int, price: numeric(8, 2)), memo: text)
+//!
+//! values    7 | 2  2.50  3  1.00 | "rent"
+//! ends      1                    5        6
+//! ```
+
+use super::{ArgumentReader, check_size, in_parameter};
+use crate::ir::{Program, ScalarType, Type};
+use fabius_value::{DataType, Datum, Result};
+
+/// A scalar type, with the bounds that its encoded values are checked against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EncodedType {
+    pub scalar: ScalarType,
+    /// The range of an integer type that has no null: these are common, and read without further ado.
+    pub integers: Option<(i64, i64)>,
+}
+
+impl EncodedType {
+    pub fn new(scalar: ScalarType) -> EncodedType {
+        let integers = match scalar.data_type {
+            _ if scalar.nullable => None,
+            DataType::SmallInt => Some((i16::MIN.into(), i16::MAX.into())),
+            DataType::Int => Some((i32::MIN.into(), i32::MAX.into())),
+            DataType::BigInt | DataType::Timestamp => Some((i64::MIN, i64::MAX)),
+            _ => None,
+        };
+        EncodedType { scalar, integers }
+    }
+}
+
+/// The parameter types of a program, as decoding wants them.
+#[derive(Clone, Debug, Default)]
+pub struct Signature {
+    parameters: Box<[Parameter]>,
+}
+
+#[derive(Clone, Debug)]
+struct Parameter {
+    name: String,
+    fields: Box<[EncodedType]>,
+    is_list: bool,
+}
+
+impl Signature {
+    /// That of a program.
+    pub fn of(program: &Program) -> Signature {
+        let parameters = program.variables[..program.parameter_count].iter().map(|parameter| {
+            let (fields, is_list) = match &parameter.ty {
+                Type::Scalar(scalar) => (Box::from([EncodedType::new(*scalar)]), false),
+                Type::List(fields) => {
+                    (fields.iter().map(|field| EncodedType::new(field.scalar)).collect(), true)
+                }
+            };
+            Parameter { name: parameter.name.clone(), fields, is_list }
+        });
+        Signature { parameters: parameters.collect() }
+    }
+}
+
+/// The decoded arguments of one call.
+#[derive(Debug, Default)]
+pub struct Arguments<'a> {
+    values: Vec<Datum<'a>>,
+    /// By parameter: where its values end.
+    ends: Vec<u32>,
+}
+
+impl<'a> Arguments<'a> {
+    /// Decodes the arguments of a call, in place of what was here.
+    ///
+    /// # Errors
+    /// Those of [`decode`](super::decode).
+    pub fn decode(&mut self, signature: &Signature, bytes: &'a [u8]) -> Result<()> {
+        self.decode_from(signature, bytes, |_, _| {})
+    }
+
+    /// The same; `begin` is told of each row of each parameter where it begins among the bytes.
+    ///
+    /// # Errors
+    /// As above.
+    #[inline]
+    pub fn decode_from(
+        &mut self,
+        signature: &Signature,
+        bytes: &'a [u8],
+        mut begin: impl FnMut(usize, usize),
+    ) -> Result<()> {
+        self.values.clear();
+        self.ends.clear();
+        check_size(bytes)?;
+        let mut reader = ArgumentReader::new(bytes);
+        for (number, parameter) in signature.parameters.iter().enumerate() {
+            let rows = if parameter.is_list { reader.length() } else { Ok(1) };
+            let begin = |left: usize| begin(number, bytes.len() - left);
+            rows.and_then(|rows| reader.rows_from(&parameter.fields, rows, &mut self.values, begin))
+                .map_err(|error| in_parameter(error, &parameter.name))?;
+            self.ends.push(self.values.len() as u32);
+        }
+        reader.finish()
+    }
+
+    /// The values of a parameter: one, or those of a list row by row.
+    #[inline]
+    pub fn of(&self, parameter: usize) -> &[Datum<'a>] {
+        let start = if parameter == 0 { 0 } else { self.ends[parameter - 1] };
+        &self.values[start as usize..self.ends[parameter] as usize]
+    }
+}
