@@ -188,13 +188,17 @@ impl Sweep<'_> {
             swept.notes.push(format!("not run, since this build has no such engine: {}", missing.join(", ")));
         }
         let cores = machine::cores();
-        let beyond: Vec<&str> =
-            self.points.iter().filter(|p| p.threads > Some(cores)).map(|p| p.label.as_str()).collect();
+        let most = cores.max(laboratory.threads);
+        let is_beyond = |point: &&Point| point.threads > Some(most);
+        let beyond: Vec<&str> = self.points.iter().filter(is_beyond).map(|p| p.label.as_str()).collect();
         if !beyond.is_empty() {
             swept
                 .notes
                 .push(format!("not run, with more threads than the {cores} cores: {}", beyond.join(", ")));
         }
+        let points = self.points.len() - beyond.len();
+        let total = (self.engines.len() - missing.len()) * self.panels.len() * points;
+        let mut number = 0;
         for &name in self.engines {
             let Some(kind) = engine(name) else { continue };
             let mut target = None;
@@ -212,12 +216,13 @@ impl Sweep<'_> {
                 let mut line = Vec::new();
                 for point in &self.points {
                     let threads = point.threads.unwrap_or(laboratory.threads);
-                    if threads > cores.max(laboratory.threads) {
+                    if is_beyond(&point) {
                         line.push(None);
                         continue;
                     }
                     let settings = assigned(&settings, &point.set);
-                    let what = format!("{}, {}", panel.title, point.label);
+                    number += 1;
+                    let what = format!("{number} of {total}: {}, {}", panel.title, point.label);
                     let measured = laboratory.measure_on(
                         threads,
                         &loaded,

@@ -11,6 +11,8 @@ pub struct Zipf {
     zeta_n: f64,
     alpha: f64,
     eta: f64,
+    /// Below this, the second.
+    second: f64,
 }
 
 impl Zipf {
@@ -22,7 +24,7 @@ impl Zipf {
         let zeta_n = if theta == 0.0 { n as f64 } else { zeta(n) };
         let alpha = 1.0 / (1.0 - theta);
         let eta = (1.0 - (2.0 / n as f64).powf(1.0 - theta)) / (1.0 - zeta(2.min(n)) / zeta_n);
-        Zipf { n, theta, zeta_n, alpha, eta }
+        Zipf { n, theta, zeta_n, alpha, eta, second: 1.0 + 0.5f64.powf(theta) }
     }
 
     /// The next number.
@@ -35,7 +37,7 @@ impl Zipf {
         if uz < 1.0 {
             return 0;
         }
-        if uz < 1.0 + 0.5f64.powf(self.theta) {
+        if uz < self.second {
             return 1.min(self.n - 1);
         }
         ((self.n as f64 * (self.eta * u - self.eta + 1.0).powf(self.alpha)) as u64).min(self.n - 1)

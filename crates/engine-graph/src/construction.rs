@@ -16,7 +16,7 @@ use crate::graph::{Action, CallNode, Graph, NONE, Queue};
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
-use fabius_program::arguments::Arguments;
+use fabius_program::arguments::DecodedArguments;
 use fabius_storage::{Record, Table, chain, index::prefetch};
 use fabius_value::{Key, Seq, limit};
 use std::ops::Range;
@@ -57,7 +57,7 @@ pub fn construct<'a>(material: &Material<'a>, calls: &[(Call<'a>, Seq)], spare: 
     let mut construction = Construction {
         material,
         graph: spare.emptied(),
-        arguments: Arguments::default(),
+        decoded: DecodedArguments::default(),
         rows: Vec::new(),
         keys: Vec::new(),
         pending: Vec::new(),
@@ -72,7 +72,7 @@ pub fn construct<'a>(material: &Material<'a>, calls: &[(Call<'a>, Seq)], spare: 
 struct Construction<'m, 'a> {
     material: &'m Material<'a>,
     graph: Graph<'a>,
-    arguments: Arguments<'a>,
+    decoded: DecodedArguments<'a>,
     /// Of the arguments' lists: which, and where each row begins among the bytes.
     rows: Vec<(u16, u32)>,
     keys: Vec<u8>,
@@ -115,43 +115,46 @@ impl<'a> Construction<'_, 'a> {
     fn decompose(&mut self, call: &Call<'a>, seq: Seq) {
         let Material { definitions, decompositions, grains, guard } = self.material;
         let number = self.graph.calls.len() as u32;
-        let Construction { arguments, rows, keys, pending, key, .. } = self;
+        let Construction { decoded, rows, keys, pending, key, .. } = self;
         rows.clear();
-        let is_decoded = definitions.procedure(call.procedure).is_ok_and(|procedure| {
+        decoded.clear();
+        let place = definitions.procedure(call.procedure).ok().and_then(|procedure| {
             let note = |parameter: usize, begin: usize| rows.push((parameter as u16, begin as u32));
-            arguments.decode_from(&procedure.signature, call.arguments, note).is_ok()
+            decoded.push_from(&procedure.signature, call.arguments, note).ok()
         });
         // An element takes a byte at least, and gives a turn of a loop.
-        let mut is_independent =
-            is_decoded && grains.is_independent(call) && call.arguments.len() as u64 <= limit::LOOP_TURNS;
+        let mut is_independent = place.is_some()
+            && grains.is_independent(call)
+            && call.arguments.len() as u64 <= limit::LOOP_TURNS;
         // Arguments that cannot be decoded abort a call before it accesses anything.
-        if let Some(decomposition) = decompositions.get(call.procedure).filter(|_| is_decoded) {
+        if let (Some(decomposition), Some(place)) = (decompositions.get(call.procedure), place) {
             let mut list = (u16::MAX, 0);
             let mut fits = true;
-            is_independent &= decomposition.keys.for_each_element(arguments, |table, values, element| {
-                let Some(grain) = grains.get(table) else { return };
-                let table = definitions.table(table);
-                // A key that is too long aborts its call before anything is accessed.
-                if table.encode_key(&values[..grain], key).is_err() {
-                    fits = false;
-                    return;
-                }
-                let is_whole = grain == table.schema().primary_key.len();
-                let hash = key.hash();
-                if is_whole {
-                    table.prefetch(hash, guard);
-                }
-                let element = element.map(|(of, row)| {
-                    if of != list.0 {
-                        list = (of, rows.partition_point(|(parameter, _)| *parameter < of));
+            is_independent &=
+                decomposition.keys.for_each_element(decoded.at(place), |table, values, element| {
+                    let Some(grain) = grains.get(table) else { return };
+                    let table = definitions.table(table);
+                    // A key that is too long aborts its call before anything is accessed.
+                    if table.encode_key(&values[..grain], key).is_err() {
+                        fits = false;
+                        return;
                     }
-                    rows[list.1 + row]
+                    let is_whole = grain == table.schema().primary_key.len();
+                    let hash = key.hash();
+                    if is_whole {
+                        table.prefetch(hash, guard);
+                    }
+                    let element = element.map(|(of, row)| {
+                        if of != list.0 {
+                            list = (of, rows.partition_point(|(parameter, _)| *parameter < of));
+                        }
+                        rows[list.1 + row]
+                    });
+                    let begin = keys.len();
+                    keys.extend_from_slice(key.bytes());
+                    let key = begin..keys.len();
+                    pending.push(Pending { call: number, element, table, key, hash, is_whole, likely: None });
                 });
-                let begin = keys.len();
-                keys.extend_from_slice(key.bytes());
-                let key = begin..keys.len();
-                pending.push(Pending { call: number, element, table, key, hash, is_whole, likely: None });
-            });
             is_independent &= fits;
         }
         let (first_action, home, waits) = (0, 0, AtomicU32::new(0));

@@ -137,7 +137,7 @@ impl<'w> Worker<'w> {
                     graph.calls.get(later as usize).map(|_| Executable::Call(later))
                 });
                 let node = &graph.calls[call as usize];
-                self.calls.run_placed(Some(node.seq), &node.call, call);
+                self.calls.run_in_turn(node.seq, &node.call, call);
                 graph.actions_of(call).iter().for_each(|action| self.reach(action.next));
                 1
             }

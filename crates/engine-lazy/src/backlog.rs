@@ -9,9 +9,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Calls a worker takes at a time.
-const TAKE: u32 = 32;
-
 /// Deferred calls between the lane and the workers.
 #[derive(Default)]
 pub struct Backlog {
@@ -50,11 +47,11 @@ impl Backlog {
         Some((chunk, call))
     }
 
-    /// Calls one after another from the old end, and their chunk; `None` if all have been taken.
-    pub fn take_oldest(&self) -> Option<(Arc<Chunk>, Vec<NonNull<Deferred>>)> {
+    /// A few calls one after another from the old end, and their chunk; `None` if all have been taken.
+    pub fn take_oldest(&self, most: u32) -> Option<(Arc<Chunk>, Vec<NonNull<Deferred>>)> {
         let mut untaken = self.untaken.lock();
         while let Some(chunk) = untaken.front() {
-            let taken = chunk.take(TAKE);
+            let taken = chunk.take(most);
             if !taken.is_empty() {
                 return Some((chunk.clone(), taken.to_vec()));
             }

@@ -2,7 +2,8 @@
 
 use crate::backlog::Backlog;
 use crate::deferred::Chunk;
-use crate::lane::{Lane, Outcome, Surroundings, closed, is_memory_short};
+use crate::intake::{Buffers, Intake, runs};
+use crate::lane::{Lane, Surroundings, closed, is_memory_short};
 use crate::policy::Policy;
 use crate::substantiate::Substantiation;
 use bumpalo::Bump;
@@ -20,11 +21,11 @@ use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
-use parking_lot::RwLock;
+use parking_lot::{MutexGuard, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
-    Ordering::{Acquire, Relaxed, Release},
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
 /// Calls of one turn of the lane, about: batches are not divided.
@@ -37,11 +38,20 @@ const TURN_BYTES: usize = 10 << 10;
 /// Deferred calls above which a thread that took a turn works off what it left itself.
 const KEEP_UP_CALLS: u64 = 512;
 
+/// Deferred calls that an idle thread runs before it looks around again.
+const IDLE_CALLS: u32 = 32;
+
+/// The same for a thread that waits for the lane, which should not wait for it.
+const WAITING_CALLS: u32 = 4;
+
 /// The lazy engine.
 pub struct LazyEngine {
     foundation: Arc<Foundation>,
     policy: RwLock<Policy>,
     queue: SegQueue<Arc<Batch>>,
+    /// Threads that have taken batches from the queue and not yet brought them through the lane.
+    in_hand: AtomicU32,
+    spare: SegQueue<Buffers>,
     lane: Mutex<Lane>,
     backlog: Backlog,
     closed: AtomicBool,
@@ -56,6 +66,8 @@ impl LazyEngine {
             foundation,
             policy: RwLock::new(policy),
             queue: SegQueue::new(),
+            in_hand: AtomicU32::new(0),
+            spare: SegQueue::new(),
             lane: Mutex::new(Lane::new()),
             backlog: Backlog::default(),
             closed: AtomicBool::new(false),
@@ -99,18 +111,17 @@ impl LazyEngine {
         is_short || goes_on
     }
 
-    /// A turn of the lane, if there are calls and nobody else is at it; whether it was taken.
+    /// A turn of the lane, if there are calls; whether it was taken.
     fn take_turn(&self) -> bool {
         self.turn().is_some()
     }
 
-    /// A turn of the lane, if there are calls and nobody else is at it: what it leaves for later.
+    /// A turn of the lane, if there are calls: what it leaves for later.
     fn turn(&self) -> Option<Option<Arc<Chunk>>> {
         if self.queue.is_empty() {
             return None;
         }
-        let mut lane = self.lane.try_lock()?;
-        schedule::point("lane");
+        let in_hand = InHand::of(&self.in_hand);
         let mut batches = Vec::new();
         let (mut count, mut bytes) = (0, 0);
         while count < TURN_CALLS && bytes < TURN_BYTES {
@@ -122,7 +133,48 @@ impl LazyEngine {
         if batches.is_empty() {
             return None;
         }
-        Some(lane.turn(&self.surroundings(), &batches))
+        let guard = crossbeam_epoch::pin();
+        let mut definitions = self.foundation.definitions();
+        let spare = self.spare.pop().unwrap_or_default();
+        let mut intake = Intake::prepare(spare, &definitions, &guard, runs(&batches));
+        schedule::point("made ready");
+        let mut lane = self.lane_of_a_turn();
+        schedule::point("lane");
+        let in_force = self.foundation.definitions();
+        if !Arc::ptr_eq(&definitions, &in_force) {
+            let spare = intake.into_buffers();
+            definitions = in_force;
+            intake = Intake::prepare(spare, &definitions, &guard, runs(&batches));
+        }
+        let left = if self.closed.load(Acquire) {
+            let now = self.foundation.clock.monotonic_ns();
+            batches.iter().for_each(|batch| batch.fail(closed(), now));
+            None
+        } else {
+            lane.turn(&self.surroundings(), &batches, &intake)
+        };
+        drop(lane);
+        drop(in_hand);
+        self.spare.push(intake.into_buffers());
+        Some(left)
+    }
+
+    /// The lane, for calls that are ready for it. While another thread has it, deferred calls are run.
+    fn lane_of_a_turn(&self) -> MutexGuard<'_, Lane> {
+        let is_idle_work_wanted = self.policy.read().idle;
+        loop {
+            if let Some(lane) = self.lane.try_lock() {
+                return lane;
+            }
+            if !is_idle_work_wanted || !self.run_oldest(WAITING_CALLS) {
+                return self.lane.lock();
+            }
+        }
+    }
+
+    /// Whether callers have handed in what has not been promised yet.
+    fn has_calls(&self) -> bool {
+        !self.queue.is_empty() || self.in_hand.load(Acquire) > 0
     }
 
     /// Works off what a turn of this very thread has left, while it is in this core's cache: when
@@ -161,8 +213,8 @@ impl LazyEngine {
         true
     }
 
-    fn run_oldest(&self) -> bool {
-        let Some((_chunk, calls)) = self.backlog.take_oldest() else { return false };
+    fn run_oldest(&self, most: u32) -> bool {
+        let Some((_chunk, calls)) = self.backlog.take_oldest(most) else { return false };
         // SAFETY: the chunk is alive.
         self.work(|tools| unsafe { tools.substantiate_all(&calls) });
         true
@@ -217,6 +269,22 @@ impl LazyEngine {
     }
 }
 
+/// A thread that has batches in hand.
+struct InHand<'e>(&'e AtomicU32);
+
+impl InHand<'_> {
+    fn of(count: &AtomicU32) -> InHand<'_> {
+        count.fetch_add(1, AcqRel);
+        InHand(count)
+    }
+}
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, AcqRel);
+    }
+}
+
 impl Engine for LazyEngine {
     fn name(&self) -> &'static str {
         "lazy"
@@ -242,7 +310,7 @@ impl Engine for LazyEngine {
     fn admit(&self) -> bool {
         let policy = *self.policy.read();
         if self.must_relieve(&policy) && !self.queue.is_empty() {
-            return self.run_urgent() || self.run_oldest() || self.take_turn();
+            return self.run_urgent() || self.run_oldest(IDLE_CALLS) || self.take_turn();
         }
         self.take_turn()
     }
@@ -251,7 +319,7 @@ impl Engine for LazyEngine {
         let policy = *self.policy.read();
         if self.must_relieve(&policy) {
             // Substantiation first: callers wait, promises are not dropped.
-            return self.run_urgent() || self.run_oldest() || self.take_turn();
+            return self.run_urgent() || self.run_oldest(IDLE_CALLS) || self.take_turn();
         }
         if let Some(left) = self.turn() {
             if let Some(chunk) = left.filter(|_| policy.idle) {
@@ -263,14 +331,14 @@ impl Engine for LazyEngine {
             return true;
         }
         self.sweep_if_short(&policy);
-        if policy.idle && self.run_oldest() {
+        if policy.idle && self.run_oldest(IDLE_CALLS) {
             return true;
         }
         self.lane.try_lock().is_some_and(|mut lane| lane.tidy(&self.surroundings()))
     }
 
     fn amend(&self, entry: &[u8]) -> Result<()> {
-        while !self.queue.is_empty() && !self.closed.load(Acquire) {
+        while self.has_calls() && !self.closed.load(Acquire) {
             if !self.take_turn() && !self.help() {
                 schedule::give_way("definition");
             }
@@ -375,7 +443,7 @@ impl Engine for LazyEngine {
     }
 
     fn settle(&self) {
-        while !self.queue.is_empty() {
+        while self.has_calls() {
             if !self.take_turn() && !self.help() {
                 schedule::give_way("settle");
             }
@@ -401,15 +469,16 @@ impl Engine for LazyEngine {
                 self.take_in(&mut lane, definitions);
             }
             Entries::Calls { time_us, bytes } => {
-                let mut run = Some(bytes);
-                lane.promise(&self.surroundings(), time_us, &mut || {
-                    Some((run.take()?, Box::new(|_, _, _: Outcome| {}) as crate::lane::OutcomeSink<'_>))
-                });
+                let (definitions, guard) = (self.foundation.definitions(), crossbeam_epoch::pin());
+                let spare = self.spare.pop().unwrap_or_default();
+                let intake = Intake::prepare(spare, &definitions, &guard, std::iter::once(bytes));
+                lane.promise(&self.surroundings(), time_us, &intake, &mut |_, _| {});
+                self.spare.push(intake.into_buffers());
             }
         }
         drop(lane);
         let policy = *self.policy.read();
-        while self.must_relieve(&policy) && (self.run_urgent() || self.run_oldest()) {}
+        while self.must_relieve(&policy) && (self.run_urgent() || self.run_oldest(IDLE_CALLS)) {}
         Ok(())
     }
 

@@ -14,6 +14,7 @@
 
 use crate::backlog::Backlog;
 use crate::deferred::{CapturedRow, Chunk, Deferred, State};
+use crate::intake::Intake;
 use crate::interval::Intervals;
 use crate::now::{NowContext, NowRow, Tools, deferred_at};
 use crate::policy::Policy;
@@ -21,12 +22,12 @@ use crate::substantiate::Substantiation;
 use crate::variant::{Variant, Variants};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
-use fabius_engine::ahead::{Ahead, Coming};
 use fabius_engine::checkpoint;
 use fabius_engine::entry::{self, Call};
 use fabius_engine::idempotency::{First, KeyWindow, Keys};
 use fabius_engine::{Batch, Definitions, Foundation, Ticket};
 use fabius_env::schedule;
+use fabius_program::arguments::Arguments;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_program::slice::Interval;
@@ -141,7 +142,12 @@ impl Lane {
     }
 
     /// Runs a turn over batches that callers have handed in; gives the deferred calls it leaves.
-    pub fn turn(&mut self, around: &Surroundings<'_>, batches: &[Arc<Batch>]) -> Option<Arc<Chunk>> {
+    pub fn turn(
+        &mut self,
+        around: &Surroundings<'_>,
+        batches: &[Arc<Batch>],
+        intake: &Intake<'_>,
+    ) -> Option<Arc<Chunk>> {
         let foundation = around.foundation;
         let time_us = foundation.clock.now_us();
         let count: u32 = batches.iter().map(|batch| batch.count()).sum();
@@ -154,42 +160,36 @@ impl Lane {
             batches.iter().for_each(|batch| batch.fail(error.clone(), now));
             return None;
         }
-        let mut runs: Vec<Run> = batches.iter().map(|batch| Run { batch, last: Seq::ZERO }).collect();
-        let mut intakes = runs.iter_mut().map(Run::intake_parts);
-        let chunk = self.promise(around, time_us, &mut || {
-            let (batch, last) = intakes.next()?;
-            Some((
-                batch.calls(),
-                Box::new(move |place, seq, outcome| record(batch, last, place, seq, outcome))
-                    as OutcomeSink<'_>,
-            ))
-        });
-        drop(intakes);
-        for run in &runs {
-            foundation.decided(run.last, run.batch.clone());
+        let mut promised = Promised { batches, at: 0, place: 0 };
+        let mut last = self.next_seq;
+        let chunk = self.promise(around, time_us, intake, &mut |seq, outcome| promised.note(seq, outcome));
+        for batch in batches {
+            last = Seq(last.0 + u64::from(batch.count()));
+            foundation.decided(last.before(), batch.clone());
         }
         chunk
     }
 
-    /// Runs the now-phases of runs of calls, and publishes what they promise; gives the deferred calls
-    /// that are left.
-    pub fn promise<'b>(
+    /// Runs the now-phases of calls, and publishes what they promise; gives the deferred calls that are
+    /// left.
+    pub fn promise(
         &mut self,
         around: &Surroundings<'_>,
         time_us: i64,
-        next_run: &mut dyn FnMut() -> Option<(&'b [u8], OutcomeSink<'b>)>,
+        intake: &Intake<'_>,
+        sink: &mut dyn FnMut(Seq, Outcome),
     ) -> Option<Arc<Chunk>> {
         let foundation = around.foundation;
-        let definitions = foundation.definitions();
-        let guard = crossbeam_epoch::pin();
-        let collected = self.collect(around, &guard);
+        let definitions = intake.definitions();
+        let guard = intake.guard();
+        let collected = self.collect(around, guard);
         let mut arena = std::mem::take(&mut self.arena);
         arena.reset();
         let chunk = around.backlog.arenas().chunk();
         let mut keys = foundation.keys.lock();
         let mut context = NowContext::new(
-            &definitions,
-            &guard,
+            definitions,
+            guard,
             Tools {
                 retired: &mut self.retired,
                 purge: &mut self.purge,
@@ -202,7 +202,7 @@ impl Lane {
         );
         let mut turn = Turn {
             around,
-            definitions: &definitions,
+            definitions,
             arena: &arena,
             chunk: &chunk,
             variants: &mut self.variants,
@@ -212,32 +212,15 @@ impl Lane {
             doomed: &mut self.doomed,
             context: &mut context,
             frame: FrameFor::<NowContext<'_, '_>>::default(),
-            substantiation: Substantiation::new(&definitions, &guard, &arena),
+            substantiation: Substantiation::new(definitions, guard, &arena),
             left: Left { seq: self.next_seq, ..Left::default() },
             time_us,
         };
-        let mut ahead = Ahead::new(&definitions, &guard);
-        while let Some((calls, mut sink)) = next_run() {
-            // What is decoded borrows from the calls, and the frame that it comes into lives for the turn.
-            let mut rest: &[u8] = arena.alloc_slice_copy(calls);
-            let mut place = 0;
-            loop {
-                while ahead.is_short() && !rest.is_empty() {
-                    let Some(call) = entry::take_call(&mut rest) else {
-                        unreachable!(
-                            "batches are encoded by their builder, and replayed ones are checked before"
-                        )
-                    };
-                    ahead.look(call, turn.variants.key_plan(call.procedure));
-                }
-                let Some(coming) = ahead.proceed() else { break };
-                let seq = turn.left.seq;
-                schedule::point("now-phase");
-                let outcome = turn.run(&coming);
-                ahead.recycle(coming);
-                sink(place, seq, outcome);
-                place += 1;
-            }
+        for at in 0..intake.count() {
+            let seq = turn.left.seq;
+            schedule::point("now-phase");
+            let (call, arguments) = intake.call(at);
+            sink(seq, turn.run(call, arguments));
         }
         let left = turn.end();
         let counters = &foundation.counters;
@@ -257,7 +240,7 @@ impl Lane {
         schedule::point("promise");
         foundation.set_promised(left.seq.before());
         schedule::point("promised");
-        self.retired.hand_over(&guard);
+        self.retired.hand_over(guard);
         self.arena = arena;
         chunk
     }
@@ -319,28 +302,28 @@ impl Lane {
     }
 }
 
-/// Where the outcomes of a run go: place in the run, seq, outcome.
-pub type OutcomeSink<'b> = Box<dyn FnMut(u32, Seq, Outcome) + 'b>;
-
-/// A batch in a turn.
-struct Run<'b> {
-    batch: &'b Arc<Batch>,
-    last: Seq,
+/// Where the outcomes of a turn's calls go: to their batches.
+struct Promised<'b> {
+    batches: &'b [Arc<Batch>],
+    /// The next call's batch, and its place in it.
+    at: usize,
+    place: u32,
 }
 
-impl<'b> Run<'b> {
-    fn intake_parts(&mut self) -> (&'b Arc<Batch>, &mut Seq) {
-        (self.batch, &mut self.last)
-    }
-}
-
-fn record(batch: &Batch, last: &mut Seq, place: u32, seq: Seq, outcome: Outcome) {
-    *last = seq;
-    if place == 0 || outcome.abort.is_some() || outcome.ticket.is_some() {
-        let mut outcomes = batch.outcomes();
-        outcomes.first_seq.get_or_insert(seq);
-        outcomes.aborts.extend(outcome.abort.map(|error| (place, error)));
-        outcomes.tickets.extend(outcome.ticket.map(|ticket| (place, ticket)));
+impl Promised<'_> {
+    fn note(&mut self, seq: Seq, outcome: Outcome) {
+        let (batch, place) = (&self.batches[self.at], self.place);
+        self.place += 1;
+        if self.place == batch.count() {
+            self.at += 1;
+            self.place = 0;
+        }
+        if place == 0 || outcome.abort.is_some() || outcome.ticket.is_some() {
+            let mut outcomes = batch.outcomes();
+            outcomes.first_seq.get_or_insert(seq);
+            outcomes.aborts.extend(outcome.abort.map(|error| (place, error)));
+            outcomes.tickets.extend(outcome.ticket.map(|ticket| (place, ticket)));
+        }
     }
 }
 
@@ -381,8 +364,7 @@ impl<'a> Turn<'a, '_, '_> {
     }
 
     /// Runs one call's now-phase.
-    fn run(&mut self, coming: &Coming<'a>) -> Outcome {
-        let call = &coming.call;
+    fn run(&mut self, call: &Call<'_>, arguments: Result<Arguments<'_, 'a>>) -> Outcome {
         let seq = self.left.seq;
         self.left.seq = seq.next();
         let oldest = self.key_window.oldest(seq);
@@ -390,7 +372,7 @@ impl<'a> Turn<'a, '_, '_> {
             return Outcome { abort: first.abort.clone(), ticket: first.ticket.clone() };
         }
         let ticket = call.wants_result.then(|| Arc::new(Ticket::default()));
-        let abort = self.run_program(seq, coming, ticket.as_ref()).err();
+        let abort = self.run_program(seq, call, arguments, ticket.as_ref()).err();
         match &abort {
             None => self.left.committed += 1,
             Some(_) => self.left.aborted += 1,
@@ -403,10 +385,15 @@ impl<'a> Turn<'a, '_, '_> {
         Outcome { abort, ticket }
     }
 
-    fn run_program(&mut self, seq: Seq, coming: &Coming<'a>, ticket: Option<&Arc<Ticket>>) -> Result<()> {
-        let Coming { call, arguments, decoded, .. } = coming;
+    fn run_program(
+        &mut self,
+        seq: Seq,
+        call: &Call<'_>,
+        arguments: Result<Arguments<'_, 'a>>,
+        ticket: Option<&Arc<Ticket>>,
+    ) -> Result<()> {
         let procedure = self.definitions.procedure(call.procedure)?;
-        decoded.clone()?;
+        let arguments = arguments?;
         let intervals = &mut *self.context.tools().intervals;
         let variant = self.variants.choose(seq, procedure, self.definitions, intervals, arguments)?;
         // SAFETY: a variant lives as long as a call may point to it.

@@ -8,6 +8,7 @@
 //!
 //! | module | concept | in the paper |
 //! |---|---|---|
+//! | [`intake`] | calls made ready for the lane | - |
 //! | [`lane`] | now-phases in log order, promises | 3.1 stickification layer |
 //! | [`now`] | what a now-phase sees and leaves behind | 2.3, 2.4 |
 //! | [`deferred`] | deferred calls | 2.1 |
@@ -23,7 +24,8 @@
 pub mod backlog;
 pub mod deferred;
 pub mod engine;
-pub mod interval;
+pub mod intake;
+mod interval;
 pub mod lane;
 pub mod later;
 pub mod now;

@@ -10,10 +10,9 @@ use crossbeam_epoch::Guard;
 use fabius_engine::{Definitions, Procedure};
 use fabius_program::argument_range::{self, Reliance};
 use fabius_program::arguments::Arguments;
-use fabius_program::catalog::{Catalog, ProcedureId};
+use fabius_program::catalog::Catalog;
 use fabius_program::compile::{Code, compile_later, compile_now};
 use fabius_program::ir::{Program, Step, StepKind, Type, VariableId};
-use fabius_program::key_plan::KeyPlan;
 use fabius_program::slice::{Assumptions, Interval, Phases, TypesOnly, slice};
 use fabius_value::{ColumnId, ColumnMask, Result, Seq, TableId};
 use std::cell::Cell;
@@ -75,8 +74,6 @@ struct Parameter {
 pub struct Variants {
     current: Vec<Option<NonNull<Variant>>>,
     parameters: Vec<Vec<Parameter>>,
-    /// By procedure: the keys that its arguments give.
-    plans: Vec<Option<KeyPlan>>,
     /// By procedure: how often it was sliced.
     sliced: Vec<u32>,
     /// Variants that are not current any more, oldest first, with the first seq that is not run with them.
@@ -132,7 +129,7 @@ impl Variants {
         procedure: &Arc<Procedure>,
         definitions: &Definitions,
         intervals: &mut Intervals,
-        arguments: &Arguments<'_>,
+        arguments: Arguments<'_, '_>,
     ) -> Result<NonNull<Variant>> {
         let at = procedure.id.0 as usize;
         loop {
@@ -155,11 +152,6 @@ impl Variants {
         }
     }
 
-    /// The keys that a procedure's arguments give; `None` if it was never called.
-    pub fn key_plan(&self, procedure: ProcedureId) -> Option<&KeyPlan> {
-        self.plans.get(procedure.0 as usize)?.as_ref().filter(|plan| !plan.is_empty())
-    }
-
     /// Lets go of what was made of procedures that are gone; `seq` is the first that does without them.
     pub fn follow(&mut self, seq: Seq, definitions: &Definitions) {
         for (at, current) in self.current.iter_mut().enumerate() {
@@ -167,7 +159,6 @@ impl Variants {
             if current.is_some() && is_gone() {
                 self.replaced.extend(current.take().map(|variant| (seq, variant)));
                 self.parameters[at] = Vec::new();
-                self.plans[at] = None;
             }
         }
     }
@@ -187,16 +178,14 @@ impl Variants {
         procedure: &Arc<Procedure>,
         definitions: &Definitions,
         intervals: &mut Intervals,
-        arguments: &Arguments<'_>,
+        arguments: Arguments<'_, '_>,
     ) -> Result<()> {
         let at = procedure.id.0 as usize;
         if self.current.len() <= at {
             self.current.resize(at + 1, None);
             self.parameters.resize(at + 1, Vec::new());
             self.sliced.resize(at + 1, 0);
-            self.plans.resize_with(at + 1, || None);
         }
-        self.plans[at].get_or_insert_with(|| KeyPlan::of(&procedure.program));
         self.learn(at, &procedure.program, arguments);
         self.sliced[at] += 1;
         let gives_up = self.sliced[at] > SLICES_MAX;
@@ -209,7 +198,7 @@ impl Variants {
     }
 
     /// Widens what is assumed of a procedure's parameters so that this call fits.
-    fn learn(&mut self, at: usize, program: &Program, arguments: &Arguments<'_>) {
+    fn learn(&mut self, at: usize, program: &Program, arguments: Arguments<'_, '_>) {
         let known = &mut self.parameters[at];
         for (parameter, (given, length)) in argument_range::ranges(program, arguments).into_iter().enumerate()
         {

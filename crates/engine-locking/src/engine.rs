@@ -281,7 +281,7 @@ impl LockingEngine {
             while ahead.is_short()
                 && let Some(later) = rest.next()
             {
-                look(&mut ahead, &gate, &later.chunk);
+                look(&mut ahead, &later.chunk);
             }
             ahead.proceed().into_iter().for_each(|coming| ahead.recycle(coming));
             let control = turn.control();
@@ -431,14 +431,8 @@ impl LockingEngine {
     }
 }
 
-fn look<'a>(ahead: &mut Ahead<'a>, schema: &Schema, chunk: &'a Chunk) {
-    let call = entry::take_call(&mut chunk.calls()).expect("calls are checked when they come in");
-    let plan = schema
-        .definitions
-        .procedure(call.procedure)
-        .ok()
-        .map(|procedure| schema.plan(procedure.id.0 as usize));
-    ahead.look(call, plan.map(|plan| &plan.keys));
+fn look<'a>(ahead: &mut Ahead<'a>, chunk: &'a Chunk) {
+    ahead.look(entry::take_call(&mut chunk.calls()).expect("calls are checked when they come in"));
 }
 
 fn has_key(chunk: &Chunk) -> bool {

@@ -19,6 +19,7 @@ use fabius_engine::entry;
 use fabius_engine::{Batch, Engine, Foundation, Standpoint};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
+use fabius_program::arguments::DecodedArguments;
 use fabius_value::{Error, Result, Seq};
 use parking_lot::{MutexGuard, RwLock};
 use std::sync::Arc;
@@ -87,10 +88,11 @@ impl PartitionedEngine {
         }
         self.runs.dispatched(chunk.count);
         let count = routes.layout.partitions;
+        let mut decoded = DecodedArguments::default();
         let mut calls = places(&chunk).map(|place| {
             let (call, _) = place.call(&chunk.work);
             let is_whole = call.key.is_some_and(|key| self.runs.keys.add(key));
-            let mut partitions = routes.partitions(&call);
+            let mut partitions = routes.partitions(&call, &mut decoded);
             if is_whole {
                 partitions = PartitionSet::first(count);
             } else if partitions.is_empty() {

@@ -28,7 +28,9 @@ use crossbeam_utils::CachePadded;
 use fabius_engine::eager::intake::Work;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::queue::Queue;
+use fabius_engine::entry::Call;
 use fabius_env::{schedule, sync};
+use fabius_program::arguments::DecodedArguments;
 use fabius_value::Key;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -134,9 +136,11 @@ impl LogicalPartitions {
 impl Division for LogicalPartitions {
     /// Sends the actions of calls to the owners.
     fn dispatch(&self, work: &Arc<Work>, calls: &mut dyn Iterator<Item = Dispatched>, routes: &Routes) {
-        for call in calls {
-            let Dispatched { place, partitions, .. } = call;
-            let demands = demands(work, call, routes);
+        let mut decoded = DecodedArguments::default();
+        for dispatched in calls {
+            let Dispatched { place, partitions, is_whole } = dispatched;
+            let (call, _) = place.call(work);
+            let demands = demands(&call, &mut decoded, partitions, is_whole, routes);
             let missing = demands.iter().map(|(_, demand)| demand.grants()).sum::<u32>().into();
             let flow = Arc::new(Flow { work: work.clone(), place, partitions, demands, missing });
             self.tell_all(&flow, Message::Dispatched);
@@ -167,14 +171,18 @@ impl Division for LogicalPartitions {
 }
 
 /// What a call demands of each of its partitions: records if its arguments say which, else all.
-fn demands(work: &Work, dispatched: Dispatched, routes: &Routes) -> Vec<(usize, Demand)> {
-    let Dispatched { place, partitions, is_whole } = dispatched;
-    let (call, _) = place.call(work);
+fn demands<'c>(
+    call: &Call<'c>,
+    decoded: &mut DecodedArguments<'c>,
+    partitions: PartitionSet,
+    is_whole: bool,
+    routes: &Routes,
+) -> Vec<(usize, Demand)> {
     let mut records: Vec<(usize, Vec<(u64, bool)>)> =
         partitions.iter().map(|partition| (partition, Vec::new())).collect();
     let mut encoded = Key::new();
     let are_told = !is_whole
-        && routes.visit_records(&call, |partition, table, key, exclusively| {
+        && routes.visit_records(call, decoded, |partition, table, key, exclusively| {
             let (_, list) = records
                 .iter_mut()
                 .find(|(of, _)| *of == partition)

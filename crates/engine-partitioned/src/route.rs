@@ -17,7 +17,7 @@ use crate::partition_set::PartitionSet;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
 use fabius_program::access::{Access, AccessKind, accesses};
-use fabius_program::arguments::Arguments;
+use fabius_program::arguments::DecodedArguments;
 use fabius_program::catalog::Catalog;
 use fabius_program::key_plan::KeyPlan;
 use fabius_value::{ColumnId, Datum, TableId};
@@ -70,24 +70,30 @@ impl Routes {
         self.routes.get(call.procedure.0 as usize).map(|route| &**route)
     }
 
-    /// Visits the planned keys of a call; none if its arguments do not decode.
-    fn for_each_key(&self, route: &Route, call: &Call<'_>, visit: impl FnMut(TableId, &[Datum<'_>])) {
+    /// Decodes a call's arguments, and visits its planned keys; none if they do not decode.
+    fn for_each_key<'c>(
+        &self,
+        route: &Route,
+        call: &Call<'c>,
+        decoded: &mut DecodedArguments<'c>,
+        visit: impl FnMut(TableId, &[Datum<'_>]),
+    ) {
         let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
-        let mut arguments = Arguments::default();
-        if arguments.decode(&procedure.signature, call.arguments).is_ok() {
-            route.keys.for_each(&arguments, visit);
+        decoded.clear();
+        if let Ok(place) = decoded.push(&procedure.signature, call.arguments) {
+            route.keys.for_each(decoded.at(place), visit);
         }
     }
 
     /// The partitions that a call touches; none if it needs no partition in particular. Arguments that do not
     /// decode touch nothing: the call will abort before it begins.
-    pub fn partitions(&self, call: &Call<'_>) -> PartitionSet {
+    pub fn partitions<'c>(&self, call: &Call<'c>, decoded: &mut DecodedArguments<'c>) -> PartitionSet {
         let Some(route) = self.route(call) else { return PartitionSet::EMPTY };
         let mut set = PartitionSet::EMPTY;
         if route.is_everywhere(&self.layout) {
             return PartitionSet::first(self.layout.partitions);
         }
-        self.for_each_key(route, call, |table, key| {
+        self.for_each_key(route, call, decoded, |table, key| {
             if !self.layout.is_replicated(table)
                 && let Some(partition) = self.layout.partition(table, key[0])
             {
@@ -99,9 +105,10 @@ impl Routes {
 
     /// Visits the records that a call touches, of tables that are divided: partition, table, key, and whether
     /// it may write there. `false` if its arguments do not tell them.
-    pub fn visit_records(
+    pub fn visit_records<'c>(
         &self,
-        call: &Call<'_>,
+        call: &Call<'c>,
+        decoded: &mut DecodedArguments<'c>,
         mut visit: impl FnMut(usize, TableId, &[Datum<'_>], bool),
     ) -> bool {
         let Some(route) = self.route(call) else { return true };
@@ -109,7 +116,7 @@ impl Routes {
         if route.is_everywhere(&self.layout) || route.unbounded.iter().any(is_divided) {
             return false;
         }
-        self.for_each_key(route, call, |table, key| {
+        self.for_each_key(route, call, decoded, |table, key| {
             if is_divided(&table)
                 && let Some(partition) = self.layout.partition(table, key[0])
             {
@@ -207,7 +214,7 @@ mod tests {
         let program = &routes.definitions.procedures.get(id.0 as usize).unwrap().program;
         let bytes = arguments::encode(program, values).unwrap();
         let call = Call { procedure: id, arguments: &bytes, key: None, wants_result: false };
-        routes.partitions(&call).iter().collect()
+        routes.partitions(&call, &mut DecodedArguments::default()).iter().collect()
     }
 
     /// Goal: partitions are found from arguments and lists, and items are everywhere.

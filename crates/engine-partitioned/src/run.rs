@@ -35,8 +35,6 @@ use std::sync::atomic::{
 
 /// Calls that are run together, at most.
 pub const RUN_CALLS: usize = 64;
-/// Bytes of a call, about.
-const CALL_BYTES: usize = 64;
 
 /// A call in its batch.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +132,8 @@ impl Runs {
     fn log(&self, schema: &Schema, calls: &[Numbered<'_>]) -> Result<Logged> {
         let Shared { sequencer, foundation, .. } = &self.ground.shared;
         let time_us = foundation.clock.now_us();
-        let mut payload = Vec::with_capacity(calls.len() * CALL_BYTES);
+        let bytes = calls.iter().map(|((_, bytes), _)| bytes.len()).sum::<usize>();
+        let mut payload = Vec::with_capacity(entry::HEAD_BYTES + bytes);
         entry::begin_calls(time_us, &mut payload);
         let mut count = 0;
         for ((call, bytes), _) in calls {
@@ -155,15 +154,16 @@ impl Runs {
         let mut ahead = Ahead::new(&schema.definitions, &guard);
         let mut coming = calls.iter();
         let mut next = logged.first;
-        for ((call, _), number) in calls {
+        for (_, number) in calls {
             while ahead.is_short()
                 && let Some(((call, _), _)) = coming.next()
             {
-                ahead.look(*call, schema.key_plan(call.procedure));
+                ahead.look(*call);
             }
-            ahead.proceed().into_iter().for_each(|coming| ahead.recycle(coming));
-            let has_place = schema.has_place(call);
-            turn.run_placed(has_place.then_some(next), call, *number);
+            let mut coming = ahead.proceed().expect("it was looked at");
+            let has_place = schema.has_place(&coming.call);
+            turn.run_placed(has_place.then_some(next), &mut coming, *number);
+            ahead.recycle(coming);
             next = Seq(next.0 + u64::from(has_place));
         }
         let outcomes = turn.end();

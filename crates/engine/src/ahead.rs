@@ -14,8 +14,7 @@
 use crate::Definitions;
 use crate::entry::Call;
 use crossbeam_epoch::Guard;
-use fabius_program::arguments::Arguments;
-use fabius_program::key_plan::KeyPlan;
+use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
 use fabius_storage::{Record, index::prefetch};
 use fabius_value::{Key, Result, TableId};
 use std::collections::VecDeque;
@@ -35,11 +34,25 @@ struct Row<'a> {
 pub struct Coming<'a> {
     /// The call.
     pub call: Call<'a>,
-    /// Its arguments, if there is such a procedure and they decode.
-    pub arguments: Arguments<'a>,
-    /// Why they do not decode.
-    pub decoded: Result<()>,
+    decoded: DecodedArguments<'a>,
+    place: Result<ArgumentPlace>,
     rows: Vec<Row<'a>>,
+}
+
+impl<'a> Coming<'a> {
+    /// Its arguments, if there is such a procedure.
+    ///
+    /// # Errors
+    /// They do not decode.
+    pub fn arguments(&self) -> Result<Arguments<'_, 'a>> {
+        self.place.clone().map(|place| self.decoded.at(place))
+    }
+
+    /// Exchanges the decoded arguments with others.
+    pub(crate) fn swap(&mut self, decoded: &mut DecodedArguments<'a>, place: &mut Result<ArgumentPlace>) {
+        std::mem::swap(&mut self.decoded, decoded);
+        std::mem::swap(&mut self.place, place);
+    }
 }
 
 /// The calls of a run that have been looked at but not run.
@@ -51,7 +64,7 @@ pub struct Ahead<'a> {
     /// Calls that are looked at before the first of them runs.
     depth: usize,
     calls: VecDeque<Coming<'a>>,
-    spare: Vec<(Arguments<'a>, Vec<Row<'a>>)>,
+    spare: Vec<(DecodedArguments<'a>, Vec<Row<'a>>)>,
     key: Key,
 }
 
@@ -75,19 +88,21 @@ impl<'a> Ahead<'a> {
         self.calls.len() < self.depth
     }
 
-    /// Looks at one call more, whose keys are in `plan`.
-    pub fn look(&mut self, call: Call<'a>, plan: Option<&KeyPlan>) {
-        let (mut arguments, mut rows) = self.spare.pop().unwrap_or_default();
-        let decoded = match self.definitions.procedure(call.procedure) {
-            Ok(procedure) => arguments.decode(&procedure.signature, call.arguments),
+    /// Looks at one call more.
+    pub fn look(&mut self, call: Call<'a>) {
+        let (mut decoded, mut rows) = self.spare.pop().unwrap_or_default();
+        let procedure = self.definitions.procedure(call.procedure);
+        let place = match procedure {
+            Ok(procedure) => decoded.push(&procedure.signature, call.arguments),
             // Whoever runs it asks again, and says so.
-            Err(_) => Ok(()),
+            Err(_) => Ok(ArgumentPlace::default()),
         };
         let worth = |table: TableId| self.worth[table.0 as usize];
-        if decoded.is_ok()
-            && let Some(plan) = plan.filter(|plan| plan.tables().any(worth))
+        if let Ok(place) = place
+            && let Ok(procedure) = procedure
+            && procedure.keys.tables().any(worth)
         {
-            plan.for_each(&arguments, |table, values| {
+            procedure.keys.for_each(decoded.at(place), |table, values| {
                 let schema = self.definitions.table(table);
                 if worth(table) && rows.len() < ROWS_MAX && schema.encode_key(values, &mut self.key).is_ok() {
                     let hash = self.key.hash();
@@ -97,7 +112,7 @@ impl<'a> Ahead<'a> {
                 }
             });
         }
-        self.calls.push_back(Coming { call, arguments, decoded, rows });
+        self.calls.push_back(Coming { call, decoded, place, rows });
     }
 
     /// The next call to run, the others moved one stage on; `None` if there is none that was looked at.
@@ -129,8 +144,9 @@ impl<'a> Ahead<'a> {
 
     /// Takes the buffers of a call that has run.
     pub fn recycle(&mut self, coming: Coming<'a>) {
-        let Coming { arguments, mut rows, .. } = coming;
+        let Coming { mut decoded, mut rows, .. } = coming;
+        decoded.clear();
         rows.clear();
-        self.spare.push((arguments, rows));
+        self.spare.push((decoded, rows));
     }
 }

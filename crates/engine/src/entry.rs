@@ -52,6 +52,9 @@ pub enum Entries<'e> {
     KeyWindow(u64),
 }
 
+/// Bytes before the calls of a batch.
+pub const HEAD_BYTES: usize = 9;
+
 /// Starts a batch of calls; the encoded calls follow.
 pub fn begin_calls(time_us: i64, to: &mut Vec<u8>) {
     to.push(CALLS);

@@ -4,6 +4,7 @@ use fabius_program::arguments::Signature;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::compile::{Code, compile_whole};
 use fabius_program::ir::Program;
+use fabius_program::key_plan::KeyPlan;
 use fabius_value::{Error, Result};
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub struct Procedure {
     pub program: Arc<Program>,
     /// What its arguments are decoded by.
     pub signature: Signature,
+    /// The keys that its arguments give.
+    pub keys: KeyPlan,
     /// All of it, for engines that run calls in one piece.
     pub whole: Code,
     /// Whether it writes nothing.
@@ -32,7 +35,8 @@ impl Procedure {
         let whole = compile_whole(&program, catalog)?;
         let is_read_only = !program.writes_anything();
         let signature = Signature::of(&program);
-        Ok(Procedure { id, program, signature, whole, is_read_only, gone: None })
+        let keys = KeyPlan::of(&program);
+        Ok(Procedure { id, program, signature, keys, whole, is_read_only, gone: None })
     }
 
     /// What is left of a procedure that was dropped: its number, and the reason that calls are given.
@@ -56,6 +60,7 @@ impl Procedure {
             id,
             program: Arc::new(nothing),
             signature: Signature::default(),
+            keys: KeyPlan::default(),
             whole,
             is_read_only: false,
             gone: Some(reason),

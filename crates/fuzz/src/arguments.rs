@@ -10,7 +10,7 @@ use crate::input::Input;
 use crate::value_text::data_type;
 use bumpalo::Bump;
 use fabius_program::argument_range::{Reliance, holds, ranges};
-use fabius_program::arguments::{Arguments, Signature, decode, encode, to_values};
+use fabius_program::arguments::{DecodedArguments, Signature, decode, encode, to_values};
 use fabius_program::catalog::Catalog;
 use fabius_program::compile::compile_whole;
 use fabius_program::execute::Frame;
@@ -27,17 +27,17 @@ pub(crate) fn run(bytes: &[u8]) {
     let mut frame: Frame<'_, u32, ()> = Frame::new();
     let started = frame.start(&code, arguments, &arena);
     let signature = Signature::of(&program);
-    let mut decoded = Arguments::default();
-    let at_once = decoded.decode(&signature, arguments);
+    let mut decoded = DecodedArguments::default();
+    let at_once = decoded.push(&signature, arguments);
     match decode(&program, arguments) {
         Ok(_) => {
             started.expect("what decodes can be run");
             let values = to_values(&program, arguments).expect("what decodes");
             let again = encode(&program, &values).unwrap_or_else(|error| panic!("{error:?}: {values:?}"));
             assert_eq!(again, arguments, "{values:?}");
-            at_once.expect("what decodes one by one");
-            let ranges = ranges(&program, &decoded);
-            assert!(holds(&reliance(&program, &ranges), &decoded, &program), "{ranges:?}");
+            let decoded = decoded.at(at_once.expect("what decodes one by one"));
+            let ranges = ranges(&program, decoded);
+            assert!(holds(&reliance(&program, &ranges), decoded, &program), "{ranges:?}");
         }
         Err(error) => {
             assert_eq!(started.expect_err("what does not decode"), error);

@@ -7,7 +7,7 @@
 
 use crate::input::Input;
 use fabius_program::access::{accesses, read_only};
-use fabius_program::arguments::{Arguments, Signature};
+use fabius_program::arguments::{DecodedArguments, Signature};
 use fabius_program::catalog::Catalog;
 use fabius_program::compile::{compile_later, compile_now, compile_whole};
 use fabius_program::explain::explain;
@@ -61,9 +61,9 @@ fn check(program: &Program, catalog: &Catalog) {
     explain_svg(program, catalog, &phases);
     accesses(program, catalog);
     read_only(program);
-    let mut arguments = Arguments::default();
-    if arguments.decode(&Signature::of(program), &[0; 64]).is_ok() {
-        KeyPlan::of(program).for_each(&arguments, |_, _| {});
+    let mut decoded = DecodedArguments::default();
+    if let Ok(place) = decoded.push(&Signature::of(program), &[0; 64]) {
+        KeyPlan::of(program).for_each(decoded.at(place), |_, _| {});
     }
 }
 

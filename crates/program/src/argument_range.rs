@@ -15,7 +15,7 @@ pub struct Reliance {
 }
 
 /// Whether a call's arguments are within what proofs relied on.
-pub fn holds(reliance: &Reliance, arguments: &Arguments<'_>, program: &Program) -> bool {
+pub fn holds(reliance: &Reliance, arguments: Arguments<'_, '_>, program: &Program) -> bool {
     let width = |parameter: &VariableId| match &program.variables[usize::from(parameter.0)].ty {
         Type::Scalar(_) => 1,
         Type::List(fields) => fields.len(),
@@ -31,7 +31,7 @@ pub fn holds(reliance: &Reliance, arguments: &Arguments<'_>, program: &Program) 
 
 /// The interval of each parameter's fields in a call ([`Interval::EMPTY`] where there is no exact
 /// number), and the length of each list.
-pub fn ranges(program: &Program, arguments: &Arguments<'_>) -> Vec<(Vec<Interval>, u64)> {
+pub fn ranges(program: &Program, arguments: Arguments<'_, '_>) -> Vec<(Vec<Interval>, u64)> {
     let parameters = program.variables[..program.parameter_count].iter().enumerate();
     parameters
         .map(|(at, parameter)| {

@@ -31,7 +31,7 @@ mod tests;
 mod writer;
 
 pub(crate) use decoded::EncodedType;
-pub use decoded::{Arguments, Signature};
+pub use decoded::{ArgumentPlace, Arguments, DecodedArguments, Signature};
 pub use reader::ArgumentReader;
 pub use writer::ArgumentWriter;
 

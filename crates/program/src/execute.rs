@@ -162,7 +162,11 @@ fn go<'a, C: Context<'a>>(
 
             Instruction::Jump { target } => jump!(target),
             Instruction::JumpCompare { comparison, when, left, right, target } => {
-                if (comparison.holds(get!(left), get!(right)) == Some(true)) == when {
+                let holds = match (&get!(left), &get!(right)) {
+                    (Datum::Int(l), Datum::Int(r)) => comparison.has(l.cmp(r)),
+                    (l, r) => comparison.holds(*l, *r) == Some(true),
+                };
+                if holds == when {
                     jump!(target);
                 }
             }

@@ -122,7 +122,7 @@ impl KeyPlan {
     /// Computes the keys of a call with these arguments.
     pub fn for_each<'k>(
         &'k self,
-        arguments: &'k Arguments<'_>,
+        arguments: Arguments<'k, '_>,
         mut visit: impl FnMut(TableId, &[Datum<'k>]),
     ) {
         self.for_each_element(arguments, |table, values, _| visit(table, values));
@@ -133,7 +133,7 @@ impl KeyPlan {
     #[inline]
     pub fn for_each_element<'k>(
         &'k self,
-        arguments: &'k Arguments<'_>,
+        arguments: Arguments<'k, '_>,
         mut visit: impl FnMut(TableId, &[Datum<'k>], Option<(u16, usize)>),
     ) -> bool {
         let mut parts = [Datum::Null; PARTS_MAX];

@@ -15,25 +15,28 @@ pub const CROSS: [f64; 8] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0];
 /// The same in a hurry.
 pub const CROSS_QUICK: [f64; 4] = [0.0, 0.01, 0.1, 1.0];
 
+/// Records of YCSB, unless in a hurry.
+pub const YCSB_RECORDS: u64 = 1_000_000;
+
 /// The setting of engines with partitions: into how many they divide rows.
 pub const PARTITIONS: &str = "engine_partitions";
 
-/// YCSB as in table 1: a partition for each thread, 20 operations a call, half of them writes.
+/// YCSB by the defaults of table 1: 20 operations a call, half of them writes, theta 0.5, 10 % of the calls across
+/// partitions, of which there is one for each thread.
 pub fn ycsb(laboratory: &Laboratory<'_>) -> Settings {
-    let records = laboratory.choose(120_000, 1_000_000);
     let partitions = laboratory.threads.max(2);
-    divided(laboratory, ycsb::KIND.defaults().with(&[("records", &records), ("partitions", &partitions)]))
+    ycsb::KIND.defaults().with(&[
+        ("records", &laboratory.choose(120_000, YCSB_RECORDS)),
+        ("cross", &0.1),
+        ("partitions", &partitions),
+        (PARTITIONS, &partitions),
+    ])
 }
 
-/// TPC-C with 24 warehouses; a small one in a hurry.
-pub fn tpcc(laboratory: &Laboratory<'_>) -> Settings {
-    let settings = divided(laboratory, tpcc::KIND.defaults().with(&[("warehouses", &24)]));
+/// TPC-C with so many warehouses, each of them a partition (section 5.4); small ones in a hurry.
+pub fn tpcc(laboratory: &Laboratory<'_>, warehouses: usize) -> Settings {
+    let settings = tpcc::KIND.defaults().with(&[("warehouses", &warehouses), (PARTITIONS, &warehouses)]);
     if laboratory.is_quick { settings.with(&[("items", &1000), ("customers", &60)]) } else { settings }
-}
-
-/// A partition for each thread also in the engines that have partitions, as the paper's 24 on 24 cores.
-fn divided(laboratory: &Laboratory<'_>, settings: Settings) -> Settings {
-    settings.with(&[(PARTITIONS, &laboratory.threads.max(2))])
 }
 
 /// Notes on the scale of the runs.
@@ -44,7 +47,9 @@ pub fn notes(laboratory: &Laboratory<'_>) -> Vec<String> {
         "YCSB with 1,000,000 records"
     };
     vec![
-        format!("{scale}; a partition for each thread; the paper ran 24 threads on 24 cores"),
+        format!(
+            "{scale}; a partition for each thread (TPC-C: each warehouse); the paper ran 24 threads on 24 cores"
+        ),
         "graph is LADS, partitioned H-Store, dora DORA, occ Silo".to_string(),
     ]
 }

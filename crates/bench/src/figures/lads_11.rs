@@ -42,7 +42,8 @@ pub fn claims(swept: &Swept, panel: usize, title: &str, laboratory: &Laboratory<
             let (one, ten) = (lines[0][1] / lines[0][0], lines[0][tenth] / lines[0][0]);
             (ten <= 0.5, format!("at 1 % {one:.2} times that at 0 %, at 10 % {ten:.2} times"))
         },
-        "a call that crosses makes two threads wait for each other here, where the paper's stops many of 24",
+        "a call that crosses stops two partitions: here one thread waits for the other, or goes on with partitions that \
+         are not stopped; in the paper many of 24 wait",
     ));
     for name in ["graph", "occ"] {
         figure.claims.push(swept.claim(

@@ -6,20 +6,23 @@ use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::sweep::{Panel, Sweep, along};
 use crate::workloads::tpcc::KIND as WORKLOAD;
 use fabius::Result;
+use std::fmt::Display;
 
 /// As `fabius bench list` shows it.
 pub const KIND: FigureKind =
     FigureKind { id: "lads-12", title: "TPC-C throughput against the share of cross-partition calls", make };
 
 /// Low, medium and high contention. A warehouse is a partition.
-const WAREHOUSES: [u64; 3] = [24, 8, 4];
+const WAREHOUSES: [usize; 3] = [24, 8, 4];
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
-    let panel =
-        |count: &u64| Panel::new(format!("{count} warehouses"), &[("warehouses", count)]).loaded_anew();
+    let panel = |count: &usize| {
+        let set: &[(_, &dyn Display)] = &[("warehouses", count), (lads::PARTITIONS, count)];
+        Panel::new(format!("{count} warehouses"), set).loaded_anew()
+    };
     let sweep = Sweep {
         workload: &WORKLOAD,
-        base: lads::tpcc(laboratory),
+        base: lads::tpcc(laboratory, WAREHOUSES[0]),
         engines: lads::ENGINES,
         panels: WAREHOUSES.iter().map(panel).collect(),
         axis: Axis::linear("share of cross-partition calls"),

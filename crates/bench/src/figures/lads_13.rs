@@ -14,7 +14,7 @@ pub const KIND: FigureKind =
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let sweep = Sweep {
         workload: &WORKLOAD,
-        base: lads::tpcc(laboratory),
+        base: lads::tpcc(laboratory, 24),
         engines: lads::ENGINES,
         panels: vec![Panel::new("24 warehouses", &[("cross", &0.1)])],
         axis: Axis::linear("threads"),

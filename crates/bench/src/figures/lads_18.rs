@@ -29,11 +29,11 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
     let over_contention: Vec<(f64, Settings)> = lads::CONTENTION
         .iter()
-        .map(|theta| (*theta, lads::ycsb(laboratory).with(&[("cross", &0.1), ("theta", theta)])))
+        .map(|theta| (*theta, lads::ycsb(laboratory).with(&[("theta", theta)])))
         .collect();
     let over_warehouses: Vec<(f64, Settings)> = WAREHOUSES
         .iter()
-        .map(|count| (*count as f64, lads::tpcc(laboratory).with(&[("cross", &0.1), ("warehouses", count)])))
+        .map(|count| (*count as f64, lads::tpcc(laboratory, *count).with(&[("cross", &0.1)])))
         .collect();
     let ycsb = shares(laboratory, &ycsb::KIND, &over_contention)?;
     let tpcc = shares(laboratory, &tpcc::KIND, &over_warehouses)?;

@@ -14,10 +14,9 @@
 use crate::eager::granule::Space;
 use crate::entry::Call;
 use crate::{Definitions, Procedure};
-use fabius_program::catalog::{Catalog, ProcedureId};
+use fabius_program::catalog::Catalog;
 use fabius_program::context::Stop;
 use fabius_program::ir::{Block, Expression, ExpressionKind, Program, Returned, RowId, Scan, StepKind};
-use fabius_program::key_plan::KeyPlan;
 use fabius_program::shelf::Shelf;
 use fabius_program::slice::operation::{TableOperations, operations};
 use fabius_storage::Table;
@@ -36,8 +35,6 @@ pub struct Plan {
     pub locates_to_write: Vec<bool>,
     /// By table: rows that are scanned are locked exclusively.
     pub scans_to_write: Vec<bool>,
-    /// Keys of rows that it looks up, as far as they follow from its arguments.
-    pub keys: KeyPlan,
     /// What it does to the tables that it looks at or changes.
     pub operations: Vec<TableOperations>,
     /// Scans: table, index, equal leading columns.
@@ -93,11 +90,6 @@ impl Schema {
             procedure.is_read_only && !self.plan(procedure.id.0 as usize).draws_random
         };
         call.key.is_some() || !self.definitions.procedure(call.procedure).is_ok_and(only_reads)
-    }
-
-    /// The keys that calls of a procedure look up.
-    pub fn key_plan(&self, procedure: ProcedureId) -> Option<&KeyPlan> {
-        self.plans.get(procedure.0 as usize).map(|plan| &plan.keys).filter(|keys| !keys.is_empty())
     }
 
     /// Encodes the indexed columns of a row's entry, and tells `visit` of the granules around it and, if the
@@ -169,7 +161,6 @@ impl Plan {
         };
         let scans = reading.scans.iter();
         Plan {
-            keys: KeyPlan::of(program),
             draws_random: reading.draws_random,
             only_reads: !program.writes_anything(),
             locates_to_write: all_written(&reading.located),

@@ -10,7 +10,7 @@
 //! that of its place in the order. Calls of programs that only read are logged only if they have an
 //! idempotency key.
 
-use crate::ahead::Ahead;
+use crate::ahead::{Ahead, Coming};
 use crate::eager::commit::{Unread, abandon, install};
 use crate::eager::control::Control;
 use crate::eager::intake::Outcomes;
@@ -26,7 +26,7 @@ use crate::{Procedure, Ticket};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_env::schedule;
-use fabius_program::arguments::Arguments;
+use fabius_program::arguments::{ArgumentPlace, DecodedArguments};
 use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::Retired;
@@ -58,9 +58,9 @@ pub struct Turn<'a, C: Control<'a>> {
     time_us: i64,
     unread: Unread,
     transaction: Transaction<'a, C>,
-    /// Those of the call that runs, if they decode.
-    arguments: Arguments<'a>,
-    decoded: Result<(), Error>,
+    /// The arguments of the call that runs, and where they are, if they decode.
+    decoded: DecodedArguments<'a>,
+    place: Result<ArgumentPlace, Error>,
     frame: FrameFor<'a, Transaction<'a, C>>,
     snapshot_frame: FrameFor<'a, SnapshotContext<'a>>,
     retired: Retired,
@@ -142,8 +142,8 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             time_us,
             unread,
             transaction: Transaction::new(shared, schema, guard, arena, time_us, control),
-            arguments: Arguments::default(),
-            decoded: Ok(()),
+            decoded: DecodedArguments::default(),
+            place: Ok(ArgumentPlace::default()),
             frame: FrameFor::<Transaction<'a, C>>::default(),
             snapshot_frame: FrameFor::<SnapshotContext<'a>>::default(),
             retired: Retired::default(),
@@ -168,11 +168,10 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             while ahead.is_short()
                 && let Some(call) = entry::take_call(&mut to_come)
             {
-                ahead.look(call, schema.key_plan(call.procedure));
+                ahead.look(call);
             }
             let mut coming = ahead.proceed().expect("a call that is to come was looked at");
-            std::mem::swap(&mut self.arguments, &mut coming.arguments);
-            self.decoded = std::mem::replace(&mut coming.decoded, Ok(()));
+            self.receive(&mut coming);
             ahead.recycle(coming);
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
@@ -249,10 +248,22 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     /// Runs one call that was logged at `at` before it began, or that needs no place because it only
     /// reads. Nobody who runs meanwhile may be in conflict with it, and calls in conflict run in the
     /// order of their seqs. Whoever logged it says when it is installed.
-    pub fn run_placed(&mut self, at: Option<Seq>, call: &Call<'a>, place: u32) {
+    pub fn run_placed(&mut self, at: Option<Seq>, coming: &mut Coming<'a>, place: u32) {
         self.order = at.map_or(Order::Now, Order::Placed);
+        self.receive(coming);
+        self.call(&coming.call, &[], place, at, &mut Company::Neither);
+    }
+
+    /// The same of a call that was logged at `seq` and has not been looked at.
+    pub fn run_in_turn(&mut self, seq: Seq, call: &Call<'a>, place: u32) {
+        self.order = Order::Placed(seq);
         self.decode(call);
-        self.call(call, &[], place, at, &mut Company::Neither);
+        self.call(call, &[], place, Some(seq), &mut Company::Neither);
+    }
+
+    /// Takes the arguments of the call that runs next, and leaves buffers in their place.
+    fn receive(&mut self, coming: &mut Coming<'a>) {
+        coming.swap(&mut self.decoded, &mut self.place);
     }
 
     /// Ends the turn: what became of its calls.
@@ -271,10 +282,11 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     }
 
     fn decode(&mut self, call: &Call<'a>) {
-        self.decoded = match self.procedure(call) {
-            Ok(procedure) => self.arguments.decode(&procedure.signature, call.arguments),
+        self.decoded.clear();
+        self.place = match self.procedure(call) {
+            Ok(procedure) => self.decoded.push(&procedure.signature, call.arguments),
             // The attempt to run it says so.
-            Err(_) => Ok(()),
+            Err(_) => Ok(ArgumentPlace::default()),
         };
     }
 
@@ -448,9 +460,9 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let definitions = &self.schema.definitions;
         let mut context = SnapshotContext::new(definitions, self.guard, seq, self.time_us);
         let code = &procedure.whole;
-        let decoded = self.decoded.clone().map_err(Stop::Abort);
-        let ended = decoded.and_then(|()| {
-            self.snapshot_frame.begin(code, &self.arguments, self.arena);
+        let place = self.place.clone().map_err(Stop::Abort);
+        let ended = place.and_then(|place| {
+            self.snapshot_frame.begin(code, self.decoded.at(place), self.arena);
             execute::run(&mut self.snapshot_frame, code, &mut context, self.arena)
         });
         match ended {
@@ -479,10 +491,10 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let plan = self.schema.plan(procedure.id.0 as usize);
         self.transaction.draws(known.map(CallRandom::new));
         self.transaction.control.runs(plan);
-        if let Err(error) = &self.decoded {
-            return Ok(Err(error.clone()));
+        match &self.place {
+            Ok(place) => self.frame.begin(code, self.decoded.at(*place), self.arena),
+            Err(error) => return Ok(Err(error.clone())),
         }
-        self.frame.begin(code, &self.arguments, self.arena);
         match execute::run(&mut self.frame, code, &mut self.transaction, self.arena) {
             Ok(()) => {
                 let results = || self.frame.results(code).unwrap_or_default();

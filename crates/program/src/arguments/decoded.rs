@@ -1,7 +1,7 @@
 //! Arguments decoded once, for all that ask for them.
 //!
-//! A scheduler wants keys of them, a proof their ranges, a run its registers. [`Arguments`] has the values
-//! of all parameters one after the other:
+//! A scheduler wants keys of them, a proof their ranges, a run its registers. The values of all parameters
+//! stand one after the other:
 //!
 //! ```text
 //! transfer(src: bigint, lines: list of (item: int, price: numeric(8, 2)), memo: text)
@@ -11,6 +11,7 @@
 //! ```
 
 use super::{ArgumentReader, check_size, in_parameter};
+use crate::execute::emptied;
 use crate::ir::{Program, ScalarType, Type};
 use fabius_value::{DataType, Datum, Result};
 
@@ -64,21 +65,35 @@ impl Signature {
     }
 }
 
-/// The decoded arguments of one call.
+/// The decoded arguments of calls, one call after another.
 #[derive(Debug, Default)]
-pub struct Arguments<'a> {
+pub struct DecodedArguments<'a> {
     values: Vec<Datum<'a>>,
-    /// By parameter: where its values end.
+    /// By call and parameter: where its values end, counted from the call's first.
     ends: Vec<u32>,
 }
 
-impl<'a> Arguments<'a> {
-    /// Decodes the arguments of a call, in place of what was here.
+/// Where the arguments of one call begin.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ArgumentPlace {
+    value: u32,
+    end: u32,
+}
+
+/// The decoded arguments of one call.
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments<'r, 'a> {
+    values: &'r [Datum<'a>],
+    ends: &'r [u32],
+}
+
+impl<'a> DecodedArguments<'a> {
+    /// Decodes the arguments of one call more.
     ///
     /// # Errors
     /// Those of [`decode`](super::decode).
-    pub fn decode(&mut self, signature: &Signature, bytes: &'a [u8]) -> Result<()> {
-        self.decode_from(signature, bytes, |_, _| {})
+    pub fn push(&mut self, signature: &Signature, bytes: &'a [u8]) -> Result<ArgumentPlace> {
+        self.push_from(signature, bytes, |_, _| {})
     }
 
     /// The same; `begin` is told of each row of each parameter where it begins among the bytes.
@@ -86,29 +101,48 @@ impl<'a> Arguments<'a> {
     /// # Errors
     /// As above.
     #[inline]
-    pub fn decode_from(
+    pub fn push_from(
         &mut self,
         signature: &Signature,
         bytes: &'a [u8],
         mut begin: impl FnMut(usize, usize),
-    ) -> Result<()> {
-        self.values.clear();
-        self.ends.clear();
+    ) -> Result<ArgumentPlace> {
         check_size(bytes)?;
+        let place = ArgumentPlace { value: self.values.len() as u32, end: self.ends.len() as u32 };
         let mut reader = ArgumentReader::new(bytes);
         for (number, parameter) in signature.parameters.iter().enumerate() {
             let rows = if parameter.is_list { reader.length() } else { Ok(1) };
             let begin = |left: usize| begin(number, bytes.len() - left);
             rows.and_then(|rows| reader.rows_from(&parameter.fields, rows, &mut self.values, begin))
                 .map_err(|error| in_parameter(error, &parameter.name))?;
-            self.ends.push(self.values.len() as u32);
+            self.ends.push(self.values.len() as u32 - place.value);
         }
-        reader.finish()
+        reader.finish().map(|()| place)
     }
 
+    /// The arguments that were decoded to a place.
+    #[inline]
+    pub fn at(&self, place: ArgumentPlace) -> Arguments<'_, 'a> {
+        Arguments { values: &self.values[place.value as usize..], ends: &self.ends[place.end as usize..] }
+    }
+
+    /// Forgets all calls.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.ends.clear();
+    }
+
+    /// No calls, in the same buffers.
+    pub fn recycle<'b>(mut self) -> DecodedArguments<'b> {
+        self.ends.clear();
+        DecodedArguments { values: emptied(self.values), ends: self.ends }
+    }
+}
+
+impl<'r, 'a> Arguments<'r, 'a> {
     /// The values of a parameter: one, or those of a list row by row.
     #[inline]
-    pub fn of(&self, parameter: usize) -> &[Datum<'a>] {
+    pub fn of(&self, parameter: usize) -> &'r [Datum<'a>] {
         let start = if parameter == 0 { 0 } else { self.ends[parameter - 1] };
         &self.values[start as usize..self.ends[parameter] as usize]
     }

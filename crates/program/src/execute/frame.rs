@@ -72,7 +72,7 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
     }
 
     /// Begins a run of `code` with a call's arguments, which were decoded for the code's program.
-    pub fn begin(&mut self, code: &Code, arguments: &Arguments<'a>, arena: &'a Bump) {
+    pub fn begin(&mut self, code: &Code, arguments: Arguments<'_, 'a>, arena: &'a Bump) {
         self.prepare(code, arena);
         for (at, parameter) in code.parameters.iter().enumerate() {
             match &parameter.place {

@@ -58,7 +58,13 @@ impl Comparison {
     /// Whether the comparison holds; `None` if either value is null.
     #[inline]
     pub fn holds(self, left: Datum<'_>, right: Datum<'_>) -> Option<bool> {
-        compare(left, right).map(|ordering| self.0 >> (ordering as i8 + 1) & 1 == 1)
+        compare(left, right).map(|ordering| self.has(ordering))
+    }
+
+    /// Whether an ordering satisfies it.
+    #[inline]
+    pub fn has(self, ordering: Ordering) -> bool {
+        self.0 >> (ordering as i8 + 1) & 1 == 1
     }
 }
 

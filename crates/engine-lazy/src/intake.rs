@@ -1,0 +1,194 @@
+//! Calls on their way to the lane, made ready for it.
+//!
+//! The lane is one thread's at a time, so whatever does not depend on the order is done before it is
+//! taken: a thread that is about to take a turn decodes the arguments of its calls, looks the rows up
+//! whose keys they give, and brings those near, while another thread may still be in the lane.
+//!
+//! ```text
+//! thread 1   | make ready | lane            | deferred calls | make ready | wait | lane ...
+//! thread 2         | make ready | wait      | lane             | deferred calls | make ready ...
+//! ```
+//!
+//! A lookup is some cache misses in a row: the hash bucket, the record, its newest version, and what is
+//! below it. They are made to overlap, as calls go through the stages one behind the other:
+//!
+//! ```text
+//! call            n         n - 2      n - 4       n - 6
+//! what is done    bucket    record     version     below
+//! ```
+
+use crossbeam_epoch::Guard;
+use fabius_engine::entry::{self, Call};
+use fabius_engine::{Batch, Definitions};
+use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
+use fabius_program::execute::emptied;
+use fabius_storage::{Record, index::prefetch};
+use fabius_value::{Key, Result, TableId};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Calls between one stage and the next.
+const STRIDE: usize = 2;
+/// Rows that are looked up per call.
+const ROWS_MAX: usize = 64;
+
+struct Row<'a> {
+    table: TableId,
+    hash: u64,
+    record: Option<&'a Record>,
+}
+
+struct Coming<'a> {
+    call: Call<'a>,
+    place: Result<ArgumentPlace>,
+    rows: Range<u32>,
+}
+
+/// Calls made ready, in their order.
+pub struct Intake<'a> {
+    definitions: &'a Definitions,
+    guard: &'a Guard,
+    calls: Vec<Coming<'a>>,
+    decoded: DecodedArguments<'a>,
+    rows: Vec<Row<'a>>,
+    key: Key,
+}
+
+impl<'a> Intake<'a> {
+    /// Makes the calls of runs of encoded calls ready to be run under these definitions.
+    pub fn prepare(
+        spare: Buffers,
+        definitions: &'a Definitions,
+        guard: &'a Guard,
+        runs: impl Iterator<Item = &'a [u8]>,
+    ) -> Intake<'a> {
+        let Buffers { calls, decoded, rows, key } = spare;
+        let mut intake = Intake {
+            definitions,
+            guard,
+            calls: emptied(calls),
+            decoded: decoded.recycle(),
+            rows: emptied(rows),
+            key,
+        };
+        for mut run in runs {
+            while !run.is_empty() {
+                let Some(call) = entry::take_call(&mut run) else {
+                    unreachable!("batches are encoded by their builder, and replayed ones are checked before")
+                };
+                intake.decode(call);
+                intake.look_up();
+                intake.bring_near(intake.calls.len() - 1);
+            }
+        }
+        (0..3 * STRIDE).for_each(|behind| intake.bring_near(intake.calls.len() + behind));
+        intake
+    }
+
+    /// The definitions that the calls were made ready for.
+    pub fn definitions(&self) -> &'a Definitions {
+        self.definitions
+    }
+
+    /// The epoch since before their rows were looked up.
+    pub fn guard(&self) -> &'a Guard {
+        self.guard
+    }
+
+    /// How many calls there are.
+    pub fn count(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// A call, and its arguments if there is such a procedure; the rows of those after it are brought near.
+    pub fn call(&self, at: usize) -> (&Call<'a>, Result<Arguments<'_, 'a>>) {
+        self.versions(at + STRIDE).for_each(prefetch);
+        let Coming { call, place, .. } = &self.calls[at];
+        (call, place.clone().map(|place| self.decoded.at(place)))
+    }
+
+    /// Its buffers, for another one.
+    pub fn into_buffers(self) -> Buffers {
+        Buffers {
+            calls: emptied(self.calls),
+            decoded: self.decoded.recycle(),
+            rows: emptied(self.rows),
+            key: self.key,
+        }
+    }
+
+    fn decode(&mut self, call: Call<'a>) {
+        let place = match self.definitions.procedure(call.procedure) {
+            Ok(procedure) => self.decoded.push(&procedure.signature, call.arguments),
+            // Whoever runs it asks again, and says so.
+            Err(_) => Ok(ArgumentPlace::default()),
+        };
+        let end = self.rows.len() as u32;
+        self.calls.push(Coming { call, place, rows: end..end });
+    }
+
+    /// Begins to look up the rows of the last call.
+    fn look_up(&mut self) {
+        let Some(Coming { call, place: Ok(place), rows }) = self.calls.last_mut() else { return };
+        let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
+        procedure.keys.for_each(self.decoded.at(*place), |table, values| {
+            let schema = self.definitions.table(table);
+            if schema.is_worth_prefetching()
+                && rows.len() < ROWS_MAX
+                && schema.encode_key(values, &mut self.key).is_ok()
+            {
+                let hash = self.key.hash();
+                schema.prefetch(hash, self.guard);
+                self.rows.push(Row { table, hash, record: None });
+                rows.end += 1;
+            }
+        });
+    }
+
+    /// Moves the calls behind the one at `newest` one stage on.
+    fn bring_near(&mut self, newest: usize) {
+        if let Some(found) = newest.checked_sub(STRIDE).and_then(|at| self.calls.get(at)) {
+            for row in &mut self.rows[found.rows.start as usize..found.rows.end as usize] {
+                row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
+                row.record.into_iter().for_each(|record| prefetch(record));
+            }
+        }
+        if let Some(at) = newest.checked_sub(2 * STRIDE) {
+            self.records(at).for_each(|record| prefetch(record.head()));
+        }
+        if let Some(at) = newest.checked_sub(3 * STRIDE) {
+            self.versions(at).for_each(prefetch);
+        }
+    }
+
+    /// The records of a call, if there is one at `at`.
+    fn records(&self, at: usize) -> impl Iterator<Item = &'a Record> {
+        let rows =
+            self.calls.get(at).map_or(0..0, |coming| coming.rows.start as usize..coming.rows.end as usize);
+        self.rows[rows].iter().filter_map(|row| row.record)
+    }
+
+    /// The newest versions of a call's rows, and what is read below them.
+    fn versions(&self, at: usize) -> impl Iterator<Item = *const fabius_storage::Version> {
+        self.records(at).flat_map(|record| {
+            let head = record.head();
+            // SAFETY: linked versions stay readable while the epoch is pinned.
+            let below = unsafe { head.as_ref() }.map(|version| [version.next(), version.base()]);
+            std::iter::once(head).chain(below.into_iter().flatten())
+        })
+    }
+}
+
+/// What an intake is made of, kept warm from one to the next.
+#[derive(Default)]
+pub struct Buffers {
+    calls: Vec<Coming<'static>>,
+    decoded: DecodedArguments<'static>,
+    rows: Vec<Row<'static>>,
+    key: Key,
+}
+
+/// The encoded calls of batches.
+pub fn runs(batches: &[Arc<Batch>]) -> impl Iterator<Item = &[u8]> {
+    batches.iter().map(|batch| batch.calls())
+}
