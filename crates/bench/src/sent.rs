@@ -30,9 +30,8 @@ impl Sent {
         operations: &[Operation],
         recorder: &mut Recorder,
     ) -> Result<()> {
-        let mut tickets = Vec::new();
-        {
-            let outcomes = self.batch.outcomes();
+        let tickets = {
+            let mut outcomes = self.batch.outcomes();
             if let Some(failure) = &outcomes.failure {
                 return Err(failure.clone());
             }
@@ -50,14 +49,18 @@ impl Sent {
                     recorder.decided(operation, latency, committed, aborted);
                 }
             }
-            tickets.extend(outcomes.tickets.iter().cloned());
-        }
+            std::mem::take(&mut outcomes.tickets)
+        };
         let clock = &database.engine().foundation().clock;
+        let mut now = clock.monotonic_ns();
         for (place, ticket) in tickets {
-            while ticket.values().is_none() {
-                database.engine().resolve(&ticket);
+            if ticket.values().is_none() {
+                while ticket.values().is_none() {
+                    database.engine().resolve(&ticket);
+                }
+                now = clock.monotonic_ns();
             }
-            recorder.returned(self.operations[place as usize] as usize, clock.monotonic_ns() - self.sent_ns);
+            recorder.returned(self.operations[place as usize] as usize, now - self.sent_ns);
         }
         Ok(())
     }

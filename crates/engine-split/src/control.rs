@@ -233,6 +233,11 @@ impl<'a> Control<'a> for Splitting<'a> {
         self.phase.is_some()
     }
 
+    #[inline]
+    fn is_ending(&self) -> bool {
+        self.phase.is_some() && self.doppel.is_ending()
+    }
+
     fn is_put_off(&self) -> bool {
         self.is_put_off
     }

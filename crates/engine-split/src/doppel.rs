@@ -14,8 +14,8 @@
 //! end. Here whoever has called does, stashed or not, because answers are held back until then.
 //!
 //! Whoever has a thread to lend and finds a change due makes it, alone, while no call runs; so a phase is the
-//! same for all calls of a turn. Cores hear that a split phase ends when they finish their turn, and
-//! reconcile their own slices then; the rest is done by whoever makes the change.
+//! same for all calls of a turn. Cores hear that a split phase ends between two calls, end their turn, and reconcile
+//! their own slices; the rest is done by whoever makes the change.
 
 use crate::control::Splitting;
 use crate::phase::SplitPhase;
@@ -33,7 +33,7 @@ use fabius_value::TableId;
 use parking_lot::Mutex;
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU64,
-    Ordering::{Acquire, Release},
+    Ordering::{Acquire, Relaxed, Release},
 };
 
 /// Threads that run calls at one time, at most.
@@ -42,12 +42,14 @@ const THREADS_MAX: usize = 64;
 /// When to split, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
-    /// So many conflicts of calls that could commute make a record worth splitting.
+    /// So many conflicts of calls that could commute make a record worth splitting,
     pub conflicts_min: u32,
+    /// if they come within so many milliseconds.
+    pub sample_ms: u64,
     /// Besides, they are at least so many for 100 conflicts of other calls on it.
     pub impact_percent: u32,
-    /// Fewer operations than this in a phase, and the record is split no more.
-    pub applied_min: u64,
+    /// No more operations than this in a millisecond of a phase, and the record is split no more.
+    pub applied_per_ms_max: u64,
     /// A split phase ends after so many milliseconds.
     pub phase_ms_max: u64,
     /// It ends when so many calls are stashed.
@@ -58,8 +60,9 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy {
             conflicts_min: 64,
+            sample_ms: 50,
             impact_percent: 50,
-            applied_min: 64,
+            applied_per_ms_max: 16,
             phase_ms_max: 10,
             stashed_max: 100_000,
         }
@@ -80,6 +83,8 @@ pub struct Doppel {
     /// By thread; empty unless the thread runs calls in a split phase.
     pub(crate) slices: Box<[CachePadded<Mutex<Vec<Slice>>>]>,
     samples: Mutex<Samples>,
+    /// Since when, on the monotonic clock.
+    sampled_since_ns: AtomicU64,
     /// What to split in the next split phase, besides what samples show.
     kept: Mutex<Vec<Candidate>>,
     wants_split: AtomicBool,
@@ -97,6 +102,7 @@ impl Doppel {
             is_ending: AtomicBool::default(),
             slices: (0..THREADS_MAX).map(|_| CachePadded::default()).collect(),
             samples: Mutex::default(),
+            sampled_since_ns: AtomicU64::new(0),
             kept: Mutex::default(),
             wants_split: AtomicBool::default(),
         }
@@ -113,9 +119,15 @@ impl Doppel {
         unsafe { self.phase.load(Acquire).as_ref() }
     }
 
+    /// Whether cores should come to the end of the split phase although calls are left to begin.
+    #[inline]
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending.load(Acquire)
+    }
+
     /// A core's turn is over: if it has heard that the phase ends, it reconciles its slices.
-    pub(crate) fn end_turn(&self, phase: &SplitPhase, core: usize, slices: &mut Vec<Slice>) {
-        if self.is_ending.load(Acquire) {
+    pub(crate) fn end_turn(&self, phase: &SplitPhase, core: usize, slices: &mut [Slice]) {
+        if self.is_ending() {
             phase.merge(core, slices);
         }
     }
@@ -125,6 +137,15 @@ impl Doppel {
         let conflicts = self.samples.lock().conflict(table, record, does);
         if conflicts >= self.policy.conflicts_min {
             self.wants_split.store(true, Release);
+        }
+    }
+
+    /// What is contended now is what counts.
+    fn forget_samples(&self, now_ns: u64) {
+        let ns = now_ns.saturating_sub(self.sampled_since_ns.load(Relaxed));
+        if ns >= self.policy.sample_ms * 1_000_000 {
+            self.sampled_since_ns.store(now_ns, Relaxed);
+            self.samples.lock().forget();
         }
     }
 
@@ -143,24 +164,24 @@ impl Doppel {
         }
     }
 
-    fn end_split_phase(&self, shared: &Shared) {
+    fn end_split_phase(&self, shared: &Shared, now_ns: u64) {
         let phase = self.phase.swap(std::ptr::null_mut(), Release);
         // SAFETY: made by `begin_split_phase`; nobody looks at it any more.
         let phase = unsafe { Box::from_raw(phase) };
         for (core, slices) in self.slices.iter().enumerate() {
             let mut slices = slices.lock();
-            if !slices.is_empty() {
-                phase.merge(core, &mut slices);
-            }
+            phase.merge(core, &mut slices);
+            slices.clear();
         }
         // No call runs, so everything up to here is in its place but for what was split, and nobody has read
         // that: it becomes true at once.
         let last = shared.sequencer.issued();
         let ended = phase.reconcile(last, shared.collect());
         shared.foundation.raise_promised(last);
+        let ns = now_ns.saturating_sub(self.since_ns.load(Acquire));
         let stays = |done: &Slice| {
             let impact = done.applied * 100 >= done.stashed * u64::from(self.policy.impact_percent);
-            impact && done.applied >= self.policy.applied_min
+            impact && done.applied * 1_000_000 > ns.saturating_mul(self.policy.applied_per_ms_max)
         };
         let staying = ended.iter().filter(|(_, done)| stays(done)).map(|(record, _)| record.candidate());
         *self.kept.lock() = staying.collect();
@@ -204,22 +225,20 @@ impl Protocol for Doppel {
     }
 
     fn is_phase_due(&self, waiting: &Waiting, now_ns: u64) -> bool {
+        self.forget_samples(now_ns);
         if !self.holds_back() {
             return !waiting.is_idle && waiting.resumed == 0 && self.wants_split.load(Acquire);
         }
         let ms = now_ns.saturating_sub(self.since_ns.load(Acquire)) / 1_000_000;
-        let is_due = waiting.is_idle
-            || ms >= self.phase_ms_max.load(Acquire)
-            || waiting.put_off > self.policy.stashed_max;
-        if is_due {
+        if ms >= self.phase_ms_max.load(Acquire) || waiting.put_off > self.policy.stashed_max {
             self.is_ending.store(true, Release);
         }
-        is_due
+        waiting.is_idle || self.is_ending()
     }
 
     fn change_phase(&self, shared: &Shared, schema: &Schema, now_ns: u64) {
         if self.holds_back() {
-            self.end_split_phase(shared);
+            self.end_split_phase(shared, now_ns);
         } else {
             self.begin_split_phase(schema, now_ns);
         }

@@ -21,6 +21,10 @@
 //! | [`slice`] | what a core has done to the split records |
 //! | [`control`] | what a call does in a phase |
 //!
+//! **What to split** is decided by conflicts that come within some time ([`sample`]): where they are rare, splitting saves
+//! less than phases cost. A split record to which few operations are applied is split no more. Where nothing was
+//! stashed the joined phase has no calls, and is over at once.
+//!
 //! **Operations are found, not annotated**: `fabius_program::slice::operation` reads off a program which
 //! columns it only applies an operation to, so that nothing else of it depends on their values. Records have
 //! columns here, so one operation *per column* of a split record and phase: `bids += 1` and

@@ -210,14 +210,17 @@ impl SplitPhase {
         self.records.iter().map(SplitRecord::slice).collect()
     }
 
-    /// Reconciles one core's slices, and leaves it none: cores do so side by side when they hear that the
-    /// phase ends. Each goes through the records from another place on.
-    pub fn merge(&self, core: usize, slices: &mut Vec<Slice>) {
+    /// Reconciles one core's slices: cores do so side by side when they hear that the phase ends, and may run another
+    /// turn before it has. Each goes through the records from another place on.
+    pub fn merge(&self, core: usize, slices: &mut [Slice]) {
         let count = slices.len();
         for place in (0..count).map(|at| (at + core) % count) {
-            self.merged[place].lock().merge(&slices[place]);
+            let slice = &mut slices[place];
+            if slice.applied + slice.stashed > 0 {
+                self.merged[place].lock().merge(slice);
+                slice.restart();
+            }
         }
-        slices.clear();
     }
 
     /// Ends the phase, after all slices were merged: what was done is installed at `seq`. No call runs. Gives

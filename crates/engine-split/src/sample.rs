@@ -52,6 +52,11 @@ pub fn applied(operations: &TableOperations) -> Option<&[(ColumnId, Operation)]>
 }
 
 impl Samples {
+    /// Begins anew.
+    pub fn forget(&mut self) {
+        self.records.clear();
+    }
+
     /// A call that does this to the rows of a table was refused for a record; gives how many were that
     /// apply the same operations.
     pub fn conflict(&mut self, table: TableId, record: &Record, does: Option<&TableOperations>) -> u32 {

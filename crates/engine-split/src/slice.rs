@@ -66,6 +66,11 @@ impl Summary {
         self.value = combine(self.column.operation, self.value, operand.exact());
     }
 
+    /// Forgets what was done, but not how much of the room it took.
+    fn restart(&mut self) {
+        (self.value, self.at, self.put) = (self.column.identity, None, Value::Null);
+    }
+
     /// Whether another put comes out on top of this one.
     fn yields_to(&self, value: i128, at: Seq) -> bool {
         self.at.is_none_or(|own| value > self.value || value == self.value && at < own)
@@ -149,6 +154,12 @@ impl Slice {
         self.stashed += other.stashed;
     }
 
+    /// Begins anew after it was merged into another one, within the same phase: with the room that is left.
+    pub fn restart(&mut self) {
+        self.columns.iter_mut().for_each(Summary::restart);
+        (self.applied, self.stashed) = (0, 0);
+    }
+
     /// The columns' values after all of this, if they were `before`: by place, as the record's columns are stored.
     pub fn applied_to(&self, before: &[Value]) -> Vec<Value> {
         let exact = |value: &Value| Datum::from_value(value).exact();
@@ -199,6 +210,20 @@ mod tests {
         }
         assert!(one.has_room(Datum::Int(3)) && !one.has_room(Datum::Int(-4)));
         assert_eq!(one.applied_to(100), 101);
+    }
+
+    #[test]
+    fn what_was_merged_still_takes_room() {
+        let sums = || Slice::new([column(Operation::Add, 0, 10)].into_iter());
+        let (mut own, mut all) = (sums(), sums());
+        for operand in [6, 4] {
+            own.apply([(0, Datum::Int(operand))].into_iter(), Seq::ZERO);
+            all.merge(&own);
+            own.restart();
+        }
+        assert_eq!((own.applied, all.applied), (0, 2));
+        assert_eq!(all.applied_to(&[Value::BigInt(100)]), [Value::BigInt(110)]);
+        assert!(!own.columns[0].has_room(Datum::Int(1)));
     }
 
     #[test]

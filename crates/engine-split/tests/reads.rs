@@ -26,7 +26,7 @@ const TURNS: usize = 5;
 const SHIFTS: i64 = 20;
 
 fn make(foundation: Arc<Foundation>) -> Arc<dyn Engine> {
-    let policy = Policy { conflicts_min: 1, applied_min: 1, impact_percent: 1, ..Policy::default() };
+    let policy = Policy { conflicts_min: 1, applied_per_ms_max: 0, impact_percent: 1, ..Policy::default() };
     Arc::new(fabius_engine_split::with_policy(foundation, policy))
 }
 

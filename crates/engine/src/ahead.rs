@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! call            n + 4      n + 3       n + 2       n + 1      n
-//! what is done    bucket     record      version     below      run
+//! what is done    bucket     record      version     values,    run
+//!                                                   below
 //! ```
 //!
 //! A call's arguments are decoded when it is first looked at, and kept until it runs.
@@ -16,7 +17,7 @@ use crate::entry::Call;
 use crossbeam_epoch::Guard;
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
 use fabius_storage::{Record, index::prefetch};
-use fabius_value::{Key, Result, TableId};
+use fabius_value::{ColumnMask, Key, Result, TableId};
 use std::collections::VecDeque;
 
 /// Calls between one stage and the next.
@@ -121,22 +122,27 @@ impl<'a> Ahead<'a> {
             for row in &mut coming.rows {
                 row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
                 if let Some(record) = row.record {
-                    prefetch(record);
+                    record.prefetch();
                 }
             }
         }
         if let Some(coming) = self.calls.get(2 * STRIDE - 1) {
             for record in coming.rows.iter().filter_map(|row| row.record) {
-                prefetch(record.head());
+                // SAFETY: as below.
+                if let Some(head) = unsafe { record.head().as_ref() } {
+                    head.prefetch();
+                }
             }
         }
         if let Some(coming) = self.calls.get(STRIDE - 1) {
-            for record in coming.rows.iter().filter_map(|row| row.record) {
+            for row in &coming.rows {
                 // SAFETY: linked versions stay readable while the epoch is pinned.
-                if let Some(head) = unsafe { record.head().as_ref() } {
-                    prefetch(head.next());
-                    prefetch(head.base());
-                }
+                let Some(head) = row.record.and_then(|record| unsafe { record.head().as_ref() }) else {
+                    continue;
+                };
+                head.prefetch_values(ColumnMask(u64::MAX), self.definitions.table(row.table).types());
+                prefetch(head.next());
+                prefetch(head.base());
             }
         }
         self.calls.pop_front()

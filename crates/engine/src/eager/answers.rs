@@ -13,17 +13,22 @@ use fabius_value::Seq;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicUsize,
+    AtomicU64,
     Ordering::{Relaxed, SeqCst},
     fence,
 };
 
 /// Batches that wait for `promised`.
-#[derive(Default)]
 pub struct Answers {
     waiting: Mutex<Vec<(Seq, Arc<Batch>)>>,
-    /// How many wait: lets threads look without the mutex.
-    count: AtomicUsize,
+    /// The lowest seq that one waits for: lets threads look without the mutex.
+    next: AtomicU64,
+}
+
+impl Default for Answers {
+    fn default() -> Answers {
+        Answers { waiting: Mutex::default(), next: AtomicU64::new(u64::MAX) }
+    }
 }
 
 impl Answers {
@@ -37,7 +42,7 @@ impl Answers {
         } else {
             let mut waiting = self.waiting.lock();
             waiting.push((last, batch.clone()));
-            self.count.store(waiting.len(), Relaxed);
+            self.next.fetch_min(last.0, Relaxed);
         }
         self.answer(foundation);
     }
@@ -47,14 +52,15 @@ impl Answers {
         // One who leaves a batch here looks at `promised` afterwards, one who moves `promised` looks here
         // afterwards: in one order, so one of them sees the other.
         fence(SeqCst);
-        if self.count.load(Relaxed) == 0 {
+        if self.next.load(Relaxed) > foundation.promised().0 {
             return;
         }
         let reached: Vec<_> = {
             let mut waiting = self.waiting.lock();
             let promised = foundation.promised();
             let reached = waiting.extract_if(.., |(last, _)| *last <= promised).collect();
-            self.count.store(waiting.len(), Relaxed);
+            let next = waiting.iter().map(|(last, _)| last.0).min();
+            self.next.store(next.unwrap_or(u64::MAX), Relaxed);
             reached
         };
         reached.into_iter().for_each(|(last, batch)| foundation.decided(last, batch));

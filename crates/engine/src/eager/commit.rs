@@ -3,14 +3,17 @@
 use crate::eager::workspace::{Image, Workspace, Write};
 use fabius_storage::fold::{Retired, fold};
 use fabius_storage::purge::Purge;
-use fabius_storage::{Version, chain, version::Contents};
-use fabius_value::{ColumnMask, Deltas, Seq};
+use fabius_storage::{Cell, Version, chain, version::Contents};
+use fabius_value::{ColumnMask, Datum, Deltas, Seq};
 use parking_lot::Mutex;
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 
-/// A record's chain is folded at every second write: each time, the whole row at its end has to be
-/// fetched from memory, only to find that it stays.
+/// A record's chain is folded at every second write: each time, versions below the newest have to be fetched from
+/// memory, if only to find that they stay.
 const FOLD_AFTER: u32 = 2;
+/// An update of all columns but the key is completed to a whole row in tables of at most so many columns: then nothing
+/// below it is needed any more, and chains have a version less.
+const COMPLETED_MAX: usize = 8;
 
 /// Which versions nobody is going to read any more.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +74,10 @@ unsafe fn supersede(write: &Write<'_>, seq: Seq, held: Seq, retired: &mut Retire
     // SAFETY: the writer reads its own chain.
     let Some(newest) = (unsafe { write.record.head().as_ref() }) else { return false };
     let covers = match write.image {
-        Image::Columns(columns, _) => columns.covers(newest.columns()),
+        Image::Columns(columns, _) => {
+            let key = write.table.lacks_only_key(columns).unwrap_or(ColumnMask::EMPTY);
+            columns.union(key).covers(newest.columns())
+        }
         Image::Row(_) | Image::Gone => false,
     };
     if newest.seq() <= held || !covers || newest.is_tombstone() {
@@ -120,22 +126,39 @@ fn has_deletions(workspace: &Workspace<'_>) -> bool {
 
 /// The version that a write makes; `None` if it changes nothing.
 fn version_of(write: &Write<'_>, seq: Seq) -> Option<NonNull<Version>> {
+    let types = write.table.types();
+    let head = write.record.head();
+    let mut row = [Datum::Null; COMPLETED_MAX];
     let (values_mask, values) = match write.image {
-        Image::Columns(columns, values) => (columns, values),
+        Image::Columns(columns, values) => match write.table.lacks_only_key(columns) {
+            Some(key) if types.len() <= COMPLETED_MAX => {
+                for (value, column) in row.iter_mut().zip(columns.union(key).iter()) {
+                    *value = match columns.contains(column) {
+                        true => values[columns.rank(column)],
+                        // SAFETY: the epoch is pinned.
+                        false => match unsafe {
+                            chain::read(head, column, types[usize::from(column.0)], null_mut())
+                        } {
+                            Cell::Value(value) => value,
+                            Cell::Absent | Cell::Pending(_) => {
+                                unreachable!("a row that is updated has a key")
+                            }
+                        },
+                    };
+                }
+                (columns.union(key), &row[..types.len()])
+            }
+            _ => (columns, values),
+        },
         Image::Row(values) => (ColumnMask::first(values.len()), values),
         Image::Gone => {
             // SAFETY: the epoch is pinned.
-            let was_there = unsafe { chain::is_present(write.record.head()) };
+            let was_there = unsafe { chain::is_present(head) };
             return was_there.then(|| Version::create_tombstone(seq));
         }
     };
-    let contents = Contents {
-        seq,
-        values_mask,
-        values,
-        deltas: Deltas::default(),
-        sticky: ColumnMask::EMPTY,
-        deferred: std::ptr::null_mut(),
-    };
-    Some(Version::create(&contents, write.table.types()))
+    let deltas = Deltas::default();
+    let sticky = ColumnMask::EMPTY;
+    let contents = Contents { seq, values_mask, values, deltas, sticky, deferred: null_mut() };
+    Some(Version::create(&contents, types))
 }

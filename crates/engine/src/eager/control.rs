@@ -173,6 +173,11 @@ pub trait Control<'a> {
         false
     }
 
+    /// Whether the phase ends, so that no further call of the turn should begin.
+    fn is_ending(&self) -> bool {
+        false
+    }
+
     /// Whether what was refused is not to be tried again before the next phase.
     fn is_put_off(&self) -> bool {
         false

@@ -43,7 +43,13 @@ impl<P: Protocol> EagerEngine<P> {
             // Nobody sleeps until the last turn has ended: whoever ends it comes here next.
             match self.ground.gate.try_write() {
                 // Another thread may have been here before.
-                Some(gate) if self.is_phase_due() => self.change_phase(&gate),
+                Some(gate) if self.is_phase_due() => {
+                    self.change_phase(&gate);
+                    // Where nothing was put off, the next phase that holds back may begin at once.
+                    if !self.protocol.holds_back() && self.is_phase_due() {
+                        self.change_phase(&gate);
+                    }
+                }
                 Some(_) => {}
                 None => schedule::give_way("phase"),
             }
@@ -88,21 +94,23 @@ impl<P: Protocol> EagerEngine<P> {
         let now = foundation.clock.now_us();
         let mut turn =
             Turn::new(shared, &gate, &guard, &arena, Order::Now, now, self.protocol.control(number));
-        turn.run(share.calls(), |at| share.place(at));
+        let begun = turn.run(share.calls(), |at| share.place(at));
         let mut outcomes = turn.end();
         let work = share.work();
-        // Before the others count as ended: as long as it waits, nobody thinks that all have begun.
+        // Before the others count as ended: as long as something waits, nobody thinks that all have begun.
         let put_off = std::mem::take(&mut outcomes.put_off);
-        let ended_count = share.count() - put_off.count();
+        let mut ended_count = share.count() - put_off.count();
         self.intake.put_off(work, put_off);
+        if begun < share.count() && outcomes.failure.is_none() {
+            self.intake.give_back(&share, begun);
+            ended_count -= share.count() - begun;
+        }
         let ended = work.end(ended_count, outcomes);
         drop(gate);
         schedule::point("turn ended");
-        if let Some(last) = ended {
-            if !self.protocol.holds_back() {
-                shared.sequencer.wait_promised(last, foundation);
-            }
-            self.ground.end(last, &work.batch);
+        match ended {
+            Some(last) => self.ground.end(last, &work.batch),
+            None => self.ground.answer(),
         }
         true
     }

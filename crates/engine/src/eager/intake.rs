@@ -8,7 +8,7 @@
 //! ```
 //!
 //! In engines with phases, calls that a turn has put off wait beside the queue, together, and come before it in the
-//! next phase.
+//! next phase; what a turn has not begun when its phase ends goes back to the front.
 
 use crate::eager::control::Waiting;
 use crate::{Batch, Ticket, entry};
@@ -191,10 +191,11 @@ impl Chunk {
     }
 }
 
+/// Calls of a batch that wait, next to each other.
 struct Unbegun {
     work: Arc<Work>,
     place: u32,
-    offset: usize,
+    bytes: Range<usize>,
 }
 
 #[derive(Default)]
@@ -229,8 +230,9 @@ impl Intake {
         if let Some(reason) = &state.closed {
             return Err(reason.clone());
         }
+        let bytes = 0..batch.calls().len();
         let work = Arc::new(Work::new(batch));
-        state.queue.push_back(Unbegun { work, place: 0, offset: 0 });
+        state.queue.push_back(Unbegun { work, place: 0, bytes });
         state.count += 1;
         self.length.store(state.queue.len(), Release);
         Ok(())
@@ -290,22 +292,34 @@ impl Intake {
         }
         let mut state = self.state.lock();
         let front = state.queue.front_mut()?;
-        let calls = front.work.batch.calls();
-        let mut rest = &calls[front.offset..];
+        let mut rest = &front.work.batch.calls()[front.bytes.clone()];
         let mut count = 0;
         while count < most && !rest.is_empty() {
             entry::take_call(&mut rest).expect("batches are encoded by their builder");
             count += 1;
         }
-        let bytes = front.offset..calls.len() - rest.len();
+        let bytes = front.bytes.start..front.bytes.end - rest.len();
         let chunk = Chunk { work: front.work.clone(), first: front.place, count, bytes };
-        front.offset = chunk.bytes.end;
+        front.bytes.start = chunk.bytes.end;
         front.place += count;
-        if rest.is_empty() {
+        if front.bytes.is_empty() {
             state.queue.pop_front();
             self.length.store(state.queue.len(), Release);
         }
         Some(chunk)
+    }
+
+    /// Takes back what a turn has not begun of its share, all but the first so many calls: it comes next.
+    pub fn give_back(&self, share: &Share, begun: u32) {
+        let Share::Next(chunk) = share else { unreachable!("what was put off is run in one turn") };
+        let mut rest = chunk.calls();
+        for _ in 0..begun {
+            entry::take_call(&mut rest).expect("batches are encoded by their builder");
+        }
+        let bytes = chunk.bytes.end - rest.len()..chunk.bytes.end;
+        let mut state = self.state.lock();
+        state.queue.push_front(Unbegun { work: chunk.work.clone(), place: chunk.first + begun, bytes });
+        self.length.store(state.queue.len(), Release);
     }
 
     /// How many batches were handed in so far.
@@ -318,7 +332,8 @@ impl Intake {
         let state = self.state.lock();
         state.put_off.is_empty()
             && state.resumed.is_empty()
-            && state.count - state.queue.len() as u64 >= count
+            // What was given back counts as a batch until it is taken again.
+            && state.queue.len() as u64 + count <= state.count
     }
 
     /// Refuses further batches; gives those that have calls left, and how many.
@@ -336,5 +351,38 @@ impl Intake {
     /// Why no more batches are taken, if so.
     pub fn closed(&self) -> Option<Error> {
         self.state.lock().closed.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BatchBuilder;
+    use fabius_program::catalog::ProcedureId;
+
+    /// Goal: what a turn gives back comes next, from the first call that it has not begun on; until it is taken again
+    /// its batch has not begun.
+    #[test]
+    fn what_is_given_back_comes_next() {
+        let intake = Intake::default();
+        for calls in [100, 1] {
+            let mut batch = BatchBuilder::new();
+            (0..calls).for_each(|at| _ = batch.push(ProcedureId(0), &[at], None, false).unwrap());
+            intake.push(batch.build()).unwrap();
+        }
+        let share = intake.take_share().unwrap();
+        assert_eq!(share.count(), CHUNK_CALLS);
+        intake.give_back(&share, 60);
+        let mut taken = Vec::new();
+        while !intake.has_begun(2) {
+            let share = intake.take_share().unwrap();
+            let mut calls = share.calls();
+            for at in 0..share.count() {
+                taken.push((share.place(at), entry::take_call(&mut calls).unwrap().arguments[0]));
+            }
+        }
+        assert_eq!(taken[..40], (60..100).map(|at| (at, at as u8)).collect::<Vec<_>>());
+        assert_eq!(taken[40..], [(0, 0)]);
+        assert!(intake.is_empty());
     }
 }

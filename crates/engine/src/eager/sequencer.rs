@@ -147,14 +147,6 @@ impl Sequencer {
     fn place(&self, seq: u64) -> &AtomicU64 {
         &self.ring[(seq & (RING - 1)) as usize]
     }
-
-    /// Waits until readers can see everything up to `seq`: whoever is told of a call's outcome must then
-    /// find what the call wrote.
-    pub fn wait_promised(&self, seq: Seq, foundation: &Foundation) {
-        if foundation.promised() < seq {
-            schedule::wait_until("promised", || foundation.promised() >= seq);
-        }
-    }
 }
 
 #[cfg(test)]

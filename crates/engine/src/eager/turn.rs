@@ -157,8 +157,8 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         }
     }
 
-    /// Runs encoded calls, which have these places in their batch.
-    pub fn run(&mut self, mut calls: &'a [u8], place: impl Fn(u32) -> u32) {
+    /// Runs encoded calls, which have these places in their batch, until the phase ends; gives how many it has begun.
+    pub fn run(&mut self, mut calls: &'a [u8], place: impl Fn(u32) -> u32) -> u32 {
         let mut at = 0;
         let schema = self.schema;
         let mut ahead = Ahead::new(&schema.definitions, self.guard);
@@ -186,8 +186,12 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             }
             company.rejoin(self.shared);
             at += 1;
+            if self.transaction.control.is_ending() {
+                break;
+            }
         }
         self.log_group();
+        at
     }
 
     /// Gives those calls their places that commute with all that run beside them: together, since nobody

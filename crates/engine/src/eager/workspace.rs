@@ -58,6 +58,8 @@ pub struct Entry<'a> {
 pub struct Workspace<'a> {
     /// Each row once, in the order of its first write.
     pub writes: Vec<Write<'a>>,
+    /// The marks of their records: a record whose mark is missing was not written, which most questions are about.
+    marks: u64,
     /// By the address of a record, once there are many.
     places: HashMap<usize, usize>,
     /// Entries that the call has made; wrong if it gives up.
@@ -72,6 +74,7 @@ impl<'a> Workspace<'a> {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.writes.clear();
+        self.marks = 0;
         self.places.clear();
         self.entered.clear();
         self.left.clear();
@@ -80,10 +83,13 @@ impl<'a> Workspace<'a> {
 
     #[inline]
     fn place(&self, record: &Record) -> Option<usize> {
+        if self.marks & mark(record) == 0 {
+            return None;
+        }
         if self.writes.len() <= LINEAR_MAX {
             self.writes.iter().rposition(|write| std::ptr::eq(write.record, record))
         } else {
-            self.places.get(&std::ptr::from_ref(record).addr()).copied()
+            self.places.get(&address(record)).copied()
         }
     }
 
@@ -133,16 +139,21 @@ impl<'a> Workspace<'a> {
 
     /// Sets what a row is.
     pub fn set(&mut self, table: &'a Arc<Table>, record: &'a Record, image: Image<'a>) {
-        if let Some(place) = self.place(record) {
-            self.writes[place].image = image;
-            return;
+        match self.place(record) {
+            Some(place) => self.writes[place].image = image,
+            None => self.add(Write { table, record, image }),
         }
-        self.writes.push(Write { table, record, image });
-        let address = |record: &Record| std::ptr::from_ref(record).addr();
-        if self.writes.len() == LINEAR_MAX + 1 {
+    }
+
+    /// Adds the first write of a row.
+    fn add(&mut self, write: Write<'a>) {
+        self.marks |= mark(write.record);
+        self.writes.push(write);
+        let at = self.writes.len() - 1;
+        if at == LINEAR_MAX {
             self.places.extend(self.writes.iter().enumerate().map(|(at, write)| (address(write.record), at)));
-        } else if self.writes.len() > LINEAR_MAX {
-            self.places.insert(address(record), self.writes.len() - 1);
+        } else if at > LINEAR_MAX {
+            self.places.insert(address(self.writes[at].record), at);
         }
     }
 
@@ -155,13 +166,18 @@ impl<'a> Workspace<'a> {
         values: &[Datum<'a>],
         arena: &'a Bump,
     ) {
-        let image = match self.image(record) {
-            Some(Image::Row(before)) => {
+        let Some(place) = self.place(record) else {
+            let image = Image::Columns(columns, arena.alloc_slice_copy(values));
+            return self.add(Write { table, record, image });
+        };
+        let image = &mut self.writes[place].image;
+        *image = match *image {
+            Image::Row(before) => {
                 let row = arena.alloc_slice_copy(before);
                 columns.iter().zip(values).for_each(|(column, value)| row[usize::from(column.0)] = *value);
                 Image::Row(row)
             }
-            Some(Image::Columns(had, before)) => {
+            Image::Columns(had, before) => {
                 let all = had.union(columns);
                 let pick = |column: ColumnId| {
                     if columns.contains(column) {
@@ -174,8 +190,18 @@ impl<'a> Workspace<'a> {
                 all.iter().zip(merged.iter_mut()).for_each(|(column, to)| *to = pick(column));
                 Image::Columns(all, merged)
             }
-            Some(Image::Gone) | None => Image::Columns(columns, arena.alloc_slice_copy(values)),
+            Image::Gone => Image::Columns(columns, arena.alloc_slice_copy(values)),
         };
-        self.set(table, record, image);
     }
+}
+
+fn address(record: &Record) -> usize {
+    std::ptr::from_ref(record).addr()
+}
+
+/// One of 64 marks of a record, by the bits of its address that tell neighbours apart.
+#[inline]
+fn mark(record: &Record) -> u64 {
+    let spread = (address(record) as u64 >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    1 << (spread >> 58)
 }

@@ -5,7 +5,6 @@ use crate::eager::optimistic::ATTEMPTS_MAX;
 use crate::eager::optimistic::backoff::Backoff;
 use crate::eager::optimistic::word::{self, Claim, Count, Owner};
 use crate::eager::place::Take;
-use crate::eager::plan::Plan;
 use crate::eager::workspace::Workspace;
 use fabius_env::schedule;
 use fabius_program::context::Stop;
@@ -139,8 +138,6 @@ impl<'a> Control<'a> for Optimistic<'a> {
         self.conflict = None;
         self.backoff.wait();
     }
-
-    fn runs(&mut self, _: &'a Plan) {}
 
     #[inline]
     fn looks_up(&mut self, _: TableId, record: &'a Record) -> Result<(), Stop> {
