@@ -22,7 +22,7 @@ use fabius_engine::entry::{self, Call};
 use fabius_engine::{Batch, Definitions};
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
 use fabius_program::execute::emptied;
-use fabius_storage::{Record, index::prefetch};
+use fabius_storage::{Record, Version};
 use fabius_value::{Key, Result, TableId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -102,7 +102,7 @@ impl<'a> Intake<'a> {
 
     /// A call, and its arguments if there is such a procedure; the rows of those after it are brought near.
     pub fn call(&self, at: usize) -> (&Call<'a>, Result<Arguments<'_, 'a>>) {
-        self.versions(at + STRIDE).for_each(prefetch);
+        self.versions(at + STRIDE).for_each(Version::prefetch);
         let Coming { call, place, .. } = &self.calls[at];
         (call, place.clone().map(|place| self.decoded.at(place)))
     }
@@ -150,14 +150,14 @@ impl<'a> Intake<'a> {
         if let Some(found) = newest.checked_sub(STRIDE).and_then(|at| self.calls.get(at)) {
             for row in &mut self.rows[found.rows.start as usize..found.rows.end as usize] {
                 row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
-                row.record.into_iter().for_each(|record| prefetch(record));
+                row.record.into_iter().for_each(Record::prefetch);
             }
         }
         if let Some(at) = newest.checked_sub(2 * STRIDE) {
-            self.records(at).for_each(|record| prefetch(record.head()));
+            self.records(at).filter_map(newest_version).for_each(Version::prefetch);
         }
         if let Some(at) = newest.checked_sub(3 * STRIDE) {
-            self.versions(at).for_each(prefetch);
+            self.versions(at).for_each(Version::prefetch);
         }
     }
 
@@ -169,14 +169,18 @@ impl<'a> Intake<'a> {
     }
 
     /// The newest versions of a call's rows, and what is read below them.
-    fn versions(&self, at: usize) -> impl Iterator<Item = *const fabius_storage::Version> {
-        self.records(at).flat_map(|record| {
-            let head = record.head();
+    fn versions(&self, at: usize) -> impl Iterator<Item = &'a Version> {
+        self.records(at).filter_map(newest_version).flat_map(|version| {
             // SAFETY: linked versions stay readable while the epoch is pinned.
-            let below = unsafe { head.as_ref() }.map(|version| [version.next(), version.base()]);
-            std::iter::once(head).chain(below.into_iter().flatten())
+            let below = [version.next(), version.base()].map(|below| unsafe { below.as_ref() });
+            std::iter::once(version).chain(below.into_iter().flatten())
         })
     }
+}
+
+fn newest_version(record: &Record) -> Option<&Version> {
+    // SAFETY: linked versions stay readable while the epoch is pinned, as it is for as long as the record is known.
+    unsafe { record.head().as_ref() }
 }
 
 /// What an intake is made of, kept warm from one to the next.

@@ -6,9 +6,10 @@
 //! share a place only make calls wait that need not.
 //!
 //! ```text
-//!             shared  intent  exclusive
-//!  shared       x                          x: both may hold it at once
-//!  intent                x
+//!             visit   shared  intent  exclusive
+//!  visit        x       x       x
+//!  shared       x       x                          x: both may hold it at once
+//!  intent       x               x
 //!  exclusive
 //! ```
 //!
@@ -24,8 +25,10 @@ use std::sync::atomic::AtomicU64;
 pub const PLACES: usize = 1 << 18;
 
 /// What a holder of a lock may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
+    /// Read something in a granule, under a lock of its own: others may change other parts.
+    Visit = 0,
     /// Read: others may read too.
     Shared = 1,
     /// Change a part of a granule: others may change other parts.
@@ -38,7 +41,20 @@ impl Mode {
     /// Whether two calls can hold a lock at once, in this mode and that.
     #[inline]
     pub fn goes_with(self, other: Mode) -> bool {
-        self == other && self != Mode::Exclusive
+        let (narrow, wide) = (self.min(other), self.max(other));
+        wide != Mode::Exclusive && (narrow == wide || narrow == Mode::Visit)
+    }
+
+    /// The mode in which a row is locked.
+    #[inline]
+    pub fn of_row(writes: bool) -> Mode {
+        if writes { Mode::Exclusive } else { Mode::Shared }
+    }
+
+    /// The mode in which granules around a locked row are locked.
+    #[inline]
+    pub fn around_row(writes: bool) -> Mode {
+        if writes { Mode::Intent } else { Mode::Visit }
     }
 }
 
@@ -98,6 +114,7 @@ impl Lock {
     #[inline]
     pub fn mode(self) -> Mode {
         match self.0 & 3 {
+            0 => Mode::Visit,
             1 => Mode::Shared,
             2 => Mode::Intent,
             _ => Mode::Exclusive,
@@ -127,11 +144,6 @@ impl LockSet {
         self.locks.push(lock);
     }
 
-    /// Adds all of another set, likewise.
-    pub fn extend(&mut self, other: &LockSet) {
-        self.locks.extend_from_slice(&other.locks);
-    }
-
     /// Brings the locks in order, each once, with its modes added up.
     pub fn seal(&mut self) {
         self.locks.sort_unstable();
@@ -154,7 +166,7 @@ impl LockSet {
         self.locks.is_empty()
     }
 
-    /// The locks, in order of their places.
+    /// The locks; in order of their places, once they are sealed.
     pub fn iter(&self) -> impl Iterator<Item = Lock> + '_ {
         self.locks.iter().copied()
     }
@@ -187,6 +199,7 @@ mod tests {
         let locks: Vec<_> = set.iter().map(|lock| (lock.place(), lock.mode())).collect();
         assert_eq!(locks, [(3, Mode::Intent), (7, Mode::Exclusive)]);
         assert!(set.covers(Lock::new(7, Mode::Shared)) && set.covers(Lock::new(3, Mode::Intent)));
+        assert!(set.covers(Lock::new(3, Mode::Visit)) && !set.covers(Lock::new(4, Mode::Visit)));
         assert!(!set.covers(Lock::new(3, Mode::Shared)) && !set.covers(Lock::new(4, Mode::Intent)));
         for place in 10..40 {
             set.add(Lock::new(place, Mode::Shared));

@@ -1,10 +1,9 @@
 //! The lock manager: requests in log order, grants in request order (Calvin, sections 3.2 and 9).
 //!
 //! ```text
-//! queues      place 17:  [call 41, shared] [call 43, shared] | [call 44, exclusive] [call 47, shared]
-//!                         granted                              waiting
+//! queues      place 17:  held: 2 shared   waiting: [call 44, exclusive] [call 47, shared]
 //!
-//! counters    place 17:  3 shared, 0 intent, 1 exclusive: who asks now waits until it is the oldest
+//! counters    place 17:  asked for: 3 shared, 1 exclusive; who asks now waits until it is the oldest
 //! ```
 //!
 //! With queues, a release hands the lock to whoever stands next, however many calls are older. With
@@ -12,208 +11,128 @@
 //! against it, or else when its call is the oldest, because then all others before it have been released.
 //!
 //! Only the scheduler touches it, one thread at a time, so that nothing of it is atomic. Nothing is
-//! allocated once there have been as many requests at a time as there are now.
+//! allocated once as many requests have waited at a time as wait now.
 
-use crate::lock::{Lock, LockSet, Mode, PLACES};
+use crate::lock::{LockSet, Mode, PLACES};
 use crate::policy;
 
 /// No request.
 const NONE: u32 = 0;
 
 /// The requests of the calls in progress; calls are known by their place among those.
-pub enum LockManager {
-    /// Who waits for what.
-    Queues(Queues),
-    /// How many have asked for what.
-    Counters(Counters),
+pub struct LockManager {
+    kind: policy::LockManager,
+    locks: Box<[Held]>,
+    /// Those that wait; the one at 0 is none.
+    requests: Vec<Request>,
+    free: u32,
+}
+
+/// How many requests of each mode there are: granted ones or, with counters, all.
+#[derive(Clone, Copy, Default)]
+struct Tally([u16; 4]);
+
+impl Tally {
+    /// Whether one more goes with all of them.
+    fn admits(&self, mode: Mode) -> bool {
+        let [_, shared, intent, exclusive] = self.0;
+        match mode {
+            Mode::Visit => exclusive == 0,
+            Mode::Shared => intent | exclusive == 0,
+            Mode::Intent => shared | exclusive == 0,
+            Mode::Exclusive => self.0 == [0; 4],
+        }
+    }
+}
+
+/// A lock: who holds it, and who waits for it.
+#[derive(Clone, Copy, Default)]
+struct Held {
+    tally: Tally,
+    first: u32,
+    last: u32,
+}
+
+/// A request that waits, or a free place for one.
+#[derive(Clone, Copy)]
+struct Request {
+    call: u32,
+    mode: Mode,
+    /// The next in the queue, or the next free one.
+    next: u32,
 }
 
 impl LockManager {
     /// One without requests.
     pub fn new(kind: policy::LockManager) -> LockManager {
-        match kind {
-            policy::LockManager::Queues => LockManager::Queues(Queues::default()),
-            policy::LockManager::Counters => LockManager::Counters(Counters::default()),
-        }
+        let none = Request { call: 0, mode: Mode::Visit, next: NONE };
+        LockManager { kind, locks: vec![Held::default(); PLACES].into(), requests: vec![none], free: NONE }
     }
 
     /// Requests a call's locks; gives how many grants it has to wait for ([`LockManager::release`] tells of
-    /// each), or, with counters, 1 if it has to wait until it is the oldest. `first` is the call's
-    /// handle on its requests.
-    pub fn request(&mut self, call: u32, locks: &LockSet, first: &mut u32) -> u32 {
-        match self {
-            LockManager::Queues(queues) => {
-                *first = NONE;
-                locks.iter().map(|lock| u32::from(!queues.request(call, lock, first))).sum()
-            }
-            LockManager::Counters(counters) => {
-                let opposed = locks.iter().filter(|lock| counters.request(*lock)).count();
-                u32::from(opposed > 0)
+    /// each), or, with counters, 1 if it has to wait until it is the oldest.
+    pub fn request(&mut self, call: u32, locks: &LockSet) -> u32 {
+        let mut waits = 0;
+        for lock in locks.iter() {
+            let held = &mut self.locks[lock.place()];
+            let is_granted = held.first == NONE && held.tally.admits(lock.mode());
+            match self.kind {
+                policy::LockManager::Queues if !is_granted => {
+                    waits += 1;
+                    self.enqueue(lock.place(), call, lock.mode());
+                }
+                _ => {
+                    waits |= u32::from(!is_granted);
+                    held.tally.0[lock.mode() as usize] += 1;
+                }
             }
         }
+        waits
     }
 
-    /// Releases a call's locks; `granted` is told of every call that has one lock more.
-    pub fn release(&mut self, locks: &LockSet, first: u32, granted: impl FnMut(u32)) {
-        match self {
-            LockManager::Queues(queues) => queues.release(first, granted),
-            LockManager::Counters(counters) => locks.iter().for_each(|lock| counters.release(lock)),
-        }
-    }
-}
-
-/// A request in its lock's queue, and in the list of its call's.
-#[derive(Clone, Copy)]
-struct Request {
-    call: u32,
-    place: u32,
-    /// Towards the front of the queue.
-    before: u32,
-    /// Towards its end.
-    after: u32,
-    /// The next request of the same call, or the next free one.
-    next: u32,
-    mode: Mode,
-    is_granted: bool,
-}
-
-/// The ends of a queue.
-#[derive(Clone, Copy, Default)]
-struct Queue {
-    front: u32,
-    back: u32,
-}
-
-/// A queue of requests for each lock. All requests that are granted stand at the front, and go with each
-/// other.
-pub struct Queues {
-    queues: Box<[Queue]>,
-    /// The one at 0 is none.
-    requests: Vec<Request>,
-    free: u32,
-}
-
-impl Default for Queues {
-    fn default() -> Queues {
-        let none = Request {
-            call: 0,
-            place: 0,
-            before: NONE,
-            after: NONE,
-            next: NONE,
-            mode: Mode::Shared,
-            is_granted: false,
+    fn enqueue(&mut self, place: usize, call: u32, mode: Mode) {
+        let request = Request { call, mode, next: NONE };
+        let number = match self.free {
+            NONE => {
+                self.requests.push(request);
+                (self.requests.len() - 1) as u32
+            }
+            free => {
+                self.free = self.requests[free as usize].next;
+                self.requests[free as usize] = request;
+                free
+            }
         };
-        Queues { queues: vec![Queue::default(); PLACES].into(), requests: vec![none], free: NONE }
-    }
-}
-
-impl Queues {
-    /// Puts a request at the end of its queue, and in front of the list at `first`; whether it is granted.
-    fn request(&mut self, call: u32, lock: Lock, first: &mut u32) -> bool {
-        let queue = self.queues[lock.place()];
-        let mode = lock.mode();
-        let is_granted = queue.back == NONE || {
-            let last = &self.requests[queue.back as usize];
-            last.is_granted && last.mode.goes_with(mode)
-        };
-        let place = lock.place() as u32;
-        let request =
-            Request { call, place, before: queue.back, after: NONE, next: *first, mode, is_granted };
-        let number = self.store(request);
-        *first = number;
-        match queue.back {
-            NONE => self.queues[lock.place()].front = number,
-            last => self.requests[last as usize].after = number,
+        let held = &mut self.locks[place];
+        match held.first {
+            NONE => held.first = number,
+            _ => self.requests[held.last as usize].next = number,
         }
-        self.queues[lock.place()].back = number;
-        is_granted
+        held.last = number;
     }
 
-    fn store(&mut self, request: Request) -> u32 {
-        if self.free == NONE {
-            self.requests.push(request);
-            return (self.requests.len() - 1) as u32;
-        }
-        let number = self.free;
-        self.free = self.requests[number as usize].next;
-        self.requests[number as usize] = request;
-        number
-    }
-
-    fn release(&mut self, first: u32, mut granted: impl FnMut(u32)) {
-        let mut number = first;
-        while number != NONE {
-            let request = self.requests[number as usize];
-            debug_assert!(request.is_granted, "a call has run without a lock");
-            match request.before {
-                NONE => self.queues[request.place as usize].front = request.after,
-                before => self.requests[before as usize].after = request.after,
+    /// Releases the locks of a call that has them all; `granted` is told of every call that has one lock more.
+    pub fn release(&mut self, locks: &LockSet, mut granted: impl FnMut(u32)) {
+        for lock in locks.iter() {
+            let held = &mut self.locks[lock.place()];
+            held.tally.0[lock.mode() as usize] -= 1;
+            while held.first != NONE {
+                let request = &mut self.requests[held.first as usize];
+                if !held.tally.admits(request.mode) {
+                    break;
+                }
+                held.tally.0[request.mode as usize] += 1;
+                granted(request.call);
+                (self.free, held.first, request.next) = (held.first, request.next, self.free);
             }
-            match request.after {
-                NONE => self.queues[request.place as usize].back = request.before,
-                after => self.requests[after as usize].before = request.before,
-            }
-            if request.before == NONE {
-                self.grant_front(request.after, &mut granted);
-            }
-            self.requests[number as usize].next = self.free;
-            self.free = number;
-            number = request.next;
         }
-    }
-
-    /// Grants requests from the front of a queue on, as many as go together.
-    fn grant_front(&mut self, front: u32, granted: &mut impl FnMut(u32)) {
-        let mut number = front;
-        if number == NONE || self.requests[number as usize].is_granted {
-            return;
-        }
-        let mode = self.requests[number as usize].mode;
-        while number != NONE {
-            let request = &mut self.requests[number as usize];
-            if number != front && !request.mode.goes_with(mode) {
-                return;
-            }
-            request.is_granted = true;
-            granted(request.call);
-            number = request.after;
-        }
-    }
-}
-
-/// How many requests there are for each lock: shared, intent, exclusive.
-pub struct Counters {
-    counts: Box<[[u16; 3]]>,
-}
-
-impl Default for Counters {
-    fn default() -> Counters {
-        Counters { counts: vec![[0; 3]; PLACES].into() }
-    }
-}
-
-impl Counters {
-    /// Counts a request; whether one before it is against it.
-    fn request(&mut self, lock: Lock) -> bool {
-        let counts = &mut self.counts[lock.place()];
-        let [shared, intent, exclusive] = *counts;
-        counts[lock.mode() as usize - 1] += 1;
-        match lock.mode() {
-            Mode::Shared => intent | exclusive != 0,
-            Mode::Intent => shared | exclusive != 0,
-            Mode::Exclusive => shared | intent | exclusive != 0,
-        }
-    }
-
-    fn release(&mut self, lock: Lock) {
-        self.counts[lock.place()][lock.mode() as usize - 1] -= 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lock::Lock;
 
     fn set(locks: &[(usize, Mode)]) -> LockSet {
         let mut set = LockSet::default();
@@ -222,41 +141,62 @@ mod tests {
         set
     }
 
+    /// Requests one lock in each of these modes; gives the sets and how many grants each waits for.
+    fn request<const N: usize>(manager: &mut LockManager, modes: [Mode; N]) -> ([LockSet; N], [u32; N]) {
+        let sets = modes.map(|mode| set(&[(5, mode)]));
+        let waits = std::array::from_fn(|call| manager.request(call as u32, &sets[call]));
+        (sets, waits)
+    }
+
+    fn release(manager: &mut LockManager, set: &LockSet) -> Vec<u32> {
+        let mut granted = Vec::new();
+        manager.release(set, |call| granted.push(call));
+        granted
+    }
+
     /// Goal: a lock is granted in request order, to as many at once as go together, and a request that
     /// would go with the holders does not overtake one that does not.
     #[test]
     fn queues_grant_in_request_order() {
+        use Mode::{Exclusive, Intent, Shared};
         let mut manager = LockManager::new(policy::LockManager::Queues);
-        let modes = [Mode::Shared, Mode::Shared, Mode::Exclusive, Mode::Shared, Mode::Shared, Mode::Intent];
-        let sets = modes.map(|mode| set(&[(5, mode)]));
-        let mut firsts = [NONE; 6];
-        let waits: Vec<u32> =
-            (0..6).map(|call| manager.request(call as u32, &sets[call], &mut firsts[call])).collect();
+        let (sets, waits) = request(&mut manager, [Shared, Shared, Exclusive, Shared, Shared, Intent]);
         assert_eq!(waits, [0, 0, 1, 1, 1, 1]);
-        let mut release = |call: usize| {
-            let mut granted = Vec::new();
-            manager.release(&sets[call], firsts[call], |call| granted.push(call));
-            granted
-        };
-        assert_eq!(release(0), [] as [u32; 0]);
+        let mut release = |call: usize| release(&mut manager, &sets[call]);
+        assert_eq!(release(0), []);
         assert_eq!(release(1), [2]);
         assert_eq!(release(2), [3, 4]);
-        assert_eq!(release(4), [] as [u32; 0]);
+        assert_eq!(release(4), []);
         assert_eq!(release(3), [5]);
-        assert_eq!(release(5), [] as [u32; 0]);
+        assert_eq!(release(5), []);
+    }
+
+    /// Goal: visits go with whatever is not exclusive, and do not hide who else holds the lock.
+    #[test]
+    fn visits_leave_the_other_modes_apart() {
+        use Mode::{Exclusive, Intent, Shared, Visit};
+        let mut manager = LockManager::new(policy::LockManager::Queues);
+        let (sets, waits) = request(&mut manager, [Shared, Visit, Intent, Visit, Exclusive]);
+        assert_eq!(waits, [0, 0, 1, 1, 1]);
+        let mut release = |call: usize| release(&mut manager, &sets[call]);
+        assert_eq!(release(0), [2, 3]);
+        assert_eq!(release(2), []);
+        assert_eq!(release(1), []);
+        assert_eq!(release(3), [4]);
     }
 
     /// Goal: places of requests that are gone are taken again.
     #[test]
     fn requests_are_recycled() {
-        let mut queues = Queues::default();
-        for call in 0..100 {
-            let mut first = NONE;
-            assert!(queues.request(call, Lock::new(1, Mode::Exclusive), &mut first));
-            assert!(queues.request(call, Lock::new(2, Mode::Shared), &mut first));
-            queues.release(first, |_| panic!("nobody waits"));
+        let mut manager = LockManager::new(policy::LockManager::Queues);
+        let locks = set(&[(1, Mode::Exclusive), (2, Mode::Shared)]);
+        for _ in 0..100 {
+            assert_eq!(manager.request(0, &locks), 0);
+            assert_eq!(manager.request(1, &locks), 1);
+            assert_eq!(release(&mut manager, &locks), [1]);
+            assert_eq!(release(&mut manager, &locks), []);
         }
-        assert_eq!(queues.requests.len(), 3);
+        assert_eq!(manager.requests.len(), 2);
     }
 
     /// Goal: with counters, a request is granted at once only if none before it is against it.
@@ -269,9 +209,9 @@ mod tests {
             set(&[(5, Mode::Exclusive)]),
             set(&[(5, Mode::Shared)]),
         ];
-        let waits = sets.each_ref().map(|set| manager.request(0, set, &mut NONE.clone()));
+        let waits = sets.each_ref().map(|set| manager.request(0, set));
         assert_eq!(waits, [0, 0, 1, 1]);
-        sets.iter().for_each(|set| manager.release(set, NONE, |_| panic!("counters hand nothing on")));
-        assert_eq!(manager.request(0, &sets[2], &mut NONE.clone()), 0);
+        sets.iter().for_each(|set| manager.release(set, |_| panic!("counters hand nothing on")));
+        assert_eq!(manager.request(0, &sets[2]), 0);
     }
 }

@@ -25,22 +25,22 @@
 //! then all it read there is as it was at r, and will be at its place, because its locks are requested
 //! there. So it accesses nothing but what it has accessed, and what its arguments say; or it aborts again.
 //! Its logged time is that of the reconnaissance, so that `now()` is the same too. A procedure that draws
-//! random numbers, which come from its seq, or itself writes what decides, is not predicted at all.
+//! random numbers, which come from its seq, is not predicted at all.
 //!
 //! The order of the log stays the order in which locks are requested, calls never lose their place, and the
-//! log says nothing of predictions. The price: requests to write count as writes.
+//! log says nothing of predictions. The price: requests to write count as writes. Of calls that have locked whole tables
+//! the writes themselves count, when they are known: as long as such a call is in progress, predictions that may
+//! depend on it wait, and nobody else gets a place meanwhile.
 
 use crate::control::Recorder;
-use crate::footprint::{Deciding, Footprint};
+use crate::footprint::Footprints;
 use crate::lock::LockSet;
 use fabius_engine::eager::granule::Granules;
 use fabius_engine::eager::intake::Chunk;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::turn::Turn;
-use fabius_engine::entry;
 use fabius_value::Seq;
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 /// Locks that are predicted for a call, at most; with more, whole tables are cheaper.
 const LOCKS_MAX: usize = 4096;
@@ -49,10 +49,6 @@ const LOCKS_MAX: usize = 4096;
 pub struct Dependent {
     /// The call.
     pub chunk: Chunk,
-    /// What is known of its procedure.
-    pub footprint: Arc<Footprint>,
-    /// What decides about the locks of whichever calls there are.
-    pub deciding: Deciding,
     /// How often a prediction was wrong.
     pub restarts: u32,
 }
@@ -75,6 +71,8 @@ pub struct Expedition {
     pub time_us: i64,
     /// When they go on, on the monotonic clock.
     pub due_ns: u64,
+    /// Whether its next call waits for a certain one to end.
+    pub is_held_up: bool,
     /// The calls; those without a prediction need too much.
     pub calls: VecDeque<(Dependent, Option<Prediction>)>,
 }
@@ -82,25 +80,23 @@ pub struct Expedition {
 /// Runs a call for what it would access.
 pub fn predict<'a>(
     turn: &mut Turn<'a, Recorder<'a>>,
-    dependent: &'a Dependent,
+    chunk: &'a Chunk,
     since: Seq,
+    footprints: &Footprints,
     schema: &Schema,
     granules: &Granules,
 ) -> Option<Prediction> {
-    turn.control().footprint = dependent.footprint.clone();
-    turn.control().deciding = dependent.deciding.clone();
-    let calls = dependent.chunk.calls();
-    let ended = turn.rehearse(calls);
+    let call = chunk.call();
+    turn.control().footprint = footprints.get(call.procedure).clone();
+    let aborts = turn.rehearse(chunk.calls()).is_err();
     let recorder = turn.control();
     let mut determining = std::mem::take(&mut recorder.determining);
     let mut locks = std::mem::take(&mut recorder.locks);
-    let aborts = ended.is_err();
     if aborts {
         determining.clear();
         determining.extend(locks.iter().map(|lock| lock.place() as u32));
     }
-    let call = entry::take_call(&mut { calls }).expect("calls are checked when they come in");
-    dependent.footprint.declared_locks(&call, schema, granules, &dependent.deciding, &mut locks);
+    footprints.declared_locks(&call, schema, granules, &mut locks);
     locks.seal();
     (locks.len() <= LOCKS_MAX).then_some(Prediction { locks, determining, aborts, since })
 }

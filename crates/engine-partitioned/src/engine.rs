@@ -4,24 +4,20 @@
 //! force while nothing that was dispatched is left, because routes depend on them.
 
 use crate::division::Division;
-use crate::owner::Alone;
 use crate::partition::Partitions;
 use crate::partition_set::{PARTITIONS_MAX, PartitionSet};
 use crate::policy::{Policy, Scheme};
 use crate::rendezvous::LogicalPartitions;
 use crate::route::Routes;
 use crate::run::{Dispatched, Place, Runs};
-use fabius_engine::checkpoint::State;
-use fabius_engine::counters::Counts;
-use fabius_engine::eager::Ground;
 use fabius_engine::eager::intake::{Chunk, Intake};
-use fabius_engine::entry;
-use fabius_engine::{Batch, Engine, Foundation, Standpoint};
+use fabius_engine::eager::plan::Schema;
+use fabius_engine::eager::{Ground, Runner};
+use fabius_engine::{Foundation, entry};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_program::arguments::DecodedArguments;
-use fabius_value::{Error, Result, Seq};
-use parking_lot::{MutexGuard, RwLock};
+use parking_lot::{MutexGuard, RwLock, RwLockWriteGuard};
 use std::sync::Arc;
 
 /// Calls that are dispatched at a time, at most.
@@ -39,8 +35,9 @@ pub struct PartitionedEngine {
     routes: RwLock<Arc<Routes>>,
 }
 
+/// Whose turn it is to dispatch.
 #[derive(Default)]
-struct Dispatcher {
+pub struct Dispatcher {
     /// Where the next call goes that needs no partition in particular.
     rotation: usize,
 }
@@ -60,21 +57,6 @@ impl PartitionedEngine {
             dispatcher: Mutex::default(),
             routes: RwLock::new(Arc::new(Routes::new(partitions))),
         }
-    }
-
-    fn ground(&self) -> &Ground {
-        &self.runs.ground
-    }
-
-    /// Dispatches what was handed in, or runs some of what was dispatched; whether there was any.
-    fn take_turn(&self) -> bool {
-        let mut did = false;
-        if !self.intake.is_empty()
-            && let Some(mut dispatcher) = self.dispatcher.try_lock()
-        {
-            did = self.dispatch(&mut dispatcher);
-        }
-        self.run() || did
     }
 
     /// Puts the next calls into the queues of the partitions that they touch; whether there were any.
@@ -114,17 +96,6 @@ impl PartitionedEngine {
         self.division.take_turn(&self.runs, &gate, &routes)
     }
 
-    /// Runs everything that was handed in before; nothing else begins until the guard is dropped.
-    fn drain(&self) -> MutexGuard<'_, Dispatcher> {
-        let mut dispatcher = self.dispatcher.lock();
-        let count = self.intake.count();
-        while !self.intake.has_begun(count) {
-            self.dispatch(&mut dispatcher);
-        }
-        self.finish_dispatched();
-        dispatcher
-    }
-
     fn finish_dispatched(&self) {
         while !self.runs.is_idle() {
             if !self.run() {
@@ -146,7 +117,9 @@ fn places(chunk: &Chunk) -> impl Iterator<Item = Place> + '_ {
     })
 }
 
-impl Engine for PartitionedEngine {
+impl Runner for PartitionedEngine {
+    type Rest<'a> = MutexGuard<'a, Dispatcher>;
+
     fn name(&self) -> &'static str {
         match self.scheme {
             Scheme::Partitioned => "partitioned",
@@ -154,63 +127,37 @@ impl Engine for PartitionedEngine {
         }
     }
 
-    fn foundation(&self) -> &Foundation {
-        self.ground().foundation()
+    fn ground(&self) -> &Ground {
+        &self.runs.ground
     }
 
-    fn submit(&self, batch: Arc<Batch>) {
-        if batch.count() == 0 {
-            batch.complete(self.ground().now_ns());
-        } else if let Err(reason) = self.intake.push(batch.clone()) {
-            batch.fail(reason, self.ground().now_ns());
+    fn intake(&self) -> &Intake {
+        &self.intake
+    }
+
+    /// Dispatches what was handed in, or runs some of what was dispatched.
+    fn take_turn(&self) -> bool {
+        let mut did = false;
+        if !self.intake.is_empty()
+            && let Some(mut dispatcher) = self.dispatcher.try_lock()
+        {
+            did = self.dispatch(&mut dispatcher);
         }
+        self.run() || did
     }
 
-    fn admit(&self) -> bool {
-        self.take_turn()
-    }
-
-    fn help(&self) -> bool {
-        if self.ground().must_tidy() && self.ground().tidy(&self.ground().gate.write()) {
-            return true;
+    fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, MutexGuard<'_, Dispatcher>) {
+        let mut dispatcher = self.dispatcher.lock();
+        let count = self.intake.count();
+        while !self.intake.has_begun(count) {
+            self.dispatch(&mut dispatcher);
         }
-        self.take_turn() || self.ground().tidy_if_idle()
-    }
-
-    fn amend(&self, entry: &[u8]) -> Result<()> {
-        let _nothing_begins = self.drain();
-        let gate = self.ground().gate.write();
-        match self.intake.closed() {
-            Some(reason) => Err(reason),
-            None => self.ground().amend(gate, entry),
-        }
-    }
-
-    fn stand(&self) -> Standpoint<'_> {
-        self.ground().stand()
-    }
-
-    fn settle(&self) {
-        let _nothing_begins = self.drain();
-        self.ground().tidy(&self.ground().gate.write());
-    }
-
-    fn restore(&self, state: State) {
-        self.ground().restore(state);
-    }
-
-    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        self.ground().replay(&Alone, first_seq, count, payload)
-    }
-
-    fn close(&self, reason: Error) {
-        let _nothing_begins = self.dispatcher.lock();
-        let unbegun = self.intake.close(reason.clone());
         self.finish_dispatched();
-        unbegun.iter().for_each(|work| work.batch.fail(reason.clone(), self.ground().now_ns()));
+        (self.ground().gate.write(), dispatcher)
     }
 
-    fn counts(&self) -> Counts {
-        self.foundation().counters.counts(0)
+    fn finish(&self) {
+        let _nothing_begins = self.dispatcher.lock();
+        self.finish_dispatched();
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::layout::Layout;
 use crate::partition_set::PartitionSet;
-use fabius_engine::eager::{Control, Protocol};
+use fabius_engine::eager::Control;
 use fabius_program::context::Stop;
 use fabius_storage::Record;
 use fabius_value::{ColumnMask, TableId};
@@ -13,17 +13,20 @@ use std::sync::atomic::AtomicU64;
 
 /// Whoever runs calls under this owns what they touch.
 pub struct Owner<'a> {
-    /// The partitions that the calls may touch, in which layout; `None` if no other call runs.
-    pub held: Option<(&'a Layout, PartitionSet)>,
+    /// How rows are divided into partitions.
+    pub layout: &'a Layout,
+    /// The partitions that the calls may touch.
+    pub held: PartitionSet,
 }
 
 impl Owner<'_> {
     #[inline]
     fn check(&self, table: TableId, record: &Record) {
-        if let Some((layout, held)) = self.held {
-            let partition = layout.partition_of_key(table, record.key());
-            assert!(partition.is_none_or(|partition| held.contains(partition)), "a call left its partitions");
-        }
+        let partition = self.layout.partition_of_key(table, record.key());
+        assert!(
+            partition.is_none_or(|partition| self.held.contains(partition)),
+            "a call left its partitions"
+        );
     }
 }
 
@@ -63,24 +66,5 @@ impl<'a> Control<'a> for Owner<'a> {
 
     fn claims(&mut self, _: &'a AtomicU64) -> Result<(), Stop> {
         Ok(())
-    }
-}
-
-/// One thread alone: how the log is replayed.
-pub struct Alone;
-
-impl Protocol for Alone {
-    const NAME: &'static str = "partitioned";
-
-    type Control<'a> = Owner<'a>;
-
-    fn enter(&self) -> Option<usize> {
-        Some(0)
-    }
-
-    fn leave(&self, _: usize) {}
-
-    fn control<'a>(&'a self, _: usize) -> Owner<'a> {
-        Owner { held: None }
     }
 }

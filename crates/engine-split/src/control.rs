@@ -33,6 +33,8 @@ pub struct Splitting<'a> {
     /// Split records that the call has met, and the columns that it has written of them.
     met: Vec<(usize, ColumnMask)>,
     is_put_off: bool,
+    /// Calls so far.
+    calls: u64,
 }
 
 impl<'a> Splitting<'a> {
@@ -46,7 +48,8 @@ impl<'a> Splitting<'a> {
             *slices = phase.slices();
         }
         let optimistic = Optimistic::new(core);
-        Splitting { doppel, core, phase, slices, optimistic, plan: None, met: Vec::new(), is_put_off: false }
+        let (met, is_put_off) = (Vec::new(), false);
+        Splitting { doppel, core, phase, slices, optimistic, plan: None, met, is_put_off, calls: 0 }
     }
 
     fn does(&self, table: TableId) -> Option<&'a TableOperations> {
@@ -105,6 +108,7 @@ impl<'a> Splitting<'a> {
 
 impl Drop for Splitting<'_> {
     fn drop(&mut self) {
+        self.doppel.count(self.calls);
         if let Some(phase) = self.phase {
             self.doppel.end_turn(phase, self.core, &mut self.slices);
         }
@@ -115,6 +119,7 @@ impl<'a> Control<'a> for Splitting<'a> {
     const ATTEMPTS_MAX: u32 = Optimistic::ATTEMPTS_MAX;
 
     fn begin(&mut self) {
+        self.calls += 1;
         self.is_put_off = false;
         self.optimistic.begin();
     }

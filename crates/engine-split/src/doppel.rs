@@ -44,8 +44,8 @@ const THREADS_MAX: usize = 64;
 pub struct Policy {
     /// So many conflicts of calls that could commute make a record worth splitting,
     pub conflicts_min: u32,
-    /// if they come within so many milliseconds.
-    pub sample_ms: u64,
+    /// if they come within so many calls: where conflicts are rarer, phases cost more than splitting saves.
+    pub sample_calls: u64,
     /// Besides, they are at least so many for 100 conflicts of other calls on it.
     pub impact_percent: u32,
     /// No more operations than this in a millisecond of a phase, and the record is split no more.
@@ -60,7 +60,7 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy {
             conflicts_min: 64,
-            sample_ms: 50,
+            sample_calls: 20_000,
             impact_percent: 50,
             applied_per_ms_max: 16,
             phase_ms_max: 10,
@@ -83,8 +83,8 @@ pub struct Doppel {
     /// By thread; empty unless the thread runs calls in a split phase.
     pub(crate) slices: Box<[CachePadded<Mutex<Vec<Slice>>>]>,
     samples: Mutex<Samples>,
-    /// Since when, on the monotonic clock.
-    sampled_since_ns: AtomicU64,
+    /// Calls since they began.
+    sampled_calls: CachePadded<AtomicU64>,
     /// What to split in the next split phase, besides what samples show.
     kept: Mutex<Vec<Candidate>>,
     wants_split: AtomicBool,
@@ -102,7 +102,7 @@ impl Doppel {
             is_ending: AtomicBool::default(),
             slices: (0..THREADS_MAX).map(|_| CachePadded::default()).collect(),
             samples: Mutex::default(),
-            sampled_since_ns: AtomicU64::new(0),
+            sampled_calls: CachePadded::default(),
             kept: Mutex::default(),
             wants_split: AtomicBool::default(),
         }
@@ -140,11 +140,10 @@ impl Doppel {
         }
     }
 
-    /// What is contended now is what counts.
-    fn forget_samples(&self, now_ns: u64) {
-        let ns = now_ns.saturating_sub(self.sampled_since_ns.load(Relaxed));
-        if ns >= self.policy.sample_ms * 1_000_000 {
-            self.sampled_since_ns.store(now_ns, Relaxed);
+    /// A core has run so many calls; after a while sampling begins anew, with what is contended then.
+    pub(crate) fn count(&self, calls: u64) {
+        if self.sampled_calls.fetch_add(calls, Relaxed) + calls >= self.policy.sample_calls {
+            self.sampled_calls.store(0, Relaxed);
             self.samples.lock().forget();
         }
     }
@@ -225,7 +224,6 @@ impl Protocol for Doppel {
     }
 
     fn is_phase_due(&self, waiting: &Waiting, now_ns: u64) -> bool {
-        self.forget_samples(now_ns);
         if !self.holds_back() {
             return !waiting.is_idle && waiting.resumed == 0 && self.wants_split.load(Acquire);
         }

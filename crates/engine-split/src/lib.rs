@@ -21,7 +21,7 @@
 //! | [`slice`] | what a core has done to the split records |
 //! | [`control`] | what a call does in a phase |
 //!
-//! **What to split** is decided by conflicts that come within some time ([`sample`]): where they are rare, splitting saves
+//! **What to split** is decided by how many of the calls conflict ([`sample`]): where conflicts are rare, splitting saves
 //! less than phases cost. A split record to which few operations are applied is split no more. Where nothing was
 //! stashed the joined phase has no calls, and is over at once.
 //!

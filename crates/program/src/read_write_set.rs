@@ -15,8 +15,18 @@
 //! what is in a range decides which rows are met. As long as nothing that a call has read in these tables
 //! changes, and it does not abort, it accesses what it accessed before.
 //!
-//! A change of an index entry (an update of an indexed column, a deletion) counts as undeclared: the old
-//! entry has to be read.
+//! A change of an entry of a secondary index (an update of an indexed column, a deletion) counts as undeclared: the
+//! old entry has to be read.
+//!
+//! *Prefixes*: a program that writes what determines its accesses changes the sets of its other calls all the time.
+//! If arguments say of each undeclared access in which range of the primary key it lies, by some leading
+//! columns, then these ranges are declared instead ([`Extent::Below`]).
+//!
+//! ```text
+//! procedure new_order(w, d, ..)           orders[w, d, ?]      the number is read, and raised, in districts[w, d]:
+//! { insert orders { w_id: w, d_id: d,                          declared is all that lies below orders[w, d]
+//!     o_id: districts[w, d].next, .. } .. }
+//! ```
 
 use crate::access::{Access, AccessKind, Origins, accesses};
 use crate::argument_tuple::{ArgumentTuples, TuplePlanner};
@@ -26,15 +36,28 @@ use crate::slice::outline::{Outline, variables};
 use fabius_value::{ColumnId, ColumnMask, IndexId, TableId};
 use std::collections::BTreeSet;
 
-/// An access whose key is a function of the arguments.
+/// What a tuple names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The row or the entry with this key.
+    Whole,
+    /// Some of those whose keys begin with these columns.
+    Below,
+}
+
+/// An access whose key, or the first columns of it, is a function of the arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Declared {
     /// The table.
     pub table: TableId,
     /// What the tuple holds: columns of this index in its order, of the primary key if `None`.
     pub index: Option<IndexId>,
-    /// Whether a row is inserted.
-    pub inserts: bool,
+    /// What these name.
+    pub extent: Extent,
+    /// How many columns the tuple holds.
+    pub columns: usize,
+    /// Whether rows are inserted or deleted.
+    pub moves: bool,
     /// Whether the row may be written.
     pub writes: bool,
 }
@@ -58,7 +81,9 @@ pub struct ReadWriteSet {
     pub declared: Vec<Declared>,
     /// Every table that it accesses, with the columns that it may write.
     pub tables: Vec<TableColumns>,
-    /// Tables with accesses that are not declared, and the columns that these may write.
+    /// Whether undeclared accesses are declared below prefixes.
+    pub has_prefixes: bool,
+    /// Tables with accesses that are not declared by their whole keys, and the columns that these may write.
     pub undeclared: Vec<TableColumns>,
     /// Tables of reads that determine what is accessed, and the columns read.
     pub determining: Vec<TableColumns>,
@@ -91,6 +116,7 @@ impl ReadWriteSet {
         };
         let mut planner = TuplePlanner::new(program);
         let mut reading = Reading { outline: &outline, origins: &origins, catalog, steps: BTreeSet::new() };
+        let mut undeclared = Vec::new();
         for access in &all {
             let writes = access.writes_anything();
             note(&mut set.tables, access.table, access.writes);
@@ -99,8 +125,8 @@ impl ReadWriteSet {
                 AccessKind::Range => set.writes_scanned[access.table.0 as usize] |= writes,
                 AccessKind::Insert => {}
             }
-            let is_declared = reading.declare(access, &mut planner, &mut set.declared);
-            if !is_declared || reading.changes_entries(access) {
+            if !reading.declare_whole(access, &mut planner, &mut set.declared) {
+                undeclared.push(access);
                 note(&mut set.undeclared, access.table, access.writes);
                 if reading.determine(access, &mut set.determining) {
                     match access.kind {
@@ -122,14 +148,25 @@ impl ReadWriteSet {
             set.determines_scanned[table.0 as usize] |= scanned;
             set.is_self_determined |= reading.is_written(step, row, &all);
         }
+        if set.is_self_determined && undeclared.iter().all(|access| reading.has_prefixes(access, &planner)) {
+            undeclared
+                .iter()
+                .for_each(|access| reading.declare_below(access, &mut planner, &mut set.declared));
+            set.has_prefixes = true;
+        }
         set.tuples = planner.finish();
         set
     }
 
-    /// Whether arguments say all that is accessed.
+    /// Whether arguments say the keys of all that is accessed.
     pub fn is_declared(&self) -> bool {
         self.undeclared.is_empty()
     }
+}
+
+fn declare(access: &Access, index: Option<IndexId>, extent: Extent, columns: usize) -> Declared {
+    let moves = access.kind == AccessKind::Insert || access.deletes;
+    Declared { table: access.table, index, extent, columns, moves, writes: access.writes_anything() }
 }
 
 fn note(list: &mut Vec<TableColumns>, table: TableId, columns: ColumnMask) {
@@ -148,35 +185,68 @@ struct Reading<'p, 'o> {
 }
 
 impl<'p> Reading<'p, '_> {
-    /// Declares an access if its key is a function of the arguments; an insert, if all its entries are.
-    fn declare(&self, access: &Access, planner: &mut TuplePlanner<'p>, declared: &mut Vec<Declared>) -> bool {
-        let (table, writes) = (access.table, access.writes_anything());
+    /// The keys of an access, by index: expressions for their columns, for the first of them if it is a range. None
+    /// if a secondary index says which rows it finds.
+    fn keys(&self, access: &Access) -> Vec<(Option<IndexId>, Vec<&'p Expression>)> {
         match &self.outline.at(access.step).step.kind {
-            StepKind::Locate { key, .. } => {
-                let is_declared = planner.add(key).is_some();
-                if is_declared {
-                    declared.push(Declared { table, index: None, inserts: false, writes });
-                }
-                is_declared
+            StepKind::Locate { key, .. } => vec![(None, key.iter().collect())],
+            StepKind::ForScan { scan, .. } if scan.index.is_none() => {
+                vec![(None, scan.equal.iter().collect())]
             }
             StepKind::Insert { values, .. } => {
-                let schema = self.catalog.table(table);
+                let schema = self.catalog.table(access.table);
                 let indexes = schema.indexes.iter().enumerate();
                 let secondary = indexes.map(|(at, index)| (Some(IndexId(at as u16)), &index.columns));
-                let keys: Vec<_> = std::iter::once((None, &schema.primary_key)).chain(secondary).collect();
-                let parts = |columns: &[ColumnId]| -> Vec<&Expression> {
-                    columns.iter().map(|column| &values[usize::from(column.0)]).collect()
-                };
-                if !keys.iter().all(|(_, columns)| planner.can(parts(columns))) {
-                    return false;
-                }
-                for (index, columns) in keys {
-                    planner.add(parts(columns)).expect("it can be added");
-                    declared.push(Declared { table, index, inserts: true, writes });
-                }
-                true
+                let of = |columns: &[ColumnId]| columns.iter().map(|at| &values[usize::from(at.0)]).collect();
+                std::iter::once((None, &schema.primary_key))
+                    .chain(secondary)
+                    .map(|(index, columns)| (index, of(columns)))
+                    .collect()
             }
-            _ => false,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Declares an access if its keys are functions of the arguments, and it changes no other entries.
+    fn declare_whole(
+        &self,
+        access: &Access,
+        planner: &mut TuplePlanner<'p>,
+        declared: &mut Vec<Declared>,
+    ) -> bool {
+        let keys = self.keys(access);
+        let is_known = |key: &Vec<&Expression>| planner.can(key.iter().copied());
+        if access.kind == AccessKind::Range
+            || !keys.iter().all(|(_, key)| is_known(key))
+            || self.changes_entries(access)
+        {
+            return false;
+        }
+        for (index, key) in keys {
+            declared.push(declare(access, index, Extent::Whole, key.len()));
+            planner.add(key).expect("it is known");
+        }
+        true
+    }
+
+    /// How many of the first columns of a key are functions of the arguments.
+    fn known_columns(key: &[&Expression], planner: &TuplePlanner<'p>) -> usize {
+        let is_known = |count: &usize| planner.can(key[..*count].iter().copied());
+        (0..=key.len()).rev().find(is_known).expect("nothing is known of everything")
+    }
+
+    /// Whether arguments say in which range of the primary key an access lies, and it changes no other entries.
+    fn has_prefixes(&self, access: &Access, planner: &TuplePlanner<'p>) -> bool {
+        let keys = self.keys(access);
+        let primary = keys.first().is_some_and(|(_, key)| Reading::known_columns(key, planner) > 0);
+        primary && !self.changes_entries(access)
+    }
+
+    fn declare_below(&self, access: &Access, planner: &mut TuplePlanner<'p>, declared: &mut Vec<Declared>) {
+        for (index, key) in self.keys(access) {
+            let columns = Reading::known_columns(&key, planner);
+            declared.push(declare(access, index, Extent::Below, columns));
+            planner.add(key[..columns].iter().copied()).expect("it is known");
         }
     }
 
@@ -185,12 +255,13 @@ impl<'p> Reading<'p, '_> {
         schema.indexes.iter().flat_map(|index| index.columns.iter().copied()).collect()
     }
 
-    /// Whether the program deletes the row, or writes a column of it that an index holds.
+    /// Whether the program takes entries of the row out of secondary indexes.
     fn changes_entries(&self, access: &Access) -> bool {
         let indexed = self.indexed_columns(access.table);
         let written =
             if access.kind == AccessKind::Insert { self.updated_columns(access.row) } else { access.writes };
-        access.deletes || written.iter().any(|column| indexed.contains(column))
+        let has_entries = !self.catalog.table(access.table).indexes.is_empty();
+        access.deletes && has_entries || written.iter().any(|column| indexed.contains(column))
     }
 
     fn updated_columns(&self, row: RowId) -> ColumnMask {

@@ -189,6 +189,20 @@ pub fn width_bound<'a>(columns: impl IntoIterator<Item = (&'a DataType, bool)>) 
     })
 }
 
+/// How many bytes the first columns of a key have, none of them nullable, that have these types; `None` if it has fewer
+/// columns.
+pub fn prefix_bytes<'a>(bytes: &[u8], types: impl IntoIterator<Item = &'a DataType>) -> Option<usize> {
+    let mut at = 0;
+    for data_type in types {
+        at += match width_bound([(data_type, false)]) {
+            Some(width) => width,
+            // Within the value 00 stands before FF only.
+            None => bytes.get(at..)?.windows(2).position(|pair| pair == [0, 0])? + 2,
+        };
+    }
+    (at <= bytes.len()).then_some(at)
+}
+
 /// The values of a key whose columns, none of them nullable, have these types; `None` if it is not one.
 pub fn decode(mut bytes: &[u8], types: &[DataType]) -> Option<Vec<Value>> {
     let mut values = Vec::with_capacity(types.len());
@@ -329,6 +343,23 @@ mod tests {
             // Words agree with bytes on the first 64.
             prop_assert!(bytes(&p).words::<8>().cmp(&bytes(&q).words::<8>()) != p.cmp(&q).reverse() || p == q);
         }
+    }
+
+    #[test]
+    fn columns_end_where_the_next_ones_begin() {
+        let columns = [(Datum::Int(1), DataType::Int), (Datum::Text("a\0b\0"), DataType::TEXT)];
+        let last = (Datum::Int(i64::MIN), DataType::BigInt);
+        let mut key = Key::new();
+        let mut ends = vec![0];
+        for (datum, data_type) in columns.into_iter().chain([last]) {
+            key.push(datum, data_type, false).unwrap();
+            ends.push(key.bytes().len());
+        }
+        let types = [DataType::Int, DataType::TEXT, DataType::BigInt];
+        for count in 0..=3 {
+            assert_eq!(prefix_bytes(key.bytes(), &types[..count]), Some(ends[count]));
+        }
+        assert_eq!(prefix_bytes(&key.bytes()[..ends[1]], &types[..2]), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::eager::shared::Shared;
 use crate::eager::workspace::Workspace;
 use fabius_program::context::Stop;
 use fabius_storage::{Record, Version};
-use fabius_value::{ColumnMask, Result, Seq, TableId};
+use fabius_value::{ColumnMask, Key, Result, Seq, TableId};
 use std::sync::atomic::AtomicU64;
 
 /// Calls that are not running.
@@ -105,6 +105,10 @@ pub trait Control<'a> {
     ) -> Option<&'a Version> {
         version
     }
+
+    /// The call is going to scan below a prefix of a table's primary key, of so many columns; then it tells of the
+    /// granule.
+    fn scans_below(&mut self, _table: TableId, _prefix: &Key, _columns: usize) {}
 
     /// The call is going to read what is in a granule of a table's index.
     #[inline]

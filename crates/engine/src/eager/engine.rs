@@ -5,17 +5,15 @@
 //! - the *gate* ([`Ground`]), which every turn holds shared;
 //! - *alone*, inside it: a call that draws random numbers holds it exclusively ([`crate::eager::plan`]).
 
-use crate::checkpoint::State;
-use crate::counters::Counts;
+use crate::Foundation;
 use crate::eager::control::Protocol;
-use crate::eager::ground::{Entered, Ground};
+use crate::eager::ground::Ground;
 use crate::eager::intake::Intake;
 use crate::eager::plan::Schema;
+use crate::eager::runner::Runner;
 use crate::eager::turn::{Order, Turn};
-use crate::{Batch, Engine, Foundation, Standpoint};
 use bumpalo::Bump;
 use fabius_env::schedule;
-use fabius_value::{Error, Result, Seq};
 use parking_lot::RwLockWriteGuard;
 use std::sync::Arc;
 
@@ -35,31 +33,6 @@ impl<P: Protocol> EagerEngine<P> {
     /// What keeps its calls apart.
     pub fn protocol(&self) -> &P {
         &self.protocol
-    }
-
-    /// Runs the next calls, if there are any; whether there were.
-    fn take_turn(&self) -> bool {
-        if P::HAS_PHASES && self.is_phase_due() {
-            // Nobody sleeps until the last turn has ended: whoever ends it comes here next.
-            match self.ground.gate.try_write() {
-                // Another thread may have been here before.
-                Some(gate) if self.is_phase_due() => {
-                    self.change_phase(&gate);
-                    // Where nothing was put off, the next phase that holds back may begin at once.
-                    if !self.protocol.holds_back() && self.is_phase_due() {
-                        self.change_phase(&gate);
-                    }
-                }
-                Some(_) => {}
-                None => schedule::give_way("phase"),
-            }
-            return true;
-        }
-        if self.intake.is_empty() {
-            return false;
-        }
-        let Some(entered) = Entered::new(&self.protocol) else { return false };
-        self.run_chunk(entered.number)
     }
 
     fn is_phase_due(&self) -> bool {
@@ -114,83 +87,81 @@ impl<P: Protocol> EagerEngine<P> {
         }
         true
     }
+}
 
-    /// Runs calls until all that were handed in before have begun, and waits until they have ended.
-    fn drain(&self) {
+impl<P: Protocol> Runner for EagerEngine<P> {
+    type Rest<'a> = ();
+
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn ground(&self) -> &Ground {
+        &self.ground
+    }
+
+    fn intake(&self) -> &Intake {
+        &self.intake
+    }
+
+    /// Runs the next calls, if there are any.
+    fn take_turn(&self) -> bool {
+        if P::HAS_PHASES && self.is_phase_due() {
+            // Nobody sleeps until the last turn has ended: whoever ends it comes here next.
+            match self.ground.gate.try_write() {
+                // Another thread may have been here before.
+                Some(gate) if self.is_phase_due() => {
+                    self.change_phase(&gate);
+                    // Where nothing was put off, the next phase that holds back may begin at once.
+                    if !self.protocol.holds_back() && self.is_phase_due() {
+                        self.change_phase(&gate);
+                    }
+                }
+                Some(_) => {}
+                None => schedule::give_way("phase"),
+            }
+            return true;
+        }
+        if self.intake.is_empty() {
+            return false;
+        }
+        let Some(entered) = Entered::new(&self.protocol) else { return false };
+        self.run_chunk(entered.number)
+    }
+
+    fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, ()) {
         let count = self.intake.count();
         while !self.intake.has_begun(count) {
             if !self.take_turn() {
                 schedule::give_way("definition");
             }
         }
+        let gate = self.ground.gate.write();
+        self.publish(&gate);
+        (gate, ())
+    }
+
+    fn finish(&self) {
         self.publish(&self.ground.gate.write());
     }
 }
 
-impl<P: Protocol> Engine for EagerEngine<P> {
-    fn name(&self) -> &'static str {
-        P::NAME
-    }
+/// A thread that has entered a protocol, until this is dropped.
+struct Entered<'p, P: Protocol> {
+    protocol: &'p P,
+    /// The number that it got.
+    number: usize,
+}
 
-    fn foundation(&self) -> &Foundation {
-        self.ground.foundation()
+impl<'p, P: Protocol> Entered<'p, P> {
+    /// Enters; `None` if as many threads run calls as can.
+    fn new(protocol: &'p P) -> Option<Entered<'p, P>> {
+        protocol.enter().map(|number| Entered { protocol, number })
     }
+}
 
-    fn submit(&self, batch: Arc<Batch>) {
-        if batch.count() == 0 {
-            batch.complete(self.ground.now_ns());
-        } else if let Err(reason) = self.intake.push(batch.clone()) {
-            batch.fail(reason, self.ground.now_ns());
-        }
-    }
-
-    fn admit(&self) -> bool {
-        self.take_turn()
-    }
-
-    fn help(&self) -> bool {
-        if self.ground.must_tidy() && self.ground.tidy(&self.ground.gate.write()) {
-            return true;
-        }
-        self.take_turn() || self.ground.tidy_if_idle()
-    }
-
-    fn amend(&self, entry: &[u8]) -> Result<()> {
-        self.drain();
-        let gate = self.ground.gate.write();
-        if let Some(reason) = self.intake.closed() {
-            return Err(reason);
-        }
-        self.publish(&gate);
-        self.ground.amend(gate, entry)
-    }
-
-    fn stand(&self) -> Standpoint<'_> {
-        self.ground.stand()
-    }
-
-    fn settle(&self) {
-        self.drain();
-        self.ground.tidy(&self.ground.gate.write());
-    }
-
-    fn restore(&self, state: State) {
-        self.ground.restore(state);
-    }
-
-    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        self.ground.replay(&self.protocol, first_seq, count, payload)
-    }
-
-    fn close(&self, reason: Error) {
-        let mut unbegun = self.intake.close(reason.clone());
-        self.publish(&self.ground.gate.write());
-        // What a turn that was under way has put off.
-        unbegun.extend(self.intake.close(reason.clone()));
-        unbegun.iter().for_each(|work| work.batch.fail(reason.clone(), self.ground.now_ns()));
-    }
-
-    fn counts(&self) -> Counts {
-        self.foundation().counters.counts(0)
+impl<P: Protocol> Drop for Entered<'_, P> {
+    fn drop(&mut self) {
+        self.protocol.leave(self.number);
     }
 }

@@ -5,8 +5,8 @@
 //! definitions, purging, closing and replay hold it exclusively, when no call runs.
 
 use crate::checkpoint::State;
+use crate::eager::alone::Alone;
 use crate::eager::answers::Answers;
-use crate::eager::control::Protocol;
 use crate::eager::plan::Schema;
 use crate::eager::shared::{PURGE_AT, Shared};
 use crate::eager::turn::{Order, Turn};
@@ -70,18 +70,16 @@ impl Ground {
         notes > 0 && self.gate.try_write().is_some_and(|gate| self.tidy(&gate))
     }
 
-    /// Logs an entry other than calls and puts it in force, behind every call so far; durable when this
-    /// returns.
+    /// Logs an entry other than calls and puts it in force, behind every call so far; gives its seq.
     ///
     /// # Errors
     /// What the definition has wrong, or why the log does not take it.
-    pub fn amend(&self, mut gate: RwLockWriteGuard<'_, Schema>, entry: &[u8]) -> Result<()> {
+    pub fn amend(&self, mut gate: RwLockWriteGuard<'_, Schema>, entry: &[u8]) -> Result<Seq> {
         // No call runs, so nobody else takes the next seq.
         let definitions = gate.definitions.with(self.shared.sequencer.next(), entry)?;
         let seq = self.shared.sequencer.append(&self.shared.foundation, entry)?;
         self.take_in(&mut gate, definitions, seq);
-        drop(gate);
-        self.shared.foundation.wait_durable(seq)
+        Ok(seq)
     }
 
     fn take_in(&self, gate: &mut Schema, definitions: Definitions, seq: Seq) {
@@ -111,23 +109,14 @@ impl Ground {
     ///
     /// # Errors
     /// If the bytes are not what an engine logs.
-    pub fn replay<P: Protocol>(
-        &self,
-        protocol: &P,
-        first_seq: Seq,
-        count: u32,
-        payload: &[u8],
-    ) -> Result<()> {
+    pub fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
         match entry::decode_next(payload, first_seq, count, self.shared.sequencer.next())? {
             Entries::Definition(_) | Entries::KeyWindow(_) => self.replay_definition(first_seq, payload),
             Entries::Calls { time_us, bytes } => {
                 let gate = self.gate.write();
-                let entered = Entered::new(protocol).expect("no call runs");
                 let guard = crossbeam_epoch::pin();
                 let arena = Bump::new();
-                let control = protocol.control(entered.number);
-                let mut turn =
-                    Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, control);
+                let mut turn = Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, Alone);
                 turn.run(bytes, |at| at);
                 turn.end();
                 if self.must_tidy() {
@@ -148,25 +137,5 @@ impl Ground {
         let seq = self.shared.sequencer.take();
         self.take_in(&mut gate, definitions, seq);
         Ok(())
-    }
-}
-
-/// A thread that has entered a protocol, until this is dropped.
-pub struct Entered<'p, P: Protocol> {
-    protocol: &'p P,
-    /// The number that it got.
-    pub number: usize,
-}
-
-impl<'p, P: Protocol> Entered<'p, P> {
-    /// Enters; `None` if as many threads run calls as can.
-    pub fn new(protocol: &'p P) -> Option<Entered<'p, P>> {
-        protocol.enter().map(|number| Entered { protocol, number })
-    }
-}
-
-impl<P: Protocol> Drop for Entered<'_, P> {
-    fn drop(&mut self) {
-        self.protocol.leave(self.number);
     }
 }

@@ -11,7 +11,8 @@
 //! next phase; what a turn has not begun when its phase ends goes back to the front.
 
 use crate::eager::control::Waiting;
-use crate::{Batch, Ticket, entry};
+use crate::entry::{self, Call};
+use crate::{Batch, Ticket};
 use fabius_value::{Error, Seq};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -166,6 +167,11 @@ impl Chunk {
     /// The encoded calls.
     pub fn calls(&self) -> &[u8] {
         &self.work.batch.calls()[self.bytes.clone()]
+    }
+
+    /// The first of its calls.
+    pub fn call(&self) -> Call<'_> {
+        entry::take_call(&mut self.calls()).expect("batches are encoded by their builder")
     }
 
     /// Its calls, each as a chunk of its own.

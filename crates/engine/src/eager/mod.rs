@@ -23,9 +23,12 @@
 //! | [`queue`] | things on their way from one thread to others |
 //! | [`answers`] | batches that have ended, until readers see them whole |
 //! | [`shared`] | what all calls share |
+//! | [`alone`] | the control of calls that run one after the other |
 //! | [`ground`] | definitions, replay, snapshots, purging: whichever way calls are chosen |
-//! | [`engine`] | the engine behind the contract |
+//! | [`runner`] | the contract, for engines with an intake and a ground |
+//! | [`engine`] | the engine whose calls a protocol keeps apart |
 
+pub mod alone;
 pub mod answers;
 pub mod commit;
 pub mod control;
@@ -37,6 +40,7 @@ pub mod optimistic;
 pub mod place;
 pub mod plan;
 pub mod queue;
+pub mod runner;
 pub mod sequencer;
 pub mod shared;
 pub mod slots;
@@ -47,3 +51,4 @@ pub mod workspace;
 pub use control::{Control, Protocol};
 pub use engine::EagerEngine;
 pub use ground::Ground;
+pub use runner::Runner;

@@ -281,6 +281,9 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
         }
         let space = Space::prefixes(id.0, index.map_or(0, |index| index.0 + 1));
         if C::HAS_GRANULES {
+            if index.is_none() {
+                self.control.scans_below(id, &prefix, equal.len());
+            }
             self.control.scans(id, self.shared.granules.word(space, prefix.bytes()))?;
         }
         let scan = table.scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
