@@ -118,12 +118,13 @@ impl Engine for GraphEngine {
     }
 
     fn amend(&self, entry: &[u8]) -> Result<()> {
-        let _nothing_begins = self.drain();
-        let gate = self.ground.gate.write();
-        match self.intake.closed() {
-            Some(reason) => Err(reason),
-            None => self.ground.amend(gate, entry),
+        let nothing_begins = self.drain();
+        if let Some(reason) = self.intake.closed() {
+            return Err(reason);
         }
+        let seq = self.ground.amend(self.ground.gate.write(), entry)?;
+        drop(nothing_begins);
+        self.foundation().wait_durable(seq)
     }
 
     fn stand(&self) -> Standpoint<'_> {
