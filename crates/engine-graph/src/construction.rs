@@ -2,25 +2,26 @@
 //!
 //! One worker builds one graph, without looking at any other: calls in timestamp order, each appended to the
 //! queues of the records that it will access. The edge from a record's latest action `L(r)` to the new one is
-//! the link at the end of its queue; the edges between a call's own actions are their order.
+//! the link at the end of its queue.
 //!
 //! Looking records up is what takes time, one or two cache misses each, so keys are computed for some calls
 //! ahead:
 //!
 //! ```text
-//! keys of calls n .. n + 16: encode, ask for index buckets | ask for records | look up, append to queues
+//! keys of calls n .. n + 16: encode, ask for index buckets | ask for records | append to queues | look at rows
 //! ```
 
 use crate::decomposition::{Decompositions, Grains};
-use crate::graph::{Action, CallNode, Graph, NONE, Queue, queue_hash};
-use bumpalo::Bump;
+use crate::graph::{Action, CallNode, Graph, NONE, Queue};
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
 use fabius_program::arguments::DecodedArguments;
-use fabius_storage::{chain, index::prefetch};
-use fabius_value::{Key, Seq, TableId};
-use std::sync::atomic::AtomicBool;
+use fabius_storage::{Record, Table, chain, index::prefetch};
+use fabius_value::{Key, Seq, limit};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 /// Calls whose keys are computed before the first of them is appended.
 const AHEAD_CALLS: usize = 16;
@@ -37,120 +38,207 @@ pub struct Material<'a> {
     pub guard: &'a Guard,
 }
 
-struct Pending {
+/// An action to be appended.
+struct Pending<'a> {
     call: u32,
-    table: TableId,
+    element: Option<(u16, u32)>,
+    table: &'a Arc<Table>,
+    /// Among the bytes of the keys.
+    key: Range<usize>,
+    /// Of the key.
+    hash: u64,
     is_whole: bool,
-    key: Key,
-    key_hash: u64,
+    /// The record that the key most likely leads to.
+    likely: Option<&'a Record>,
 }
 
-/// Builds the graph of calls with consecutive timestamps; keys live in `arena`. `spare` is a graph that is no
-/// more.
-pub fn construct<'a>(
-    material: &Material<'a>,
-    calls: &[(Call<'a>, Seq)],
-    arena: &'a Bump,
-    spare: Graph<'a>,
-) -> Graph<'a> {
-    let definitions = material.definitions;
-    let mut graph: Graph<'a> = spare.emptied(calls.len());
-    let mut pending: Vec<Pending> = Vec::new();
-    let mut decoded = DecodedArguments::default();
-    for (chunk, calls) in calls.chunks(AHEAD_CALLS).enumerate() {
-        pending.clear();
-        let known = graph.queues.len();
-        for (place, (call, _)) in calls.iter().enumerate() {
-            let call_number = (chunk * AHEAD_CALLS + place) as u32;
-            let Some(decomposition) = material.decompositions.get(call.procedure.0 as usize) else {
-                continue;
-            };
-            let Ok(procedure) = definitions.procedure(call.procedure) else { continue };
-            decoded.clear();
-            let Ok(place) = decoded.push(&procedure.signature, call.arguments) else { continue };
-            decomposition.keys.for_each(decoded.at(place), |table, values| {
-                let Some(grain) = material.grains.get(table) else { return };
-                let schema = definitions.table(table);
-                let mut key = Key::new();
-                // A key that is too long aborts its call before anything is accessed.
-                if schema.encode_key(&values[..grain], &mut key).is_err() {
-                    return;
-                }
-                let is_whole = grain == schema.schema().primary_key.len();
-                let key_hash = key.hash();
-                if is_whole {
-                    schema.prefetch(key_hash, material.guard);
-                }
-                pending.push(Pending { call: call_number, table, is_whole, key, key_hash });
-            });
+/// Builds the graph of calls with consecutive timestamps, in the memory of a graph that is no more.
+pub fn construct<'a>(material: &Material<'a>, calls: &[(Call<'a>, Seq)], spare: Graph<'a>) -> Graph<'a> {
+    let mut construction = Construction {
+        material,
+        graph: spare.emptied(),
+        decoded: DecodedArguments::default(),
+        rows: Vec::new(),
+        keys: Vec::new(),
+        pending: Vec::new(),
+        key: Key::new(),
+    };
+    for calls in calls.chunks(AHEAD_CALLS) {
+        construction.add(calls);
+    }
+    construction.graph
+}
+
+struct Construction<'m, 'a> {
+    material: &'m Material<'a>,
+    graph: Graph<'a>,
+    decoded: DecodedArguments<'a>,
+    /// Of the arguments' lists: which, and where each row begins among the bytes.
+    rows: Vec<(u16, u32)>,
+    keys: Vec<u8>,
+    pending: Vec<Pending<'a>>,
+    key: Key,
+}
+
+impl<'a> Construction<'_, 'a> {
+    fn add(&mut self, calls: &[(Call<'a>, Seq)]) {
+        self.keys.clear();
+        self.pending.clear();
+        let (first_call, first_queue) = (self.graph.calls.len(), self.graph.queues.len());
+        for (call, seq) in calls {
+            self.decompose(call, *seq);
         }
-        for wanted in pending.iter().filter(|wanted| wanted.is_whole) {
-            let table = definitions.table(wanted.table);
-            if let Some(record) = table.likely_record(wanted.key_hash, material.guard) {
+        let guard = self.material.guard;
+        for wanted in self.pending.iter_mut().filter(|wanted| wanted.is_whole) {
+            wanted.likely = wanted.table.likely_record(wanted.hash, guard);
+            if let Some(record) = wanted.likely {
                 prefetch(record);
             }
         }
-        let mut next = pending.iter().peekable();
-        for (place, (call, seq)) in calls.iter().enumerate() {
-            let number = (chunk * AHEAD_CALLS + place) as u32;
-            graph.calls.push(CallNode {
-                call: *call,
-                seq: *seq,
-                first_action: graph.actions.len() as u32,
-                is_divisible: material.grains.is_divisible(call.procedure.0 as usize, call.wants_result),
-                disabled: AtomicBool::new(false),
-            });
-            while let Some(wanted) = next.next_if(|wanted| wanted.call == number) {
-                append(&mut graph, material, wanted, arena);
-            }
+        self.graph.map.reserve(first_queue + self.pending.len(), &self.graph.queues);
+        let pending = std::mem::take(&mut self.pending);
+        let mut rest = &pending[..];
+        for call in first_call..first_call + calls.len() {
+            self.graph.calls[call].first_action = self.graph.actions.len() as u32;
+            let own = rest.iter().take_while(|wanted| wanted.call as usize == call).count();
+            let (own, later) = rest.split_at(own);
+            own.iter().for_each(|wanted| self.append(wanted));
+            rest = later;
         }
-        for queue in graph.queues[known..].iter_mut().filter(|queue| material.grains.is_still(queue.table)) {
-            // SAFETY: the epoch is pinned.
-            queue.record = queue.record.filter(|record| unsafe { chain::is_present(record.head()) });
+        self.pending = pending;
+        for queue in first_queue..self.graph.queues.len() {
+            self.look(queue);
         }
     }
-    graph
-}
 
-/// Appends an action to its record's queue.
-fn append<'a>(graph: &mut Graph<'a>, material: &Material<'a>, wanted: &Pending, arena: &'a Bump) {
-    let hash = queue_hash(wanted.table, wanted.key_hash);
-    let slot = graph.map.slot(&graph.queues, hash, wanted.table, wanted.key.bytes());
-    let action = graph.actions.len() as u32;
-    match graph.map.get(slot) {
-        NONE => {
-            let table = material.definitions.table(wanted.table);
-            let record = if wanted.is_whole { table.find(&wanted.key, material.guard) } else { None };
+    /// Adds a call, and what it will access to what is to be appended.
+    fn decompose(&mut self, call: &Call<'a>, seq: Seq) {
+        let Material { definitions, decompositions, grains, guard } = self.material;
+        let number = self.graph.calls.len() as u32;
+        let Construction { decoded, rows, keys, pending, key, .. } = self;
+        rows.clear();
+        decoded.clear();
+        let place = definitions.procedure(call.procedure).ok().and_then(|procedure| {
+            let note = |parameter: usize, begin: usize| rows.push((parameter as u16, begin as u32));
+            decoded.push_from(&procedure.signature, call.arguments, note).ok()
+        });
+        // An element takes a byte at least, and gives a turn of a loop.
+        let mut is_independent = place.is_some()
+            && grains.is_independent(call)
+            && call.arguments.len() as u64 <= limit::LOOP_TURNS;
+        // Arguments that cannot be decoded abort a call before it accesses anything.
+        if let (Some(decomposition), Some(place)) = (decompositions.get(call.procedure), place) {
+            let mut list = (u16::MAX, 0);
+            let mut fits = true;
+            is_independent &=
+                decomposition.keys.for_each_element(decoded.at(place), |table, values, element| {
+                    let Some(grain) = grains.get(table) else { return };
+                    let table = definitions.table(table);
+                    // A key that is too long aborts its call before anything is accessed.
+                    if table.encode_key(&values[..grain], key).is_err() {
+                        fits = false;
+                        return;
+                    }
+                    let is_whole = grain == table.schema().primary_key.len();
+                    let hash = key.hash();
+                    if is_whole {
+                        table.prefetch(hash, guard);
+                    }
+                    let element = element.map(|(of, row)| {
+                        if of != list.0 {
+                            list = (of, rows.partition_point(|(parameter, _)| *parameter < of));
+                        }
+                        rows[list.1 + row]
+                    });
+                    let begin = keys.len();
+                    keys.extend_from_slice(key.bytes());
+                    let key = begin..keys.len();
+                    pending.push(Pending { call: number, element, table, key, hash, is_whole, likely: None });
+                });
+            is_independent &= fits;
+        }
+        let (first_action, home, waits) = (0, 0, AtomicU32::new(0));
+        self.graph.calls.push(CallNode { call: *call, seq, first_action, is_independent, home, waits });
+    }
+
+    /// Appends an action to its record's queue.
+    fn append(&mut self, wanted: &Pending<'a>) {
+        let key = &self.keys[wanted.key.clone()];
+        let hash = wanted.hash ^ u64::from(wanted.table.id().0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let Graph { calls, actions, queues, map, .. } = &mut self.graph;
+        let is_match = |number: u32| {
+            let queue = &queues[number as usize];
+            queue.hash == hash && std::ptr::eq(queue.table, wanted.table) && queue.key() == key
+        };
+        let slot = map.slot(hash, is_match);
+        let (action, node) = (actions.len() as u32, &mut calls[wanted.call as usize]);
+        let number = *map.at(slot);
+        if number == NONE {
+            let number = queues.len() as u32;
+            *map.at(slot) = number;
+            let record = if wanted.is_whole {
+                wanted.likely.filter(|record| record.key() == key).or_else(|| {
+                    self.key.clear();
+                    self.key.extend(key);
+                    wanted.table.find(&self.key, self.material.guard)
+                })
+            } else {
+                None
+            };
             if let Some(record) = record {
                 prefetch(record.head());
             }
-            // A copy, since workers look at keys of records that others write.
-            let key = arena.alloc_slice_copy(wanted.key.bytes());
-            let number = graph.queues.len() as u32;
-            graph.queues.push(Queue {
+            node.is_independent &= record.is_some();
+            queues.push(Queue {
                 hash,
                 table: wanted.table,
-                key,
                 record,
+                own_key: if record.is_some() { Box::default() } else { key.into() },
                 first: action,
                 last: action,
+                place: place(key),
                 weight: 1,
                 partition: 0,
-                turn: 0,
             });
-            graph.map.put(slot, number, &graph.queues);
-            graph.actions.push(Action::new(wanted.call, number));
+            actions.push(Action { call: wanted.call, queue: number, next: NONE, element: wanted.element });
+            return;
         }
-        number => {
-            let queue = &mut graph.queues[number as usize];
-            let last = &mut graph.actions[queue.last as usize];
-            if last.call == wanted.call {
-                return;
+        let queue = &mut queues[number as usize];
+        let last = &mut actions[queue.last as usize];
+        if last.call == wanted.call {
+            // Two actions of a call on one record depend on each other.
+            node.is_independent = false;
+            return;
+        }
+        node.is_independent &= queue.record.is_some();
+        last.next = action;
+        queue.last = action;
+        queue.weight += 1;
+        actions.push(Action { call: wanted.call, queue: number, next: NONE, element: wanted.element });
+    }
+
+    /// Looks whether there is a row, where that does not change.
+    fn look(&mut self, number: usize) {
+        let Graph { calls, actions, queues, .. } = &mut self.graph;
+        let queue = &mut queues[number];
+        let Some(record) = queue.record else { return };
+        // SAFETY: the epoch is pinned.
+        if self.material.grains.is_still(queue.table.id()) && !unsafe { chain::is_present(record.head()) } {
+            queue.own_key = record.key().into();
+            queue.record = None;
+            let mut action = queue.first;
+            while action != NONE {
+                calls[actions[action as usize].call as usize].is_independent = false;
+                action = actions[action as usize].next;
             }
-            last.next = action;
-            queue.last = action;
-            queue.weight += 1;
-            graph.actions.push(Action::new(wanted.call, number));
         }
     }
+}
+
+/// The first eight bytes of a key, as a number in the same order.
+fn place(key: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    let length = key.len().min(8);
+    word[..length].copy_from_slice(&key[..length]);
+    u64::from_be_bytes(word)
 }

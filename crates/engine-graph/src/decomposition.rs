@@ -15,19 +15,18 @@
 //! determine. A table that no call of a round writes has no conflicts, hence no actions. One whose rows are
 //! written, but neither come nor go, is *still*: whether a row is there is known without waiting for a turn.
 //!
-//! The actions of a call are *independent* if nothing that one of them reads decides the call's outcome, its
-//! keys, or what another writes: they have no logical dependencies (definition 2), and need not know of each
-//! other. The analysis of phases says so: the now-phase, which is the condition check of section 3.3.1, reads
-//! nothing then.
+//! The actions of a call are *independent* if there are no logical dependencies among them (definition 2), and
+//! none decides whether the others happen (`fabius_program::slice::are_independent`): as long as all rows are there,
+//! which is known beforehand in a table that is still.
 
 use fabius_engine::Definitions;
-use fabius_program::access::{Access, AccessKind, accesses};
-use fabius_program::catalog::Catalog;
+use fabius_engine::entry::Call;
+use fabius_program::access::{AccessKind, accesses};
+use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::ir::Program;
 use fabius_program::key_plan::KeyPlan;
-use fabius_program::slice::is_independent;
+use fabius_program::slice::are_independent;
 use fabius_value::TableId;
-use std::sync::Arc;
 
 /// A program's accesses.
 pub struct Decomposition {
@@ -37,9 +36,10 @@ pub struct Decomposition {
     grains: Vec<(TableId, u8)>,
     /// Tables that may be written, and whether rows may come or go there.
     writes: Vec<(TableId, bool)>,
-    /// Whether record actions are independent.
+    /// Whether its record actions are independent.
     is_independent: bool,
-    has_results: bool,
+    /// Whether what an action is about tells its record from others that the call accesses.
+    pub is_sole: bool,
 }
 
 impl Decomposition {
@@ -47,8 +47,7 @@ impl Decomposition {
         let keys = KeyPlan::prefixes(program, catalog);
         let mut grains: Vec<(TableId, u8)> = keys.keys().map(|(table, known)| (table, known as u8)).collect();
         let mut writes = Vec::new();
-        let accesses = accesses(program, catalog);
-        for access in accesses.iter().filter(|access| access.writes_anything()) {
+        for access in accesses(program, catalog).iter().filter(|access| access.writes_anything()) {
             writes.push((access.table, access.kind == AccessKind::Insert || access.deletes));
             let schema = catalog.table(access.table);
             let unique = schema.indexes.iter().filter(|index| index.unique);
@@ -57,43 +56,39 @@ impl Decomposition {
                 grains.push((access.table, bound.count() as u8));
             }
         }
-        let is_independent = are_independent(program, catalog, &accesses);
-        Decomposition { keys, grains, writes, is_independent, has_results: !program.results.is_empty() }
+        Decomposition {
+            is_sole: keys.has_one_for_each_element(),
+            keys,
+            grains,
+            writes,
+            is_independent: are_independent(program, catalog),
+        }
     }
-}
-
-/// Whether nothing that is read decides anything, or goes into what is written elsewhere.
-fn are_independent(program: &Program, catalog: &Catalog, accesses: &[Access]) -> bool {
-    // No index tells more rows apart than the primary key does, and no entry of one depends on a turn.
-    let is_record = |access: &Access| {
-        access.kind == AccessKind::Row && !access.deletes && catalog.table(access.table).indexes.is_empty()
-    };
-    accesses.iter().all(is_record) && is_independent(program, catalog)
 }
 
 /// The decompositions of all procedures, by number.
 #[derive(Default)]
-pub struct Decompositions(Vec<Arc<Decomposition>>);
+pub struct Decompositions(Vec<Decomposition>);
 
 impl Decompositions {
     /// Adds those of procedures that are new.
     pub fn follow(&mut self, definitions: &Definitions) {
         for procedure in definitions.procedures.iter_from(self.0.len()) {
-            self.0.push(Arc::new(Decomposition::of(&procedure.program, &definitions.catalog)));
+            self.0.push(Decomposition::of(&procedure.program, &definitions.catalog));
         }
     }
 
     /// That of a procedure, if there is one of this number.
-    pub fn get(&self, procedure: usize) -> Option<&Decomposition> {
-        self.0.get(procedure).map(|decomposition| &**decomposition)
+    pub fn get(&self, procedure: ProcedureId) -> Option<&Decomposition> {
+        self.0.get(procedure.0 as usize)
     }
 }
 
 /// How the calls of one round tell records apart.
 pub struct Grains {
     tables: Vec<Grain>,
-    /// By procedure: whether a call's actions are executed independently.
-    divisible: Vec<Divisible>,
+    /// By procedure: whether its calls' actions are independent, if nobody waits for what they read.
+    independent: Vec<bool>,
 }
 
 /// What is known of a table.
@@ -105,30 +100,20 @@ struct Grain {
     is_still: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Divisible {
-    Never,
-    WithoutResult,
-    Always,
-}
-
 impl Grains {
     /// The grains for calls of these procedures.
     pub fn of(
         decompositions: &Decompositions,
-        procedures: impl Iterator<Item = usize>,
+        procedures: impl Iterator<Item = ProcedureId>,
         definitions: &Definitions,
     ) -> Grains {
         let nothing = Grain { columns: u8::MAX, is_whole: false, is_written: false, is_still: true };
         let mut tables = vec![nothing; definitions.tables.len()];
         let mut called = vec![false; decompositions.0.len()];
         procedures.for_each(|procedure| {
-            if let Some(called) = called.get_mut(procedure) {
-                *called = true;
-            }
+            called.get_mut(procedure.0 as usize).into_iter().for_each(|called| *called = true);
         });
-        let all = || decompositions.0.iter().zip(&called).filter(|(_, called)| **called);
-        for (decomposition, _) in all() {
+        for (decomposition, _) in decompositions.0.iter().zip(&called).filter(|(_, called)| **called) {
             for (table, columns) in &decomposition.grains {
                 let grain = &mut tables[table.0 as usize];
                 grain.columns = grain.columns.min(*columns);
@@ -141,20 +126,14 @@ impl Grains {
                 grain.is_still &= !comes_or_goes;
             }
         }
-        let mut divisible = vec![Divisible::Never; called.len()];
-        for (at, decomposition) in decompositions.0.iter().enumerate().filter(|(at, _)| called[*at]) {
-            let is_plain = |(table, _): &(TableId, u8)| {
-                let grain = &tables[table.0 as usize];
-                grain.is_still && (grain.is_whole || !grain.is_written)
-            };
-            if decomposition.is_independent && decomposition.grains.iter().all(is_plain) {
-                divisible[at] = match decomposition.has_results {
-                    true => Divisible::WithoutResult,
-                    false => Divisible::Always,
-                };
-            }
+        let mut grains = Grains { tables, independent: vec![false; called.len()] };
+        for number in (0..called.len()).filter(|number| called[*number]) {
+            let decomposition = &decompositions.0[number];
+            grains.independent[number] = decomposition.is_independent
+                && decomposition.grains.iter().all(|(table, _)| grains.is_still(*table))
+                && definitions.procedure(ProcedureId(number as u32)).is_ok();
         }
-        Grains { tables, divisible }
+        grains
     }
 
     /// By how many columns of its primary key a table's records are told apart; `None` if nothing in the
@@ -165,20 +144,18 @@ impl Grains {
         grain.is_written.then_some(usize::from(grain.columns))
     }
 
-    /// Whether each record has a queue of its own, and a row, or none, from the round's beginning to its end.
+    /// Whether a table is written record by record, and no rows come or go.
     #[inline]
     pub fn is_still(&self, table: TableId) -> bool {
         let grain = &self.tables[table.0 as usize];
         grain.is_written && grain.is_still && grain.is_whole
     }
 
-    /// Whether the actions of a call are executed independently of each other.
+    /// Whether a call's actions are independent. Results and idempotency keys belong to calls as a whole.
     #[inline]
-    pub fn is_divisible(&self, procedure: usize, wants_result: bool) -> bool {
-        match self.divisible.get(procedure) {
-            Some(Divisible::Always) => true,
-            Some(Divisible::WithoutResult) => !wants_result,
-            Some(Divisible::Never) | None => false,
-        }
+    pub fn is_independent(&self, call: &Call<'_>) -> bool {
+        let is_independent =
+            self.independent.get(call.procedure.0 as usize).is_some_and(|is_independent| *is_independent);
+        is_independent && !call.wants_result && call.key.is_none()
     }
 }

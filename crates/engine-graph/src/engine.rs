@@ -4,27 +4,22 @@ use crate::batch_size::BatchSize;
 use crate::crew::Crew;
 use crate::initiator::{Initiator, Surroundings};
 use crate::statistics::Statistics;
-use crossbeam_queue::SegQueue;
 use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
+use fabius_engine::eager::Ground;
+use fabius_engine::eager::intake::Intake;
 use fabius_engine::entry::{self, Entries};
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Standpoint};
+use fabius_engine::{Batch, Engine, Foundation, Standpoint};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
-use fabius_value::{Error, Result, Seq, SqlState};
+use fabius_value::{Error, Result, Seq};
+use parking_lot::MutexGuard;
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicBool,
-    Ordering::{Acquire, Release},
-};
-
-/// Bytes of the calls of one batch, about: batches that callers hand in are not divided.
-const BATCH_BYTES: usize = 1 << 20;
 
 /// How the graph engine is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Partitions of each graph; `None`: one for each thread that is lent.
+    /// Partitions of each graph; `None`: as many as the threads that are lent need.
     pub partitions: Option<usize>,
     /// Threads that work on a batch, at most.
     pub workers_max: usize,
@@ -41,40 +36,32 @@ impl Default for Settings {
 
 /// The graph engine.
 pub struct GraphEngine {
-    foundation: Arc<Foundation>,
-    queue: SegQueue<Arc<Batch>>,
+    ground: Ground,
+    intake: Intake,
+    /// Whoever holds this leads a batch.
     initiator: Mutex<Initiator>,
     crew: Crew,
     partitions: Option<usize>,
     statistics: Statistics,
-    closed: AtomicBool,
-}
-
-fn closed() -> Error {
-    Error::new(SqlState::SHUTDOWN, "the database is closed")
 }
 
 impl GraphEngine {
-    /// An engine without definitions.
+    /// An engine with the foundation's definitions.
     pub fn new(foundation: Arc<Foundation>, settings: Settings) -> GraphEngine {
+        let size = BatchSize::new(settings.latency_target_us);
         GraphEngine {
-            foundation,
-            queue: SegQueue::new(),
-            initiator: Mutex::new(Initiator::new(BatchSize::new(settings.latency_target_us))),
+            ground: Ground::new(foundation),
+            intake: Intake::default(),
+            initiator: Mutex::new(Initiator::new(size, settings.workers_max)),
             crew: Crew::new(settings.workers_max),
             partitions: settings.partitions,
             statistics: Statistics::default(),
-            closed: AtomicBool::new(false),
         }
     }
 
     fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings {
-            foundation: &self.foundation,
-            crew: &self.crew,
-            statistics: &self.statistics,
-            partitions: self.partitions,
-        }
+        let GraphEngine { ground, crew, statistics, .. } = self;
+        Surroundings { ground, crew, statistics, partitions: self.partitions }
     }
 
     /// Leads a batch, if calls wait and nobody else leads; or works on the one in progress.
@@ -83,39 +70,22 @@ impl GraphEngine {
     }
 
     fn lead(&self) -> bool {
-        if self.queue.is_empty() {
+        if self.intake.is_empty() {
             return false;
         }
         let Some(mut initiator) = self.initiator.try_lock() else { return false };
         schedule::point("initiator");
-        let mut batches = Vec::new();
-        let (mut count, mut bytes) = (0, 0);
-        while count < initiator.size.calls() && bytes < BATCH_BYTES {
-            let Some(batch) = self.queue.pop() else { break };
-            count += batch.count();
-            bytes += batch.calls().len();
-            batches.push(batch);
-        }
-        if batches.is_empty() {
-            return false;
-        }
-        initiator.run(&self.surroundings(), &batches);
-        true
+        initiator.run(&self.surroundings(), &self.intake)
     }
 
-    fn drain(&self, place: &'static str) {
-        while !self.queue.is_empty() && !self.closed.load(Acquire) {
-            if !self.take_part() {
-                schedule::give_way(place);
-            }
+    /// Runs everything that was handed in before; nothing else begins until the guard is dropped.
+    fn drain(&self) -> MutexGuard<'_, Initiator> {
+        let mut initiator = self.initiator.lock();
+        let count = self.intake.count();
+        while !self.intake.has_begun(count) {
+            initiator.run(&self.surroundings(), &self.intake);
         }
-    }
-
-    fn take_in(&self, initiator: &mut Initiator, definitions: Definitions) -> Seq {
-        let seq = initiator.follow(&definitions);
-        self.foundation.set_definitions(Arc::new(definitions));
-        self.foundation.set_promised(seq);
-        seq
+        initiator
     }
 }
 
@@ -125,18 +95,17 @@ impl Engine for GraphEngine {
     }
 
     fn foundation(&self) -> &Foundation {
-        &self.foundation
+        self.ground.foundation()
     }
 
     fn submit(&self, batch: Arc<Batch>) {
-        let now = self.foundation.clock.monotonic_ns();
-        if self.closed.load(Acquire) {
-            batch.fail(closed(), now);
-        } else if batch.count() == 0 {
-            batch.complete(now);
-        } else {
-            schedule::point("submit");
-            self.queue.push(batch);
+        if batch.count() == 0 {
+            batch.complete(self.ground.now_ns());
+            return;
+        }
+        schedule::point("submit");
+        if let Err(reason) = self.intake.push(batch.clone()) {
+            batch.fail(reason, self.ground.now_ns());
         }
     }
 
@@ -145,66 +114,53 @@ impl Engine for GraphEngine {
     }
 
     fn help(&self) -> bool {
-        self.take_part()
-            || self.initiator.try_lock().is_some_and(|mut initiator| initiator.purge(&self.foundation))
+        self.take_part() || self.ground.tidy_if_idle()
     }
 
     fn amend(&self, entry: &[u8]) -> Result<()> {
-        self.drain("definition");
-        let mut initiator = self.initiator.lock();
-        if self.closed.load(Acquire) {
-            return Err(closed());
+        let nothing_begins = self.drain();
+        if let Some(reason) = self.intake.closed() {
+            return Err(reason);
         }
-        let seq = initiator.next_seq();
-        let definitions = self.foundation.definitions().with(seq, entry)?;
-        self.foundation.append(seq, 1, entry)?;
-        self.take_in(&mut initiator, definitions);
-        drop(initiator);
-        self.foundation.wait_durable(seq)
+        let seq = self.ground.amend(self.ground.gate.write(), entry)?;
+        drop(nothing_begins);
+        self.foundation().wait_durable(seq)
     }
 
     fn stand(&self) -> Standpoint<'_> {
-        let _initiator = self.initiator.lock();
-        Standpoint::whole(&self.foundation)
+        let _between_batches = self.initiator.lock();
+        self.ground.stand()
     }
 
     fn settle(&self) {
-        self.drain("settle");
-        self.initiator.lock().purge(&self.foundation);
+        let _nothing_begins = self.drain();
+        self.ground.tidy(&self.ground.gate.write());
     }
 
     fn restore(&self, state: State) {
-        let mut initiator = self.initiator.lock();
-        assert_eq!(initiator.next_seq(), Seq(1), "an engine begins with a checkpoint or not at all");
-        initiator.restore(state.seq, &state.definitions);
-        self.foundation.restore(state);
+        self.ground.restore(state);
     }
 
     fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
         let mut initiator = self.initiator.lock();
-        match entry::decode_next(payload, first_seq, count, initiator.next_seq())? {
+        let expected = self.ground.shared.sequencer.next();
+        match entry::decode_next(payload, first_seq, count, expected)? {
             Entries::Definition(_) | Entries::KeyWindow(_) => {
-                let definitions = self.foundation.definitions().with(first_seq, payload)?;
-                self.take_in(&mut initiator, definitions);
+                self.ground.replay_definition(first_seq, payload)
             }
-            Entries::Calls { time_us, bytes } => {
-                initiator.replay(&self.surroundings(), bytes, time_us)?;
-            }
+            Entries::Calls { time_us, bytes } => initiator.replay(&self.surroundings(), bytes, time_us),
         }
-        Ok(())
     }
 
     fn close(&self, reason: Error) {
-        self.closed.store(true, Release);
-        let _initiator = self.initiator.lock();
-        let now = self.foundation.clock.monotonic_ns();
-        while let Some(batch) = self.queue.pop() {
-            batch.fail(reason.clone(), now);
-        }
+        let _nothing_begins = self.initiator.lock();
+        let now = self.ground.now_ns();
+        let unbegun = self.intake.close(reason.clone());
+        unbegun.iter().for_each(|work| work.batch.fail(reason.clone(), now));
     }
 
     fn counts(&self) -> Counts {
-        self.foundation.counters.counts(0)
+        self.foundation().counters.counts(0)
     }
 
     fn times(&self) -> Vec<(&'static str, u64)> {

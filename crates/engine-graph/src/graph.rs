@@ -1,8 +1,9 @@
 //! The dependency graph of some calls (LADS, section 3.1).
 //!
-//! A vertex is a record action: a call's turn at a record (or at a coarser part of a table). Temporal
-//! dependencies are the order of a record's *action queue*, in timestamp order; logical dependencies are the
-//! order in which a call's program comes to its records.
+//! A vertex is a record action: what a call does to a record (or to a coarser part of a table). Temporal
+//! dependencies are the order of a record's *action queue*, in timestamp order. Logical dependencies bind the actions
+//! of a call together: it is executed in one piece, at the head of all its queues. A call without them has
+//! *independent* actions, each of which is executed when its own turn comes.
 //!
 //! ```text
 //!            accounts[1003]   accounts[1005]        queue = what is partitioned
@@ -10,20 +11,20 @@
 //! call 6          (6)               |               |   temporal
 //! call 8           v (8) --------> (8)
 //! ```
-//!
-//! Once it has been divided ([`crate::partitioning`]) only the [`Turn`]s of its queues and the states of its
-//! actions change, and only the worker that executes a queue's partition changes them.
 
+use crossbeam_queue::SegQueue;
 use fabius_engine::entry::Call;
+use fabius_env::sync::Mutex;
 use fabius_program::execute::emptied;
-use fabius_storage::Record;
-use fabius_value::{Seq, TableId};
+use fabius_storage::{Record, Table};
+use fabius_value::Seq;
+use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicU8, AtomicU32,
-    Ordering::{Relaxed, Release},
+    AtomicU32, AtomicUsize,
+    Ordering::{AcqRel, Acquire},
 };
 
-/// No action, or no call.
+/// No action, or no queue.
 pub const NONE: u32 = u32::MAX;
 
 /// A call of the graph.
@@ -34,22 +35,12 @@ pub struct CallNode<'a> {
     pub seq: Seq,
     /// Its actions begin here, and end where the next call's begin.
     pub first_action: u32,
-    /// Whether its actions are independent: there are no logical dependencies among them.
-    pub is_divisible: bool,
-    /// It repeats an earlier call, and has nothing to do.
-    pub disabled: AtomicBool,
-}
-
-/// What is known of an action while its queue is executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum ActionState {
-    /// Nothing yet.
-    Waiting,
-    /// Its call has come to it, before its turn.
-    Parked,
-    /// Executed, or disabled.
-    Done,
+    /// Whether its actions are independent.
+    pub is_independent: bool,
+    /// The partition where it is executed, if it is executed in one piece.
+    pub home: u32,
+    /// Queues at whose head it is not yet.
+    pub waits: AtomicU32,
 }
 
 /// A vertex: a call's turn at a queue.
@@ -60,26 +51,8 @@ pub struct Action {
     pub queue: u32,
     /// The next action of the queue.
     pub next: u32,
-    state: AtomicU8,
-}
-
-impl Action {
-    /// A new action at the end of its queue.
-    pub fn new(call: u32, queue: u32) -> Action {
-        Action { call, queue, next: NONE, state: AtomicU8::new(ActionState::Waiting as u8) }
-    }
-
-    /// What is known of it (to the queue's worker).
-    #[inline]
-    pub fn is(&self, state: ActionState) -> bool {
-        self.state.load(Relaxed) == state as u8
-    }
-
-    /// Notes it (the queue's worker only).
-    #[inline]
-    pub fn set(&self, state: ActionState) {
-        self.state.store(state as u8, Relaxed);
-    }
+    /// The element of the call's arguments that it is about: of which list, and where it begins among the bytes.
+    pub element: Option<(u16, u32)>,
 }
 
 /// A record's action queue, or that of a coarser part of a table.
@@ -87,104 +60,84 @@ pub struct Queue<'a> {
     /// Of the table and the key.
     pub hash: u64,
     /// The table.
-    pub table: TableId,
-    /// The leading columns of the primary key, encoded.
-    pub key: &'a [u8],
-    /// The record, if the key is whole and there was one when the graph was built; of a table that is still:
-    /// if there was a row.
+    pub table: &'a Arc<Table>,
+    /// The record, if the key is whole and there was a row when the graph was built.
     pub record: Option<&'a Record>,
+    /// The leading columns of the primary key, encoded; empty if there is a record, which has them.
+    pub own_key: Box<[u8]>,
     /// The first action.
     pub first: u32,
-    /// The last action.
+    /// The last action: L(r) of algorithm 1.
     pub last: u32,
+    /// The first eight bytes of the key, which tell enough of where it is along the range of keys.
+    pub place: u64,
     /// How many actions.
     pub weight: u32,
-    /// Who executes it.
+    /// Where it is executed.
     pub partition: u32,
-    /// Its place in [`Graph::turns`].
-    pub turn: u32,
 }
 
-/// Whose turn it is at a queue. Those of one partition are next to each other, away from what others write.
-pub struct Turn {
-    /// The oldest action that is not done (the queue's worker only).
-    pub head: AtomicU32,
-    holder: AtomicU32,
+impl Queue<'_> {
+    /// The leading columns of the primary key, encoded.
+    #[inline]
+    pub fn key(&self) -> &[u8] {
+        self.record.map_or(&self.own_key, |record| record.key())
+    }
 }
 
-impl Turn {
-    /// The turn of a queue's first action.
-    pub fn new(first: u32) -> Turn {
-        Turn { head: AtomicU32::new(first), holder: AtomicU32::new(NONE) }
-    }
+/// What can be executed at once: nothing that it depends on is left.
+#[derive(Clone, Copy, Debug)]
+pub enum Executable {
+    /// A call in one piece.
+    Call(u32),
+    /// A queue from this action on, up to the first that is part of a whole call.
+    Actions(u32),
+}
 
-    /// Whether it is this call's turn, and the call knows. Only the call's own answer means anything.
-    #[inline]
-    pub fn is_held_by(&self, call: u32) -> bool {
-        self.holder.load(Relaxed) == call
-    }
-
-    /// Gives the turn to the call of the head (the queue's worker only).
-    #[inline]
-    pub fn give(&self, call: u32) {
-        self.holder.store(call, Relaxed);
-    }
+/// A part of the graph that one worker at a time executes.
+#[derive(Default)]
+pub struct Partition {
+    /// What is executable from the beginning.
+    pub starts: Vec<Executable>,
+    /// How much of it has begun; whoever holds this executes the partition.
+    pub begun: Mutex<usize>,
+    /// What has become executable, as messages.
+    pub inbox: SegQueue<Executable>,
 }
 
 /// The queues of a graph by table and key: open addressing, at most half full.
 #[derive(Default)]
-pub struct QueueMap {
-    slots: Vec<u32>,
-}
+pub struct QueueMap(Vec<u32>);
 
 impl QueueMap {
-    /// The same without queues, with room for so many.
-    fn emptied(mut self, queues: usize) -> QueueMap {
-        self.slots.clear();
-        self.slots.resize((queues * 2).next_power_of_two().max(16), NONE);
-        self
-    }
-
-    /// The slot of a key: taken by its queue, or free.
-    #[inline]
-    pub fn slot(&self, queues: &[Queue<'_>], hash: u64, table: TableId, key: &[u8]) -> usize {
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let queue = self.slots[at];
-            if queue == NONE {
-                return at;
-            }
-            let queue = &queues[queue as usize];
-            if queue.hash == hash && queue.table == table && queue.key == key {
-                return at;
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    /// The queue in a slot, or [`NONE`].
-    #[inline]
-    pub fn get(&self, slot: usize) -> u32 {
-        self.slots[slot]
-    }
-
-    /// Puts a queue into a free slot, and makes room for the next.
-    pub fn put(&mut self, slot: usize, queue: u32, queues: &[Queue<'_>]) {
-        self.slots[slot] = queue;
-        if queues.len() * 2 < self.slots.len() {
+    /// Makes room for so many queues, of which these are there.
+    pub fn reserve(&mut self, count: usize, queues: &[Queue<'_>]) {
+        if count * 2 <= self.0.len() {
             return;
         }
-        let mask = self.slots.len() * 2 - 1;
-        self.slots.clear();
-        self.slots.resize(mask + 1, NONE);
+        self.0.clear();
+        self.0.resize((count * 4).next_power_of_two().max(16), NONE);
         for (number, queue) in queues.iter().enumerate() {
-            let mut at = queue.hash as usize & mask;
-            while self.slots[at] != NONE {
-                at = (at + 1) & mask;
-            }
-            self.slots[at] = number as u32;
+            let slot = self.slot(queue.hash, |_| false);
+            self.0[slot] = number as u32;
         }
+    }
+
+    /// The slot of the queue with this hash for which `is_match` says yes, or a free one.
+    #[inline]
+    pub fn slot(&self, hash: u64, is_match: impl Fn(u32) -> bool) -> usize {
+        let mask = self.0.len() - 1;
+        let mut at = hash as usize & mask;
+        while self.0[at] != NONE && !is_match(self.0[at]) {
+            at = (at + 1) & mask;
+        }
+        at
+    }
+
+    /// What is in a slot: a queue, or [`NONE`] to be replaced by one.
+    #[inline]
+    pub fn at(&mut self, slot: usize) -> &mut u32 {
+        &mut self.0[slot]
     }
 }
 
@@ -199,54 +152,71 @@ pub struct Graph<'a> {
     pub queues: Vec<Queue<'a>>,
     /// The queues by key.
     pub map: QueueMap,
-    /// The queues' turns, partition by partition.
-    pub turns: Vec<Turn>,
-    /// By partition: calls that begin there, in timestamp order.
-    pub starts: Vec<Vec<u32>>,
+    /// What it has been divided into.
+    pub partitions: Vec<Partition>,
+    /// Independent actions, and whole calls, that have not ended.
+    pub open: AtomicUsize,
 }
 
-impl Graph<'_> {
+impl<'a> Graph<'a> {
     /// A graph without calls, in the memory of one that is no more: fresh memory is dear.
-    pub fn emptied<'b>(self, calls: usize) -> Graph<'b> {
+    pub fn emptied<'b>(mut self) -> Graph<'b> {
+        self.map.0.fill(NONE);
+        for partition in &mut self.partitions {
+            partition.starts.clear();
+            *partition.begun.lock() = 0;
+        }
         Graph {
             calls: emptied(self.calls),
             actions: emptied(self.actions),
             queues: emptied(self.queues),
-            map: self.map.emptied(calls * 8),
-            turns: emptied(self.turns),
-            starts: self.starts,
+            map: self.map,
+            partitions: self.partitions,
+            open: AtomicUsize::new(0),
         }
     }
-}
 
-impl<'a> Graph<'a> {
     /// The actions of a call.
     #[inline]
-    pub fn actions_of(&self, call: u32) -> std::ops::Range<u32> {
+    pub fn actions_of(&self, call: u32) -> &[Action] {
         let end =
-            self.calls.get(call as usize + 1).map_or(self.actions.len() as u32, |next| next.first_action);
-        self.calls[call as usize].first_action..end
+            self.calls.get(call as usize + 1).map_or(self.actions.len(), |next| next.first_action as usize);
+        &self.actions[self.calls[call as usize].first_action as usize..end]
     }
 
     /// The queue of an action.
     #[inline]
-    pub fn queue_of(&self, action: u32) -> &Queue<'a> {
-        &self.queues[self.actions[action as usize].queue as usize]
+    pub fn queue_of(&self, action: &Action) -> &Queue<'a> {
+        &self.queues[action.queue as usize]
     }
 
-    /// The seq of the last call.
-    pub fn last_seq(&self) -> Seq {
-        self.calls.last().expect("a graph has calls").seq
+    /// The action, if there is one, has come to the head of its queue: gives what becomes executable by that, and in
+    /// which partition.
+    #[inline]
+    pub fn reach(&self, action: u32) -> Option<(u32, Executable)> {
+        let at = self.actions.get(action as usize)?;
+        let node = &self.calls[at.call as usize];
+        if node.is_independent {
+            Some((self.queue_of(at).partition, Executable::Actions(action)))
+        } else {
+            (node.waits.fetch_sub(1, AcqRel) == 1).then_some((node.home, Executable::Call(at.call)))
+        }
     }
 
-    /// Says that a call repeats an earlier one.
-    pub fn disable(&self, call: usize) {
-        self.calls[call].disabled.store(true, Release);
+    /// Whether all of it has been executed.
+    #[inline]
+    pub fn has_ended(&self) -> bool {
+        self.open.load(Acquire) == 0
     }
-}
 
-/// The hash of a queue's table and key.
-#[inline]
-pub fn queue_hash(table: TableId, key_hash: u64) -> u64 {
-    key_hash ^ u64::from(table.0).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    /// Whether something has become executable that no worker has taken yet.
+    pub fn has_messages(&self) -> bool {
+        self.partitions.iter().any(|partition| !partition.inbox.is_empty())
+    }
+
+    /// The seqs of the first and the last call.
+    pub fn seqs(&self) -> (Seq, Seq) {
+        let [first, .., last] = &self.calls[..] else { return (self.calls[0].seq, self.calls[0].seq) };
+        (first.seq, last.seq)
+    }
 }

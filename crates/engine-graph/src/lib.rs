@@ -6,31 +6,30 @@
 //! partition is executed by a single worker.
 //!
 //! ```text
-//! batches --> seqs, log --> graphs --> partitions | execution | records, promised --> durable
-//!             initiator     construct  divide    barrier     barrier
+//! batches --> seqs, log --> graphs --> partitions | execution, records | promised --> durable
+//!             initiator     construct  divide    barrier              barrier
 //! ```
 //!
 //! | module | concept |
 //! |---|---|
-//! | [`initiator`] | takes calls in: timestamps, log, idempotency keys, outcomes |
+//! | [`initiator`] | takes calls in: timestamps, log, outcomes |
 //! | [`batch_size`] | how many calls a batch takes |
 //! | [`decomposition`] | what a call will access: record actions, coarse actions |
 //! | [`graph`] | record actions, record queues, the dependency graph |
 //! | [`construction`] | building it (algorithm 1) |
 //! | [`partitioning`] | dividing it (algorithm 2) |
 //! | [`execution`] | executing it (algorithm 3) |
-//! | [`call_context`] | what a call sees while it is executed |
-//! | [`overlay`] | values that a graph keeps until its last write of a record |
+//! | [`record_action`] | one action after the other on a record, which is written once |
+//! | [`composite`] | calls that are one composite action |
 //! | [`round`] | the phases, and the barriers between them |
 //! | [`crew`] | the threads that are lent |
 //! | [`statistics`] | where time goes |
 //! | [`engine`] | the engine behind the contract |
 //!
-//! It is not responsible for calls of one batch seeing the rows of the same batch by snapshots: `promised`
-//! moves by whole graphs.
+//! It is not responsible for running a call from beginning to end: that is `fabius_engine::eager`.
 
 pub mod batch_size;
-pub mod call_context;
+pub mod composite;
 pub mod construction;
 pub mod crew;
 pub mod decomposition;
@@ -38,8 +37,8 @@ pub mod engine;
 pub mod execution;
 pub mod graph;
 pub mod initiator;
-pub mod overlay;
 pub mod partitioning;
+pub mod record_action;
 pub mod round;
 pub mod statistics;
 

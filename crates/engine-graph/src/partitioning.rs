@@ -9,80 +9,70 @@
 //! w(V_k) <= (1 + epsilon) * w(V) / n      for every partition k
 //! ```
 
-use crate::graph::{Graph, Turn};
+use crate::graph::{Executable, Graph, Partition, Queue};
 use std::collections::BinaryHeap;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// How much heavier than its share a partition may become: epsilon.
 const EPSILON: f64 = 0.1;
 /// Moves that are made at the most, for each hundred queues.
 const MOVES_PER_HUNDRED: usize = 10;
+/// Actions for each partition whose keys tell where to divide.
+const SAMPLES: usize = 64;
 
 /// Divides the graph's queues, and with them its calls, among so many partitions.
-pub fn partition(graph: &mut Graph<'_>, partitions: u32) {
+pub fn partition(graph: &mut Graph<'_>, partitions: usize) {
+    graph.partitions.resize_with(partitions, Partition::default);
     if partitions > 1 && !graph.queues.is_empty() {
         let mut weights = by_key_range(graph, partitions);
         improve(graph, &mut weights);
     }
-    lay_out(graph, partitions);
-    begin(graph, partitions);
+    begin(graph);
 }
 
-/// Puts the turns of each partition's queues next to each other.
-fn lay_out(graph: &mut Graph<'_>, partitions: u32) {
-    let mut next = 0;
-    for partition in 0..partitions {
-        for queue in graph.queues.iter_mut().filter(|queue| queue.partition == partition) {
-            queue.turn = next;
-            graph.turns.push(Turn::new(queue.first));
-            next += 1;
+/// Says what is executable from the beginning: independent actions at the heads of queues, and calls that are
+/// there with all of theirs. A call is executed where its first action is.
+fn begin(graph: &mut Graph<'_>) {
+    let partitions = graph.partitions.len();
+    let mut open = graph.actions.len();
+    for number in 0..graph.calls.len() {
+        let actions = graph.actions_of(number as u32);
+        let home =
+            actions.first().map_or((number % partitions) as u32, |first| graph.queue_of(first).partition);
+        let count = actions.len();
+        let node = &mut graph.calls[number];
+        if node.is_independent {
+            continue;
+        }
+        node.home = home;
+        node.waits.store(count as u32, Relaxed);
+        open = open + 1 - count;
+        if count == 0 {
+            graph.partitions[home as usize].starts.push(Executable::Call(number as u32));
         }
     }
-}
-
-/// Says where calls begin: at their first action, or, if their actions are independent of each other, in every
-/// partition that has any.
-fn begin(graph: &mut Graph<'_>, partitions: u32) {
-    let mut starts = std::mem::take(&mut graph.starts);
-    starts.resize_with(partitions as usize, Vec::new);
-    starts.iter_mut().for_each(Vec::clear);
-    for number in 0..graph.calls.len() as u32 {
-        let is_divisible = graph.calls[number as usize].is_divisible;
-        let actions = graph.actions_of(number);
-        if actions.is_empty() {
-            starts[(number % partitions) as usize].push(number);
-        }
-        for action in if is_divisible { actions } else { actions.start..actions.end.min(actions.start + 1) } {
-            let start = &mut starts[graph.queue_of(action).partition as usize];
-            if start.last() != Some(&number) {
-                start.push(number);
-            }
+    for queue in 0..graph.queues.len() {
+        if let Some((partition, executable)) = graph.reach(graph.queues[queue].first) {
+            graph.partitions[partition as usize].starts.push(executable);
         }
     }
-    graph.starts = starts;
+    graph.open.store(open, Relaxed);
 }
 
 /// Divides the queues along keys into partitions of about the same weight; gives their weights. Rows of several
 /// tables that begin with the same key (a warehouse and what is in it) come together.
-fn by_key_range(graph: &mut Graph<'_>, partitions: u32) -> Vec<u64> {
-    let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(graph.queues.len());
-    for (number, queue) in graph.queues.iter().enumerate() {
-        // Eight bytes of the key tell enough of its range.
-        let mut word = [0; 8];
-        let length = queue.key.len().min(8);
-        word[..length].copy_from_slice(&queue.key[..length]);
-        order.push((u64::from_be_bytes(word), queue.table.0, number as u32));
-    }
-    order.sort_unstable();
-    let total = graph.actions.len() as u64;
-    let mut weights = vec![0; partitions as usize];
-    let mut before = 0;
-    for (_, _, number) in order {
-        let queue = &mut graph.queues[number as usize];
-        let middle = before + u64::from(queue.weight) / 2;
-        queue.partition =
-            (middle * u64::from(partitions) / total.max(1)).min(u64::from(partitions) - 1) as u32;
+fn by_key_range(graph: &mut Graph<'_>, partitions: usize) -> Vec<u64> {
+    let step = (graph.actions.len() / (SAMPLES * partitions)).max(1);
+    let place = |queue: &Queue<'_>| (queue.place, queue.hash);
+    let sample = graph.actions.iter().step_by(step).map(|action| place(graph.queue_of(action)));
+    let mut sample: Vec<(u64, u64)> = sample.collect();
+    sample.sort_unstable();
+    let splits: Vec<_> = (1..partitions).map(|split| sample[split * sample.len() / partitions]).collect();
+    let mut weights = vec![0; partitions];
+    for queue in &mut graph.queues {
+        let place = place(queue);
+        queue.partition = splits.iter().filter(|split| **split <= place).count() as u32;
         weights[queue.partition as usize] += u64::from(queue.weight);
-        before += u64::from(queue.weight);
     }
     weights
 }
@@ -96,10 +86,9 @@ struct Edges {
 impl Edges {
     fn of(graph: &Graph<'_>) -> Edges {
         let pairs = || {
-            let calls = 0..graph.calls.len() as u32;
-            calls.filter(|call| !graph.calls[*call as usize].is_divisible).flat_map(|call| {
-                let actions = &graph.actions
-                    [graph.actions_of(call).start as usize..graph.actions_of(call).end as usize];
+            let calls = (0..graph.calls.len()).filter(|call| !graph.calls[*call].is_independent);
+            calls.flat_map(|call| {
+                let actions = graph.actions_of(call as u32);
                 actions.windows(2).map(|pair| (pair[0].queue as usize, pair[1].queue as usize))
             })
         };
@@ -146,46 +135,32 @@ fn improve(graph: &mut Graph<'_>, weights: &mut [u64]) {
     if edges.ends.is_empty() {
         return;
     }
-    let partitions = weights.len();
-    let bound = ((1.0 + EPSILON) * graph.actions.len() as f64 / partitions as f64) as u64;
-    let mut count = vec![0; partitions];
+    let bound = ((1.0 + EPSILON) * graph.actions.len() as f64 / weights.len() as f64) as u64;
+    let mut count = vec![0; weights.len()];
     let mut benefits: BinaryHeap<(i64, u32, u32)> = BinaryHeap::new();
-    for queue in 0..graph.queues.len() as u32 {
-        let own = graph.queues[queue as usize].partition;
-        if edges.from(queue).iter().any(|end| graph.queues[*end as usize].partition != own) {
+    let mut moves = graph.queues.len() * MOVES_PER_HUNDRED / 100 + 1;
+    let mut changed: Vec<u32> = (0..graph.queues.len() as u32).collect();
+    while moves > 0 {
+        for queue in changed.drain(..) {
             let (benefit, to) = benefit(graph, &edges, queue, &mut count);
             if benefit > 0 {
                 benefits.push((benefit, queue, to));
             }
         }
-    }
-    let mut moves = graph.queues.len() * MOVES_PER_HUNDRED / 100 + 1;
-    while let Some((claimed, queue, to)) = benefits.pop() {
-        let (now, best) = benefit(graph, &edges, queue, &mut count);
-        if now <= 0 {
-            continue;
-        }
-        if (now, best) != (claimed, to) {
+        let Some((claimed, queue, to)) = benefits.pop() else { return };
+        if benefit(graph, &edges, queue, &mut count) != (claimed, to) {
             // Its neighbours have moved since.
-            benefits.push((now, queue, best));
+            changed.push(queue);
             continue;
         }
-        let weight = u64::from(graph.queues[queue as usize].weight);
-        if weights[to as usize] + weight > bound {
-            continue;
-        }
-        weights[graph.queues[queue as usize].partition as usize] -= weight;
-        weights[to as usize] += weight;
-        graph.queues[queue as usize].partition = to;
-        moves -= 1;
-        if moves == 0 {
-            break;
-        }
-        for &end in edges.from(queue) {
-            let (benefit, to) = benefit(graph, &edges, end, &mut count);
-            if benefit > 0 {
-                benefits.push((benefit, end, to));
-            }
+        let moved = &mut graph.queues[queue as usize];
+        let weight = u64::from(moved.weight);
+        if weights[to as usize] + weight <= bound {
+            weights[moved.partition as usize] -= weight;
+            weights[to as usize] += weight;
+            moved.partition = to;
+            moves -= 1;
+            changed.extend(edges.from(queue));
         }
     }
 }

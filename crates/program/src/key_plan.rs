@@ -112,14 +112,45 @@ impl KeyPlan {
         self.keys.iter().map(|key| key.table)
     }
 
+    /// Whether an element, or the scalars if there are no elements, tells which key is meant.
+    pub fn has_one_for_each_element(&self) -> bool {
+        let is_double = |at: usize| self.keys[..at].iter().any(|key| key.list == self.keys[at].list);
+        let has_scalar_key = self.keys.iter().any(|key| key.list.is_none());
+        self.keys.len() == 1 || !has_scalar_key && !(0..self.keys.len()).any(is_double)
+    }
+
     /// Computes the keys of a call with these arguments.
     pub fn for_each<'k>(
         &'k self,
         arguments: Arguments<'k, '_>,
         mut visit: impl FnMut(TableId, &[Datum<'k>]),
     ) {
+        self.for_each_element(arguments, |table, values, _| visit(table, values));
+    }
+
+    /// The same, with the element that each key varies with: the list's number among the parameters, and the row;
+    /// whether no key was left out.
+    #[inline]
+    pub fn for_each_element<'k>(
+        &'k self,
+        arguments: Arguments<'k, '_>,
+        mut visit: impl FnMut(TableId, &[Datum<'k>], Option<(u16, usize)>),
+    ) -> bool {
         let mut parts = [Datum::Null; PARTS_MAX];
-        for key in self.keys.iter().filter(|key| key.parts.len() <= PARTS_MAX) {
+        let mut has_all = true;
+        for key in &self.keys {
+            if key.parts.len() > PARTS_MAX {
+                has_all = false;
+                continue;
+            }
+            // A null finds no row.
+            let mut visit_whole = |parts: &[Datum<'k>], element| {
+                let is_whole = !parts.iter().any(|part| part.is_null());
+                has_all &= is_whole;
+                if is_whole {
+                    visit(key.table, parts, element);
+                }
+            };
             let parts = &mut parts[..key.parts.len()];
             for (slot, part) in parts.iter_mut().zip(&key.parts) {
                 match part {
@@ -129,26 +160,20 @@ impl KeyPlan {
                 }
             }
             let Some((list, width)) = key.list else {
-                visit_whole(key.table, parts, &mut visit);
+                visit_whole(parts, None);
                 continue;
             };
-            for element in arguments.of(usize::from(list)).chunks_exact(usize::from(width)) {
+            let elements = arguments.of(usize::from(list)).chunks_exact(usize::from(width));
+            for (row, element) in elements.enumerate() {
                 for (slot, part) in parts.iter_mut().zip(&key.parts) {
                     if let Part::Field(field) = part {
                         *slot = element[usize::from(*field)];
                     }
                 }
-                visit_whole(key.table, parts, &mut visit);
+                visit_whole(parts, Some((list, row)));
             }
         }
-    }
-}
-
-/// A null finds no row.
-#[inline]
-fn visit_whole<'a>(table: TableId, parts: &[Datum<'a>], visit: &mut impl FnMut(TableId, &[Datum<'a>])) {
-    if !parts.iter().any(|part| part.is_null()) {
-        visit(table, parts);
+        has_all
     }
 }
 

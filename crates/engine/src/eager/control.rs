@@ -64,7 +64,8 @@ pub trait Protocol: Send + Sync + 'static {
 ///
 /// *Granules* are words that stand for parts of indexes, unique values and idempotency keys
 /// ([`crate::eager::granule`]). Everything that is not refused stays as it is, for this call, until
-/// [`Control::release`]; or the control refuses the call in the end, at [`Control::certify`].
+/// [`Control::release`]; or the control refuses the call in the end, at [`Control::certify`]. A control that says
+/// nothing refuses nothing.
 pub trait Control<'a> {
     /// Whether a lookup that finds nothing makes a record, so that what is missing is under control too.
     const RECORDS_MISSES: bool = true;
@@ -77,7 +78,9 @@ pub trait Control<'a> {
     fn begin(&mut self) {}
 
     /// The call begins again, after it was refused.
-    fn begin_again(&mut self);
+    fn begin_again(&mut self) {
+        unreachable!("nothing is refused")
+    }
 
     /// The call runs this program.
     fn runs(&mut self, _plan: &'a Plan) {}
@@ -86,7 +89,10 @@ pub trait Control<'a> {
     ///
     /// # Errors
     /// [`Stop::Restart`], here and below.
-    fn looks_up(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop>;
+    #[inline]
+    fn looks_up(&mut self, _table: TableId, _record: &'a Record) -> Result<(), Stop> {
+        Ok(())
+    }
 
     /// The call, which has told of the record, now reads this version, the newest
     /// (`None` if there is none); or it is going to insert where this is the newest.
@@ -105,19 +111,34 @@ pub trait Control<'a> {
     fn scans_below(&mut self, _table: TableId, _prefix: &Key, _columns: usize) {}
 
     /// The call is going to read what is in a granule of a table's index.
-    fn scans(&mut self, table: TableId, granule: &'a AtomicU64) -> Result<(), Stop>;
+    #[inline]
+    fn scans(&mut self, _table: TableId, _granule: &'a AtomicU64) -> Result<(), Stop> {
+        Ok(())
+    }
 
     /// The call has found a row by a scan and is going to read it.
-    fn meets(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop>;
+    #[inline]
+    fn meets(&mut self, _table: TableId, _record: &'a Record) -> Result<(), Stop> {
+        Ok(())
+    }
 
     /// The call is going to write these columns of a record, insert or delete it.
-    fn writes(&mut self, table: TableId, record: &'a Record, columns: ColumnMask) -> Result<(), Stop>;
+    #[inline]
+    fn writes(&mut self, _table: TableId, _record: &'a Record, _columns: ColumnMask) -> Result<(), Stop> {
+        Ok(())
+    }
 
     /// The call is going to change what is in a granule.
-    fn changes(&mut self, granule: &'a AtomicU64) -> Result<(), Stop>;
+    #[inline]
+    fn changes(&mut self, _granule: &'a AtomicU64) -> Result<(), Stop> {
+        Ok(())
+    }
 
     /// The call wants a value or a key that only one call can have.
-    fn claims(&mut self, granule: &'a AtomicU64) -> Result<(), Stop>;
+    #[inline]
+    fn claims(&mut self, _granule: &'a AtomicU64) -> Result<(), Stop> {
+        Ok(())
+    }
 
     /// The serialisation point: `take` gives the call its place in the order, and in the log, if what it is asked with
     /// it holds then; `None` refuses the call. A call that aborts comes here too, with no writes.

@@ -110,24 +110,32 @@ impl Ground {
     /// # Errors
     /// If the bytes are not what an engine logs.
     pub fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        let mut gate = self.gate.write();
         match entry::decode_next(payload, first_seq, count, self.shared.sequencer.next())? {
-            Entries::Definition(_) | Entries::KeyWindow(_) => {
-                let definitions = gate.definitions.with(first_seq, payload)?;
-                let seq = self.shared.sequencer.take();
-                self.take_in(&mut gate, definitions, seq);
-            }
+            Entries::Definition(_) | Entries::KeyWindow(_) => self.replay_definition(first_seq, payload),
             Entries::Calls { time_us, bytes } => {
+                let gate = self.gate.write();
                 let guard = crossbeam_epoch::pin();
                 let arena = Bump::new();
                 let mut turn = Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, Alone);
                 turn.run(bytes, |at| at);
                 turn.end();
+                if self.must_tidy() {
+                    self.tidy(&gate);
+                }
+                Ok(())
             }
         }
-        if self.must_tidy() {
-            self.tidy(&gate);
-        }
+    }
+
+    /// Takes in a logged entry, at its place, that is not one of calls.
+    ///
+    /// # Errors
+    /// If the bytes are no such entry.
+    pub fn replay_definition(&self, first_seq: Seq, payload: &[u8]) -> Result<()> {
+        let mut gate = self.gate.write();
+        let definitions = gate.definitions.with(first_seq, payload)?;
+        let seq = self.shared.sequencer.take();
+        self.take_in(&mut gate, definitions, seq);
         Ok(())
     }
 }

@@ -258,6 +258,13 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         self.call(&coming.call, &[], place, at, &mut Company::Neither);
     }
 
+    /// The same of a call that was logged at `seq` and has not been looked at.
+    pub fn run_in_turn(&mut self, seq: Seq, call: &Call<'a>, place: u32) {
+        self.order = Order::Placed(seq);
+        self.decode(call);
+        self.call(call, &[], place, Some(seq), &mut Company::Neither);
+    }
+
     /// Takes the arguments of the call that runs next, and leaves buffers in their place.
     fn receive(&mut self, coming: &mut Coming<'a>) {
         coming.swap(&mut self.decoded, &mut self.place);

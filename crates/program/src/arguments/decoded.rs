@@ -93,12 +93,27 @@ impl<'a> DecodedArguments<'a> {
     /// # Errors
     /// Those of [`decode`](super::decode).
     pub fn push(&mut self, signature: &Signature, bytes: &'a [u8]) -> Result<ArgumentPlace> {
+        self.push_from(signature, bytes, |_, _| {})
+    }
+
+    /// The same; `begin` is told of each row of each parameter where it begins among the bytes.
+    ///
+    /// # Errors
+    /// As above.
+    #[inline]
+    pub fn push_from(
+        &mut self,
+        signature: &Signature,
+        bytes: &'a [u8],
+        mut begin: impl FnMut(usize, usize),
+    ) -> Result<ArgumentPlace> {
         check_size(bytes)?;
         let place = ArgumentPlace { value: self.values.len() as u32, end: self.ends.len() as u32 };
         let mut reader = ArgumentReader::new(bytes);
-        for parameter in &signature.parameters {
+        for (number, parameter) in signature.parameters.iter().enumerate() {
             let rows = if parameter.is_list { reader.length() } else { Ok(1) };
-            rows.and_then(|rows| reader.rows(&parameter.fields, rows, &mut self.values))
+            let begin = |left: usize| begin(number, bytes.len() - left);
+            rows.and_then(|rows| reader.rows_from(&parameter.fields, rows, &mut self.values, begin))
                 .map_err(|error| in_parameter(error, &parameter.name))?;
             self.ends.push(self.values.len() as u32 - place.value);
         }

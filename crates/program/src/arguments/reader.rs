@@ -65,11 +65,24 @@ impl<'a> ArgumentReader<'a> {
     }
 
     /// Rows of values of these types: appends them, row by row.
+    #[inline]
     pub(crate) fn rows(
         &mut self,
         fields: &[EncodedType],
         rows: usize,
         values: &mut Vec<Datum<'a>>,
+    ) -> Result<()> {
+        self.rows_from(fields, rows, values, |_| {})
+    }
+
+    /// The same; `begin` is told of each row how many bytes are left where it begins.
+    #[inline]
+    pub(crate) fn rows_from(
+        &mut self,
+        fields: &[EncodedType],
+        rows: usize,
+        values: &mut Vec<Datum<'a>>,
+        mut begin: impl FnMut(usize),
     ) -> Result<()> {
         // Every field takes a byte at least, so a false count allocates no more than the bytes did.
         let total =
@@ -80,6 +93,7 @@ impl<'a> ArgumentReader<'a> {
             None => return Err(cut_short()),
         }
         for _ in 0..rows {
+            begin(self.rest.len());
             for field in fields {
                 match field.integers {
                     Some((low, high)) => {

@@ -87,6 +87,41 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         }
     }
 
+    /// Begins a run of `code` as if the arguments' lists had one element, which begins at `element` of the
+    /// list's number and the place among the bytes, and no other. Scalars come before lists.
+    ///
+    /// # Errors
+    /// As [`start`](Frame::start), if the arguments are not well-formed.
+    #[inline]
+    pub fn start_at(
+        &mut self,
+        code: &Code,
+        arguments: &'a [u8],
+        element: Option<(u16, u32)>,
+        arena: &'a Bump,
+    ) -> Result<()> {
+        self.prepare(code, arena);
+        let mut reader = ArgumentReader::new(arguments);
+        for (number, parameter) in code.parameters.iter().enumerate() {
+            match (&parameter.place, element) {
+                (ParameterPlace::Scalar(encoded, place), _) => {
+                    let datum = reader.scalar(encoded.scalar)?;
+                    if let Some(register) = place {
+                        self.registers[usize::from(register.0)] = datum;
+                    }
+                }
+                (ParameterPlace::List(fields, Some(place)), Some((list, begin)))
+                    if usize::from(list) == number =>
+                {
+                    let values = &mut self.lists[usize::from(place.0)];
+                    return ArgumentReader::new(&arguments[begin as usize..]).rows(fields, 1, values);
+                }
+                (ParameterPlace::List(..), _) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Makes room for what the code needs, and puts its constants where it finds them.
     fn prepare(&mut self, code: &Code, arena: &'a Bump) {
         self.at = 0;

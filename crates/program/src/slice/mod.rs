@@ -39,6 +39,7 @@ mod delta;
 mod expression_range;
 pub(crate) mod expression_text;
 mod free_values;
+mod independence;
 mod interval;
 mod knowledge;
 mod later_slice;
@@ -48,6 +49,7 @@ pub(crate) mod outline;
 mod proof;
 mod reliance;
 
+pub use independence::are_independent;
 pub use interval::Interval;
 
 use crate::catalog::Catalog;
@@ -185,20 +187,6 @@ pub fn slice(program: &Program, catalog: &Catalog, assumptions: &dyn Assumptions
             }
         }
     }
-}
-
-/// Whether nothing that a program reads of its rows decides what it does, or goes into what it writes, other than
-/// by a delta of the same column: then what it does to one record needs nothing of another (LADS, section 3.1). What
-/// a later-phase would have to read before the now-phase overwrites it does not matter here.
-pub fn is_independent(program: &Program, catalog: &Catalog) -> bool {
-    let outline = Outline::of(program);
-    let shapes = delta::delta_shapes(&outline, catalog);
-    let proofs = proof::prove(&outline, catalog, &shapes, &TypesOnly);
-    let choices = first_choices(&outline, &shapes, &proofs);
-    let mut now = NowSlice::of(&outline, catalog, &shapes, &proofs, &choices);
-    let is_settled = Available::of(&now).store_now(&mut now).is_empty();
-    let is_at_hand = |site: &WriteSite| now.is_known(*site) || now.delta(*site).is_some();
-    is_settled && now.reads.iter().all(|columns| columns.is_empty()) && outline.writes.iter().all(is_at_hand)
 }
 
 /// Deltas are what has the shape of one throughout the program and cannot fail.

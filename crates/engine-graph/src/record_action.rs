@@ -1,0 +1,243 @@
+//! Record actions one after the other on a record, which is written once (LADS, sections 3.1 and 4.2.2).
+//!
+//! A call's record action is its program, run for one element of its arguments on one record: what the program does
+//! to other records is done by their actions, elsewhere. What the actions of a queue write stays here until the
+//! last of them, so the record gets one version:
+//!
+//! ```text
+//! queue of usertable[7, 42]     write 3    read    write 9    write 4 --> one version {value: 4}
+//! values here                      {3}      {3}       {9}        {4}      with the seq of the last writer
+//! ```
+
+use crate::construction::Material;
+use crate::graph::{Action, CallNode, Queue};
+use bumpalo::Bump;
+use crossbeam_epoch::Guard;
+use fabius_engine::eager::commit;
+use fabius_engine::eager::workspace::{Image, Write};
+use fabius_program::catalog::ProcedureId;
+use fabius_program::compile::Code;
+use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
+use fabius_program::execute::{self, FrameFor};
+use fabius_storage::fold::Retired;
+use fabius_storage::{Cell, Record, Table, chain};
+use fabius_value::{ColumnId, ColumnMask, Datum, Key, Seq, TableId};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+/// What runs actions on one thread.
+pub struct ActionRunner<'a> {
+    material: &'a Material<'a>,
+    guard: &'a Guard,
+    arena: &'a Bump,
+    time_us: i64,
+    /// Nobody reads below.
+    collected: Seq,
+    frame: FrameFor<'a, RecordContext<'a>>,
+    /// What is run: the code of this procedure.
+    procedure: Option<ProcedureId>,
+    code: Option<&'a Code>,
+    is_sole: bool,
+    /// By column, if it is in the context's mask.
+    values: Vec<Datum<'a>>,
+    key: Key,
+    retired: Retired,
+}
+
+impl<'a> ActionRunner<'a> {
+    /// A runner for calls that were logged at a time, with memory until the end of the graph.
+    pub fn new(
+        material: &'a Material<'a>,
+        guard: &'a Guard,
+        arena: &'a Bump,
+        time_us: i64,
+        collected: Seq,
+    ) -> ActionRunner<'a> {
+        ActionRunner {
+            material,
+            guard,
+            arena,
+            time_us,
+            collected,
+            frame: FrameFor::<RecordContext<'a>>::default(),
+            procedure: None,
+            code: None,
+            is_sole: false,
+            values: Vec::new(),
+            key: Key::new(),
+            retired: Retired::default(),
+        }
+    }
+
+    /// Runs actions of a queue, which are at its head.
+    pub fn run(&mut self, queue: &Queue<'a>, actions: impl Iterator<Item = (&'a Action, &'a CallNode<'a>)>) {
+        let record = queue.record.expect("an independent action has a record");
+        let mut context = RecordContext {
+            table: queue.table,
+            record,
+            is_sole: false,
+            time_us: self.time_us,
+            written: ColumnMask::EMPTY,
+            seq: Seq::ZERO,
+            writer: Seq::ZERO,
+            values: std::mem::take(&mut self.values),
+            key: std::mem::take(&mut self.key),
+        };
+        for (action, node) in actions {
+            context.is_sole = self.prepare(node.call.procedure);
+            context.seq = node.seq;
+            let code = self.code.expect("it has been prepared");
+            let started = self.frame.start_at(code, node.call.arguments, action.element, self.arena);
+            started.expect("the arguments of independent actions are well-formed");
+            let ended = execute::run(&mut self.frame, code, &mut context, self.arena);
+            ended.expect("nothing makes an independent action abort");
+        }
+        self.write(&mut context);
+        (self.values, self.key) = (context.values, context.key);
+    }
+
+    /// Makes a procedure's code that which is run; whether an action can mean no record but its own.
+    #[inline]
+    fn prepare(&mut self, procedure: ProcedureId) -> bool {
+        if self.procedure != Some(procedure) {
+            let Material { definitions, decompositions, .. } = self.material;
+            let found = definitions.procedure(procedure).expect("it was there when the graph was built");
+            self.code = Some(&found.whole);
+            self.is_sole = decompositions.get(procedure).is_some_and(|decomposition| decomposition.is_sole);
+            self.procedure = Some(procedure);
+        }
+        self.is_sole
+    }
+
+    /// Writes the record, if any action has.
+    fn write(&mut self, context: &mut RecordContext<'a>) {
+        let columns = context.written;
+        if columns.is_empty() {
+            return;
+        }
+        // In place: a column's rank is never above its number.
+        for (rank, column) in columns.iter().enumerate() {
+            context.values[rank] = context.values[usize::from(column.0)];
+        }
+        let image = Image::Columns(columns, &context.values[..columns.len()]);
+        let write = Write { table: context.table, record: context.record, image };
+        // SAFETY: nobody else writes the record before its next action, and this engine leaves nothing unsettled.
+        unsafe { commit::put(&write, context.writer, self.collected, &mut self.retired) };
+        if self.retired.is_full() {
+            self.retired.hand_over(self.guard);
+        }
+    }
+
+    /// Ends with the graph; versions that nobody needs any more go.
+    pub fn end(mut self) {
+        self.retired.hand_over(self.guard);
+    }
+}
+
+/// What an action sees: its record, as the actions before have left it.
+struct RecordContext<'a> {
+    table: &'a Arc<Table>,
+    record: &'a Record,
+    /// Whether the action can mean no other record.
+    is_sole: bool,
+    time_us: i64,
+    written: ColumnMask,
+    /// The action's timestamp.
+    seq: Seq,
+    /// That of the last one that has written.
+    writer: Seq,
+    values: Vec<Datum<'a>>,
+    key: Key,
+}
+
+/// A row that the program names.
+#[derive(Clone, Copy, Default)]
+enum Row {
+    /// There is none, since its key is null.
+    #[default]
+    Missing,
+    /// The action's own.
+    Own,
+    /// There is one, which is another action's.
+    Elsewhere,
+}
+
+impl<'a> Context<'a> for RecordContext<'a> {
+    type Row = Row;
+    type Scan = Infallible;
+
+    #[inline]
+    fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Row, Stop> {
+        if self.is_sole {
+            return Ok(Row::Own);
+        }
+        if table != self.table.id() {
+            return Ok(Row::Elsewhere);
+        }
+        self.table.encode_key(key, &mut self.key)?;
+        Ok(if self.key.bytes() == self.record.key() { Row::Own } else { Row::Elsewhere })
+    }
+
+    #[inline]
+    fn exists(&mut self, _: TableId, _: Row) -> Result<bool, Stop> {
+        Ok(true)
+    }
+
+    /// What is read elsewhere goes into nothing that is written here.
+    #[inline]
+    fn read(&mut self, _: TableId, row: Row, column: ColumnId) -> Result<Datum<'a>, Stop> {
+        if !matches!(row, Row::Own) {
+            return Ok(Datum::Null);
+        }
+        if self.written.contains(column) {
+            return Ok(self.values[usize::from(column.0)]);
+        }
+        let data_type = self.table.types()[usize::from(column.0)];
+        // SAFETY: the epoch is pinned.
+        match unsafe { chain::read(self.record.head(), column, data_type, std::ptr::null_mut()) } {
+            Cell::Value(value) => Ok(value),
+            Cell::Absent | Cell::Pending(_) => unreachable!("a row that is there has every value"),
+        }
+    }
+
+    #[inline]
+    fn update(&mut self, _: TableId, row: Row, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
+        if matches!(row, Row::Own) {
+            self.values.resize(self.table.types().len().max(self.values.len()), Datum::Null);
+            for (column, value) in write.columns.iter().zip(write.values) {
+                self.values[usize::from(column.0)] = *value;
+            }
+            self.written = self.written.union(write.columns);
+            self.writer = self.seq;
+        }
+        Ok(())
+    }
+
+    fn scan_open(&mut self, _: ScanRange<'_, 'a>) -> Result<Infallible, Stop> {
+        unreachable!("a scan is a coarse action")
+    }
+
+    fn scan_next(&mut self, scan: &mut Infallible) -> Result<Option<Row>, Stop> {
+        match *scan {}
+    }
+
+    fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<Row, Stop> {
+        unreachable!("calls that insert are executed in one piece")
+    }
+
+    fn delete(&mut self, _: TableId, _: Row) -> Result<(), Stop> {
+        unreachable!("calls that delete are executed in one piece")
+    }
+
+    fn now(&self) -> i64 {
+        self.time_us
+    }
+
+    fn random(&mut self) -> f64 {
+        unreachable!("calls that draw random numbers are executed in one piece")
+    }
+
+    fn is_missing(&self, row: Row) -> bool {
+        matches!(row, Row::Missing)
+    }
+}
