@@ -38,6 +38,9 @@ const TURN_BYTES: usize = 10 << 10;
 /// Deferred calls above which a thread that took a turn works off what it left itself.
 const KEEP_UP_CALLS: u64 = 512;
 
+/// Deferred calls above which what a turn has left is not near any more before it can run.
+const OLDEST_FIRST_CALLS: u64 = 8 * KEEP_UP_CALLS;
+
 /// Deferred calls that an idle thread runs before it looks around again.
 const IDLE_CALLS: u32 = 32;
 
@@ -177,10 +180,18 @@ impl LazyEngine {
         !self.queue.is_empty() || self.in_hand.load(Acquire) > 0
     }
 
-    /// Works off what a turn of this very thread has left, while it is in this core's cache: when
-    /// callers hand in more than idle threads keep up with, waiting only makes the work dearer.
+    /// Works off about as much as a turn of this very thread has left: that, while it is in this core's cache,
+    /// since waiting only makes it dearer when callers hand in more than idle threads keep up with. Behind a long
+    /// backlog the oldest calls come first, though: the newest would need nearly all of those before them.
     fn keep_up(&self, chunk: &Chunk) {
-        if self.backlog_calls() > KEEP_UP_CALLS {
+        let backlog = self.backlog_calls();
+        if backlog > OLDEST_FIRST_CALLS {
+            for _ in 0..=chunk.calls().len() / IDLE_CALLS as usize {
+                if !self.run_oldest(IDLE_CALLS) {
+                    break;
+                }
+            }
+        } else if backlog > KEEP_UP_CALLS {
             let calls = chunk.take(u32::MAX);
             // SAFETY: the chunk is alive.
             self.work(|tools| unsafe { tools.substantiate_all(calls) });

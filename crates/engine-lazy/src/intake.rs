@@ -31,6 +31,8 @@ use std::sync::Arc;
 const STRIDE: usize = 2;
 /// Rows that are looked up per call.
 const ROWS_MAX: usize = 64;
+/// Argument values whose buffer is kept: those of a few calls with very long lists are not.
+const VALUES_KEPT: usize = 1 << 16;
 
 struct Row<'a> {
     table: TableId,
@@ -111,7 +113,10 @@ impl<'a> Intake<'a> {
     pub fn into_buffers(self) -> Buffers {
         Buffers {
             calls: emptied(self.calls),
-            decoded: self.decoded.recycle(),
+            decoded: match self.decoded.count() {
+                0..=VALUES_KEPT => self.decoded.recycle(),
+                _ => DecodedArguments::default(),
+            },
             rows: emptied(self.rows),
             key: self.key,
         }

@@ -126,6 +126,11 @@ impl<'a> DecodedArguments<'a> {
         Arguments { values: &self.values[place.value as usize..], ends: &self.ends[place.end as usize..] }
     }
 
+    /// How many values there are, of all calls.
+    pub fn count(&self) -> usize {
+        self.values.len()
+    }
+
     /// Forgets all calls.
     pub fn clear(&mut self) {
         self.values.clear();
