@@ -277,7 +277,7 @@ impl Search<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{syntax, verify};
+    use crate::verify;
 
     /// How many columns of each access's key are known.
     fn known(body: &str) -> Vec<usize> {
@@ -285,22 +285,9 @@ mod tests {
             "table t {{ a: int, b: int, c: int, primary key (a, b) }}
             procedure p(x: int, l: list of (k: int, v: int), y: int) {{ {body} }}"
         );
-        let mut catalog = Catalog::default();
-        let mut known = Vec::new();
-        for definition in syntax::parse(&text, "test").expect("it parses") {
-            match definition {
-                syntax::Definition::Table(table) => {
-                    let schema = verify::table(&table, &catalog).expect("a table");
-                    catalog = catalog.with_table(schema).expect("a new one").0;
-                }
-                syntax::Definition::Procedure(procedure) => {
-                    let program = verify::procedure(&procedure, &catalog).expect("a program");
-                    known.extend(KeyPlan::prefixes(&program, &catalog).keys().map(|(_, columns)| columns));
-                }
-                syntax::Definition::Drop(_) => unreachable!("nothing is dropped"),
-            }
-        }
-        known
+        let catalog = verify::load(&text, "test", &Catalog::new()).expect("it verifies");
+        let (_, program) = catalog.procedures().next().expect("a procedure");
+        KeyPlan::prefixes(program, &catalog).keys().map(|(_, columns)| columns).collect()
     }
 
     /// Goal: a planned prefix is what `for_each` can compute for every turn of every loop, and no more.

@@ -110,7 +110,7 @@ impl Known<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{syntax, verify};
+    use crate::verify;
 
     fn independent(body: &str) -> bool {
         let text = format!(
@@ -121,21 +121,9 @@ mod tests {
                 return n
             }}"
         );
-        let mut catalog = Catalog::default();
-        for definition in syntax::parse(&text, "test").expect("it parses") {
-            match definition {
-                syntax::Definition::Table(table) => {
-                    let schema = verify::table(&table, &catalog).expect("a table");
-                    catalog = catalog.with_table(schema).expect("a new one").0;
-                }
-                syntax::Definition::Procedure(procedure) => {
-                    let program = verify::procedure(&procedure, &catalog).expect("a program");
-                    return are_independent(&program, &catalog);
-                }
-                syntax::Definition::Drop(_) => unreachable!("nothing is dropped"),
-            }
-        }
-        unreachable!("there is a procedure")
+        let catalog = verify::load(&text, "test", &Catalog::new()).expect("it verifies");
+        let (_, program) = catalog.procedures().next().expect("a procedure");
+        are_independent(program, &catalog)
     }
 
     /// Goal: what an element alone tells is independent; what other rows, other elements or their number tell is not.
