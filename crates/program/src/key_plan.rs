@@ -102,11 +102,6 @@ impl KeyPlan {
         self.keys.iter().map(|key| (key.table, key.parts.len()))
     }
 
-    /// Whether there is nothing to compute.
-    pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
-    }
-
     /// The tables of the keys, one for each.
     pub fn tables(&self) -> impl Iterator<Item = TableId> + '_ {
         self.keys.iter().map(|key| key.table)
