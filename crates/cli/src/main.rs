@@ -3,6 +3,7 @@
 //! It is *not* responsible for what happens in between: databases are `fabius`'s, measurements
 //! `fabius_bench`'s. Exit codes: 0 fine, 1 error, 2 wrong usage.
 
+mod allocator;
 mod bench;
 mod checkpoint;
 mod demo;
@@ -17,9 +18,6 @@ use clap::{Parser, Subcommand};
 use fabius::SqlState;
 use fabius_bench::interrupt::Interrupt;
 use std::process::ExitCode;
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// A transactional database for the rows that everyone wants at once.
 #[derive(Parser)]
@@ -57,6 +55,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    allocator::keep_memory();
     let arguments = Arguments::parse();
     let interrupt = Interrupt::default();
     let raised = interrupt.clone();

@@ -25,17 +25,19 @@ struct Column {
     limit: Interval,
 }
 
-/// What is known of a column; nothing if it is not an exact number.
-struct Known {
-    /// Numbers between these are no news.
-    near: (i64, i64),
-    exact: Option<Column>,
+/// What is known of the columns of a table.
+#[derive(Default)]
+struct Columns {
+    /// By column: numbers between these are no news. Apart from the rest, because every write asks.
+    near: Vec<(i64, i64)>,
+    /// By column: nothing if it is not an exact number.
+    exact: Vec<Option<Column>>,
 }
 
 /// The intervals of all columns.
 #[derive(Default)]
 pub struct Intervals {
-    tables: Vec<Vec<Known>>,
+    tables: Vec<Columns>,
     version: u64,
 }
 
@@ -44,14 +46,17 @@ impl Intervals {
     pub fn follow(&mut self, catalog: &Catalog) {
         const ZERO: Interval = Interval { low: 0, high: 0 };
         for (_, table) in catalog.table_numbers().skip(self.tables.len()) {
-            let columns = table.columns.iter().map(|column| match column.data_type.exact_range() {
-                Some((low, high)) => Known {
-                    near: (0, 0),
-                    exact: Some(Column { current: ZERO, assumed: ZERO, limit: Interval { low, high } }),
-                },
-                None => Known { near: (i64::MIN, i64::MAX), exact: None },
-            });
-            self.tables.push(columns.collect());
+            let mut columns = Columns::default();
+            for column in &table.columns {
+                let range = column.data_type.exact_range();
+                columns.near.push(range.map_or((i64::MIN, i64::MAX), |_| (0, 0)));
+                columns.exact.push(range.map(|(low, high)| Column {
+                    current: ZERO,
+                    assumed: ZERO,
+                    limit: Interval { low, high },
+                }));
+            }
+            self.tables.push(columns);
         }
     }
 
@@ -61,7 +66,7 @@ impl Intervals {
     }
 
     fn exact(&self, table: TableId, column: ColumnId) -> Option<Column> {
-        self.tables[table.0 as usize][column.0 as usize].exact
+        self.tables[table.0 as usize].exact[column.0 as usize]
     }
 
     /// What proofs may assume of a column.
@@ -79,22 +84,21 @@ impl Intervals {
     pub fn widen(&mut self, table: TableId, columns: ColumnMask, values: &[Datum<'_>]) {
         let known = &mut self.tables[table.0 as usize];
         for (column, &value) in columns.iter().zip(values) {
-            let (near, number) = match value {
-                Datum::Int(number) => (Some(number), number.into()),
-                Datum::Numeric(number) => (i64::try_from(number).ok(), number),
+            let (low, high) = known.near[usize::from(column.0)];
+            let number = match value {
+                Datum::Int(number) if (low..=high).contains(&number) => continue,
+                Datum::Numeric(number) if i128::from(low) <= number && number <= i128::from(high) => continue,
+                Datum::Int(number) => number.into(),
+                Datum::Numeric(number) => number,
                 _ => continue,
             };
-            let known = &mut known[column.0 as usize];
-            if !near.is_some_and(|near| near >= known.near.0 && near <= known.near.1) {
-                self.version += u64::from(known.include(Interval::only(number)));
-            }
+            self.version += u64::from(known.include(column, Interval::only(number)));
         }
     }
 
     /// Notes that a column may have values of an interval.
     pub fn include(&mut self, table: TableId, column: ColumnId, interval: Interval) {
-        let known = &mut self.tables[table.0 as usize][column.0 as usize];
-        self.version += u64::from(known.include(interval));
+        self.version += u64::from(self.tables[table.0 as usize].include(column, interval));
     }
 
     /// Notes that every value of a column may have moved by an amount of an interval.
@@ -107,15 +111,16 @@ impl Intervals {
     }
 }
 
-impl Known {
-    /// Notes that there may be values of an interval; whether that is beyond what was assumed.
+impl Columns {
+    /// Notes that a column may have values of an interval; whether that is beyond what was assumed.
     #[cold]
-    fn include(&mut self, interval: Interval) -> bool {
-        let Some(known) = &mut self.exact else { return false };
+    fn include(&mut self, column: ColumnId, interval: Interval) -> bool {
+        let at = usize::from(column.0);
+        let Some(known) = &mut self.exact[at] else { return false };
         known.current.low = known.current.low.min(interval.low);
         known.current.high = known.current.high.max(interval.high);
         let clamped = |bound: i128| bound.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        self.near = (clamped(known.current.low), clamped(known.current.high));
+        self.near[at] = (clamped(known.current.low), clamped(known.current.high));
         let is_beyond = known.current.low < known.assumed.low || known.current.high > known.assumed.high;
         if is_beyond {
             known.assumed = Interval {

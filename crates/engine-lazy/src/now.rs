@@ -94,8 +94,6 @@ pub struct NowContext<'a, 't> {
     time_us: i64,
     random: CallRandom,
     key: Key,
-    /// The values of a row that is written whole, while it is made.
-    whole: Vec<Datum<'a>>,
     undo: Vec<Undo<'a>>,
     /// Versions written by the call.
     pub written: Vec<Written<'a>>,
@@ -118,7 +116,6 @@ impl<'a, 't> NowContext<'a, 't> {
             time_us: 0,
             random: CallRandom::new(Seq::ZERO),
             key: Key::new(),
-            whole: Vec::new(),
             undo: Vec::new(),
             written: Vec::new(),
             values: Vec::new(),
@@ -279,6 +276,11 @@ impl<'a, 't> NowContext<'a, 't> {
         record.push(version);
         self.undo.push(Undo::Pushed { table, record });
         self.written.push(Written { table, record, version });
+    }
+
+    /// Folds the record's chain if that is due again.
+    #[inline]
+    fn fold(&mut self, table: &Arc<Table>, record: &Record) {
         if !record.is_fold_due(self.tools.collected) {
             return;
         }
@@ -435,9 +437,10 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
         let table = self.definitions.table(table);
         let mut key = std::mem::take(&mut self.key);
         key.clear();
+        let is_settled = write.sticky.is_empty();
         for &column in &table.schema().primary_key {
-            let value = write.values[write.columns.rank(column)];
-            key.push(value, table.types()[column.0 as usize], false)?;
+            let at = if is_settled { usize::from(column.0) } else { write.columns.rank(column) };
+            key.push(write.values[at], table.types()[column.0 as usize], false)?;
         }
         let (record, is_new) = table.find_or_create(&key, self.guard);
         self.key = key;
@@ -462,6 +465,9 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             deferred: std::ptr::null_mut(),
         };
         self.push(table, record, Version::create(&contents, table.types()));
+        if !is_new {
+            self.fold(table, record);
+        }
         Ok(NowRow { record: Some(record), table: table.id() })
     }
 
@@ -490,7 +496,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
         if write.columns.is_empty() && write.sticky.is_empty() && self.merge(table, record, &write) {
             return Ok(());
         }
-        let mut contents = Contents {
+        let contents = Contents {
             seq: self.seq,
             values_mask: write.columns,
             values: write.values,
@@ -498,24 +504,17 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             sticky: write.sticky,
             deferred: std::ptr::null_mut(),
         };
-        let mut whole = std::mem::take(&mut self.whole);
-        whole.clear();
-        if write.deltas.is_empty()
-            && let Some(rest) = table.lacks_only_key(write.columns.union(write.sticky))
-        {
-            contents.values_mask = write.columns.union(rest);
-            for column in contents.values_mask.iter() {
-                whole.push(if rest.contains(column) {
-                    self.read_column(row, column, table.types()[column.0 as usize])?
-                } else {
-                    write.values[write.columns.rank(column)]
-                });
-            }
-            contents.values = &whole;
-        }
-        let version = Version::create(&contents, table.types());
-        self.whole = whole;
+        let key = if write.deltas.is_empty() {
+            table.lacks_only_key(write.columns.union(write.sticky))
+        } else {
+            None
+        };
+        let version = match key.and_then(|key| Some((key, top.whole_row(key)?))) {
+            Some((key, row)) => Version::create_over(&contents, key, row, table.types()),
+            None => Version::create(&contents, table.types()),
+        };
         self.push(table, record, version);
+        self.fold(table, record);
         Ok(())
     }
 
@@ -541,6 +540,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             self.written.push(Written { table, record, version: tombstone });
         } else {
             self.push(table, record, tombstone);
+            self.fold(table, record);
         }
         Ok(())
     }

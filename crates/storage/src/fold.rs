@@ -11,11 +11,12 @@
 //! at it or above, and deferred calls hold pointers only to such versions. So the pivot stays where it
 //! is, and what is below it may be unlinked (if it is shadowed) or replaced by one merged version.
 //! Nothing is changed in place: a reader that is half way down goes on over the old versions, which
-//! are freed after its epoch has ended.
+//! are freed after its epoch has ended. Long values are not copied: the merged version takes them over, and it
+//! outlives the versions that it has them from, since it is unlinked after them.
 
 use crate::{Record, Version, chain, index::prefetch, version::Contents};
 use crossbeam_epoch::Guard;
-use fabius_value::{ColumnMask, DataType, Deltas, Seq};
+use fabius_value::{ColumnId, ColumnMask, DataType, Deltas, Seq};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -28,9 +29,18 @@ const HAND_OVER: usize = 512;
 /// Versions that are unlinked and wait for the epochs pinned now to end.
 #[derive(Default)]
 pub struct Retired {
-    versions: Vec<(NonNull<Version>, *const [DataType])>,
+    versions: Vec<Unlinked>,
     records: Vec<NonNull<Record>>,
     types: Vec<Arc<[DataType]>>,
+}
+
+/// A version that waits to be freed.
+#[derive(Clone, Copy)]
+struct Unlinked {
+    version: NonNull<Version>,
+    types: *const [DataType],
+    /// Columns whose long values belong to another version now.
+    taken_over: ColumnMask,
 }
 
 // SAFETY: the versions and records are owned by this list, and `types` keeps the slices alive.
@@ -40,13 +50,19 @@ impl Retired {
     /// Adds an unlinked version.
     #[inline]
     pub fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
+        self.husk(version, types, ColumnMask::EMPTY);
+    }
+
+    /// Adds an unlinked version whose long values in these columns belong to another version now.
+    #[inline]
+    fn husk(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>, taken_over: ColumnMask) {
         let address = Arc::as_ptr(types);
-        if self.versions.last().is_none_or(|last| !std::ptr::addr_eq(last.1, address))
+        if self.versions.last().is_none_or(|last| !std::ptr::addr_eq(last.types, address))
             && !self.types.iter().any(|known| Arc::ptr_eq(known, types))
         {
             self.types.push(types.clone());
         }
-        self.versions.push((version, address));
+        self.versions.push(Unlinked { version, types: address, taken_over });
     }
 
     /// Adds a record that is in no index any more, and whose versions were added before.
@@ -88,16 +104,17 @@ impl Retired {
     /// Called when no epoch that could see the contents is left.
     fn free(self) {
         for at in 0..self.versions.len() {
-            if let Some((later, _)) = self.versions.get(at + 8) {
-                prefetch(later.as_ptr());
+            if let Some(later) = self.versions.get(at + 8) {
+                prefetch(later.version.as_ptr());
             }
-            if let Some((later, types)) = self.versions.get(at + 3) {
+            if let Some(Unlinked { version, types, taken_over }) = self.versions.get(at + 3) {
+                let owned = ColumnMask(!taken_over.0);
                 // SAFETY: as below.
-                unsafe { later.as_ref().prefetch_values(ColumnMask(u64::MAX), &**types) };
+                unsafe { version.as_ref().prefetch_values(owned, &**types) };
             }
-            let (version, types) = self.versions[at];
+            let Unlinked { version, types, taken_over } = self.versions[at];
             // SAFETY: unreachable (see `hand_over`); `self.types` keeps the slice alive.
-            unsafe { Version::free(version, &*types) };
+            unsafe { Version::free(version, &*types, taken_over) };
         }
         for record in self.records {
             // SAFETY: as above.
@@ -126,10 +143,14 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
         above += 1;
         at = version.next();
     };
-    record.fold_after(above);
     // A whole row at the end of a chain stays: most often nothing else is there, and it is not even looked at.
     let end = if pivot.is_bare() { pivot.base() } else { std::ptr::null() };
-    if pivot.next() == end || pivot.next().is_null() || !pivot.sticky().is_empty() {
+    if pivot.next().is_null() || !pivot.sticky().is_empty() {
+        record.fold_after(above);
+        return;
+    }
+    if pivot.next() == end {
+        record.fold_after(above.max(pushes_to_merge(1)));
         return;
     }
     let all = ColumnMask::first(types.len());
@@ -163,7 +184,15 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
     pivot.mark_bare();
     if kept > BELOW_PIVOT_MAX {
         merge_below(record, pivot, types, retired);
+        kept = 1;
     }
+    record.fold_after(above.max(pushes_to_merge(kept)));
+}
+
+/// Pushes until there is something to merge, while so many versions below the pivot are kept: until then a fold
+/// would most often walk over them in vain.
+fn pushes_to_merge(kept: usize) -> u32 {
+    if kept == 0 { 0 } else { (BELOW_PIVOT_MAX + 1).saturating_sub(kept) as u32 }
 }
 
 /// Replaces everything below the pivot by one version of the same meaning.
@@ -188,23 +217,29 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
     if !has_base {
         return;
     }
-    let mut values = Vec::with_capacity(columns.len());
-    for column in columns.iter() {
+    let mut computed = ColumnMask::EMPTY;
+    let mut values = Vec::new();
+    for column in columns.iter().filter(|&column| newest_with(first, column).deltas().contains(column)) {
+        computed.insert(column);
         // SAFETY: everything below the pivot is settled and stays until the epoch has ended.
         match unsafe { chain::read(first, column, types[column.0 as usize], std::ptr::null_mut()) } {
             chain::Cell::Value(value) => values.push(value),
             _ => unreachable!("a settled chain that ends in a whole row has every column"),
         }
     }
-    let merged = Version::create(
-        &Contents {
-            seq,
-            values_mask: columns,
-            values: &values,
-            deltas: Deltas::default(),
-            sticky: ColumnMask::EMPTY,
-            deferred: std::ptr::null_mut(),
-        },
+    let contents = Contents {
+        seq,
+        values_mask: computed,
+        values: &values,
+        deltas: Deltas::default(),
+        sticky: ColumnMask::EMPTY,
+        deferred: std::ptr::null_mut(),
+    };
+    let taken_over = columns.without(computed);
+    let merged = Version::create_with(
+        &contents,
+        taken_over,
+        |column| newest_with(first, column).word_of(column),
         types,
     );
     // SAFETY: ours alone until it is linked below.
@@ -232,12 +267,28 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
         reach = reach.union(version.columns());
         version.set_base(merged, reach);
     }
+    let mut open = columns;
     let mut at = first;
     // SAFETY: as above.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
-        retired.version(version.owner(), types);
+        retired.husk(version.owner(), types, version.columns().intersection(open).without(computed));
+        open = open.without(version.columns());
     }
+}
+
+/// The newest version from this one down that says something about a column, which one does.
+fn newest_with<'a>(first: *const Version, column: ColumnId) -> &'a Version {
+    let mut at = first;
+    // SAFETY: the writer reads its own chain.
+    while let Some(version) = unsafe { at.as_ref() } {
+        let version = version.shortcut(ColumnMask::of(column)).unwrap_or(version);
+        if version.columns().contains(column) {
+            return version;
+        }
+        at = version.next();
+    }
+    unreachable!("a chain that ends in a whole row has every column")
 }
 
 /// Retires a record's whole chain, and the record, once it is in no index any more.

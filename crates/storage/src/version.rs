@@ -83,10 +83,39 @@ impl Version {
     /// Allocates a version that no one else can see yet; it owns copies of long values.
     ///
     /// The masks of `contents` do not overlap; `types` are those of all columns of the table.
+    #[inline]
     pub fn create(contents: &Contents<'_, '_>, types: &[DataType]) -> NonNull<Version> {
+        Version::create_with(contents, ColumnMask::EMPTY, |_| None, types)
+    }
+
+    /// As [`create`](Version::create), with `repeated` columns besides, as they are in `row`: plain values that
+    /// are never null and never on the heap.
+    #[inline]
+    pub fn create_over(
+        contents: &Contents<'_, '_>,
+        repeated: ColumnMask,
+        row: &Version,
+        types: &[DataType],
+    ) -> NonNull<Version> {
+        debug_assert!(row.columns().without(row.deltas()).without(row.sticky()).covers(repeated));
+        Version::create_with(contents, repeated, |column| Some(row.slot(column).load(Relaxed)), types)
+    }
+
+    /// As [`create`](Version::create), with `repeated` columns besides, whose slots are given as they are, `None` for
+    /// null. What they have on the heap belongs to this version from now on.
+    #[inline]
+    pub(crate) fn create_with(
+        contents: &Contents<'_, '_>,
+        repeated: ColumnMask,
+        repeat: impl Fn(ColumnId) -> Option<u64>,
+        types: &[DataType],
+    ) -> NonNull<Version> {
         let deltas = contents.deltas.mask();
-        let columns = contents.values_mask.union(deltas).union(contents.sticky);
-        debug_assert_eq!(columns.len(), contents.values_mask.len() + deltas.len() + contents.sticky.len());
+        let columns = contents.values_mask.union(deltas).union(contents.sticky).union(repeated);
+        debug_assert_eq!(
+            columns.len(),
+            contents.values_mask.len() + deltas.len() + contents.sticky.len() + repeated.len()
+        );
         let extremes = contents.deltas.operations.iter().any(|delta| delta.1 != DeltaOperator::Add);
         let is_whole = columns == ColumnMask::first(types.len());
         let flags = if extremes { EXTREMES } else { 0 } | if is_whole { WHOLE } else { 0 };
@@ -94,22 +123,32 @@ impl Version {
         // SAFETY: just allocated, and ours alone.
         let this = unsafe { version.as_ref() };
         let mut nulls = 0;
-        let mut values = contents.values.iter();
-        let mut operands = contents.deltas.operands.iter();
-        for (at, column) in columns.iter().enumerate() {
-            let datum = if contents.values_mask.contains(column) {
-                values.next()
-            } else if deltas.contains(column) {
-                operands.next()
-            } else {
-                None
-            };
-            let mut stored = 0;
-            if let Some(&datum) = datum {
-                nulls |= u64::from(datum.is_null()) << column.0;
-                stored = slot::store(datum, types[usize::from(column.0)]);
+        let mut put = |at: usize, column: ColumnId, word: Option<u64>| {
+            nulls |= u64::from(word.is_none()) << column.0;
+            this.word(at).store(word.unwrap_or(0), Relaxed);
+        };
+        let stored = |column: ColumnId, datum: Datum<'_>| {
+            (!datum.is_null()).then(|| slot::store(datum, types[usize::from(column.0)]))
+        };
+        if columns == contents.values_mask {
+            // Most inserts, and all that is folded.
+            for ((at, column), &datum) in columns.iter().enumerate().zip(contents.values) {
+                put(at, column, stored(column, datum));
             }
-            this.word(at).store(stored, Relaxed);
+        } else {
+            let (mut values, mut operands) = (contents.values.iter(), contents.deltas.operands.iter());
+            for (at, column) in columns.iter().enumerate() {
+                let word = if contents.values_mask.contains(column) {
+                    stored(column, *values.next().expect("a value for each column"))
+                } else if repeated.contains(column) {
+                    repeat(column)
+                } else if deltas.contains(column) {
+                    stored(column, *operands.next().expect("an operand for each delta"))
+                } else {
+                    Some(0)
+                };
+                put(at, column, word);
+            }
         }
         if extremes {
             for &(column, operator) in contents.deltas.operations {
@@ -251,6 +290,13 @@ impl Version {
         unsafe { self.base().as_ref() }
     }
 
+    /// The whole row, this version or below it, of which nothing in between says anything about `columns`.
+    #[inline]
+    pub fn whole_row(&self, columns: ColumnMask) -> Option<&Version> {
+        let row = if self.is_whole() { Some(self) } else { self.shortcut(columns) };
+        row.filter(|row| !row.is_tombstone())
+    }
+
     /// Its place in the order.
     #[inline]
     pub fn seq(&self) -> Seq {
@@ -362,6 +408,12 @@ impl Version {
         unsafe { slot::load(&*std::ptr::from_ref(self.slot(column)), data_type) }
     }
 
+    /// The slot of a column that is not an open sticky, as it is; `None` for null.
+    #[inline]
+    pub(crate) fn word_of(&self, column: ColumnId) -> Option<u64> {
+        (!self.nulls().contains(column)).then(|| self.slot(column).load(Relaxed))
+    }
+
     /// Stores a sticky column's value, for the worker that claimed the deferred call. A second store
     /// replaces the first and gives back its block, if it had one: the worker frees it when it no
     /// longer holds a datum of it.
@@ -431,17 +483,17 @@ impl Version {
         }
     }
 
-    /// Frees a version, and the blocks of its columns.
+    /// Frees a version, and the blocks of its columns other than those that another version has taken over.
     ///
     /// # Safety
     /// No one can reach it any more, and `types` are its table's.
-    pub unsafe fn free(version: NonNull<Version>, types: &[DataType]) {
+    pub unsafe fn free(version: NonNull<Version>, types: &[DataType], taken_over: ColumnMask) {
         // SAFETY: the caller's promise.
         let this = unsafe { version.as_ref() };
         for (at, column) in this.columns().iter().enumerate() {
             let data_type = types[column.0 as usize];
             let word = this.word(at).load(Relaxed);
-            if slot::owns_block(word, data_type) {
+            if slot::owns_block(word, data_type) && !taken_over.contains(column) {
                 // SAFETY: owned by this version.
                 unsafe { slot::free(word) };
             }

@@ -97,6 +97,7 @@ impl Table {
             }
             Box::from_raw(std::ptr::slice_from_raw_parts_mut(memory, count))
         };
+        fabius_env::memory::prefer_large_pages(&buckets);
         Box::new(Table { buckets, base })
     }
 

@@ -59,6 +59,8 @@ struct Recent<K: IndexKey> {
     lower: Option<K::Words>,
     /// Keys above are in another leaf.
     upper: Option<K::Words>,
+    /// Where in the leaf the entry went.
+    rank: usize,
 }
 
 // SAFETY: the nodes behind the raw pointers are shared only by the protocol of this module, which is made
@@ -75,6 +77,23 @@ impl<K: IndexKey> Recent<K> {
             self.lower.is_none_or(|lower| K::view(lower) < *key)
                 && self.upper.is_none_or(|upper| *key <= K::view(upper))
         }
+    }
+
+    /// The place just behind the last entry, if that is where the key belongs: so it is for the lines of an order.
+    #[inline]
+    fn next_place(&self, key: &K::Key<'_>) -> Option<usize> {
+        // SAFETY: the recent leaf is in the tree, and the caller, who can see the writer's state, holds the latch.
+        let leaf = unsafe { &*self.leaf };
+        let next = self.rank + 1;
+        // SAFETY: as above, for all words.
+        let belongs = next <= leaf.count()
+            && unsafe { K::view(leaf.words(self.rank)) < *key }
+            && if next < leaf.count() {
+                unsafe { *key < K::view(leaf.words(next)) }
+            } else {
+                self.upper.is_none_or(|upper| unsafe { *key <= K::view(upper) })
+            };
+        belongs.then_some(next)
     }
 }
 
@@ -182,22 +201,27 @@ impl<K: IndexKey> OrderedIndex<K> {
     /// The pointer already stored under `key`, which stays, and may be followed while the guard is pinned.
     pub fn insert(&self, key: &K::Key<'_>, pointer: Pointer, _guard: &Guard) -> Result<(), Pointer> {
         let mut writer = self.writer.lock();
-        let leaf = match writer.recent.as_ref().filter(|recent| recent.covers(key)) {
-            // SAFETY: the recent leaf is in the tree, and the latch keeps it there.
-            Some(recent) => unsafe { &*recent.leaf },
+        let next_place = writer.recent.as_ref().and_then(|recent| recent.next_place(key));
+        let recent = match &mut writer.recent {
+            Some(recent) if next_place.is_some() || recent.covers(key) => recent,
+            other => other.insert(self.descend(key, None)),
+        };
+        // SAFETY: the recent leaf is in the tree, and the latch keeps it there.
+        let leaf = unsafe { &*recent.leaf };
+        let rank = match next_place {
+            Some(rank) => rank,
             None => {
-                let recent = self.descend(key, None);
-                // SAFETY: as above.
-                unsafe { &*writer.recent.insert(recent).leaf }
+                // SAFETY: the latch is held.
+                let (rank, present) = unsafe { self.search(leaf, key) };
+                if present {
+                    return Err(leaf.pointer(rank).expect("an entry has a pointer"));
+                }
+                rank
             }
         };
-        // SAFETY: the latch is held.
-        let (rank, present) = unsafe { self.search(leaf, key) };
-        if present {
-            return Err(leaf.pointer(rank).expect("an entry has a pointer"));
-        }
         let words = K::store(key);
         if leaf.count() < LEAF_ENTRIES {
+            recent.rank = rank;
             leaf.header().lock();
             leaf.insert(rank, words, pointer);
             leaf.header().unlock();
@@ -257,7 +281,7 @@ impl<K: IndexKey> OrderedIndex<K> {
             node = inner.child(index);
             prefetch_node::<K>(node, inner.header().level() - 1);
         }
-        Recent { leaf: node.cast(), lower, upper }
+        Recent { leaf: node.cast(), lower, upper, rank: 0 }
     }
 
     /// The number of entries below `key`, and whether the next one is `key`.
