@@ -1,7 +1,7 @@
 //! Looking ahead: bringing rows near before their calls run.
 //!
-//! A lookup is some cache misses in a row: the hash bucket, the record, its newest version, and what is
-//! below it (which is folded when a version is put on top). The keys of calls that are still to come in
+//! A lookup is some cache misses in a row: the hash bucket, the record, its newest version, and its long values (and
+//! what is below it, which is folded when a version is put on top). The keys of calls that are still to come in
 //! a turn are known from their arguments, so the misses of several calls are made to overlap:
 //!
 //! ```text
@@ -17,7 +17,7 @@ use crate::entry::Call;
 use crossbeam_epoch::Guard;
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
 use fabius_storage::{Record, index::prefetch};
-use fabius_value::{ColumnMask, Key, Result, TableId};
+use fabius_value::{Key, Result, TableId};
 use std::collections::VecDeque;
 
 /// Calls between one stage and the next.
@@ -67,6 +67,8 @@ pub struct Ahead<'a> {
     calls: VecDeque<Coming<'a>>,
     spare: Vec<(DecodedArguments<'a>, Vec<Row<'a>>)>,
     key: Key,
+    /// Whether a call was run.
+    has_begun: bool,
 }
 
 impl<'a> Ahead<'a> {
@@ -81,6 +83,7 @@ impl<'a> Ahead<'a> {
             calls: VecDeque::new(),
             spare: Vec::new(),
             key: Key::new(),
+            has_begun: false,
         }
     }
 
@@ -118,34 +121,58 @@ impl<'a> Ahead<'a> {
 
     /// The next call to run, the others moved one stage on; `None` if there is none that was looked at.
     pub fn proceed(&mut self) -> Option<Coming<'a>> {
-        if let Some(coming) = self.calls.get_mut(3 * STRIDE - 1) {
-            for row in &mut coming.rows {
-                row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
-                if let Some(record) = row.record {
-                    record.prefetch();
-                }
+        if !std::mem::replace(&mut self.has_begun, true) {
+            // Calls that no other comes before go through their stages together.
+            (0..3 * STRIDE - 1).for_each(|at| self.find_records(at));
+            (0..2 * STRIDE - 1).for_each(|at| self.fetch_versions(at));
+            (0..STRIDE - 1).for_each(|at| self.fetch_values(at));
+        }
+        self.find_records(3 * STRIDE - 1);
+        self.fetch_versions(2 * STRIDE - 1);
+        self.fetch_values(STRIDE - 1);
+        self.calls.pop_front()
+    }
+
+    /// From the buckets to the records of a call.
+    #[inline]
+    fn find_records(&mut self, at: usize) {
+        let Some(coming) = self.calls.get_mut(at) else { return };
+        for row in &mut coming.rows {
+            row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
+            if let Some(record) = row.record {
+                record.prefetch();
             }
         }
-        if let Some(coming) = self.calls.get(2 * STRIDE - 1) {
-            for record in coming.rows.iter().filter_map(|row| row.record) {
-                // SAFETY: as below.
-                if let Some(head) = unsafe { record.head().as_ref() } {
-                    head.prefetch();
-                }
+    }
+
+    /// From the records to their newest versions.
+    #[inline]
+    fn fetch_versions(&self, at: usize) {
+        let Some(coming) = self.calls.get(at) else { return };
+        for record in coming.rows.iter().filter_map(|row| row.record) {
+            // SAFETY: linked versions stay readable while the epoch is pinned.
+            if let Some(head) = unsafe { record.head().as_ref() } {
+                head.prefetch();
             }
         }
-        if let Some(coming) = self.calls.get(STRIDE - 1) {
-            for row in &coming.rows {
-                // SAFETY: linked versions stay readable while the epoch is pinned.
-                let Some(head) = row.record.and_then(|record| unsafe { record.head().as_ref() }) else {
-                    continue;
-                };
-                head.prefetch_values(ColumnMask(u64::MAX), self.definitions.table(row.table).types());
-                prefetch(head.next());
+    }
+
+    /// From the newest versions to their long values, and to what is below.
+    #[inline]
+    fn fetch_values(&self, at: usize) {
+        let Some(coming) = self.calls.get(at) else { return };
+        for row in &coming.rows {
+            // SAFETY: as above.
+            let Some(head) = row.record.and_then(|record| unsafe { record.head().as_ref() }) else {
+                continue;
+            };
+            let table = self.definitions.table(row.table);
+            head.prefetch_values(table.long_columns(), table.types());
+            prefetch(head.next());
+            if !head.is_whole() {
                 prefetch(head.base());
             }
         }
-        self.calls.pop_front()
     }
 
     /// Takes the buffers of a call that has run.

@@ -12,6 +12,9 @@
 //! is, and what is below it may be unlinked (if it is shadowed) or replaced by one merged version.
 //! Nothing is changed in place: a reader that is half way down goes on over the old versions, which
 //! are freed after its epoch has ended.
+//!
+//! Where several threads write records, whoever comes may shorten a chain, one at a time ([`shorten`]): the
+//! record's writer only touches what is above the pivot.
 
 use crate::{Record, Version, chain, index::prefetch, version::Contents};
 use crossbeam_epoch::Guard;
@@ -112,13 +115,67 @@ impl Retired {
 /// No reader begins below the newest version at or below `collected`, and everything at or below
 /// `collected` is settled.
 pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
+    // SAFETY: the caller's promise.
+    if let Some((pivot, kept)) = unsafe { shorten_below(record, collected, types, retired) }
+        && kept > BELOW_PIVOT_MAX
+    {
+        merge_below(record, pivot, types, retired);
+    }
+}
+
+/// Shortens a chain beside its writers, who push versions meanwhile, and shorten it by this or by
+/// [`fold_with_others`]. Nothing is merged: a version that is pushed meanwhile may stand on what is there.
+///
+/// # Safety
+/// As [`fold`]; an epoch is pinned, and the record is not freed meanwhile.
+#[inline]
+pub unsafe fn shorten(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
+    // SAFETY: the epoch is pinned.
+    let Some(head) = (unsafe { record.head().as_ref() }) else { return };
+    if head.next().is_null() || head.seq() > collected && !record.is_fold_due(collected) {
+        return;
+    }
+    if record.begin_shortening() {
+        // SAFETY: the caller's promise; nobody else takes versions out, and pushed ones are above the pivot.
+        unsafe { shorten_below(record, collected, types, retired) };
+        record.end_shortening();
+    }
+}
+
+/// The same as [`fold`] where others may [`shorten`] the chain: does nothing while one does.
+///
+/// # Safety
+/// As [`fold`].
+pub unsafe fn fold_with_others(
+    record: &Record,
+    collected: Seq,
+    types: &Arc<[DataType]>,
+    retired: &mut Retired,
+) {
+    if record.begin_shortening() {
+        // SAFETY: the caller's promise; nobody else takes versions out.
+        unsafe { fold(record, collected, types, retired) };
+        record.end_shortening();
+    }
+}
+
+/// Takes out what the pivot and versions below it shadow; gives the pivot, and how many versions below it stay.
+///
+/// # Safety
+/// As [`fold`], but for versions that the record's writer may push meanwhile.
+unsafe fn shorten_below<'r>(
+    record: &'r Record,
+    collected: Seq,
+    types: &Arc<[DataType]>,
+    retired: &mut Retired,
+) -> Option<(&'r Version, usize)> {
     let mut above = 0;
     let mut at = record.head();
     // SAFETY: the writer reads its own chain.
     let pivot = loop {
         let Some(version) = (unsafe { at.as_ref() }) else {
             record.fold_after(above);
-            return;
+            return None;
         };
         if version.seq() <= collected {
             break version;
@@ -130,7 +187,7 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
     // A whole row at the end of a chain stays: most often nothing else is there, and it is not even looked at.
     let end = if pivot.is_bare() { pivot.base() } else { std::ptr::null() };
     if pivot.next() == end || pivot.next().is_null() || !pivot.sticky().is_empty() {
-        return;
+        return None;
     }
     let all = ColumnMask::first(types.len());
     let mut covered = if pivot.is_tombstone() { all } else { pivot.columns().without(pivot.deltas()) };
@@ -161,9 +218,7 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
         at = below;
     }
     pivot.mark_bare();
-    if kept > BELOW_PIVOT_MAX {
-        merge_below(record, pivot, types, retired);
-    }
+    Some((pivot, kept))
 }
 
 /// Replaces everything below the pivot by one version of the same meaning.

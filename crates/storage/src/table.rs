@@ -44,6 +44,8 @@ pub struct Table {
     secondary: Box<[Secondary]>,
     /// The primary key's columns, unless one of them may be long.
     short_key: ColumnMask,
+    /// Columns whose values may be long.
+    long_columns: ColumnMask,
 }
 
 impl Table {
@@ -71,6 +73,10 @@ impl Table {
         Table {
             id,
             types: schema.columns.iter().map(|column| column.data_type).collect(),
+            long_columns: (0..schema.columns.len() as u8)
+                .map(ColumnId)
+                .filter(|&column| is_long(column))
+                .collect(),
             primary,
             secondary: secondary.collect(),
             short_key: if schema.primary_key.iter().any(|&column| is_long(column)) {
@@ -96,6 +102,12 @@ impl Table {
     #[inline]
     pub fn types(&self) -> &Arc<[DataType]> {
         &self.types
+    }
+
+    /// The columns whose values may be blocks of their own.
+    #[inline]
+    pub fn long_columns(&self) -> ColumnMask {
+        self.long_columns
     }
 
     /// What an update of `columns` lacks to be a whole row, if that is no more than a short key: then

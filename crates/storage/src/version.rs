@@ -24,6 +24,8 @@
 //! Maximum and minimum deltas are rare; a version that has any carries two more words behind its
 //! slots that say which.
 
+mod plain;
+
 use crate::{block, index::prefetch, slot};
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Deltas, Seq};
 use std::ptr::NonNull;
