@@ -10,13 +10,15 @@
 //!                                                   below
 //! ```
 //!
-//! A call's arguments are decoded when it is first looked at, and kept until it runs.
+//! A call's arguments are decoded when it is first looked at, and kept until it runs; so are the records that were found,
+//! which its program most often looks up in that order ([`crate::expected`]).
 
 use crate::Definitions;
 use crate::entry::Call;
+use crate::expected::{ExpectedRow, ExpectedRows};
 use crossbeam_epoch::Guard;
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
-use fabius_storage::{Record, index::prefetch};
+use fabius_storage::index::prefetch;
 use fabius_value::{Key, Result, TableId};
 use std::collections::VecDeque;
 
@@ -25,19 +27,13 @@ const STRIDE: usize = 2;
 /// Rows that are followed per call.
 const ROWS_MAX: usize = 64;
 
-struct Row<'a> {
-    table: TableId,
-    hash: u64,
-    record: Option<&'a Record>,
-}
-
 /// A call that has been looked at.
 pub struct Coming<'a> {
     /// The call.
     pub call: Call<'a>,
     decoded: DecodedArguments<'a>,
     place: Result<ArgumentPlace>,
-    rows: Vec<Row<'a>>,
+    expected: ExpectedRows<'a>,
 }
 
 impl<'a> Coming<'a> {
@@ -49,10 +45,16 @@ impl<'a> Coming<'a> {
         self.place.clone().map(|place| self.decoded.at(place))
     }
 
-    /// Exchanges the decoded arguments with others.
-    pub(crate) fn swap(&mut self, decoded: &mut DecodedArguments<'a>, place: &mut Result<ArgumentPlace>) {
+    /// Exchanges the decoded arguments and what is expected with others.
+    pub(crate) fn swap(
+        &mut self,
+        decoded: &mut DecodedArguments<'a>,
+        place: &mut Result<ArgumentPlace>,
+        expected: &mut ExpectedRows<'a>,
+    ) {
         std::mem::swap(&mut self.decoded, decoded);
         std::mem::swap(&mut self.place, place);
+        std::mem::swap(&mut self.expected, expected);
     }
 }
 
@@ -65,7 +67,7 @@ pub struct Ahead<'a> {
     /// Calls that are looked at before the first of them runs.
     depth: usize,
     calls: VecDeque<Coming<'a>>,
-    spare: Vec<(DecodedArguments<'a>, Vec<Row<'a>>)>,
+    spare: Vec<(DecodedArguments<'a>, ExpectedRows<'a>)>,
     key: Key,
     /// Whether a call was run.
     has_begun: bool,
@@ -94,7 +96,8 @@ impl<'a> Ahead<'a> {
 
     /// Looks at one call more.
     pub fn look(&mut self, call: Call<'a>) {
-        let (mut decoded, mut rows) = self.spare.pop().unwrap_or_default();
+        let (mut decoded, mut expected) = self.spare.pop().unwrap_or_default();
+        let rows = &mut expected.rows;
         let procedure = self.definitions.procedure(call.procedure);
         let place = match procedure {
             Ok(procedure) => decoded.push(&procedure.signature, call.arguments),
@@ -109,14 +112,14 @@ impl<'a> Ahead<'a> {
             procedure.keys.for_each(decoded.at(place), |table, values| {
                 let schema = self.definitions.table(table);
                 if worth(table) && rows.len() < ROWS_MAX && schema.encode_key(values, &mut self.key).is_ok() {
-                    let hash = self.key.hash();
-                    if schema.prefetch(hash, self.guard) {
-                        rows.push(Row { table, hash, record: None });
+                    let row = ExpectedRow::new(table, values, &self.key);
+                    if schema.prefetch(row.hash, self.guard) {
+                        rows.push(row);
                     }
                 }
             });
         }
-        self.calls.push_back(Coming { call, decoded, place, rows });
+        self.calls.push_back(Coming { call, decoded, place, expected });
     }
 
     /// The next call to run, the others moved one stage on; `None` if there is none that was looked at.
@@ -137,9 +140,9 @@ impl<'a> Ahead<'a> {
     #[inline]
     fn find_records(&mut self, at: usize) {
         let Some(coming) = self.calls.get_mut(at) else { return };
-        for row in &mut coming.rows {
-            row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
-            if let Some(record) = row.record {
+        for row in &mut coming.expected.rows {
+            row.likely = self.definitions.table(row.table).likely_record(row.hash, self.guard);
+            if let Some(record) = row.likely {
                 record.prefetch();
             }
         }
@@ -147,11 +150,12 @@ impl<'a> Ahead<'a> {
 
     /// From the records to their newest versions.
     #[inline]
-    fn fetch_versions(&self, at: usize) {
-        let Some(coming) = self.calls.get(at) else { return };
-        for record in coming.rows.iter().filter_map(|row| row.record) {
+    fn fetch_versions(&mut self, at: usize) {
+        let Some(coming) = self.calls.get_mut(at) else { return };
+        for row in &mut coming.expected.rows {
+            row.check();
             // SAFETY: linked versions stay readable while the epoch is pinned.
-            if let Some(head) = unsafe { record.head().as_ref() } {
+            if let Some(head) = row.likely.and_then(|record| unsafe { record.head().as_ref() }) {
                 head.prefetch();
             }
         }
@@ -161,13 +165,13 @@ impl<'a> Ahead<'a> {
     #[inline]
     fn fetch_values(&self, at: usize) {
         let Some(coming) = self.calls.get(at) else { return };
-        for row in &coming.rows {
+        for row in &coming.expected.rows {
             // SAFETY: as above.
-            let Some(head) = row.record.and_then(|record| unsafe { record.head().as_ref() }) else {
+            let Some(head) = row.likely.and_then(|record| unsafe { record.head().as_ref() }) else {
                 continue;
             };
             let table = self.definitions.table(row.table);
-            head.prefetch_values(table.long_columns(), table.types());
+            head.prefetch_values(table.long_columns());
             prefetch(head.next());
             if !head.is_whole() {
                 prefetch(head.base());
@@ -177,9 +181,9 @@ impl<'a> Ahead<'a> {
 
     /// Takes the buffers of a call that has run.
     pub fn recycle(&mut self, coming: Coming<'a>) {
-        let Coming { mut decoded, mut rows, .. } = coming;
+        let Coming { mut decoded, mut expected, .. } = coming;
         decoded.clear();
-        rows.clear();
-        self.spare.push((decoded, rows));
+        expected.clear();
+        self.spare.push((decoded, expected));
     }
 }

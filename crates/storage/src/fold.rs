@@ -16,7 +16,7 @@
 //! Where several threads write records, whoever comes may shorten a chain, one at a time ([`shorten`]): the
 //! record's writer only touches what is above the pivot.
 
-use crate::{Record, Version, chain, index::prefetch, version::Contents};
+use crate::{Record, Version, chain, index::prefetch, slot, version::Contents};
 use crossbeam_epoch::Guard;
 use fabius_value::{ColumnMask, DataType, Deltas, Seq};
 use std::ptr::NonNull;
@@ -31,25 +31,36 @@ const HAND_OVER: usize = 512;
 /// Versions that are unlinked and wait for the epochs pinned now to end.
 #[derive(Default)]
 pub struct Retired {
-    versions: Vec<(NonNull<Version>, *const [DataType])>,
+    /// With the places of their tables.
+    versions: Vec<(NonNull<Version>, u32)>,
     records: Vec<NonNull<Record>>,
-    types: Vec<Arc<[DataType]>>,
+    /// The types of tables, and which columns may be long.
+    tables: Vec<(Arc<[DataType]>, ColumnMask)>,
+    /// The place of the table that came last.
+    last: u32,
 }
 
-// SAFETY: the versions and records are owned by this list, and `types` keeps the slices alive.
+// SAFETY: the versions and records are owned by this list.
 unsafe impl Send for Retired {}
 
 impl Retired {
     /// Adds an unlinked version.
     #[inline]
     pub fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
-        let address = Arc::as_ptr(types);
-        if self.versions.last().is_none_or(|last| !std::ptr::addr_eq(last.1, address))
-            && !self.types.iter().any(|known| Arc::ptr_eq(known, types))
-        {
-            self.types.push(types.clone());
+        if !self.tables.get(self.last as usize).is_some_and(|known| Arc::ptr_eq(&known.0, types)) {
+            self.last = self.place(types);
         }
-        self.versions.push((version, address));
+        self.versions.push((version, self.last));
+    }
+
+    /// The place of a table.
+    fn place(&mut self, types: &Arc<[DataType]>) -> u32 {
+        let known = self.tables.iter().position(|known| Arc::ptr_eq(&known.0, types));
+        let place = known.unwrap_or_else(|| {
+            self.tables.push((types.clone(), slot::long_columns(types)));
+            self.tables.len() - 1
+        });
+        place as u32
     }
 
     /// Adds a record that is in no index any more, and whose versions were added before.
@@ -94,13 +105,13 @@ impl Retired {
             if let Some((later, _)) = self.versions.get(at + 8) {
                 prefetch(later.as_ptr());
             }
-            if let Some((later, types)) = self.versions.get(at + 3) {
+            if let Some((later, table)) = self.versions.get(at + 3) {
                 // SAFETY: as below.
-                unsafe { later.as_ref().prefetch_values(ColumnMask(u64::MAX), &**types) };
+                unsafe { later.as_ref().prefetch_values(self.tables[*table as usize].1) };
             }
-            let (version, types) = self.versions[at];
-            // SAFETY: unreachable (see `hand_over`); `self.types` keeps the slice alive.
-            unsafe { Version::free(version, &*types) };
+            let (version, table) = self.versions[at];
+            // SAFETY: unreachable (see `hand_over`).
+            unsafe { Version::free(version, self.tables[table as usize].1) };
         }
         for record in self.records {
             // SAFETY: as above.

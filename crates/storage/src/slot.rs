@@ -9,7 +9,7 @@
 //! Null is not a slot: versions keep a mask of null columns, and their slots are 0.
 
 use crate::block;
-use fabius_value::{DataType, Datum, data_type::Family};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, data_type::Family};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -44,6 +44,12 @@ fn store_bytes(bytes: &[u8]) -> u64 {
 #[inline]
 pub fn may_allocate(data_type: DataType) -> bool {
     matches!(data_type.family(), Family::Text | Family::Bytea) || data_type.is_wide_numeric()
+}
+
+/// The columns, of those with these types, whose values may be on the heap.
+pub fn long_columns(types: &[DataType]) -> ColumnMask {
+    let is_long = |&(_, &data_type): &(usize, &DataType)| may_allocate(data_type);
+    types.iter().enumerate().filter(is_long).map(|(at, _)| ColumnId(at as u8)).collect()
 }
 
 /// Reads a slot that is not null.
@@ -99,10 +105,10 @@ unsafe fn heap_bytes<'a>(word: u64) -> &'a [u8] {
     }
 }
 
-/// Whether the slot of this type owns a heap block.
+/// Whether a slot, of a type whose values may be on the heap, owns a block there.
 #[inline]
-pub fn owns_block(word: u64, data_type: DataType) -> bool {
-    word != 0 && word & 1 == 0 && may_allocate(data_type)
+pub fn owns_block(word: u64) -> bool {
+    word != 0 && word & 1 == 0
 }
 
 fn allocate(bytes: &[u8]) -> u64 {
@@ -148,7 +154,7 @@ mod tests {
             let slot = AtomicU64::new(word);
             // SAFETY: just stored, freed below.
             assert_eq!(unsafe { load(&slot, data_type) }, datum);
-            if owns_block(word, data_type) {
+            if may_allocate(data_type) && owns_block(word) {
                 // SAFETY: nothing refers to it any more.
                 unsafe { free(word) };
             }

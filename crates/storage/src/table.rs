@@ -10,7 +10,7 @@
 
 use crate::index::{AnyIndex, Direction, HashIndex, Pointer};
 use crate::scan::{Range, TableScan};
-use crate::slot::may_allocate;
+use crate::slot::{long_columns, may_allocate};
 use crate::{Record, chain};
 use crossbeam_epoch::Guard;
 use fabius_value::{
@@ -70,13 +70,11 @@ impl Table {
             stale: AtomicBool::new(false),
         });
         let is_long = |column: ColumnId| may_allocate(schema.columns[column.0 as usize].data_type);
+        let types: Arc<[DataType]> = schema.columns.iter().map(|column| column.data_type).collect();
         Table {
             id,
-            types: schema.columns.iter().map(|column| column.data_type).collect(),
-            long_columns: (0..schema.columns.len() as u8)
-                .map(ColumnId)
-                .filter(|&column| is_long(column))
-                .collect(),
+            long_columns: long_columns(&types),
+            types,
             primary,
             secondary: secondary.collect(),
             short_key: if schema.primary_key.iter().any(|&column| is_long(column)) {

@@ -79,7 +79,10 @@ impl Version {
     }
 
     fn slot_count(columns: u64, flags: u64) -> usize {
-        columns.count_ones() as usize + if flags & EXTREMES == 0 { 0 } else { 2 }
+        // A whole row has the first columns, so many as the highest says.
+        let columns =
+            if flags & WHOLE != 0 { u64::BITS - columns.leading_zeros() } else { columns.count_ones() };
+        columns as usize + if flags & EXTREMES == 0 { 0 } else { 2 }
     }
 
     /// Allocates a version that no one else can see yet; it owns copies of long values.
@@ -377,7 +380,7 @@ impl Version {
         let nulls = self.nulls.load(Relaxed);
         self.nulls.store(if value.is_null() { nulls | bit } else { nulls & !bit }, Relaxed);
         self.filled.store(filled | bit, Relaxed);
-        (filled & bit != 0 && slot::owns_block(before, data_type)).then_some(before)
+        (filled & bit != 0 && slot::may_allocate(data_type) && slot::owns_block(before)).then_some(before)
     }
 
     /// Publishes what was filled: the version has no stickies any more.
@@ -422,12 +425,12 @@ impl Version {
         prefetch(unsafe { std::ptr::from_ref(self).add(1) });
     }
 
-    /// Asks for the memory of long values among `columns`.
+    /// Asks for the memory of the values in these columns, which may be long.
     #[inline]
-    pub fn prefetch_values(&self, columns: ColumnMask, types: &[DataType]) {
-        for column in self.columns().intersection(columns).iter() {
+    pub fn prefetch_values(&self, long_columns: ColumnMask) {
+        for column in self.columns().intersection(long_columns).iter() {
             let word = self.slot(column).load(Relaxed);
-            if slot::owns_block(word, types[column.0 as usize]) {
+            if slot::owns_block(word) {
                 prefetch(word as *const u64);
             }
         }
@@ -436,14 +439,13 @@ impl Version {
     /// Frees a version, and the blocks of its columns.
     ///
     /// # Safety
-    /// No one can reach it any more, and `types` are its table's.
-    pub unsafe fn free(version: NonNull<Version>, types: &[DataType]) {
+    /// No one can reach it any more, and these are the columns of its table that may be long.
+    pub unsafe fn free(version: NonNull<Version>, long_columns: ColumnMask) {
         // SAFETY: the caller's promise.
         let this = unsafe { version.as_ref() };
-        for (at, column) in this.columns().iter().enumerate() {
-            let data_type = types[column.0 as usize];
-            let word = this.word(at).load(Relaxed);
-            if slot::owns_block(word, data_type) {
+        for column in this.columns().intersection(long_columns).iter() {
+            let word = this.slot(column).load(Relaxed);
+            if slot::owns_block(word) {
                 // SAFETY: owned by this version.
                 unsafe { slot::free(word) };
             }

@@ -267,7 +267,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
 
     /// Takes the arguments of the call that runs next, and leaves buffers in their place.
     fn receive(&mut self, coming: &mut Coming<'a>) {
-        coming.swap(&mut self.decoded, &mut self.place);
+        coming.swap(&mut self.decoded, &mut self.place, &mut self.transaction.expected);
     }
 
     /// Ends the turn: what became of its calls.

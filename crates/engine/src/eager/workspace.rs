@@ -130,8 +130,14 @@ impl<'a> Workspace<'a> {
             return value;
         }
         let data_type = table.types()[usize::from(column.0)];
+        if let Some(row) = version
+            && row.is_plain_row()
+        {
+            // SAFETY: the call's epoch is pinned during 'a.
+            return unsafe { row.value_of_row(column, data_type) };
+        }
         let version = version.map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the call's epoch is pinned during 'a.
+        // SAFETY: as above.
         match unsafe { chain::read(version, column, data_type, std::ptr::null_mut()) } {
             Cell::Value(value) => value,
             Cell::Absent => Datum::Null,
