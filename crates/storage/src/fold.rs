@@ -44,6 +44,11 @@ pub struct Retired {
 unsafe impl Send for Retired {}
 
 impl Retired {
+    /// Makes room for so many versions, and the usual number at most.
+    pub fn reserve(&mut self, count: usize) {
+        self.versions.reserve(count.min(HAND_OVER));
+    }
+
     /// Adds an unlinked version.
     #[inline]
     pub fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
@@ -146,11 +151,23 @@ pub unsafe fn shorten(record: &Record, collected: Seq, types: &Arc<[DataType]>, 
     if head.next().is_null() || head.seq() > collected && !record.is_fold_due(collected) {
         return;
     }
-    if record.begin_shortening() {
-        // SAFETY: the caller's promise; nobody else takes versions out, and pushed ones are above the pivot.
-        unsafe { shorten_below(record, collected, types, retired) };
-        record.end_shortening();
+    if !record.begin_shortening() {
+        return;
     }
+    // SAFETY: the caller's promise; nobody else takes versions out, and pushed ones are above the pivot. The head is asked
+    // for again: the one above may have been taken out before.
+    unsafe {
+        match record.head().as_ref() {
+            Some(head) if head.is_plain_row() && head.seq() <= collected => {
+                let below = head.next();
+                head.set_next(std::ptr::null());
+                head.mark_bare();
+                retire_chain(below, types, retired);
+            }
+            _ => _ = shorten_below(record, collected, types, retired),
+        }
+    }
+    record.end_shortening();
 }
 
 /// The same as [`fold`] where others may [`shorten`] the chain: does nothing while one does.
@@ -298,22 +315,27 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
         reach = reach.union(version.columns());
         version.set_base(merged, reach);
     }
-    let mut at = first;
-    // SAFETY: as above.
-    while let Some(version) = unsafe { at.as_ref() } {
-        at = version.next();
-        retired.version(version.owner(), types);
-    }
+    // SAFETY: replaced by the merged one above.
+    unsafe { retire_chain(first, types, retired) };
 }
 
 /// Retires a record's whole chain, and the record, once it is in no index any more.
 pub fn retire_record(record: NonNull<Record>, types: &Arc<[DataType]>, retired: &mut Retired) {
     // SAFETY: the record's writer calls this, so the chain is still.
-    let mut at = unsafe { record.as_ref() }.head();
-    // SAFETY: as above.
+    unsafe { retire_chain(record.as_ref().head(), types, retired) };
+    retired.record(record);
+}
+
+/// Retires a version and all below it.
+///
+/// # Safety
+/// They are unlinked, and nobody else retires them.
+#[inline]
+unsafe fn retire_chain(first: *const Version, types: &Arc<[DataType]>, retired: &mut Retired) {
+    let mut at = first;
+    // SAFETY: the caller's promise.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
         retired.version(version.owner(), types);
     }
-    retired.record(record);
 }

@@ -35,6 +35,7 @@ impl<'a> Trail<'a> {
     /// Takes out what nobody reads any more, now or later, who reads at or above `collected`; `guard` has been pinned
     /// since before the first record was added.
     pub fn end(mut self, collected: Seq, guard: &Guard) {
+        self.retired.reserve(self.written.len());
         for (table, record) in self.written {
             // SAFETY: the caller's promise, and an eager engine leaves nothing unsettled; the record is in the trail
             // of a turn, and none is freed while one goes on.

@@ -164,6 +164,14 @@ impl<'a> ArgumentReader<'a> {
                 self.rest = rest;
                 Ok((*byte).into())
             }
+            [first, second, rest @ ..] if *second < 0x80 && *second > 0 => {
+                self.rest = rest;
+                Ok(u64::from(*first & 0x7f) | u64::from(*second) << 7)
+            }
+            [first, second, third, rest @ ..] if *second >= 0x80 && *third < 0x80 && *third > 0 => {
+                self.rest = rest;
+                Ok(u64::from(*first & 0x7f) | u64::from(*second & 0x7f) << 7 | u64::from(*third) << 14)
+            }
             _ => match self.word_varint() {
                 Some(value) => Ok(value),
                 None => self.wide_varint().and_then(|v| u64::try_from(v).map_err(|_| overlong())),
