@@ -11,10 +11,12 @@
 //! at it or above, and deferred calls hold pointers only to such versions. So the pivot stays where it
 //! is, and what is below it may be unlinked (if it is shadowed) or replaced by one merged version.
 //! Nothing is changed in place: a reader that is half way down goes on over the old versions, which
-//! are freed after its epoch has ended. Long values are not copied: the merged version takes them over, and it
-//! outlives the versions that it has them from, since it is unlinked after them.
+//! are freed after its epoch has ended.
+//!
+//! Where several threads write records, whoever comes may shorten a chain, one at a time ([`shorten`]): the
+//! record's writer only touches what is above the pivot.
 
-use crate::{Record, Version, chain, index::prefetch, version::Contents};
+use crate::{Record, Version, chain, index::prefetch, slot, version::Contents};
 use crossbeam_epoch::Guard;
 use fabius_value::{ColumnId, ColumnMask, DataType, Deltas, Seq};
 use std::ptr::NonNull;
@@ -29,40 +31,41 @@ const HAND_OVER: usize = 512;
 /// Versions that are unlinked and wait for the epochs pinned now to end.
 #[derive(Default)]
 pub struct Retired {
-    versions: Vec<Unlinked>,
+    /// With the places of their tables.
+    versions: Vec<(NonNull<Version>, u32)>,
     records: Vec<NonNull<Record>>,
-    types: Vec<Arc<[DataType]>>,
+    /// The types of tables, and which columns may be long.
+    tables: Vec<(Arc<[DataType]>, ColumnMask)>,
+    /// The place of the table that came last.
+    last: u32,
 }
 
-/// A version that waits to be freed.
-#[derive(Clone, Copy)]
-struct Unlinked {
-    version: NonNull<Version>,
-    types: *const [DataType],
-    /// Columns whose long values belong to another version now.
-    taken_over: ColumnMask,
-}
-
-// SAFETY: the versions and records are owned by this list, and `types` keeps the slices alive.
+// SAFETY: the versions and records are owned by this list.
 unsafe impl Send for Retired {}
 
 impl Retired {
+    /// Makes room for so many versions, and the usual number at most.
+    pub fn reserve(&mut self, count: usize) {
+        self.versions.reserve(count.min(HAND_OVER));
+    }
+
     /// Adds an unlinked version.
     #[inline]
     pub fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
-        self.husk(version, types, ColumnMask::EMPTY);
+        if !self.tables.get(self.last as usize).is_some_and(|known| Arc::ptr_eq(&known.0, types)) {
+            self.last = self.place(types);
+        }
+        self.versions.push((version, self.last));
     }
 
-    /// Adds an unlinked version whose long values in these columns belong to another version now.
-    #[inline]
-    fn husk(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>, taken_over: ColumnMask) {
-        let address = Arc::as_ptr(types);
-        if self.versions.last().is_none_or(|last| !std::ptr::addr_eq(last.types, address))
-            && !self.types.iter().any(|known| Arc::ptr_eq(known, types))
-        {
-            self.types.push(types.clone());
-        }
-        self.versions.push(Unlinked { version, types: address, taken_over });
+    /// The place of a table.
+    fn place(&mut self, types: &Arc<[DataType]>) -> u32 {
+        let known = self.tables.iter().position(|known| Arc::ptr_eq(&known.0, types));
+        let place = known.unwrap_or_else(|| {
+            self.tables.push((types.clone(), slot::long_columns(types)));
+            self.tables.len() - 1
+        });
+        place as u32
     }
 
     /// Adds a record that is in no index any more, and whose versions were added before.
@@ -104,17 +107,17 @@ impl Retired {
     /// Called when no epoch that could see the contents is left.
     fn free(self) {
         for at in 0..self.versions.len() {
-            if let Some(later) = self.versions.get(at + 8) {
-                prefetch(later.version.as_ptr());
+            if let Some((later, _)) = self.versions.get(at + 8) {
+                prefetch(later.as_ptr());
             }
-            if let Some(Unlinked { version, types, taken_over }) = self.versions.get(at + 3) {
-                let owned = ColumnMask(!taken_over.0);
+            if let Some((later, table)) = self.versions.get(at + 3) {
                 // SAFETY: as below.
-                unsafe { version.as_ref().prefetch_values(owned, &**types) };
+                let later = unsafe { later.as_ref() };
+                later.prefetch_values(later.columns_with_blocks(self.tables[*table as usize].1));
             }
-            let Unlinked { version, types, taken_over } = self.versions[at];
-            // SAFETY: unreachable (see `hand_over`); `self.types` keeps the slice alive.
-            unsafe { Version::free(version, &*types, taken_over) };
+            let (version, table) = self.versions[at];
+            // SAFETY: unreachable (see `hand_over`).
+            unsafe { Version::free(version, self.tables[table as usize].1) };
         }
         for record in self.records {
             // SAFETY: as above.
@@ -129,13 +132,79 @@ impl Retired {
 /// No reader begins below the newest version at or below `collected`, and everything at or below
 /// `collected` is settled.
 pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
+    // SAFETY: the caller's promise.
+    if let Some((pivot, kept)) = unsafe { shorten_below(record, collected, types, retired) }
+        && kept > BELOW_PIVOT_MAX
+    {
+        merge_below(record, pivot, types, retired);
+    }
+}
+
+/// Shortens a chain beside its writers, who push versions meanwhile, and shorten it by this or by
+/// [`fold_with_others`]. Nothing is merged: a version that is pushed meanwhile may stand on what is there.
+///
+/// # Safety
+/// As [`fold`]; an epoch is pinned, and the record is not freed meanwhile.
+#[inline]
+pub unsafe fn shorten(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
+    // SAFETY: the epoch is pinned.
+    let Some(head) = (unsafe { record.head().as_ref() }) else { return };
+    if head.next().is_null() || head.seq() > collected && !record.is_fold_due(collected) {
+        return;
+    }
+    if !record.begin_shortening() {
+        return;
+    }
+    // SAFETY: the caller's promise; nobody else takes versions out, and pushed ones are above the pivot. The head is asked
+    // for again: the one above may have been taken out before.
+    unsafe {
+        match record.head().as_ref() {
+            Some(head) if head.is_plain_row() && head.seq() <= collected => {
+                let below = head.next();
+                head.set_next(std::ptr::null());
+                head.mark_bare();
+                retire_chain(below, types, retired);
+            }
+            _ => _ = shorten_below(record, collected, types, retired),
+        }
+    }
+    record.end_shortening();
+}
+
+/// The same as [`fold`] where others may [`shorten`] the chain: does nothing while one does.
+///
+/// # Safety
+/// As [`fold`].
+pub unsafe fn fold_with_others(
+    record: &Record,
+    collected: Seq,
+    types: &Arc<[DataType]>,
+    retired: &mut Retired,
+) {
+    if record.begin_shortening() {
+        // SAFETY: the caller's promise; nobody else takes versions out.
+        unsafe { fold(record, collected, types, retired) };
+        record.end_shortening();
+    }
+}
+
+/// Takes out what the pivot and versions below it shadow; gives the pivot, and how many versions below it stay.
+///
+/// # Safety
+/// As [`fold`], but for versions that the record's writer may push meanwhile.
+unsafe fn shorten_below<'r>(
+    record: &'r Record,
+    collected: Seq,
+    types: &Arc<[DataType]>,
+    retired: &mut Retired,
+) -> Option<(&'r Version, usize)> {
     let mut above = 0;
     let mut at = record.head();
     // SAFETY: the writer reads its own chain.
     let pivot = loop {
         let Some(version) = (unsafe { at.as_ref() }) else {
             record.fold_after(above);
-            return;
+            return None;
         };
         if version.seq() <= collected {
             break version;
@@ -147,11 +216,11 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
     let end = if pivot.is_bare() { pivot.base() } else { std::ptr::null() };
     if pivot.next().is_null() || !pivot.sticky().is_empty() {
         record.fold_after(above);
-        return;
+        return None;
     }
     if pivot.next() == end {
         record.fold_after(above.max(pushes_to_merge(1)));
-        return;
+        return None;
     }
     let all = ColumnMask::first(types.len());
     let mut covered = if pivot.is_tombstone() { all } else { pivot.columns().without(pivot.deltas()) };
@@ -182,17 +251,19 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
         at = below;
     }
     pivot.mark_bare();
-    if kept > BELOW_PIVOT_MAX {
-        merge_below(record, pivot, types, retired);
-        kept = 1;
-    }
     record.fold_after(above.max(pushes_to_merge(kept)));
+    Some((pivot, kept))
 }
 
 /// Pushes until there is something to merge, while so many versions below the pivot are kept: until then a fold
 /// would most often walk over them in vain.
 fn pushes_to_merge(kept: usize) -> u32 {
-    if kept == 0 { 0 } else { (BELOW_PIVOT_MAX + 1).saturating_sub(kept) as u32 }
+    match kept {
+        0 => 0,
+        1..=BELOW_PIVOT_MAX => (BELOW_PIVOT_MAX + 1 - kept) as u32,
+        // Just one is left when they have been merged.
+        _ => BELOW_PIVOT_MAX as u32,
+    }
 }
 
 /// Replaces everything below the pivot by one version of the same meaning.
@@ -217,10 +288,11 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
     if !has_base {
         return;
     }
-    let mut computed = ColumnMask::EMPTY;
+    let is_computed =
+        |&column: &ColumnId| !newest_with(first, column).can_give_away(column, types[usize::from(column.0)]);
+    let computed: ColumnMask = columns.iter().filter(is_computed).collect();
     let mut values = Vec::new();
-    for column in columns.iter().filter(|&column| newest_with(first, column).deltas().contains(column)) {
-        computed.insert(column);
+    for column in computed.iter() {
         // SAFETY: everything below the pivot is settled and stays until the epoch has ended.
         match unsafe { chain::read(first, column, types[column.0 as usize], std::ptr::null_mut()) } {
             chain::Cell::Value(value) => values.push(value),
@@ -267,14 +339,19 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
         reach = reach.union(version.columns());
         version.set_base(merged, reach);
     }
-    let mut open = columns;
+    let mut open = taken_over;
     let mut at = first;
     // SAFETY: as above.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
-        retired.husk(version.owner(), types, version.columns().intersection(open).without(computed));
+        let here = version.columns().intersection(open);
+        if !here.is_empty() && !version.has_values() {
+            version.give_away(here);
+        }
         open = open.without(version.columns());
     }
+    // SAFETY: replaced by the merged one above.
+    unsafe { retire_chain(first, types, retired) };
 }
 
 /// The newest version from this one down that says something about a column, which one does.
@@ -294,11 +371,20 @@ fn newest_with<'a>(first: *const Version, column: ColumnId) -> &'a Version {
 /// Retires a record's whole chain, and the record, once it is in no index any more.
 pub fn retire_record(record: NonNull<Record>, types: &Arc<[DataType]>, retired: &mut Retired) {
     // SAFETY: the record's writer calls this, so the chain is still.
-    let mut at = unsafe { record.as_ref() }.head();
-    // SAFETY: as above.
+    unsafe { retire_chain(record.as_ref().head(), types, retired) };
+    retired.record(record);
+}
+
+/// Retires a version and all below it.
+///
+/// # Safety
+/// They are unlinked, and nobody else retires them.
+#[inline]
+unsafe fn retire_chain(first: *const Version, types: &Arc<[DataType]>, retired: &mut Retired) {
+    let mut at = first;
+    // SAFETY: the caller's promise.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
         retired.version(version.owner(), types);
     }
-    retired.record(record);
 }
