@@ -10,7 +10,7 @@
 //! ```
 
 use crate::construction::Material;
-use crate::graph::{Action, CallNode, Queue};
+use crate::graph::{Action, CallNode, Queue, Stamped};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::eager::commit;
@@ -71,9 +71,11 @@ impl<'a> ActionRunner<'a> {
 
     /// Runs actions of a queue, which are at its head.
     pub fn run(&mut self, queue: &Queue<'a>, actions: impl Iterator<Item = (&'a Action, &'a CallNode<'a>)>) {
-        let record = queue.record.expect("an independent action has a record");
+        let (Some(table), Some(record)) = (queue.table, queue.record) else {
+            unreachable!("an independent action has a record");
+        };
         let mut context = RecordContext {
-            table: queue.table,
+            table,
             record,
             is_sole: false,
             time_us: self.time_us,
@@ -84,10 +86,11 @@ impl<'a> ActionRunner<'a> {
             key: std::mem::take(&mut self.key),
         };
         for (action, node) in actions {
-            context.is_sole = self.prepare(node.call.procedure);
-            context.seq = node.seq;
+            let Stamped { call, seq, .. } = &node.stamped;
+            context.is_sole = self.prepare(call.procedure);
+            context.seq = *seq;
             let code = self.code.expect("it has been prepared");
-            let started = self.frame.start_at(code, node.call.arguments, action.element, self.arena);
+            let started = self.frame.start_at(code, call.arguments, action.element, self.arena);
             started.expect("the arguments of independent actions are well-formed");
             let ended = execute::run(&mut self.frame, code, &mut context, self.arena);
             ended.expect("nothing makes an independent action abort");
