@@ -55,7 +55,7 @@ impl GraphEngine {
         GraphEngine {
             ground: Ground::new(foundation),
             intake: Intake::default(),
-            crew: Crew::new(settings.workers_max),
+            crew: Crew::default(),
             statistics: Statistics::default(),
             partitions: settings.partitions,
             initiator: Mutex::new(Initiator::new(size, settings.workers_max)),

@@ -32,8 +32,8 @@ const GRAPH_CALLS: std::ops::RangeInclusive<usize> = 16..=512;
 const BATCH_BYTES: usize = 1 << 20;
 /// Partitions for each worker: one that comes late finds something left.
 const PARTITIONS_PER_WORKER: usize = 2;
-/// Batches for which a worker that was there is expected to come again.
-const CREW_MEMORY: usize = 8;
+/// Rounds for which a worker that was there is expected to come again.
+const CREW_MEMORY: usize = 16;
 
 /// The initiator's state; whoever holds it leads a batch.
 pub struct Initiator {
@@ -121,8 +121,6 @@ impl Initiator {
         let ground = &engine.ground;
         let schema = ground.gate.read();
         self.decompositions.follow(&schema.definitions);
-        self.crew_sizes.rotate_right(1);
-        self.crew_sizes[0] = engine.crew.take_size();
         let workers = self.crew_sizes.into_iter().max().unwrap_or(1);
         let for_workers = if workers == 1 { 1 } else { workers * PARTITIONS_PER_WORKER };
         let partitions = engine.partitions.unwrap_or(for_workers).max(1);
@@ -154,7 +152,10 @@ impl Initiator {
         let material = Material { definitions, decompositions, grains, guard: &guard };
         let grounds = Grounds { material: &material, ground: &engine.ground, schema, time_us };
         let round = Round::new(grounds, partitions, calls, arenas, &engine.statistics, spare);
-        engine.crew.lead(&|worker| round.help(worker), || round.lead());
-        spare.extend(round.end());
+        engine.crew.lead(&|| round.help(), || round.lead());
+        let (workers, graphs) = round.end();
+        spare.extend(graphs);
+        self.crew_sizes.rotate_right(1);
+        self.crew_sizes[0] = workers;
     }
 }

@@ -42,6 +42,8 @@ pub struct Round<'a> {
     begun: AtomicUsize,
     /// Workers that execute.
     inside: AtomicUsize,
+    /// Workers so far, the leader included.
+    workers: AtomicUsize,
     over: AtomicBool,
 }
 
@@ -59,29 +61,44 @@ impl<'a> Round<'a> {
         statistics: &'a Statistics,
         spare: &mut Vec<Graph<'static>>,
     ) -> Round<'a> {
-        let [taken, built, begun, inside] = Default::default();
-        let graphs = calls.iter().map(|_| RwLock::new(spare.pop().unwrap_or_default())).collect();
-        let over = AtomicBool::new(false);
-        Round { grounds, partitions, calls, arenas, statistics, graphs, taken, built, begun, inside, over }
+        Round {
+            grounds,
+            partitions,
+            calls,
+            arenas,
+            statistics,
+            graphs: calls.iter().map(|_| RwLock::new(spare.pop().unwrap_or_default())).collect(),
+            taken: AtomicUsize::new(0),
+            built: AtomicUsize::new(0),
+            begun: AtomicUsize::new(0),
+            inside: AtomicUsize::new(0),
+            workers: AtomicUsize::new(1),
+            over: AtomicBool::new(false),
+        }
     }
 
-    /// Ends the round: the memory of its graphs.
-    pub fn end(self) -> impl Iterator<Item = Graph<'static>> {
-        self.graphs.into_iter().map(|graph| graph.into_inner().emptied())
+    /// Ends the round: how many workers there were, and the memory of the graphs.
+    pub fn end(self) -> (usize, impl Iterator<Item = Graph<'static>>) {
+        let workers = self.workers.into_inner().min(self.arenas.len());
+        (workers, self.graphs.into_iter().map(|graph| graph.into_inner().emptied()))
     }
 
     fn now(&self) -> u64 {
         self.grounds.ground.now_ns()
     }
 
-    /// What a helper does until the round is over.
-    pub fn help(&self, worker: usize) {
+    /// What a helper does until the round is over; whether there was a place for one more.
+    pub fn help(&self) -> bool {
+        let worker = self.workers.fetch_add(1, Relaxed);
+        if worker >= self.arenas.len() {
+            return false;
+        }
         self.build();
         let mut next = 0;
         loop {
             self.wait(|| self.over.load(Acquire) || self.begun.load(Acquire) > next);
             if self.over.load(Acquire) {
-                return;
+                return true;
             }
             next = self.begun.load(Acquire);
             self.execute(next - 1, worker);
