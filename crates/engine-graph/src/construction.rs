@@ -87,7 +87,8 @@ impl<'a> Construction<'_, 'a> {
         let (first_call, first_queue) = (self.graph.calls.len(), self.graph.queues.len());
         calls.iter().for_each(|stamped| self.decompose(*stamped));
         for wanted in self.pending.iter_mut().filter(|wanted| wanted.is_whole) {
-            wanted.likely = wanted.table.and_then(|table| table.likely_record(wanted.hash, self.material.guard));
+            wanted.likely =
+                wanted.table.and_then(|table| table.likely_record(wanted.hash, self.material.guard));
             wanted.likely.into_iter().for_each(Record::prefetch);
         }
         let pending = std::mem::take(&mut self.pending);

@@ -25,8 +25,8 @@ use fabius_engine::eager::Ground;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_env::schedule;
-use fabius_storage::{Record, Version};
 use fabius_storage::index::prefetch;
+use fabius_storage::{Record, Version};
 use std::sync::atomic::Ordering::AcqRel;
 
 /// Queues between one stage of bringing rows near and the next.

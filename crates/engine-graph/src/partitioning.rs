@@ -19,7 +19,7 @@ const EPSILON: f64 = 0.1;
 /// Moves that are made at the most, for each hundred queues.
 const MOVES_PER_HUNDRED: usize = 10;
 /// Actions for each partition whose keys tell where to divide.
-const SAMPLES: usize = 512;
+const SAMPLES: usize = 256;
 
 /// Divides the graph's queues, and with them its calls, among so many partitions.
 pub fn partition(graph: &mut Graph<'_>, partitions: usize) {
@@ -67,8 +67,14 @@ fn by_key_range(graph: &mut Graph<'_>, partitions: usize) -> Vec<u64> {
     let place = |queue: &Queue<'_>| (queue.place, queue.hash);
     let sample = graph.actions.iter().step_by(step).map(|action| place(graph.queue_of(action)));
     let mut sample: Vec<(u64, u64)> = sample.collect();
-    sample.sort_unstable();
-    let splits: Vec<_> = (1..partitions).map(|split| sample[split * sample.len() / partitions]).collect();
+    let mut begin = 0;
+    let splits = (1..partitions).map(|split| {
+        let end = split * sample.len() / partitions;
+        let (_, found, _) = sample[begin..].select_nth_unstable(end - begin);
+        begin = end;
+        *found
+    });
+    let splits: Vec<_> = splits.collect();
     let mut weights = vec![0; partitions];
     for queue in &mut graph.queues {
         let place = place(queue);

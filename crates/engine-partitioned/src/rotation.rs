@@ -14,7 +14,10 @@ pub struct Rotation<P> {
 impl<P: Default> Rotation<P> {
     /// So many partitions.
     pub fn new(count: usize) -> Rotation<P> {
-        Rotation { partitions: (0..count).map(|_| CachePadded::default()).collect(), next: AtomicUsize::new(0) }
+        Rotation {
+            partitions: (0..count).map(|_| CachePadded::default()).collect(),
+            next: AtomicUsize::new(0),
+        }
     }
 }
 

@@ -172,7 +172,10 @@ impl<'a> ArgumentReader<'a> {
                 self.rest = rest;
                 Ok(u64::from(*first & 0x7f) | u64::from(*second & 0x7f) << 7 | u64::from(*third) << 14)
             }
-            _ => self.wide_varint().and_then(|v| u64::try_from(v).map_err(|_| overlong())),
+            _ => match self.varint_of_a_word() {
+                Some(value) => Ok(value),
+                None => self.wide_varint().and_then(|v| u64::try_from(v).map_err(|_| overlong())),
+            },
         }
     }
 
@@ -196,6 +199,7 @@ impl<'a> ArgumentReader<'a> {
     }
 
     /// A number of up to eight bytes, which nearly all are.
+    #[inline]
     fn varint_of_a_word(&mut self) -> Option<u64> {
         let mut bytes = [0x80; 8];
         match self.rest.first_chunk() {
