@@ -14,10 +14,11 @@ use crate::graph::{Action, CallNode, Queue, Stamped};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::eager::commit;
+use fabius_engine::eager::trail::Trail;
 use fabius_engine::eager::workspace::{Image, Write};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_program::execute::{self, FrameFor};
-use fabius_storage::fold::Retired;
+use fabius_storage::fold::shorten;
 use fabius_storage::{Cell, Record, Table, chain};
 use fabius_value::{ColumnId, ColumnMask, Datum, Key, Seq, TableId};
 use std::convert::Infallible;
@@ -35,7 +36,7 @@ pub struct ActionRunner<'a> {
     /// By column, if an action has written it.
     values: Vec<Datum<'a>>,
     key: Key,
-    retired: Retired,
+    trail: Trail<'a>,
 }
 
 impl<'a> ActionRunner<'a> {
@@ -47,9 +48,9 @@ impl<'a> ActionRunner<'a> {
         time_us: i64,
         collected: Seq,
     ) -> ActionRunner<'a> {
-        let (values, key, retired) = Default::default();
+        let (values, key, trail) = Default::default();
         let frame = FrameFor::<RecordContext<'a>>::default();
-        ActionRunner { material, guard, arena, collected, frame, time_us, values, key, retired }
+        ActionRunner { material, guard, arena, collected, frame, time_us, values, key, trail }
     }
 
     /// Runs actions of a queue, which are at its head.
@@ -100,15 +101,22 @@ impl<'a> ActionRunner<'a> {
         let image = Image::Columns(columns, &context.values[..columns.len()]);
         let write = Write { table: context.table, record: context.record, image };
         // SAFETY: nobody else writes the record before its next action, and this engine leaves nothing unsettled.
-        unsafe { commit::put(&write, context.writer, self.collected, &mut self.retired) };
-        if self.retired.is_full() {
-            self.retired.hand_over(self.guard);
+        let has_below = unsafe { commit::put(&write, context.writer, self.collected, &mut self.trail) };
+        if has_below {
+            // Readers see what the graph writes only when it has ended: the version below stays, and those below that go.
+            // SAFETY: as above; records are freed between graphs.
+            unsafe {
+                shorten(context.record, self.collected, context.table.types(), &mut self.trail.retired)
+            };
+        }
+        if self.trail.retired.is_full() {
+            self.trail.retired.hand_over(self.guard);
         }
     }
 
     /// Ends with the graph; versions that nobody needs any more go.
-    pub fn end(mut self) {
-        self.retired.hand_over(self.guard);
+    pub fn end(self) {
+        self.trail.end(self.collected, self.guard);
     }
 }
 

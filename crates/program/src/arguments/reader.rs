@@ -172,16 +172,45 @@ impl<'a> ArgumentReader<'a> {
                 self.rest = rest;
                 Ok(u64::from(*first & 0x7f) | u64::from(*second & 0x7f) << 7 | u64::from(*third) << 14)
             }
-            _ => match self.varint_of_a_word() {
+            _ => match self.word_varint() {
                 Some(value) => Ok(value),
                 None => self.wide_varint().and_then(|v| u64::try_from(v).map_err(|_| overlong())),
             },
         }
     }
 
+    /// A number of at most eight bytes, in its shortest form, if as many are left.
+    #[inline]
+    fn word_varint(&mut self) -> Option<u64> {
+        let word = u64::from_le_bytes(*self.rest.first_chunk()?);
+        let ends = !word & 0x8080_8080_8080_8080;
+        if ends == 0 {
+            return None;
+        }
+        // The bits up to the end of the number, of which each byte has seven.
+        let bits = ends.trailing_zeros() + 1;
+        let word = word << (u64::BITS - bits) >> (u64::BITS - bits);
+        if word >> (bits - 8) == 0 {
+            return None;
+        }
+        self.rest = &self.rest[bits as usize / 8..];
+        let pairs = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+        let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+        Some(fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4)
+    }
+
     fn wide_varint(&mut self) -> Result<u128> {
-        if let Some(value) = self.varint_of_a_word() {
-            return Ok(value.into());
+        // Up to eight bytes in 64 bits: the usual case by far.
+        let mut short = 0u64;
+        for (at, byte) in self.rest.iter().take(8).enumerate() {
+            short |= u64::from(byte & 0x7f) << (7 * at);
+            if *byte < 0x80 {
+                if *byte == 0 && at > 0 {
+                    return Err(overlong());
+                }
+                self.rest = &self.rest[at + 1..];
+                return Ok(short.into());
+            }
         }
         let mut value = 0u128;
         for shift in (0..128).step_by(7) {
@@ -196,27 +225,6 @@ impl<'a> ArgumentReader<'a> {
             }
         }
         Err(overlong())
-    }
-
-    /// A number of up to eight bytes, which nearly all are.
-    #[inline]
-    fn varint_of_a_word(&mut self) -> Option<u64> {
-        let mut bytes = [0x80; 8];
-        match self.rest.first_chunk() {
-            Some(whole) => bytes = *whole,
-            None => bytes[..self.rest.len()].copy_from_slice(self.rest),
-        }
-        let word = u64::from_le_bytes(bytes);
-        let last = (!word & 0x8080_8080_8080_8080).trailing_zeros() / 8;
-        if last == 8 || last > 0 && word >> (8 * last) & 0x7f == 0 {
-            return None;
-        }
-        // Seven bits of each byte, then 14 of two, then 28 of four.
-        let word = word & u64::MAX >> (56 - 8 * last);
-        let pairs = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
-        let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
-        self.rest = &self.rest[last as usize + 1..];
-        Some(fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4)
     }
 }
 
