@@ -16,14 +16,17 @@
 //! call            n         n - 2      n - 4       n - 6
 //! what is done    bucket    record     version     below
 //! ```
+//!
+//! The records that were found on the way are the lane's to use ([`fabius_engine::expected`]).
 
 use crossbeam_epoch::Guard;
 use fabius_engine::entry::{self, Call};
+use fabius_engine::expected::ExpectedRow;
 use fabius_engine::{Batch, Definitions};
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
 use fabius_program::execute::emptied;
-use fabius_storage::{Record, Version};
-use fabius_value::{Key, Result, TableId};
+use fabius_storage::Version;
+use fabius_value::{Key, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,12 +36,6 @@ const STRIDE: usize = 2;
 const ROWS_MAX: usize = 64;
 /// Argument values whose buffer is kept: those of a few calls with very long lists are not.
 const VALUES_KEPT: usize = 1 << 16;
-
-struct Row<'a> {
-    table: TableId,
-    hash: u64,
-    record: Option<&'a Record>,
-}
 
 struct Coming<'a> {
     call: Call<'a>,
@@ -52,7 +49,7 @@ pub struct Intake<'a> {
     guard: &'a Guard,
     calls: Vec<Coming<'a>>,
     decoded: DecodedArguments<'a>,
-    rows: Vec<Row<'a>>,
+    rows: Vec<ExpectedRow<'a>>,
     key: Key,
 }
 
@@ -102,11 +99,12 @@ impl<'a> Intake<'a> {
         self.calls.len()
     }
 
-    /// A call, and its arguments if there is such a procedure; the rows of those after it are brought near.
-    pub fn call(&self, at: usize) -> (&Call<'a>, Result<Arguments<'_, 'a>>) {
+    /// A call, its arguments if there is such a procedure, and the rows that it is expected to look up; those of the calls
+    /// after it are brought near.
+    pub fn call(&self, at: usize) -> (&Call<'a>, Result<Arguments<'_, 'a>>, &[ExpectedRow<'a>]) {
         self.versions(at + STRIDE).for_each(Version::prefetch);
         let Coming { call, place, .. } = &self.calls[at];
-        (call, place.clone().map(|place| self.decoded.at(place)))
+        (call, place.clone().map(|place| self.decoded.at(place)), self.rows(at))
     }
 
     /// Its buffers, for another one.
@@ -142,9 +140,9 @@ impl<'a> Intake<'a> {
                 && rows.len() < ROWS_MAX
                 && schema.encode_key(values, &mut self.key).is_ok()
             {
-                let hash = self.key.hash();
-                schema.prefetch(hash, self.guard);
-                self.rows.push(Row { table, hash, record: None });
+                let row = ExpectedRow::new(table, values, &self.key);
+                schema.prefetch(row.hash, self.guard);
+                self.rows.push(row);
                 rows.end += 1;
             }
         });
@@ -152,30 +150,27 @@ impl<'a> Intake<'a> {
 
     /// Moves the calls behind the one at `newest` one stage on.
     fn bring_near(&mut self, newest: usize) {
-        if let Some(found) = newest.checked_sub(STRIDE).and_then(|at| self.calls.get(at)) {
-            for row in &mut self.rows[found.rows.start as usize..found.rows.end as usize] {
-                row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
-                row.record.into_iter().for_each(Record::prefetch);
-            }
-        }
-        if let Some(at) = newest.checked_sub(2 * STRIDE) {
-            self.records(at).filter_map(newest_version).for_each(Version::prefetch);
-        }
+        let (definitions, guard) = (self.definitions, self.guard);
+        self.rows_mut(newest.checked_sub(STRIDE)).for_each(|row| row.find_record(definitions, guard));
+        self.rows_mut(newest.checked_sub(2 * STRIDE)).for_each(ExpectedRow::find_version);
         if let Some(at) = newest.checked_sub(3 * STRIDE) {
             self.versions(at).for_each(Version::prefetch);
         }
     }
 
-    /// The records of a call, if there is one at `at`.
-    fn records(&self, at: usize) -> impl Iterator<Item = &'a Record> {
-        let rows =
-            self.calls.get(at).map_or(0..0, |coming| coming.rows.start as usize..coming.rows.end as usize);
-        self.rows[rows].iter().filter_map(|row| row.record)
+    /// The rows of a call, if there is one at `at`.
+    fn rows(&self, at: usize) -> &[ExpectedRow<'a>] {
+        self.calls.get(at).map_or(&[], |coming| &self.rows[place(&coming.rows)])
+    }
+
+    fn rows_mut(&mut self, at: Option<usize>) -> impl Iterator<Item = &mut ExpectedRow<'a>> {
+        let coming = at.and_then(|at| self.calls.get(at));
+        self.rows[coming.map_or(0..0, |coming| place(&coming.rows))].iter_mut()
     }
 
     /// The newest versions of a call's rows, and what is read below them.
     fn versions(&self, at: usize) -> impl Iterator<Item = &'a Version> {
-        self.records(at).filter_map(newest_version).flat_map(|version| {
+        self.rows(at).iter().filter_map(ExpectedRow::newest_version).flat_map(|version| {
             // SAFETY: linked versions stay readable while the epoch is pinned.
             let below = [version.next(), version.base()].map(|below| unsafe { below.as_ref() });
             std::iter::once(version).chain(below.into_iter().flatten())
@@ -183,9 +178,8 @@ impl<'a> Intake<'a> {
     }
 }
 
-fn newest_version(record: &Record) -> Option<&Version> {
-    // SAFETY: linked versions stay readable while the epoch is pinned, as it is for as long as the record is known.
-    unsafe { record.head().as_ref() }
+fn place(rows: &Range<u32>) -> Range<usize> {
+    rows.start as usize..rows.end as usize
 }
 
 /// What an intake is made of, kept warm from one to the next.
@@ -193,7 +187,7 @@ fn newest_version(record: &Record) -> Option<&Version> {
 pub struct Buffers {
     calls: Vec<Coming<'static>>,
     decoded: DecodedArguments<'static>,
-    rows: Vec<Row<'static>>,
+    rows: Vec<ExpectedRow<'static>>,
     key: Key,
 }
 

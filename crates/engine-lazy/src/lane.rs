@@ -219,8 +219,7 @@ impl Lane {
         for at in 0..intake.count() {
             let seq = turn.left.seq;
             schedule::point("now-phase");
-            let (call, arguments) = intake.call(at);
-            sink(seq, turn.run(call, arguments));
+            sink(seq, turn.run(intake, at));
         }
         let left = turn.end();
         let counters = &foundation.counters;
@@ -357,14 +356,15 @@ struct Turn<'a, 'l, 't> {
     time_us: i64,
 }
 
-impl<'a> Turn<'a, '_, '_> {
+impl<'a, 't> Turn<'a, '_, 't> {
     fn end(mut self) -> Left {
         self.left.substantiated = self.substantiation.run;
         self.left
     }
 
-    /// Runs one call's now-phase.
-    fn run(&mut self, call: &Call<'_>, arguments: Result<Arguments<'_, 'a>>) -> Outcome {
+    /// Runs the now-phase of the call at a place of the intake.
+    fn run(&mut self, intake: &'t Intake<'a>, at: usize) -> Outcome {
+        let (call, arguments, expected) = intake.call(at);
         let seq = self.left.seq;
         self.left.seq = seq.next();
         let oldest = self.key_window.oldest(seq);
@@ -372,6 +372,7 @@ impl<'a> Turn<'a, '_, '_> {
             return Outcome { abort: first.abort.clone(), ticket: first.ticket.clone() };
         }
         let ticket = call.wants_result.then(|| Arc::new(Ticket::default()));
+        self.context.begin(seq, self.time_us, expected);
         let abort = self.run_program(seq, call, arguments, ticket.as_ref()).err();
         match &abort {
             None => self.left.committed += 1,
@@ -398,7 +399,6 @@ impl<'a> Turn<'a, '_, '_> {
         let variant = self.variants.choose(seq, procedure, self.definitions, intervals, arguments)?;
         // SAFETY: a variant lives as long as a call may point to it.
         let code = unsafe { &(*variant.as_ptr()).now };
-        self.context.begin(seq, self.time_us);
         self.frame.begin(code, arguments, self.arena);
         loop {
             match run(&mut self.frame, code, self.context, self.arena) {

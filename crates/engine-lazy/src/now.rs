@@ -9,6 +9,7 @@ use crossbeam_epoch::Guard;
 use fabius_engine::{
     Definitions,
     constraint::{PRIMARY_KEY, check_unique, duplicate, entry_of},
+    expected::{self, ExpectedRow},
     random::CallRandom,
 };
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
@@ -94,6 +95,9 @@ pub struct NowContext<'a, 't> {
     time_us: i64,
     random: CallRandom,
     key: Key,
+    /// Rows that the call is expected to look up, and the one to look at first.
+    expected: &'t [ExpectedRow<'a>],
+    next_expected: usize,
     undo: Vec<Undo<'a>>,
     /// Versions written by the call.
     pub written: Vec<Written<'a>>,
@@ -116,6 +120,8 @@ impl<'a, 't> NowContext<'a, 't> {
             time_us: 0,
             random: CallRandom::new(Seq::ZERO),
             key: Key::new(),
+            expected: &[],
+            next_expected: 0,
             undo: Vec::new(),
             written: Vec::new(),
             values: Vec::new(),
@@ -124,8 +130,10 @@ impl<'a, 't> NowContext<'a, 't> {
         }
     }
 
-    /// Begins a call.
-    pub fn begin(&mut self, seq: Seq, time_us: i64) {
+    /// Begins a call that is expected to look these rows up.
+    pub fn begin(&mut self, seq: Seq, time_us: i64, expected: &'t [ExpectedRow<'a>]) {
+        self.expected = expected;
+        self.next_expected = 0;
         self.seq = seq;
         self.time_us = time_us;
         self.random = CallRandom::new(seq);
@@ -403,9 +411,13 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
 
     #[inline]
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<NowRow<'a>, Stop> {
-        let table = self.definitions.table(table);
-        table.encode_key(key, &mut self.key)?;
-        Ok(NowRow { record: table.find(&self.key, self.guard), table: table.id() })
+        let expected = expected::find(self.expected, &mut self.next_expected, table, key);
+        if expected.is_some() {
+            return Ok(NowRow { record: expected, table });
+        }
+        let rows = self.definitions.table(table);
+        rows.encode_key(key, &mut self.key)?;
+        Ok(NowRow { record: rows.find(&self.key, self.guard), table })
     }
 
     #[inline]

@@ -141,10 +141,7 @@ impl<'a> Ahead<'a> {
     fn find_records(&mut self, at: usize) {
         let Some(coming) = self.calls.get_mut(at) else { return };
         for row in &mut coming.expected.rows {
-            row.likely = self.definitions.table(row.table).likely_record(row.hash, self.guard);
-            if let Some(record) = row.likely {
-                record.prefetch();
-            }
+            row.find_record(self.definitions, self.guard);
         }
     }
 
@@ -152,13 +149,7 @@ impl<'a> Ahead<'a> {
     #[inline]
     fn fetch_versions(&mut self, at: usize) {
         let Some(coming) = self.calls.get_mut(at) else { return };
-        for row in &mut coming.expected.rows {
-            row.check();
-            // SAFETY: linked versions stay readable while the epoch is pinned.
-            if let Some(head) = row.likely.and_then(|record| unsafe { record.head().as_ref() }) {
-                head.prefetch();
-            }
-        }
+        coming.expected.rows.iter_mut().for_each(ExpectedRow::find_version);
     }
 
     /// From the newest versions to their long values, and to what is below.
@@ -166,10 +157,7 @@ impl<'a> Ahead<'a> {
     fn fetch_values(&self, at: usize) {
         let Some(coming) = self.calls.get(at) else { return };
         for row in &coming.expected.rows {
-            // SAFETY: as above.
-            let Some(head) = row.likely.and_then(|record| unsafe { record.head().as_ref() }) else {
-                continue;
-            };
+            let Some(head) = row.newest_version() else { continue };
             let table = self.definitions.table(row.table);
             head.prefetch_values(table.long_columns());
             prefetch(head.next());

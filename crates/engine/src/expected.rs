@@ -2,15 +2,19 @@
 //!
 //! A call looked at [ahead](crate::ahead) is known by the keys that are functions of its arguments. Their records are
 //! found while they are brought near, so the program need not look for them again: it most often asks for them in the
-//! order in which they were found.
+//! order in which they were found, or for those of two tables in turns.
 
-use fabius_storage::Record;
+use crate::Definitions;
+use crossbeam_epoch::Guard;
+use fabius_storage::{Record, Version};
 use fabius_value::{Datum, Key, TableId};
 
 /// A row is expected by its key's columns if these are whole numbers, at most so many.
 const COLUMNS_MAX: usize = 3;
 /// Words of an encoded key, at most.
 const WORDS_MAX: usize = 2;
+/// Rows that are looked at for the one that is asked for, at most.
+const LOOKS_MAX: usize = 32;
 /// Says that the key is not of that kind.
 const UNKNOWN: u8 = u8::MAX;
 
@@ -25,7 +29,7 @@ pub struct ExpectedRow<'a> {
     /// Its hash.
     pub hash: u64,
     /// The record that it most likely leads to.
-    pub likely: Option<&'a Record>,
+    likely: Option<&'a Record>,
     /// The record, once it has been looked at.
     found: Option<&'a Record>,
     values: [i64; COLUMNS_MAX],
@@ -59,9 +63,30 @@ impl<'a> ExpectedRow<'a> {
         row
     }
 
-    /// Looks at the likely record, which is near.
+    /// Goes from the index, whose bucket is near, to the likely record, and asks for its memory.
     #[inline]
-    pub fn check(&mut self) {
+    pub fn find_record(&mut self, definitions: &'a Definitions, guard: &'a Guard) {
+        self.likely = definitions.table(self.table).likely_record(self.hash, guard);
+        self.likely.into_iter().for_each(Record::prefetch);
+    }
+
+    /// Looks at the likely record, which is near, and asks for its newest version.
+    #[inline]
+    pub fn find_version(&mut self) {
+        self.check();
+        self.newest_version().into_iter().for_each(Version::prefetch);
+    }
+
+    /// The newest version of the likely record.
+    #[inline]
+    pub fn newest_version(&self) -> Option<&'a Version> {
+        // SAFETY: linked versions stay readable while the epoch is pinned, as it is for as long as the record is known.
+        self.likely.and_then(|record| unsafe { record.head().as_ref() })
+    }
+
+    /// Whether the likely record is that of the key.
+    #[inline]
+    fn check(&mut self) {
         if self.columns == UNKNOWN {
             return;
         }
@@ -92,13 +117,10 @@ pub struct ExpectedRows<'a> {
 }
 
 impl<'a> ExpectedRows<'a> {
-    /// The record of a key with these columns, if that is the one expected next and was found. It is what the table's
-    /// index has: no record is taken out of it while calls run.
+    /// See [`find`].
     #[inline]
     pub fn find(&mut self, table: TableId, columns: &[Datum<'_>]) -> Option<&'a Record> {
-        let row = self.rows.get(self.next).filter(|row| row.has_key(table, columns))?;
-        self.next += 1;
-        row.found
+        find(&self.rows, &mut self.next, table, columns)
     }
 
     /// The call begins again.
@@ -110,5 +132,57 @@ impl<'a> ExpectedRows<'a> {
     pub fn clear(&mut self) {
         self.rows.clear();
         self.next = 0;
+    }
+}
+
+/// The record of a key with these columns, if it is expected and was found, and is still in its table's index. `next` is
+/// the row that is looked at first: the one behind that which was found last.
+#[inline]
+pub fn find<'a>(
+    rows: &[ExpectedRow<'a>],
+    next: &mut usize,
+    table: TableId,
+    columns: &[Datum<'_>],
+) -> Option<&'a Record> {
+    let (before, after) = rows.split_at((*next).min(rows.len()));
+    let ahead = after.iter().chain(before).take(LOOKS_MAX);
+    let (looks, row) = ahead.enumerate().find(|(_, row)| row.has_key(table, columns))?;
+    *next = (*next + looks + 1) % rows.len();
+    row.found.filter(|record| !record.is_unlinked())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabius_value::DataType;
+
+    /// Goal: rows are found in the order of the keys, in another one, and again; what is not expected is not found.
+    #[test]
+    fn rows_are_found_in_any_order() {
+        let mut rows = Vec::new();
+        for (table, number) in [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)] {
+            let mut key = Key::new();
+            key.push(Datum::Int(number), DataType::BigInt, false).expect("a short key");
+            let mut row = ExpectedRow::new(TableId(table), &[Datum::Int(number)], &key);
+            // SAFETY: freed at the end.
+            row.likely = Some(unsafe { Record::create(key.bytes()).as_ref() });
+            row.find_version();
+            rows.push(row);
+        }
+        let in_order = [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)];
+        let in_turns = [(0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3), (0, 3), (0, 3), (1, 1)];
+        let mut next = 0;
+        for (table, number) in in_order.into_iter().chain(in_turns) {
+            let found = find(&rows, &mut next, TableId(table), &[Datum::Int(number)]);
+            let place = table as usize * 3 + number as usize - 1;
+            assert!(std::ptr::eq(found.expect("it is expected"), rows[place].likely.expect("made above")));
+        }
+        assert!(find(&rows, &mut next, TableId(2), &[Datum::Int(1)]).is_none());
+        assert!(find(&rows, &mut next, TableId(0), &[Datum::Int(4)]).is_none());
+        assert!(find(&[], &mut 0, TableId(0), &[Datum::Int(1)]).is_none());
+        let records: Vec<_> = rows.iter().filter_map(|row| row.likely).map(Record::owner).collect();
+        drop(rows);
+        // SAFETY: made above, and nothing refers to them any more.
+        records.into_iter().for_each(|record| unsafe { Record::free(record) });
     }
 }

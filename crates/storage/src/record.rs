@@ -25,6 +25,7 @@ pub struct Record {
     notes: AtomicU16,
     key_bytes: u16,
     under_shortening: AtomicBool,
+    unlinked: AtomicBool,
 }
 
 impl Record {
@@ -46,6 +47,7 @@ impl Record {
                 notes: AtomicU16::new(0),
                 key_bytes: u16::try_from(key.len()).expect("a key's size is bounded"),
                 under_shortening: AtomicBool::new(false),
+                unlinked: AtomicBool::new(false),
             });
             record.add(1).cast::<u8>().copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
         }
@@ -67,6 +69,17 @@ impl Record {
     pub fn owner(&self) -> NonNull<Record> {
         let address = std::ptr::from_ref(self).addr();
         NonNull::new(std::ptr::with_exposed_provenance_mut(address)).expect("a reference is not null")
+    }
+
+    /// Whether it has been taken out of the primary index, for whoever found it there before.
+    #[inline]
+    pub fn is_unlinked(&self) -> bool {
+        self.unlinked.load(Acquire)
+    }
+
+    /// Notes that it is being taken out of the primary index (the record's writer only).
+    pub(crate) fn mark_unlinked(&self) {
+        self.unlinked.store(true, Release);
     }
 
     /// Asks for the memory of the record and the beginning of its key.

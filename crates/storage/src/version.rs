@@ -440,7 +440,7 @@ impl Version {
     /// Whether the slot of a column can be another version's too: it has a plain value, which is not in this
     /// version's own block.
     pub(crate) fn can_give_away(&self, column: ColumnId, data_type: DataType) -> bool {
-        !self.deltas().contains(column) && !(self.has_values() && slot::may_allocate(data_type))
+        !(self.deltas().contains(column) || self.has_values() && slot::may_allocate(data_type))
     }
 
     /// Stores a sticky column's value, for the worker that claimed the deferred call. A second store
