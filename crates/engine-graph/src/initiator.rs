@@ -25,6 +25,7 @@ use fabius_engine::eager::Ground;
 use fabius_engine::eager::intake::{Chunk, Intake, Outcomes};
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::entry::{self, Call};
+use fabius_engine::returned::Returned;
 use fabius_env::schedule;
 use fabius_program::execute::emptied;
 use fabius_value::{Result, Seq};
@@ -223,10 +224,11 @@ struct Answers<'b> {
 impl Answers<'_> {
     /// Passes on the outcomes of a graph of so many calls, by their numbers in it.
     fn of_graph(&mut self, mut count: u32, last: Seq, outcomes: Vec<Outcomes>, ground: &Ground) {
-        let (mut aborts, mut tickets) = (Vec::new(), Vec::new());
+        let (mut aborts, mut tickets, mut returned) = (Vec::new(), Vec::new(), Vec::new());
         for outcomes in outcomes {
             aborts.extend(outcomes.aborts);
             tickets.extend(outcomes.tickets);
+            returned.push(outcomes.returned);
         }
         let mut number = 0;
         while count > 0
@@ -234,9 +236,12 @@ impl Answers<'_> {
         {
             let own = count.min(chunk.count - self.answered);
             let place = |graph_number: u32| chunk.first + self.answered + graph_number - number;
+            let mut own_returned = Returned::default();
+            returned.iter_mut().for_each(|all| all.move_below(number + own, &mut own_returned, place));
             let outcomes = Outcomes {
                 aborts: taken(&mut aborts, number + own, place),
                 tickets: taken(&mut tickets, number + own, place),
+                returned: own_returned,
                 last: Seq(last.0 - u64::from(count - own)),
                 ..Outcomes::default()
             };
