@@ -10,6 +10,8 @@ pub struct Zipf {
     theta: f64,
     zeta_n: f64,
     alpha: f64,
+    /// Alpha, if it is a whole number: for 0.5, 0.9, 0.99 and the like.
+    whole_alpha: Option<i32>,
     eta: f64,
     /// Below this, the second.
     second: f64,
@@ -24,7 +26,9 @@ impl Zipf {
         let zeta_n = if theta == 0.0 { n as f64 } else { zeta(n) };
         let alpha = 1.0 / (1.0 - theta);
         let eta = (1.0 - (2.0 / n as f64).powf(1.0 - theta)) / (1.0 - zeta(2.min(n)) / zeta_n);
-        Zipf { n, theta, zeta_n, alpha, eta, second: 1.0 + 0.5f64.powf(theta) }
+        let is_whole = (alpha - alpha.round()).abs() < 1e-9;
+        let whole_alpha = is_whole.then_some(alpha.round() as i32);
+        Zipf { n, theta, zeta_n, alpha, whole_alpha, eta, second: 1.0 + 0.5f64.powf(theta) }
     }
 
     /// The next number.
@@ -40,7 +44,9 @@ impl Zipf {
         if uz < self.second {
             return 1.min(self.n - 1);
         }
-        ((self.n as f64 * (self.eta * u - self.eta + 1.0).powf(self.alpha)) as u64).min(self.n - 1)
+        let base = self.eta * u - self.eta + 1.0;
+        let power = self.whole_alpha.map_or_else(|| base.powf(self.alpha), |alpha| base.powi(alpha));
+        ((self.n as f64 * power) as u64).min(self.n - 1)
     }
 }
 

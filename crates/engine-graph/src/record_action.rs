@@ -14,12 +14,13 @@ use crate::graph::{Action, CallNode, Queue};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::eager::commit;
+use fabius_engine::eager::trail::Trail;
 use fabius_engine::eager::workspace::{Image, Write};
 use fabius_program::catalog::ProcedureId;
 use fabius_program::compile::Code;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_program::execute::{self, FrameFor};
-use fabius_storage::fold::Retired;
+use fabius_storage::fold::shorten;
 use fabius_storage::{Cell, Record, Table, chain};
 use fabius_value::{ColumnId, ColumnMask, Datum, Key, Seq, TableId};
 use std::convert::Infallible;
@@ -41,7 +42,7 @@ pub struct ActionRunner<'a> {
     /// By column, if it is in the context's mask.
     values: Vec<Datum<'a>>,
     key: Key,
-    retired: Retired,
+    trail: Trail<'a>,
 }
 
 impl<'a> ActionRunner<'a> {
@@ -65,7 +66,7 @@ impl<'a> ActionRunner<'a> {
             is_sole: false,
             values: Vec::new(),
             key: Key::new(),
-            retired: Retired::default(),
+            trail: Trail::default(),
         }
     }
 
@@ -122,15 +123,22 @@ impl<'a> ActionRunner<'a> {
         let image = Image::Columns(columns, &context.values[..columns.len()]);
         let write = Write { table: context.table, record: context.record, image };
         // SAFETY: nobody else writes the record before its next action, and this engine leaves nothing unsettled.
-        unsafe { commit::put(&write, context.writer, self.collected, &mut self.retired) };
-        if self.retired.is_full() {
-            self.retired.hand_over(self.guard);
+        let has_below = unsafe { commit::put(&write, context.writer, self.collected, &mut self.trail) };
+        if has_below {
+            // Readers see what the graph writes only when it has ended: the version below stays, and those below that go.
+            // SAFETY: as above; records are freed between graphs.
+            unsafe {
+                shorten(context.record, self.collected, context.table.types(), &mut self.trail.retired)
+            };
+        }
+        if self.trail.retired.is_full() {
+            self.trail.retired.hand_over(self.guard);
         }
     }
 
     /// Ends with the graph; versions that nobody needs any more go.
-    pub fn end(mut self) {
-        self.retired.hand_over(self.guard);
+    pub fn end(self) {
+        self.trail.end(self.collected, self.guard);
     }
 }
 

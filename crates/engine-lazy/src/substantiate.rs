@@ -132,7 +132,8 @@ impl<'a> Substantiation<'a> {
                 Stage::Values => {
                     // SAFETY: as above.
                     if let Some(below) = unsafe { version.next().as_ref() } {
-                        below.prefetch_values(row.reads, self.definitions.table(row.table).types());
+                        let long_columns = self.definitions.table(row.table).long_columns();
+                        below.prefetch_values(row.reads.intersection(long_columns));
                     }
                 }
             }

@@ -41,7 +41,7 @@ unsafe impl Sync for SplitRecord {}
 impl Drop for SplitRecord {
     fn drop(&mut self) {
         // SAFETY: no call runs that could look at it, or the engine is gone.
-        unsafe { Version::free(self.stand_in, self.table.types()) };
+        unsafe { Version::free(self.stand_in, self.table.long_columns()) };
     }
 }
 

@@ -1,7 +1,7 @@
 //! Looking ahead: bringing rows near before their calls run.
 //!
-//! A lookup is some cache misses in a row: the hash bucket, the record, its newest version, and what is
-//! below it (which is folded when a version is put on top). The keys of calls that are still to come in
+//! A lookup is some cache misses in a row: the hash bucket, the record, its newest version, and its long values (and
+//! what is below it, which is folded when a version is put on top). The keys of calls that are still to come in
 //! a turn are known from their arguments, so the misses of several calls are made to overlap:
 //!
 //! ```text
@@ -10,14 +10,16 @@
 //!                                                   below
 //! ```
 //!
-//! A call's arguments are decoded when it is first looked at, and kept until it runs.
+//! A call's arguments are decoded when it is first looked at, and kept until it runs; so are the records that were found,
+//! which its program most often looks up in that order ([`crate::expected`]).
 
 use crate::Definitions;
 use crate::entry::Call;
+use crate::expected::{ExpectedRow, ExpectedRows};
 use crossbeam_epoch::Guard;
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
-use fabius_storage::{Record, index::prefetch};
-use fabius_value::{ColumnMask, Key, Result, TableId};
+use fabius_storage::index::prefetch;
+use fabius_value::{Key, Result, TableId};
 use std::collections::VecDeque;
 
 /// Calls between one stage and the next.
@@ -25,19 +27,13 @@ const STRIDE: usize = 2;
 /// Rows that are followed per call.
 const ROWS_MAX: usize = 64;
 
-struct Row<'a> {
-    table: TableId,
-    hash: u64,
-    record: Option<&'a Record>,
-}
-
 /// A call that has been looked at.
 pub struct Coming<'a> {
     /// The call.
     pub call: Call<'a>,
     decoded: DecodedArguments<'a>,
     place: Result<ArgumentPlace>,
-    rows: Vec<Row<'a>>,
+    expected: ExpectedRows<'a>,
 }
 
 impl<'a> Coming<'a> {
@@ -49,10 +45,16 @@ impl<'a> Coming<'a> {
         self.place.clone().map(|place| self.decoded.at(place))
     }
 
-    /// Exchanges the decoded arguments with others.
-    pub(crate) fn swap(&mut self, decoded: &mut DecodedArguments<'a>, place: &mut Result<ArgumentPlace>) {
+    /// Exchanges the decoded arguments and what is expected with others.
+    pub(crate) fn swap(
+        &mut self,
+        decoded: &mut DecodedArguments<'a>,
+        place: &mut Result<ArgumentPlace>,
+        expected: &mut ExpectedRows<'a>,
+    ) {
         std::mem::swap(&mut self.decoded, decoded);
         std::mem::swap(&mut self.place, place);
+        std::mem::swap(&mut self.expected, expected);
     }
 }
 
@@ -65,8 +67,10 @@ pub struct Ahead<'a> {
     /// Calls that are looked at before the first of them runs.
     depth: usize,
     calls: VecDeque<Coming<'a>>,
-    spare: Vec<(DecodedArguments<'a>, Vec<Row<'a>>)>,
+    spare: Vec<(DecodedArguments<'a>, ExpectedRows<'a>)>,
     key: Key,
+    /// Whether a call was run.
+    has_begun: bool,
 }
 
 impl<'a> Ahead<'a> {
@@ -81,6 +85,7 @@ impl<'a> Ahead<'a> {
             calls: VecDeque::new(),
             spare: Vec::new(),
             key: Key::new(),
+            has_begun: false,
         }
     }
 
@@ -91,7 +96,8 @@ impl<'a> Ahead<'a> {
 
     /// Looks at one call more.
     pub fn look(&mut self, call: Call<'a>) {
-        let (mut decoded, mut rows) = self.spare.pop().unwrap_or_default();
+        let (mut decoded, mut expected) = self.spare.pop().unwrap_or_default();
+        let rows = &mut expected.rows;
         let procedure = self.definitions.procedure(call.procedure);
         let place = match procedure {
             Ok(procedure) => decoded.push(&procedure.signature, call.arguments),
@@ -106,53 +112,78 @@ impl<'a> Ahead<'a> {
             procedure.keys.for_each(decoded.at(place), |table, values| {
                 let schema = self.definitions.table(table);
                 if worth(table) && rows.len() < ROWS_MAX && schema.encode_key(values, &mut self.key).is_ok() {
-                    let hash = self.key.hash();
-                    if schema.prefetch(hash, self.guard) {
-                        rows.push(Row { table, hash, record: None });
+                    let row = ExpectedRow::new(table, values, &self.key);
+                    if schema.prefetch(row.hash, self.guard) {
+                        rows.push(row);
                     }
                 }
             });
         }
-        self.calls.push_back(Coming { call, decoded, place, rows });
+        self.calls.push_back(Coming { call, decoded, place, expected });
     }
 
     /// The next call to run, the others moved one stage on; `None` if there is none that was looked at.
     pub fn proceed(&mut self) -> Option<Coming<'a>> {
-        if let Some(coming) = self.calls.get_mut(3 * STRIDE - 1) {
-            for row in &mut coming.rows {
-                row.record = self.definitions.table(row.table).likely_record(row.hash, self.guard);
-                if let Some(record) = row.record {
-                    record.prefetch();
-                }
+        if !std::mem::replace(&mut self.has_begun, true) {
+            // Calls that no other comes before go through their stages together.
+            (0..3 * STRIDE - 1).for_each(|at| self.find_records(at));
+            (0..2 * STRIDE - 1).for_each(|at| self.fetch_versions(at));
+            (0..STRIDE - 1).for_each(|at| self.fetch_values(at));
+        }
+        self.find_records(3 * STRIDE - 1);
+        self.fetch_versions(2 * STRIDE - 1);
+        self.fetch_values(STRIDE - 1);
+        self.calls.pop_front()
+    }
+
+    /// From the buckets to the records of a call.
+    #[inline]
+    fn find_records(&mut self, at: usize) {
+        let Some(coming) = self.calls.get_mut(at) else { return };
+        for row in &mut coming.expected.rows {
+            row.likely = self.definitions.table(row.table).likely_record(row.hash, self.guard);
+            if let Some(record) = row.likely {
+                record.prefetch();
             }
         }
-        if let Some(coming) = self.calls.get(2 * STRIDE - 1) {
-            for record in coming.rows.iter().filter_map(|row| row.record) {
-                // SAFETY: as below.
-                if let Some(head) = unsafe { record.head().as_ref() } {
-                    head.prefetch();
-                }
+    }
+
+    /// From the records to their newest versions.
+    #[inline]
+    fn fetch_versions(&mut self, at: usize) {
+        let Some(coming) = self.calls.get_mut(at) else { return };
+        for row in &mut coming.expected.rows {
+            row.check();
+            // SAFETY: linked versions stay readable while the epoch is pinned.
+            if let Some(head) = row.likely.and_then(|record| unsafe { record.head().as_ref() }) {
+                head.prefetch();
             }
         }
-        if let Some(coming) = self.calls.get(STRIDE - 1) {
-            for row in &coming.rows {
-                // SAFETY: linked versions stay readable while the epoch is pinned.
-                let Some(head) = row.record.and_then(|record| unsafe { record.head().as_ref() }) else {
-                    continue;
-                };
-                head.prefetch_values(ColumnMask(u64::MAX), self.definitions.table(row.table).types());
-                prefetch(head.next());
+    }
+
+    /// From the newest versions to their long values, and to what is below.
+    #[inline]
+    fn fetch_values(&self, at: usize) {
+        let Some(coming) = self.calls.get(at) else { return };
+        for row in &coming.expected.rows {
+            // SAFETY: as above.
+            let Some(head) = row.likely.and_then(|record| unsafe { record.head().as_ref() }) else {
+                continue;
+            };
+            let table = self.definitions.table(row.table);
+            head.prefetch_values(table.long_columns());
+            prefetch(head.next());
+            if !head.is_whole() {
                 prefetch(head.base());
             }
         }
-        self.calls.pop_front()
     }
 
     /// Takes the buffers of a call that has run.
     pub fn recycle(&mut self, coming: Coming<'a>) {
-        let Coming { mut decoded, mut rows, .. } = coming;
+        let Coming { mut decoded, mut expected, .. } = coming;
         decoded.clear();
-        rows.clear();
-        self.spare.push((decoded, rows));
+        expected.clear();
+        self.spare.push((decoded, expected));
     }
 }

@@ -10,6 +10,7 @@
 //! | [`idempotency`] | repeated calls get their first outcome |
 //! | [`constraint`] | the errors of constraints that engines check |
 //! | [`ahead`] | bringing rows near before their calls run |
+//! | [`expected`] | the rows that a call is going to look up, found before it runs |
 //! | [`eager`] | what engines that run calls whole have in common |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
@@ -36,6 +37,7 @@ pub mod counters;
 pub mod differential;
 pub mod eager;
 pub mod entry;
+pub mod expected;
 pub mod foundation;
 pub mod idempotency;
 mod lend;

@@ -53,6 +53,27 @@ pub unsafe fn read<'a>(
     data_type: DataType,
     own: *mut (),
 ) -> Cell<'a> {
+    // SAFETY: as above.
+    if let Some(version) = unsafe { version.as_ref() }
+        && version.is_plain_row()
+    {
+        // SAFETY: a plain value.
+        return Cell::Value(unsafe { version.value_of_row(column, data_type) });
+    }
+    // SAFETY: as above.
+    unsafe { read_below(version, column, data_type, own) }
+}
+
+/// Continues [`read`] where the first version may not have the value.
+///
+/// # Safety
+/// As [`read`].
+unsafe fn read_below<'a>(
+    version: *const Version,
+    column: ColumnId,
+    data_type: DataType,
+    own: *mut (),
+) -> Cell<'a> {
     let mut at = version;
     // SAFETY: as above, for every version on the way.
     while let Some(mut version) = unsafe { at.as_ref() } {

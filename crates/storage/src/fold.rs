@@ -12,8 +12,11 @@
 //! is, and what is below it may be unlinked (if it is shadowed) or replaced by one merged version.
 //! Nothing is changed in place: a reader that is half way down goes on over the old versions, which
 //! are freed after its epoch has ended.
+//!
+//! Where several threads write records, whoever comes may shorten a chain, one at a time ([`shorten`]): the
+//! record's writer only touches what is above the pivot.
 
-use crate::{Record, Version, chain, index::prefetch, version::Contents};
+use crate::{Record, Version, chain, index::prefetch, slot, version::Contents};
 use crossbeam_epoch::Guard;
 use fabius_value::{ColumnMask, DataType, Deltas, Seq};
 use std::ptr::NonNull;
@@ -28,25 +31,41 @@ const HAND_OVER: usize = 512;
 /// Versions that are unlinked and wait for the epochs pinned now to end.
 #[derive(Default)]
 pub struct Retired {
-    versions: Vec<(NonNull<Version>, *const [DataType])>,
+    /// With the places of their tables.
+    versions: Vec<(NonNull<Version>, u32)>,
     records: Vec<NonNull<Record>>,
-    types: Vec<Arc<[DataType]>>,
+    /// The types of tables, and which columns may be long.
+    tables: Vec<(Arc<[DataType]>, ColumnMask)>,
+    /// The place of the table that came last.
+    last: u32,
 }
 
-// SAFETY: the versions and records are owned by this list, and `types` keeps the slices alive.
+// SAFETY: the versions and records are owned by this list.
 unsafe impl Send for Retired {}
 
 impl Retired {
+    /// Makes room for so many versions, and the usual number at most.
+    pub fn reserve(&mut self, count: usize) {
+        self.versions.reserve(count.min(HAND_OVER));
+    }
+
     /// Adds an unlinked version.
     #[inline]
     pub fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
-        let address = Arc::as_ptr(types);
-        if self.versions.last().is_none_or(|last| !std::ptr::addr_eq(last.1, address))
-            && !self.types.iter().any(|known| Arc::ptr_eq(known, types))
-        {
-            self.types.push(types.clone());
+        if !self.tables.get(self.last as usize).is_some_and(|known| Arc::ptr_eq(&known.0, types)) {
+            self.last = self.place(types);
         }
-        self.versions.push((version, address));
+        self.versions.push((version, self.last));
+    }
+
+    /// The place of a table.
+    fn place(&mut self, types: &Arc<[DataType]>) -> u32 {
+        let known = self.tables.iter().position(|known| Arc::ptr_eq(&known.0, types));
+        let place = known.unwrap_or_else(|| {
+            self.tables.push((types.clone(), slot::long_columns(types)));
+            self.tables.len() - 1
+        });
+        place as u32
     }
 
     /// Adds a record that is in no index any more, and whose versions were added before.
@@ -91,13 +110,13 @@ impl Retired {
             if let Some((later, _)) = self.versions.get(at + 8) {
                 prefetch(later.as_ptr());
             }
-            if let Some((later, types)) = self.versions.get(at + 3) {
+            if let Some((later, table)) = self.versions.get(at + 3) {
                 // SAFETY: as below.
-                unsafe { later.as_ref().prefetch_values(ColumnMask(u64::MAX), &**types) };
+                unsafe { later.as_ref().prefetch_values(self.tables[*table as usize].1) };
             }
-            let (version, types) = self.versions[at];
-            // SAFETY: unreachable (see `hand_over`); `self.types` keeps the slice alive.
-            unsafe { Version::free(version, &*types) };
+            let (version, table) = self.versions[at];
+            // SAFETY: unreachable (see `hand_over`).
+            unsafe { Version::free(version, self.tables[table as usize].1) };
         }
         for record in self.records {
             // SAFETY: as above.
@@ -112,13 +131,79 @@ impl Retired {
 /// No reader begins below the newest version at or below `collected`, and everything at or below
 /// `collected` is settled.
 pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
+    // SAFETY: the caller's promise.
+    if let Some((pivot, kept)) = unsafe { shorten_below(record, collected, types, retired) }
+        && kept > BELOW_PIVOT_MAX
+    {
+        merge_below(record, pivot, types, retired);
+    }
+}
+
+/// Shortens a chain beside its writers, who push versions meanwhile, and shorten it by this or by
+/// [`fold_with_others`]. Nothing is merged: a version that is pushed meanwhile may stand on what is there.
+///
+/// # Safety
+/// As [`fold`]; an epoch is pinned, and the record is not freed meanwhile.
+#[inline]
+pub unsafe fn shorten(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
+    // SAFETY: the epoch is pinned.
+    let Some(head) = (unsafe { record.head().as_ref() }) else { return };
+    if head.next().is_null() || head.seq() > collected && !record.is_fold_due(collected) {
+        return;
+    }
+    if !record.begin_shortening() {
+        return;
+    }
+    // SAFETY: the caller's promise; nobody else takes versions out, and pushed ones are above the pivot. The head is asked
+    // for again: the one above may have been taken out before.
+    unsafe {
+        match record.head().as_ref() {
+            Some(head) if head.is_plain_row() && head.seq() <= collected => {
+                let below = head.next();
+                head.set_next(std::ptr::null());
+                head.mark_bare();
+                retire_chain(below, types, retired);
+            }
+            _ => _ = shorten_below(record, collected, types, retired),
+        }
+    }
+    record.end_shortening();
+}
+
+/// The same as [`fold`] where others may [`shorten`] the chain: does nothing while one does.
+///
+/// # Safety
+/// As [`fold`].
+pub unsafe fn fold_with_others(
+    record: &Record,
+    collected: Seq,
+    types: &Arc<[DataType]>,
+    retired: &mut Retired,
+) {
+    if record.begin_shortening() {
+        // SAFETY: the caller's promise; nobody else takes versions out.
+        unsafe { fold(record, collected, types, retired) };
+        record.end_shortening();
+    }
+}
+
+/// Takes out what the pivot and versions below it shadow; gives the pivot, and how many versions below it stay.
+///
+/// # Safety
+/// As [`fold`], but for versions that the record's writer may push meanwhile.
+unsafe fn shorten_below<'r>(
+    record: &'r Record,
+    collected: Seq,
+    types: &Arc<[DataType]>,
+    retired: &mut Retired,
+) -> Option<(&'r Version, usize)> {
     let mut above = 0;
     let mut at = record.head();
     // SAFETY: the writer reads its own chain.
     let pivot = loop {
         let Some(version) = (unsafe { at.as_ref() }) else {
             record.fold_after(above);
-            return;
+            return None;
         };
         if version.seq() <= collected {
             break version;
@@ -130,7 +215,7 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
     // A whole row at the end of a chain stays: most often nothing else is there, and it is not even looked at.
     let end = if pivot.is_bare() { pivot.base() } else { std::ptr::null() };
     if pivot.next() == end || pivot.next().is_null() || !pivot.sticky().is_empty() {
-        return;
+        return None;
     }
     let all = ColumnMask::first(types.len());
     let mut covered = if pivot.is_tombstone() { all } else { pivot.columns().without(pivot.deltas()) };
@@ -161,9 +246,7 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
         at = below;
     }
     pivot.mark_bare();
-    if kept > BELOW_PIVOT_MAX {
-        merge_below(record, pivot, types, retired);
-    }
+    Some((pivot, kept))
 }
 
 /// Replaces everything below the pivot by one version of the same meaning.
@@ -232,22 +315,27 @@ fn merge_below(record: &Record, pivot: &Version, types: &Arc<[DataType]>, retire
         reach = reach.union(version.columns());
         version.set_base(merged, reach);
     }
-    let mut at = first;
-    // SAFETY: as above.
-    while let Some(version) = unsafe { at.as_ref() } {
-        at = version.next();
-        retired.version(version.owner(), types);
-    }
+    // SAFETY: replaced by the merged one above.
+    unsafe { retire_chain(first, types, retired) };
 }
 
 /// Retires a record's whole chain, and the record, once it is in no index any more.
 pub fn retire_record(record: NonNull<Record>, types: &Arc<[DataType]>, retired: &mut Retired) {
     // SAFETY: the record's writer calls this, so the chain is still.
-    let mut at = unsafe { record.as_ref() }.head();
-    // SAFETY: as above.
+    unsafe { retire_chain(record.as_ref().head(), types, retired) };
+    retired.record(record);
+}
+
+/// Retires a version and all below it.
+///
+/// # Safety
+/// They are unlinked, and nobody else retires them.
+#[inline]
+unsafe fn retire_chain(first: *const Version, types: &Arc<[DataType]>, retired: &mut Retired) {
+    let mut at = first;
+    // SAFETY: the caller's promise.
     while let Some(version) = unsafe { at.as_ref() } {
         at = version.next();
         retired.version(version.owner(), types);
     }
-    retired.record(record);
 }

@@ -29,6 +29,7 @@
 //! - Indexes may be read by anyone who has pinned an epoch; writers take the index's own latch.
 //! - A chain's head is changed only by the record's *writer*: the now-phase lane in the lazy engine,
 //!   the holder of the exclusive lock in a locking engine.
+//! - What is below the pivot of a chain ([`fold`]) is taken out by its writer, or by anyone beside it, one at a time.
 //! - A version's columns and values do not change once another thread can see them, with two
 //!   exceptions: sticky slots, filled by whoever claimed the deferred call and published by clearing
 //!   the sticky mask; and deltas merged by the writer into a version that no snapshot can see yet.

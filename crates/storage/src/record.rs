@@ -7,7 +7,7 @@ use crate::{Version, block, index::prefetch};
 use fabius_value::Seq;
 use std::ptr::NonNull;
 use std::sync::atomic::{
-    AtomicPtr, AtomicU16, AtomicU32, AtomicU64,
+    AtomicBool, AtomicPtr, AtomicU16, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
 
@@ -24,6 +24,7 @@ pub struct Record {
     fold_interval: AtomicU16,
     notes: AtomicU16,
     key_bytes: u16,
+    under_shortening: AtomicBool,
 }
 
 impl Record {
@@ -44,6 +45,7 @@ impl Record {
                 fold_interval: AtomicU16::new(1),
                 notes: AtomicU16::new(0),
                 key_bytes: u16::try_from(key.len()).expect("a key's size is bounded"),
+                under_shortening: AtomicBool::new(false),
             });
             record.add(1).cast::<u8>().copy_from_nonoverlapping(NonNull::from(key).cast(), key.len());
         }
@@ -136,6 +138,18 @@ impl Record {
     pub(crate) fn fold_after(&self, pushes: u32) {
         self.until_fold.store(pushes.max(1), Relaxed);
         self.fold_interval.store(pushes.clamp(1, u16::MAX.into()) as u16, Relaxed);
+    }
+
+    /// Makes the caller the one who shortens the chain; false if there is one.
+    #[inline]
+    pub(crate) fn begin_shortening(&self) -> bool {
+        !self.under_shortening.load(Relaxed) && !self.under_shortening.swap(true, Acquire)
+    }
+
+    /// Ends what [`Record::begin_shortening`] began.
+    #[inline]
+    pub(crate) fn end_shortening(&self) {
+        self.under_shortening.store(false, Release);
     }
 
     /// Replaces the head (the record's writer only), e.g. by the version below it to undo a push.

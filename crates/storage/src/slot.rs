@@ -6,10 +6,12 @@
 //! longer, and numeric(> 18)          address of [len: u64][bytes ...], even, never 0
 //! ```
 //!
+//! What an address leads to is a block of its own, which the slot owns, or lies in the same block as the slot.
+//!
 //! Null is not a slot: versions keep a mask of null columns, and their slots are 0.
 
 use crate::block;
-use fabius_value::{DataType, Datum, data_type::Family};
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, data_type::Family};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -44,6 +46,12 @@ fn store_bytes(bytes: &[u8]) -> u64 {
 #[inline]
 pub fn may_allocate(data_type: DataType) -> bool {
     matches!(data_type.family(), Family::Text | Family::Bytea) || data_type.is_wide_numeric()
+}
+
+/// The columns, of those with these types, whose values may be on the heap.
+pub fn long_columns(types: &[DataType]) -> ColumnMask {
+    let is_long = |&(_, &data_type): &(usize, &DataType)| may_allocate(data_type);
+    types.iter().enumerate().filter(is_long).map(|(at, _)| ColumnId(at as u8)).collect()
 }
 
 /// Reads a slot that is not null.
@@ -99,15 +107,22 @@ unsafe fn heap_bytes<'a>(word: u64) -> &'a [u8] {
     }
 }
 
-/// Whether the slot of this type owns a heap block.
+/// Whether a slot, of a type whose values may be long, refers to a block (or to what is beside it).
 #[inline]
-pub fn owns_block(word: u64, data_type: DataType) -> bool {
-    word != 0 && word & 1 == 0 && may_allocate(data_type)
+pub fn is_long(word: u64) -> bool {
+    word != 0 && word & 1 == 0
 }
 
 fn allocate(bytes: &[u8]) -> u64 {
     let base = block::take(8 + bytes.len());
-    // SAFETY: the block is that long, and ours alone; it is written before anyone reads it.
+    // SAFETY: the block is that long, and ours alone.
+    unsafe { write_bytes(base, bytes) }
+}
+
+/// # Safety
+/// `base` has room for the bytes and their length, and is the caller's alone until the slot is read.
+unsafe fn write_bytes(base: NonNull<u8>, bytes: &[u8]) -> u64 {
+    // SAFETY: the caller's promise.
     unsafe {
         base.cast::<u64>().write(bytes.len() as u64);
         base.add(8).copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len());
@@ -115,7 +130,37 @@ fn allocate(bytes: &[u8]) -> u64 {
     base.as_ptr() as u64
 }
 
-/// Frees the heap block of a slot that [`owns_block`].
+/// How many bytes a datum takes beside its slot, in whole words; 0 if it fits in.
+#[inline]
+pub fn bytes_beside(datum: Datum<'_>, data_type: DataType) -> usize {
+    let bytes = match datum {
+        Datum::Text(v) => v.len(),
+        Datum::Bytes(v) => v.len(),
+        Datum::Numeric(_) if data_type.is_wide_numeric() => 16,
+        _ => 0,
+    };
+    if bytes > INLINE_BYTES { 8 + bytes.next_multiple_of(8) } else { 0 }
+}
+
+/// Stores a datum that takes bytes beside its slot: these, at a place that the slot does not own.
+///
+/// # Safety
+/// There is room for [`bytes_beside`], aligned to words and the caller's alone until the slot is read; it lasts as long
+/// as the slot.
+#[inline]
+pub unsafe fn store_beside(datum: Datum<'_>, place: NonNull<u8>) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match datum {
+            Datum::Text(v) => write_bytes(place, v.as_bytes()),
+            Datum::Bytes(v) => write_bytes(place, v),
+            Datum::Numeric(v) => write_bytes(place, &v.to_ne_bytes()),
+            _ => unreachable!("other values fit in their slots"),
+        }
+    }
+}
+
+/// Frees the heap block of a slot that [`is_long`].
 ///
 /// # Safety
 /// No one reads the block any more, and it is freed once.
@@ -148,7 +193,7 @@ mod tests {
             let slot = AtomicU64::new(word);
             // SAFETY: just stored, freed below.
             assert_eq!(unsafe { load(&slot, data_type) }, datum);
-            if owns_block(word, data_type) {
+            if may_allocate(data_type) && is_long(word) {
                 // SAFETY: nothing refers to it any more.
                 unsafe { free(word) };
             }

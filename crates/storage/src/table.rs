@@ -10,7 +10,7 @@
 
 use crate::index::{AnyIndex, Direction, HashIndex, Pointer};
 use crate::scan::{Range, TableScan};
-use crate::slot::may_allocate;
+use crate::slot::{long_columns, may_allocate};
 use crate::{Record, chain};
 use crossbeam_epoch::Guard;
 use fabius_value::{
@@ -44,6 +44,8 @@ pub struct Table {
     secondary: Box<[Secondary]>,
     /// The primary key's columns, unless one of them may be long.
     short_key: ColumnMask,
+    /// Columns whose values may be long.
+    long_columns: ColumnMask,
 }
 
 impl Table {
@@ -68,9 +70,11 @@ impl Table {
             stale: AtomicBool::new(false),
         });
         let is_long = |column: ColumnId| may_allocate(schema.columns[column.0 as usize].data_type);
+        let types: Arc<[DataType]> = schema.columns.iter().map(|column| column.data_type).collect();
         Table {
             id,
-            types: schema.columns.iter().map(|column| column.data_type).collect(),
+            long_columns: long_columns(&types),
+            types,
             primary,
             secondary: secondary.collect(),
             short_key: if schema.primary_key.iter().any(|&column| is_long(column)) {
@@ -96,6 +100,12 @@ impl Table {
     #[inline]
     pub fn types(&self) -> &Arc<[DataType]> {
         &self.types
+    }
+
+    /// The columns whose values may be blocks of their own.
+    #[inline]
+    pub fn long_columns(&self) -> ColumnMask {
+        self.long_columns
     }
 
     /// What an update of `columns` lacks to be a whole row, if that is no more than a short key: then

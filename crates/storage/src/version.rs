@@ -21,8 +21,13 @@
 //! as its program goes (its own reads look there), then [`Version::settle`] clears `sticky` with
 //! release order: everyone else looks at `sticky` first.
 //!
+//! A version of plain values that is not large has its long ones in the same block, behind the slots; `filled` is their
+//! size in bytes then.
+//!
 //! Maximum and minimum deltas are rare; a version that has any carries two more words behind its
 //! slots that say which.
+
+mod plain;
 
 use crate::{block, index::prefetch, slot};
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Deltas, Seq};
@@ -38,6 +43,7 @@ const EXTREMES: u64 = 1 << 62;
 const READ_ELSEWHERE: u64 = 1 << 61;
 const WHOLE: u64 = 1 << 60;
 const BARE: u64 = 1 << 59;
+const HAS_VALUES: u64 = 1 << 58;
 
 /// A version in a record's chain; see the module's picture.
 #[repr(C)]
@@ -77,7 +83,10 @@ impl Version {
     }
 
     fn slot_count(columns: u64, flags: u64) -> usize {
-        columns.count_ones() as usize + if flags & EXTREMES == 0 { 0 } else { 2 }
+        // A whole row has the first columns, so many as the highest says.
+        let columns =
+            if flags & WHOLE != 0 { u64::BITS - columns.leading_zeros() } else { columns.count_ones() };
+        columns as usize + if flags & EXTREMES == 0 { 0 } else { 2 }
     }
 
     /// Allocates a version that no one else can see yet; it owns copies of long values.
@@ -135,9 +144,22 @@ impl Version {
     /// A version whose slots are still to be written.
     #[inline]
     fn allocate(seq: Seq, flags: u64, columns: u64, deltas: u64) -> NonNull<Version> {
+        Version::allocate_with_values(seq, flags, columns, deltas, 0)
+    }
+
+    /// The same with room behind the slots for long values of so many bytes.
+    #[inline]
+    fn allocate_with_values(
+        seq: Seq,
+        flags: u64,
+        columns: u64,
+        deltas: u64,
+        values_bytes: usize,
+    ) -> NonNull<Version> {
         assert!(seq.0 >> SEQ_BITS == 0, "sequence numbers have {SEQ_BITS} bits");
         let slots = Version::slot_count(columns, flags);
-        let version = block::take(Version::bytes(slots)).cast::<Version>();
+        let version = block::take(Version::bytes(slots) + values_bytes).cast::<Version>();
+        let flags = flags | if values_bytes > 0 { HAS_VALUES } else { 0 };
         // SAFETY: the block is that long, and ours alone; the header is written here, with the words behind
         // the slots; the caller writes the slots.
         unsafe {
@@ -147,7 +169,7 @@ impl Version {
                 columns,
                 deltas,
                 sticky: AtomicU64::new(0),
-                filled: AtomicU64::new(0),
+                filled: AtomicU64::new(values_bytes as u64),
                 nulls: AtomicU64::new(0),
                 deferred: AtomicPtr::new(std::ptr::null_mut()),
                 base: AtomicPtr::new(std::ptr::null_mut()),
@@ -375,7 +397,7 @@ impl Version {
         let nulls = self.nulls.load(Relaxed);
         self.nulls.store(if value.is_null() { nulls | bit } else { nulls & !bit }, Relaxed);
         self.filled.store(filled | bit, Relaxed);
-        (filled & bit != 0 && slot::owns_block(before, data_type)).then_some(before)
+        (filled & bit != 0 && slot::may_allocate(data_type) && slot::is_long(before)).then_some(before)
     }
 
     /// Publishes what was filled: the version has no stickies any more.
@@ -420,13 +442,14 @@ impl Version {
         prefetch(unsafe { std::ptr::from_ref(self).add(1) });
     }
 
-    /// Asks for the memory of long values among `columns`.
+    /// Asks for the memory of the values in these columns, which may be long.
     #[inline]
-    pub fn prefetch_values(&self, columns: ColumnMask, types: &[DataType]) {
-        for column in self.columns().intersection(columns).iter() {
+    pub fn prefetch_values(&self, long_columns: ColumnMask) {
+        for column in self.columns().intersection(long_columns).iter() {
             let word = self.slot(column).load(Relaxed);
-            if slot::owns_block(word, types[column.0 as usize]) {
+            if slot::is_long(word) {
                 prefetch(word as *const u64);
+                prefetch((word + 64) as *const u64);
             }
         }
     }
@@ -434,20 +457,24 @@ impl Version {
     /// Frees a version, and the blocks of its columns.
     ///
     /// # Safety
-    /// No one can reach it any more, and `types` are its table's.
-    pub unsafe fn free(version: NonNull<Version>, types: &[DataType]) {
+    /// No one can reach it any more, and these are the columns of its table that may be long.
+    pub unsafe fn free(version: NonNull<Version>, long_columns: ColumnMask) {
         // SAFETY: the caller's promise.
         let this = unsafe { version.as_ref() };
-        for (at, column) in this.columns().iter().enumerate() {
-            let data_type = types[column.0 as usize];
-            let word = this.word(at).load(Relaxed);
-            if slot::owns_block(word, data_type) {
-                // SAFETY: owned by this version.
-                unsafe { slot::free(word) };
+        let flags = this.seq_and_flags.load(Relaxed);
+        let mut bytes = Version::bytes(Version::slot_count(this.columns, flags));
+        if flags & HAS_VALUES != 0 {
+            bytes += this.filled.load(Relaxed) as usize;
+        } else {
+            for column in this.columns().intersection(long_columns).iter() {
+                let word = this.slot(column).load(Relaxed);
+                if slot::is_long(word) {
+                    // SAFETY: owned by this version.
+                    unsafe { slot::free(word) };
+                }
             }
         }
-        let slots = Version::slot_count(this.columns, this.seq_and_flags.load(Relaxed));
         // SAFETY: taken with this size.
-        unsafe { block::give(version.cast(), Version::bytes(slots)) };
+        unsafe { block::give(version.cast(), bytes) };
     }
 }

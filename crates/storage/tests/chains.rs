@@ -5,7 +5,7 @@
 
 use crossbeam_epoch as epoch;
 use fabius_storage::chain::{self, Cell};
-use fabius_storage::fold::{Retired, fold, retire_record};
+use fabius_storage::fold::{Retired, fold, fold_with_others, retire_record, shorten};
 use fabius_storage::snapshot::Snapshots;
 use fabius_storage::version::Contents;
 use fabius_storage::{Record, Version};
@@ -129,6 +129,76 @@ fn readers_see_their_seq_while_the_writer_goes_on() {
                 unsafe { fold(shared, collected, &types, &mut retired) };
                 retired.hand_over(guard);
             }
+        }
+    });
+    let mut retired = Retired::default();
+    retire_record(record, &types, &mut retired);
+    retired.hand_over(&epoch::pin());
+}
+
+/// Goal: the same where several threads shorten the chain beside the writer, who only now and then merges what is at its
+/// bottom.
+#[test]
+fn readers_see_their_seq_while_others_shorten() {
+    let row_at = |seq: u64| Row {
+        number: (seq - seq % 8) as i64,
+        name: format!("a name on the heap {}", seq - seq % 2),
+        sum: (seq - seq % 3) as i64,
+    };
+    let types: Arc<[DataType]> = Arc::from(TYPES);
+    let record = Record::create(b"key");
+    // SAFETY: freed at the end.
+    let shared = unsafe { record.as_ref() };
+    let write = |seq: u64| {
+        let row = row_at(seq);
+        let all = [Datum::Int(row.number), Datum::Text(&row.name), Datum::Int(row.sum)];
+        let changed = [seq.is_multiple_of(8), seq.is_multiple_of(2), seq.is_multiple_of(3)];
+        let is_changed = |column: &ColumnId| changed[usize::from(column.0)];
+        let columns: ColumnMask = [NUMBER, NAME, SUM].into_iter().filter(is_changed).collect();
+        let values: Vec<Datum<'_>> = columns.iter().map(|column| all[usize::from(column.0)]).collect();
+        if !columns.is_empty() {
+            shared.push(Version::of_values(Seq(seq), columns, &values, &types));
+        }
+    };
+    write(24);
+    let (snapshots, promised, collected) = (Snapshots::default(), AtomicU64::new(24), AtomicU64::new(24));
+    std::thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                while promised.load(SeqCst) < SEQS {
+                    let _guard = epoch::pin();
+                    let reader = snapshots.begin(|| Seq(promised.load(SeqCst)));
+                    // SAFETY: the epoch is pinned.
+                    let found = unsafe { read(shared.visible(reader.seq())) };
+                    assert_eq!(found, row_at(reader.seq().0), "{:?}", reader.seq());
+                }
+            });
+            scope.spawn(|| {
+                while promised.load(SeqCst) < SEQS {
+                    let guard = &epoch::pin();
+                    let mut retired = Retired::default();
+                    // SAFETY: everything is settled, and no reader begins below `collected`.
+                    unsafe { shorten(shared, Seq(collected.load(SeqCst)), &types, &mut retired) };
+                    retired.hand_over(guard);
+                    std::thread::yield_now();
+                }
+            });
+        }
+        for seq in 25..=SEQS {
+            let guard = &epoch::pin();
+            write(seq);
+            promised.store(seq, SeqCst);
+            let oldest = snapshots.collect(Seq(seq));
+            collected.store(oldest.0, SeqCst);
+            let mut retired = Retired::default();
+            // SAFETY: as above.
+            unsafe {
+                match seq % 16 {
+                    0 => fold_with_others(shared, oldest, &types, &mut retired),
+                    _ => shorten(shared, oldest, &types, &mut retired),
+                }
+            }
+            retired.hand_over(guard);
         }
     });
     let mut retired = Retired::default();

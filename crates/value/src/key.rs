@@ -85,7 +85,7 @@ impl Key {
     ///
     /// # Errors
     /// `54000` if the key grows beyond [`limit::KEY_BYTES`].
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, datum: Datum<'_>, data_type: DataType, nullable: bool) -> Result<()> {
         if nullable {
             self.put([datum.is_null().into()]);

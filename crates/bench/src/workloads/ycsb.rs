@@ -139,6 +139,7 @@ impl Workload for Ycsb {
             ops: self.ops,
             active: self.active,
             zipf: self.zipf.clone(),
+            drawn: Vec::new(),
             reads: Vec::new(),
             writes: Vec::new(),
         })
@@ -199,6 +200,8 @@ struct YcsbClient {
     ops: usize,
     active: u64,
     zipf: Arc<Zipf>,
+    /// Those of the call, in one word each.
+    drawn: Vec<u64>,
     reads: Vec<(u64, u64)>,
     writes: Vec<(u64, u64)>,
 }
@@ -216,14 +219,17 @@ impl YcsbClient {
 impl Client for YcsbClient {
     fn next(&mut self, arguments: &mut Vec<u8>) -> usize {
         let places = self.places();
+        self.drawn.clear();
         self.reads.clear();
         self.writes.clear();
-        while self.reads.len() + self.writes.len() < self.ops {
-            let turn = self.reads.len() + self.writes.len();
-            let record = (places[turn % 2], self.zipf.draw(&mut self.random));
-            if self.reads.contains(&record) || self.writes.contains(&record) {
+        while self.drawn.len() < self.ops {
+            let record = (places[self.drawn.len() % 2], self.zipf.draw(&mut self.random));
+            let word = record.0 << 32 | record.1;
+            // All of them, in steps of several.
+            if self.drawn.iter().fold(false, |is_known, drawn| is_known | (*drawn == word)) {
                 continue;
             }
+            self.drawn.push(word);
             let is_write = super::happens(self.writes_below, &mut self.random);
             if is_write { &mut self.writes } else { &mut self.reads }.push(record);
         }

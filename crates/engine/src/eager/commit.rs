@@ -1,19 +1,16 @@
 //! What a call leaves behind when it ends: versions, and notes about entries and records to purge.
 
+use crate::eager::trail::Trail;
 use crate::eager::workspace::{Image, Workspace, Write};
-use fabius_storage::fold::{Retired, fold};
+use fabius_storage::fold::fold_with_others;
 use fabius_storage::purge::Purge;
-use fabius_storage::{Cell, Version, chain, version::Contents};
-use fabius_value::{ColumnMask, Datum, Deltas, Seq};
+use fabius_storage::{Version, chain};
+use fabius_value::{ColumnMask, Seq};
 use parking_lot::Mutex;
-use std::ptr::{NonNull, null_mut};
+use std::ptr::NonNull;
 
-/// A record's chain is folded at every second write: each time, versions below the newest have to be fetched from
-/// memory, if only to find that they stay.
-const FOLD_AFTER: u32 = 2;
-/// An update of all columns but the key is completed to a whole row in tables of at most so many columns: then nothing
-/// below it is needed any more, and chains have a version less.
-const COMPLETED_MAX: usize = 8;
+/// After so many versions of some columns of a row, those at the bottom of its chain are merged into one.
+const MERGE_AFTER: u32 = 16;
 
 /// Which versions nobody is going to read any more.
 #[derive(Clone, Copy, Debug)]
@@ -26,18 +23,18 @@ pub struct Unread {
 }
 
 /// Puts what a call has written where others see it. The call holds its locks and has its seq.
-pub fn install(
-    workspace: &Workspace<'_>,
+pub fn install<'a>(
+    workspace: &Workspace<'a>,
     seq: Seq,
     unread: Unread,
-    retired: &mut Retired,
+    trail: &mut Trail<'a>,
     purge: &Mutex<Purge>,
 ) {
     for write in &workspace.writes {
         // SAFETY: the call holds the record exclusively, so it is its writer.
         unsafe {
-            if !supersede(write, seq, unread.held, retired) {
-                put(write, seq, unread.collected, retired);
+            if !supersede(write, seq, unread.held, trail) && put(write, seq, unread.collected, trail) {
+                trail.push(write.table, write.record);
             }
         }
     }
@@ -70,7 +67,11 @@ pub fn install(
 ///
 /// # Safety
 /// The caller is the record's writer; whoever reads, now or later, does so at or below `held`, or at or above `seq`.
-unsafe fn supersede(write: &Write<'_>, seq: Seq, held: Seq, retired: &mut Retired) -> bool {
+#[inline]
+unsafe fn supersede(write: &Write<'_>, seq: Seq, held: Seq, trail: &mut Trail<'_>) -> bool {
+    if held == Seq(u64::MAX) {
+        return false;
+    }
     // SAFETY: the writer reads its own chain.
     let Some(newest) = (unsafe { write.record.head().as_ref() }) else { return false };
     let covers = match write.image {
@@ -85,24 +86,28 @@ unsafe fn supersede(write: &Write<'_>, seq: Seq, held: Seq, retired: &mut Retire
     }
     let version = version_of(write, seq).expect("columns make a version");
     write.record.replace(version);
-    retired.version(newest.owner(), write.table.types());
+    trail.retired.version(newest.owner(), write.table.types());
     true
 }
 
-/// Puts a written row where others see it: one version, and the chain below is shortened now and then.
+/// Puts a written row where others see it, as one version; whether there is one below, so that the chain may be
+/// shortened some time.
 ///
 /// # Safety
 /// The caller is the record's writer; nobody reads, now or later, below `collected`, and nothing below it is
 /// unsettled.
-pub unsafe fn put(write: &Write<'_>, seq: Seq, collected: Seq, retired: &mut Retired) {
-    let Some(version) = version_of(write, seq) else { return };
-    write.record.push(version);
-    if write.record.count_pending() < FOLD_AFTER {
-        return;
+pub unsafe fn put(write: &Write<'_>, seq: Seq, collected: Seq, trail: &mut Trail<'_>) -> bool {
+    let Some(version) = version_of(write, seq) else { return false };
+    let record = write.record;
+    let has_below = !record.head().is_null();
+    record.push(version);
+    // SAFETY: just pushed; nobody but its writer takes the newest version out.
+    if has_below && !unsafe { version.as_ref() }.is_whole() && record.count_pending() >= MERGE_AFTER {
+        record.reset_pending();
+        // SAFETY: the caller's promise.
+        unsafe { fold_with_others(record, collected, write.table.types(), &mut trail.retired) };
     }
-    write.record.reset_pending();
-    // SAFETY: the caller's promise.
-    unsafe { fold(write.record, collected, write.table.types(), retired) };
+    has_below
 }
 
 /// Ends a call that has come to nothing: notes what it has made in indexes. The call holds its locks;
@@ -127,38 +132,27 @@ fn has_deletions(workspace: &Workspace<'_>) -> bool {
 /// The version that a write makes; `None` if it changes nothing.
 fn version_of(write: &Write<'_>, seq: Seq) -> Option<NonNull<Version>> {
     let types = write.table.types();
-    let head = write.record.head();
-    let mut row = [Datum::Null; COMPLETED_MAX];
-    let (values_mask, values) = match write.image {
-        Image::Columns(columns, values) => match write.table.lacks_only_key(columns) {
-            Some(key) if types.len() <= COMPLETED_MAX => {
-                for (value, column) in row.iter_mut().zip(columns.union(key).iter()) {
-                    *value = match columns.contains(column) {
-                        true => values[columns.rank(column)],
-                        // SAFETY: the epoch is pinned.
-                        false => match unsafe {
-                            chain::read(head, column, types[usize::from(column.0)], null_mut())
-                        } {
-                            Cell::Value(value) => value,
-                            Cell::Absent | Cell::Pending(_) => {
-                                unreachable!("a row that is updated has a key")
-                            }
-                        },
-                    };
-                }
-                (columns.union(key), &row[..types.len()])
-            }
-            _ => (columns, values),
-        },
-        Image::Row(values) => (ColumnMask::first(values.len()), values),
+    match write.image {
+        Image::Columns(columns, values) => {
+            // An update of all columns but the key becomes a whole row: then nothing below it is needed any more.
+            let row = write.table.lacks_only_key(columns).and_then(|_| base_of(write));
+            Some(match row {
+                Some(row) => Version::of_changed_row(row, seq, columns, values, types),
+                None => Version::of_values(seq, columns, values, types),
+            })
+        }
+        Image::Row(values) => Some(Version::of_values(seq, ColumnMask::first(values.len()), values, types)),
         Image::Gone => {
             // SAFETY: the epoch is pinned.
-            let was_there = unsafe { chain::is_present(head) };
-            return was_there.then(|| Version::create_tombstone(seq));
+            let was_there = unsafe { chain::is_present(write.record.head()) };
+            was_there.then(|| Version::create_tombstone(seq))
         }
-    };
-    let deltas = Deltas::default();
-    let sticky = ColumnMask::EMPTY;
-    let contents = Contents { seq, values_mask, values, deltas, sticky, deferred: null_mut() };
-    Some(Version::create(&contents, types))
+    }
+}
+
+/// The whole row that a record's chain stands on; all versions above it have the same key.
+fn base_of<'a>(write: &Write<'a>) -> Option<&'a Version> {
+    // SAFETY: the caller holds the record exclusively and has the epoch pinned: what is linked stays readable.
+    let base = unsafe { write.record.head().as_ref()?.base().as_ref() };
+    base.filter(|base| base.is_plain_row())
 }

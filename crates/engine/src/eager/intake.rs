@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! front                                        back
-//! [batch 7: 64 of 500 taken] [batch 8] [batch 9]
+//! [batch 7: 32 of 500 taken] [batch 8] [batch 9]
 //!           \--> chunks of a batch run on several threads; the thread that ends the last one
 //!                completes the batch
 //! ```
@@ -24,8 +24,9 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
-/// Calls that a thread takes at a time, at most.
-pub const CHUNK_CALLS: u32 = 64;
+/// Calls that a thread takes at a time, at most: so few that what they have read is still in the cache when their turn
+/// ends and [chains are shortened](crate::eager::trail), so many that beginning a turn costs little.
+pub const CHUNK_CALLS: u32 = 32;
 
 /// A batch in progress.
 pub struct Work {
@@ -387,7 +388,7 @@ mod tests {
         }
         let share = intake.take_share().unwrap();
         assert_eq!(share.count(), CHUNK_CALLS);
-        intake.give_back(&share, 60);
+        intake.give_back(&share, CHUNK_CALLS - 4);
         let mut taken = Vec::new();
         while !intake.has_begun(2) {
             let share = intake.take_share().unwrap();
@@ -396,8 +397,8 @@ mod tests {
                 taken.push((share.place(at), entry::take_call(&mut calls).unwrap().arguments[0]));
             }
         }
-        assert_eq!(taken[..40], (60..100).map(|at| (at, at as u8)).collect::<Vec<_>>());
-        assert_eq!(taken[40..], [(0, 0)]);
+        assert_eq!(taken[..72], (28..100).map(|at| (at, at as u8)).collect::<Vec<_>>());
+        assert_eq!(taken[72..], [(0, 0)]);
         assert!(intake.is_empty());
     }
 }

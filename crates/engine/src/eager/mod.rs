@@ -17,6 +17,7 @@
 //! | [`place`] | how a call comes to its place in the order |
 //! | [`sequencer`] | the order of calls, and what of it readers may see |
 //! | [`commit`] | versions, and notes for purging |
+//! | [`trail`] | the records that a turn has written |
 //! | [`optimistic`] | optimistic concurrency control, for the engines built on it |
 //! | [`slots`] | numbers for threads that run calls |
 //! | [`intake`] | calls that have not begun |
@@ -44,6 +45,7 @@ pub mod runner;
 pub mod sequencer;
 pub mod shared;
 pub mod slots;
+pub mod trail;
 pub mod transaction;
 pub mod turn;
 pub mod workspace;

@@ -58,6 +58,11 @@ impl Shared {
             let collected = self.foundation.snapshots.collect(self.foundation.promised());
             self.collected.store(collected.0, Release);
         }
+        self.collected()
+    }
+
+    /// The same, as it was found last.
+    pub fn collected(&self) -> Seq {
         Seq(self.collected.load(Acquire))
     }
 

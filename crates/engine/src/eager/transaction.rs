@@ -17,6 +17,7 @@ use crate::eager::granule::Space;
 use crate::eager::plan::{Around, Schema};
 use crate::eager::shared::Shared;
 use crate::eager::workspace::{Entry, Image, Workspace};
+use crate::expected::ExpectedRows;
 use crate::random::CallRandom;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
@@ -57,6 +58,8 @@ pub struct Transaction<'a, C> {
     time_us: i64,
     random: Option<CallRandom>,
     key: Key,
+    /// Records that the call is going to look up.
+    pub expected: ExpectedRows<'a>,
     /// What keeps the call and others apart.
     pub control: C,
     /// What the call has written.
@@ -81,6 +84,7 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
             time_us,
             random: None,
             key: Key::new(),
+            expected: ExpectedRows::default(),
             control,
             workspace: Workspace::default(),
         }
@@ -110,6 +114,7 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
     /// Ends the call for others.
     pub fn release(&mut self) {
         self.workspace.clear();
+        self.expected.restart();
         self.control.release();
     }
 
@@ -242,13 +247,16 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
     #[inline]
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Row<'a>, Stop> {
         let rows = self.schema.definitions.table(table);
-        rows.encode_key(key, &mut self.key)?;
-        let record = match C::RECORDS_MISSES {
-            true => self.find_or_create(rows),
-            false => match rows.find(&self.key, self.guard) {
-                Some(record) => record,
-                None => return Ok(None),
-            },
+        let record = match self.expected.find(table, key) {
+            Some(record) => record,
+            None => {
+                rows.encode_key(key, &mut self.key)?;
+                match rows.find(&self.key, self.guard) {
+                    Some(record) => record,
+                    None if C::RECORDS_MISSES => self.create(rows),
+                    None => return Ok(None),
+                }
+            }
         };
         self.control.looks_up(table, record)?;
         Ok(Some(self.find(rows, record)))

@@ -17,6 +17,7 @@ use crate::eager::intake::Outcomes;
 use crate::eager::place::Place;
 use crate::eager::plan::Schema;
 use crate::eager::shared::Shared;
+use crate::eager::trail::Trail;
 use crate::eager::transaction::Transaction;
 use crate::entry::{self, Call};
 use crate::idempotency::First;
@@ -29,7 +30,6 @@ use fabius_env::schedule;
 use fabius_program::arguments::{ArgumentPlace, DecodedArguments};
 use fabius_program::context::Stop;
 use fabius_program::execute::{self, FrameFor};
-use fabius_storage::fold::Retired;
 use fabius_value::{Error, Seq};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub struct Turn<'a, C: Control<'a>> {
     place: Result<ArgumentPlace, Error>,
     frame: FrameFor<'a, Transaction<'a, C>>,
     snapshot_frame: FrameFor<'a, SnapshotContext<'a>>,
-    retired: Retired,
+    trail: Trail<'a>,
     payload: Vec<u8>,
     /// Calls that commute, to be logged together.
     group: Vec<u8>,
@@ -132,7 +132,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         control: C,
     ) -> Turn<'a, C> {
         let held = if control.holds_back() { shared.foundation.promised() } else { Seq(u64::MAX) };
-        let unread = Unread { collected: shared.collect(), held };
+        let unread = Unread { collected: shared.collected(), held };
         Turn {
             shared,
             schema,
@@ -146,7 +146,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             place: Ok(ArgumentPlace::default()),
             frame: FrameFor::<Transaction<'a, C>>::default(),
             snapshot_frame: FrameFor::<SnapshotContext<'a>>::default(),
-            retired: Retired::default(),
+            trail: Trail::default(),
             payload: Vec::new(),
             group: Vec::new(),
             group_calls: 0,
@@ -267,17 +267,17 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
 
     /// Takes the arguments of the call that runs next, and leaves buffers in their place.
     fn receive(&mut self, coming: &mut Coming<'a>) {
-        coming.swap(&mut self.decoded, &mut self.place);
+        coming.swap(&mut self.decoded, &mut self.place, &mut self.transaction.expected);
     }
 
     /// Ends the turn: what became of its calls.
-    pub fn end(mut self) -> Outcomes {
+    pub fn end(self) -> Outcomes {
         let counters = &self.shared.foundation.counters;
         counters.committed.add(self.committed);
         counters.immediate.add(self.committed);
         counters.aborted.add(self.aborted);
         counters.retries.add(self.retries);
-        self.retired.hand_over(self.guard);
+        self.trail.end(self.shared.collect(), self.guard);
         self.outcomes
     }
 
@@ -433,7 +433,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 let Transaction { control, workspace, .. } = &mut self.transaction;
                 let taken = control.takes(workspace, seq);
                 assert!(taken.is_ok(), "a call is not refused once it is in the log");
-                install(workspace, seq, self.unread, &mut self.retired, &shared.purge);
+                install(workspace, seq, self.unread, &mut self.trail, &shared.purge);
                 self.committed += 1;
                 Outcome { seq, abort: None, ticket: self.tell(call, place) }
             }

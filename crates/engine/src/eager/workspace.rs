@@ -81,11 +81,13 @@ impl<'a> Workspace<'a> {
         self.touched.clear();
     }
 
+    /// Whether the record may have been written.
     #[inline]
+    fn is_marked(&self, record: &Record) -> bool {
+        self.marks & mark(record) != 0
+    }
+
     fn place(&self, record: &Record) -> Option<usize> {
-        if self.marks & mark(record) == 0 {
-            return None;
-        }
         if self.writes.len() <= LINEAR_MAX {
             self.writes.iter().rposition(|write| std::ptr::eq(write.record, record))
         } else {
@@ -96,6 +98,9 @@ impl<'a> Workspace<'a> {
     /// What the call has made of a record, if it has written it.
     #[inline]
     pub fn image(&self, record: &Record) -> Option<Image<'a>> {
+        if !self.is_marked(record) {
+            return None;
+        }
         self.place(record).map(|place| self.writes[place].image)
     }
 
@@ -119,17 +124,20 @@ impl<'a> Workspace<'a> {
         version: Option<&'a Version>,
         column: ColumnId,
     ) -> Datum<'a> {
-        match self.image(record) {
-            Some(Image::Row(values)) => return values[usize::from(column.0)],
-            Some(Image::Columns(columns, values)) if columns.contains(column) => {
-                return values[columns.rank(column)];
-            }
-            Some(Image::Gone) => return Datum::Null,
-            _ => {}
+        if self.is_marked(record)
+            && let Some(value) = self.read_written(record, column)
+        {
+            return value;
         }
         let data_type = table.types()[usize::from(column.0)];
+        if let Some(row) = version
+            && row.is_plain_row()
+        {
+            // SAFETY: the call's epoch is pinned during 'a.
+            return unsafe { row.value_of_row(column, data_type) };
+        }
         let version = version.map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: the call's epoch is pinned during 'a.
+        // SAFETY: as above.
         match unsafe { chain::read(version, column, data_type, std::ptr::null_mut()) } {
             Cell::Value(value) => value,
             Cell::Absent => Datum::Null,
@@ -137,9 +145,19 @@ impl<'a> Workspace<'a> {
         }
     }
 
+    /// A column of a row as the call has left it, if it has written it.
+    #[inline(never)]
+    fn read_written(&self, record: &Record, column: ColumnId) -> Option<Datum<'a>> {
+        match self.image(record)? {
+            Image::Row(values) => Some(values[usize::from(column.0)]),
+            Image::Columns(columns, values) => columns.contains(column).then(|| values[columns.rank(column)]),
+            Image::Gone => Some(Datum::Null),
+        }
+    }
+
     /// Sets what a row is.
     pub fn set(&mut self, table: &'a Arc<Table>, record: &'a Record, image: Image<'a>) {
-        match self.place(record) {
+        match self.is_marked(record).then(|| self.place(record)).flatten() {
             Some(place) => self.writes[place].image = image,
             None => self.add(Write { table, record, image }),
         }
@@ -166,7 +184,7 @@ impl<'a> Workspace<'a> {
         values: &[Datum<'a>],
         arena: &'a Bump,
     ) {
-        let Some(place) = self.place(record) else {
+        let Some(place) = self.is_marked(record).then(|| self.place(record)).flatten() else {
             let image = Image::Columns(columns, arena.alloc_slice_copy(values));
             return self.add(Write { table, record, image });
         };

@@ -172,8 +172,31 @@ impl<'a> ArgumentReader<'a> {
                 self.rest = rest;
                 Ok(u64::from(*first & 0x7f) | u64::from(*second & 0x7f) << 7 | u64::from(*third) << 14)
             }
-            _ => self.wide_varint().and_then(|v| u64::try_from(v).map_err(|_| overlong())),
+            _ => match self.word_varint() {
+                Some(value) => Ok(value),
+                None => self.wide_varint().and_then(|v| u64::try_from(v).map_err(|_| overlong())),
+            },
         }
+    }
+
+    /// A number of at most eight bytes, in its shortest form, if as many are left.
+    #[inline]
+    fn word_varint(&mut self) -> Option<u64> {
+        let word = u64::from_le_bytes(*self.rest.first_chunk()?);
+        let ends = !word & 0x8080_8080_8080_8080;
+        if ends == 0 {
+            return None;
+        }
+        // The bits up to the end of the number, of which each byte has seven.
+        let bits = ends.trailing_zeros() + 1;
+        let word = word << (u64::BITS - bits) >> (u64::BITS - bits);
+        if word >> (bits - 8) == 0 {
+            return None;
+        }
+        self.rest = &self.rest[bits as usize / 8..];
+        let pairs = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
+        let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+        Some(fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4)
     }
 
     fn wide_varint(&mut self) -> Result<u128> {

@@ -256,14 +256,10 @@ fn date<'a>(days: Option<i64>) -> Result<Datum<'a>> {
 
 /// The parts one after the other, in the arena.
 pub(super) fn join_bytes<'a>(parts: &[&[u8]], arena: &'a Bump) -> &'a [u8] {
-    let joined = arena.alloc_slice_fill_default(parts.iter().map(|part| part.len()).sum());
-    let mut rest = &mut joined[..];
-    for part in parts {
-        let (here, after) = rest.split_at_mut(part.len());
-        here.copy_from_slice(part);
-        rest = after;
-    }
-    joined
+    let mut joined =
+        bumpalo::collections::Vec::with_capacity_in(parts.iter().map(|part| part.len()).sum(), arena);
+    parts.iter().for_each(|part| joined.extend_from_slice_copy(part));
+    joined.into_bump_slice()
 }
 
 /// The parts one after the other, in the arena.

@@ -168,9 +168,15 @@ impl FunctionOperation {
             }
             (Op::Overlay, [Datum::Bytes(v), Datum::Bytes(by), Datum::Int(from)]) => {
                 let start = overlay_start(*from)?.min(v.len());
-                let end = (start + by.len()).min(v.len());
-                check_blob(start + by.len() + (v.len() - end))?;
-                Datum::Bytes(binary::join_bytes(&[&v[..start], by, &v[end..]], arena))
+                let end = start + by.len();
+                Datum::Bytes(if end <= v.len() {
+                    let changed = arena.alloc_slice_copy(v);
+                    changed[start..end].copy_from_slice(by);
+                    changed
+                } else {
+                    check_blob(end)?;
+                    binary::join_bytes(&[&v[..start], by], arena)
+                })
             }
             (Op::RoundNumeric { rounding, from, to }, [Datum::Numeric(v), rest @ ..]) => {
                 let digits = rest.first().map_or(0, |digits| digits.int());

@@ -1,0 +1,49 @@
+//! The records that a turn has written.
+//!
+//! A version is needed for as long as somebody reads before the one above it. Most often nobody does, so chains are
+//! shortened as soon as the turn ends: memory that a call has just read is given back while it is still in the
+//! cache, and taken again by the next calls. A record has one version then, and what is written takes no new memory.
+//!
+//! ```text
+//! turn           write a   write b   write a ... end: promised moves on, readers are asked
+//! chain of a     3 -> 2              4 -> 3 -> 2      4
+//! ```
+//!
+//! A chain that somebody still needs is shortened by whoever writes its record next.
+
+use crossbeam_epoch::Guard;
+use fabius_storage::fold::{Retired, shorten};
+use fabius_storage::{Record, Table};
+use fabius_value::Seq;
+use std::sync::Arc;
+
+/// Records whose chains have become longer.
+#[derive(Default)]
+pub struct Trail<'a> {
+    written: Vec<(&'a Arc<Table>, &'a Record)>,
+    /// Versions that are unlinked already.
+    pub retired: Retired,
+}
+
+impl<'a> Trail<'a> {
+    /// Adds a record that has got a version above another one.
+    #[inline]
+    pub fn push(&mut self, table: &'a Arc<Table>, record: &'a Record) {
+        self.written.push((table, record));
+    }
+
+    /// Takes out what nobody reads any more, now or later, who reads at or above `collected`; `guard` has been pinned
+    /// since before the first record was added.
+    pub fn end(mut self, collected: Seq, guard: &Guard) {
+        self.retired.reserve(self.written.len());
+        for (table, record) in self.written {
+            // SAFETY: the caller's promise, and an eager engine leaves nothing unsettled; the record is in the trail
+            // of a turn, and none is freed while one goes on.
+            unsafe { shorten(record, collected, table.types(), &mut self.retired) };
+            if self.retired.is_full() {
+                self.retired.hand_over(guard);
+            }
+        }
+        self.retired.hand_over(guard);
+    }
+}

@@ -1,0 +1,188 @@
+//! Versions of plain values: what calls that run whole leave behind.
+//!
+//! Neither deltas nor stickies are in them, so they are made and read in fewer steps. One that is not large is a single
+//! block, with its long values behind the slots:
+//!
+//! ```text
+//! +--------+-----+---------+---------+----------------+
+//! | header | 17  | counter | address | len  bytes ... |
+//! +--------+-----+---------+----|----+----------------+
+//!                               \------^
+//! ```
+
+use super::{TOMBSTONE, Version, WHOLE};
+use crate::slot;
+use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Seq};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// Long values that take more bytes than this together have blocks of their own.
+const VALUES_BYTES_MAX: usize = 384;
+
+/// A version that is being made.
+struct Making {
+    version: NonNull<Version>,
+    nulls: u64,
+    /// Where the next long value comes, if it is to be in the same block.
+    place: Option<NonNull<u8>>,
+}
+
+impl Making {
+    /// Allocates a version for these values, in the order of their columns among `all`.
+    #[inline]
+    fn begin(
+        seq: Seq,
+        all: ColumnMask,
+        columns: ColumnMask,
+        values: &[Datum<'_>],
+        types: &[DataType],
+    ) -> Making {
+        let flags = if all == ColumnMask::first(types.len()) { WHOLE } else { 0 };
+        let typed = columns.iter().zip(values);
+        let long = typed.map(|(column, datum)| slot::bytes_beside(*datum, types[usize::from(column.0)]));
+        let beside = Some(long.sum()).filter(|bytes| *bytes <= VALUES_BYTES_MAX).unwrap_or(0);
+        let version = Version::allocate_with_values(seq, flags, all.0, 0, beside);
+        // SAFETY: the place behind the slots, within or at the end of the block.
+        let place = (beside > 0).then(|| unsafe {
+            let slots = Version::slot_count(all.0, flags);
+            version.add(1).cast::<u64>().add(slots).cast()
+        });
+        Making { version, nulls: 0, place }
+    }
+
+    /// Stores a value in the slot at this place.
+    #[inline]
+    fn put(&mut self, at: usize, column: ColumnId, datum: Datum<'_>, data_type: DataType) {
+        self.nulls |= u64::from(datum.is_null()) << column.0;
+        let bytes = slot::bytes_beside(datum, data_type);
+        let word = match self.place {
+            Some(place) if bytes > 0 => {
+                // SAFETY: `begin` has made room for all values.
+                unsafe {
+                    self.place = Some(place.add(bytes));
+                    slot::store_beside(datum, place)
+                }
+            }
+            _ => slot::store(datum, data_type),
+        };
+        self.put_word(at, word);
+    }
+
+    /// Stores what another version has in its slot.
+    #[inline]
+    fn put_word(&mut self, at: usize, word: u64) {
+        // SAFETY: just allocated, and ours alone.
+        unsafe { self.version.as_ref() }.word(at).store(word, Relaxed);
+    }
+
+    #[inline]
+    fn end(self) -> NonNull<Version> {
+        // SAFETY: as above.
+        unsafe { self.version.as_ref() }.nulls.store(self.nulls, Relaxed);
+        self.version
+    }
+}
+
+impl Version {
+    /// Allocates a version of plain values, given in the order of their columns.
+    pub fn of_values(
+        seq: Seq,
+        columns: ColumnMask,
+        values: &[Datum<'_>],
+        types: &[DataType],
+    ) -> NonNull<Version> {
+        let mut making = Making::begin(seq, columns, columns, values, types);
+        for ((at, column), &datum) in columns.iter().enumerate().zip(values) {
+            making.put(at, column, datum, types[usize::from(column.0)]);
+        }
+        making.end()
+    }
+
+    /// Allocates a whole row: these columns, and the others as they are in `row`, a whole row of plain values; none of
+    /// these is long.
+    pub fn of_changed_row(
+        row: &Version,
+        seq: Seq,
+        columns: ColumnMask,
+        values: &[Datum<'_>],
+        types: &[DataType],
+    ) -> NonNull<Version> {
+        debug_assert!(row.is_plain_row());
+        let mut making = Making::begin(seq, row.columns(), columns, values, types);
+        making.nulls = row.nulls.load(Relaxed) & !columns.0;
+        let mut values = values.iter();
+        for (at, &data_type) in types.iter().enumerate() {
+            let column = ColumnId(at as u8);
+            if columns.contains(column) {
+                making.put(at, column, values.next().copied().unwrap_or_default(), data_type);
+            } else {
+                debug_assert!(!slot::may_allocate(data_type));
+                making.put_word(at, row.word(at).load(Relaxed));
+            }
+        }
+        making.end()
+    }
+
+    /// Whether it is a row that has a plain value for every column.
+    #[inline]
+    pub fn is_plain_row(&self) -> bool {
+        self.seq_and_flags.load(Relaxed) & (WHOLE | TOMBSTONE) == WHOLE
+            && self.deltas | self.sticky.load(Acquire) == 0
+    }
+
+    /// The value of a column of a plain row ([`Version::is_plain_row`]).
+    ///
+    /// # Safety
+    /// The version is not freed during `'a`.
+    #[inline]
+    pub unsafe fn value_of_row<'a>(&self, column: ColumnId, data_type: DataType) -> Datum<'a> {
+        if self.nulls().contains(column) {
+            return Datum::Null;
+        }
+        debug_assert!(self.columns().contains(column));
+        // SAFETY: a row has a slot for each column; and the caller's promise.
+        unsafe { slot::load(&*std::ptr::from_ref(self.word(usize::from(column.0))), data_type) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: long values come back whether they are in the version's block, because they are few, or in blocks of their
+    /// own; and a changed row has the other columns as they were.
+    #[test]
+    fn long_values_come_back() {
+        let types = [DataType::BigInt, DataType::TEXT, DataType::Bytea, DataType::BigInt, DataType::TEXT];
+        let (some, many) = ("some text".repeat(3), "some text".repeat(100));
+        for text in [&some, &many] {
+            let row = [
+                Datum::Int(7),
+                Datum::Text(text),
+                Datum::Bytes(b"a few bytes more"),
+                Datum::Null,
+                Datum::Text("short"),
+            ];
+            let all = ColumnMask::first(5);
+            let version = Version::of_values(Seq(1), all, &row, &types);
+            let long_columns = slot::long_columns(&types);
+            // SAFETY: freed below.
+            let value = |version: NonNull<Version>, at: usize| unsafe {
+                version.as_ref().value_of_row(ColumnId(at as u8), types[at])
+            };
+            (0..5).for_each(|at| assert_eq!(value(version, at), row[at]));
+            let columns = all.without(ColumnMask::first(1)).without(ColumnMask::of(ColumnId(3)));
+            let values = [Datum::Text("short"), Datum::Bytes(text.as_bytes()), Datum::Text(text)];
+            // SAFETY: as above.
+            let changed =
+                Version::of_changed_row(unsafe { version.as_ref() }, Seq(2), columns, &values, &types);
+            let expected = [row[0], values[0], values[1], row[3], values[2]];
+            (0..5).for_each(|at| assert_eq!(value(changed, at), expected[at]));
+            // SAFETY: nothing refers to them any more.
+            unsafe {
+                Version::free(version, long_columns);
+                Version::free(changed, long_columns);
+            }
+        }
+    }
+}
