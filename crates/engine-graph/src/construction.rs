@@ -12,13 +12,13 @@
 //! ```
 
 use crate::decomposition::{Decompositions, Grains};
-use crate::graph::{Action, CallNode, Graph, NONE, Queue};
+use crate::graph::{Action, CallNode, Graph, NONE, Queue, Stamped};
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
-use fabius_engine::entry::Call;
 use fabius_program::arguments::DecodedArguments;
 use fabius_storage::{Record, Table, chain, index::prefetch};
-use fabius_value::{Key, Seq, limit};
+use fabius_value::{Key, limit};
+use hashbrown::hash_table::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -42,21 +42,22 @@ pub struct Material<'a> {
 struct Pending<'a> {
     call: u32,
     element: Option<(u16, u32)>,
-    table: &'a Arc<Table>,
+    /// None, if it is about an idempotency key.
+    table: Option<&'a Arc<Table>>,
     /// Among the bytes of the keys.
     key: Range<usize>,
     /// Of the key.
     hash: u64,
     is_whole: bool,
-    /// The record that the key most likely leads to.
+    /// The record that the key most likely leads to, if it is whole.
     likely: Option<&'a Record>,
 }
 
-/// Builds the graph of calls with consecutive timestamps, in the memory of a graph that is no more.
-pub fn construct<'a>(material: &Material<'a>, calls: &[(Call<'a>, Seq)], spare: Graph<'a>) -> Graph<'a> {
+/// Builds the graph of calls with consecutive timestamps; it is empty before.
+pub fn construct<'a>(material: &Material<'a>, calls: &[Stamped<'a>], graph: &mut Graph<'a>) {
     let mut construction = Construction {
         material,
-        graph: spare.emptied(),
+        graph,
         decoded: DecodedArguments::default(),
         rows: Vec::new(),
         keys: Vec::new(),
@@ -66,12 +67,11 @@ pub fn construct<'a>(material: &Material<'a>, calls: &[(Call<'a>, Seq)], spare: 
     for calls in calls.chunks(AHEAD_CALLS) {
         construction.add(calls);
     }
-    construction.graph
 }
 
 struct Construction<'m, 'a> {
     material: &'m Material<'a>,
-    graph: Graph<'a>,
+    graph: &'m mut Graph<'a>,
     decoded: DecodedArguments<'a>,
     /// Of the arguments' lists: which, and where each row begins among the bytes.
     rows: Vec<(u16, u32)>,
@@ -81,29 +81,23 @@ struct Construction<'m, 'a> {
 }
 
 impl<'a> Construction<'_, 'a> {
-    fn add(&mut self, calls: &[(Call<'a>, Seq)]) {
+    fn add(&mut self, calls: &[Stamped<'a>]) {
         self.keys.clear();
         self.pending.clear();
         let (first_call, first_queue) = (self.graph.calls.len(), self.graph.queues.len());
-        for (call, seq) in calls {
-            self.decompose(call, *seq);
-        }
-        let guard = self.material.guard;
+        calls.iter().for_each(|stamped| self.decompose(*stamped));
         for wanted in self.pending.iter_mut().filter(|wanted| wanted.is_whole) {
-            wanted.likely = wanted.table.likely_record(wanted.hash, guard);
-            if let Some(record) = wanted.likely {
-                prefetch(record);
-            }
+            wanted.likely =
+                wanted.table.and_then(|table| table.likely_record(wanted.hash, self.material.guard));
+            wanted.likely.into_iter().for_each(Record::prefetch);
         }
-        self.graph.map.reserve(first_queue + self.pending.len(), &self.graph.queues);
         let pending = std::mem::take(&mut self.pending);
-        let mut rest = &pending[..];
-        for call in first_call..first_call + calls.len() {
+        let mut rest = pending.iter().peekable();
+        for call in first_call..self.graph.calls.len() {
             self.graph.calls[call].first_action = self.graph.actions.len() as u32;
-            let own = rest.iter().take_while(|wanted| wanted.call as usize == call).count();
-            let (own, later) = rest.split_at(own);
-            own.iter().for_each(|wanted| self.append(wanted));
-            rest = later;
+            while let Some(wanted) = rest.next_if(|wanted| wanted.call as usize == call) {
+                self.append(wanted);
+            }
         }
         self.pending = pending;
         for queue in first_queue..self.graph.queues.len() {
@@ -112,10 +106,22 @@ impl<'a> Construction<'_, 'a> {
     }
 
     /// Adds a call, and what it will access to what is to be appended.
-    fn decompose(&mut self, call: &Call<'a>, seq: Seq) {
+    fn decompose(&mut self, stamped: Stamped<'a>) {
         let Material { definitions, decompositions, grains, guard } = self.material;
-        let number = self.graph.calls.len() as u32;
+        let (call, number) = (&stamped.call, self.graph.calls.len() as u32);
         let Construction { decoded, rows, keys, pending, key, .. } = self;
+        let mut add = |table: Option<&'a Arc<Table>>, key: &Key, is_whole, element| {
+            let (begin, hash) = (keys.len(), key.hash());
+            keys.extend_from_slice(key.bytes());
+            let key = begin..keys.len();
+            pending.push(Pending { call: number, element, table, key, hash, is_whole, likely: None });
+        };
+        if let Some(bytes) = call.key {
+            // Who repeats it gets the first one's outcome.
+            key.clear();
+            key.extend(bytes);
+            add(None, key, false, None);
+        }
         rows.clear();
         decoded.clear();
         let place = definitions.procedure(call.procedure).ok().and_then(|procedure| {
@@ -130,100 +136,90 @@ impl<'a> Construction<'_, 'a> {
         if let (Some(decomposition), Some(place)) = (decompositions.get(call.procedure), place) {
             let mut list = (u16::MAX, 0);
             let mut fits = true;
-            is_independent &=
-                decomposition.keys.for_each_element(decoded.at(place), |table, values, element| {
-                    let Some(grain) = grains.get(table) else { return };
-                    let table = definitions.table(table);
-                    // A key that is too long aborts its call before anything is accessed.
-                    if table.encode_key(&values[..grain], key).is_err() {
-                        fits = false;
-                        return;
+            let has_all = decomposition.keys.for_each_element(decoded.at(place), |table, values, element| {
+                let Some(grain) = grains.get(table) else { return };
+                let table = definitions.table(table);
+                // A key that is too long aborts its call before anything is accessed.
+                fits &= table.encode_key(&values[..grain], key).is_ok();
+                if !fits {
+                    return;
+                }
+                let is_whole = grain == table.schema().primary_key.len();
+                if is_whole {
+                    table.prefetch(key.hash(), guard);
+                }
+                let element = element.map(|(of, row)| {
+                    if of != list.0 {
+                        list = (of, rows.partition_point(|(parameter, _)| *parameter < of));
                     }
-                    let is_whole = grain == table.schema().primary_key.len();
-                    let hash = key.hash();
-                    if is_whole {
-                        table.prefetch(hash, guard);
-                    }
-                    let element = element.map(|(of, row)| {
-                        if of != list.0 {
-                            list = (of, rows.partition_point(|(parameter, _)| *parameter < of));
-                        }
-                        rows[list.1 + row]
-                    });
-                    let begin = keys.len();
-                    keys.extend_from_slice(key.bytes());
-                    let key = begin..keys.len();
-                    pending.push(Pending { call: number, element, table, key, hash, is_whole, likely: None });
+                    rows[list.1 + row]
                 });
-            is_independent &= fits;
+                add(Some(table), key, is_whole, element);
+            });
+            is_independent &= has_all && fits;
         }
         let (first_action, home, waits) = (0, 0, AtomicU32::new(0));
-        self.graph.calls.push(CallNode { call: *call, seq, first_action, is_independent, home, waits });
+        self.graph.calls.push(CallNode { stamped, first_action, is_independent, home, waits });
     }
 
     /// Appends an action to its record's queue.
     fn append(&mut self, wanted: &Pending<'a>) {
         let key = &self.keys[wanted.key.clone()];
-        let hash = wanted.hash ^ u64::from(wanted.table.id().0).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let Graph { calls, actions, queues, map, .. } = &mut self.graph;
-        let is_match = |number: u32| {
-            let queue = &queues[number as usize];
-            queue.hash == hash && std::ptr::eq(queue.table, wanted.table) && queue.key() == key
-        };
-        let slot = map.slot(hash, is_match);
+        let table = wanted.table.map_or(u32::MAX, |table| table.id().0);
+        let hash = wanted.hash ^ u64::from(table).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let Graph { calls, actions, queues, map, .. } = &mut *self.graph;
         let (action, node) = (actions.len() as u32, &mut calls[wanted.call as usize]);
-        let number = *map.at(slot);
-        if number == NONE {
-            let number = queues.len() as u32;
-            *map.at(slot) = number;
-            let record = if wanted.is_whole {
-                wanted.likely.filter(|record| record.key() == key).or_else(|| {
+        let queue = |number: &u32| &queues[*number as usize];
+        let is_it = |number: &u32| queue(number).hash == hash && queue(number).is_of(wanted.table, key);
+        let number = match map.entry(hash, is_it, |number| queue(number).hash) {
+            Entry::Occupied(found) => {
+                let queue = &mut queues[*found.get() as usize];
+                let last = &mut actions[queue.last as usize];
+                if last.call == wanted.call {
+                    // Two actions of a call on one record depend on each other.
+                    node.is_independent = false;
+                    return;
+                }
+                last.next = action;
+                queue.last = action;
+                queue.weight += 1;
+                *found.get()
+            }
+            Entry::Vacant(free) => {
+                let likely = wanted.likely.filter(|record| record.key() == key);
+                let record = likely.or_else(|| {
                     self.key.clear();
                     self.key.extend(key);
-                    wanted.table.find(&self.key, self.material.guard)
-                })
-            } else {
-                None
-            };
-            if let Some(record) = record {
-                prefetch(record.head());
+                    wanted.table.filter(|_| wanted.is_whole)?.find(&self.key, self.material.guard)
+                });
+                if let Some(record) = record {
+                    prefetch(record.head());
+                }
+                queues.push(Queue {
+                    hash,
+                    table: wanted.table,
+                    record,
+                    own_key: if record.is_some() { Box::default() } else { key.into() },
+                    first: action,
+                    last: action,
+                    place: place(key),
+                    weight: 1,
+                    partition: 0,
+                });
+                *free.insert(queues.len() as u32 - 1).get()
             }
-            node.is_independent &= record.is_some();
-            queues.push(Queue {
-                hash,
-                table: wanted.table,
-                record,
-                own_key: if record.is_some() { Box::default() } else { key.into() },
-                first: action,
-                last: action,
-                place: place(key),
-                weight: 1,
-                partition: 0,
-            });
-            actions.push(Action { call: wanted.call, queue: number, next: NONE, element: wanted.element });
-            return;
-        }
-        let queue = &mut queues[number as usize];
-        let last = &mut actions[queue.last as usize];
-        if last.call == wanted.call {
-            // Two actions of a call on one record depend on each other.
-            node.is_independent = false;
-            return;
-        }
-        node.is_independent &= queue.record.is_some();
-        last.next = action;
-        queue.last = action;
-        queue.weight += 1;
+        };
+        node.is_independent &= queues[number as usize].record.is_some();
         actions.push(Action { call: wanted.call, queue: number, next: NONE, element: wanted.element });
     }
 
     /// Looks whether there is a row, where that does not change.
     fn look(&mut self, number: usize) {
-        let Graph { calls, actions, queues, .. } = &mut self.graph;
+        let Graph { calls, actions, queues, .. } = &mut *self.graph;
         let queue = &mut queues[number];
-        let Some(record) = queue.record else { return };
+        let (Some(record), Some(table)) = (queue.record, queue.table) else { return };
         // SAFETY: the epoch is pinned.
-        if self.material.grains.is_still(queue.table.id()) && !unsafe { chain::is_present(record.head()) } {
+        if self.material.grains.is_still(table.id()) && !unsafe { chain::is_present(record.head()) } {
             queue.own_key = record.key().into();
             queue.record = None;
             let mut action = queue.first;

@@ -2,18 +2,16 @@
 
 use crate::batch_size::BatchSize;
 use crate::crew::Crew;
-use crate::initiator::{Initiator, Surroundings};
+use crate::initiator::Initiator;
 use crate::statistics::Statistics;
-use fabius_engine::checkpoint::State;
-use fabius_engine::counters::Counts;
-use fabius_engine::eager::Ground;
 use fabius_engine::eager::intake::Intake;
-use fabius_engine::entry::{self, Entries};
-use fabius_engine::{Batch, Engine, Foundation, Standpoint};
+use fabius_engine::eager::plan::Schema;
+use fabius_engine::eager::{Ground, Runner};
+use fabius_engine::{Foundation, Standpoint};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
-use fabius_value::{Error, Result, Seq};
-use parking_lot::MutexGuard;
+use fabius_value::Result;
+use parking_lot::{MutexGuard, RwLockWriteGuard};
 use std::sync::Arc;
 
 /// How the graph engine is set.
@@ -36,13 +34,18 @@ impl Default for Settings {
 
 /// The graph engine.
 pub struct GraphEngine {
-    ground: Ground,
-    intake: Intake,
+    /// Definitions, log, order.
+    pub(crate) ground: Ground,
+    /// Calls that have not begun.
+    pub(crate) intake: Intake,
+    /// Who works.
+    pub(crate) crew: Crew,
+    /// Where time goes.
+    pub(crate) statistics: Statistics,
+    /// See [`Settings::partitions`].
+    pub(crate) partitions: Option<usize>,
     /// Whoever holds this leads a batch.
     initiator: Mutex<Initiator>,
-    crew: Crew,
-    partitions: Option<usize>,
-    statistics: Statistics,
 }
 
 impl GraphEngine {
@@ -52,115 +55,65 @@ impl GraphEngine {
         GraphEngine {
             ground: Ground::new(foundation),
             intake: Intake::default(),
-            initiator: Mutex::new(Initiator::new(size, settings.workers_max)),
-            crew: Crew::new(settings.workers_max),
-            partitions: settings.partitions,
+            crew: Crew::default(),
             statistics: Statistics::default(),
+            partitions: settings.partitions,
+            initiator: Mutex::new(Initiator::new(size, settings.workers_max)),
         }
     }
 
-    fn surroundings(&self) -> Surroundings<'_> {
-        let GraphEngine { ground, crew, statistics, .. } = self;
-        Surroundings { ground, crew, statistics, partitions: self.partitions }
-    }
-
-    /// Leads a batch, if calls wait and nobody else leads; or works on the one in progress.
-    fn take_part(&self) -> bool {
-        self.lead() || self.crew.join()
-    }
-
+    /// Leads a batch, if calls wait and nobody else leads; whether it did.
     fn lead(&self) -> bool {
         if self.intake.is_empty() {
             return false;
         }
         let Some(mut initiator) = self.initiator.try_lock() else { return false };
         schedule::point("initiator");
-        initiator.run(&self.surroundings(), &self.intake)
-    }
-
-    /// Runs everything that was handed in before; nothing else begins until the guard is dropped.
-    fn drain(&self) -> MutexGuard<'_, Initiator> {
-        let mut initiator = self.initiator.lock();
-        let count = self.intake.count();
-        while !self.intake.has_begun(count) {
-            initiator.run(&self.surroundings(), &self.intake);
-        }
-        initiator
+        initiator.run(self)
     }
 }
 
-impl Engine for GraphEngine {
+impl Runner for GraphEngine {
+    type Rest<'a> = MutexGuard<'a, Initiator>;
+
     fn name(&self) -> &'static str {
         "graph"
     }
 
-    fn foundation(&self) -> &Foundation {
-        self.ground.foundation()
+    fn ground(&self) -> &Ground {
+        &self.ground
     }
 
-    fn submit(&self, batch: Arc<Batch>) {
-        if batch.count() == 0 {
-            batch.complete(self.ground.now_ns());
-            return;
+    fn intake(&self) -> &Intake {
+        &self.intake
+    }
+
+    /// Leads a batch, or works on the one in progress.
+    fn take_turn(&self) -> bool {
+        self.lead() || self.crew.join()
+    }
+
+    fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, MutexGuard<'_, Initiator>) {
+        let mut initiator = self.initiator.lock();
+        let count = self.intake.count();
+        while !self.intake.has_begun(count) {
+            initiator.run(self);
         }
-        schedule::point("submit");
-        if let Err(reason) = self.intake.push(batch.clone()) {
-            batch.fail(reason, self.ground.now_ns());
-        }
+        (self.ground.gate.write(), initiator)
     }
 
-    fn admit(&self) -> bool {
-        self.take_part()
-    }
-
-    fn help(&self) -> bool {
-        self.take_part() || self.ground.tidy_if_idle()
-    }
-
-    fn amend(&self, entry: &[u8]) -> Result<()> {
-        let nothing_begins = self.drain();
-        if let Some(reason) = self.intake.closed() {
-            return Err(reason);
-        }
-        let seq = self.ground.amend(self.ground.gate.write(), entry)?;
-        drop(nothing_begins);
-        self.foundation().wait_durable(seq)
+    fn finish(&self) {
+        drop(self.initiator.lock());
     }
 
     fn stand(&self) -> Standpoint<'_> {
+        // A checkpoint stands between two batches of the log, and calls become visible graph by graph.
         let _between_batches = self.initiator.lock();
         self.ground.stand()
     }
 
-    fn settle(&self) {
-        let _nothing_begins = self.drain();
-        self.ground.tidy(&self.ground.gate.write());
-    }
-
-    fn restore(&self, state: State) {
-        self.ground.restore(state);
-    }
-
-    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        let mut initiator = self.initiator.lock();
-        let expected = self.ground.shared.sequencer.next();
-        match entry::decode_next(payload, first_seq, count, expected)? {
-            Entries::Definition(_) | Entries::KeyWindow(_) => {
-                self.ground.replay_definition(first_seq, payload)
-            }
-            Entries::Calls { time_us, bytes } => initiator.replay(&self.surroundings(), bytes, time_us),
-        }
-    }
-
-    fn close(&self, reason: Error) {
-        let _nothing_begins = self.initiator.lock();
-        let now = self.ground.now_ns();
-        let unbegun = self.intake.close(reason.clone());
-        unbegun.iter().for_each(|work| work.batch.fail(reason.clone(), now));
-    }
-
-    fn counts(&self) -> Counts {
-        self.foundation().counters.counts(0)
+    fn replay_calls(&self, calls: &[u8], time_us: i64) -> Result<()> {
+        self.initiator.lock().replay(self, calls, time_us)
     }
 
     fn times(&self) -> Vec<(&'static str, u64)> {

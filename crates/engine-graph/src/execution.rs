@@ -17,17 +17,16 @@
 
 use crate::composite::InTurn;
 use crate::construction::Material;
-use crate::graph::{Executable, Graph, NONE, Queue};
+use crate::graph::{Action, Executable, Graph, NONE, Stamped};
 use crate::record_action::ActionRunner;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
-use fabius_engine::eager::intake::Outcomes;
+use fabius_engine::eager::Ground;
 use fabius_engine::eager::plan::Schema;
-use fabius_engine::eager::shared::Shared;
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_env::schedule;
-use fabius_storage::Record;
 use fabius_storage::index::prefetch;
+use fabius_storage::{Record, Version};
 use std::sync::atomic::Ordering::AcqRel;
 
 /// Queues between one stage of bringing rows near and the next.
@@ -40,8 +39,8 @@ const CALL_STRIDE: u32 = 2;
 pub struct Grounds<'a> {
     /// What graphs are built from.
     pub material: &'a Material<'a>,
-    /// What calls share.
-    pub shared: &'a Shared,
+    /// Order, log, answers.
+    pub ground: &'a Ground,
     /// The definitions in force.
     pub schema: &'a Schema,
     /// The logged time of the calls.
@@ -51,6 +50,7 @@ pub struct Grounds<'a> {
 /// A thread that executes parts of a graph.
 pub struct Worker<'w> {
     graph: &'w Graph<'w>,
+    ground: &'w Ground,
     calls: Turn<'w, InTurn>,
     actions: ActionRunner<'w>,
 }
@@ -58,9 +58,11 @@ pub struct Worker<'w> {
 impl<'w> Worker<'w> {
     /// A worker with memory for the graph's time.
     pub fn new(grounds: Grounds<'w>, graph: &'w Graph<'w>, guard: &'w Guard, arena: &'w Bump) -> Worker<'w> {
-        let Grounds { material, shared, schema, time_us } = grounds;
+        let Grounds { material, ground, schema, time_us } = grounds;
+        let shared = &ground.shared;
         Worker {
             graph,
+            ground,
             calls: Turn::new(shared, schema, guard, arena, Order::Logged, time_us, InTurn),
             actions: ActionRunner::new(material, guard, arena, time_us, shared.collect()),
         }
@@ -73,19 +75,15 @@ impl<'w> Worker<'w> {
         let mut any = false;
         for partition in (first..first + count).map(|number| &self.graph.partitions[number % count]) {
             let Some(mut begun) = partition.begun.try_lock() else { continue };
-            loop {
-                let next = match partition.inbox.pop() {
-                    Some(message) => message,
-                    None if *begun < partition.starts.len() => {
-                        *begun += 1;
-                        let later = |ahead: usize| partition.starts.get(*begun - 1 + ahead * STRIDE).copied();
-                        self.bring_near(|ahead| {
-                            later(ahead).filter(|later| matches!(later, Executable::Actions(_)))
-                        });
-                        partition.starts[*begun - 1]
-                    }
-                    None => break,
-                };
+            while let Some(next) = partition.inbox.pop().or_else(|| {
+                let next = partition.starts.get(*begun)?;
+                self.bring_near(|ahead| match partition.starts.get(*begun + ahead * STRIDE)? {
+                    Executable::Actions(first) => Some(&self.graph.actions[*first as usize..][..1]),
+                    Executable::Call(_) => None,
+                });
+                *begun += 1;
+                Some(*next)
+            }) {
                 self.execute(next);
                 any = true;
             }
@@ -93,37 +91,27 @@ impl<'w> Worker<'w> {
         any
     }
 
-    /// Ends with the graph: gives the outcomes of calls, by their numbers in it.
-    pub fn end(self) -> Outcomes {
+    /// Ends with the graph.
+    pub fn end(self) {
         self.actions.end();
-        self.calls.end()
+        self.calls.end();
     }
 
-    /// Asks for the rows of what is executed soon, step by step.
-    fn bring_near(&self, later: impl Fn(usize) -> Option<Executable>) {
-        let records = |ahead: usize, visit: &dyn Fn(&Record)| {
-            if let Some(later) = later(ahead) {
-                self.queues(later, |queue| queue.record.into_iter().for_each(visit));
-            }
+    /// Asks for the rows of actions that are executed soon, step by step.
+    fn bring_near(&self, later: impl Fn(usize) -> Option<&'w [Action]>) {
+        let records = |ahead: usize| {
+            let actions = later(ahead).unwrap_or_default().iter();
+            actions.filter_map(|action| self.graph.queue_of(action).record)
         };
-        records(3, &|record| prefetch(record));
-        records(2, &|record| prefetch(record.head()));
-        records(1, &|record| {
+        records(3).for_each(Record::prefetch);
+        // SAFETY: linked versions stay readable while the epoch is pinned.
+        let heads = |ahead: usize| records(ahead).filter_map(|record| unsafe { record.head().as_ref() });
+        heads(2).for_each(Version::prefetch);
+        for head in heads(1) {
             // What is below is looked at when a version is put on top.
-            // SAFETY: linked versions stay readable while the epoch is pinned.
-            if let Some(head) = unsafe { record.head().as_ref() } {
-                prefetch(head.base());
-                prefetch(head.next());
-            }
-        });
-    }
-
-    fn queues(&self, of: Executable, visit: impl FnMut(&Queue<'w>)) {
-        let actions = match of {
-            Executable::Call(call) => self.graph.actions_of(call),
-            Executable::Actions(first) => &self.graph.actions[first as usize..=first as usize],
-        };
-        actions.iter().map(|action| self.graph.queue_of(action)).for_each(visit);
+            prefetch(head.base());
+            prefetch(head.next());
+        }
     }
 
     fn execute(&mut self, what: Executable) {
@@ -134,10 +122,14 @@ impl<'w> Worker<'w> {
                 // Calls that wait for others come in their order, most often.
                 self.bring_near(|ahead| {
                     let later = call + ahead as u32 * CALL_STRIDE;
-                    graph.calls.get(later as usize).map(|_| Executable::Call(later))
+                    graph.calls.get(later as usize).map(|_| graph.actions_of(later))
                 });
-                let node = &graph.calls[call as usize];
-                self.calls.run_in_turn(node.seq, &node.call, call);
+                let Stamped { call: what, seq, batch } = &graph.calls[call as usize].stamped;
+                let place = batch.map_or(0, |(_, place)| place);
+                let outcomes = self.calls.run_in_turn(*seq, what, place);
+                if let Some((work, _)) = batch {
+                    self.ground.end(work, 1, outcomes);
+                }
                 graph.actions_of(call).iter().for_each(|action| self.reach(action.next));
                 1
             }

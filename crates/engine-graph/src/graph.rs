@@ -13,11 +13,13 @@
 //! ```
 
 use crossbeam_queue::SegQueue;
+use fabius_engine::eager::intake::Work;
 use fabius_engine::entry::Call;
 use fabius_env::sync::Mutex;
 use fabius_program::execute::emptied;
 use fabius_storage::{Record, Table};
 use fabius_value::Seq;
+use hashbrown::HashTable;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU32, AtomicUsize,
@@ -27,12 +29,21 @@ use std::sync::atomic::{
 /// No action, or no queue.
 pub const NONE: u32 = u32::MAX;
 
-/// A call of the graph.
-pub struct CallNode<'a> {
+/// A call that has its timestamp.
+#[derive(Clone, Copy)]
+pub struct Stamped<'a> {
     /// What is called.
     pub call: Call<'a>,
     /// Its timestamp.
     pub seq: Seq,
+    /// Who has handed it in, and its place there; nobody if it comes from the log.
+    pub batch: Option<(&'a Arc<Work>, u32)>,
+}
+
+/// A call of the graph.
+pub struct CallNode<'a> {
+    /// The call.
+    pub stamped: Stamped<'a>,
     /// Its actions begin here, and end where the next call's begin.
     pub first_action: u32,
     /// Whether its actions are independent.
@@ -55,12 +66,12 @@ pub struct Action {
     pub element: Option<(u16, u32)>,
 }
 
-/// A record's action queue, or that of a coarser part of a table.
+/// A record's action queue; or that of a coarser part of a table, or of an idempotency key.
 pub struct Queue<'a> {
     /// Of the table and the key.
     pub hash: u64,
-    /// The table.
-    pub table: &'a Arc<Table>,
+    /// The table; none has idempotency keys.
+    pub table: Option<&'a Arc<Table>>,
     /// The record, if the key is whole and there was a row when the graph was built.
     pub record: Option<&'a Record>,
     /// The leading columns of the primary key, encoded; empty if there is a record, which has them.
@@ -82,6 +93,12 @@ impl Queue<'_> {
     #[inline]
     pub fn key(&self) -> &[u8] {
         self.record.map_or(&self.own_key, |record| record.key())
+    }
+
+    /// Whether it is that of this table and key.
+    #[inline]
+    pub fn is_of(&self, table: Option<&Arc<Table>>, key: &[u8]) -> bool {
+        self.table.map(Arc::as_ptr) == table.map(Arc::as_ptr) && self.key() == key
     }
 }
 
@@ -105,42 +122,6 @@ pub struct Partition {
     pub inbox: SegQueue<Executable>,
 }
 
-/// The queues of a graph by table and key: open addressing, at most half full.
-#[derive(Default)]
-pub struct QueueMap(Vec<u32>);
-
-impl QueueMap {
-    /// Makes room for so many queues, of which these are there.
-    pub fn reserve(&mut self, count: usize, queues: &[Queue<'_>]) {
-        if count * 2 <= self.0.len() {
-            return;
-        }
-        self.0.clear();
-        self.0.resize((count * 4).next_power_of_two().max(16), NONE);
-        for (number, queue) in queues.iter().enumerate() {
-            let slot = self.slot(queue.hash, |_| false);
-            self.0[slot] = number as u32;
-        }
-    }
-
-    /// The slot of the queue with this hash for which `is_match` says yes, or a free one.
-    #[inline]
-    pub fn slot(&self, hash: u64, is_match: impl Fn(u32) -> bool) -> usize {
-        let mask = self.0.len() - 1;
-        let mut at = hash as usize & mask;
-        while self.0[at] != NONE && !is_match(self.0[at]) {
-            at = (at + 1) & mask;
-        }
-        at
-    }
-
-    /// What is in a slot: a queue, or [`NONE`] to be replaced by one.
-    #[inline]
-    pub fn at(&mut self, slot: usize) -> &mut u32 {
-        &mut self.0[slot]
-    }
-}
-
 /// The dependency graph of consecutive calls.
 #[derive(Default)]
 pub struct Graph<'a> {
@@ -150,8 +131,8 @@ pub struct Graph<'a> {
     pub actions: Vec<Action>,
     /// Action queues.
     pub queues: Vec<Queue<'a>>,
-    /// The queues by key.
-    pub map: QueueMap,
+    /// The queues by table and key.
+    pub map: HashTable<u32>,
     /// What it has been divided into.
     pub partitions: Vec<Partition>,
     /// Independent actions, and whole calls, that have not ended.
@@ -161,7 +142,7 @@ pub struct Graph<'a> {
 impl<'a> Graph<'a> {
     /// A graph without calls, in the memory of one that is no more: fresh memory is dear.
     pub fn emptied<'b>(mut self) -> Graph<'b> {
-        self.map.0.fill(NONE);
+        self.map.clear();
         for partition in &mut self.partitions {
             partition.starts.clear();
             *partition.begun.lock() = 0;
@@ -212,11 +193,5 @@ impl<'a> Graph<'a> {
     /// Whether something has become executable that no worker has taken yet.
     pub fn has_messages(&self) -> bool {
         self.partitions.iter().any(|partition| !partition.inbox.is_empty())
-    }
-
-    /// The seqs of the first and the last call.
-    pub fn seqs(&self) -> (Seq, Seq) {
-        let [first, .., last] = &self.calls[..] else { return (self.calls[0].seq, self.calls[0].seq) };
-        (first.seq, last.seq)
     }
 }

@@ -9,8 +9,9 @@
 //! w(V_k) <= (1 + epsilon) * w(V) / n      for every partition k
 //! ```
 
-use crate::graph::{Executable, Graph, Partition, Queue};
+use crate::graph::{Executable, Graph, NONE, Partition, Queue};
 use std::collections::BinaryHeap;
+use std::iter::successors;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// How much heavier than its share a partition may become: epsilon.
@@ -18,7 +19,7 @@ const EPSILON: f64 = 0.1;
 /// Moves that are made at the most, for each hundred queues.
 const MOVES_PER_HUNDRED: usize = 10;
 /// Actions for each partition whose keys tell where to divide.
-const SAMPLES: usize = 64;
+const SAMPLES: usize = 256;
 
 /// Divides the graph's queues, and with them its calls, among so many partitions.
 pub fn partition(graph: &mut Graph<'_>, partitions: usize) {
@@ -66,8 +67,14 @@ fn by_key_range(graph: &mut Graph<'_>, partitions: usize) -> Vec<u64> {
     let place = |queue: &Queue<'_>| (queue.place, queue.hash);
     let sample = graph.actions.iter().step_by(step).map(|action| place(graph.queue_of(action)));
     let mut sample: Vec<(u64, u64)> = sample.collect();
-    sample.sort_unstable();
-    let splits: Vec<_> = (1..partitions).map(|split| sample[split * sample.len() / partitions]).collect();
+    let mut begin = 0;
+    let splits = (1..partitions).map(|split| {
+        let end = split * sample.len() / partitions;
+        let (_, found, _) = sample[begin..].select_nth_unstable(end - begin);
+        begin = end;
+        *found
+    });
+    let splits: Vec<_> = splits.collect();
     let mut weights = vec![0; partitions];
     for queue in &mut graph.queues {
         let place = place(queue);
@@ -77,50 +84,23 @@ fn by_key_range(graph: &mut Graph<'_>, partitions: usize) -> Vec<u64> {
     weights
 }
 
-/// The edges of the weighted graph, from each queue. Actions that are independent have none.
-struct Edges {
-    starts: Vec<u32>,
-    ends: Vec<u32>,
-}
-
-impl Edges {
-    fn of(graph: &Graph<'_>) -> Edges {
-        let pairs = || {
-            let calls = (0..graph.calls.len()).filter(|call| !graph.calls[*call].is_independent);
-            calls.flat_map(|call| {
-                let actions = graph.actions_of(call as u32);
-                actions.windows(2).map(|pair| (pair[0].queue as usize, pair[1].queue as usize))
-            })
-        };
-        let mut starts = vec![0u32; graph.queues.len() + 1];
-        for (one, other) in pairs() {
-            starts[one] += 1;
-            starts[other] += 1;
-        }
-        let mut sum = 0;
-        for start in &mut starts {
-            sum += *start;
-            *start = sum;
-        }
-        let mut ends = vec![0; sum as usize];
-        for (one, other) in pairs() {
-            starts[one] -= 1;
-            ends[starts[one] as usize] = other as u32;
-            starts[other] -= 1;
-            ends[starts[other] as usize] = one as u32;
-        }
-        Edges { starts, ends }
-    }
-
-    fn from(&self, queue: u32) -> &[u32] {
-        &self.ends[self.starts[queue as usize] as usize..self.starts[queue as usize + 1] as usize]
-    }
+/// The other ends of a queue's edges in the weighted graph: the queues of the actions before and after its own, of the
+/// same calls. Actions that are independent have none.
+fn neighbours(graph: &Graph<'_>, queue: u32) -> impl Iterator<Item = u32> {
+    let next = |at: &u32| Some(graph.actions[*at as usize].next).filter(|next| *next != NONE);
+    let own = successors(Some(graph.queues[queue as usize].first), next);
+    own.flat_map(|at| {
+        let call = graph.actions[at as usize].call;
+        let ends = [at.wrapping_sub(1), at + 1].into_iter().filter_map(|end| graph.actions.get(end as usize));
+        let is_bound = !graph.calls[call as usize].is_independent;
+        ends.filter(move |end| is_bound && end.call == call).map(|end| end.queue)
+    })
 }
 
 /// The best partition to move a queue to, by how much of the cut's weight that takes away.
-fn benefit(graph: &Graph<'_>, edges: &Edges, queue: u32, count: &mut [i64]) -> (i64, u32) {
+fn benefit(graph: &Graph<'_>, queue: u32, count: &mut [i64]) -> (i64, u32) {
     count.fill(0);
-    for &end in edges.from(queue) {
+    for end in neighbours(graph, queue) {
         count[graph.queues[end as usize].partition as usize] += 1;
     }
     let own = graph.queues[queue as usize].partition;
@@ -131,8 +111,7 @@ fn benefit(graph: &Graph<'_>, edges: &Edges, queue: u32, count: &mut [i64]) -> (
 
 /// Moves queues across the cut.
 fn improve(graph: &mut Graph<'_>, weights: &mut [u64]) {
-    let edges = Edges::of(graph);
-    if edges.ends.is_empty() {
+    if graph.calls.iter().all(|node| node.is_independent) {
         return;
     }
     let bound = ((1.0 + EPSILON) * graph.actions.len() as f64 / weights.len() as f64) as u64;
@@ -142,13 +121,13 @@ fn improve(graph: &mut Graph<'_>, weights: &mut [u64]) {
     let mut changed: Vec<u32> = (0..graph.queues.len() as u32).collect();
     while moves > 0 {
         for queue in changed.drain(..) {
-            let (benefit, to) = benefit(graph, &edges, queue, &mut count);
+            let (benefit, to) = benefit(graph, queue, &mut count);
             if benefit > 0 {
                 benefits.push((benefit, queue, to));
             }
         }
         let Some((claimed, queue, to)) = benefits.pop() else { return };
-        if benefit(graph, &edges, queue, &mut count) != (claimed, to) {
+        if benefit(graph, queue, &mut count) != (claimed, to) {
             // Its neighbours have moved since.
             changed.push(queue);
             continue;
@@ -160,7 +139,7 @@ fn improve(graph: &mut Graph<'_>, weights: &mut [u64]) {
             weights[to as usize] += weight;
             moved.partition = to;
             moves -= 1;
-            changed.extend(edges.from(queue));
+            changed.extend(neighbours(graph, queue));
         }
     }
 }

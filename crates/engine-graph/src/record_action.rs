@@ -10,14 +10,12 @@
 //! ```
 
 use crate::construction::Material;
-use crate::graph::{Action, CallNode, Queue};
+use crate::graph::{Action, CallNode, Queue, Stamped};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::eager::commit;
 use fabius_engine::eager::trail::Trail;
 use fabius_engine::eager::workspace::{Image, Write};
-use fabius_program::catalog::ProcedureId;
-use fabius_program::compile::Code;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
 use fabius_program::execute::{self, FrameFor};
 use fabius_storage::fold::shorten;
@@ -31,15 +29,11 @@ pub struct ActionRunner<'a> {
     material: &'a Material<'a>,
     guard: &'a Guard,
     arena: &'a Bump,
-    time_us: i64,
     /// Nobody reads below.
     collected: Seq,
     frame: FrameFor<'a, RecordContext<'a>>,
-    /// What is run: the code of this procedure.
-    procedure: Option<ProcedureId>,
-    code: Option<&'a Code>,
-    is_sole: bool,
-    /// By column, if it is in the context's mask.
+    time_us: i64,
+    /// By column, if an action has written it.
     values: Vec<Datum<'a>>,
     key: Key,
     trail: Trail<'a>,
@@ -54,27 +48,18 @@ impl<'a> ActionRunner<'a> {
         time_us: i64,
         collected: Seq,
     ) -> ActionRunner<'a> {
-        ActionRunner {
-            material,
-            guard,
-            arena,
-            time_us,
-            collected,
-            frame: FrameFor::<RecordContext<'a>>::default(),
-            procedure: None,
-            code: None,
-            is_sole: false,
-            values: Vec::new(),
-            key: Key::new(),
-            trail: Trail::default(),
-        }
+        let (values, key, trail) = Default::default();
+        let frame = FrameFor::<RecordContext<'a>>::default();
+        ActionRunner { material, guard, arena, collected, frame, time_us, values, key, trail }
     }
 
     /// Runs actions of a queue, which are at its head.
     pub fn run(&mut self, queue: &Queue<'a>, actions: impl Iterator<Item = (&'a Action, &'a CallNode<'a>)>) {
-        let record = queue.record.expect("an independent action has a record");
+        let (Some(table), Some(record)) = (queue.table, queue.record) else {
+            unreachable!("an independent action has a record");
+        };
         let mut context = RecordContext {
-            table: queue.table,
+            table,
             record,
             is_sole: false,
             time_us: self.time_us,
@@ -84,30 +69,23 @@ impl<'a> ActionRunner<'a> {
             values: std::mem::take(&mut self.values),
             key: std::mem::take(&mut self.key),
         };
+        let mut code = (None, None);
         for (action, node) in actions {
-            context.is_sole = self.prepare(node.call.procedure);
-            context.seq = node.seq;
-            let code = self.code.expect("it has been prepared");
-            let started = self.frame.start_at(code, node.call.arguments, action.element, self.arena);
+            let Stamped { call, seq, .. } = &node.stamped;
+            if code.0 != Some(call.procedure) {
+                let Material { definitions, decompositions, .. } = self.material;
+                code = (Some(call.procedure), definitions.procedure(call.procedure).ok());
+                context.is_sole = decompositions.get(call.procedure).is_some_and(|of| of.is_sole);
+            }
+            let code = &code.1.expect("it was there when the graph was built").whole;
+            context.seq = *seq;
+            let started = self.frame.start_at(code, call.arguments, action.element, self.arena);
             started.expect("the arguments of independent actions are well-formed");
             let ended = execute::run(&mut self.frame, code, &mut context, self.arena);
             ended.expect("nothing makes an independent action abort");
         }
         self.write(&mut context);
         (self.values, self.key) = (context.values, context.key);
-    }
-
-    /// Makes a procedure's code that which is run; whether an action can mean no record but its own.
-    #[inline]
-    fn prepare(&mut self, procedure: ProcedureId) -> bool {
-        if self.procedure != Some(procedure) {
-            let Material { definitions, decompositions, .. } = self.material;
-            let found = definitions.procedure(procedure).expect("it was there when the graph was built");
-            self.code = Some(&found.whole);
-            self.is_sole = decompositions.get(procedure).is_some_and(|decomposition| decomposition.is_sole);
-            self.procedure = Some(procedure);
-        }
-        self.is_sole
     }
 
     /// Writes the record, if any action has.

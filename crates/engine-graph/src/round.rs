@@ -3,45 +3,38 @@
 //! ```text
 //! worker 0   build graph 0, divide | execute graph 0 | execute graph 1
 //! worker 1   build graph 1, divide |    "            |    "
-//!                               barrier           barrier, promise
+//!                               barrier      barrier, commit    barrier, commit
 //! ```
 //!
 //! Graphs are built side by side, one worker each, and executed one after the other, all workers together: so
-//! conflicts between graphs need no edges.
+//! conflicts between graphs need no edges. When a graph has been executed its calls commit as a group: `promised`
+//! moves to the last of them, so readers see whole graphs only.
 
 use crate::construction::construct;
 use crate::execution::{Grounds, Worker};
-use crate::graph::Graph;
+use crate::graph::{Graph, Stamped};
 use crate::partitioning::partition;
 use crate::statistics::Statistics;
 use bumpalo::Bump;
 use fabius_engine::eager::intake::Outcomes;
-use fabius_engine::entry::Call;
-use fabius_env::{Clock, schedule};
-use fabius_value::Seq;
-use parking_lot::Mutex;
-use std::sync::OnceLock;
+use fabius_env::schedule;
+use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
 };
-
-/// So often a worker looks again before it lets the system run others.
-const SPINS: u32 = 1 << 8;
 
 /// A round in progress.
 pub struct Round<'a> {
     grounds: Grounds<'a>,
     partitions: usize,
     /// The calls of each graph.
-    calls: &'a [&'a [(Call<'a>, Seq)]],
+    calls: &'a [&'a [Stamped<'a>]],
     /// Memory for each worker.
     arenas: &'a [Mutex<Bump>],
     statistics: &'a Statistics,
-    /// Graphs that are no more, whose memory new ones take.
-    pub spare: Mutex<Vec<Graph<'a>>>,
-    /// Graphs, as they are built.
-    pub graphs: Vec<OnceLock<Graph<'a>>>,
+    graphs: Vec<RwLock<Graph<'a>>>,
     /// Graphs that somebody builds, or has built.
     taken: AtomicUsize,
     built: AtomicUsize,
@@ -49,8 +42,8 @@ pub struct Round<'a> {
     begun: AtomicUsize,
     /// Workers that execute.
     inside: AtomicUsize,
-    /// What became of the calls of the graph that is executed.
-    outcomes: Mutex<Vec<Outcomes>>,
+    /// Workers so far, the leader included.
+    workers: AtomicUsize,
     over: AtomicBool,
 }
 
@@ -59,14 +52,14 @@ pub struct Round<'a> {
 unsafe impl Sync for Round<'_> {}
 
 impl<'a> Round<'a> {
-    /// A round of graphs of these calls.
+    /// A round of graphs of these calls, built in the memory of graphs that are no more.
     pub fn new(
         grounds: Grounds<'a>,
         partitions: usize,
-        calls: &'a [&'a [(Call<'a>, Seq)]],
+        calls: &'a [&'a [Stamped<'a>]],
         arenas: &'a [Mutex<Bump>],
         statistics: &'a Statistics,
-        spare: Vec<Graph<'a>>,
+        spare: &mut Vec<Graph<'static>>,
     ) -> Round<'a> {
         Round {
             grounds,
@@ -74,38 +67,46 @@ impl<'a> Round<'a> {
             calls,
             arenas,
             statistics,
-            spare: Mutex::new(spare),
-            graphs: calls.iter().map(|_| OnceLock::new()).collect(),
+            graphs: calls.iter().map(|_| RwLock::new(spare.pop().unwrap_or_default())).collect(),
             taken: AtomicUsize::new(0),
             built: AtomicUsize::new(0),
             begun: AtomicUsize::new(0),
             inside: AtomicUsize::new(0),
-            outcomes: Mutex::default(),
+            workers: AtomicUsize::new(1),
             over: AtomicBool::new(false),
         }
     }
 
-    fn now(&self) -> u64 {
-        let clock: &dyn Clock = &*self.grounds.shared.foundation.clock;
-        clock.monotonic_ns()
+    /// Ends the round: how many workers there were, and the memory of the graphs.
+    pub fn end(self) -> (usize, impl Iterator<Item = Graph<'static>>) {
+        let workers = self.workers.into_inner().min(self.arenas.len());
+        (workers, self.graphs.into_iter().map(|graph| graph.into_inner().emptied()))
     }
 
-    /// What a helper does until the round is over.
-    pub fn help(&self, worker: usize) {
+    fn now(&self) -> u64 {
+        self.grounds.ground.now_ns()
+    }
+
+    /// What a helper does until the round is over; whether there was a place for one more.
+    pub fn help(&self) -> bool {
+        let worker = self.workers.fetch_add(1, Relaxed);
+        if worker >= self.arenas.len() {
+            return false;
+        }
         self.build();
         let mut next = 0;
-        while let Some(begun) = self.wait(|| match (self.over.load(Acquire), self.begun.load(Acquire)) {
-            (true, _) => Some(None),
-            (false, begun) => (begun > next).then_some(Some(begun)),
-        }) {
-            self.execute(begun - 1, worker);
-            next = begun;
+        loop {
+            self.wait(|| self.over.load(Acquire) || self.begun.load(Acquire) > next);
+            if self.over.load(Acquire) {
+                return true;
+            }
+            next = self.begun.load(Acquire);
+            self.execute(next - 1, worker);
         }
     }
 
-    /// What the leader does: everything, with whoever helps. `conclude` is told of each graph when it has been
-    /// executed.
-    pub fn lead(&self, conclude: &mut dyn FnMut(&Graph<'a>, Vec<Outcomes>)) {
+    /// What the leader does: everything, with whoever helps.
+    pub fn lead(&self) {
         struct Over<'r>(&'r AtomicBool);
         impl Drop for Over<'_> {
             fn drop(&mut self) {
@@ -114,17 +115,13 @@ impl<'a> Round<'a> {
         }
         let _over = Over(&self.over);
         self.build();
-        self.wait(|| (self.built.load(Acquire) == self.graphs.len()).then_some(()));
+        self.wait(|| self.built.load(Acquire) == self.graphs.len());
         for number in 0..self.graphs.len() {
             self.begun.store(number + 1, Release);
             self.execute(number, 0);
-            self.wait(|| (self.inside.load(SeqCst) == 0).then_some(()));
-            conclude(self.graph(number), std::mem::take(&mut *self.outcomes.lock()));
+            self.wait(|| self.inside.load(SeqCst) == 0);
+            self.commit(&self.graphs[number].read());
         }
-    }
-
-    fn graph(&self, number: usize) -> &Graph<'a> {
-        self.graphs[number].get().expect("all graphs are built")
     }
 
     /// Builds and divides graphs that nobody has taken.
@@ -134,71 +131,72 @@ impl<'a> Round<'a> {
             let Some(calls) = self.calls.get(number) else { return };
             schedule::point("construct");
             let begun = self.now();
-            let spare = self.spare.lock().pop().unwrap_or_default();
-            let mut graph = construct(self.grounds.material, calls, spare);
+            let mut graph = self.graphs[number].write();
+            construct(self.grounds.material, calls, &mut graph);
             let constructed = self.now();
             partition(&mut graph, self.partitions);
             self.statistics.construction_ns.add(constructed - begun);
             self.statistics.partitioning_ns.add(self.now() - constructed);
-            assert!(self.graphs[number].set(graph).is_ok(), "each graph is built once");
+            drop(graph);
             self.built.fetch_add(1, AcqRel);
         }
     }
 
     /// Works on a graph until all of it has been executed.
     fn execute(&self, number: usize, worker: usize) {
-        let graph = self.graph(number);
         self.inside.fetch_add(1, SeqCst);
+        let graph = self.graphs[number].read();
         if !graph.has_ended() {
             let begun = self.now();
             let mut waited = 0;
             let mut arena = self.arenas.iter().find_map(Mutex::try_lock).expect("an arena for each worker");
             arena.reset();
             let guard = crossbeam_epoch::pin();
-            let mut worker_at = Worker::new(self.grounds, graph, &guard, &arena);
+            let mut worker_at = Worker::new(self.grounds, &graph, &guard, &arena);
             while !graph.has_ended() {
-                if worker_at.work(worker) {
-                    continue;
+                if !worker_at.work(worker) {
+                    // What there is may be in somebody's hands already.
+                    schedule::give_way("graph");
+                    waited += self.wait(|| graph.has_ended() || graph.has_messages());
                 }
-                let before = self.now();
-                // Once at least: what there is may be in somebody's hands already.
-                for times in 0.. {
-                    wait_once(times);
-                    if graph.has_ended() || graph.has_messages() {
-                        break;
-                    }
-                }
-                waited += self.now() - before;
             }
-            self.outcomes.lock().push(worker_at.end());
+            worker_at.end();
             self.statistics.execution_ns.add(self.now() - begun - waited);
-            self.statistics.communication_ns.add(waited);
         }
+        drop(graph);
         self.inside.fetch_sub(1, SeqCst);
     }
 
-    /// Waits until there is an answer.
-    fn wait<R>(&self, answer: impl Fn() -> Option<R>) -> R {
-        if let Some(answer) = answer() {
-            return answer;
+    /// Waits until a condition holds that others bring about, mostly within a microsecond; gives how long.
+    fn wait(&self, condition: impl Fn() -> bool + Sync) -> u64 {
+        if condition() {
+            return 0;
         }
         let begun = self.now();
-        for times in 0.. {
-            wait_once(times);
-            if let Some(answer) = answer() {
-                self.statistics.communication_ns.add(self.now() - begun);
-                return answer;
+        schedule::wait_until("barrier", condition);
+        let waited = self.now() - begun;
+        self.statistics.communication_ns.add(waited);
+        waited
+    }
+
+    /// Commits the calls of a graph that has been executed.
+    fn commit(&self, graph: &Graph<'_>) {
+        let Grounds { ground, .. } = self.grounds;
+        let foundation = ground.foundation();
+        let (Some(first), Some(last)) = (graph.calls.first(), graph.calls.last()) else { return };
+        schedule::point("promise");
+        ground.shared.sequencer.installed_run(first.stamped.seq, last.stamped.seq, foundation);
+        schedule::point("promised");
+        let batch = |stamped: &Stamped<'_>| stamped.batch.map(|(work, _)| Arc::as_ptr(work));
+        for calls in graph.calls.chunk_by(|one, next| batch(&one.stamped) == batch(&next.stamped)) {
+            let independent = calls.iter().filter(|node| node.is_independent).count() as u32;
+            foundation.counters.committed.add(independent.into());
+            foundation.counters.immediate.add(independent.into());
+            if let (Some((work, _)), true) = (calls[0].stamped.batch, independent > 0) {
+                let last = calls[calls.len() - 1].stamped.seq;
+                ground.end(work, independent, Outcomes { last, ..Outcomes::default() });
             }
         }
-        unreachable!("whoever is waited for goes on")
-    }
-}
-
-/// Others are at work, or what is missing is on its way: mostly a matter of a microsecond.
-fn wait_once(times: u32) {
-    if times < SPINS && !schedule::is_simulated() {
-        std::hint::spin_loop();
-    } else {
-        schedule::give_way("barrier");
+        ground.answer();
     }
 }

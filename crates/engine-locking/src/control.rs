@@ -58,10 +58,6 @@ impl<'a> Covered<'a> {
 }
 
 impl<'a> Control<'a> for Covered<'a> {
-    fn begin_again(&mut self) {
-        unreachable!("a call that has its locks is not refused")
-    }
-
     #[inline]
     fn looks_up(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
         self.row(table, record, Mode::Shared)

@@ -321,9 +321,7 @@ impl LockingEngine {
 
     /// Stores what became of a call.
     fn end(&self, chunk: &Chunk, outcomes: Outcomes) {
-        if let Some(last) = chunk.end(outcomes) {
-            self.ground.end(last, &chunk.work.batch);
-        }
+        self.ground.end(&chunk.work, chunk.count, outcomes);
         self.open.fetch_sub(1, AcqRel);
     }
 

@@ -24,6 +24,7 @@ use fabius_engine::eager::granule::{Granules, Space};
 use fabius_engine::eager::plan::{Around, Schema};
 use fabius_engine::entry::Call;
 use fabius_engine::{Definitions, Procedure};
+use fabius_program::arguments::DecodedArguments;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::read_write_set::{Declared, Extent, ReadWriteSet, TableColumns};
 use fabius_program::shelf::Shelf;
@@ -59,7 +60,7 @@ impl Footprint {
     fn of(procedure: &Procedure, catalog: &Catalog, draws_random: bool) -> Footprint {
         let set = ReadWriteSet::of(&procedure.program, catalog);
         let below = set.declared.iter().filter(|declared| declared.extent == Extent::Below);
-        let partial = below.filter_map(|of| Some((of.table, of.index?, of.columns))).collect();
+        let partial = below.filter_map(|of| Some((of.table, of.index?, of.key.len()))).collect();
         Footprint { set, draws_random, is_read_only: procedure.is_read_only, partial }
     }
 
@@ -155,7 +156,7 @@ impl Footprints {
             }
             let is_range = |of: &&Declared| of.extent == Extent::Below && of.index.is_none();
             for of in footprint.set.declared.iter().filter(is_range) {
-                all.prefixes[of.table.0 as usize] |= 1 << of.columns;
+                all.prefixes[of.table.0 as usize] |= 1 << of.key.len();
             }
             all.has_dependent |= !footprint.set.is_declared();
             all.footprints.push(Arc::new(footprint));
@@ -237,38 +238,48 @@ impl Footprints {
         self.definitions.table(table).schema().primary_key.len()
     }
 
-    /// Adds the locks that a call's arguments and its key say it needs; not sealed.
-    pub fn declared_locks(&self, call: &Call<'_>, schema: &Schema, granules: &Granules, locks: &mut LockSet) {
+    /// Adds the locks that a call's arguments and its key say it needs; not sealed. Arguments that do not decode abort a
+    /// call before it accesses anything.
+    pub fn declared_locks<'c>(
+        &self,
+        call: &Call<'c>,
+        decoded: &mut DecodedArguments<'c>,
+        schema: &Schema,
+        granules: &Granules,
+        locks: &mut LockSet,
+    ) {
         if let Some(key) = call.key {
             let word = granules.word(Space::KEYS, key);
             locks.add(Lock::of_granule(granules, word, Mode::Exclusive));
         }
         let footprint = self.get(call.procedure);
-        let mut key = Key::new();
-        footprint.set.tuples.for_each(call.arguments, |number, values| {
-            let Declared { table: id, index, extent, columns, moves, writes } =
-                footprint.set.declared[number];
-            let table = self.definitions.table(id);
-            if index.is_none()
-                && !values.iter().any(|value| value.is_null())
-                && table.encode_key(values, &mut key).is_ok()
-            {
-                let mode = Mode::of_row(writes);
-                let (lock, around) = match extent {
-                    Extent::Whole => (Lock::of_row(id, key.hash(), mode), columns),
-                    Extent::Below => {
-                        let word = granules.word(Space::prefixes(id.0, 0), key.bytes());
-                        (Lock::of_granule(granules, word, mode), columns - 1)
-                    }
-                };
-                let is_deciding = moves || writes && self.decide(id, footprint.columns(id));
-                locks.add(lock.deciding(is_deciding));
-                self.lock_around(id, key.bytes(), around, writes, granules, locks);
-            }
-            if moves {
-                lock_entry(id, index, values, schema, granules, locks);
-            }
-        });
+        let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
+        let Ok(place) = decoded.push(&procedure.signature, call.arguments) else { return };
+        let mut encoded = Key::new();
+        for Declared { table: id, index, key, extent, moves, writes } in &footprint.set.declared {
+            let table = self.definitions.table(*id);
+            key.for_each(decoded.at(place), |values, _| {
+                if index.is_none()
+                    && !values.iter().any(|value| value.is_null())
+                    && table.encode_key(values, &mut encoded).is_ok()
+                {
+                    let mode = Mode::of_row(*writes);
+                    let (lock, around) = match extent {
+                        Extent::Whole => (Lock::of_row(*id, encoded.hash(), mode), values.len()),
+                        Extent::Below => {
+                            let word = granules.word(Space::prefixes(id.0, 0), encoded.bytes());
+                            (Lock::of_granule(granules, word, mode), values.len() - 1)
+                        }
+                    };
+                    let is_deciding = *moves || *writes && self.decide(*id, footprint.columns(*id));
+                    locks.add(lock.deciding(is_deciding));
+                    self.lock_around(*id, encoded.bytes(), around, *writes, granules, locks);
+                }
+                if *moves {
+                    lock_entry(*id, *index, values, schema, granules, locks);
+                }
+            });
+        }
     }
 }
 

@@ -39,6 +39,7 @@ use fabius_engine::eager::granule::Granules;
 use fabius_engine::eager::intake::Chunk;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::turn::Turn;
+use fabius_program::arguments::DecodedArguments;
 use fabius_value::Seq;
 use std::collections::VecDeque;
 
@@ -96,7 +97,7 @@ pub fn predict<'a>(
         determining.clear();
         determining.extend(locks.iter().map(|lock| lock.place() as u32));
     }
-    footprints.declared_locks(&call, schema, granules, &mut locks);
+    footprints.declared_locks(&call, &mut DecodedArguments::default(), schema, granules, &mut locks);
     locks.seal();
     (locks.len() <= LOCKS_MAX).then_some(Prediction { locks, determining, aborts, since })
 }

@@ -25,6 +25,7 @@ use fabius_engine::eager::intake::Chunk;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::entry;
+use fabius_program::arguments::DecodedArguments;
 use fabius_value::{Error, Seq};
 use std::sync::Arc;
 
@@ -102,6 +103,7 @@ pub struct Scheduler {
     certain: Vec<u32>,
     /// By place of a lock, as long as there are dependent calls to be told.
     written: Box<[LastWrite]>,
+    decoded: DecodedArguments<'static>,
     payload: Vec<u8>,
     /// Calls that have all their locks, and are not handed over yet.
     pub ready: Vec<Ready>,
@@ -124,6 +126,7 @@ impl Scheduler {
             next: Seq(1),
             certain: Vec::new(),
             written: Box::default(),
+            decoded: DecodedArguments::default(),
             payload: Vec::new(),
             ready: Vec::new(),
             placed: Vec::new(),
@@ -150,7 +153,10 @@ impl Scheduler {
         let next = number(self.next_seq()) as usize;
         let mut locks = std::mem::take(&mut self.calls[next].spare);
         locks.clear();
-        self.footprints.declared_locks(&chunk.call(), schema, &shared.granules, &mut locks);
+        let mut decoded = std::mem::take(&mut self.decoded).recycle();
+        let Shared { granules, .. } = shared;
+        self.footprints.declared_locks(&chunk.call(), &mut decoded, schema, granules, &mut locks);
+        self.decoded = decoded.recycle();
         locks.seal();
         self.line_up(Placed { chunk, locks, is_certain });
     }

@@ -17,6 +17,7 @@
 //! | [`route`] | the partitions that a call touches |
 //! | [`partition_set`] | a set of partitions |
 //! | [`division`] | what both have in common |
+//! | [`rotation`] | partitions that threads look at in turn |
 //! | [`partition`] | H-Store: queues, owners, calls that cross |
 //! | [`rendezvous`] | DORA: actions, owners, rendezvous points |
 //! | [`local_lock`] | DORA: an owner's lock table |
@@ -37,6 +38,7 @@ pub mod partition;
 pub mod partition_set;
 pub mod policy;
 pub mod rendezvous;
+pub mod rotation;
 pub mod route;
 pub mod run;
 

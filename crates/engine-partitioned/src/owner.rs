@@ -8,8 +8,7 @@ use crate::partition_set::PartitionSet;
 use fabius_engine::eager::Control;
 use fabius_program::context::Stop;
 use fabius_storage::Record;
-use fabius_value::{ColumnMask, TableId};
-use std::sync::atomic::AtomicU64;
+use fabius_value::TableId;
 
 /// Whoever runs calls under this owns what they touch.
 pub struct Owner<'a> {
@@ -35,36 +34,15 @@ impl<'a> Control<'a> for Owner<'a> {
     const RECORDS_MISSES: bool = false;
     const HAS_GRANULES: bool = false;
 
-    fn begin_again(&mut self) {
-        unreachable!("nothing is refused")
-    }
-
     #[inline]
     fn looks_up(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
         self.check(table, record);
         Ok(())
     }
 
-    fn scans(&mut self, _: TableId, _: &'a AtomicU64) -> Result<(), Stop> {
-        Ok(())
-    }
-
     #[inline]
     fn meets(&mut self, table: TableId, record: &'a Record) -> Result<(), Stop> {
         self.check(table, record);
-        Ok(())
-    }
-
-    #[inline]
-    fn writes(&mut self, _: TableId, _: &'a Record, _: ColumnMask) -> Result<(), Stop> {
-        Ok(())
-    }
-
-    fn changes(&mut self, _: &'a AtomicU64) -> Result<(), Stop> {
-        Ok(())
-    }
-
-    fn claims(&mut self, _: &'a AtomicU64) -> Result<(), Stop> {
         Ok(())
     }
 }

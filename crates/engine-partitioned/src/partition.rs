@@ -24,16 +24,16 @@
 
 use crate::division::Division;
 use crate::partition_set::PartitionSet;
+use crate::rotation::Rotation;
 use crate::route::Routes;
 use crate::run::{Dispatched, Place, RUN_CALLS, Runs};
-use crossbeam_utils::CachePadded;
 use fabius_engine::eager::intake::Work;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::queue::Queue;
 use fabius_env::schedule;
 use std::sync::Arc;
 use std::sync::atomic::{
-    AtomicBool, AtomicU32, AtomicUsize,
+    AtomicBool, AtomicU32,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
@@ -62,8 +62,20 @@ struct Partition {
 }
 
 impl Partition {
-    fn take(&self) -> bool {
-        !self.is_taken.load(Relaxed) && !self.is_taken.swap(true, Acquire)
+    /// Takes it, and the first of its work, if there is any.
+    fn claim(&self) -> Option<Entry> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        schedule::point("claim");
+        if self.is_taken.load(Relaxed) || self.is_taken.swap(true, Acquire) {
+            return None;
+        }
+        let entry = self.queue.pop();
+        if entry.is_none() {
+            self.give_back();
+        }
+        entry
     }
 
     fn give_back(&self) {
@@ -72,22 +84,18 @@ impl Partition {
 }
 
 /// All partitions.
-pub struct Partitions {
-    list: Box<[CachePadded<Partition>]>,
-    /// Where the next thread looks first, so that none is passed over for ever.
-    next: AtomicUsize,
-}
+pub struct Partitions(Rotation<Partition>);
 
 impl Partitions {
     /// So many partitions.
     pub fn new(count: usize) -> Partitions {
-        Partitions { list: (0..count).map(|_| CachePadded::default()).collect(), next: AtomicUsize::new(0) }
+        Partitions(Rotation::new(count))
     }
 
     /// Puts calls that touch this partition alone into its queue, behind what is there.
     fn flush(&self, partition: usize, work: &Arc<Work>, gathered: &mut Vec<Place>) {
         if !gathered.is_empty() {
-            self.list[partition].queue.push(Entry::Run(work.clone(), std::mem::take(gathered)));
+            self.0[partition].queue.push(Entry::Run(work.clone(), std::mem::take(gathered)));
         }
     }
 
@@ -95,13 +103,13 @@ impl Partitions {
     fn run_crossing(&self, crossing: &Crossing, runs: &Runs, schema: &Schema, routes: &Routes) {
         let Crossing { work, place, partitions, .. } = crossing;
         runs.run(schema, &routes.layout, work, &[*place], *partitions);
-        partitions.iter().for_each(|partition| self.list[partition].give_back());
+        partitions.iter().for_each(|partition| self.0[partition].give_back());
     }
 }
 
 impl Division for Partitions {
     fn dispatch(&self, work: &Arc<Work>, calls: &mut dyn Iterator<Item = Dispatched>, _: &Routes) {
-        let mut gathered: Vec<Vec<Place>> = self.list.iter().map(|_| Vec::new()).collect();
+        let mut gathered = vec![Vec::new(); self.0.len()];
         for Dispatched { place, partitions, .. } in calls {
             if let Some(only) = partitions.single() {
                 gathered[only].push(place);
@@ -114,7 +122,7 @@ impl Division for Partitions {
             let crossing = Arc::new(Crossing { work: work.clone(), place, partitions, missing });
             for partition in partitions.iter() {
                 self.flush(partition, work, &mut gathered[partition]);
-                self.list[partition].queue.push(Entry::Crossing(crossing.clone()));
+                self.0[partition].queue.push(Entry::Crossing(crossing.clone()));
             }
         }
         for (partition, places) in gathered.iter_mut().enumerate() {
@@ -124,36 +132,19 @@ impl Division for Partitions {
 
     /// Claims a partition that has work, and does the first of it.
     fn take_turn(&self, runs: &Runs, schema: &Schema, routes: &Routes) -> bool {
-        let first = self.next.load(Relaxed);
-        let count = self.list.len();
-        for number in (0..count).map(|at| (first + at) % count) {
-            let partition = &self.list[number];
-            if partition.queue.is_empty() {
-                continue;
+        match self.0.claim(Partition::claim) {
+            None => return false,
+            Some((number, Entry::Run(work, places))) => {
+                runs.run(schema, &routes.layout, &work, &places, PartitionSet::of(number));
+                self.0[number].give_back();
             }
-            schedule::point("claim");
-            if !partition.take() {
-                continue;
-            }
-            self.next.store(number + 1, Relaxed);
-            match partition.queue.pop() {
-                None => {
-                    partition.give_back();
-                    continue;
-                }
-                Some(Entry::Run(work, places)) => {
-                    runs.run(schema, &routes.layout, &work, &places, PartitionSet::of(number));
-                    partition.give_back();
-                }
-                Some(Entry::Crossing(crossing)) => {
-                    schedule::point("granted");
-                    if crossing.missing.fetch_sub(1, AcqRel) == 1 {
-                        self.run_crossing(&crossing, runs, schema, routes);
-                    }
+            Some((_, Entry::Crossing(crossing))) => {
+                schedule::point("granted");
+                if crossing.missing.fetch_sub(1, AcqRel) == 1 {
+                    self.run_crossing(&crossing, runs, schema, routes);
                 }
             }
-            return true;
         }
-        false
+        true
     }
 }

@@ -22,9 +22,9 @@
 use crate::division::Division;
 use crate::local_lock::{Action, Demand, LockTable};
 use crate::partition_set::PartitionSet;
+use crate::rotation::Rotation;
 use crate::route::Routes;
 use crate::run::{Dispatched, Place, RUN_CALLS, Runs};
-use crossbeam_utils::CachePadded;
 use fabius_engine::eager::intake::Work;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::queue::Queue;
@@ -33,10 +33,7 @@ use fabius_env::{schedule, sync};
 use fabius_program::arguments::DecodedArguments;
 use fabius_value::Key;
 use std::sync::Arc;
-use std::sync::atomic::{
-    AtomicU32, AtomicUsize,
-    Ordering::{AcqRel, Relaxed},
-};
+use std::sync::atomic::{AtomicU32, Ordering::AcqRel};
 
 /// A call on its way through its phases (DORA's transaction flow graph).
 pub struct Flow {
@@ -73,9 +70,7 @@ struct Partition {
 
 /// All logical partitions.
 pub struct LogicalPartitions {
-    list: Box<[CachePadded<Partition>]>,
-    /// Where the next thread looks first.
-    next: AtomicUsize,
+    list: Rotation<Partition>,
     /// Calls at their rendezvous.
     ready: Queue<Arc<Flow>>,
 }
@@ -83,11 +78,7 @@ pub struct LogicalPartitions {
 impl LogicalPartitions {
     /// So many partitions.
     pub fn new(count: usize) -> LogicalPartitions {
-        LogicalPartitions {
-            list: (0..count).map(|_| CachePadded::default()).collect(),
-            next: AtomicUsize::new(0),
-            ready: Queue::default(),
-        }
+        LogicalPartitions { list: Rotation::new(count), ready: Queue::default() }
     }
 
     fn tell_all(&self, flow: &Arc<Flow>, message: fn(Action) -> Message) {
@@ -152,21 +143,16 @@ impl Division for LogicalPartitions {
         if self.run_ready(runs, schema, routes) {
             return true;
         }
-        let first = self.next.load(Relaxed);
-        let count = self.list.len();
-        for number in (0..count).map(|at| (first + at) % count) {
-            let partition = &self.list[number];
+        let claimed = self.list.claim(|partition| {
             if partition.inbox.is_empty() {
-                continue;
+                return None;
             }
             schedule::point("claim");
-            let Some(mut locks) = partition.locks.try_lock() else { continue };
-            self.next.store(number + 1, Relaxed);
-            let messages = partition.inbox.take(|all| all);
-            self.read_messages(&mut locks, messages);
-            return true;
-        }
-        false
+            Some((partition, partition.locks.try_lock()?))
+        });
+        let Some((_, (partition, mut locks))) = claimed else { return false };
+        self.read_messages(&mut locks, partition.inbox.take(|all| all));
+        true
     }
 }
 

@@ -121,10 +121,8 @@ impl Runs {
         calls.iter().filter_map(|((call, _), _)| call.key).for_each(|key| self.keys.remove(key));
         schedule::point("run ended");
         let count = places.len() as u32;
-        match work.end(count, outcomes) {
-            Some(last) => self.ground.end(last, &work.batch),
-            None => self.ground.answer(),
-        }
+        self.ground.end(work, count, outcomes);
+        self.ground.answer();
         self.open.fetch_sub(count.into(), AcqRel);
     }
 

@@ -47,21 +47,6 @@ impl Returned {
         self.calls[at].0 = u32::MAX;
         Some(values)
     }
-
-    /// Moves what calls have returned whose places are below `end` to another buffer, where they have other places.
-    pub fn move_below(&mut self, end: u32, to: &mut Returned, place: impl Fn(u32) -> u32) {
-        let mut values = std::mem::take(&mut self.values).into_iter();
-        let mut begin = 0;
-        for (of, end_of) in std::mem::take(&mut self.calls) {
-            let own = values.by_ref().take((end_of - begin) as usize);
-            if of < end {
-                to.push(place(of), own)
-            } else {
-                self.push(of, own)
-            }
-            begin = end_of;
-        }
-    }
 }
 
 impl Drop for Returned {
@@ -102,16 +87,5 @@ mod tests {
         assert_eq!(all.take(7), Some(vec![Value::Int(1), Value::Int(2)]));
         assert_eq!(all.take(3), Some(vec![]));
         assert_eq!((all.take(7), all.take(4)), (None, None));
-    }
-
-    /// Goal: calls that are moved bring their values along, and the others keep theirs.
-    #[test]
-    fn calls_below_a_place_are_moved_together() {
-        let mut all = returned(&[(7, &[1, 2]), (3, &[4]), (5, &[3])]);
-        let mut moved = Returned::default();
-        all.move_below(6, &mut moved, |place| place + 10);
-        assert_eq!(moved.places().collect::<Vec<_>>(), [13, 15]);
-        assert_eq!((moved.take(13), moved.take(15)), (Some(vec![Value::Int(4)]), Some(vec![Value::Int(3)])));
-        assert_eq!(all.take(7), Some(vec![Value::Int(1), Value::Int(2)]));
     }
 }

@@ -10,175 +10,136 @@
 //! Whoever plans with tuples gets all of them, whether the program comes by the step that they stand in
 //! or not.
 
-use crate::arguments::ArgumentReader;
-use crate::ir::{Expression, ExpressionKind, Program, ScalarType, StepId, StepKind, Type, VariableId};
+use crate::arguments::Arguments;
+use crate::ir::{Expression, ExpressionKind, Program, StepId, StepKind, Type, VariableId};
 use crate::slice::outline::Outline;
 use fabius_value::{Datum, Value, data_type::Family};
 use std::collections::HashMap;
 
-/// Parameters, and fields of a list, that tuples can name.
-const PLACES_MAX: usize = 16;
 /// Expressions of a tuple.
 const PARTS_MAX: usize = 16;
 
-/// The tuples of a program.
-#[derive(Clone, Debug, Default)]
-pub struct ArgumentTuples {
-    tuples: Vec<Tuple>,
-    parameters: Vec<Declared>,
-}
-
-#[derive(Clone, Debug)]
-struct Tuple {
+/// A tuple of expressions, as the places that their values come from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ArgumentTuple {
     parts: Vec<Part>,
-    /// The list parameter whose elements the tuple varies with.
-    list: Option<u16>,
+    /// The list parameter whose elements the tuple varies with, and how many fields one has.
+    list: Option<(u16, u16)>,
 }
 
 /// Where a value comes from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Part {
     Parameter(u16),
     Field(u16),
     Constant(Value),
 }
 
-#[derive(Clone, Debug)]
-enum Declared {
-    Scalar(ScalarType),
-    List(Vec<ScalarType>),
-}
-
-impl ArgumentTuples {
-    /// How many there are; they are numbered from 0.
+impl ArgumentTuple {
+    /// How many expressions it has.
     pub fn len(&self) -> usize {
-        self.tuples.len()
+        self.parts.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has none.
     pub fn is_empty(&self) -> bool {
-        self.tuples.is_empty()
+        self.parts.is_empty()
     }
 
-    /// Computes the tuples of a call with these encoded arguments, as far as they decode (with others, the
-    /// call aborts before it reads anything): the number of the tuple, and its values.
-    pub fn for_each(&self, arguments: &[u8], mut visit: impl FnMut(usize, &[Datum<'_>])) {
-        let mut reader = ArgumentReader::new(arguments);
-        let mut scalars = [Datum::Null; PLACES_MAX];
-        let mut fields = [Datum::Null; PLACES_MAX];
-        let mut make = |list: Option<u16>, scalars: &[Datum<'_>], fields: &[Datum<'_>]| {
-            for (number, tuple) in self.tuples.iter().enumerate().filter(|(_, tuple)| tuple.list == list) {
-                let mut values = [Datum::Null; PARTS_MAX];
-                for (value, part) in values.iter_mut().zip(&tuple.parts) {
-                    *value = match part {
-                        Part::Parameter(at) => scalars[usize::from(*at)],
-                        Part::Field(at) => fields[usize::from(*at)],
-                        Part::Constant(value) => Datum::from_value(value),
-                    };
-                }
-                visit(number, &values[..tuple.parts.len()]);
-            }
-        };
-        for (at, parameter) in self.parameters.iter().enumerate() {
-            match parameter {
-                Declared::Scalar(scalar) => {
-                    let Ok(value) = reader.scalar(*scalar) else { return };
-                    if let Some(place) = scalars.get_mut(at) {
-                        *place = value;
-                    }
-                }
-                Declared::List(declared) => {
-                    let Ok(length) = reader.length() else { return };
-                    for _ in 0..length {
-                        for (field, scalar) in declared.iter().enumerate() {
-                            let Ok(value) = reader.scalar(*scalar) else { return };
-                            if let Some(place) = fields.get_mut(field) {
-                                *place = value;
-                            }
-                        }
-                        make(Some(at as u16), &scalars, &fields);
-                    }
-                }
+    /// The list parameter whose elements it varies with.
+    pub fn list(&self) -> Option<u16> {
+        self.list.map(|(list, _)| list)
+    }
+
+    /// Computes the tuple for a call with these arguments, once or for each element of a list: its values, and the
+    /// list with the element's number.
+    #[inline]
+    pub fn for_each<'k>(
+        &'k self,
+        arguments: Arguments<'k, '_>,
+        mut visit: impl FnMut(&[Datum<'k>], Option<(u16, usize)>),
+    ) {
+        let mut values = [Datum::Null; PARTS_MAX];
+        let values = &mut values[..self.parts.len()];
+        for (value, part) in values.iter_mut().zip(&self.parts) {
+            match part {
+                Part::Parameter(at) => *value = arguments.of(usize::from(*at))[0],
+                Part::Constant(constant) => *value = Datum::from_value(constant),
+                Part::Field(_) => {}
             }
         }
-        make(None, &scalars, &fields);
+        let Some((list, width)) = self.list else { return visit(values, None) };
+        let elements = arguments.of(usize::from(list)).chunks_exact(usize::from(width));
+        for (row, element) in elements.enumerate() {
+            for (value, part) in values.iter_mut().zip(&self.parts) {
+                if let Part::Field(field) = part {
+                    *value = element[usize::from(*field)];
+                }
+            }
+            visit(values, Some((list, row)));
+        }
     }
 }
 
-/// A field of the current element in a loop over a list parameter.
+/// A loop over a list parameter. Two loops over one list are at different elements of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct ElementField {
-    list: u16,
-    field: u16,
-    /// The loop: another one over the same list is at another element.
-    of: StepId,
+struct ListLoop {
+    list: VariableId,
+    step: StepId,
 }
 
 /// Finds out which expressions of a program are functions of its arguments.
-pub struct TuplePlanner<'p> {
+pub(crate) struct TuplePlanner<'p> {
     program: &'p Program,
     /// Variables that stand for a field of the current element of a list parameter.
-    fields: HashMap<VariableId, ElementField>,
+    fields: HashMap<VariableId, (ListLoop, u16)>,
     /// By parameter: whether it keeps its value.
     is_kept: Vec<bool>,
-    tuples: Vec<Tuple>,
 }
 
 impl<'p> TuplePlanner<'p> {
-    /// A planner without tuples.
-    pub fn new(program: &'p Program) -> TuplePlanner<'p> {
-        let outline = Outline::of(program);
+    /// A planner for a program with this outline.
+    pub fn new(program: &'p Program, outline: &Outline<'_>) -> TuplePlanner<'p> {
         let assignments = |variable: VariableId| outline.assignments[usize::from(variable.0)].len();
         let mut fields = HashMap::new();
         for &step in &outline.order {
             let StepKind::ForList { list, fields: names, .. } = &outline.at(step).step.kind else { continue };
-            for (field, &variable) in names.iter().enumerate() {
-                if outline.is_parameter(*list) && assignments(variable) == 1 && field < PLACES_MAX {
-                    fields.insert(variable, ElementField { list: list.0, field: field as u16, of: step });
-                }
+            if outline.is_parameter(*list) && assignments(*list) == 0 {
+                let steady = names.iter().enumerate().filter(|(_, variable)| assignments(**variable) == 1);
+                let list_loop = ListLoop { list: *list, step };
+                fields.extend(steady.map(|(field, &variable)| (variable, (list_loop, field as u16))));
             }
         }
         let is_kept =
-            (0..program.parameter_count.min(PLACES_MAX)).map(|at| assignments(VariableId(at as u16)) == 0);
-        TuplePlanner { program, fields, is_kept: is_kept.collect(), tuples: Vec::new() }
+            (0..program.parameter_count).map(|at| assignments(VariableId(at as u16)) == 0).collect();
+        TuplePlanner { program, fields, is_kept }
     }
 
-    /// Whether these make a tuple.
-    pub fn can<'e>(&self, expressions: impl IntoIterator<Item = &'e Expression>) -> bool {
-        self.tuple(&mut expressions.into_iter()).is_some()
+    /// The tuple of these expressions, if they make one.
+    pub fn tuple<'e>(
+        &self,
+        expressions: impl ExactSizeIterator<Item = &'e Expression>,
+    ) -> Option<ArgumentTuple> {
+        let count = expressions.len();
+        Some(self.leading(expressions.map(Some))).filter(|tuple| tuple.len() == count)
     }
 
-    /// Adds a tuple, if these make one; gives its number.
-    pub fn add<'e>(&mut self, expressions: impl IntoIterator<Item = &'e Expression>) -> Option<usize> {
-        let tuple = self.tuple(&mut expressions.into_iter())?;
-        self.tuples.push(tuple);
-        Some(self.tuples.len() - 1)
-    }
-
-    /// The tuples that were added.
-    pub fn finish(self) -> ArgumentTuples {
-        let parameters = self.program.variables[..self.program.parameter_count].iter().map(|parameter| {
-            match &parameter.ty {
-                Type::Scalar(scalar) => Declared::Scalar(*scalar),
-                Type::List(fields) => Declared::List(fields.iter().map(|field| field.scalar).collect()),
-            }
-        });
-        ArgumentTuples { parameters: parameters.collect(), tuples: self.tuples }
-    }
-
-    fn tuple(&self, expressions: &mut dyn Iterator<Item = &Expression>) -> Option<Tuple> {
+    /// The longest tuple that the first of these expressions make; where one is missing, it ends.
+    pub fn leading<'e>(&self, expressions: impl Iterator<Item = Option<&'e Expression>>) -> ArgumentTuple {
         let mut around = None;
-        let parts = expressions.map(|part| self.part(part, &mut around)).collect::<Option<Vec<_>>>()?;
-        let list = around.map(|(list, _)| list);
-        // Elements are decoded where the list stands, so scalars behind it are not known yet.
-        let is_known = |part: &Part| match part {
-            Part::Parameter(at) => list.is_none_or(|list| *at < list),
-            Part::Field(_) | Part::Constant(_) => true,
-        };
-        (parts.len() <= PARTS_MAX && parts.iter().all(is_known)).then_some(Tuple { parts, list })
+        let parts = expressions.map_while(|expression| self.part(expression?, &mut around));
+        let parts = parts.take(PARTS_MAX).collect();
+        let list = around.map(|around: ListLoop| {
+            let Type::List(fields) = &self.program.variables[usize::from(around.list.0)].ty else {
+                unreachable!("loops are over lists");
+            };
+            (around.list.0, fields.len() as u16)
+        });
+        ArgumentTuple { parts, list }
     }
 
-    fn part(&self, expression: &Expression, around: &mut Option<(u16, StepId)>) -> Option<Part> {
+    /// A part of a tuple that varies with the elements of the loop `around`, which may be this part's.
+    fn part(&self, expression: &Expression, around: &mut Option<ListLoop>) -> Option<Part> {
         match &expression.kind {
             ExpressionKind::Constant(value) => Some(Part::Constant(value.clone())),
             ExpressionKind::Cast(inner)
@@ -188,8 +149,8 @@ impl<'p> TuplePlanner<'p> {
                 self.part(inner, around)
             }
             ExpressionKind::Variable(variable) => {
-                if let Some(&ElementField { list, field, of }) = self.fields.get(variable) {
-                    return (*around.get_or_insert((list, of)) == (list, of)).then_some(Part::Field(field));
+                if let Some(&(of, field)) = self.fields.get(variable) {
+                    return (*around.get_or_insert(of) == of).then_some(Part::Field(field));
                 }
                 let is_kept = self.is_kept.get(usize::from(variable.0)).is_some_and(|kept| *kept);
                 is_kept.then_some(Part::Parameter(variable.0))

@@ -29,7 +29,7 @@
 //! ```
 
 use crate::access::{Access, AccessKind, Origins, accesses};
-use crate::argument_tuple::{ArgumentTuples, TuplePlanner};
+use crate::argument_tuple::{ArgumentTuple, TuplePlanner};
 use crate::catalog::Catalog;
 use crate::ir::{Expression, Program, RowId, Scan, StepId, StepKind};
 use crate::slice::outline::{Outline, variables};
@@ -46,16 +46,16 @@ pub enum Extent {
 }
 
 /// An access whose key, or the first columns of it, is a function of the arguments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Declared {
     /// The table.
     pub table: TableId,
-    /// What the tuple holds: columns of this index in its order, of the primary key if `None`.
+    /// Columns of this index in its order, of the primary key if `None`.
     pub index: Option<IndexId>,
+    /// Their values.
+    pub key: ArgumentTuple,
     /// What these name.
     pub extent: Extent,
-    /// How many columns the tuple holds.
-    pub columns: usize,
     /// Whether rows are inserted or deleted.
     pub moves: bool,
     /// Whether the row may be written.
@@ -75,9 +75,7 @@ pub struct TableColumns {
 /// What is known of a program's accesses before it runs.
 #[derive(Clone, Debug, Default)]
 pub struct ReadWriteSet {
-    /// Values of declared accesses.
-    pub tuples: ArgumentTuples,
-    /// By tuple: the access.
+    /// Declared accesses.
     pub declared: Vec<Declared>,
     /// Every table that it accesses, with the columns that it may write.
     pub tables: Vec<TableColumns>,
@@ -114,7 +112,7 @@ impl ReadWriteSet {
             determines_scanned: vec![false; tables],
             ..ReadWriteSet::default()
         };
-        let mut planner = TuplePlanner::new(program);
+        let planner = TuplePlanner::new(program, &outline);
         let mut reading = Reading { outline: &outline, origins: &origins, catalog, steps: BTreeSet::new() };
         let mut undeclared = Vec::new();
         for access in &all {
@@ -125,7 +123,7 @@ impl ReadWriteSet {
                 AccessKind::Range => set.writes_scanned[access.table.0 as usize] |= writes,
                 AccessKind::Insert => {}
             }
-            if !reading.declare_whole(access, &mut planner, &mut set.declared) {
+            if !reading.declare_whole(access, &planner, &mut set.declared) {
                 undeclared.push(access);
                 note(&mut set.undeclared, access.table, access.writes);
                 if reading.determine(access, &mut set.determining) {
@@ -149,12 +147,9 @@ impl ReadWriteSet {
             set.is_self_determined |= reading.is_written(step, row, &all);
         }
         if set.is_self_determined && undeclared.iter().all(|access| reading.has_prefixes(access, &planner)) {
-            undeclared
-                .iter()
-                .for_each(|access| reading.declare_below(access, &mut planner, &mut set.declared));
+            undeclared.iter().for_each(|access| reading.declare_below(access, &planner, &mut set.declared));
             set.has_prefixes = true;
         }
-        set.tuples = planner.finish();
         set
     }
 
@@ -164,9 +159,9 @@ impl ReadWriteSet {
     }
 }
 
-fn declare(access: &Access, index: Option<IndexId>, extent: Extent, columns: usize) -> Declared {
+fn declare(access: &Access, index: Option<IndexId>, extent: Extent, key: ArgumentTuple) -> Declared {
     let moves = access.kind == AccessKind::Insert || access.deletes;
-    Declared { table: access.table, index, extent, columns, moves, writes: access.writes_anything() }
+    Declared { table: access.table, index, extent, key, moves, writes: access.writes_anything() }
 }
 
 fn note(list: &mut Vec<TableColumns>, table: TableId, columns: ColumnMask) {
@@ -211,43 +206,31 @@ impl<'p> Reading<'p, '_> {
     fn declare_whole(
         &self,
         access: &Access,
-        planner: &mut TuplePlanner<'p>,
+        planner: &TuplePlanner<'p>,
         declared: &mut Vec<Declared>,
     ) -> bool {
-        let keys = self.keys(access);
-        let is_known = |key: &Vec<&Expression>| planner.can(key.iter().copied());
-        if access.kind == AccessKind::Range
-            || !keys.iter().all(|(_, key)| is_known(key))
-            || self.changes_entries(access)
-        {
+        let keys = self.keys(access).into_iter();
+        let known = keys.map(|(index, key)| Some((index, planner.tuple(key.into_iter())?)));
+        let Some(known) = known.collect::<Option<Vec<_>>>() else { return false };
+        if access.kind == AccessKind::Range || self.changes_entries(access) {
             return false;
         }
-        for (index, key) in keys {
-            declared.push(declare(access, index, Extent::Whole, key.len()));
-            planner.add(key).expect("it is known");
-        }
+        declared.extend(known.into_iter().map(|(index, key)| declare(access, index, Extent::Whole, key)));
         true
-    }
-
-    /// How many of the first columns of a key are functions of the arguments.
-    fn known_columns(key: &[&Expression], planner: &TuplePlanner<'p>) -> usize {
-        let is_known = |count: &usize| planner.can(key[..*count].iter().copied());
-        (0..=key.len()).rev().find(is_known).expect("nothing is known of everything")
     }
 
     /// Whether arguments say in which range of the primary key an access lies, and it changes no other entries.
     fn has_prefixes(&self, access: &Access, planner: &TuplePlanner<'p>) -> bool {
         let keys = self.keys(access);
-        let primary = keys.first().is_some_and(|(_, key)| Reading::known_columns(key, planner) > 0);
-        primary && !self.changes_entries(access)
+        let primary = keys.first().and_then(|(_, key)| planner.tuple(key.iter().copied().take(1)));
+        primary.is_some_and(|first| !first.is_empty()) && !self.changes_entries(access)
     }
 
-    fn declare_below(&self, access: &Access, planner: &mut TuplePlanner<'p>, declared: &mut Vec<Declared>) {
-        for (index, key) in self.keys(access) {
-            let columns = Reading::known_columns(&key, planner);
-            declared.push(declare(access, index, Extent::Below, columns));
-            planner.add(key[..columns].iter().copied()).expect("it is known");
-        }
+    /// Declares an access by as many of the first columns of its keys as are functions of the arguments.
+    fn declare_below(&self, access: &Access, planner: &TuplePlanner<'p>, declared: &mut Vec<Declared>) {
+        let keys = self.keys(access).into_iter();
+        let known = keys.map(|(index, key)| (index, planner.leading(key.into_iter().map(Some))));
+        declared.extend(known.map(|(index, key)| declare(access, index, Extent::Below, key)));
     }
 
     fn indexed_columns(&self, table: TableId) -> ColumnMask {

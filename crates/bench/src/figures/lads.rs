@@ -21,21 +21,33 @@ pub const YCSB_RECORDS: u64 = 1_000_000;
 /// The setting of engines with partitions: into how many they divide rows.
 pub const PARTITIONS: &str = "engine_partitions";
 
+/// Calls that wait, of all threads together: the paper keeps all systems at full capacity, with as many calls in the
+/// queue as a batch of LADS takes at the most (section 5.7).
+const QUEUE_CALLS: u64 = 5000;
+
+/// The same as a number of batches on the way from each thread.
+fn queue(laboratory: &Laboratory<'_>, settings: Settings) -> Settings {
+    let in_flight = QUEUE_CALLS / settings.integer("batch") / laboratory.threads as u64;
+    settings.with(&[("in_flight", &in_flight.max(1))])
+}
+
 /// YCSB by the defaults of table 1: 20 operations a call, half of them writes, theta 0.5, 10 % of the calls across
 /// partitions, of which there is one for each thread.
 pub fn ycsb(laboratory: &Laboratory<'_>) -> Settings {
     let partitions = laboratory.threads.max(2);
-    ycsb::KIND.defaults().with(&[
+    let settings = ycsb::KIND.defaults().with(&[
         ("records", &laboratory.choose(120_000, YCSB_RECORDS)),
         ("cross", &0.1),
         ("partitions", &partitions),
         (PARTITIONS, &partitions),
-    ])
+    ]);
+    queue(laboratory, settings)
 }
 
 /// TPC-C with so many warehouses, each of them a partition (section 5.4); small ones in a hurry.
 pub fn tpcc(laboratory: &Laboratory<'_>, warehouses: usize) -> Settings {
     let settings = tpcc::KIND.defaults().with(&[("warehouses", &warehouses), (PARTITIONS, &warehouses)]);
+    let settings = queue(laboratory, settings);
     if laboratory.is_quick { settings.with(&[("items", &1000), ("customers", &60)]) } else { settings }
 }
 

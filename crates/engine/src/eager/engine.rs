@@ -82,7 +82,7 @@ impl<P: Protocol> EagerEngine<P> {
         drop(gate);
         schedule::point("turn ended");
         match ended {
-            Some(last) => self.ground.end(last, &work.batch),
+            Some(last) => self.ground.ended(last, &work.batch),
             None => self.ground.answer(),
         }
         true

@@ -7,10 +7,10 @@
 use crate::checkpoint::State;
 use crate::eager::alone::Alone;
 use crate::eager::answers::Answers;
+use crate::eager::intake::{Outcomes, Work};
 use crate::eager::plan::Schema;
 use crate::eager::shared::{PURGE_AT, Shared};
 use crate::eager::turn::{Order, Turn};
-use crate::entry::{self, Entries};
 use crate::{Batch, Definitions, Foundation, Standpoint};
 use bumpalo::Bump;
 use fabius_env::sync::RwLock;
@@ -44,8 +44,16 @@ impl Ground {
         self.shared.foundation.clock.monotonic_ns()
     }
 
-    /// All calls of a batch have ended, the last at this seq: it is answered when readers see it whole.
-    pub fn end(&self, last: Seq, batch: &Arc<Batch>) {
+    /// Stores what became of so many calls of a batch. When those are its last, it is answered as soon as readers see it
+    /// whole.
+    pub fn end(&self, work: &Work, count: u32, outcomes: Outcomes) {
+        if let Some(last) = work.end(count, outcomes) {
+            self.ended(last, &work.batch);
+        }
+    }
+
+    /// All calls of a batch have ended, the last at this seq.
+    pub fn ended(&self, last: Seq, batch: &Arc<Batch>) {
         self.answers.end(last, batch, self.foundation());
     }
 
@@ -105,25 +113,16 @@ impl Ground {
         *gate = Schema::of(self.shared.foundation.definitions(), &gate);
     }
 
-    /// See [`Engine::replay`](crate::Engine::replay).
-    ///
-    /// # Errors
-    /// If the bytes are not what an engine logs.
-    pub fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        match entry::decode_next(payload, first_seq, count, self.shared.sequencer.next())? {
-            Entries::Definition(_) | Entries::KeyWindow(_) => self.replay_definition(first_seq, payload),
-            Entries::Calls { time_us, bytes } => {
-                let gate = self.gate.write();
-                let guard = crossbeam_epoch::pin();
-                let arena = Bump::new();
-                let mut turn = Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, Alone);
-                turn.run(bytes, |at| at);
-                turn.end();
-                if self.must_tidy() {
-                    self.tidy(&gate);
-                }
-                Ok(())
-            }
+    /// Runs encoded calls that are in the log, one after the other.
+    pub fn replay_calls(&self, calls: &[u8], time_us: i64) {
+        let gate = self.gate.write();
+        let guard = crossbeam_epoch::pin();
+        let arena = Bump::new();
+        let mut turn = Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, Alone);
+        turn.run(calls, |at| at);
+        turn.end();
+        if self.must_tidy() {
+            self.tidy(&gate);
         }
     }
 

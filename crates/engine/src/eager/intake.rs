@@ -200,11 +200,6 @@ impl Chunk {
     pub fn offset(&self) -> usize {
         self.bytes.start
     }
-
-    /// Stores the outcomes; gives the last seq of the batch if these calls were its last ones.
-    pub fn end(&self, outcomes: Outcomes) -> Option<Seq> {
-        self.work.end(self.count, outcomes)
-    }
 }
 
 /// Calls of a batch that wait, next to each other.

@@ -6,6 +6,7 @@ use crate::counters::Counts;
 use crate::eager::ground::Ground;
 use crate::eager::intake::Intake;
 use crate::eager::plan::Schema;
+use crate::entry::{self, Entries};
 use crate::{Batch, Engine, Foundation, Standpoint};
 use fabius_value::{Error, Result, Seq};
 use parking_lot::RwLockWriteGuard;
@@ -39,6 +40,20 @@ pub trait Runner: Send + Sync {
     /// See [`Engine::stand`].
     fn stand(&self) -> Standpoint<'_> {
         self.ground().stand()
+    }
+
+    /// Runs encoded calls, which were logged together before, at their logged time.
+    ///
+    /// # Errors
+    /// If the bytes are not calls.
+    fn replay_calls(&self, calls: &[u8], time_us: i64) -> Result<()> {
+        self.ground().replay_calls(calls, time_us);
+        Ok(())
+    }
+
+    /// See [`Engine::times`].
+    fn times(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
     }
 }
 
@@ -95,7 +110,11 @@ impl<R: Runner> Engine for R {
     }
 
     fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
-        self.ground().replay(first_seq, count, payload)
+        let ground = self.ground();
+        match entry::decode_next(payload, first_seq, count, ground.shared.sequencer.next())? {
+            Entries::Definition(_) | Entries::KeyWindow(_) => ground.replay_definition(first_seq, payload),
+            Entries::Calls { time_us, bytes } => self.replay_calls(bytes, time_us),
+        }
     }
 
     fn close(&self, reason: Error) {
@@ -108,5 +127,9 @@ impl<R: Runner> Engine for R {
 
     fn counts(&self) -> Counts {
         self.foundation().counters.counts(0)
+    }
+
+    fn times(&self) -> Vec<(&'static str, u64)> {
+        Runner::times(self)
     }
 }

@@ -258,11 +258,12 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         self.call(&coming.call, &[], place, at, &mut Company::Neither);
     }
 
-    /// The same of a call that was logged at `seq` and has not been looked at.
-    pub fn run_in_turn(&mut self, seq: Seq, call: &Call<'a>, place: u32) {
+    /// The same of a call that was logged at `seq` and has not been looked at; gives what became of it.
+    pub fn run_in_turn(&mut self, seq: Seq, call: &Call<'a>, place: u32) -> Outcomes {
         self.order = Order::Placed(seq);
         self.decode(call);
         self.call(call, &[], place, Some(seq), &mut Company::Neither);
+        std::mem::take(&mut self.outcomes)
     }
 
     /// Takes the arguments of the call that runs next, and leaves buffers in their place.

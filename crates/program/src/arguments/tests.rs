@@ -177,3 +177,21 @@ fn a_false_count_is_refused_before_allocating() {
     ArgumentWriter::new(&mut bytes).list(usize::MAX / 2);
     assert_eq!(decode(&program, &bytes).unwrap_err().state(), INVALID_ENCODING);
 }
+
+/// Goal: integers of every length are read, wherever the bytes end.
+#[test]
+fn integers_of_every_length() {
+    let integer = scalar(DataType::BigInt, false);
+    for value in (0..64).flat_map(|bits| [i64::MIN >> bits, i64::MAX >> bits]) {
+        let mut bytes = Vec::new();
+        ArgumentWriter::new(&mut bytes).int(value).int(7).int(value);
+        let mut reader = ArgumentReader::new(&bytes);
+        for expected in [value, 7, value] {
+            assert_eq!(reader.scalar(integer).unwrap(), Datum::Int(expected));
+        }
+        reader.finish().unwrap();
+    }
+    for longer_than_needed in [&[0x80, 0][..], &[0xff, 0x80, 0x80, 0], &[0x80; 12]] {
+        ArgumentReader::new(longer_than_needed).scalar(integer).unwrap_err();
+    }
+}
