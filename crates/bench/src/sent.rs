@@ -3,7 +3,6 @@
 use crate::recorder::Recorder;
 use crate::workload::Operation;
 use fabius::{Batch, Database, Result};
-use fabius_engine::returned::Returned;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,7 +53,7 @@ impl Sent {
         };
         let clock = &database.engine().foundation().clock;
         let mut now = clock.monotonic_ns();
-        for place in returned.iter().flat_map(Returned::places) {
+        for place in returned.places() {
             recorder.returned(self.operations[place as usize] as usize, now - self.sent_ns);
         }
         for (place, ticket) in tickets {

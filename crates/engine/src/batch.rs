@@ -46,7 +46,7 @@ pub struct Outcomes {
     /// Where results of calls that want them will be, in ascending order.
     pub tickets: Vec<(u32, Arc<Ticket>)>,
     /// Those that are known, and that nobody has asked for by a ticket.
-    pub returned: Vec<Returned>,
+    pub returned: Returned,
     /// Why none of the outcomes are known, if the engine stopped.
     pub failure: Option<Error>,
 }
@@ -181,7 +181,7 @@ impl Batch {
         let at = match outcomes.tickets.binary_search_by_key(&call, |ticket| ticket.0) {
             Ok(at) => at,
             Err(at) => {
-                let values = outcomes.returned.iter_mut().find_map(|returned| returned.take(call))?;
+                let values = outcomes.returned.take(call)?;
                 outcomes.tickets.insert(at, (call, Arc::new(Ticket::ready(Ok(values)))));
                 at
             }

@@ -7,18 +7,43 @@ use fabius_value::Value;
 /// What calls of one batch have returned.
 #[derive(Default)]
 pub struct Returned {
-    /// By call: its place in the batch, and where its values end.
-    calls: Vec<(u32, u32)>,
+    calls: Vec<Span>,
     values: Vec<Value>,
-    /// In the memory account, once it is there.
+    /// In the memory account.
     accounted_bytes: isize,
+}
+
+/// Where a call's values are.
+struct Span {
+    /// The call's place in the batch.
+    place: u32,
+    begin: u32,
+    end: u32,
 }
 
 impl Returned {
     /// Adds what the call at this place has returned.
     pub fn push(&mut self, place: u32, values: impl Iterator<Item = Value>) {
+        let begin = self.values.len() as u32;
         self.values.extend(values);
-        self.calls.push((place, self.values.len() as u32));
+        self.calls.push(Span { place, begin, end: self.values.len() as u32 });
+    }
+
+    /// Adds what other calls have returned, and puts that into the memory account, where it stays until all of this is
+    /// dropped.
+    pub fn append(&mut self, mut other: Returned) {
+        let bytes = (size_of_val(&other.calls[..]) + bytes(&other.values)) as isize;
+        memory::add(bytes);
+        self.accounted_bytes += bytes;
+        let offset = self.values.len() as u32;
+        self.values.append(&mut other.values);
+        let moved = |span: Span| Span { begin: span.begin + offset, end: span.end + offset, ..span };
+        self.calls.extend(other.calls.drain(..).map(moved));
+    }
+
+    /// Brings the calls into the order of their places: no others are going to be added.
+    pub fn sort(&mut self) {
+        self.calls.sort_unstable_by_key(|span| span.place);
     }
 
     /// Whether no call has returned anything.
@@ -28,24 +53,14 @@ impl Returned {
 
     /// The places of the calls that are in it.
     pub fn places(&self) -> impl Iterator<Item = u32> {
-        self.calls.iter().map(|(place, _)| *place)
+        self.calls.iter().map(|span| span.place)
     }
 
-    /// Puts it into the memory account, where it stays until it is dropped.
-    pub fn account(&mut self) {
-        self.accounted_bytes = (size_of_val(&self.calls[..]) + bytes(&self.values)) as isize;
-        memory::add(self.accounted_bytes);
-    }
-
-    /// Takes out what the call at this place has returned; it is not there any more then.
+    /// Moves out what the call at this place has returned, once; it has to be sorted.
     pub fn take(&mut self, place: u32) -> Option<Vec<Value>> {
-        let at = self.calls.iter().position(|(of, _)| *of == place)?;
-        let begin = at.checked_sub(1).map_or(0, |before| self.calls[before].1);
-        let values = self.values[begin as usize..self.calls[at].1 as usize].iter_mut().map(std::mem::take);
-        let values = values.collect();
-        // Its values stay behind as nulls of nobody.
-        self.calls[at].0 = u32::MAX;
-        Some(values)
+        let at = self.calls.binary_search_by_key(&place, |span| span.place).ok()?;
+        let Span { begin, end, .. } = self.calls[at];
+        Some(self.values[begin as usize..end as usize].iter_mut().map(std::mem::take).collect())
     }
 }
 
@@ -70,22 +85,21 @@ pub fn bytes(values: &[Value]) -> usize {
 mod tests {
     use super::*;
 
-    fn returned(calls: &[(u32, &[i32])]) -> Returned {
-        let mut all = Returned::default();
-        let values = |values: &[i32]| values.iter().copied().map(Value::Int).collect::<Vec<_>>();
-        calls.iter().for_each(|(place, of)| all.push(*place, values(of).into_iter()));
-        all
-    }
-
-    /// Goal: each call's values are found by its place, once.
+    /// Goal: each call's values are found by its place, whichever way they came together.
     #[test]
-    fn values_are_taken_by_place() {
-        let mut all = returned(&[(7, &[1, 2]), (3, &[]), (5, &[3])]);
-        all.account();
-        assert_eq!(all.places().collect::<Vec<_>>(), [7, 3, 5]);
-        assert_eq!(all.take(5), Some(vec![Value::Int(3)]));
-        assert_eq!(all.take(7), Some(vec![Value::Int(1), Value::Int(2)]));
-        assert_eq!(all.take(3), Some(vec![]));
-        assert_eq!((all.take(7), all.take(4)), (None, None));
+    fn values_are_found_by_place() {
+        let ints = |values: &[i32]| values.iter().copied().map(Value::Int).collect::<Vec<_>>();
+        let mut all = Returned::default();
+        for calls in [[(7, &[1, 2][..]), (9, &[])], [(3, &[4]), (5, &[5, 6, 7])]] {
+            let mut some = Returned::default();
+            calls.iter().for_each(|(place, values)| some.push(*place, ints(values).into_iter()));
+            all.append(some);
+        }
+        all.sort();
+        assert_eq!(all.places().collect::<Vec<_>>(), [3, 5, 7, 9]);
+        for (place, values) in [(5, &[5, 6, 7][..]), (7, &[1, 2]), (3, &[4]), (9, &[])] {
+            assert_eq!(all.take(place), Some(ints(values)));
+        }
+        assert_eq!(all.take(4), None);
     }
 }

@@ -62,11 +62,7 @@ impl Work {
             }
             all.aborts.extend(outcomes.aborts);
             all.tickets.extend(outcomes.tickets);
-            if !outcomes.returned.is_empty() {
-                let mut returned = outcomes.returned;
-                returned.account();
-                all.returned.push(returned);
-            }
+            all.returned.append(outcomes.returned);
             if let Some(failure) = outcomes.failure {
                 all.failure.get_or_insert(failure);
             }
@@ -77,6 +73,7 @@ impl Work {
         let mut all = batch.outcomes();
         all.aborts.sort_unstable_by_key(|abort| abort.0);
         all.tickets.sort_unstable_by_key(|ticket| ticket.0);
+        all.returned.sort();
         Some(Seq(self.last.load(Acquire)))
     }
 }
