@@ -99,7 +99,7 @@ fn go<'a, C: Context<'a>>(
         match instructions[at] {
             Instruction::Move { to, from } => copy(get!(from), &mut get!(to)),
             Instruction::Binary { operation, to, left, right } => {
-                get!(to) = attempt!(binary(operation, &get!(left), &get!(right), arena));
+                copy(attempt!(binary(operation, &get!(left), &get!(right), arena)), &mut get!(to));
             }
             // A result is stored in its parts: a datum made elsewhere and copied here would have to wait
             // for the stores that made it (it is read back in other widths), five times the addition.
@@ -145,7 +145,8 @@ fn go<'a, C: Context<'a>>(
                 }
             }
             Instruction::Function { operation, to, first, count } => {
-                get!(to) = attempt!(operation.apply(&registers[block(first, count.into())], arena));
+                let arguments = &registers[block(first, count.into())];
+                copy(attempt!(operation.apply(arguments, arena)), &mut get!(to));
             }
             Instruction::Aggregate { plan, to, list } => {
                 let plan = &code.aggregates[usize::from(plan)];
@@ -155,7 +156,7 @@ fn go<'a, C: Context<'a>>(
                     attempt!(aggregate(plan.aggregate, plan.field_type, plan.result_type, values, arena));
             }
             Instruction::Element { to, list, index, field, width } => {
-                get!(to) = element(&lists[usize::from(list.0)], get!(index), field, width);
+                copy(element(&lists[usize::from(list.0)], get!(index), field, width), &mut get!(to));
             }
             Instruction::Now { to } => get!(to) = Datum::Int(context.now()),
             Instruction::Random { to } => get!(to) = Datum::Double(context.random()),
@@ -224,7 +225,7 @@ fn go<'a, C: Context<'a>>(
                     jump!(target);
                 };
                 for (field, value) in fields.iter().zip(values) {
-                    get!(field) = *value;
+                    copy(*value, &mut get!(field));
                 }
                 get!(cursor) = Datum::Int((start + fields.len()) as i64);
             }
@@ -260,14 +261,14 @@ fn go<'a, C: Context<'a>>(
                 get!(to) = Datum::Boolean(attempt!(there(context, table, row!(row))));
             }
             Instruction::Read { column, to, row, table } => {
-                get!(to) = attempt!(context.read(table, row!(row), column));
+                copy(attempt!(context.read(table, row!(row), column)), &mut get!(to));
             }
             Instruction::ReadIfThere { column, to, row, table } => {
-                get!(to) = if attempt!(there(context, table, row!(row))) {
-                    attempt!(context.read(table, row!(row), column))
+                if attempt!(there(context, table, row!(row))) {
+                    copy(attempt!(context.read(table, row!(row), column)), &mut get!(to));
                 } else {
-                    Datum::Null
-                };
+                    get!(to) = Datum::Null;
+                }
             }
             Instruction::LimitStart { limit } => match get!(limit) {
                 Datum::Null => get!(limit) = Datum::Int(i64::MAX),
@@ -359,6 +360,8 @@ fn copy<'a>(from: Datum<'a>, to: &mut Datum<'a>) {
     match from {
         Datum::Int(v) => *to = Datum::Int(v),
         Datum::Numeric(v) => *to = Datum::Numeric(v),
+        Datum::Text(v) => *to = Datum::Text(v),
+        Datum::Bytes(v) => *to = Datum::Bytes(v),
         other => *to = other,
     }
 }
