@@ -32,6 +32,7 @@ pub mod open_loop;
 pub mod peers;
 pub mod recorder;
 pub mod run;
+pub mod sample;
 pub mod sent;
 pub mod server_process;
 pub mod settings;

@@ -30,7 +30,7 @@ impl Sent {
         operations: &[Operation],
         recorder: &mut Recorder,
     ) -> Result<()> {
-        let tickets = {
+        let (tickets, returned) = {
             let mut outcomes = self.batch.outcomes();
             if let Some(failure) = &outcomes.failure {
                 return Err(failure.clone());
@@ -49,10 +49,13 @@ impl Sent {
                     recorder.decided(operation, latency, committed, aborted);
                 }
             }
-            std::mem::take(&mut outcomes.tickets)
+            (std::mem::take(&mut outcomes.tickets), std::mem::take(&mut outcomes.returned))
         };
         let clock = &database.engine().foundation().clock;
         let mut now = clock.monotonic_ns();
+        for place in returned.places() {
+            recorder.returned(self.operations[place as usize] as usize, now - self.sent_ns);
+        }
         for (place, ticket) in tickets {
             if ticket.values().is_none() {
                 while ticket.values().is_none() {

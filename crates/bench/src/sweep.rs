@@ -14,61 +14,13 @@ use crate::claim::Claim;
 use crate::figure::{Figure, Laboratory};
 use crate::machine;
 use crate::measured::Measured;
-use crate::recorder::Latencies;
+use crate::sample::Sample;
 use crate::settings::Settings;
 use crate::table::{Table, grouped};
+use crate::target::Target;
 use crate::workload::WorkloadKind;
 use fabius::{Durability, EngineKind, Result};
 use std::fmt::Display;
-
-/// What a point of a line was measured to be.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Sample {
-    /// Calls per second, all of their work done.
-    pub throughput_tps: f64,
-    /// Commit latency, in microseconds.
-    pub commit_us: Percentiles,
-    /// Latency of results, in microseconds.
-    pub result_us: Percentiles,
-    /// Calls that committed.
-    pub committed: f64,
-    /// Attempts of calls that the engine made again.
-    pub retries: f64,
-}
-
-/// A distribution in brief.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Percentiles {
-    /// The mean.
-    pub mean: f64,
-    /// The median.
-    pub p50: f64,
-    /// 9 of 10 are below.
-    pub p90: f64,
-    /// 99 of 100 are below.
-    pub p99: f64,
-}
-
-impl Percentiles {
-    /// Of latencies, in microseconds.
-    pub fn of(latencies: &Latencies) -> Percentiles {
-        let at = |quantile| latencies.value_at_quantile(quantile) as f64 / 1e3;
-        Percentiles { mean: latencies.mean() / 1e3, p50: at(0.5), p90: at(0.9), p99: at(0.99) }
-    }
-}
-
-impl Sample {
-    /// What a run gave.
-    pub fn of(measured: &Measured) -> Sample {
-        Sample {
-            throughput_tps: measured.throughput_tps(),
-            commit_us: Percentiles::of(&measured.seen.all_commits()),
-            result_us: Percentiles::of(&measured.seen.all_results()),
-            committed: measured.seen.committed_total() as f64,
-            retries: measured.counts.retries as f64,
-        }
-    }
-}
 
 /// Assignments of settings.
 pub type Assignments = Vec<(&'static str, String)>;
@@ -175,72 +127,129 @@ pub fn engine(name: &str) -> Option<EngineKind> {
 }
 
 impl Sweep<'_> {
-    /// Measures every point of every line of every panel.
+    /// Measures every point of every line of every panel, one engine after the other.
     ///
     /// # Errors
     /// What stopped a run; a check that fails.
     pub fn run(self, laboratory: &mut Laboratory<'_>) -> Result<Swept> {
+        self.measure(laboratory, 1, 1)
+    }
+
+    /// The same with all engines in turn at each point, in so many rounds over all points: a machine that becomes
+    /// slower or faster for a while does so for all engines and points alike. All databases are there at once.
+    ///
+    /// # Errors
+    /// As [`Sweep::run`].
+    pub fn run_in_turns(self, laboratory: &mut Laboratory<'_>, rounds: usize) -> Result<Swept> {
+        let together = self.engines.len();
+        self.measure(laboratory, together, rounds)
+    }
+
+    /// So many engines at a time.
+    fn measure(&self, laboratory: &mut Laboratory<'_>, together: usize, rounds: usize) -> Result<Swept> {
         let panels = self.panels.iter().map(|panel| (panel.title.clone(), Vec::new())).collect();
         let mut swept =
             Swept { axis: self.axis.clone(), points: self.points.clone(), panels, notes: Vec::new() };
-        let missing: Vec<&str> = self.engines.iter().filter(|name| engine(name).is_none()).copied().collect();
+        let (there, missing): (Vec<&str>, Vec<&str>) =
+            self.engines.iter().partition(|name| engine(name).is_some());
         if !missing.is_empty() {
             swept.notes.push(format!("not run, since this build has no such engine: {}", missing.join(", ")));
         }
         let cores = machine::cores();
         let most = cores.max(laboratory.threads);
-        let is_beyond = |point: &&Point| point.threads > Some(most);
-        let beyond: Vec<&str> = self.points.iter().filter(is_beyond).map(|p| p.label.as_str()).collect();
+        let beyond: Vec<&str> =
+            self.points.iter().filter(|p| p.threads > Some(most)).map(|p| p.label.as_str()).collect();
         if !beyond.is_empty() {
             swept
                 .notes
                 .push(format!("not run, with more threads than the {cores} cores: {}", beyond.join(", ")));
         }
         let points = self.points.len() - beyond.len();
-        let total = (self.engines.len() - missing.len()) * self.panels.len() * points;
-        let mut number = 0;
-        for &name in self.engines {
-            let Some(kind) = engine(name) else { continue };
-            let mut target = None;
+        let mut tally = Tally { number: 0, total: there.len() * self.panels.len() * points * rounds };
+        for engines in there.chunks(together) {
+            let mut targets = Vec::new();
             for (at, panel) in self.panels.iter().enumerate() {
-                let settings = assigned(&self.base, &panel.set);
-                if panel.is_loaded_anew
-                    && let Some(old) = target.take()
-                {
-                    laboratory.finish(old, self.workload, &assigned(&self.base, &self.panels[at - 1].set))?;
+                if panel.is_loaded_anew && at > 0 {
+                    self.finish(laboratory, targets.drain(..), &self.panels[at - 1])?;
                 }
-                let loaded = match target.take() {
-                    Some(loaded) => loaded,
-                    None => laboratory.target_with(kind, self.workload, &settings, panel.durability)?,
-                };
-                let mut line = Vec::new();
-                for point in &self.points {
-                    let threads = point.threads.unwrap_or(laboratory.threads);
-                    if is_beyond(&point) {
-                        line.push(None);
-                        continue;
+                if targets.is_empty() {
+                    let settings = assigned(&self.base, &panel.set);
+                    for kind in engines.iter().filter_map(|name| engine(name)) {
+                        targets.push(laboratory.target_with(
+                            kind,
+                            self.workload,
+                            &settings,
+                            panel.durability,
+                        )?);
                     }
-                    let settings = assigned(&settings, &point.set);
-                    number += 1;
-                    let what = format!("{number} of {total}: {}, {}", panel.title, point.label);
-                    let measured = laboratory.measure_on(
-                        threads,
-                        &loaded,
-                        self.workload,
-                        &settings,
-                        self.seconds,
-                        &what,
-                    )?;
-                    line.push(Some(Sample::of(&measured)));
                 }
-                swept.panels[at].1.push((name.to_string(), line));
-                target = Some(loaded);
+                let lines = self.lines(laboratory, panel, &targets, (rounds, most), &mut tally)?;
+                swept.panels[at].1.extend(engines.iter().map(ToString::to_string).zip(lines));
             }
-            if let (Some(target), Some(panel)) = (target, self.panels.last()) {
-                laboratory.finish(target, self.workload, &assigned(&self.base, &panel.set))?;
+            if let Some(panel) = self.panels.last() {
+                self.finish(laboratory, targets.into_iter(), panel)?;
             }
         }
         Ok(swept)
+    }
+
+    /// Measures the points of a panel on these targets, in so many rounds, up to so many threads.
+    fn lines(
+        &self,
+        laboratory: &mut Laboratory<'_>,
+        panel: &Panel,
+        targets: &[Target],
+        (rounds, most): (usize, usize),
+        tally: &mut Tally,
+    ) -> Result<Vec<Vec<Option<Sample>>>> {
+        let mut runs: Vec<Vec<Vec<Measured>>> =
+            targets.iter().map(|_| self.points.iter().map(|_| Vec::new()).collect()).collect();
+        for round in 0..rounds {
+            for (at, point) in self.points.iter().enumerate() {
+                let threads = point.threads.unwrap_or(laboratory.threads);
+                if threads > most {
+                    continue;
+                }
+                let settings = assigned(&assigned(&self.base, &panel.set), &point.set);
+                let seconds = self.seconds / rounds as f64;
+                for turn in 0..targets.len() {
+                    // Another one begins in each round: what went before leaves its traces in the machine.
+                    let number = (round + turn) % targets.len();
+                    let (target, what) = (&targets[number], tally.next(&panel.title, &point.label));
+                    let run =
+                        laboratory.measure_on(threads, target, self.workload, &settings, seconds, &what)?;
+                    runs[number][at].push(run);
+                }
+            }
+        }
+        let line = |points: &Vec<Vec<Measured>>| points.iter().map(|runs| Sample::of_runs(runs)).collect();
+        Ok(runs.iter().map(line).collect())
+    }
+
+    /// Checks and closes targets after their last panel.
+    fn finish(
+        &self,
+        laboratory: &mut Laboratory<'_>,
+        mut targets: impl Iterator<Item = Target>,
+        panel: &Panel,
+    ) -> Result<()> {
+        targets.try_for_each(|target| {
+            laboratory.finish(target, self.workload, &assigned(&self.base, &panel.set))
+        })
+    }
+}
+
+/// Runs so far, of all.
+struct Tally {
+    number: usize,
+    total: usize,
+}
+
+impl Tally {
+    /// What the next one is, for who waits.
+    fn next(&mut self, panel: &str, point: &str) -> String {
+        self.number += 1;
+        format!("{} of {}: {panel}, {point}", self.number, self.total)
     }
 }
 

@@ -24,7 +24,7 @@ use fabius_engine::eager::queue::Queue;
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_engine::eager::{Ground, Runner};
 use fabius_engine::reader::query_unanswered;
-use fabius_engine::{Foundation, Room, Standpoint, Ticket};
+use fabius_engine::{Foundation, Room, Standpoint};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use parking_lot::{RwLock, RwLockWriteGuard};
@@ -311,7 +311,7 @@ impl LockingEngine {
         let mut outcomes = Outcomes { last, ..Outcomes::default() };
         match result {
             Ok(values) if call.wants_result => {
-                outcomes.tickets.push((chunk.first, Arc::new(Ticket::ready(Ok(values)))));
+                outcomes.returned.push(chunk.first, values.into_iter());
             }
             Ok(_) => {}
             Err(error) => outcomes.aborts.push((chunk.first, error)),

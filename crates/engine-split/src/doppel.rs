@@ -48,8 +48,8 @@ pub struct Policy {
     pub sample_calls: u64,
     /// Besides, they are at least so many for 100 conflicts of other calls on it.
     pub impact_percent: u32,
-    /// No more operations than this in a millisecond of a phase, and the record is split no more.
-    pub applied_per_ms_max: u64,
+    /// Fewer operations than this in a phase, and the record is split no more.
+    pub applied_min: u64,
     /// A split phase ends after so many milliseconds.
     pub phase_ms_max: u64,
     /// It ends when so many calls are stashed.
@@ -60,12 +60,21 @@ impl Default for Policy {
     fn default() -> Policy {
         Policy {
             conflicts_min: 64,
-            sample_calls: 20_000,
+            sample_calls: 200_000,
             impact_percent: 50,
-            applied_per_ms_max: 16,
+            applied_min: 32,
             phase_ms_max: 10,
             stashed_max: 100_000,
         }
+    }
+}
+
+impl Policy {
+    /// Whether a record stays split to which this was done in a phase. Phases are short where callers wait for the
+    /// answers to few calls: then they cost more than the few operations save that fit into one.
+    fn keeps(&self, done: &Slice) -> bool {
+        done.applied >= self.applied_min
+            && done.applied * 100 >= done.stashed * u64::from(self.impact_percent)
     }
 }
 
@@ -163,7 +172,7 @@ impl Doppel {
         }
     }
 
-    fn end_split_phase(&self, shared: &Shared, now_ns: u64) {
+    fn end_split_phase(&self, shared: &Shared) {
         let phase = self.phase.swap(std::ptr::null_mut(), Release);
         // SAFETY: made by `begin_split_phase`; nobody looks at it any more.
         let phase = unsafe { Box::from_raw(phase) };
@@ -177,13 +186,8 @@ impl Doppel {
         let last = shared.sequencer.issued();
         let ended = phase.reconcile(last, shared.collect());
         shared.foundation.raise_promised(last);
-        let ns = now_ns.saturating_sub(self.since_ns.load(Acquire));
-        let stays = |done: &Slice| {
-            let impact = done.applied * 100 >= done.stashed * u64::from(self.policy.impact_percent);
-            impact && done.applied * 1_000_000 > ns.saturating_mul(self.policy.applied_per_ms_max)
-        };
-        let staying = ended.iter().filter(|(_, done)| stays(done)).map(|(record, _)| record.candidate());
-        *self.kept.lock() = staying.collect();
+        let staying = ended.iter().filter(|(_, done)| self.policy.keeps(done));
+        *self.kept.lock() = staying.map(|(record, _)| record.candidate()).collect();
         self.is_ending.store(false, Release);
         if !self.kept.lock().is_empty() {
             self.wants_split.store(true, Release);
@@ -236,9 +240,24 @@ impl Protocol for Doppel {
 
     fn change_phase(&self, shared: &Shared, schema: &Schema, now_ns: u64) {
         if self.holds_back() {
-            self.end_split_phase(shared, now_ns);
+            self.end_split_phase(shared);
         } else {
             self.begin_split_phase(schema, now_ns);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a record stays split if a phase has applied enough to it, and stashed little for its sake.
+    #[test]
+    fn few_operations_and_many_stashed_calls_end_splitting() {
+        let policy = Policy { applied_min: 32, impact_percent: 50, ..Policy::default() };
+        let keeps =
+            |applied, stashed| policy.keeps(&Slice { applied, stashed, ..Slice::new(std::iter::empty()) });
+        assert!(keeps(32, 0) && keeps(32, 64));
+        assert!(!keeps(31, 0) && !keeps(32, 65));
     }
 }

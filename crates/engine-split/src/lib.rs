@@ -22,8 +22,9 @@
 //! | [`control`] | what a call does in a phase |
 //!
 //! **What to split** is decided by how many of the calls conflict ([`sample`]): where conflicts are rare, splitting saves
-//! less than phases cost. A split record to which few operations are applied is split no more. Where nothing was
-//! stashed the joined phase has no calls, and is over at once.
+//! less than phases cost. A split record to which a phase has applied few operations is split no more: it is not in
+//! demand any more, or phases are too short to pay, since callers wait for each answer before they go on. Where nothing
+//! was stashed the joined phase has no calls, and is over at once.
 //!
 //! **Operations are found, not annotated**: `fabius_program::slice::operation` reads off a program which
 //! columns it only applies an operation to, so that nothing else of it depends on their values. Records have

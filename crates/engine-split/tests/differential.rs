@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 #[test]
 fn the_splitting_engine_agrees_with_the_oracle() {
-    let policy = Policy { conflicts_min: 1, impact_percent: 0, applied_per_ms_max: 0, ..Policy::default() };
+    let policy = Policy { conflicts_min: 1, impact_percent: 0, applied_min: 1, ..Policy::default() };
     let make = move |foundation| -> Arc<dyn fabius_engine::Engine> {
         Arc::new(fabius_engine_split::with_policy(foundation, policy))
     };

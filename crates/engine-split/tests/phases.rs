@@ -34,7 +34,7 @@ procedure name(id: int, n: int) { counters[id].label = 'named' }
 ";
 
 fn make(foundation: Arc<Foundation>) -> Arc<dyn Engine> {
-    let policy = Policy { conflicts_min: 1, applied_per_ms_max: 0, impact_percent: 1, ..Policy::default() };
+    let policy = Policy { conflicts_min: 1, applied_min: 1, impact_percent: 1, ..Policy::default() };
     Arc::new(fabius_engine_split::with_policy(foundation, policy))
 }
 

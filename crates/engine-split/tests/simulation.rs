@@ -11,7 +11,7 @@ fn subject() -> Subject {
 
 /// Splits whatever two calls conflict on, and stays in a phase as long as it can.
 fn splitting_soon() -> Subject {
-    let policy = Policy { conflicts_min: 1, impact_percent: 0, applied_per_ms_max: 0, ..Policy::default() };
+    let policy = Policy { conflicts_min: 1, impact_percent: 0, applied_min: 1, ..Policy::default() };
     Subject::new("split", "splits-soon", move |foundation| {
         Arc::new(fabius_engine_split::with_policy(foundation, policy))
     })
@@ -20,7 +20,7 @@ fn splitting_soon() -> Subject {
 /// Likewise, but reconciles as soon as a call is stashed.
 fn joining_soon() -> Subject {
     let policy = Policy { stashed_max: 0, ..Policy::default() };
-    let policy = Policy { conflicts_min: 1, impact_percent: 0, applied_per_ms_max: 0, ..policy };
+    let policy = Policy { conflicts_min: 1, impact_percent: 0, applied_min: 1, ..policy };
     Subject::new("split", "joins-soon", move |foundation| {
         Arc::new(fabius_engine_split::with_policy(foundation, policy))
     })

@@ -5,10 +5,12 @@
 //! when all outcomes are final and durable. Then, and only then, the client may look. Before that a batch is
 //! *decided*: the outcomes are final, and the log is to be synced behind them.
 //!
-//! A call that wants its result also gets a [`Ticket`], which holds the returned values once they
-//! have been computed; asking for them makes the engine compute them.
+//! A call that wants its result may ask for a [`Ticket`], which holds the returned values once they
+//! have been computed; asking for them makes the engine compute them. Values that are known when the batch is decided
+//! need none until then: they are kept together ([`Returned`]).
 
 use crate::entry::{self, Call};
+use crate::returned::{self, Returned};
 use fabius_env::sync::{Condvar, Mutex};
 use fabius_program::catalog::ProcedureId;
 use fabius_storage::memory;
@@ -43,6 +45,8 @@ pub struct Outcomes {
     pub aborts: Vec<(u32, Error)>,
     /// Where results of calls that want them will be, in ascending order.
     pub tickets: Vec<(u32, Arc<Ticket>)>,
+    /// Those that are known, and that nobody has asked for by a ticket.
+    pub returned: Returned,
     /// Why none of the outcomes are known, if the engine stopped.
     pub failure: Option<Error>,
 }
@@ -98,16 +102,7 @@ impl Drop for Ticket {
 
 /// What a ticket takes: a result stays for as long as its idempotency key is remembered.
 fn result_bytes(values: &Result<Vec<Value>>) -> isize {
-    fn of(values: &[Value]) -> usize {
-        let heap = |value: &Value| match value {
-            Value::Text(text) => text.len(),
-            Value::Bytea(bytes) => bytes.len(),
-            Value::List(rows) => rows.iter().map(|row| size_of::<Vec<Value>>() + of(row)).sum(),
-            _ => 0,
-        };
-        size_of_val(values) + values.iter().map(heap).sum::<usize>()
-    }
-    (size_of::<Ticket>() + values.as_ref().map_or(0, |values| of(values))) as isize
+    (size_of::<Ticket>() + values.as_ref().map_or(0, |values| returned::bytes(values))) as isize
 }
 
 impl Batch {
@@ -182,8 +177,15 @@ impl Batch {
 
     /// The ticket of a call that wants its result; `None` if it aborted or does not want it.
     pub fn ticket(&self, call: u32) -> Option<Arc<Ticket>> {
-        let outcomes = self.outcomes.lock();
-        let at = outcomes.tickets.binary_search_by_key(&call, |ticket| ticket.0).ok()?;
+        let mut outcomes = self.outcomes.lock();
+        let at = match outcomes.tickets.binary_search_by_key(&call, |ticket| ticket.0) {
+            Ok(at) => at,
+            Err(at) => {
+                let values = outcomes.returned.take(call)?;
+                outcomes.tickets.insert(at, (call, Arc::new(Ticket::ready(Ok(values)))));
+                at
+            }
+        };
         Some(outcomes.tickets[at].1.clone())
     }
 

@@ -46,6 +46,7 @@ pub mod procedure;
 pub mod random;
 pub mod reader;
 pub mod recorded;
+pub mod returned;
 pub mod rig;
 pub mod room;
 pub mod speculation;

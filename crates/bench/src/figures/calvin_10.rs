@@ -91,7 +91,7 @@ fn make_throughput(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
 fn make_restarts(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let mut figure = Figure::default();
     let swept = sweep(laboratory, &[1.0], &mut figure)?;
-    let restarts = |sample: &crate::sweep::Sample| sample.retries / sample.committed.max(1.0);
+    let restarts = |sample: &crate::sample::Sample| sample.retries / sample.committed.max(1.0);
     swept.show(&mut figure, "restarts of 1000 calls", |sample| restarts(sample) * 1000.0);
     let volatilities = laboratory.choose(QUICK, FULL);
     for (panel, delay_ms) in DELAYS_MS.iter().enumerate().skip(1) {

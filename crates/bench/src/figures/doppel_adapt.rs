@@ -33,7 +33,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points: points.collect(),
         seconds,
     };
-    let swept = sweep.run(laboratory)?;
+    let swept = sweep.run_in_turns(laboratory, 1)?;
     let mut figure = Figure { notes: swept.notes(), ..Figure::default() };
     figure.notes.push(format!("the key changes every {WINDOWS} points; clients pause between points"));
     swept.show(&mut figure, "increments/s", |sample| sample.throughput_tps);

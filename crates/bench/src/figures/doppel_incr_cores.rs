@@ -4,7 +4,8 @@ use super::doppel;
 use crate::chart::Axis;
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::machine;
-use crate::sweep::{Panel, Sample, Sweep, along_threads, ends};
+use crate::sample::Sample;
+use crate::sweep::{Panel, Sweep, along_threads, ends};
 use crate::workloads::hot::KIND as WORKLOAD;
 use fabius::Result;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -26,7 +27,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points,
         seconds,
     };
-    let mut swept = sweep.run(laboratory)?;
+    let mut swept = sweep.run_in_turns(laboratory, doppel::ROUNDS)?;
     let atomic = |&threads: &usize| {
         let sample = |tps| Sample { throughput_tps: tps, ..Sample::default() };
         (threads <= machine::cores().max(laboratory.threads)).then(|| sample(atomic_adds_per_second(threads)))

@@ -1,6 +1,7 @@
 //! `doppel-phase`: read latency and throughput against the length of phases (Doppel, "phase length and read
 //! latency").
 
+use super::doppel;
 use crate::chart::Axis;
 use crate::figure::{Figure, FigureKind, Laboratory};
 use crate::sweep::{Panel, Point, Sweep, ends};
@@ -45,7 +46,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         points: points.collect(),
         seconds: laboratory.choose(2.5, 10.0),
     };
-    let swept = sweep.run(laboratory)?;
+    let swept = sweep.run_in_turns(laboratory, doppel::ROUNDS)?;
     let mut figure = Figure { notes: swept.notes(), ..Figure::default() };
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
     swept.show(&mut figure, "mean read latency, µs", |sample| sample.result_us.mean);

@@ -3,7 +3,7 @@
 use super::client::{self, Client, Protocol};
 use crate::interrupt::Interrupt;
 use crate::recorder::{Latencies, latencies};
-use crate::sweep::{Percentiles, Sample};
+use crate::sample::{Percentiles, Sample};
 use fabius::{Error, Result, SqlState};
 use fabius_env::Random;
 use std::collections::BTreeMap;

@@ -12,6 +12,7 @@
 
 use crate::eager::control::Waiting;
 use crate::entry::{self, Call};
+use crate::returned::Returned;
 use crate::{Batch, Ticket};
 use fabius_value::{Error, Seq};
 use parking_lot::Mutex;
@@ -52,6 +53,7 @@ impl Work {
         let is_interesting = is_single
             || !outcomes.aborts.is_empty()
             || !outcomes.tickets.is_empty()
+            || !outcomes.returned.is_empty()
             || outcomes.failure.is_some();
         if is_interesting {
             let mut all = batch.outcomes();
@@ -60,6 +62,7 @@ impl Work {
             }
             all.aborts.extend(outcomes.aborts);
             all.tickets.extend(outcomes.tickets);
+            all.returned.append(outcomes.returned);
             if let Some(failure) = outcomes.failure {
                 all.failure.get_or_insert(failure);
             }
@@ -70,6 +73,7 @@ impl Work {
         let mut all = batch.outcomes();
         all.aborts.sort_unstable_by_key(|abort| abort.0);
         all.tickets.sort_unstable_by_key(|ticket| ticket.0);
+        all.returned.sort();
         Some(Seq(self.last.load(Acquire)))
     }
 }
@@ -90,8 +94,10 @@ pub struct Chunk {
 pub struct Outcomes {
     /// Calls that aborted, by their place in the batch.
     pub aborts: Vec<(u32, Error)>,
-    /// Results, likewise.
+    /// Results that are remembered, likewise.
     pub tickets: Vec<(u32, Arc<Ticket>)>,
+    /// All other results.
+    pub returned: Returned,
     /// Calls without an outcome, put off to the next phase.
     pub put_off: PutOff,
     /// The highest seq of anything they wrote or may have read.

@@ -235,10 +235,10 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         self.transaction.control.begin();
         let procedure = self.procedure(&call)?;
         loop {
-            let ended = self.execute(procedure, &call, None);
+            let ended = self.execute(procedure, None);
             self.give_up(self.shared.sequencer.issued());
             match ended {
-                Ok(result) => return result.map(|_| ()),
+                Ok(result) => return result,
                 Err(Refused) => self.transaction.control.begin_again(),
             }
         }
@@ -310,7 +310,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         self.transaction.control.begin();
         let mut refused = 0;
         let ended = loop {
-            match self.attempt(call, bytes, known) {
+            match self.attempt(call, bytes, place, known) {
                 Ok(ended) => break ended,
                 Err(Refused) if self.transaction.control.is_put_off() => {
                     self.give_up(self.shared.sequencer.issued());
@@ -351,6 +351,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         &mut self,
         call: &Call<'a>,
         bytes: &[u8],
+        place: u32,
         known: Option<Seq>,
     ) -> Result<Result<Outcome, Error>, Refused> {
         let shared = self.shared;
@@ -379,10 +380,10 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             && self.order == Order::Now
             && self.transaction.control.holds_back()
         {
-            return Ok(Ok(self.look_back(procedure, call)));
+            return Ok(Ok(self.look_back(procedure, call, place)));
         }
         let result = match procedure {
-            Ok(procedure) => self.execute(procedure, call, known)?,
+            Ok(procedure) => self.execute(procedure, known)?,
             Err(error) => Err(error),
         };
         let has_place = self.order != Order::Now || call.key.is_some() || !only_reads;
@@ -403,10 +404,10 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             self.group_calls += 1;
             self.transaction.release();
             self.committed += 1;
-            let ticket = result.unwrap_or_default();
+            let ticket = self.tell(call, place);
             return Ok(Ok(Outcome { seq: Seq::ZERO, abort: None, ticket }));
         }
-        let place = match (has_place, self.order) {
+        let in_order = match (has_place, self.order) {
             (true, Order::Now) => {
                 self.payload.clear();
                 entry::begin_calls(self.time_us, &mut self.payload);
@@ -418,7 +419,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             (false, _) => Place::None,
         };
         let Transaction { control, workspace, .. } = &mut self.transaction;
-        let seq = match control.certify(workspace, &mut |is_valid| place.take(shared, is_valid)) {
+        let seq = match control.certify(workspace, &mut |is_valid| in_order.take(shared, is_valid)) {
             Ok(Some(seq)) => seq,
             Ok(None) => return Err(Refused),
             Err(failure) => {
@@ -429,13 +430,13 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         schedule::point("logged");
         let workspace = &self.transaction.workspace;
         let outcome = match result {
-            Ok(ticket) => {
+            Ok(()) => {
                 let Transaction { control, workspace, .. } = &mut self.transaction;
                 let taken = control.takes(workspace, seq);
                 assert!(taken.is_ok(), "a call is not refused once it is in the log");
                 install(workspace, seq, self.unread, &mut self.trail, &shared.purge);
                 self.committed += 1;
-                Outcome { seq, abort: None, ticket }
+                Outcome { seq, abort: None, ticket: self.tell(call, place) }
             }
             Err(error) => {
                 abandon(workspace, seq, &shared.purge);
@@ -460,22 +461,23 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
 
     /// Runs a call that only reads before all calls of this phase, at the seq where readers stand: nobody has been
     /// told of any call of the phase, so that it comes after all that its caller can know of.
-    fn look_back(&mut self, procedure: &'a Procedure, call: &Call<'a>) -> Outcome {
+    fn look_back(&mut self, procedure: &'a Procedure, call: &Call<'a>, place: u32) -> Outcome {
         let seq = self.shared.foundation.promised();
         let definitions = &self.schema.definitions;
         let mut context = SnapshotContext::new(definitions, self.guard, seq, self.time_us);
         let code = &procedure.whole;
-        let place = self.place.clone().map_err(Stop::Abort);
-        let ended = place.and_then(|place| {
-            self.snapshot_frame.begin(code, self.decoded.at(place), self.arena);
+        let arguments = self.place.clone().map_err(Stop::Abort);
+        let ended = arguments.and_then(|arguments| {
+            self.snapshot_frame.begin(code, self.decoded.at(arguments), self.arena);
             execute::run(&mut self.snapshot_frame, code, &mut context, self.arena)
         });
         match ended {
             Ok(()) => {
                 self.committed += 1;
-                let values = || self.snapshot_frame.results(code).unwrap_or_default();
-                let ticket = call.wants_result.then(|| Arc::new(Ticket::ready(Ok(values()))));
-                Outcome { seq, abort: None, ticket }
+                if call.wants_result {
+                    self.outcomes.returned.push(place, self.snapshot_frame.returned(code));
+                }
+                Outcome { seq, abort: None, ticket: None }
             }
             Err(Stop::Abort(error)) => {
                 self.aborted += 1;
@@ -485,13 +487,27 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         }
     }
 
-    /// Runs the program; gives the ticket of a call that commits and wants its result.
+    /// Notes what a call has returned that commits, if it wants its result; gives a ticket if it is to be remembered
+    /// under a key.
+    fn tell(&mut self, call: &Call<'a>, place: u32) -> Option<Arc<Ticket>> {
+        if !call.wants_result {
+            return None;
+        }
+        let procedure = self.procedure(call).expect("a call that commits has a procedure");
+        let values = self.frame.returned(&procedure.whole);
+        if call.key.is_some() {
+            return Some(Arc::new(Ticket::ready(Ok(values.collect()))));
+        }
+        self.outcomes.returned.push(place, values);
+        None
+    }
+
+    /// Runs the program.
     fn execute(
         &mut self,
         procedure: &'a Procedure,
-        call: &Call<'a>,
         known: Option<Seq>,
-    ) -> Result<Result<Option<Arc<Ticket>>, Error>, Refused> {
+    ) -> Result<Result<(), Error>, Refused> {
         let code = &procedure.whole;
         let plan = self.schema.plan(procedure.id.0 as usize);
         self.transaction.draws(known.map(CallRandom::new));
@@ -501,10 +517,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             Err(error) => return Ok(Err(error.clone())),
         }
         match execute::run(&mut self.frame, code, &mut self.transaction, self.arena) {
-            Ok(()) => {
-                let results = || self.frame.results(code).unwrap_or_default();
-                Ok(Ok(call.wants_result.then(|| Arc::new(Ticket::ready(Ok(results()))))))
-            }
+            Ok(()) => Ok(Ok(())),
             Err(Stop::Abort(error)) => Ok(Err(error)),
             Err(Stop::Restart) => Err(Refused),
             Err(Stop::Blocked) => unreachable!("an eager engine has every value"),

@@ -151,13 +151,17 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
 
     /// The program's results after a run that ended well; `None` if the code does not compute them.
     pub fn results(&self, code: &Code) -> Option<Vec<Value>> {
-        let value = |plan: &ResultPlan| match plan {
+        code.computes_results().then(|| self.returned(code).collect())
+    }
+
+    /// The same one by one; none if the code does not compute them.
+    pub fn returned(&self, code: &Code) -> impl Iterator<Item = Value> {
+        code.results.iter().flatten().map(|plan| match plan {
             ResultPlan::Scalar(register, data_type) => {
                 self.registers[usize::from(register.0)].to_value(*data_type)
             }
             ResultPlan::List(list, fields) => list_value(fields, &self.lists[usize::from(list.0)]),
-        };
-        code.results.as_ref().map(|plans| plans.iter().map(value).collect())
+        })
     }
 
     /// An empty frame with this one's buffers, for runs over another arena.

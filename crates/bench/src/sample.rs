@@ -1,0 +1,58 @@
+//! What a point of a figure was measured to be.
+
+use crate::measured::Measured;
+use crate::recorder::Latencies;
+use std::time::Duration;
+
+/// What was measured, in one run or several.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sample {
+    /// Calls per second, all of their work done.
+    pub throughput_tps: f64,
+    /// Commit latency, in microseconds.
+    pub commit_us: Percentiles,
+    /// Latency of results, in microseconds.
+    pub result_us: Percentiles,
+    /// Calls that committed.
+    pub committed: f64,
+    /// Attempts of calls that the engine made again.
+    pub retries: f64,
+}
+
+/// A distribution in brief.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Percentiles {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: f64,
+    /// 9 of 10 are below.
+    pub p90: f64,
+    /// 99 of 100 are below.
+    pub p99: f64,
+}
+
+impl Percentiles {
+    /// Of latencies, in microseconds.
+    pub fn of(latencies: &Latencies) -> Percentiles {
+        let at = |quantile| latencies.value_at_quantile(quantile) as f64 / 1e3;
+        Percentiles { mean: latencies.mean() / 1e3, p50: at(0.5), p90: at(0.9), p99: at(0.99) }
+    }
+}
+
+impl Sample {
+    /// What some runs gave together; `None` if there was none.
+    pub fn of_runs(runs: &[Measured]) -> Option<Sample> {
+        let mut seen = runs.first()?.seen.clone();
+        runs[1..].iter().for_each(|run| seen.merge(&run.seen));
+        let elapsed: Duration = runs.iter().map(|run| run.elapsed).sum();
+        let committed = seen.committed_total() as f64;
+        Some(Sample {
+            throughput_tps: committed / elapsed.as_secs_f64().max(1e-9),
+            commit_us: Percentiles::of(&seen.all_commits()),
+            result_us: Percentiles::of(&seen.all_results()),
+            committed,
+            retries: runs.iter().map(|run| run.counts.retries).sum::<u64>() as f64,
+        })
+    }
+}
