@@ -18,7 +18,7 @@ use crate::reconnaissance::{Dependent, Expedition, predict};
 use crate::scheduler::{Ended, Ready, Scheduler};
 use bumpalo::Bump;
 use fabius_engine::ahead::Ahead;
-use fabius_engine::eager::intake::{CHUNK_CALLS, Chunk, Intake, Outcomes};
+use fabius_engine::eager::intake::{CHUNK_CALLS_MAX, Chunk, Intake, Outcomes};
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::queue::Queue;
 use fabius_engine::eager::turn::{Order, Turn};
@@ -184,7 +184,7 @@ impl LockingEngine {
             scheduler.place(chunk, true, schema, shared);
         }
         let mut unpredicted = Vec::new();
-        while scheduler.room() >= CHUNK_CALLS as usize && self.takes_in() {
+        while scheduler.room() >= CHUNK_CALLS_MAX as usize && self.takes_in() {
             let Some(chunk) = self.intake.take() else { break };
             has_worked = true;
             self.open.fetch_add(chunk.count as usize, AcqRel);

@@ -24,9 +24,13 @@ use std::sync::atomic::{
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 
-/// Calls that a thread takes at a time, at most: so few that what they have read is still in the cache when their turn
-/// ends and [chains are shortened](crate::eager::trail), so many that beginning a turn costs little.
-pub const CHUNK_CALLS: u32 = 32;
+/// Calls that a thread takes at a time, if there are so many: so few that what they have read is still in the cache when
+/// their turn ends and [chains are shortened](crate::eager::trail), so many that beginning a turn costs little.
+const CHUNK_CALLS: u32 = 32;
+/// It takes more of them while their encoding is no longer than this: such calls do not read much.
+const CHUNK_BYTES: usize = 1024;
+/// Calls that a thread takes at a time, at most.
+pub const CHUNK_CALLS_MAX: u32 = 128;
 
 /// A batch in progress.
 pub struct Work {
@@ -290,19 +294,24 @@ impl Intake {
 
     /// Takes the next calls of the oldest batch.
     pub fn take(&self) -> Option<Chunk> {
-        self.take_at_most(CHUNK_CALLS)
+        self.take_while(|count, bytes| count < CHUNK_CALLS || count < CHUNK_CALLS_MAX && bytes < CHUNK_BYTES)
     }
 
     /// Takes the next calls of the oldest batch, so many at most.
     pub fn take_at_most(&self, most: u32) -> Option<Chunk> {
+        self.take_while(|count, _| count < most)
+    }
+
+    /// Takes calls of the oldest batch one by one as long as there is room for more beside so many calls and bytes.
+    fn take_while(&self, has_room: impl Fn(u32, usize) -> bool) -> Option<Chunk> {
         if self.length.load(Acquire) == 0 {
             return None;
         }
         let mut state = self.state.lock();
         let front = state.queue.front_mut()?;
         let mut rest = &front.work.batch.calls()[front.bytes.clone()];
-        let mut count = 0;
-        while count < most && !rest.is_empty() {
+        let (mut count, all) = (0, rest.len());
+        while has_room(count, all - rest.len()) && !rest.is_empty() {
             entry::take_call(&mut rest).expect("batches are encoded by their builder");
             count += 1;
         }
@@ -373,14 +382,14 @@ mod tests {
     #[test]
     fn what_is_given_back_comes_next() {
         let intake = Intake::default();
-        for calls in [100, 1] {
+        for calls in [200, 1] {
             let mut batch = BatchBuilder::new();
             (0..calls).for_each(|at| _ = batch.push(ProcedureId(0), &[at], None, false).unwrap());
             intake.push(batch.build()).unwrap();
         }
         let share = intake.take_share().unwrap();
-        assert_eq!(share.count(), CHUNK_CALLS);
-        intake.give_back(&share, CHUNK_CALLS - 4);
+        assert_eq!(share.count(), CHUNK_CALLS_MAX);
+        intake.give_back(&share, CHUNK_CALLS_MAX - 4);
         let mut taken = Vec::new();
         while !intake.has_begun(2) {
             let share = intake.take_share().unwrap();
@@ -389,8 +398,22 @@ mod tests {
                 taken.push((share.place(at), entry::take_call(&mut calls).unwrap().arguments[0]));
             }
         }
-        assert_eq!(taken[..72], (28..100).map(|at| (at, at as u8)).collect::<Vec<_>>());
-        assert_eq!(taken[72..], [(0, 0)]);
+        assert_eq!(taken[..76], (124..200).map(|at| (at, at as u8)).collect::<Vec<_>>());
+        assert_eq!(taken[76..], [(0, 0)]);
         assert!(intake.is_empty());
+    }
+
+    /// Goal: of long calls a turn takes fewer than of short ones.
+    #[test]
+    fn long_calls_are_taken_in_small_numbers() {
+        let intake = Intake::default();
+        for bytes in [200, 20] {
+            let mut batch = BatchBuilder::new();
+            (0..200).for_each(|_| _ = batch.push(ProcedureId(0), &vec![7; bytes], None, false).unwrap());
+            intake.push(batch.build()).unwrap();
+        }
+        assert_eq!(intake.take().unwrap().count, CHUNK_CALLS);
+        assert_eq!(intake.take_at_most(1000).unwrap().count, 200 - CHUNK_CALLS);
+        assert!((CHUNK_CALLS + 1..CHUNK_CALLS_MAX).contains(&intake.take().unwrap().count));
     }
 }
