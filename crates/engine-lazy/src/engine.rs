@@ -209,6 +209,15 @@ impl LazyEngine {
         result
     }
 
+    /// Runs deferred calls: those that should not wait any longer, then the oldest. Behind a long backlog it is the oldest
+    /// alone, one after the other: any other would need nearly all of those before it, which are found slowly from its end.
+    fn run_deferred(&self) -> bool {
+        if self.backlog_calls() > OLDEST_FIRST_CALLS && self.run_oldest(IDLE_CALLS) {
+            return true;
+        }
+        self.run_urgent() || self.run_oldest(IDLE_CALLS)
+    }
+
     fn run_urgent(&self) -> bool {
         let Some(first) = self.backlog.take_urgent() else { return false };
         self.work(|tools| {
@@ -321,7 +330,7 @@ impl Engine for LazyEngine {
     fn admit(&self) -> bool {
         let policy = *self.policy.read();
         if self.must_relieve(&policy) && !self.queue.is_empty() {
-            return self.run_urgent() || self.run_oldest(IDLE_CALLS) || self.take_turn();
+            return self.run_deferred() || self.take_turn();
         }
         self.take_turn()
     }
@@ -330,7 +339,7 @@ impl Engine for LazyEngine {
         let policy = *self.policy.read();
         if self.must_relieve(&policy) {
             // Substantiation first: callers wait, promises are not dropped.
-            return self.run_urgent() || self.run_oldest(IDLE_CALLS) || self.take_turn();
+            return self.run_deferred() || self.take_turn();
         }
         if let Some(left) = self.turn() {
             if let Some(chunk) = left.filter(|_| policy.idle) {
@@ -338,13 +347,10 @@ impl Engine for LazyEngine {
             }
             return true;
         }
-        if self.run_urgent() {
+        if if policy.idle { self.run_deferred() } else { self.run_urgent() } {
             return true;
         }
         self.sweep_if_short(&policy);
-        if policy.idle && self.run_oldest(IDLE_CALLS) {
-            return true;
-        }
         self.lane.try_lock().is_some_and(|mut lane| lane.tidy(&self.surroundings()))
     }
 
@@ -489,7 +495,7 @@ impl Engine for LazyEngine {
         }
         drop(lane);
         let policy = *self.policy.read();
-        while self.must_relieve(&policy) && (self.run_urgent() || self.run_oldest(IDLE_CALLS)) {}
+        while self.must_relieve(&policy) && self.run_deferred() {}
         Ok(())
     }
 
