@@ -9,7 +9,7 @@ use crossbeam_epoch::Guard;
 use fabius_engine::{
     Definitions,
     constraint::{PRIMARY_KEY, check_unique, duplicate, entry_of},
-    expected::{self, ExpectedRow},
+    expected::{Cursor, ExpectedRow},
     random::CallRandom,
 };
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
@@ -95,9 +95,9 @@ pub struct NowContext<'a, 't> {
     time_us: i64,
     random: CallRandom,
     key: Key,
-    /// Rows that the call is expected to look up, and the one to look at first.
+    /// Rows that the call is expected to look up, and where it is among them.
     expected: &'t [ExpectedRow<'a>],
-    next_expected: usize,
+    cursor: Cursor,
     undo: Vec<Undo<'a>>,
     /// Versions written by the call.
     pub written: Vec<Written<'a>>,
@@ -121,7 +121,7 @@ impl<'a, 't> NowContext<'a, 't> {
             random: CallRandom::new(Seq::ZERO),
             key: Key::new(),
             expected: &[],
-            next_expected: 0,
+            cursor: Cursor::default(),
             undo: Vec::new(),
             written: Vec::new(),
             values: Vec::new(),
@@ -133,7 +133,7 @@ impl<'a, 't> NowContext<'a, 't> {
     /// Begins a call that is expected to look these rows up.
     pub fn begin(&mut self, seq: Seq, time_us: i64, expected: &'t [ExpectedRow<'a>]) {
         self.expected = expected;
-        self.next_expected = 0;
+        self.cursor = Cursor::default();
         self.seq = seq;
         self.time_us = time_us;
         self.random = CallRandom::new(seq);
@@ -411,7 +411,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
 
     #[inline]
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<NowRow<'a>, Stop> {
-        let expected = expected::find(self.expected, &mut self.next_expected, table, key);
+        let expected = self.cursor.find(self.expected, table, key);
         if expected.is_some() {
             return Ok(NowRow { record: expected, table });
         }

@@ -108,47 +108,62 @@ impl<'a> ExpectedRow<'a> {
     }
 }
 
+/// Where the rows are that a call may look up next: behind the one that it has looked up last, or, where it looks up those
+/// of two tables in turns, behind the last of the other table.
+#[derive(Clone, Copy, Default)]
+pub struct Cursor([usize; 2]);
+
+impl Cursor {
+    /// The record of a key with these columns, if that is among `rows` and was found, and is still in its table's index.
+    #[inline]
+    pub fn find<'a>(
+        &mut self,
+        rows: &[ExpectedRow<'a>],
+        table: TableId,
+        columns: &[Datum<'_>],
+    ) -> Option<&'a Record> {
+        let is_at = |at: usize| rows.get(at).is_some_and(|row| row.has_key(table, columns));
+        let [last, other] = self.0;
+        let at = if is_at(last) {
+            last
+        } else if is_at(other) {
+            self.0[1] = last;
+            other
+        } else {
+            let at = rows.iter().take(LOOKS_MAX).position(|row| row.has_key(table, columns))?;
+            self.0[1] = last;
+            at
+        };
+        self.0[0] = at + 1;
+        rows[at].found.filter(|record| !record.is_unlinked())
+    }
+}
+
 /// The rows of a call, in the order in which they are expected to be looked up.
 #[derive(Default)]
 pub struct ExpectedRows<'a> {
     /// The rows.
     pub rows: Vec<ExpectedRow<'a>>,
-    next: usize,
+    cursor: Cursor,
 }
 
 impl<'a> ExpectedRows<'a> {
-    /// See [`find`].
+    /// See [`Cursor::find`].
     #[inline]
     pub fn find(&mut self, table: TableId, columns: &[Datum<'_>]) -> Option<&'a Record> {
-        find(&self.rows, &mut self.next, table, columns)
+        self.cursor.find(&self.rows, table, columns)
     }
 
     /// The call begins again.
     pub fn restart(&mut self) {
-        self.next = 0;
+        self.cursor = Cursor::default();
     }
 
     /// Forgets all rows.
     pub fn clear(&mut self) {
         self.rows.clear();
-        self.next = 0;
+        self.restart();
     }
-}
-
-/// The record of a key with these columns, if it is expected and was found, and is still in its table's index. `next` is
-/// the row that is looked at first: the one behind that which was found last.
-#[inline]
-pub fn find<'a>(
-    rows: &[ExpectedRow<'a>],
-    next: &mut usize,
-    table: TableId,
-    columns: &[Datum<'_>],
-) -> Option<&'a Record> {
-    let (before, after) = rows.split_at((*next).min(rows.len()));
-    let ahead = after.iter().chain(before).take(LOOKS_MAX);
-    let (looks, row) = ahead.enumerate().find(|(_, row)| row.has_key(table, columns))?;
-    *next = (*next + looks + 1) % rows.len();
-    row.found.filter(|record| !record.is_unlinked())
 }
 
 #[cfg(test)]
@@ -171,15 +186,15 @@ mod tests {
         }
         let in_order = [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)];
         let in_turns = [(0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3), (0, 3), (0, 3), (1, 1)];
-        let mut next = 0;
+        let mut cursor = Cursor::default();
         for (table, number) in in_order.into_iter().chain(in_turns) {
-            let found = find(&rows, &mut next, TableId(table), &[Datum::Int(number)]);
+            let found = cursor.find(&rows, TableId(table), &[Datum::Int(number)]);
             let place = table as usize * 3 + number as usize - 1;
             assert!(std::ptr::eq(found.expect("it is expected"), rows[place].likely.expect("made above")));
         }
-        assert!(find(&rows, &mut next, TableId(2), &[Datum::Int(1)]).is_none());
-        assert!(find(&rows, &mut next, TableId(0), &[Datum::Int(4)]).is_none());
-        assert!(find(&[], &mut 0, TableId(0), &[Datum::Int(1)]).is_none());
+        assert!(cursor.find(&rows, TableId(2), &[Datum::Int(1)]).is_none());
+        assert!(cursor.find(&rows, TableId(0), &[Datum::Int(4)]).is_none());
+        assert!(cursor.find(&[], TableId(0), &[Datum::Int(1)]).is_none());
         let records: Vec<_> = rows.iter().filter_map(|row| row.likely).map(Record::owner).collect();
         drop(rows);
         // SAFETY: made above, and nothing refers to them any more.
