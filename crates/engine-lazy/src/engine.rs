@@ -184,14 +184,13 @@ impl LazyEngine {
     /// since waiting only makes it dearer when callers hand in more than idle threads keep up with. Behind a long
     /// backlog the oldest calls come first, though: the newest would need nearly all of those before them.
     fn keep_up(&self, chunk: &Chunk) {
-        let backlog = self.backlog_calls();
-        if backlog > OLDEST_FIRST_CALLS {
+        if self.is_far_behind() {
             for _ in 0..=chunk.calls().len() / IDLE_CALLS as usize {
                 if !self.run_oldest(IDLE_CALLS) {
                     break;
                 }
             }
-        } else if backlog > KEEP_UP_CALLS {
+        } else if self.backlog_calls() > KEEP_UP_CALLS {
             let calls = chunk.take(u32::MAX);
             // SAFETY: the chunk is alive.
             self.work(|tools| unsafe { tools.substantiate_all(calls) });
@@ -209,13 +208,17 @@ impl LazyEngine {
         result
     }
 
-    /// Runs deferred calls: those that should not wait any longer, then the oldest. Behind a long backlog it is the oldest
-    /// alone, one after the other: any other would need nearly all of those before it, which are found slowly from its end.
+    /// Whether the backlog is so long that deferred calls are best run one after the other from its old end: any other would
+    /// need nearly all of those before it, which are found slowly from there.
+    fn is_far_behind(&self) -> bool {
+        self.backlog_calls() > OLDEST_FIRST_CALLS
+    }
+
+    /// Runs deferred calls, whatever the policy: those that should not wait any longer, then the oldest.
     fn run_deferred(&self) -> bool {
-        if self.backlog_calls() > OLDEST_FIRST_CALLS && self.run_oldest(IDLE_CALLS) {
-            return true;
-        }
-        self.run_urgent() || self.run_oldest(IDLE_CALLS)
+        self.is_far_behind() && self.run_oldest(IDLE_CALLS)
+            || self.run_urgent()
+            || self.run_oldest(IDLE_CALLS)
     }
 
     fn run_urgent(&self) -> bool {
@@ -347,10 +350,13 @@ impl Engine for LazyEngine {
             }
             return true;
         }
-        if if policy.idle { self.run_deferred() } else { self.run_urgent() } {
+        if policy.idle && self.is_far_behind() && self.run_oldest(IDLE_CALLS) || self.run_urgent() {
             return true;
         }
         self.sweep_if_short(&policy);
+        if policy.idle && self.run_oldest(IDLE_CALLS) {
+            return true;
+        }
         self.lane.try_lock().is_some_and(|mut lane| lane.tidy(&self.surroundings()))
     }
 

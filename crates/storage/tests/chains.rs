@@ -92,6 +92,24 @@ unsafe fn read(version: *const Version) -> Row {
     Row { number: cell(NUMBER).int(), name: name.into(), sum: cell(SUM).int() }
 }
 
+/// Reads at one seq after another, twice each, until all has been promised: finds the rows there were.
+fn read_until_the_end(
+    record: &Record,
+    snapshots: &Snapshots,
+    promised: &AtomicU64,
+    row_at: impl Fn(u64) -> Row,
+) {
+    while promised.load(SeqCst) < SEQS {
+        let _guard = epoch::pin();
+        let reader = snapshots.begin(|| Seq(promised.load(SeqCst)));
+        for _ in 0..2 {
+            // SAFETY: the epoch is pinned.
+            let found = unsafe { read(record.visible(reader.seq())) };
+            assert_eq!(found, row_at(reader.seq().0), "{:?}", reader.seq());
+        }
+    }
+}
+
 #[test]
 fn readers_see_their_seq_while_the_writer_goes_on() {
     let mut rows = vec![Row::default()];
@@ -107,15 +125,7 @@ fn readers_see_their_seq_while_the_writer_goes_on() {
     std::thread::scope(|scope| {
         for _ in 0..READERS {
             scope.spawn(|| {
-                while promised.load(SeqCst) < SEQS {
-                    let _guard = epoch::pin();
-                    let reader = snapshots.begin(|| Seq(promised.load(SeqCst)));
-                    for _ in 0..2 {
-                        // SAFETY: the epoch is pinned.
-                        let found = unsafe { read(shared.visible(reader.seq())) };
-                        assert_eq!(found, rows[reader.seq().0 as usize], "{:?}", reader.seq());
-                    }
-                }
+                read_until_the_end(shared, &snapshots, &promised, |seq| rows[seq as usize].clone());
             });
         }
         let mut retired = Retired::default();
@@ -165,13 +175,7 @@ fn readers_see_their_seq_while_others_shorten() {
     std::thread::scope(|scope| {
         for _ in 0..READERS {
             scope.spawn(|| {
-                while promised.load(SeqCst) < SEQS {
-                    let _guard = epoch::pin();
-                    let reader = snapshots.begin(|| Seq(promised.load(SeqCst)));
-                    // SAFETY: the epoch is pinned.
-                    let found = unsafe { read(shared.visible(reader.seq())) };
-                    assert_eq!(found, row_at(reader.seq().0), "{:?}", reader.seq());
-                }
+                read_until_the_end(shared, &snapshots, &promised, row_at);
             });
             scope.spawn(|| {
                 while promised.load(SeqCst) < SEQS {
