@@ -23,7 +23,8 @@ use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
 use fabius_program::access::{AccessKind, accesses};
 use fabius_program::catalog::{Catalog, ProcedureId};
-use fabius_program::ir::Program;
+use fabius_program::compile::{Code, compile_action};
+use fabius_program::ir::{Program, VariableId};
 use fabius_program::key_plan::KeyPlan;
 use fabius_program::slice::are_independent;
 use fabius_value::TableId;
@@ -36,8 +37,8 @@ pub struct Decomposition {
     grains: Vec<(TableId, u8)>,
     /// Tables that may be written, and whether rows may come or go there.
     writes: Vec<(TableId, bool)>,
-    /// Whether its record actions are independent.
-    is_independent: bool,
+    /// If its record actions are independent: what one does, by the list whose element it is about.
+    actions: Option<Vec<(Option<u16>, Code)>>,
     /// Whether what an action is about tells its record from others that the call accesses.
     pub is_sole: bool,
 }
@@ -56,13 +57,23 @@ impl Decomposition {
                 grains.push((access.table, bound.count() as u8));
             }
         }
-        Decomposition {
-            is_sole: keys.has_one_for_each_element(),
-            keys,
-            grains,
-            writes,
-            is_independent: are_independent(program, catalog),
-        }
+        let action =
+            |list: Option<u16>| Some((list, compile_action(program, catalog, list.map(VariableId)).ok()?));
+        let actions =
+            are_independent(program, catalog).then(|| keys.lists().into_iter().map(action).collect());
+        let is_sole = keys.has_one_for_each_element();
+        Decomposition { keys, grains, writes, actions: actions.flatten(), is_sole }
+    }
+
+    /// What an independent action does that is about this element of the arguments.
+    ///
+    /// # Panics
+    /// If it is no independent action.
+    #[inline]
+    pub fn action(&self, element: Option<(u16, u32)>) -> &Code {
+        let list = element.map(|(list, _)| list);
+        let found = self.actions.iter().flatten().find(|(of, _)| *of == list);
+        &found.expect("the action is independent").1
     }
 }
 
@@ -129,7 +140,7 @@ impl Grains {
         let mut grains = Grains { tables, independent: vec![false; called.len()] };
         for number in (0..called.len()).filter(|number| called[*number]) {
             let decomposition = &decompositions.0[number];
-            grains.independent[number] = decomposition.is_independent
+            grains.independent[number] = decomposition.actions.is_some()
                 && decomposition.grains.iter().all(|(table, _)| grains.is_still(*table))
                 && definitions.procedure(ProcedureId(number as u32)).is_ok();
         }

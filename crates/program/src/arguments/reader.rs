@@ -64,6 +64,18 @@ impl<'a> ArgumentReader<'a> {
         }
     }
 
+    /// The same of a type whose common cases are known.
+    #[inline]
+    pub(crate) fn value(&mut self, encoded: &EncodedType) -> Result<Datum<'a>> {
+        let Some((low, high)) = encoded.integers else { return self.scalar(encoded.scalar) };
+        let value = self.integer()?;
+        if (low..=high).contains(&value) {
+            Ok(Datum::Int(value))
+        } else {
+            Err(outside(encoded.scalar.data_type))
+        }
+    }
+
     /// Rows of values of these types: appends them, row by row.
     #[inline]
     pub(crate) fn rows(
@@ -95,16 +107,7 @@ impl<'a> ArgumentReader<'a> {
         for _ in 0..rows {
             begin(self.rest.len());
             for field in fields {
-                match field.integers {
-                    Some((low, high)) => {
-                        let value = self.integer()?;
-                        if value < low || value > high {
-                            return Err(outside(field.scalar.data_type));
-                        }
-                        values.push(Datum::Int(value));
-                    }
-                    None => values.push(self.scalar(field.scalar)?),
-                }
+                values.push(self.value(field)?);
             }
         }
         Ok(())
