@@ -2,7 +2,7 @@
 //!
 //! A call is decomposed into record actions by the keys that are functions of its arguments, both branches
 //! of every condition included. Where a key depends on what is read, or a range is scanned, actions are
-//! coarser: all calls of one graph name the records of a table by as many leading columns of its primary key
+//! coarser: all calls of one batch name the records of a table by as many leading columns of its primary key
 //! as all of them know beforehand, the table's *grain*:
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A unique index binds rows with other keys together: whoever writes into it needs a grain that its columns
-//! determine. A table that no call of a round writes has no conflicts, hence no actions. One whose rows are
+//! determine. A table that no call of a batch writes has no conflicts, hence no actions. One whose rows are
 //! written, but neither come nor go, is *still*: whether a row is there is known without waiting for a turn.
 //!
 //! The actions of a call are *independent* if there are no logical dependencies among them (definition 2), and
@@ -95,7 +95,7 @@ impl Decompositions {
     }
 }
 
-/// How the calls of one round tell records apart.
+/// How the calls of one batch tell records apart.
 pub struct Grains {
     tables: Vec<Grain>,
     /// By procedure: whether its calls' actions are independent, if nobody waits for what they read.
@@ -148,7 +148,7 @@ impl Grains {
     }
 
     /// By how many columns of its primary key a table's records are told apart; `None` if nothing in the
-    /// round writes the table.
+    /// batch writes the table.
     #[inline]
     pub fn get(&self, table: TableId) -> Option<usize> {
         let grain = &self.tables[table.0 as usize];
