@@ -94,12 +94,19 @@ impl KeyPlan {
         self.keys.iter().map(|(table, _)| *table)
     }
 
+    /// The list parameters whose elements keys vary with, in order, each of them once; `None` stands for keys that do
+    /// not vary.
+    pub fn lists(&self) -> Vec<Option<u16>> {
+        let mut lists: Vec<_> = self.keys.iter().map(|(_, key)| key.list()).collect();
+        lists.sort_unstable();
+        lists.dedup();
+        lists
+    }
+
     /// Whether an element, or the scalars if there are no elements, tells which key is meant.
     pub fn has_one_for_each_element(&self) -> bool {
-        let list = |at: usize| self.keys[at].1.list();
-        let is_double = |at: usize| (0..at).any(|before| list(before) == list(at));
-        let mut all = 0..self.keys.len();
-        all.len() == 1 || !all.any(|at| list(at).is_none() || is_double(at))
+        let lists = self.lists();
+        self.keys.len() == 1 || lists.len() == self.keys.len() && !lists.contains(&None)
     }
 
     /// Computes the keys of a call with these arguments.
