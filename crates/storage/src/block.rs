@@ -114,9 +114,12 @@ impl Thread {
 
     #[cold]
     fn reload(&mut self, class: usize) -> Option<NonNull<u8>> {
-        let full = std::mem::replace(&mut self.spare[class], Magazine::EMPTY);
         let loaded = &mut self.loaded[class];
-        *loaded = if full.count > 0 { full } else { DEPOT[class].lock().pop()? };
+        // Where much is taken and little given back, both lists stay empty: then nothing is moved.
+        match &mut self.spare[class] {
+            spare if spare.count > 0 => std::mem::swap(loaded, spare),
+            _ => *loaded = DEPOT[class].lock().pop()?,
+        }
         (0..AHEAD).for_each(|behind| loaded.bring_near(loaded.count.wrapping_sub(1 + behind), class));
         loaded.pop(class)
     }

@@ -44,7 +44,7 @@ pub struct Table {
     secondary: Box<[Secondary]>,
     /// The primary key's columns, unless one of them may be long.
     bounded_key: ColumnMask,
-    /// The primary key's columns, if such keys are short.
+    /// The primary key's columns, if they are hashed, and such keys are short.
     short_columns: Option<ShortColumns>,
     /// Columns whose values may be long.
     long_columns: ColumnMask,
@@ -80,7 +80,8 @@ impl Table {
             secondary: secondary.collect(),
             short_columns: ShortColumns::of(
                 schema.primary_key.iter().map(|column| types[usize::from(column.0)]),
-            ),
+            )
+            .filter(|_| schema.hash),
             bounded_key: if schema.primary_key.iter().any(|&column| is_long(column)) {
                 ColumnMask::EMPTY
             } else {
@@ -147,7 +148,7 @@ impl Table {
         Ok(())
     }
 
-    /// The primary key with these values, in key order, if keys of this table are short.
+    /// The primary key with these values, in key order, if keys of this table are hashed and short.
     #[inline]
     pub fn short_key(&self, values: &[Datum<'_>]) -> Option<ShortKey> {
         self.short_columns.as_ref()?.key(values)
@@ -168,7 +169,7 @@ impl Table {
         pointer.map(|pointer| unsafe { &*pointer.cast::<Record>() })
     }
 
-    /// The record of a short key; `None` also if no hash tells where it is.
+    /// The record of a short key.
     #[inline]
     pub fn find_short<'g>(&self, key: &ShortKey, guard: &'g Guard) -> Option<&'g Record> {
         let Primary::Hash(index) = &self.primary else { return None };
