@@ -7,7 +7,7 @@
 //! [`KeyPlan::prefixes`] is for a scheduler that has to know of *every* access: each one is in the plan, with
 //! as many leading columns of the primary key as are functions of arguments, none at the worst.
 
-use crate::argument_tuple::{ArgumentTuple, TuplePlanner};
+use crate::argument_tuple::{ArgumentTuple, Origin, TuplePlanner};
 use crate::arguments::Arguments;
 use crate::catalog::Catalog;
 use crate::ir::{Expression, Program, StepKind};
@@ -82,6 +82,11 @@ impl KeyPlan {
     /// The planned keys: the table, and how many columns.
     pub fn keys(&self) -> impl Iterator<Item = (TableId, usize)> + '_ {
         self.keys.iter().map(|(table, key)| (*table, key.len()))
+    }
+
+    /// Where the first column of each planned key comes from, if that is known.
+    pub fn first_columns(&self) -> impl Iterator<Item = (TableId, Option<Origin>)> + '_ {
+        self.keys.iter().map(|(table, key)| (*table, key.first()))
     }
 
     /// The tables of the keys, one for each.

@@ -26,9 +26,11 @@ const GRAIN: usize = 16;
 const CLASS_BYTES_MAX: usize = 1024;
 const CLASSES: usize = CLASS_BYTES_MAX / GRAIN;
 /// Blocks of a full list.
-const BATCH: u32 = 64;
+const BATCH: usize = 64;
 /// Bytes that the depot keeps per size class.
 const DEPOT_BYTES: usize = 8 << 20;
+/// Blocks that are brought near before they are taken.
+const AHEAD: usize = 3;
 /// A cache line.
 const LINE_BYTES: usize = 64;
 /// So much of a block is brought near before it is taken.
@@ -36,45 +38,43 @@ const NEAR_BYTES: usize = 256;
 /// The account is told when a thread has taken or given back this much.
 const LUMP_BYTES: isize = 16 << 10;
 
-/// A block that is not in use.
-struct Free {
-    next: *mut Free,
-}
-
-/// A list of free blocks of one class.
+/// A list of free blocks of one class. They are not linked to each other, so that a list can be gone through without
+/// touching them.
 struct Magazine {
-    first: *mut Free,
-    count: u32,
+    blocks: [*mut u8; BATCH],
+    count: usize,
 }
 
 // SAFETY: the blocks belong to the list, and no one else has their addresses.
 unsafe impl Send for Magazine {}
 
 impl Magazine {
-    const EMPTY: Magazine = Magazine { first: std::ptr::null_mut(), count: 0 };
+    const EMPTY: Magazine = Magazine { blocks: [std::ptr::null_mut(); BATCH], count: 0 };
 
-    /// Takes the first block of this class off.
+    /// Takes the last block off; they are of this class.
     #[inline]
     fn pop(&mut self, class: usize) -> Option<NonNull<u8>> {
-        let first = NonNull::new(self.first)?;
-        // SAFETY: blocks of the list are the list's, and begin with the link.
-        self.first = unsafe { first.as_ref() }.next;
-        // The next one may have been given back long ago, and will be written from the front.
-        for line in (0..class_bytes(class).min(NEAR_BYTES)).step_by(LINE_BYTES) {
-            prefetch(self.first.wrapping_byte_add(line));
-        }
-        self.count -= 1;
-        Some(first.cast())
+        let at = self.count.checked_sub(1)?;
+        self.count = at;
+        // The next ones may have been given back long ago, and will be written from the front.
+        self.bring_near(at.wrapping_sub(AHEAD), class);
+        NonNull::new(self.blocks[at])
     }
 
-    /// # Safety
-    /// The block is of this list's class, and the caller's to give.
+    /// Asks for the memory of a block, if there is one at this place.
     #[inline]
-    unsafe fn push(&mut self, block: NonNull<u8>) {
-        let free = block.cast::<Free>();
-        // SAFETY: the caller's promise; every class has room for a link.
-        unsafe { free.write(Free { next: self.first }) };
-        self.first = free.as_ptr();
+    fn bring_near(&self, at: usize, class: usize) {
+        if at < self.count {
+            for line in (0..class_bytes(class).min(NEAR_BYTES)).step_by(LINE_BYTES) {
+                prefetch(self.blocks[at].wrapping_byte_add(line));
+            }
+        }
+    }
+
+    /// Adds a block, if the list is not full.
+    #[inline]
+    fn push(&mut self, block: NonNull<u8>) {
+        self.blocks[self.count] = block.as_ptr();
         self.count += 1;
     }
 }
@@ -115,19 +115,18 @@ impl Thread {
     #[cold]
     fn reload(&mut self, class: usize) -> Option<NonNull<u8>> {
         let full = std::mem::replace(&mut self.spare[class], Magazine::EMPTY);
-        self.loaded[class] = if full.count > 0 { full } else { DEPOT[class].lock().pop()? };
-        self.loaded[class].pop(class)
+        let loaded = &mut self.loaded[class];
+        *loaded = if full.count > 0 { full } else { DEPOT[class].lock().pop()? };
+        (0..AHEAD).for_each(|behind| loaded.bring_near(loaded.count.wrapping_sub(1 + behind), class));
+        loaded.pop(class)
     }
 
-    /// # Safety
-    /// As [`Magazine::push`].
     #[inline]
-    unsafe fn give(&mut self, block: NonNull<u8>, class: usize) {
+    fn give(&mut self, block: NonNull<u8>, class: usize) {
         if self.loaded[class].count == BATCH {
             self.unload(class);
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.loaded[class].push(block) };
+        self.loaded[class].push(block);
     }
 
     #[cold]
@@ -154,7 +153,7 @@ fn put_away(mut list: Magazine, class: usize) {
         return;
     }
     let mut depot = DEPOT[class].lock();
-    if depot.len() < DEPOT_BYTES / (class_bytes(class) * BATCH as usize) {
+    if depot.len() < DEPOT_BYTES / (class_bytes(class) * BATCH) {
         depot.push(list);
         return;
     }
@@ -211,8 +210,7 @@ pub unsafe fn give(block: NonNull<u8>, bytes: usize) {
         let thread = unsafe { &mut *thread.get() };
         thread.tell(-(bytes as isize));
         if class < CLASSES {
-            // SAFETY: the caller's promise.
-            unsafe { thread.give(block, class) };
+            thread.give(block, class);
         }
         class < CLASSES
     });

@@ -13,9 +13,12 @@
 
 use crossbeam_epoch::Guard;
 use fabius_storage::fold::{Retired, shorten};
-use fabius_storage::{Record, Table, index::prefetch};
+use fabius_storage::{Record, Table};
 use fabius_value::Seq;
 use std::sync::Arc;
+
+/// Records between one stage of bringing chains near and the next, and the chain that is shortened.
+const AHEAD: usize = 6;
 
 /// Records whose chains have become longer.
 #[derive(Default)]
@@ -35,16 +38,13 @@ impl<'a> Trail<'a> {
     /// Takes out what nobody reads any more, now or later, who reads at or above `collected`; `guard` has been pinned
     /// since before the first record was added.
     pub fn end(mut self, collected: Seq, guard: &Guard) {
-        /// Records between one stage of bringing chains near and the next.
-        const STRIDE: usize = 4;
         self.retired.reserve(self.written.len());
         for (at, (table, record)) in self.written.iter().enumerate() {
             // What a long turn has written first is not in the cache any more.
-            if let Some((_, later)) = self.written.get(at + 2 * STRIDE) {
-                later.prefetch();
-                let soon = self.written[at + STRIDE].1;
-                // SAFETY: linked versions stay readable while the epoch is pinned.
-                unsafe { soon.head().as_ref() }.into_iter().for_each(|head| prefetch(head.next()));
+            self.written.get(at + 2 * AHEAD).into_iter().for_each(|(_, last)| last.prefetch());
+            if let Some((_, later)) = self.written.get(at + AHEAD) {
+                // SAFETY: an epoch is pinned.
+                unsafe { later.prefetch_below() };
             }
             // SAFETY: the caller's promise, and an eager engine leaves nothing unsettled; the record is in the trail
             // of a turn, and none is freed while one goes on.

@@ -104,10 +104,11 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         let mut reader = ArgumentReader::new(arguments);
         for parameter in &code.parameters {
             let ParameterPlace::Scalar(encoded, place) = &parameter.place else { break };
-            let datum = reader.value(encoded)?;
-            if let Some(register) = place {
-                self.registers[usize::from(register.0)] = datum;
-            }
+            reader.field(encoded, |datum| {
+                if let Some(register) = place {
+                    self.registers[usize::from(register.0)] = datum;
+                }
+            })?;
         }
         let Some((list, begin)) = element else { return Ok(()) };
         let ParameterPlace::List(types, _) = &code.parameters[usize::from(list)].place else {
@@ -115,7 +116,7 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         };
         let mut reader = ArgumentReader::new(&arguments[begin as usize..]);
         for (encoded, register) in types.iter().zip(&code.element) {
-            self.registers[usize::from(register.0)] = reader.value(encoded)?;
+            reader.field(encoded, |datum| self.registers[usize::from(register.0)] = datum)?;
         }
         Ok(())
     }
