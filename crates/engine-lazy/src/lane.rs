@@ -13,10 +13,11 @@
 //! be rewritten or merged until it is published.
 
 use crate::backlog::Backlog;
-use crate::deferred::{CapturedRow, Chunk, Deferred, State};
+use crate::deferred::{CapturedRow, Chunk, Deferred};
+use crate::doomed::Doomed;
 use crate::intake::Intake;
 use crate::interval::Intervals;
-use crate::now::{NowContext, NowRow, Tools, deferred_at};
+use crate::now::{NowContext, NowRow, Tools};
 use crate::policy::Policy;
 use crate::substantiate::Substantiation;
 use crate::variant::{Variant, Variants};
@@ -34,8 +35,7 @@ use fabius_program::slice::Interval;
 use fabius_storage::fold::Retired;
 use fabius_storage::purge::Purge;
 use fabius_storage::{Version, memory};
-use fabius_value::{ColumnId, ColumnMask, Datum, Error, Result, Seq, SqlState, TableId};
-use std::collections::VecDeque;
+use fabius_value::{ColumnId, Datum, Error, Result, Seq, SqlState, TableId};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -51,20 +51,10 @@ pub struct Lane {
     retired: Retired,
     later_reader: Vec<Box<[Seq]>>,
     later_searcher: Vec<Seq>,
-    doomed: VecDeque<Doomed>,
+    doomed: Doomed,
     payload: Vec<u8>,
     arena: Bump,
 }
-
-/// Deferred calls that may be dropped once every reader sees what overwrote them, newest first: each
-/// is read only by the one before it.
-struct Doomed {
-    overwritten_at: Seq,
-    calls: Vec<(NonNull<Deferred>, Arc<Chunk>)>,
-}
-
-// SAFETY: the addresses lead into chunks that are kept alive beside them.
-unsafe impl Send for Doomed {}
 
 /// What became of one call.
 pub struct Outcome {
@@ -101,7 +91,7 @@ impl Lane {
             retired: Retired::default(),
             later_reader: Vec::new(),
             later_searcher: Vec::new(),
-            doomed: VecDeque::new(),
+            doomed: Doomed::default(),
             payload: Vec::new(),
             arena: Bump::new(),
         }
@@ -234,6 +224,7 @@ impl Lane {
         let chunk = (!left.calls.is_empty()).then(|| {
             chunk.close(left.calls);
             around.backlog.push(chunk.clone(), &left.urgent);
+            self.doomed.keep(chunk.clone());
             chunk
         });
         schedule::point("promise");
@@ -250,17 +241,7 @@ impl Lane {
         let foundation = around.foundation;
         let promised = foundation.promised();
         let readers = foundation.snapshots.collect(promised);
-        let mut skipped = 0;
-        while let Some(doomed) = self.doomed.pop_front_if(|doomed| doomed.overwritten_at <= readers) {
-            schedule::point("doomed");
-            for (call, _chunk) in &doomed.calls {
-                // SAFETY: the chunk is kept alive beside the address.
-                if !unsafe { call.as_ref() }.drop_unrun() {
-                    break;
-                }
-                skipped += 1;
-            }
-        }
+        let skipped = self.doomed.drop_unread(readers, self.next_seq, &mut self.retired, guard);
         foundation.counters.skipped.add(skipped);
         let pending = around.backlog.oldest_pending();
         let collected = pending.map_or(readers, |pending| readers.min(pending.before()));
@@ -348,7 +329,7 @@ struct Turn<'a, 'l, 't> {
     keys: &'l mut Keys,
     key_window: KeyWindow,
     later_searcher: &'l mut Vec<Seq>,
-    doomed: &'l mut VecDeque<Doomed>,
+    doomed: &'l mut Doomed,
     context: &'l mut NowContext<'a, 't>,
     frame: FrameFor<'a, NowContext<'a, 't>>,
     substantiation: Substantiation<'a>,
@@ -440,7 +421,8 @@ impl<'a, 't> Turn<'a, '_, 't> {
         // SAFETY: the call's own versions.
         let is_sticky = |version: &NonNull<Version>| !unsafe { version.as_ref() }.sticky().is_empty();
         let leaves_stickies = self.context.written.iter().any(|written| is_sticky(&written.version));
-        self.doom_overwritten(seq, variant);
+        // SAFETY: this is the lane; the epoch was pinned before the turn.
+        unsafe { self.doomed.overwrite(&self.context.written, seq, variant, self.later_searcher) };
         if !leaves_stickies && ticket.is_none() {
             self.left.immediate += 1;
             return;
@@ -492,60 +474,6 @@ impl<'a, 't> Turn<'a, '_, 't> {
         }
         if is_urgent {
             self.left.urgent.push(place);
-        }
-    }
-
-    /// Finds deferred calls that this call's blind writes have made pointless (lazy evaluation,
-    /// section 4.3).
-    ///
-    /// Below a version that covers it and does not depend on it, a sticky can be read only by
-    /// snapshots of the past (they are waited for), by later-phases that captured it (it is marked
-    /// then) or that search the table (`later_searcher`), and by the call that wrote the version
-    /// above it, which is doomed first.
-    fn doom_overwritten(&mut self, seq: Seq, variant: &Variant) {
-        for written in &self.context.written {
-            let table = written.table.id().0 as usize;
-            // SAFETY: the call's own version, and the chain below, under a pinned epoch.
-            let own = unsafe { written.version.as_ref() };
-            let Some(first) = (unsafe { own.next().as_ref() }) else { continue };
-            let covers =
-                if own.is_tombstone() { ColumnMask(u64::MAX) } else { own.columns().without(own.deltas()) };
-            let reads = variant.reads.get(table).copied().unwrap_or_default();
-            if first.sticky().is_empty() || !own.sticky().is_empty() && reads.intersects(first.columns()) {
-                continue;
-            }
-            let mut calls = Vec::new();
-            let mut at = Some(first);
-            while let Some(version) = at {
-                if version.sticky().is_empty()
-                    || !covers.covers(version.columns())
-                    || version.is_read_elsewhere()
-                    || version.seq() == seq
-                    || self.later_searcher[table] > version.seq()
-                {
-                    break;
-                }
-                // SAFETY: read from an open sticky under this epoch.
-                let deferred = unsafe { deferred_at(version.deferred()) };
-                // Counted once: a later overwriting call walks down to here and no further.
-                version.mark_read_elsewhere();
-                let live = deferred.live.load(std::sync::atomic::Ordering::Relaxed) - 1;
-                deferred.live.store(live, std::sync::atomic::Ordering::Relaxed);
-                if live > 0 || deferred.ticket.is_some() || deferred.state() != State::Pending {
-                    break;
-                }
-                // SAFETY: chunks are made by `Arc`, and this one is alive while its call is pending.
-                let chunk = unsafe {
-                    Arc::increment_strong_count(deferred.chunk.as_ptr());
-                    Arc::from_raw(deferred.chunk.as_ptr().cast_const())
-                };
-                calls.push((NonNull::from(deferred), chunk));
-                // SAFETY: as above.
-                at = unsafe { version.next().as_ref() };
-            }
-            if !calls.is_empty() {
-                self.doomed.push_back(Doomed { overwritten_at: seq, calls });
-            }
         }
     }
 }

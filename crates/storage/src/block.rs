@@ -26,56 +26,48 @@ const GRAIN: usize = 16;
 const CLASS_BYTES_MAX: usize = 1024;
 const CLASSES: usize = CLASS_BYTES_MAX / GRAIN;
 /// Blocks of a full list.
-const BATCH: u32 = 64;
+const BATCH: usize = 64;
 /// Bytes that the depot keeps per size class.
 const DEPOT_BYTES: usize = 8 << 20;
 /// A cache line.
 const LINE_BYTES: usize = 64;
-/// So much of a block is brought near before it is taken.
+/// So much of a block is brought near before it is taken,
 const NEAR_BYTES: usize = 256;
+/// so many blocks ahead.
+const AHEAD: usize = 2;
 /// The account is told when a thread has taken or given back this much.
 const LUMP_BYTES: isize = 16 << 10;
 
-/// A block that is not in use.
-struct Free {
-    next: *mut Free,
-}
-
-/// A list of free blocks of one class.
-struct Magazine {
-    first: *mut Free,
-    count: u32,
-}
+/// Free blocks of one class. Their addresses are kept apart from them, so that a block is not touched before it is used.
+#[derive(Default)]
+struct Magazine(Vec<NonNull<u8>>);
 
 // SAFETY: the blocks belong to the list, and no one else has their addresses.
 unsafe impl Send for Magazine {}
 
 impl Magazine {
-    const EMPTY: Magazine = Magazine { first: std::ptr::null_mut(), count: 0 };
+    const EMPTY: Magazine = Magazine(Vec::new());
 
-    /// Takes the first block of this class off.
+    /// Takes off the block of this class that came last.
     #[inline]
     fn pop(&mut self, class: usize) -> Option<NonNull<u8>> {
-        let first = NonNull::new(self.first)?;
-        // SAFETY: blocks of the list are the list's, and begin with the link.
-        self.first = unsafe { first.as_ref() }.next;
-        // The next one may have been given back long ago, and will be written from the front.
-        for line in (0..class_bytes(class).min(NEAR_BYTES)).step_by(LINE_BYTES) {
-            prefetch(self.first.wrapping_byte_add(line));
+        let block = self.0.pop()?;
+        // One of the next may have been given back long ago, and will be written from the front.
+        if let Some(next) = self.0.len().checked_sub(AHEAD).and_then(|at| self.0.get(at)) {
+            for line in (0..class_bytes(class).min(NEAR_BYTES)).step_by(LINE_BYTES) {
+                prefetch(next.as_ptr().wrapping_byte_add(line));
+            }
         }
-        self.count -= 1;
-        Some(first.cast())
+        Some(block)
     }
 
-    /// # Safety
-    /// The block is of this list's class, and the caller's to give.
+    /// Adds a block of this list's class.
     #[inline]
-    unsafe fn push(&mut self, block: NonNull<u8>) {
-        let free = block.cast::<Free>();
-        // SAFETY: the caller's promise; every class has room for a link.
-        unsafe { free.write(Free { next: self.first }) };
-        self.first = free.as_ptr();
-        self.count += 1;
+    fn push(&mut self, block: NonNull<u8>) {
+        if self.0.capacity() == 0 {
+            self.0.reserve_exact(BATCH);
+        }
+        self.0.push(block);
     }
 }
 
@@ -114,35 +106,38 @@ impl Thread {
 
     #[cold]
     fn reload(&mut self, class: usize) -> Option<NonNull<u8>> {
-        let full = std::mem::replace(&mut self.spare[class], Magazine::EMPTY);
-        self.loaded[class] = if full.count > 0 { full } else { DEPOT[class].lock().pop()? };
-        self.loaded[class].pop(class)
+        let (loaded, spare) = (&mut self.loaded[class], &mut self.spare[class]);
+        if spare.0.is_empty() {
+            *loaded = DEPOT[class].lock().pop()?;
+        } else {
+            std::mem::swap(loaded, spare);
+        }
+        loaded.pop(class)
     }
 
-    /// # Safety
-    /// As [`Magazine::push`].
     #[inline]
-    unsafe fn give(&mut self, block: NonNull<u8>, class: usize) {
-        if self.loaded[class].count == BATCH {
+    fn give(&mut self, block: NonNull<u8>, class: usize) {
+        if self.loaded[class].0.len() == BATCH {
             self.unload(class);
         }
-        // SAFETY: the caller's promise.
-        unsafe { self.loaded[class].push(block) };
+        self.loaded[class].push(block);
     }
 
     #[cold]
     fn unload(&mut self, class: usize) {
-        let loaded = std::mem::replace(&mut self.loaded[class], Magazine::EMPTY);
-        let full = std::mem::replace(&mut self.spare[class], loaded);
-        put_away(full, class);
+        let (loaded, spare) = (&mut self.loaded[class], &mut self.spare[class]);
+        std::mem::swap(loaded, spare);
+        if !loaded.0.is_empty() {
+            put_away(std::mem::take(loaded), class);
+        }
     }
 }
 
 impl Drop for Thread {
     fn drop(&mut self) {
         for class in 0..CLASSES {
-            put_away(std::mem::replace(&mut self.loaded[class], Magazine::EMPTY), class);
-            put_away(std::mem::replace(&mut self.spare[class], Magazine::EMPTY), class);
+            put_away(std::mem::take(&mut self.loaded[class]), class);
+            put_away(std::mem::take(&mut self.spare[class]), class);
         }
         memory::add(self.untold);
     }
@@ -150,11 +145,11 @@ impl Drop for Thread {
 
 /// Leaves a list in the depot, or with the allocator if the depot has enough.
 fn put_away(mut list: Magazine, class: usize) {
-    if list.count == 0 {
+    if list.0.is_empty() {
         return;
     }
     let mut depot = DEPOT[class].lock();
-    if depot.len() < DEPOT_BYTES / (class_bytes(class) * BATCH as usize) {
+    if depot.len() < DEPOT_BYTES / (class_bytes(class) * BATCH) {
         depot.push(list);
         return;
     }
@@ -211,8 +206,7 @@ pub unsafe fn give(block: NonNull<u8>, bytes: usize) {
         let thread = unsafe { &mut *thread.get() };
         thread.tell(-(bytes as isize));
         if class < CLASSES {
-            // SAFETY: the caller's promise.
-            unsafe { thread.give(block, class) };
+            thread.give(block, class);
         }
         class < CLASSES
     });
