@@ -16,10 +16,12 @@
 
 use crate::variant::Variant;
 use bumpalo::Bump;
+use crossbeam_epoch::Guard;
 use crossbeam_utils::CachePadded;
-use fabius_engine::Ticket;
+use fabius_engine::{Definitions, Ticket};
 use fabius_env::schedule;
-use fabius_storage::{Version, memory};
+use fabius_storage::fold::{Retired, shorten_at};
+use fabius_storage::{Record, Version, index::prefetch, memory};
 use fabius_value::{ColumnMask, Datum, Seq, TableId};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
@@ -55,6 +57,17 @@ pub struct CapturedRow {
     pub reads: ColumnMask,
 }
 
+/// A version with open columns of a deferred call.
+#[derive(Clone, Copy)]
+pub struct Sticky {
+    /// The version.
+    pub version: NonNull<Version>,
+    /// The record that it is on.
+    pub record: NonNull<Record>,
+    /// Its table.
+    pub table: TableId,
+}
+
 /// A call whose later-phase has not run yet.
 pub struct Deferred {
     state: AtomicU8,
@@ -72,8 +85,8 @@ pub struct Deferred {
     pub values: NonNull<[Datum<'static>]>,
     /// Captured rows in order, in the chunk.
     pub rows: NonNull<[CapturedRow]>,
-    /// Versions with stickies of this call, in the chunk.
-    pub versions: NonNull<[NonNull<Version>]>,
+    /// What it has to fill, in the chunk.
+    pub stickies: NonNull<[Sticky]>,
     /// Who waits for the returned values.
     pub ticket: Option<Arc<Ticket>>,
     /// The chunk it lives in.
@@ -119,7 +132,9 @@ impl Deferred {
     pub fn settle(&self) {
         // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
         // the call is done.
-        unsafe { self.versions.as_ref() }.iter().for_each(|version| unsafe { version.as_ref() }.settle());
+        unsafe { self.stickies.as_ref() }
+            .iter()
+            .for_each(|sticky| unsafe { sticky.version.as_ref() }.settle());
         schedule::point("settled");
         self.state.store(State::Done as u8, Release);
         self.leave_chunk();
@@ -208,6 +223,42 @@ impl Chunk {
         self.remaining.load(Acquire)
     }
 
+    /// Takes out of chains what its calls' versions shadow, once all of them are done; see [`crate::backlog`].
+    ///
+    /// # Safety
+    /// The caller has taken the chunk out of the backlog, in the epoch of `guard`. Nobody reads below `collected`, and
+    /// everything up to there is settled.
+    pub unsafe fn shorten(
+        &self,
+        collected: Seq,
+        definitions: &Definitions,
+        retired: &mut Retired,
+        guard: &Guard,
+    ) {
+        for (at, call) in self.calls().iter().enumerate() {
+            if let Some(later) = self.calls().get(at + 2) {
+                // SAFETY: the chunk is alive.
+                let later = unsafe { later.as_ref().stickies.as_ref() };
+                later.iter().for_each(|sticky| prefetch(sticky.record.as_ptr()));
+            }
+            // SAFETY: as above.
+            let call = unsafe { call.as_ref() };
+            if call.state() != State::Done || call.seq > collected {
+                continue;
+            }
+            // SAFETY: as above; and what a call has written stays at least for as long as its chunk is in the backlog, and
+            // then until the epoch ends.
+            for sticky in unsafe { call.stickies.as_ref() } {
+                let types = definitions.table(sticky.table).types();
+                // SAFETY: as above, and the caller's promise.
+                unsafe { shorten_at(sticky.record.as_ref(), sticky.version.as_ref(), types, retired) };
+            }
+            if retired.is_full() {
+                retired.hand_over(guard);
+            }
+        }
+    }
+
     /// Takes the next few calls to look at; empty when all have been taken.
     pub fn take(&self, most: u32) -> &[NonNull<Deferred>] {
         let calls = self.calls();
@@ -244,20 +295,20 @@ impl Deferred {
         arguments: NonNull<[u8]>,
         values: NonNull<[Datum<'static>]>,
         rows: NonNull<[CapturedRow]>,
-        versions: NonNull<[NonNull<Version>]>,
+        stickies: NonNull<[Sticky]>,
         ticket: Option<Arc<Ticket>>,
         chunk: NonNull<Chunk>,
     ) -> Deferred {
         Deferred {
             state: AtomicU8::new(State::Pending as u8),
-            live: AtomicU32::new(versions.len() as u32),
+            live: AtomicU32::new(stickies.len() as u32),
             seq,
             time_us,
             variant,
             arguments,
             values,
             rows,
-            versions,
+            stickies,
             ticket,
             chunk,
         }

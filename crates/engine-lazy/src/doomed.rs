@@ -16,7 +16,7 @@ use crate::variant::Variant;
 use crossbeam_epoch::Guard;
 use fabius_env::schedule;
 use fabius_storage::fold::Retired;
-use fabius_storage::{Table, Version, index::prefetch};
+use fabius_storage::{Record, Table, Version, index::prefetch};
 use fabius_value::{ColumnMask, Seq};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -45,6 +45,7 @@ pub struct Doomed {
 struct Overwritten {
     at: Seq,
     by: NonNull<Version>,
+    record: NonNull<Record>,
     table: Arc<Table>,
     calls: usize,
 }
@@ -115,8 +116,9 @@ impl Doomed {
             // SAFETY: as above.
             let calls = unsafe { self.doom() };
             if calls > 0 {
-                let (by, table) = (written.version, written.table.clone());
-                self.overwritten.push_back(Overwritten { at: seq, by, table, calls });
+                let (by, record) = (written.version, written.record.owner());
+                let table = written.table.clone();
+                self.overwritten.push_back(Overwritten { at: seq, by, record, table, calls });
             }
         }
     }
@@ -148,6 +150,9 @@ impl Doomed {
         let mut dropped = 0;
         while let Some(overwritten) = self.overwritten.pop_front_if(|overwritten| overwritten.at <= readers) {
             schedule::point("doomed");
+            // SAFETY: as long as a call below is pending, the record and what overwrote it there stay.
+            let (record, by) = unsafe { (overwritten.record.as_ref(), overwritten.by.as_ref()) };
+            let may_unlink = record.begin_shortening();
             let mut is_unread = true;
             for _ in 0..overwritten.calls {
                 let Some(DoomedCall { call, sticky }) = self.calls.pop_front() else { break };
@@ -157,13 +162,15 @@ impl Doomed {
                 }
                 // SAFETY: the call's chunk is kept alive by `chunks` or `leaving`.
                 is_unread = is_unread && unsafe { call.as_ref() }.drop_unrun();
-                if is_unread {
-                    // SAFETY: as long as a call below it was pending, what overwrote it stayed in the chain; and by what
-                    // doomed the call, nobody comes to its sticky any more.
-                    unsafe { overwritten.by.as_ref().set_next(sticky.as_ref().next()) };
+                dropped += u64::from(is_unread);
+                if is_unread && may_unlink {
+                    // SAFETY: linked below `by`, and by what doomed the call, nobody comes there any more.
+                    by.set_next(unsafe { sticky.as_ref() }.next());
                     retired.version(sticky, overwritten.table.types());
-                    dropped += 1;
                 }
+            }
+            if may_unlink {
+                record.end_shortening();
             }
         }
         self.let_go(next, guard);

@@ -13,11 +13,11 @@
 //! be rewritten or merged until it is published.
 
 use crate::backlog::Backlog;
-use crate::deferred::{CapturedRow, Chunk, Deferred};
+use crate::deferred::{CapturedRow, Chunk, Deferred, Sticky};
 use crate::doomed::Doomed;
 use crate::intake::Intake;
 use crate::interval::Intervals;
-use crate::now::{NowContext, NowRow, Tools};
+use crate::now::{NowContext, NowRow, Tools, Written};
 use crate::policy::Policy;
 use crate::substantiate::Substantiation;
 use crate::variant::{Variant, Variants};
@@ -32,9 +32,9 @@ use fabius_program::arguments::Arguments;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_program::slice::Interval;
-use fabius_storage::fold::Retired;
+use fabius_storage::fold::{Retired, fold_with_others};
+use fabius_storage::memory;
 use fabius_storage::purge::Purge;
-use fabius_storage::{Version, memory};
 use fabius_value::{ColumnId, Datum, Error, Result, Seq, SqlState, TableId};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -274,7 +274,7 @@ impl Lane {
         for table in &around.foundation.definitions().tables {
             table.for_each_record(&guard, |record| {
                 // SAFETY: the lane is the records' writer.
-                unsafe { fabius_storage::fold::fold(record, collected, table.types(), &mut self.retired) };
+                unsafe { fold_with_others(record, collected, table.types(), &mut self.retired) };
             });
         }
         self.retired.hand_over(&guard);
@@ -419,8 +419,8 @@ impl<'a, 't> Turn<'a, '_, 't> {
         ticket: Option<&Arc<Ticket>>,
     ) {
         // SAFETY: the call's own versions.
-        let is_sticky = |version: &NonNull<Version>| !unsafe { version.as_ref() }.sticky().is_empty();
-        let leaves_stickies = self.context.written.iter().any(|written| is_sticky(&written.version));
+        let is_sticky = |written: &&Written<'_>| !unsafe { written.version.as_ref() }.sticky().is_empty();
+        let leaves_stickies = self.context.written.iter().any(|written| is_sticky(&written));
         // SAFETY: this is the lane; the epoch was pinned before the turn.
         unsafe { self.doomed.overwrite(&self.context.written, seq, variant, self.later_searcher) };
         if !leaves_stickies && ticket.is_none() {
@@ -432,9 +432,16 @@ impl<'a, 't> Turn<'a, '_, 't> {
         let values = arena.alloc_slice_fill_iter(self.context.values.iter().map(|&value| keep(value, arena)));
         let rows =
             arena.alloc_slice_fill_iter(self.context.rows.iter().map(|&row| capture(row, seq, variant)));
-        let mut open = self.context.written.iter().map(|written| written.version).filter(is_sticky);
+        let mut open = self.context.written.iter().filter(is_sticky);
         let count = open.clone().count();
-        let versions = arena.alloc_slice_fill_with(count, |_| open.next().expect("as many as counted"));
+        let stickies = arena.alloc_slice_fill_with(count, |_| {
+            let written = open.next().expect("as many as counted");
+            Sticky {
+                version: written.version,
+                record: NonNull::from(written.record),
+                table: written.table.id(),
+            }
+        });
         let deferred = arena.alloc(Deferred::new(
             seq,
             self.time_us,
@@ -442,13 +449,13 @@ impl<'a, 't> Turn<'a, '_, 't> {
             NonNull::from(arguments),
             NonNull::from(values),
             NonNull::from(rows),
-            NonNull::from(&mut *versions),
+            NonNull::from(&mut *stickies),
             ticket.cloned(),
             NonNull::from(&**self.chunk),
         ));
         let address: *mut () = std::ptr::from_mut(deferred).cast();
         // SAFETY: the call's own versions, not published yet.
-        versions.iter().for_each(|version| unsafe { version.as_ref() }.set_deferred(address));
+        stickies.iter().for_each(|sticky| unsafe { sticky.version.as_ref() }.set_deferred(address));
         if let Some(ticket) = ticket {
             ticket.set_source(address);
         }
@@ -466,7 +473,7 @@ impl<'a, 't> Turn<'a, '_, 't> {
         }
         let bound = self.around.policy.chain_bound;
         let mut is_urgent = bound <= 1;
-        for written in self.context.written.iter().filter(|written| is_sticky(&written.version)) {
+        for written in self.context.written.iter().filter(is_sticky) {
             if written.record.count_pending() >= bound {
                 written.record.reset_pending();
                 is_urgent = true;

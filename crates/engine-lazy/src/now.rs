@@ -13,7 +13,7 @@ use fabius_engine::{
     random::CallRandom,
 };
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::fold::{Retired, fold};
+use fabius_storage::fold::{Retired, fold_with_others};
 use fabius_storage::purge::Purge;
 use fabius_storage::{
     Cell, Record, Table, Version, chain,
@@ -293,7 +293,7 @@ impl<'a, 't> NowContext<'a, 't> {
             return;
         }
         // SAFETY: the lane is the records' writer; `collected` is behind all readers and open calls.
-        unsafe { fold(record, self.tools.collected, table.types(), self.tools.retired) };
+        unsafe { fold_with_others(record, self.tools.collected, table.types(), self.tools.retired) };
         if self.tools.retired.is_full() {
             self.tools.retired.hand_over(self.guard);
         }
