@@ -26,7 +26,7 @@ use fabius_value::{ColumnMask, Datum, Seq, TableId};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
 use std::sync::atomic::{
-    AtomicU8, AtomicU32,
+    AtomicU8, AtomicU32, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::sync::{Arc, OnceLock};
@@ -150,19 +150,23 @@ impl Deferred {
 #[derive(Default)]
 pub struct Arenas {
     spare: Mutex<Vec<Bump>>,
+    /// Bytes that the last chunk took.
+    usual_bytes: AtomicUsize,
 }
 
 /// Arenas kept for chunks to come; more are freed.
 const SPARE_MAX: usize = 64;
 
 impl Arenas {
-    /// A chunk without calls.
+    /// A chunk without calls. To be made before others wait for this thread: a new arena is touched here for the first time.
     pub fn chunk(self: &Arc<Arenas>) -> Arc<Chunk> {
+        let spare = self.spare.lock().pop();
+        let arena = spare.unwrap_or_else(|| touched(self.usual_bytes.load(Relaxed)));
         Arc::new(Chunk {
             calls: OnceLock::new(),
             remaining: CachePadded::new(AtomicU32::new(0)),
             next: CachePadded::new(AtomicU32::new(0)),
-            arena: self.spare.lock().pop().unwrap_or_default(),
+            arena,
             home: self.clone(),
         })
     }
@@ -174,6 +178,14 @@ impl Arenas {
             spare.push(arena);
         }
     }
+}
+
+/// An arena with room for so many bytes.
+fn touched(bytes: usize) -> Bump {
+    let mut arena = Bump::with_capacity(bytes);
+    arena.alloc_slice_fill_copy(bytes, 0u8);
+    arena.reset();
+    arena
 }
 
 /// The deferred calls of one turn of the lane.
@@ -206,6 +218,8 @@ impl Chunk {
     pub fn close(&self, calls: Vec<NonNull<Deferred>>) {
         let closed = self.calls.set(calls.into());
         assert!(closed.is_ok(), "a chunk is closed once");
+        let used = self.arena.allocated_bytes() - self.arena.chunk_capacity();
+        self.home.usual_bytes.store(used, Relaxed);
         memory::add(self.bytes() as isize);
     }
 

@@ -22,7 +22,7 @@ use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
-use fabius_storage::fold::Retired;
+use fabius_storage::{block, fold::Retired};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use parking_lot::{MutexGuard, RwLock};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ const KEEP_UP_CALLS: u64 = 512;
 const OLDEST_FIRST_CALLS: u64 = 8 * KEEP_UP_CALLS;
 
 /// Calls in the queue above which all threads promise before they do anything else: callers wait for several turns.
-const CROWD_CALLS: u32 = 4 * TURN_CALLS;
+const CROWD_CALLS: u32 = 2 * TURN_CALLS;
 
 /// Deferred calls that an idle thread runs before it looks around again.
 const IDLE_CALLS: u32 = 32;
@@ -94,7 +94,12 @@ impl LazyEngine {
     }
 
     fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings { foundation: &self.foundation, backlog: &self.backlog, policy: *self.policy.read() }
+        Surroundings {
+            foundation: &self.foundation,
+            backlog: &self.backlog,
+            policy: *self.policy.read(),
+            is_far_behind: self.is_far_behind(),
+        }
     }
 
     fn backlog_calls(&self) -> u64 {
@@ -150,6 +155,8 @@ impl LazyEngine {
         let mut definitions = self.foundation.definitions();
         let spare = self.spare.pop().unwrap_or_default();
         let mut intake = Intake::prepare(spare, &definitions, &guard, runs(&batches));
+        let chunk = self.backlog.arenas().chunk();
+        block::make_ready();
         schedule::point("made ready");
         let mut lane = self.lane_of_a_turn();
         schedule::point("lane");
@@ -164,7 +171,7 @@ impl LazyEngine {
             batches.iter().for_each(|batch| batch.fail(closed(), now));
             None
         } else {
-            lane.turn(&self.surroundings(), &batches, &intake)
+            lane.turn(&self.surroundings(), &batches, &intake, chunk)
         };
         drop(lane);
         drop(in_hand);
@@ -531,7 +538,8 @@ impl Engine for LazyEngine {
                 let (definitions, guard) = (self.foundation.definitions(), crossbeam_epoch::pin());
                 let spare = self.spare.pop().unwrap_or_default();
                 let intake = Intake::prepare(spare, &definitions, &guard, std::iter::once(bytes));
-                lane.promise(&self.surroundings(), time_us, &intake, &mut |_, _| {});
+                let chunk = self.backlog.arenas().chunk();
+                lane.promise(&self.surroundings(), time_us, &intake, chunk, &mut |_, _| {});
                 self.spare.push(intake.into_buffers());
             }
         }

@@ -72,6 +72,8 @@ pub struct Surroundings<'e> {
     pub backlog: &'e Backlog,
     /// When deferred work is done.
     pub policy: Policy,
+    /// Whether deferred work is best done from the old end only.
+    pub is_far_behind: bool,
 }
 
 impl Default for Lane {
@@ -131,12 +133,13 @@ impl Lane {
         }
     }
 
-    /// Runs a turn over batches that callers have handed in; gives the deferred calls it leaves.
+    /// Runs a turn over batches that callers have handed in; gives the deferred calls it leaves, in `chunk`.
     pub fn turn(
         &mut self,
         around: &Surroundings<'_>,
         batches: &[Arc<Batch>],
         intake: &Intake<'_>,
+        chunk: Arc<Chunk>,
     ) -> Option<Arc<Chunk>> {
         let foundation = around.foundation;
         let time_us = foundation.clock.now_us();
@@ -152,7 +155,8 @@ impl Lane {
         }
         let mut promised = Promised { batches, at: 0, place: 0 };
         let mut last = self.next_seq;
-        let chunk = self.promise(around, time_us, intake, &mut |seq, outcome| promised.note(seq, outcome));
+        let note = &mut |seq, outcome| promised.note(seq, outcome);
+        let chunk = self.promise(around, time_us, intake, chunk, note);
         for batch in batches {
             last = Seq(last.0 + u64::from(batch.count()));
             foundation.decided(last.before(), batch.clone());
@@ -167,6 +171,7 @@ impl Lane {
         around: &Surroundings<'_>,
         time_us: i64,
         intake: &Intake<'_>,
+        chunk: Arc<Chunk>,
         sink: &mut dyn FnMut(Seq, Outcome),
     ) -> Option<Arc<Chunk>> {
         let foundation = around.foundation;
@@ -175,7 +180,6 @@ impl Lane {
         let collected = self.collect(around, guard);
         let mut arena = std::mem::take(&mut self.arena);
         arena.reset();
-        let chunk = around.backlog.arenas().chunk();
         let mut keys = foundation.keys.lock();
         let mut context = NowContext::new(
             definitions,
@@ -186,6 +190,7 @@ impl Lane {
                 later_reader: &mut self.later_reader,
                 intervals: &mut self.intervals,
                 collected,
+                is_far_behind: around.is_far_behind,
                 turn: self.next_seq,
                 merged: 0,
             },

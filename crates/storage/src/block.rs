@@ -35,6 +35,8 @@ const LINE_BYTES: usize = 64;
 const NEAR_BYTES: usize = 256;
 /// so many blocks ahead.
 const AHEAD: usize = 2;
+/// Blocks of a class that are made ready beforehand, at most.
+const READY_MAX: usize = 4096;
 /// The account is told when a thread has taken or given back this much.
 const LUMP_BYTES: isize = 16 << 10;
 
@@ -75,6 +77,10 @@ impl Magazine {
 struct Thread {
     loaded: [Magazine; CLASSES],
     spare: [Magazine; CLASSES],
+    /// How many blocks were made ready in each loaded list.
+    ready: [usize; CLASSES],
+    /// How often there was none since then.
+    missed: [usize; CLASSES],
     untold: isize,
 }
 
@@ -85,6 +91,8 @@ thread_local! {
         UnsafeCell::new(Thread {
             loaded: [const { Magazine::EMPTY }; CLASSES],
             spare: [const { Magazine::EMPTY }; CLASSES],
+            ready: [0; CLASSES],
+            missed: [0; CLASSES],
             untold: 0,
         })
     };
@@ -107,17 +115,34 @@ impl Thread {
     #[cold]
     fn reload(&mut self, class: usize) -> Option<NonNull<u8>> {
         let (loaded, spare) = (&mut self.loaded[class], &mut self.spare[class]);
-        if spare.0.is_empty() {
-            *loaded = DEPOT[class].lock().pop()?;
-        } else {
+        if !spare.0.is_empty() {
             std::mem::swap(loaded, spare);
+        } else if let Some(full) = DEPOT[class].lock().pop() {
+            *loaded = full;
+        } else {
+            self.missed[class] += 1;
         }
         loaded.pop(class)
     }
 
+    /// See [`make_ready`].
+    fn make_ready(&mut self) {
+        for (class, loaded) in self.loaded.iter_mut().enumerate() {
+            let used = self.ready[class].saturating_sub(loaded.0.len());
+            let wanted = (used + std::mem::take(&mut self.missed[class])).min(READY_MAX);
+            while loaded.0.len() < wanted {
+                let block = allocate(class_bytes(class));
+                // SAFETY: just allocated.
+                unsafe { block.as_ptr().write_volatile(0) };
+                loaded.push(block);
+            }
+            self.ready[class] = wanted;
+        }
+    }
+
     #[inline]
     fn give(&mut self, block: NonNull<u8>, class: usize) {
-        if self.loaded[class].0.len() == BATCH {
+        if self.loaded[class].0.len() >= BATCH {
             self.unload(class);
         }
         self.loaded[class].push(block);
@@ -143,20 +168,20 @@ impl Drop for Thread {
     }
 }
 
-/// Leaves a list in the depot, or with the allocator if the depot has enough.
+/// Leaves blocks in the depot, or with the allocator if the depot has enough.
 fn put_away(mut list: Magazine, class: usize) {
-    if list.0.is_empty() {
-        return;
-    }
-    let mut depot = DEPOT[class].lock();
-    if depot.len() < DEPOT_BYTES / (class_bytes(class) * BATCH) {
-        depot.push(list);
-        return;
-    }
-    drop(depot);
-    while let Some(block) = list.pop(class) {
-        // SAFETY: taken from the allocator with this layout.
-        unsafe { std::alloc::dealloc(block.as_ptr(), layout(class_bytes(class))) };
+    while !list.0.is_empty() {
+        let mut part = Magazine(list.0.split_off(list.0.len().saturating_sub(BATCH)));
+        let mut depot = DEPOT[class].lock();
+        if depot.len() < DEPOT_BYTES / (class_bytes(class) * BATCH) {
+            depot.push(part);
+            continue;
+        }
+        drop(depot);
+        while let Some(block) = part.pop(class) {
+            // SAFETY: taken from the allocator with this layout.
+            unsafe { std::alloc::dealloc(block.as_ptr(), layout(class_bytes(class))) };
+        }
     }
 }
 
@@ -192,6 +217,15 @@ pub fn take(bytes: usize) -> NonNull<u8> {
             None
         })
         .unwrap_or_else(|| allocate(if class < CLASSES { class_bytes(class) } else { bytes }))
+}
+
+/// Prepares for this thread to take as many new blocks as it has taken since the last time, none if those that were given
+/// back sufficed. To be called before others wait for this thread: new memory is dear when it is touched for the first time.
+pub fn make_ready() {
+    _ = THREAD.try_with(|thread| {
+        // SAFETY: as in `take`.
+        unsafe { &mut *thread.get() }.make_ready();
+    });
 }
 
 /// Gives back a block that was taken with this size.
