@@ -32,7 +32,7 @@ pub struct Material<'a> {
     pub definitions: &'a Definitions,
     /// What calls will access.
     pub decompositions: &'a Decompositions,
-    /// How the round's calls tell records apart.
+    /// How the batch's calls tell records apart.
     pub grains: Grains,
     /// Keeps records where they are.
     pub guard: &'a Guard,

@@ -1,10 +1,11 @@
 //! The threads that work on a round (LADS, section 4.1: the worker threads).
 //!
-//! Whoever forms a batch leads its rounds, and could do everything alone. Others who lend a thread meanwhile join:
+//! Whoever forms a batch leads its round, and could do everything alone. Others who lend a thread meanwhile join, and do
+//! the same:
 //!
 //! ```text
-//! leader   announce | construct | execute, commit | execute, commit | over, withdraw
-//! helper        join ^ construct  | execute       | execute         | leave
+//! leader   announce | construct, execute, commit | withdraw
+//! helper        join ^ construct, execute, commit | leave
 //! ```
 
 use fabius_env::schedule;
@@ -14,7 +15,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Release},
 };
 
-/// Work that threads join: it returns when it is over; whether there was a place in it.
+/// Work that threads take part in: it returns when it is over; whether there was a place in it.
 type Labour<'l> = dyn Fn() -> bool + Sync + 'l;
 
 /// Work that has been announced.
@@ -46,8 +47,8 @@ impl Crew {
         unsafe { (*labour.0)() }
     }
 
-    /// Leads work, which others may join until `lead` returns.
-    pub fn lead(&self, labour: &Labour<'_>, lead: impl FnOnce()) {
+    /// Takes part in work, which others may join meanwhile; returns when all have left it.
+    pub fn lead(&self, labour: &Labour<'_>) {
         struct Withdraw<'c>(&'c Crew);
         impl Drop for Withdraw<'_> {
             fn drop(&mut self) {
@@ -55,12 +56,11 @@ impl Crew {
                 *self.0.announced.write() = None;
             }
         }
-        let labour: *const Labour<'_> = labour;
         // SAFETY: only the lifetime changes; see `join`.
-        let labour = unsafe { std::mem::transmute::<*const Labour<'_>, *const Labour<'static>>(labour) };
-        *self.announced.write() = Some(Announced(labour));
+        let shared = unsafe { std::mem::transmute::<*const Labour<'_>, *const Labour<'static>>(labour) };
+        *self.announced.write() = Some(Announced(shared));
         self.is_open.store(true, Release);
         let _withdraw = Withdraw(self);
-        lead();
+        labour();
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A call is decomposed into record actions by the keys that are functions of its arguments, both branches
 //! of every condition included. Where a key depends on what is read, or a range is scanned, actions are
-//! coarser: all calls of one graph name the records of a table by as many leading columns of its primary key
+//! coarser: all calls of one batch name the records of a table by as many leading columns of its primary key
 //! as all of them know beforehand, the table's *grain*:
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A unique index binds rows with other keys together: whoever writes into it needs a grain that its columns
-//! determine. A table that no call of a round writes has no conflicts, hence no actions. One whose rows are
+//! determine. A table that no call of a batch writes has no conflicts, hence no actions. One whose rows are
 //! written, but neither come nor go, is *still*: whether a row is there is known without waiting for a turn.
 //!
 //! The actions of a call are *independent* if there are no logical dependencies among them (definition 2), and
@@ -23,7 +23,8 @@ use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
 use fabius_program::access::{AccessKind, accesses};
 use fabius_program::catalog::{Catalog, ProcedureId};
-use fabius_program::ir::Program;
+use fabius_program::compile::{Code, compile_action};
+use fabius_program::ir::{Program, VariableId};
 use fabius_program::key_plan::KeyPlan;
 use fabius_program::slice::are_independent;
 use fabius_value::TableId;
@@ -36,8 +37,8 @@ pub struct Decomposition {
     grains: Vec<(TableId, u8)>,
     /// Tables that may be written, and whether rows may come or go there.
     writes: Vec<(TableId, bool)>,
-    /// Whether its record actions are independent.
-    is_independent: bool,
+    /// If its record actions are independent: what one does, by the list whose element it is about.
+    actions: Option<Vec<(Option<u16>, Code)>>,
     /// Whether what an action is about tells its record from others that the call accesses.
     pub is_sole: bool,
 }
@@ -56,13 +57,23 @@ impl Decomposition {
                 grains.push((access.table, bound.count() as u8));
             }
         }
-        Decomposition {
-            is_sole: keys.has_one_for_each_element(),
-            keys,
-            grains,
-            writes,
-            is_independent: are_independent(program, catalog),
-        }
+        let action =
+            |list: Option<u16>| Some((list, compile_action(program, catalog, list.map(VariableId)).ok()?));
+        let actions =
+            are_independent(program, catalog).then(|| keys.lists().into_iter().map(action).collect());
+        let is_sole = keys.has_one_for_each_element();
+        Decomposition { keys, grains, writes, actions: actions.flatten(), is_sole }
+    }
+
+    /// What an independent action does that is about this element of the arguments.
+    ///
+    /// # Panics
+    /// If it is no independent action.
+    #[inline]
+    pub fn action(&self, element: Option<(u16, u32)>) -> &Code {
+        let list = element.map(|(list, _)| list);
+        let found = self.actions.iter().flatten().find(|(of, _)| *of == list);
+        &found.expect("the action is independent").1
     }
 }
 
@@ -84,7 +95,7 @@ impl Decompositions {
     }
 }
 
-/// How the calls of one round tell records apart.
+/// How the calls of one batch tell records apart.
 pub struct Grains {
     tables: Vec<Grain>,
     /// By procedure: whether its calls' actions are independent, if nobody waits for what they read.
@@ -129,7 +140,7 @@ impl Grains {
         let mut grains = Grains { tables, independent: vec![false; called.len()] };
         for number in (0..called.len()).filter(|number| called[*number]) {
             let decomposition = &decompositions.0[number];
-            grains.independent[number] = decomposition.is_independent
+            grains.independent[number] = decomposition.actions.is_some()
                 && decomposition.grains.iter().all(|(table, _)| grains.is_still(*table))
                 && definitions.procedure(ProcedureId(number as u32)).is_ok();
         }
@@ -137,7 +148,7 @@ impl Grains {
     }
 
     /// By how many columns of its primary key a table's records are told apart; `None` if nothing in the
-    /// round writes the table.
+    /// batch writes the table.
     #[inline]
     pub fn get(&self, table: TableId) -> Option<usize> {
         let grain = &self.tables[table.0 as usize];

@@ -17,7 +17,7 @@
 
 use crate::composite::InTurn;
 use crate::construction::Material;
-use crate::graph::{Action, Executable, Graph, NONE, Stamped};
+use crate::graph::{Action, Executable, Graph, NONE, Partition, Stamped};
 use crate::record_action::ActionRunner;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
@@ -25,9 +25,7 @@ use fabius_engine::eager::Ground;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_env::schedule;
-use fabius_storage::index::prefetch;
 use fabius_storage::{Record, Version};
-use std::sync::atomic::Ordering::AcqRel;
 
 /// Queues between one stage of bringing rows near and the next.
 const STRIDE: usize = 4;
@@ -51,6 +49,7 @@ pub struct Grounds<'a> {
 pub struct Worker<'w> {
     graph: &'w Graph<'w>,
     ground: &'w Ground,
+    guard: &'w Guard,
     calls: Turn<'w, InTurn>,
     actions: ActionRunner<'w>,
 }
@@ -64,37 +63,40 @@ impl<'w> Worker<'w> {
             graph,
             ground,
             calls: Turn::new(shared, schema, guard, arena, Order::Logged, time_us, InTurn),
-            actions: ActionRunner::new(material, guard, arena, time_us, shared.collect()),
+            actions: ActionRunner::new(material.decompositions, arena, time_us, shared.collect()),
+            guard,
         }
     }
 
-    /// Executes what is executable of the partitions that nobody is at, `first` to begin with; whether there was
-    /// anything.
-    pub fn work(&mut self, first: usize) -> bool {
+    /// Executes what is executable of the partitions that nobody is at, `first` to begin with; how many independent actions
+    /// and whole calls that was.
+    pub fn work(&mut self, first: usize) -> usize {
         let count = self.graph.partitions.len();
-        let mut any = false;
+        let mut ended = 0;
         for partition in (first..first + count).map(|number| &self.graph.partitions[number % count]) {
             let Some(mut begun) = partition.begun.try_lock() else { continue };
-            while let Some(next) = partition.inbox.pop().or_else(|| {
-                let next = partition.starts.get(*begun)?;
-                self.bring_near(|ahead| match partition.starts.get(*begun + ahead * STRIDE)? {
-                    Executable::Actions(first) => Some(&self.graph.actions[*first as usize..][..1]),
-                    Executable::Call(_) => None,
-                });
-                *begun += 1;
-                Some(*next)
-            }) {
-                self.execute(next);
-                any = true;
+            while let Some(next) = self.next(partition, &mut begun) {
+                ended += self.execute(next);
             }
         }
-        any
+        ended
     }
 
-    /// Ends with the graph.
+    /// Ends with the graph, whose calls have been committed.
     pub fn end(self) {
-        self.actions.end();
+        self.actions.end(self.ground.shared.collect(), self.guard);
         self.calls.end();
+    }
+
+    /// What comes next in a partition of which so much has begun.
+    fn next(&self, partition: &Partition, begun: &mut usize) -> Option<Executable> {
+        let Some(next) = partition.starts.get(*begun) else { return partition.inbox.pop() };
+        self.bring_near(|ahead| match partition.starts.get(*begun + ahead * STRIDE)? {
+            Executable::Actions(first) => Some(&self.graph.actions[*first as usize..][..1]),
+            Executable::Call(_) => None,
+        });
+        *begun += 1;
+        Some(*next)
     }
 
     /// Asks for the rows of actions that are executed soon, step by step.
@@ -103,20 +105,16 @@ impl<'w> Worker<'w> {
             let actions = later(ahead).unwrap_or_default().iter();
             actions.filter_map(|action| self.graph.queue_of(action).record)
         };
-        records(3).for_each(Record::prefetch);
+        records(2).for_each(Record::prefetch);
         // SAFETY: linked versions stay readable while the epoch is pinned.
-        let heads = |ahead: usize| records(ahead).filter_map(|record| unsafe { record.head().as_ref() });
-        heads(2).for_each(Version::prefetch);
-        for head in heads(1) {
-            // What is below is looked at when a version is put on top.
-            prefetch(head.base());
-            prefetch(head.next());
-        }
+        let heads = records(1).filter_map(|record| unsafe { record.head().as_ref() });
+        heads.for_each(Version::prefetch);
     }
 
-    fn execute(&mut self, what: Executable) {
+    /// Executes what is executable, and all that is so behind it in its queue; how much that was.
+    fn execute(&mut self, what: Executable) -> usize {
         let graph = self.graph;
-        let ended = match what {
+        match what {
             Executable::Call(call) => {
                 schedule::point("call");
                 // Calls that wait for others come in their order, most often.
@@ -149,8 +147,7 @@ impl<'w> Worker<'w> {
                 self.reach(next);
                 ended
             }
-        };
-        graph.open.fetch_sub(ended, AcqRel);
+        }
     }
 
     /// An action has come to the head of its queue.

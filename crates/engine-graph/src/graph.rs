@@ -184,6 +184,11 @@ impl<'a> Graph<'a> {
         }
     }
 
+    /// So many independent actions, and whole calls, have ended; whether those were the last.
+    pub fn end(&self, count: usize) -> bool {
+        self.open.fetch_sub(count, AcqRel) == count
+    }
+
     /// Whether all of it has been executed.
     #[inline]
     pub fn has_ended(&self) -> bool {

@@ -3,12 +3,7 @@
 //!
 //! A timestamp is the call's seq. A batch is appended to the log as one piece before anything of it is
 //! executed: the calls with their arguments are its record actions, since those follow from them (command
-//! logging). It is then cut into graphs, as many at a time as there are workers:
-//!
-//! ```text
-//! batch   | graph | graph |  graph | graph |  graph |
-//!         \--- round -----/\---- round ----/
-//! ```
+//! logging). It is then cut into graphs, of which one may be built while another is executed.
 
 use crate::batch_size::BatchSize;
 use crate::construction::Material;
@@ -19,7 +14,6 @@ use crate::graph::{Graph, Stamped};
 use crate::round::Round;
 use bumpalo::Bump;
 use fabius_engine::eager::intake::{Chunk, Outcomes};
-use fabius_engine::eager::plan::Schema;
 use fabius_engine::entry;
 use fabius_env::schedule;
 use fabius_program::execute::emptied;
@@ -30,9 +24,11 @@ use parking_lot::Mutex;
 const GRAPH_CALLS: std::ops::RangeInclusive<usize> = 16..=512;
 /// Bytes of the calls of one batch, about.
 const BATCH_BYTES: usize = 1 << 20;
+/// Graphs for each worker, if there are enough calls: while one is executed, another is built.
+const GRAPHS_PER_WORKER: usize = 4;
 /// Partitions for each worker: one that comes late finds something left.
 const PARTITIONS_PER_WORKER: usize = 2;
-/// Rounds for which a worker that was there is expected to come again.
+/// Batches for which a worker that was there is expected to come again.
 const CREW_MEMORY: usize = 16;
 
 /// The initiator's state; whoever holds it leads a batch.
@@ -42,7 +38,7 @@ pub struct Initiator {
     payload: Vec<u8>,
     calls: Vec<Stamped<'static>>,
     arenas: Vec<Mutex<Bump>>,
-    spare: Vec<Graph<'static>>,
+    spare: Mutex<Vec<Graph<'static>>>,
     crew_sizes: [usize; CREW_MEMORY],
 }
 
@@ -55,7 +51,7 @@ impl Initiator {
             payload: Vec::new(),
             calls: Vec::new(),
             arenas: (0..workers_max.max(1)).map(|_| Mutex::default()).collect(),
-            spare: Vec::new(),
+            spare: Mutex::default(),
             crew_sizes: [1; CREW_MEMORY],
         }
     }
@@ -117,45 +113,32 @@ impl Initiator {
         Ok(())
     }
 
+    /// Builds graphs of calls, and executes them.
     fn execute(&mut self, engine: &GraphEngine, calls: &[Stamped<'_>], time_us: i64) {
+        let Initiator { decompositions, arenas, spare, .. } = self;
         let ground = &engine.ground;
         let schema = ground.gate.read();
-        self.decompositions.follow(&schema.definitions);
+        let definitions = &*schema.definitions;
+        decompositions.follow(definitions);
         let workers = self.crew_sizes.into_iter().max().unwrap_or(1);
         let for_workers = if workers == 1 { 1 } else { workers * PARTITIONS_PER_WORKER };
         let partitions = engine.partitions.unwrap_or(for_workers).max(1);
-        let graph_calls = calls.len().div_ceil(workers).clamp(*GRAPH_CALLS.start(), *GRAPH_CALLS.end());
-        let graphs: Vec<_> = calls.chunks(graph_calls).collect();
-        for graphs in graphs.chunks(workers) {
-            self.round(engine, &schema, graphs, time_us, partitions);
-        }
+        let graph_calls =
+            (calls.len() / (workers * GRAPHS_PER_WORKER)).clamp(*GRAPH_CALLS.start(), *GRAPH_CALLS.end());
+        let guard = crossbeam_epoch::pin();
+        let procedures = calls.iter().map(|stamped| stamped.call.procedure);
+        let grains = Grains::of(decompositions, procedures, definitions);
+        let material = Material { definitions, decompositions, grains, guard: &guard };
+        let grounds = Grounds { material: &material, ground, schema: &schema, time_us };
+        let graphs = calls.chunks(graph_calls).collect();
+        let round = Round::new(grounds, partitions, graphs, arenas, spare, &engine.statistics);
+        engine.crew.lead(&|| round.take_part());
+        self.crew_sizes.rotate_right(1);
+        self.crew_sizes[0] = round.end();
+        drop(guard);
         drop(schema);
         if ground.must_tidy() {
             ground.tidy(&ground.gate.write());
         }
-    }
-
-    /// Builds and executes some graphs.
-    fn round(
-        &mut self,
-        engine: &GraphEngine,
-        schema: &Schema,
-        calls: &[&[Stamped<'_>]],
-        time_us: i64,
-        partitions: usize,
-    ) {
-        let Initiator { decompositions, arenas, spare, .. } = self;
-        let definitions = &*schema.definitions;
-        let guard = crossbeam_epoch::pin();
-        let procedures = calls.iter().flat_map(|calls| calls.iter().map(|stamped| stamped.call.procedure));
-        let grains = Grains::of(decompositions, procedures, definitions);
-        let material = Material { definitions, decompositions, grains, guard: &guard };
-        let grounds = Grounds { material: &material, ground: &engine.ground, schema, time_us };
-        let round = Round::new(grounds, partitions, calls, arenas, &engine.statistics, spare);
-        engine.crew.lead(&|| round.help(), || round.lead());
-        let (workers, graphs) = round.end();
-        spare.extend(graphs);
-        self.crew_sizes.rotate_right(1);
-        self.crew_sizes[0] = workers;
     }
 }

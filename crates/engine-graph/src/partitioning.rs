@@ -42,6 +42,8 @@ fn begin(graph: &mut Graph<'_>) {
             actions.first().map_or((number % partitions) as u32, |first| graph.queue_of(first).partition);
         let count = actions.len();
         let node = &mut graph.calls[number];
+        // A call without actions is executed all the same.
+        node.is_independent &= count > 0;
         if node.is_independent {
             continue;
         }

@@ -9,7 +9,7 @@
 //! values here                      {3}      {3}       {9}        {4}      with the seq of the last writer
 //! ```
 
-use crate::construction::Material;
+use crate::decomposition::Decompositions;
 use crate::graph::{Action, CallNode, Queue, Stamped};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
@@ -17,8 +17,7 @@ use fabius_engine::eager::commit;
 use fabius_engine::eager::trail::Trail;
 use fabius_engine::eager::workspace::{Image, Write};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_program::execute::{self, FrameFor};
-use fabius_storage::fold::shorten;
+use fabius_program::execute::{self, Frame};
 use fabius_storage::{Cell, Record, Table, chain};
 use fabius_value::{ColumnId, ColumnMask, Datum, Key, Seq, TableId};
 use std::convert::Infallible;
@@ -26,12 +25,11 @@ use std::sync::Arc;
 
 /// What runs actions on one thread.
 pub struct ActionRunner<'a> {
-    material: &'a Material<'a>,
-    guard: &'a Guard,
+    decompositions: &'a Decompositions,
     arena: &'a Bump,
     /// Nobody reads below.
     collected: Seq,
-    frame: FrameFor<'a, RecordContext<'a>>,
+    frame: Frame<'a, Row, Infallible>,
     time_us: i64,
     /// By column, if an action has written it.
     values: Vec<Datum<'a>>,
@@ -42,18 +40,16 @@ pub struct ActionRunner<'a> {
 impl<'a> ActionRunner<'a> {
     /// A runner for calls that were logged at a time, with memory until the end of the graph.
     pub fn new(
-        material: &'a Material<'a>,
-        guard: &'a Guard,
+        decompositions: &'a Decompositions,
         arena: &'a Bump,
         time_us: i64,
         collected: Seq,
     ) -> ActionRunner<'a> {
-        let (values, key, trail) = Default::default();
-        let frame = FrameFor::<RecordContext<'a>>::default();
-        ActionRunner { material, guard, arena, collected, frame, time_us, values, key, trail }
+        let (frame, values, key, trail) = Default::default();
+        ActionRunner { decompositions, arena, collected, frame, time_us, values, key, trail }
     }
 
-    /// Runs actions of a queue, which are at its head.
+    /// Runs actions of a queue, which are at its head, and writes the record, if any of them has.
     pub fn run(&mut self, queue: &Queue<'a>, actions: impl Iterator<Item = (&'a Action, &'a CallNode<'a>)>) {
         let (Some(table), Some(record)) = (queue.table, queue.record) else {
             unreachable!("an independent action has a record");
@@ -66,62 +62,44 @@ impl<'a> ActionRunner<'a> {
             written: ColumnMask::EMPTY,
             seq: Seq::ZERO,
             writer: Seq::ZERO,
-            values: std::mem::take(&mut self.values),
-            key: std::mem::take(&mut self.key),
+            values: &mut self.values,
+            key: &mut self.key,
         };
-        let mut code = (None, None);
         for (action, node) in actions {
             let Stamped { call, seq, .. } = &node.stamped;
-            if code.0 != Some(call.procedure) {
-                let Material { definitions, decompositions, .. } = self.material;
-                code = (Some(call.procedure), definitions.procedure(call.procedure).ok());
-                context.is_sole = decompositions.get(call.procedure).is_some_and(|of| of.is_sole);
-            }
-            let code = &code.1.expect("it was there when the graph was built").whole;
+            let decomposition = self.decompositions.get(call.procedure);
+            let decomposition = decomposition.expect("it was there when the graph was built");
+            let code = decomposition.action(action.element);
+            context.is_sole = decomposition.is_sole;
             context.seq = *seq;
-            let started = self.frame.start_at(code, call.arguments, action.element, self.arena);
+            let started = self.frame.start_action(code, call.arguments, action.element, self.arena);
             started.expect("the arguments of independent actions are well-formed");
             let ended = execute::run(&mut self.frame, code, &mut context, self.arena);
             ended.expect("nothing makes an independent action abort");
         }
-        self.write(&mut context);
-        (self.values, self.key) = (context.values, context.key);
-    }
-
-    /// Writes the record, if any action has.
-    fn write(&mut self, context: &mut RecordContext<'a>) {
-        let columns = context.written;
+        let RecordContext { written: columns, writer, values, .. } = context;
         if columns.is_empty() {
             return;
         }
         // In place: a column's rank is never above its number.
         for (rank, column) in columns.iter().enumerate() {
-            context.values[rank] = context.values[usize::from(column.0)];
+            values[rank] = values[usize::from(column.0)];
         }
-        let image = Image::Columns(columns, &context.values[..columns.len()]);
-        let write = Write { table: context.table, record: context.record, image };
+        let write = Write { table, record, image: Image::Columns(columns, &values[..columns.len()]) };
         // SAFETY: nobody else writes the record before its next action, and this engine leaves nothing unsettled.
-        let has_below = unsafe { commit::put(&write, context.writer, self.collected, &mut self.trail) };
-        if has_below {
-            // Readers see what the graph writes only when it has ended: the version below stays, and those below that go.
-            // SAFETY: as above; records are freed between graphs.
-            unsafe {
-                shorten(context.record, self.collected, context.table.types(), &mut self.trail.retired)
-            };
-        }
-        if self.trail.retired.is_full() {
-            self.trail.retired.hand_over(self.guard);
+        if unsafe { commit::put(&write, writer, self.collected, &mut self.trail) } {
+            self.trail.push(table, record);
         }
     }
 
-    /// Ends with the graph; versions that nobody needs any more go.
-    pub fn end(self) {
-        self.trail.end(self.collected, self.guard);
+    /// Ends with the graph, whose calls have been committed: versions that nobody needs any more go, below `collected`.
+    pub fn end(self, collected: Seq, guard: &Guard) {
+        self.trail.end(collected, guard);
     }
 }
 
 /// What an action sees: its record, as the actions before have left it.
-struct RecordContext<'a> {
+struct RecordContext<'r, 'a> {
     table: &'a Arc<Table>,
     record: &'a Record,
     /// Whether the action can mean no other record.
@@ -132,8 +110,8 @@ struct RecordContext<'a> {
     seq: Seq,
     /// That of the last one that has written.
     writer: Seq,
-    values: Vec<Datum<'a>>,
-    key: Key,
+    values: &'r mut Vec<Datum<'a>>,
+    key: &'r mut Key,
 }
 
 /// A row that the program names.
@@ -148,7 +126,7 @@ enum Row {
     Elsewhere,
 }
 
-impl<'a> Context<'a> for RecordContext<'a> {
+impl<'a> Context<'a> for RecordContext<'_, 'a> {
     type Row = Row;
     type Scan = Infallible;
 
@@ -160,7 +138,7 @@ impl<'a> Context<'a> for RecordContext<'a> {
         if table != self.table.id() {
             return Ok(Row::Elsewhere);
         }
-        self.table.encode_key(key, &mut self.key)?;
+        self.table.encode_key(key, self.key)?;
         Ok(if self.key.bytes() == self.record.key() { Row::Own } else { Row::Elsewhere })
     }
 

@@ -1,14 +1,15 @@
-//! The phases that graphs go through, with a barrier between them (LADS, sections 3.3 and 4.1).
+//! The phases that graphs go through (LADS, sections 3.1, 3.3 and 4.1).
 //!
 //! ```text
-//! worker 0   build graph 0, divide | execute graph 0 | execute graph 1
-//! worker 1   build graph 1, divide |    "            |    "
-//!                               barrier      barrier, commit    barrier, commit
+//! worker 0   build 0, divide | execute 0 | build 2, divide | execute 1 ..| execute 2
+//! worker 1   build 1, divide | execute 0 ................. | execute 1   | execute 2
+//!                                                       commit 0      commit 1
 //! ```
 //!
 //! Graphs are built side by side, one worker each, and executed one after the other, all workers together: so
-//! conflicts between graphs need no edges. When a graph has been executed its calls commit as a group: `promised`
-//! moves to the last of them, so readers see whole graphs only.
+//! conflicts between graphs need no edges. A worker that finds nothing executable in the graph whose turn it is builds
+//! one that comes later. Whoever executes the last of a graph commits its calls as a group: `promised` moves to the
+//! last of them, so readers see whole graphs only.
 
 use crate::construction::construct;
 use crate::execution::{Grounds, Worker};
@@ -18,33 +19,32 @@ use crate::statistics::Statistics;
 use bumpalo::Bump;
 use fabius_engine::eager::intake::Outcomes;
 use fabius_env::schedule;
-use parking_lot::{Mutex, RwLock};
-use std::sync::Arc;
+use parking_lot::Mutex;
 use std::sync::atomic::{
-    AtomicBool, AtomicUsize,
-    Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst},
+    AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
 };
+use std::sync::{Arc, OnceLock};
 
-/// A round in progress.
+/// The graphs of a batch, and how far they are.
 pub struct Round<'a> {
     grounds: Grounds<'a>,
     partitions: usize,
     /// The calls of each graph.
-    calls: &'a [&'a [Stamped<'a>]],
+    calls: Vec<&'a [Stamped<'a>]>,
     /// Memory for each worker.
     arenas: &'a [Mutex<Bump>],
+    /// Graphs without calls.
+    spare: &'a Mutex<Vec<Graph<'static>>>,
     statistics: &'a Statistics,
-    graphs: Vec<RwLock<Graph<'a>>>,
+    /// Those that have been built.
+    graphs: Vec<OnceLock<Graph<'a>>>,
     /// Graphs that somebody builds, or has built.
     taken: AtomicUsize,
-    built: AtomicUsize,
-    /// Graphs whose execution has begun.
-    begun: AtomicUsize,
-    /// Workers that execute.
-    inside: AtomicUsize,
-    /// Workers so far, the leader included.
+    /// The graph whose turn it is to be executed: those before have been committed.
+    turn: AtomicUsize,
+    /// Workers so far.
     workers: AtomicUsize,
-    over: AtomicBool,
 }
 
 // SAFETY: what is not `Sync` of its own is the epoch's guard of the leader, a witness that it is pinned: whoever
@@ -56,127 +56,88 @@ impl<'a> Round<'a> {
     pub fn new(
         grounds: Grounds<'a>,
         partitions: usize,
-        calls: &'a [&'a [Stamped<'a>]],
+        calls: Vec<&'a [Stamped<'a>]>,
         arenas: &'a [Mutex<Bump>],
+        spare: &'a Mutex<Vec<Graph<'static>>>,
         statistics: &'a Statistics,
-        spare: &mut Vec<Graph<'static>>,
     ) -> Round<'a> {
-        Round {
-            grounds,
-            partitions,
-            calls,
-            arenas,
-            statistics,
-            graphs: calls.iter().map(|_| RwLock::new(spare.pop().unwrap_or_default())).collect(),
-            taken: AtomicUsize::new(0),
-            built: AtomicUsize::new(0),
-            begun: AtomicUsize::new(0),
-            inside: AtomicUsize::new(0),
-            workers: AtomicUsize::new(1),
-            over: AtomicBool::new(false),
+        let graphs = calls.iter().map(|_| OnceLock::new()).collect();
+        let (taken, turn, workers) = Default::default();
+        Round { grounds, partitions, calls, arenas, spare, statistics, graphs, taken, turn, workers }
+    }
+
+    /// Ends the round; gives how many workers there were.
+    pub fn end(self) -> usize {
+        let graphs = self.graphs.into_iter().filter_map(OnceLock::into_inner);
+        self.spare.lock().extend(graphs.map(Graph::emptied));
+        self.workers.into_inner().min(self.arenas.len())
+    }
+
+    /// What each worker does, until all graphs have been committed; whether there was a place for one more.
+    pub fn take_part(&self) -> bool {
+        let worker = self.workers.fetch_add(1, Relaxed);
+        let Some(arena) = self.arenas.get(worker) else { return false };
+        let mut arena = arena.lock();
+        loop {
+            let turn = self.turn.load(Acquire);
+            let Some(graph) = self.graphs.get(turn) else { return true };
+            if let Some(graph) = graph.get() {
+                arena.reset();
+                self.execute(turn, graph, worker, &arena);
+            } else if !self.build() {
+                self.wait(|| graph.get().is_some());
+            }
         }
     }
 
-    /// Ends the round: how many workers there were, and the memory of the graphs.
-    pub fn end(self) -> (usize, impl Iterator<Item = Graph<'static>>) {
-        let workers = self.workers.into_inner().min(self.arenas.len());
-        (workers, self.graphs.into_iter().map(|graph| graph.into_inner().emptied()))
+    /// Builds and divides a graph that nobody has taken; whether there was one.
+    fn build(&self) -> bool {
+        let number = self.taken.fetch_add(1, Relaxed);
+        let Some(calls) = self.calls.get(number) else { return false };
+        schedule::point("construct");
+        let begun = self.now();
+        let mut graph: Graph<'a> = self.spare.lock().pop().unwrap_or_default();
+        construct(self.grounds.material, calls, &mut graph);
+        let constructed = self.now();
+        partition(&mut graph, self.partitions);
+        self.statistics.construction_ns.add(constructed - begun);
+        self.statistics.partitioning_ns.add(self.now() - constructed);
+        assert!(self.graphs[number].set(graph).is_ok(), "one worker builds a graph");
+        true
+    }
+
+    /// Works on a graph until it has been committed.
+    fn execute(&self, number: usize, graph: &Graph<'a>, worker: usize, arena: &Bump) {
+        let guard = crossbeam_epoch::pin();
+        let mut hand = Worker::new(self.grounds, graph, &guard, arena);
+        while !graph.has_ended() {
+            let begun = self.now();
+            let ended = hand.work(worker);
+            self.statistics.execution_ns.add(self.now() - begun);
+            if ended > 0 && graph.end(ended) {
+                self.commit(graph);
+                self.turn.store(number + 1, Release);
+            } else if ended == 0 && !self.build() {
+                // What there is may be in somebody's hands already.
+                schedule::give_way("graph");
+                self.wait(|| graph.has_ended() || graph.has_messages());
+            }
+        }
+        self.wait(|| self.turn.load(Acquire) > number);
+        hand.end();
+    }
+
+    /// Waits until a condition holds that others bring about, mostly within a microsecond.
+    fn wait(&self, condition: impl Fn() -> bool + Sync) {
+        if !condition() {
+            let begun = self.now();
+            schedule::wait_until("barrier", condition);
+            self.statistics.communication_ns.add(self.now() - begun);
+        }
     }
 
     fn now(&self) -> u64 {
         self.grounds.ground.now_ns()
-    }
-
-    /// What a helper does until the round is over; whether there was a place for one more.
-    pub fn help(&self) -> bool {
-        let worker = self.workers.fetch_add(1, Relaxed);
-        if worker >= self.arenas.len() {
-            return false;
-        }
-        self.build();
-        let mut next = 0;
-        loop {
-            self.wait(|| self.over.load(Acquire) || self.begun.load(Acquire) > next);
-            if self.over.load(Acquire) {
-                return true;
-            }
-            next = self.begun.load(Acquire);
-            self.execute(next - 1, worker);
-        }
-    }
-
-    /// What the leader does: everything, with whoever helps.
-    pub fn lead(&self) {
-        struct Over<'r>(&'r AtomicBool);
-        impl Drop for Over<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Release);
-            }
-        }
-        let _over = Over(&self.over);
-        self.build();
-        self.wait(|| self.built.load(Acquire) == self.graphs.len());
-        for number in 0..self.graphs.len() {
-            self.begun.store(number + 1, Release);
-            self.execute(number, 0);
-            self.wait(|| self.inside.load(SeqCst) == 0);
-            self.commit(&self.graphs[number].read());
-        }
-    }
-
-    /// Builds and divides graphs that nobody has taken.
-    fn build(&self) {
-        loop {
-            let number = self.taken.fetch_add(1, Relaxed);
-            let Some(calls) = self.calls.get(number) else { return };
-            schedule::point("construct");
-            let begun = self.now();
-            let mut graph = self.graphs[number].write();
-            construct(self.grounds.material, calls, &mut graph);
-            let constructed = self.now();
-            partition(&mut graph, self.partitions);
-            self.statistics.construction_ns.add(constructed - begun);
-            self.statistics.partitioning_ns.add(self.now() - constructed);
-            drop(graph);
-            self.built.fetch_add(1, AcqRel);
-        }
-    }
-
-    /// Works on a graph until all of it has been executed.
-    fn execute(&self, number: usize, worker: usize) {
-        self.inside.fetch_add(1, SeqCst);
-        let graph = self.graphs[number].read();
-        if !graph.has_ended() {
-            let begun = self.now();
-            let mut waited = 0;
-            let mut arena = self.arenas.iter().find_map(Mutex::try_lock).expect("an arena for each worker");
-            arena.reset();
-            let guard = crossbeam_epoch::pin();
-            let mut worker_at = Worker::new(self.grounds, &graph, &guard, &arena);
-            while !graph.has_ended() {
-                if !worker_at.work(worker) {
-                    // What there is may be in somebody's hands already.
-                    schedule::give_way("graph");
-                    waited += self.wait(|| graph.has_ended() || graph.has_messages());
-                }
-            }
-            worker_at.end();
-            self.statistics.execution_ns.add(self.now() - begun - waited);
-        }
-        drop(graph);
-        self.inside.fetch_sub(1, SeqCst);
-    }
-
-    /// Waits until a condition holds that others bring about, mostly within a microsecond; gives how long.
-    fn wait(&self, condition: impl Fn() -> bool + Sync) -> u64 {
-        if condition() {
-            return 0;
-        }
-        let begun = self.now();
-        schedule::wait_until("barrier", condition);
-        let waited = self.now() - begun;
-        self.statistics.communication_ns.add(waited);
-        waited
     }
 
     /// Commits the calls of a graph that has been executed.

@@ -21,7 +21,7 @@
 
 use crossbeam_epoch::Guard;
 use fabius_engine::entry::{self, Call};
-use fabius_engine::expected::ExpectedRow;
+use fabius_engine::expected::{ExpectedRow, expect};
 use fabius_engine::{Batch, Definitions};
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
 use fabius_program::execute::emptied;
@@ -139,14 +139,9 @@ impl<'a> Intake<'a> {
         let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
         procedure.keys.for_each(self.decoded.at(*place), |table, values| {
             let schema = self.definitions.table(table);
-            if schema.is_worth_prefetching()
-                && rows.len() < ROWS_MAX
-                && schema.encode_key(values, &mut self.key).is_ok()
-            {
-                let row = ExpectedRow::new(table, values, &self.key);
-                schema.prefetch(row.hash, self.guard);
-                self.rows.push(row);
-                rows.end += 1;
+            if schema.is_worth_prefetching() && rows.len() < ROWS_MAX {
+                expect(&mut self.rows, schema, values, &mut self.key, self.guard);
+                rows.end = self.rows.len() as u32;
             }
         });
     }

@@ -419,11 +419,12 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
 
     #[inline]
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<NowRow<'a>, Stop> {
-        let expected = self.cursor.find(self.expected, table, key);
-        if expected.is_some() {
-            return Ok(NowRow { record: expected, table });
-        }
         let rows = self.definitions.table(table);
+        let expected = self.cursor.find(self.expected, table, key);
+        let record = expected.or_else(|| rows.find_short(&rows.short_key(key)?, self.guard));
+        if record.is_some() {
+            return Ok(NowRow { record, table });
+        }
         rows.encode_key(key, &mut self.key)?;
         Ok(NowRow { record: rows.find(&self.key, self.guard), table })
     }

@@ -16,7 +16,6 @@ use fabius_engine::eager::{Ground, Runner};
 use fabius_engine::{Foundation, entry};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
-use fabius_program::arguments::DecodedArguments;
 use parking_lot::{MutexGuard, RwLock, RwLockWriteGuard};
 use std::sync::Arc;
 
@@ -70,11 +69,10 @@ impl PartitionedEngine {
         }
         self.runs.dispatched(chunk.count);
         let count = routes.layout.partitions;
-        let mut decoded = DecodedArguments::default();
         let mut calls = places(&chunk).map(|place| {
             let (call, _) = place.call(&chunk.work);
             let is_whole = call.key.is_some_and(|key| self.runs.keys.add(key));
-            let mut partitions = routes.partitions(&call, &mut decoded);
+            let mut partitions = routes.partitions(&call);
             if is_whole {
                 partitions = PartitionSet::first(count);
             } else if partitions.is_empty() {

@@ -29,6 +29,13 @@ struct Table {
     is_changed: bool,
 }
 
+impl Table {
+    #[inline]
+    fn is_replicated(&self) -> bool {
+        self.is_shared && !self.is_changed
+    }
+}
+
 impl Layout {
     /// No tables yet.
     pub fn new(partitions: usize) -> Layout {
@@ -62,8 +69,7 @@ impl Layout {
     /// Whether every partition has the table.
     #[inline]
     pub fn is_replicated(&self, table: TableId) -> bool {
-        let Table { is_shared, is_changed, .. } = self.tables[table.0 as usize];
-        is_shared && !is_changed
+        self.tables[table.0 as usize].is_replicated()
     }
 
     /// The partition of rows whose key begins with this value; `None` for null, which no key has.
@@ -71,7 +77,7 @@ impl Layout {
     pub fn partition(&self, table: TableId, first: Datum<'_>) -> Option<usize> {
         match first {
             Datum::Null => None,
-            Datum::Int(value) => Some(value.rem_euclid(self.partitions as i64) as usize),
+            Datum::Int(number) => Some(self.partition_of_number(number)),
             other => {
                 let mut key = Key::new();
                 key.push(other, self.tables[table.0 as usize].first, false).ok()?;
@@ -80,23 +86,30 @@ impl Layout {
         }
     }
 
-    /// The partition of an encoded primary key; `None` if every partition has it, or if it is not easily told.
+    /// The number that says which partition an encoded primary key is in; `None` if every partition has it, or if it is
+    /// not easily told.
     #[inline]
-    pub fn partition_of_key(&self, table: TableId, key: &[u8]) -> Option<usize> {
-        if self.is_replicated(table) {
+    pub fn first_number(&self, table: TableId, key: &[u8]) -> Option<i64> {
+        let of = &self.tables[table.0 as usize];
+        if of.is_replicated() {
             return None;
         }
-        let value = match self.tables[table.0 as usize].first {
+        match of.first {
             DataType::Int => {
                 let bytes: [u8; 4] = key.first_chunk().copied()?;
-                i64::from((u32::from_be_bytes(bytes) ^ 1 << 31) as i32)
+                Some(i64::from((u32::from_be_bytes(bytes) ^ 1 << 31) as i32))
             }
             DataType::BigInt => {
                 let bytes: [u8; 8] = key.first_chunk().copied()?;
-                (u64::from_be_bytes(bytes) ^ 1 << 63) as i64
+                Some((u64::from_be_bytes(bytes) ^ 1 << 63) as i64)
             }
-            _ => return None,
-        };
-        self.partition(table, Datum::Int(value))
+            _ => None,
+        }
+    }
+
+    /// The partition of rows whose key begins with this number.
+    #[inline]
+    pub fn partition_of_number(&self, number: i64) -> usize {
+        number.rem_euclid(self.partitions as i64) as usize
     }
 }

@@ -17,10 +17,12 @@ use crate::partition_set::PartitionSet;
 use fabius_engine::Definitions;
 use fabius_engine::entry::Call;
 use fabius_program::access::{Access, AccessKind, accesses};
-use fabius_program::arguments::DecodedArguments;
+use fabius_program::argument_tuple::Origin;
+use fabius_program::arguments::{DecodedArguments, Selection};
 use fabius_program::catalog::Catalog;
+use fabius_program::ir::Program;
 use fabius_program::key_plan::KeyPlan;
-use fabius_value::{ColumnId, Datum, TableId};
+use fabius_value::{ColumnId, Datum, TableId, Value};
 use std::sync::Arc;
 
 /// The routes of all procedures under some definitions.
@@ -38,6 +40,12 @@ pub struct Routes {
 pub struct Route {
     /// Of all rows that it names, the leading key columns that follow from arguments.
     keys: KeyPlan,
+    /// The arguments that are first columns of these keys.
+    leads: Selection,
+    /// By lead: the tables whose keys begin with it.
+    lead_tables: Vec<Vec<TableId>>,
+    /// Keys that begin with a constant.
+    fixed: Vec<(TableId, Value)>,
     /// Tables of which it touches rows whose first key column does not.
     unknown: Vec<TableId>,
     /// Tables that it writes.
@@ -61,7 +69,7 @@ impl Routes {
             let accesses = accesses(&procedure.program, catalog);
             routes.layout.learn(&accesses);
             let keys = KeyPlan::prefixes(&procedure.program, catalog);
-            routes.routes.push(Arc::new(Route::of(keys, &accesses, catalog)));
+            routes.routes.push(Arc::new(Route::of(&procedure.program, keys, &accesses, catalog)));
         }
         routes
     }
@@ -70,37 +78,34 @@ impl Routes {
         self.routes.get(call.procedure.0 as usize).map(|route| &**route)
     }
 
-    /// Decodes a call's arguments, and visits its planned keys; none if they do not decode.
-    fn for_each_key<'c>(
-        &self,
-        route: &Route,
-        call: &Call<'c>,
-        decoded: &mut DecodedArguments<'c>,
-        visit: impl FnMut(TableId, &[Datum<'_>]),
-    ) {
-        let Ok(procedure) = self.definitions.procedure(call.procedure) else { return };
-        decoded.clear();
-        if let Ok(place) = decoded.push(&procedure.signature, call.arguments) {
-            route.keys.for_each(decoded.at(place), visit);
-        }
-    }
-
     /// The partitions that a call touches; none if it needs no partition in particular. Arguments that do not
     /// decode touch nothing: the call will abort before it begins.
-    pub fn partitions<'c>(&self, call: &Call<'c>, decoded: &mut DecodedArguments<'c>) -> PartitionSet {
+    pub fn partitions(&self, call: &Call<'_>) -> PartitionSet {
         let Some(route) = self.route(call) else { return PartitionSet::EMPTY };
-        let mut set = PartitionSet::EMPTY;
         if route.is_everywhere(&self.layout) {
             return PartitionSet::first(self.layout.partitions);
         }
-        self.for_each_key(route, call, decoded, |table, key| {
+        let mut set = PartitionSet::EMPTY;
+        let mut add = |table, value| {
             if !self.layout.is_replicated(table)
-                && let Some(partition) = self.layout.partition(table, key[0])
+                && let Some(partition) = self.layout.partition(table, value)
             {
                 set.insert(partition);
             }
+        };
+        route.fixed.iter().for_each(|(table, value)| add(*table, Datum::from_value(value)));
+        let mut last = None;
+        let read = route.leads.for_each(call.arguments, |lead, value| {
+            // Most often a list's rows are all of one partition.
+            if let Datum::Int(number) = value {
+                let before = last.replace((lead, number));
+                if before == last {
+                    return;
+                }
+            }
+            route.lead_tables[lead].iter().for_each(|table| add(*table, value));
         });
-        set
+        if read.is_ok() { set } else { PartitionSet::EMPTY }
     }
 
     /// Visits the records that a call touches, of tables that are divided: partition, table, key, and whether
@@ -116,7 +121,10 @@ impl Routes {
         if route.is_everywhere(&self.layout) || route.unbounded.iter().any(is_divided) {
             return false;
         }
-        self.for_each_key(route, call, decoded, |table, key| {
+        let Ok(procedure) = self.definitions.procedure(call.procedure) else { return true };
+        decoded.clear();
+        let Ok(place) = decoded.push(&procedure.signature, call.arguments) else { return true };
+        route.keys.for_each(decoded.at(place), |table, key| {
             if is_divided(&table)
                 && let Some(partition) = self.layout.partition(table, key[0])
             {
@@ -128,8 +136,26 @@ impl Routes {
 }
 
 impl Route {
-    fn of(keys: KeyPlan, accesses: &[Access], catalog: &Catalog) -> Route {
-        let mut route = Route { unknown: Vec::new(), written: Vec::new(), unbounded: Vec::new(), keys };
+    fn of(program: &Program, keys: KeyPlan, accesses: &[Access], catalog: &Catalog) -> Route {
+        let (mut leads, mut lead_tables, mut fixed) = (Vec::new(), Vec::<Vec<TableId>>::new(), Vec::new());
+        for (table, first) in keys.first_columns() {
+            match first {
+                Some(Origin::Argument(parameter, field)) => {
+                    let lead = (parameter, field);
+                    let number = leads.iter().position(|known| *known == lead).unwrap_or_else(|| {
+                        leads.push(lead);
+                        lead_tables.push(Vec::new());
+                        leads.len() - 1
+                    });
+                    lead_tables[number].push(table);
+                }
+                Some(Origin::Constant(value)) => fixed.push((table, value)),
+                None => {}
+            }
+        }
+        let leads = Selection::of(program, &leads);
+        let (unknown, written, unbounded) = (Vec::new(), Vec::new(), Vec::new());
+        let mut route = Route { keys, leads, lead_tables, fixed, unknown, written, unbounded };
         for (table, known) in route.keys.keys() {
             if known == 0 {
                 route.unknown.push(table);
@@ -214,7 +240,7 @@ mod tests {
         let program = &routes.definitions.procedures.get(id.0 as usize).unwrap().program;
         let bytes = arguments::encode(program, values).unwrap();
         let call = Call { procedure: id, arguments: &bytes, key: None, wants_result: false };
-        routes.partitions(&call, &mut DecodedArguments::default()).iter().collect()
+        routes.partitions(&call).iter().collect()
     }
 
     /// Goal: partitions are found from arguments and lists, and items are everywhere.

@@ -115,7 +115,7 @@ impl Runs {
         schedule::point("run");
         let calls: Vec<_> = places.iter().map(|place| (place.call(work), place.number)).collect();
         let outcomes = match self.log(schema, &calls) {
-            Ok(first) => self.execute(schema, &calls, first, Owner { layout, held }),
+            Ok(first) => self.execute(schema, &calls, first, Owner::new(layout, held)),
             Err(failure) => Outcomes { failure: Some(failure), ..Outcomes::default() },
         };
         calls.iter().filter_map(|((call, _), _)| call.key).for_each(|key| self.keys.remove(key));

@@ -86,9 +86,7 @@ impl<'a> Splitting<'a> {
     fn has_room(&self, workspace: &Workspace<'a>) -> bool {
         workspace.writes.iter().all(|write| match self.place(write.record) {
             None => true,
-            Some(place) => self
-                .operands(place, write)
-                .all(|(at, operand)| self.slices[place].columns[at].has_room(operand)),
+            Some(place) => self.slices[place].has_room(self.operands(place, write)),
         })
     }
 
@@ -220,6 +218,16 @@ impl<'a> Control<'a> for Splitting<'a> {
 
     fn takes(&mut self, workspace: &mut Workspace<'a>, at: Seq) -> Result<(), Stop> {
         if self.met.is_empty() {
+            return Ok(());
+        }
+        if let [write] = &workspace.writes[..]
+            && let Some(place) = self.place(write.record)
+        {
+            let operands = self.operands(place, write);
+            if !self.slices[place].apply_within_room(operands, at) {
+                return Err(self.stash());
+            }
+            workspace.writes.clear();
             return Ok(());
         }
         if !self.has_room(workspace) {

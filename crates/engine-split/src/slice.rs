@@ -109,6 +109,26 @@ impl Slice {
         Slice { columns: columns.map(Summary::new).collect(), applied: 0, stashed: 0 }
     }
 
+    /// Whether there is room for operands, by the places of their columns.
+    #[inline]
+    pub fn has_room<'a>(&self, mut operands: impl Iterator<Item = (usize, Datum<'a>)>) -> bool {
+        operands.all(|(place, operand)| self.columns[place].has_room(operand))
+    }
+
+    /// As [`Slice::apply`] if there is room; whether there is.
+    #[inline]
+    pub fn apply_within_room<'a>(
+        &mut self,
+        operands: impl Iterator<Item = (usize, Datum<'a>)> + Clone,
+        at: Seq,
+    ) -> bool {
+        let has_room = self.has_room(operands.clone());
+        if has_room {
+            self.apply(operands, at);
+        }
+        has_room
+    }
+
     /// Applies the operands of a call that has this seq, by the places of their columns. There is room for them.
     #[inline]
     pub fn apply<'a>(&mut self, operands: impl Iterator<Item = (usize, Datum<'a>)> + Clone, at: Seq) {

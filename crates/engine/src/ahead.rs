@@ -15,7 +15,7 @@
 
 use crate::Definitions;
 use crate::entry::Call;
-use crate::expected::{ExpectedRow, ExpectedRows};
+use crate::expected::{ExpectedRow, ExpectedRows, expect};
 use crossbeam_epoch::Guard;
 use fabius_program::arguments::{ArgumentPlace, Arguments, DecodedArguments};
 use fabius_storage::index::prefetch;
@@ -89,6 +89,11 @@ impl<'a> Ahead<'a> {
         }
     }
 
+    /// Whether any table is so large that looking ahead is worth while.
+    pub fn is_worth_while(&self) -> bool {
+        self.worth.contains(&true)
+    }
+
     /// Whether further calls are to be looked at before the next one is run.
     pub fn is_short(&self) -> bool {
         self.calls.len() < self.depth
@@ -111,11 +116,8 @@ impl<'a> Ahead<'a> {
         {
             procedure.keys.for_each(decoded.at(place), |table, values| {
                 let schema = self.definitions.table(table);
-                if worth(table) && rows.len() < ROWS_MAX && schema.encode_key(values, &mut self.key).is_ok() {
-                    let row = ExpectedRow::new(table, values, &self.key);
-                    if schema.prefetch(row.hash, self.guard) {
-                        rows.push(row);
-                    }
+                if worth(table) && rows.len() < ROWS_MAX {
+                    expect(rows, schema, values, &mut self.key, self.guard);
                 }
             });
         }

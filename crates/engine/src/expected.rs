@@ -6,63 +6,63 @@
 
 use crate::Definitions;
 use crossbeam_epoch::Guard;
-use fabius_storage::{Record, Version};
-use fabius_value::{Datum, Key, TableId};
+use fabius_storage::{Record, Table, Version};
+use fabius_value::short_key::COLUMNS_MAX;
+use fabius_value::{Datum, Key, ShortKey, TableId};
 
-/// A row is expected by its key's columns if these are whole numbers, at most so many.
-const COLUMNS_MAX: usize = 3;
-/// Words of an encoded key, at most.
-const WORDS_MAX: usize = 2;
 /// Rows that are looked at for the one that is asked for, at most.
 const LOOKS_MAX: usize = 32;
-/// Says that the key is not of that kind.
-const UNKNOWN: u8 = u8::MAX;
 
 /// A row by its key.
 pub struct ExpectedRow<'a> {
     /// Its table.
     pub table: TableId,
-    /// How many columns the key has.
+    /// Columns of the key; 0 if it is not short, so that a program has to look for the row itself.
     columns: u8,
-    /// How many bytes it has, encoded.
-    bytes: u8,
-    /// Its hash.
-    pub hash: u64,
+    values: [i64; COLUMNS_MAX],
+    key: ShortKey,
+    /// The key's hash.
+    hash: u64,
     /// The record that it most likely leads to.
     likely: Option<&'a Record>,
     /// The record, once it has been looked at.
     found: Option<&'a Record>,
-    values: [i64; COLUMNS_MAX],
-    words: [u64; WORDS_MAX],
+}
+
+/// Adds the row whose key has these columns, and asks for the memory that looking it up reads first; not if its table has
+/// no hash index. A key that is not short is encoded in `encoded`.
+#[inline]
+pub fn expect<'a>(
+    rows: &mut Vec<ExpectedRow<'a>>,
+    table: &Table,
+    columns: &[Datum<'_>],
+    encoded: &mut Key,
+    guard: &Guard,
+) {
+    let short = table.short_key(columns);
+    let hash = match &short {
+        Some(key) => key.hash(),
+        None if table.encode_key(columns, encoded).is_ok() => encoded.hash(),
+        // No row has a key that is too long.
+        None => return,
+    };
+    if !table.prefetch(hash, guard) {
+        return;
+    }
+    let (columns, key) = short.map_or((&columns[..0], ShortKey::default()), |key| (columns, key));
+    let value = |at: usize| columns.get(at).map_or(0, |value| value.int());
+    rows.push(ExpectedRow {
+        table: table.id(),
+        columns: columns.len() as u8,
+        values: [value(0), value(1), value(2)],
+        key,
+        hash,
+        likely: None,
+        found: None,
+    });
 }
 
 impl<'a> ExpectedRow<'a> {
-    /// A row of which nothing is found yet; the key has these columns.
-    #[inline]
-    pub fn new(table: TableId, columns: &[Datum<'_>], key: &Key) -> ExpectedRow<'a> {
-        let bytes = key.bytes().len();
-        let mut row = ExpectedRow {
-            table,
-            columns: UNKNOWN,
-            bytes: bytes as u8,
-            hash: key.hash(),
-            likely: None,
-            found: None,
-            values: [0; COLUMNS_MAX],
-            words: key.words(),
-        };
-        if columns.len() <= COLUMNS_MAX && bytes <= 8 * WORDS_MAX {
-            row.columns = columns.len() as u8;
-            for (value, column) in row.values.iter_mut().zip(columns) {
-                match column {
-                    Datum::Int(column) => *value = *column,
-                    _ => row.columns = UNKNOWN,
-                }
-            }
-        }
-        row
-    }
-
     /// Goes from the index, whose bucket is near, to the likely record, and asks for its memory.
     #[inline]
     pub fn find_record(&mut self, definitions: &'a Definitions, guard: &'a Guard) {
@@ -93,15 +93,7 @@ impl<'a> ExpectedRow<'a> {
     /// Whether the likely record is that of the key.
     #[inline]
     fn check(&mut self) {
-        if self.columns == UNKNOWN {
-            return;
-        }
-        let mut key = [0; 8 * WORDS_MAX];
-        for (bytes, word) in key.as_chunks_mut::<8>().0.iter_mut().zip(self.words) {
-            *bytes = word.to_be_bytes();
-        }
-        let key = &key[..usize::from(self.bytes)];
-        self.found = self.likely.filter(|record| record.key() == key);
+        self.found = self.likely.filter(|record| self.key.has_bytes(record.key()));
     }
 
     #[inline]
@@ -175,27 +167,32 @@ impl<'a> ExpectedRows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fabius_value::DataType;
+    use crate::entry::encode_definition;
+    use fabius_value::Seq;
 
     /// Goal: rows are found in the order of the keys, in another one, and again; what is not expected is not found.
     #[test]
     fn rows_are_found_in_any_order() {
-        let mut rows = Vec::new();
-        for (table, number) in [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)] {
-            let mut key = Key::new();
-            key.push(Datum::Int(number), DataType::BigInt, false).expect("a short key");
-            let mut row = ExpectedRow::new(TableId(table), &[Datum::Int(number)], &key);
+        let text = "table a { id: bigint, primary key (id) using hash }
+                    table b { id: bigint, primary key (id) using hash }";
+        let definitions = Definitions::default().with(Seq(1), &encode_definition(text)).expect("it is right");
+        let table = |number: u32| definitions.table(TableId(number));
+        let (guard, mut rows) = (crossbeam_epoch::pin(), Vec::new());
+        for (number, id) in [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)] {
+            let (columns, mut key) = ([Datum::Int(id)], Key::new());
+            expect(&mut rows, table(number), &columns, &mut key, &guard);
+            table(number).encode_key(&columns, &mut key).expect("a short key");
+            let row = rows.last_mut().expect("just expected");
             // SAFETY: freed at the end.
             row.likely = Some(unsafe { Record::create(key.bytes()).as_ref() });
             row.find_version();
-            rows.push(row);
         }
         let in_order = [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)];
         let in_turns = [(0, 1), (1, 1), (0, 2), (1, 2), (0, 3), (1, 3), (0, 3), (0, 3), (1, 1)];
         let mut cursor = Cursor::default();
-        for (table, number) in in_order.into_iter().chain(in_turns) {
-            let found = cursor.find(&rows, TableId(table), &[Datum::Int(number)]);
-            let place = table as usize * 3 + number as usize - 1;
+        for (table, id) in in_order.into_iter().chain(in_turns) {
+            let found = cursor.find(&rows, TableId(table), &[Datum::Int(id)]);
+            let place = table as usize * 3 + id as usize - 1;
             assert!(std::ptr::eq(found.expect("it is expected"), rows[place].likely.expect("made above")));
         }
         assert!(cursor.find(&rows, TableId(2), &[Datum::Int(1)]).is_none());

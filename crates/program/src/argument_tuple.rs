@@ -35,7 +35,26 @@ enum Part {
     Constant(Value),
 }
 
+/// What a value is a copy of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Origin {
+    /// A field of the elements of a list parameter, or the only one of a scalar parameter: parameter and field.
+    Argument(u16, u16),
+    /// A constant.
+    Constant(Value),
+}
+
 impl ArgumentTuple {
+    /// Where its first value comes from, if it has one.
+    pub fn first(&self) -> Option<Origin> {
+        Some(match (self.parts.first()?, self.list) {
+            (Part::Parameter(parameter), _) => Origin::Argument(*parameter, 0),
+            (Part::Field(field), Some((list, _))) => Origin::Argument(list, *field),
+            (Part::Field(_), None) => unreachable!("a field is one of a list's elements"),
+            (Part::Constant(value), _) => Origin::Constant(value.clone()),
+        })
+    }
+
     /// How many expressions it has.
     pub fn len(&self) -> usize {
         self.parts.len()

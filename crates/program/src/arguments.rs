@@ -26,6 +26,7 @@
 
 mod decoded;
 mod reader;
+mod selection;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -33,6 +34,7 @@ mod writer;
 pub(crate) use decoded::EncodedType;
 pub use decoded::{ArgumentPlace, Arguments, DecodedArguments, Signature};
 pub use reader::ArgumentReader;
+pub use selection::Selection;
 pub use writer::ArgumentWriter;
 
 use crate::ir::{Field, Program, ScalarType, Type};

@@ -32,7 +32,7 @@ use crate::compile::Code;
 use crate::compile::code::{FailureMessage, Mention};
 use crate::compile::instruction::{Instruction, Register, Truth};
 use crate::context::{Context, Deltas, ScanRange, Stop, WriteSet};
-use crate::operation::{BinaryOperation, aggregate, sort};
+use crate::operation::{BinaryOperation, FunctionOperation, aggregate, sort};
 use bumpalo::Bump;
 use fabius_value::{Datum, Error, Result};
 
@@ -146,7 +146,15 @@ fn go<'a, C: Context<'a>>(
             }
             Instruction::Function { operation, to, first, count } => {
                 let arguments = &registers[block(first, count.into())];
-                copy(attempt!(operation.apply(arguments, arena)), &mut get!(to));
+                match (operation, arguments) {
+                    (FunctionOperation::Greatest, &[Datum::Int(l), Datum::Int(r)]) => {
+                        get!(to) = Datum::Int(l.max(r));
+                    }
+                    (FunctionOperation::Least, &[Datum::Int(l), Datum::Int(r)]) => {
+                        get!(to) = Datum::Int(l.min(r));
+                    }
+                    _ => copy(attempt!(operation.apply(arguments, arena)), &mut get!(to)),
+                }
             }
             Instruction::Aggregate { plan, to, list } => {
                 let plan = &code.aggregates[usize::from(plan)];
@@ -354,16 +362,19 @@ fn binary<'a>(
     operation.apply(*left, *right, arena)
 }
 
-/// Copies a datum in its parts, for the reason above.
+/// Copies a datum, an integer in its parts, for the reason above.
 #[inline(always)]
 fn copy<'a>(from: Datum<'a>, to: &mut Datum<'a>) {
     match from {
         Datum::Int(v) => *to = Datum::Int(v),
-        Datum::Numeric(v) => *to = Datum::Numeric(v),
-        Datum::Text(v) => *to = Datum::Text(v),
-        Datum::Bytes(v) => *to = Datum::Bytes(v),
-        other => *to = other,
+        other => copy_other(&other, to),
     }
+}
+
+/// Not inlined: the compiler would make one copy of it and of the above.
+#[inline(never)]
+fn copy_other<'a>(from: &Datum<'a>, to: &mut Datum<'a>) {
+    *to = *from;
 }
 
 #[inline]

@@ -7,7 +7,7 @@
 //! [`KeyPlan::prefixes`] is for a scheduler that has to know of *every* access: each one is in the plan, with
 //! as many leading columns of the primary key as are functions of arguments, none at the worst.
 
-use crate::argument_tuple::{ArgumentTuple, TuplePlanner};
+use crate::argument_tuple::{ArgumentTuple, Origin, TuplePlanner};
 use crate::arguments::Arguments;
 use crate::catalog::Catalog;
 use crate::ir::{Expression, Program, StepKind};
@@ -84,17 +84,29 @@ impl KeyPlan {
         self.keys.iter().map(|(table, key)| (*table, key.len()))
     }
 
+    /// Where the first column of each planned key comes from, if that is known.
+    pub fn first_columns(&self) -> impl Iterator<Item = (TableId, Option<Origin>)> + '_ {
+        self.keys.iter().map(|(table, key)| (*table, key.first()))
+    }
+
     /// The tables of the keys, one for each.
     pub fn tables(&self) -> impl Iterator<Item = TableId> + '_ {
         self.keys.iter().map(|(table, _)| *table)
     }
 
+    /// The list parameters whose elements keys vary with, in order, each of them once; `None` stands for keys that do
+    /// not vary.
+    pub fn lists(&self) -> Vec<Option<u16>> {
+        let mut lists: Vec<_> = self.keys.iter().map(|(_, key)| key.list()).collect();
+        lists.sort_unstable();
+        lists.dedup();
+        lists
+    }
+
     /// Whether an element, or the scalars if there are no elements, tells which key is meant.
     pub fn has_one_for_each_element(&self) -> bool {
-        let list = |at: usize| self.keys[at].1.list();
-        let is_double = |at: usize| (0..at).any(|before| list(before) == list(at));
-        let mut all = 0..self.keys.len();
-        all.len() == 1 || !all.any(|at| list(at).is_none() || is_double(at))
+        let lists = self.lists();
+        self.keys.len() == 1 || lists.len() == self.keys.len() && !lists.contains(&None)
     }
 
     /// Computes the keys of a call with these arguments.

@@ -34,7 +34,7 @@ const LINE_BYTES: usize = 64;
 /// So much of a block is brought near before it is taken,
 const NEAR_BYTES: usize = 256;
 /// so many blocks ahead.
-const AHEAD: usize = 2;
+const AHEAD: usize = 3;
 /// Blocks of a class that are made ready beforehand, at most.
 const READY_MAX: usize = 4096;
 /// The account is told when a thread has taken or given back this much.
@@ -54,13 +54,19 @@ impl Magazine {
     #[inline]
     fn pop(&mut self, class: usize) -> Option<NonNull<u8>> {
         let block = self.0.pop()?;
-        // One of the next may have been given back long ago, and will be written from the front.
-        if let Some(next) = self.0.len().checked_sub(AHEAD).and_then(|at| self.0.get(at)) {
+        // The next ones may have been given back long ago, and will be written from the front.
+        self.bring_near(AHEAD, class);
+        Some(block)
+    }
+
+    /// Asks for the memory of the block that comes after so many, if there is one.
+    #[inline]
+    fn bring_near(&self, ahead: usize, class: usize) {
+        if let Some(next) = self.0.len().checked_sub(ahead).and_then(|at| self.0.get(at)) {
             for line in (0..class_bytes(class).min(NEAR_BYTES)).step_by(LINE_BYTES) {
                 prefetch(next.as_ptr().wrapping_byte_add(line));
             }
         }
-        Some(block)
     }
 
     /// Adds a block of this list's class.
@@ -122,6 +128,7 @@ impl Thread {
         } else {
             self.missed[class] += 1;
         }
+        (1..=AHEAD).for_each(|ahead| loaded.bring_near(ahead, class));
         loaded.pop(class)
     }
 

@@ -55,10 +55,9 @@ pub unsafe fn read<'a>(
 ) -> Cell<'a> {
     // SAFETY: as above.
     if let Some(version) = unsafe { version.as_ref() }
-        && version.is_plain_row()
+        && let Some(value) = unsafe { version.plain_value(column, data_type) }
     {
-        // SAFETY: a plain value.
-        return Cell::Value(unsafe { version.value_of_row(column, data_type) });
+        return Cell::Value(value);
     }
     // SAFETY: as above.
     unsafe { read_below(version, column, data_type, own) }

@@ -90,6 +90,18 @@ impl Record {
         prefetch(unsafe { std::ptr::from_ref(self).add(1) });
     }
 
+    /// Asks for the memory of the version below the newest.
+    ///
+    /// # Safety
+    /// An epoch is pinned.
+    #[inline]
+    pub unsafe fn prefetch_below(&self) {
+        // SAFETY: linked versions stay readable while the epoch is pinned.
+        if let Some(head) = unsafe { self.head().as_ref() } {
+            prefetch(head.next());
+        }
+    }
+
     /// The encoded primary key.
     #[inline]
     pub fn key(&self) -> &[u8] {

@@ -14,8 +14,8 @@ use crate::slot::{long_columns, may_allocate};
 use crate::{Record, chain};
 use crossbeam_epoch::Guard;
 use fabius_value::{
-    ColumnId, ColumnMask, DataType, Datum, Error, IndexId, Key, Result, SqlState, TableId, TableSchema,
-    key::width_bound,
+    ColumnId, ColumnMask, DataType, Datum, Error, IndexId, Key, Result, ShortKey, SqlState, TableId,
+    TableSchema, key::width_bound, short_key::ShortColumns,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -43,7 +43,9 @@ pub struct Table {
     primary: Primary,
     secondary: Box<[Secondary]>,
     /// The primary key's columns, unless one of them may be long.
-    short_key: ColumnMask,
+    bounded_key: ColumnMask,
+    /// The primary key's columns, if such keys are short.
+    short_columns: Option<ShortColumns>,
     /// Columns whose values may be long.
     long_columns: ColumnMask,
 }
@@ -74,14 +76,17 @@ impl Table {
         Table {
             id,
             long_columns: long_columns(&types),
-            types,
             primary,
             secondary: secondary.collect(),
-            short_key: if schema.primary_key.iter().any(|&column| is_long(column)) {
+            short_columns: ShortColumns::of(
+                schema.primary_key.iter().map(|column| types[usize::from(column.0)]),
+            ),
+            bounded_key: if schema.primary_key.iter().any(|&column| is_long(column)) {
                 ColumnMask::EMPTY
             } else {
                 schema.primary_key.iter().copied().collect()
             },
+            types,
             schema,
         }
     }
@@ -113,7 +118,7 @@ impl Table {
     #[inline]
     pub fn lacks_only_key(&self, columns: ColumnMask) -> Option<ColumnMask> {
         let rest = ColumnMask::first(self.types.len()).without(columns);
-        (!rest.is_empty() && self.short_key.covers(rest)).then_some(rest)
+        (!rest.is_empty() && self.bounded_key.covers(rest)).then_some(rest)
     }
 
     /// Encodes a primary key given in key order.
@@ -142,6 +147,12 @@ impl Table {
         Ok(())
     }
 
+    /// The primary key with these values, in key order, if keys of this table are short.
+    #[inline]
+    pub fn short_key(&self, values: &[Datum<'_>]) -> Option<ShortKey> {
+        self.short_columns.as_ref()?.key(values)
+    }
+
     /// The record of a primary key.
     #[inline]
     pub fn find<'g>(&self, key: &Key, guard: &'g Guard) -> Option<&'g Record> {
@@ -155,6 +166,16 @@ impl Table {
         };
         // SAFETY: as above.
         pointer.map(|pointer| unsafe { &*pointer.cast::<Record>() })
+    }
+
+    /// The record of a short key; `None` also if no hash tells where it is.
+    #[inline]
+    pub fn find_short<'g>(&self, key: &ShortKey, guard: &'g Guard) -> Option<&'g Record> {
+        let Primary::Hash(index) = &self.primary else { return None };
+        // SAFETY: what the index holds is readable while the epoch is pinned.
+        let matches = |pointer: Pointer| key.has_bytes(unsafe { &*pointer.cast::<Record>() }.key());
+        // SAFETY: as above.
+        index.get(key.hash(), matches, guard).map(|pointer| unsafe { &*pointer.cast::<Record>() })
     }
 
     /// Whether lookups may be prepared by [`Table::prefetch`], and so many records make that worth while:

@@ -28,6 +28,7 @@ pub enum Datum<'a> {
 
 impl<'a> Datum<'a> {
     /// Whether this is null.
+    #[inline]
     pub fn is_null(self) -> bool {
         matches!(self, Datum::Null)
     }
@@ -77,6 +78,7 @@ impl<'a> Datum<'a> {
     }
 
     /// The integer inside; panics for any other representation (the verifier excludes it).
+    #[inline]
     #[track_caller]
     pub fn int(self) -> i64 {
         match self {
@@ -86,6 +88,7 @@ impl<'a> Datum<'a> {
     }
 
     /// An exact number (integer or scaled numeric) as 128 bits.
+    #[inline]
     #[track_caller]
     pub fn exact(self) -> i128 {
         match self {

@@ -66,17 +66,17 @@ impl Key {
     #[inline]
     pub fn hash(&self) -> u64 {
         match self.len {
-            0..=8 => mix(self.words::<1>()[0], self.len as u64),
+            0..=8 => hash_word(self.words::<1>()[0], self.len),
             9..=INLINE_BYTES => {
                 let words = &self.inline.as_chunks::<8>().0[..self.len.div_ceil(8)];
-                hash_words(self.len, words.iter().copied())
+                hash_words(self.len, words.iter().copied().map(u64::from_be_bytes))
             }
             _ => {
                 let (words, rest) = self.spill.as_chunks::<8>();
                 let mut last = [0; 8];
                 last[..rest.len()].copy_from_slice(rest);
                 let last = (!rest.is_empty()).then_some(last);
-                hash_words(self.len, words.iter().copied().chain(last))
+                hash_words(self.len, words.iter().copied().chain(last).map(u64::from_be_bytes))
             }
         }
     }
@@ -278,10 +278,16 @@ fn mix(word: u64, salt: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Of a key of `len` bytes, the last word padded with zeros.
+/// Of a key of `len` bytes, at most eight: a word, padded with zeros.
 #[inline]
-fn hash_words(len: usize, words: impl Iterator<Item = [u8; 8]>) -> u64 {
-    words.fold(mix(len as u64, 1), |hash, word| mix(u64::from_be_bytes(word) ^ hash, 0x2545_f491_4f6c_dd1d))
+pub(crate) fn hash_word(word: u64, len: usize) -> u64 {
+    mix(word, len as u64)
+}
+
+/// Of a key of `len` bytes, more than eight; the last word padded with zeros.
+#[inline]
+pub(crate) fn hash_words(len: usize, words: impl Iterator<Item = u64>) -> u64 {
+    words.fold(mix(len as u64, 1), |hash, word| mix(word ^ hash, 0x2545_f491_4f6c_dd1d))
 }
 
 #[cold]

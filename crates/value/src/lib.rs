@@ -10,6 +10,7 @@
 //! | [`calendar`] | dates and timestamps as text |
 //! | [`schema`] | tables, columns, indexes, and the numbers that name them |
 //! | [`key`] | the order-preserving byte form of a key |
+//! | [`short_key`] | the same of a few whole numbers, in two words |
 //! | [`error`] | the one error type, with SQLSTATE, detail and hint |
 //! | [`limit`] | every bound that a user can meet |
 //!
@@ -24,6 +25,7 @@ pub mod error;
 pub mod key;
 pub mod limit;
 pub mod schema;
+pub mod short_key;
 pub mod value;
 
 pub use data_type::DataType;
@@ -33,4 +35,5 @@ pub use delta::{DeltaOperator, Deltas};
 pub use error::{Error, Place, Result, SqlState};
 pub use key::Key;
 pub use schema::{Column, ColumnId, ColumnMask, IndexId, IndexSchema, Seq, TableId, TableSchema};
+pub use short_key::ShortKey;
 pub use value::Value;

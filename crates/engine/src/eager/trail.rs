@@ -17,6 +17,9 @@ use fabius_storage::{Record, Table};
 use fabius_value::Seq;
 use std::sync::Arc;
 
+/// Records whose versions are brought near before the chain that is shortened.
+const AHEAD: usize = 6;
+
 /// Records whose chains have become longer.
 #[derive(Default)]
 pub struct Trail<'a> {
@@ -36,7 +39,11 @@ impl<'a> Trail<'a> {
     /// since before the first record was added.
     pub fn end(mut self, collected: Seq, guard: &Guard) {
         self.retired.reserve(self.written.len());
-        for (table, record) in self.written {
+        for (at, (table, record)) in self.written.iter().enumerate() {
+            if let Some((_, later)) = self.written.get(at + AHEAD) {
+                // SAFETY: an epoch is pinned.
+                unsafe { later.prefetch_below() };
+            }
             // SAFETY: the caller's promise, and an eager engine leaves nothing unsettled; the record is in the trail
             // of a turn, and none is freed while one goes on.
             unsafe { shorten(record, collected, table.types(), &mut self.retired) };

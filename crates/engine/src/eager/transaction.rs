@@ -247,7 +247,8 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
     #[inline]
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Row<'a>, Stop> {
         let rows = self.schema.definitions.table(table);
-        let record = match self.expected.find(table, key) {
+        let find = || rows.find_short(&rows.short_key(key)?, self.guard);
+        let record = match self.expected.find(table, key).or_else(find) {
             Some(record) => record,
             None => {
                 rows.encode_key(key, &mut self.key)?;
@@ -269,9 +270,15 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
 
     #[inline]
     fn read(&mut self, table: TableId, row: Row<'a>, column: ColumnId) -> Result<Datum<'a>, Stop> {
+        let Some(Found { record, version }) = row else { return Ok(Datum::Null) };
         let table = self.schema.definitions.table(table);
-        let read = |found: Found<'a>| self.workspace.read(table, found.record, found.version, column);
-        Ok(row.map_or(Datum::Null, read))
+        if let Some(version) = version
+            && !self.workspace.is_marked(record)
+            && let Some(number) = version.plain_number(column, table.types()[usize::from(column.0)])
+        {
+            return Ok(Datum::Int(number));
+        }
+        Ok(self.workspace.read(table, record, version, column))
     }
 
     fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Scan<'a>, Stop> {

@@ -15,7 +15,7 @@ use crate::eager::commit::{Unread, abandon, install};
 use crate::eager::control::Control;
 use crate::eager::intake::Outcomes;
 use crate::eager::place::Place;
-use crate::eager::plan::Schema;
+use crate::eager::plan::{Plan, Schema};
 use crate::eager::shared::Shared;
 use crate::eager::trail::Trail;
 use crate::eager::transaction::Transaction;
@@ -58,6 +58,8 @@ pub struct Turn<'a, C: Control<'a>> {
     time_us: i64,
     unread: Unread,
     transaction: Transaction<'a, C>,
+    /// What the last call has run: most often the next one does too.
+    last_called: Option<Called<'a>>,
     /// The arguments of the call that runs, and where they are, if they decode.
     decoded: DecodedArguments<'a>,
     place: Result<ArgumentPlace, Error>,
@@ -72,6 +74,13 @@ pub struct Turn<'a, C: Control<'a>> {
     committed: u64,
     aborted: u64,
     retries: u64,
+}
+
+/// What calls of one procedure run.
+#[derive(Clone, Copy)]
+struct Called<'a> {
+    procedure: &'a Procedure,
+    plan: &'a Plan,
 }
 
 /// Whether others run beside a call: it holds what all share, or what one alone can have.
@@ -142,6 +151,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             time_us,
             unread,
             transaction: Transaction::new(shared, schema, guard, arena, time_us, control),
+            last_called: None,
             decoded: DecodedArguments::default(),
             place: Ok(ArgumentPlace::default()),
             frame: FrameFor::<Transaction<'a, C>>::default(),
@@ -162,20 +172,25 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let mut at = 0;
         let schema = self.schema;
         let mut ahead = Ahead::new(&schema.definitions, self.guard);
+        let looks_ahead = ahead.is_worth_while();
         let mut to_come = calls;
         let mut company = Company::Together { _guard: self.shared.alone.read() };
         while !calls.is_empty() && self.outcomes.failure.is_none() {
-            while ahead.is_short()
-                && let Some(call) = entry::take_call(&mut to_come)
-            {
-                ahead.look(call);
-            }
-            let mut coming = ahead.proceed().expect("a call that is to come was looked at");
-            self.receive(&mut coming);
-            ahead.recycle(coming);
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
             let bytes = &bytes[..bytes.len() - calls.len()];
+            if looks_ahead {
+                while ahead.is_short()
+                    && let Some(call) = entry::take_call(&mut to_come)
+                {
+                    ahead.look(call);
+                }
+                let mut coming = ahead.proceed().expect("a call that is to come was looked at");
+                self.receive(&mut coming);
+                ahead.recycle(coming);
+            } else {
+                self.decode(&call);
+            }
             if self.draws_random(&call) {
                 // Nobody else takes a seq while it runs, so its own is known.
                 self.log_group();
@@ -233,9 +248,9 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         let call = entry::take_call(&mut bytes).expect("calls are checked when they come in");
         self.decode(&call);
         self.transaction.control.begin();
-        let procedure = self.procedure(&call)?;
+        let called = self.called(&call)?;
         loop {
-            let ended = self.execute(procedure, None);
+            let ended = self.execute(called, None);
             self.give_up(self.shared.sequencer.issued());
             match ended {
                 Ok(result) => return result,
@@ -282,21 +297,29 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         self.outcomes
     }
 
-    fn procedure(&self, call: &Call<'_>) -> Result<&'a Procedure, Error> {
-        self.schema.definitions.procedure(call.procedure).map(|procedure| &**procedure)
+    /// What a call runs.
+    fn called(&mut self, call: &Call<'_>) -> Result<Called<'a>, Error> {
+        if let Some(last) = self.last_called
+            && last.procedure.id == call.procedure
+        {
+            return Ok(last);
+        }
+        let procedure = &**self.schema.definitions.procedure(call.procedure)?;
+        let plan = self.schema.plan(procedure.id.0 as usize);
+        Ok(*self.last_called.insert(Called { procedure, plan }))
     }
 
     fn decode(&mut self, call: &Call<'a>) {
         self.decoded.clear();
-        self.place = match self.procedure(call) {
-            Ok(procedure) => self.decoded.push(&procedure.signature, call.arguments),
+        self.place = match self.called(call) {
+            Ok(called) => self.decoded.push(&called.procedure.signature, call.arguments),
             // The attempt to run it says so.
             Err(_) => Ok(ArgumentPlace::default()),
         };
     }
 
-    fn draws_random(&self, call: &Call<'_>) -> bool {
-        self.procedure(call).is_ok_and(|procedure| self.schema.plan(procedure.id.0 as usize).draws_random)
+    fn draws_random(&mut self, call: &Call<'_>) -> bool {
+        self.called(call).is_ok_and(|called| called.plan.draws_random)
     }
 
     fn call(
@@ -371,9 +394,9 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 return Ok(Ok(Outcome { seq: first.seq, abort: first.abort, ticket: first.ticket }));
             }
         }
-        let procedure = self.procedure(call);
-        let only_reads = procedure.as_ref().is_ok_and(|procedure| procedure.is_read_only);
-        if let Ok(procedure) = procedure
+        let called = self.called(call);
+        let only_reads = called.as_ref().is_ok_and(|called| called.procedure.is_read_only);
+        if let Ok(Called { procedure, .. }) = called
             && only_reads
             && call.key.is_none()
             && known.is_none()
@@ -382,8 +405,8 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         {
             return Ok(Ok(self.look_back(procedure, call, place)));
         }
-        let result = match procedure {
-            Ok(procedure) => self.execute(procedure, known)?,
+        let result = match called {
+            Ok(called) => self.execute(called, known)?,
             Err(error) => Err(error),
         };
         let has_place = self.order != Order::Now || call.key.is_some() || !only_reads;
@@ -493,8 +516,8 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         if !call.wants_result {
             return None;
         }
-        let procedure = self.procedure(call).expect("a call that commits has a procedure");
-        let values = self.frame.returned(&procedure.whole);
+        let called = self.called(call).expect("a call that commits has a procedure");
+        let values = self.frame.returned(&called.procedure.whole);
         if call.key.is_some() {
             return Some(Arc::new(Ticket::ready(Ok(values.collect()))));
         }
@@ -505,11 +528,10 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     /// Runs the program.
     fn execute(
         &mut self,
-        procedure: &'a Procedure,
+        Called { procedure, plan }: Called<'a>,
         known: Option<Seq>,
     ) -> Result<Result<(), Error>, Refused> {
         let code = &procedure.whole;
-        let plan = self.schema.plan(procedure.id.0 as usize);
         self.transaction.draws(known.map(CallRandom::new));
         self.transaction.control.runs(plan);
         match &self.place {

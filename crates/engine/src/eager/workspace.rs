@@ -83,7 +83,7 @@ impl<'a> Workspace<'a> {
 
     /// Whether the record may have been written.
     #[inline]
-    fn is_marked(&self, record: &Record) -> bool {
+    pub fn is_marked(&self, record: &Record) -> bool {
         self.marks & mark(record) != 0
     }
 
@@ -130,14 +130,8 @@ impl<'a> Workspace<'a> {
             return value;
         }
         let data_type = table.types()[usize::from(column.0)];
-        if let Some(row) = version
-            && row.is_plain_row()
-        {
-            // SAFETY: the call's epoch is pinned during 'a.
-            return unsafe { row.value_of_row(column, data_type) };
-        }
         let version = version.map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: as above.
+        // SAFETY: the call's epoch is pinned during 'a.
         match unsafe { chain::read(version, column, data_type, std::ptr::null_mut()) } {
             Cell::Value(value) => value,
             Cell::Absent => Datum::Null,

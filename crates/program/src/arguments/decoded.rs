@@ -111,10 +111,16 @@ impl<'a> DecodedArguments<'a> {
         let place = ArgumentPlace { value: self.values.len() as u32, end: self.ends.len() as u32 };
         let mut reader = ArgumentReader::new(bytes);
         for (number, parameter) in signature.parameters.iter().enumerate() {
-            let rows = if parameter.is_list { reader.length() } else { Ok(1) };
-            let begin = |left: usize| begin(number, bytes.len() - left);
-            rows.and_then(|rows| reader.rows_from(&parameter.fields, rows, &mut self.values, begin))
-                .map_err(|error| in_parameter(error, &parameter.name))?;
+            let mut begin = |left: usize| begin(number, bytes.len() - left);
+            let read = if parameter.is_list {
+                reader
+                    .length()
+                    .and_then(|rows| reader.rows_from(&parameter.fields, rows, &mut self.values, &mut begin))
+            } else {
+                begin(reader.left());
+                reader.field(&parameter.fields[0], |value| self.values.push(value))
+            };
+            read.map_err(|error| in_parameter(error, &parameter.name))?;
             self.ends.push(self.values.len() as u32 - place.value);
         }
         reader.finish().map(|()| place)

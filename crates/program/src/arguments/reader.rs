@@ -17,6 +17,12 @@ impl<'a> ArgumentReader<'a> {
         ArgumentReader { rest: bytes }
     }
 
+    /// How many bytes are left.
+    #[inline]
+    pub(crate) fn left(&self) -> usize {
+        self.rest.len()
+    }
+
     /// One scalar argument or field.
     ///
     /// # Errors
@@ -94,20 +100,39 @@ impl<'a> ArgumentReader<'a> {
         }
         for _ in 0..rows {
             begin(self.rest.len());
-            for field in fields {
-                match field.integers {
-                    Some((low, high)) => {
-                        let value = self.integer()?;
-                        if value < low || value > high {
-                            return Err(outside(field.scalar.data_type));
-                        }
-                        values.push(Datum::Int(value));
-                    }
-                    None => values.push(self.scalar(field.scalar)?),
-                }
-            }
+            fields.iter().try_for_each(|field| self.field(field, |value| values.push(value)))?;
         }
         Ok(())
+    }
+
+    /// Hands a value of one of these types on. (A datum that is made here and copied elsewhere would have to wait for the
+    /// stores that made it.)
+    #[inline(always)]
+    pub(crate) fn field(&mut self, field: &EncodedType, mut to: impl FnMut(Datum<'a>)) -> Result<()> {
+        let Some((low, high)) = field.integers else { return self.scalar(field.scalar).map(to) };
+        let value = match self.short_varint() {
+            Some(value) => zigzag(value),
+            None => self.integer()?,
+        };
+        if value < low || value > high {
+            return Err(outside(field.scalar.data_type));
+        }
+        to(Datum::Int(value));
+        Ok(())
+    }
+
+    /// Passes over a value of one of these types; what is wrong with it may go unnoticed.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, field: &EncodedType) -> Result<()> {
+        if field.integers.is_some()
+            && let Some(word) = self.rest.first_chunk()
+            && let ends = ends(u64::from_le_bytes(*word))
+            && ends != 0
+        {
+            self.rest = &self.rest[ends.trailing_zeros() as usize / 8 + 1..];
+            return Ok(());
+        }
+        self.scalar(field.scalar).map(drop)
     }
 
     /// Checks that nothing is left.
@@ -138,7 +163,7 @@ impl<'a> ArgumentReader<'a> {
 
     #[inline]
     fn integer(&mut self) -> Result<i64> {
-        self.varint().map(|v| (v >> 1) as i64 ^ -((v & 1) as i64))
+        self.varint().map(zigzag)
     }
 
     /// The number of rows of a list, which follow.
@@ -179,11 +204,23 @@ impl<'a> ArgumentReader<'a> {
         }
     }
 
+    /// A number of one byte, or of at most eight if as many are left.
+    #[inline(always)]
+    fn short_varint(&mut self) -> Option<u64> {
+        match self.rest {
+            [byte, rest @ ..] if *byte < 0x80 => {
+                self.rest = rest;
+                Some((*byte).into())
+            }
+            _ => self.word_varint(),
+        }
+    }
+
     /// A number of at most eight bytes, in its shortest form, if as many are left.
     #[inline]
     fn word_varint(&mut self) -> Option<u64> {
         let word = u64::from_le_bytes(*self.rest.first_chunk()?);
-        let ends = !word & 0x8080_8080_8080_8080;
+        let ends = ends(word);
         if ends == 0 {
             return None;
         }
@@ -228,6 +265,17 @@ impl<'a> ArgumentReader<'a> {
     }
 }
 
+/// Which bytes of a word, the first one lowest, are the last of a number: their highest bits.
+#[inline]
+fn ends(word: u64) -> u64 {
+    !word & 0x8080_8080_8080_8080
+}
+
+#[inline]
+fn zigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
+}
+
 fn fitting<'a>(value: i64, fits: bool, data_type: DataType) -> Result<Datum<'a>> {
     if fits { Ok(Datum::Int(value)) } else { Err(outside(data_type)) }
 }
@@ -243,7 +291,7 @@ fn invalid(what: impl Into<String>) -> Error {
 }
 
 #[cold]
-fn cut_short() -> Error {
+pub(super) fn cut_short() -> Error {
     invalid("the bytes end early")
 }
 

@@ -109,6 +109,42 @@ proptest! {
         prop_assert_eq!(decode(&program, &longer).unwrap_err().state(), INVALID_ENCODING);
     }
 
+    /// Goal: of selected values the same is read as of all, in the same order; garbage is no trouble.
+    #[test]
+    fn selected_values_are_those_decoded(
+        types in proptest::collection::vec(types(), 1..6),
+        chosen in proptest::collection::vec((0u16..5, 0u16..3), 0..4),
+        garbage in proptest::collection::vec(any::<u8>(), 0..60),
+        seed: u64,
+    ) {
+        let mut random = fabius_env::Random::seeded(seed);
+        let mut seeds = std::iter::repeat_with(|| random.next_u64());
+        let program = program(types);
+        let values: Vec<Value> = program.variables.iter().map(|p| argument_of(&p.ty, &mut seeds)).collect();
+        let bytes = encode(&program, &values).unwrap();
+        let chosen: Vec<_> = chosen
+            .into_iter()
+            .filter(|(parameter, _)| usize::from(*parameter) < program.parameter_count)
+            .collect();
+        let number = |parameter: usize, field: usize| {
+            chosen.iter().position(|of| *of == (parameter as u16, field as u16))
+        };
+        let mut expected = Vec::new();
+        for (parameter, argument) in decode(&program, &bytes).unwrap().iter().enumerate() {
+            let (width, all) = match argument {
+                Argument::Scalar(value) => (1, std::slice::from_ref(value)),
+                Argument::List { width, values } => (*width, &values[..]),
+            };
+            for (at, value) in all.iter().enumerate() {
+                expected.extend(number(parameter, at % width).map(|number| (number, *value)));
+            }
+        }
+        let (selection, mut visited) = (Selection::of(&program, &chosen), Vec::new());
+        selection.for_each(&bytes, |number, value| visited.push((number, value))).unwrap();
+        prop_assert_eq!(visited, expected);
+        let _ = selection.for_each(&garbage, |_, _| {});
+    }
+
     /// Goal: garbage gives values of the right types, whose encoding is that garbage, or an error.
     #[test]
     fn garbage(types in proptest::collection::vec(types(), 0..6), bytes in proptest::collection::vec(any::<u8>(), 0..60)) {

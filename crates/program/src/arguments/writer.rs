@@ -25,6 +25,7 @@ impl<'b> ArgumentWriter<'b> {
     }
 
     /// A `smallint`, `int`, `bigint`, `date` (days) or `timestamp` (microseconds).
+    #[inline]
     pub fn int(&mut self, value: i64) -> &mut Self {
         self.varint((value << 1 ^ value >> 63) as u64)
     }
@@ -114,12 +115,37 @@ impl<'b> ArgumentWriter<'b> {
         }
     }
 
-    fn varint(&mut self, mut rest: u64) -> &mut Self {
+    #[inline]
+    fn varint(&mut self, value: u64) -> &mut Self {
+        match value {
+            0..0x80 => self.bytes.push(value as u8),
+            _ => self.wide_varint(value),
+        }
+        self
+    }
+
+    /// A number of several bytes: all of them at once if they are at most eight.
+    #[inline(never)]
+    fn wide_varint(&mut self, value: u64) {
+        if value >> 56 > 0 {
+            return self.long_varint(value);
+        }
+        let fours = value & 0x0fff_ffff | (value & 0x00ff_ffff_f000_0000) << 4;
+        let pairs = fours & 0x0000_3fff_0000_3fff | (fours & 0x0fff_c000_0fff_c000) << 2;
+        let word = pairs & 0x007f_007f_007f_007f | (pairs & 0x3f80_3f80_3f80_3f80) << 1;
+        let before = word.ilog2() / 8;
+        let goes_on = 0x8080_8080_8080_8080 & ((1 << (8 * before)) - 1);
+        let end = self.bytes.len() + before as usize + 1;
+        self.bytes.extend_from_slice(&(word | goes_on).to_le_bytes());
+        self.bytes.truncate(end);
+    }
+
+    #[cold]
+    fn long_varint(&mut self, mut rest: u64) {
         while rest > 0x7f {
             self.bytes.push(rest as u8 | 0x80);
             rest >>= 7;
         }
         self.bytes.push(rest as u8);
-        self
     }
 }

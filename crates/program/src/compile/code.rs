@@ -25,6 +25,8 @@ pub struct Code {
     pub(crate) list_count: usize,
     /// Where each argument goes.
     pub(crate) parameters: Vec<Parameter>,
+    /// Of a record action: where the fields of its element go.
+    pub(crate) element: Box<[Register]>,
     /// Registers that hold a constant throughout.
     pub(crate) constants: Constants,
     /// Conversions.

@@ -10,9 +10,10 @@
 //!                                              6  Update       row 0 { r4 }
 //! ```
 //!
-//! Three products of one program: all of it at once ([`compile_whole`]), what runs before the outcome
-//! is promised ([`compile_now`]), and the rest ([`compile_later`]). The phases share their control
-//! structure where both have something to do; the tape says what one hands to the other.
+//! Four products of one program: all of it at once ([`compile_whole`]), what runs before the outcome
+//! is promised ([`compile_now`]), the rest ([`compile_later`]), and what it does for one element of its
+//! arguments ([`compile_action`]). The phases share their control structure where both have something to do;
+//! the tape says what one hands to the other.
 //!
 //! | module | concept |
 //! |---|---|
@@ -43,7 +44,7 @@ pub use code::Code;
 pub(crate) use step::mentioned;
 
 use crate::catalog::Catalog;
-use crate::ir::{Program, RowId};
+use crate::ir::{Program, RowId, VariableId};
 use crate::slice::Phases;
 use builder::Builder;
 use fabius_value::Result;
@@ -77,12 +78,22 @@ pub fn compile_later(program: &Program, catalog: &Catalog, phases: &Phases, resu
     Compiler::new(program, catalog, Part::Later { results }, Some(phases)).compile()
 }
 
+/// A record action of a program whose actions are [independent](crate::slice::are_independent): what it does if the
+/// list parameter `element_of` has one element and all others none. It computes no results, and counts no turns.
+///
+/// # Errors
+/// As [`compile_whole`].
+pub fn compile_action(program: &Program, catalog: &Catalog, element_of: Option<VariableId>) -> Result<Code> {
+    Compiler::new(program, catalog, Part::Action { element_of }, None).compile()
+}
+
 /// The part of a program that is being compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Whole,
     Now,
     Later { results: bool },
+    Action { element_of: Option<VariableId> },
 }
 
 struct Compiler<'p> {

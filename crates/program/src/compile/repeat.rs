@@ -15,6 +15,8 @@
 //!                             end:
 //! ```
 //!
+//! A record action has no loops over lists: there is one element, or none.
+//!
 //! `EnterList` and `EnterRange` count turns, all there is to do for a loop whose body is left to the
 //! later-phase; which counts none, as it cannot abort.
 
@@ -32,6 +34,10 @@ impl<'p> Compiler<'p> {
         fields: &[VariableId],
         body: &'p Block,
     ) -> Result<()> {
+        if let Part::Action { element_of } = self.part {
+            // There is one turn, or none.
+            return if element_of == Some(list) { self.only_turn(fields, body) } else { Ok(()) };
+        }
         let list = self.builder.list(list);
         if self.counts_turns() {
             self.builder.emit(Instruction::EnterList { list, width: fields.len() as u16 });
@@ -48,6 +54,12 @@ impl<'p> Compiler<'p> {
         let (head, end) = (self.head(step), self.builder.label());
         self.builder.emit(Instruction::ListNext { list, cursor, fields, target: end });
         self.turn(body, head, end)
+    }
+
+    /// The body of the loop over the list that an action's element is of: the element is where its fields are used.
+    fn only_turn(&mut self, fields: &[VariableId], body: &'p Block) -> Result<()> {
+        self.builder.code.element = fields.iter().map(|field| self.builder.variable(*field)).collect();
+        self.block(body)
     }
 
     pub(super) fn for_range(

@@ -23,7 +23,7 @@ impl<'p> Compiler<'p> {
         self.builder.line = step.line;
         let mark = self.builder.mark();
         match self.part {
-            Part::Whole => self.compute(step)?,
+            Part::Whole | Part::Action { .. } => self.compute(step)?,
             Part::Now => {
                 if self.concerns(step) {
                     self.compute(step)?;
@@ -305,6 +305,7 @@ impl<'p> Compiler<'p> {
             Part::Whole => true,
             Part::Now => !later,
             Part::Later { results } => results,
+            Part::Action { .. } => false,
         };
         if !wanted {
             return Ok(());

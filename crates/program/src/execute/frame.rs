@@ -87,13 +87,13 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
         }
     }
 
-    /// Begins a run of `code` as if the arguments' lists had one element, which begins at `element` of the
-    /// list's number and the place among the bytes, and no other. Scalars come before lists.
+    /// Begins a run of a [record action](crate::compile::compile_action); the element begins at `element` of the list's
+    /// number among the parameters and the place among the bytes. Scalars come before lists.
     ///
     /// # Errors
     /// As [`start`](Frame::start), if the arguments are not well-formed.
     #[inline]
-    pub fn start_at(
+    pub fn start_action(
         &mut self,
         code: &Code,
         arguments: &'a [u8],
@@ -102,22 +102,21 @@ impl<'a, R: Copy + Default, S> Frame<'a, R, S> {
     ) -> Result<()> {
         self.prepare(code, arena);
         let mut reader = ArgumentReader::new(arguments);
-        for (number, parameter) in code.parameters.iter().enumerate() {
-            match (&parameter.place, element) {
-                (ParameterPlace::Scalar(encoded, place), _) => {
-                    let datum = reader.scalar(encoded.scalar)?;
-                    if let Some(register) = place {
-                        self.registers[usize::from(register.0)] = datum;
-                    }
+        for parameter in &code.parameters {
+            let ParameterPlace::Scalar(encoded, place) = &parameter.place else { break };
+            reader.field(encoded, |datum| {
+                if let Some(register) = place {
+                    self.registers[usize::from(register.0)] = datum;
                 }
-                (ParameterPlace::List(fields, Some(place)), Some((list, begin)))
-                    if usize::from(list) == number =>
-                {
-                    let values = &mut self.lists[usize::from(place.0)];
-                    return ArgumentReader::new(&arguments[begin as usize..]).rows(fields, 1, values);
-                }
-                (ParameterPlace::List(..), _) => {}
-            }
+            })?;
+        }
+        let Some((list, begin)) = element else { return Ok(()) };
+        let ParameterPlace::List(types, _) = &code.parameters[usize::from(list)].place else {
+            unreachable!("elements are of lists");
+        };
+        let mut reader = ArgumentReader::new(&arguments[begin as usize..]);
+        for (encoded, register) in types.iter().zip(&code.element) {
+            reader.field(encoded, |datum| self.registers[usize::from(register.0)] = datum)?;
         }
         Ok(())
     }
