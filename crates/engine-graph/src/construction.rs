@@ -34,8 +34,6 @@ pub struct Material<'a> {
     pub decompositions: &'a Decompositions,
     /// How the batch's calls tell records apart.
     pub grains: Grains,
-    /// Keeps records where they are.
-    pub guard: &'a Guard,
 }
 
 /// An action to be appended.
@@ -53,10 +51,12 @@ struct Pending<'a> {
     likely: Option<&'a Record>,
 }
 
-/// Builds the graph of calls with consecutive timestamps; it is empty before.
+/// Builds the graph of calls with consecutive timestamps; it is empty before. No records are freed during `'a`.
 pub fn construct<'a>(material: &Material<'a>, calls: &[Stamped<'a>], graph: &mut Graph<'a>) {
+    let guard = crossbeam_epoch::pin();
     let mut construction = Construction {
         material,
+        guard: &guard,
         graph,
         decoded: DecodedArguments::default(),
         rows: Vec::new(),
@@ -71,6 +71,7 @@ pub fn construct<'a>(material: &Material<'a>, calls: &[Stamped<'a>], graph: &mut
 
 struct Construction<'m, 'a> {
     material: &'m Material<'a>,
+    guard: &'m Guard,
     graph: &'m mut Graph<'a>,
     decoded: DecodedArguments<'a>,
     /// Of the arguments' lists: which, and where each row begins among the bytes.
@@ -87,8 +88,8 @@ impl<'a> Construction<'_, 'a> {
         let (first_call, first_queue) = (self.graph.calls.len(), self.graph.queues.len());
         calls.iter().for_each(|stamped| self.decompose(*stamped));
         for wanted in self.pending.iter_mut().filter(|wanted| wanted.is_whole) {
-            wanted.likely =
-                wanted.table.and_then(|table| table.likely_record(wanted.hash, self.material.guard));
+            let likely = wanted.table.and_then(|table| table.likely_record(wanted.hash, self.guard));
+            wanted.likely = likely.map(kept);
             wanted.likely.into_iter().for_each(Record::prefetch);
         }
         let pending = std::mem::take(&mut self.pending);
@@ -107,9 +108,9 @@ impl<'a> Construction<'_, 'a> {
 
     /// Adds a call, and what it will access to what is to be appended.
     fn decompose(&mut self, stamped: Stamped<'a>) {
-        let Material { definitions, decompositions, grains, guard } = self.material;
+        let Material { definitions, decompositions, grains } = self.material;
         let (call, number) = (&stamped.call, self.graph.calls.len() as u32);
-        let Construction { decoded, rows, keys, pending, key, .. } = self;
+        let Construction { guard, decoded, rows, keys, pending, key, .. } = self;
         let mut add = |table: Option<&'a Arc<Table>>, key: &Key, is_whole, element| {
             let (begin, hash) = (keys.len(), key.hash());
             keys.extend_from_slice(key.bytes());
@@ -190,7 +191,7 @@ impl<'a> Construction<'_, 'a> {
                 let record = likely.or_else(|| {
                     self.key.clear();
                     self.key.extend(key);
-                    wanted.table.filter(|_| wanted.is_whole)?.find(&self.key, self.material.guard)
+                    wanted.table.filter(|_| wanted.is_whole)?.find(&self.key, self.guard).map(kept)
                 });
                 if let Some(record) = record {
                     prefetch(record.head());
@@ -229,6 +230,12 @@ impl<'a> Construction<'_, 'a> {
             }
         }
     }
+}
+
+/// A record that stays where it is for longer than the epoch is pinned.
+fn kept<'a>(record: &Record) -> &'a Record {
+    // SAFETY: records are freed when no batch is in progress (`Ground::tidy`), and a graph is that of a batch.
+    unsafe { &*std::ptr::from_ref(record) }
 }
 
 /// The first eight bytes of a key, as a number in the same order.

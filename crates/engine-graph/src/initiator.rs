@@ -125,17 +125,15 @@ impl Initiator {
         let partitions = engine.partitions.unwrap_or(for_workers).max(1);
         let graph_calls =
             (calls.len() / (workers * GRAPHS_PER_WORKER)).clamp(*GRAPH_CALLS.start(), *GRAPH_CALLS.end());
-        let guard = crossbeam_epoch::pin();
         let procedures = calls.iter().map(|stamped| stamped.call.procedure);
         let grains = Grains::of(decompositions, procedures, definitions);
-        let material = Material { definitions, decompositions, grains, guard: &guard };
+        let material = Material { definitions, decompositions, grains };
         let grounds = Grounds { material: &material, ground, schema: &schema, time_us };
         let graphs = calls.chunks(graph_calls).collect();
         let round = Round::new(grounds, partitions, graphs, arenas, spare, &engine.statistics);
         engine.crew.lead(&|| round.take_part());
         self.crew_sizes.rotate_right(1);
         self.crew_sizes[0] = round.end();
-        drop(guard);
         drop(schema);
         if ground.must_tidy() {
             ground.tidy(&ground.gate.write());

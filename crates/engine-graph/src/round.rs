@@ -47,10 +47,6 @@ pub struct Round<'a> {
     workers: AtomicUsize,
 }
 
-// SAFETY: what is not `Sync` of its own is the epoch's guard of the leader, a witness that it is pinned: whoever
-// defers or repins has a guard of its own.
-unsafe impl Sync for Round<'_> {}
-
 impl<'a> Round<'a> {
     /// A round of graphs of these calls, built in the memory of graphs that are no more.
     pub fn new(

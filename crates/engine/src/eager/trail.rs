@@ -17,7 +17,7 @@ use fabius_storage::{Record, Table};
 use fabius_value::Seq;
 use std::sync::Arc;
 
-/// Records whose versions are brought near before the chain that is shortened.
+/// Records between one stage of bringing chains near and the next, and the chain that is shortened.
 const AHEAD: usize = 6;
 
 /// Records whose chains have become longer.
@@ -40,6 +40,8 @@ impl<'a> Trail<'a> {
     pub fn end(mut self, collected: Seq, guard: &Guard) {
         self.retired.reserve(self.written.len());
         for (at, (table, record)) in self.written.iter().enumerate() {
+            // What a long turn has written first is not in the cache any more.
+            self.written.get(at + 2 * AHEAD).into_iter().for_each(|(_, last)| last.prefetch());
             if let Some((_, later)) = self.written.get(at + AHEAD) {
                 // SAFETY: an epoch is pinned.
                 unsafe { later.prefetch_below() };
