@@ -1,6 +1,16 @@
 //! The backlog: deferred calls that wait, oldest first, and those that should not wait any longer.
+//!
+//! ```text
+//! old end    done   done | open   done   open   open ...   new end
+//!            \-- leave --/
+//! ```
+//!
+//! A chunk whose calls are all done leaves at the old end only: until then nobody takes out what its calls have written.
+//! Whoever lets it leave may shorten the chains that they have written to, whose values are still near: what they
+//! shadow is needed by nobody any more, unless by a reader of the past.
 
 use crate::deferred::{Arenas, Chunk, Deferred};
+use crossbeam_epoch::Guard;
 use crossbeam_queue::SegQueue;
 use fabius_value::Seq;
 use parking_lot::Mutex;
@@ -73,19 +83,28 @@ impl Backlog {
         self.chunks.lock().front().map(first_seq)
     }
 
-    /// Lets go of chunks at the old end whose calls are all done. Addresses into them may still be
-    /// held by pinned epochs.
-    fn shrink(&self) {
-        let mut untaken = self.untaken.lock();
-        while untaken.pop_front_if(|chunk| chunk.remaining() == 0).is_some() {}
-        drop(untaken);
-        let mut chunks = self.chunks.lock();
-        while let Some(chunk) = chunks.pop_front_if(|chunk| chunk.remaining() == 0) {
-            let guard = crossbeam_epoch::pin();
-            // SAFETY: an `Arc` may be dropped by any thread; later epochs find no address into it.
-            unsafe { guard.defer_unchecked(move || drop(chunk)) };
+    /// Lets chunks leave at the old end whose calls are all done.
+    pub fn shrink(&self) {
+        while let Some(chunk) = self.take_done() {
+            let_go(chunk, &crossbeam_epoch::pin());
         }
     }
+
+    /// Takes the oldest chunk out if its calls are all done; the caller [lets it go](let_go).
+    pub fn take_done(&self) -> Option<Arc<Chunk>> {
+        let mut chunks = self.chunks.lock();
+        let done = chunks.pop_front_if(|chunk| chunk.remaining() == 0)?;
+        drop(chunks);
+        // Mostly its calls were all taken, but they may have been run for others, or dropped.
+        self.untaken.lock().pop_front_if(|untaken| Arc::ptr_eq(untaken, &done));
+        Some(done)
+    }
+}
+
+/// Drops a chunk that has left the backlog. Addresses into it may still be held by pinned epochs.
+pub fn let_go(chunk: Arc<Chunk>, guard: &Guard) {
+    // SAFETY: an `Arc` may be dropped by any thread; later epochs find no address into it.
+    unsafe { guard.defer_unchecked(move || drop(chunk)) };
 }
 
 fn first_seq(chunk: &Arc<Chunk>) -> Seq {

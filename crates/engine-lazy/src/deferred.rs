@@ -16,15 +16,17 @@
 
 use crate::variant::Variant;
 use bumpalo::Bump;
+use crossbeam_epoch::Guard;
 use crossbeam_utils::CachePadded;
-use fabius_engine::Ticket;
+use fabius_engine::{Definitions, Ticket};
 use fabius_env::schedule;
-use fabius_storage::{Version, memory};
+use fabius_storage::fold::{Retired, shorten_at};
+use fabius_storage::{Record, Version, index::prefetch, memory};
 use fabius_value::{ColumnMask, Datum, Seq, TableId};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
 use std::sync::atomic::{
-    AtomicU8, AtomicU32,
+    AtomicU8, AtomicU32, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::sync::{Arc, OnceLock};
@@ -55,6 +57,17 @@ pub struct CapturedRow {
     pub reads: ColumnMask,
 }
 
+/// A version with open columns of a deferred call.
+#[derive(Clone, Copy)]
+pub struct Sticky {
+    /// The version.
+    pub version: NonNull<Version>,
+    /// The record that it is on.
+    pub record: NonNull<Record>,
+    /// Its table.
+    pub table: TableId,
+}
+
 /// A call whose later-phase has not run yet.
 pub struct Deferred {
     state: AtomicU8,
@@ -72,8 +85,8 @@ pub struct Deferred {
     pub values: NonNull<[Datum<'static>]>,
     /// Captured rows in order, in the chunk.
     pub rows: NonNull<[CapturedRow]>,
-    /// Versions with stickies of this call, in the chunk.
-    pub versions: NonNull<[NonNull<Version>]>,
+    /// What it has to fill, in the chunk.
+    pub stickies: NonNull<[Sticky]>,
     /// Who waits for the returned values.
     pub ticket: Option<Arc<Ticket>>,
     /// The chunk it lives in.
@@ -119,7 +132,9 @@ impl Deferred {
     pub fn settle(&self) {
         // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
         // the call is done.
-        unsafe { self.versions.as_ref() }.iter().for_each(|version| unsafe { version.as_ref() }.settle());
+        unsafe { self.stickies.as_ref() }
+            .iter()
+            .for_each(|sticky| unsafe { sticky.version.as_ref() }.settle());
         schedule::point("settled");
         self.state.store(State::Done as u8, Release);
         self.leave_chunk();
@@ -135,19 +150,23 @@ impl Deferred {
 #[derive(Default)]
 pub struct Arenas {
     spare: Mutex<Vec<Bump>>,
+    /// Bytes that the last chunk took.
+    usual_bytes: AtomicUsize,
 }
 
 /// Arenas kept for chunks to come; more are freed.
 const SPARE_MAX: usize = 64;
 
 impl Arenas {
-    /// A chunk without calls.
+    /// A chunk without calls. To be made before others wait for this thread: a new arena is touched here for the first time.
     pub fn chunk(self: &Arc<Arenas>) -> Arc<Chunk> {
+        let spare = self.spare.lock().pop();
+        let arena = spare.unwrap_or_else(|| touched(self.usual_bytes.load(Relaxed)));
         Arc::new(Chunk {
             calls: OnceLock::new(),
             remaining: CachePadded::new(AtomicU32::new(0)),
             next: CachePadded::new(AtomicU32::new(0)),
-            arena: self.spare.lock().pop().unwrap_or_default(),
+            arena,
             home: self.clone(),
         })
     }
@@ -159,6 +178,14 @@ impl Arenas {
             spare.push(arena);
         }
     }
+}
+
+/// An arena with room for so many bytes.
+fn touched(bytes: usize) -> Bump {
+    let mut arena = Bump::with_capacity(bytes);
+    arena.alloc_slice_fill_copy(bytes, 0u8);
+    arena.reset();
+    arena
 }
 
 /// The deferred calls of one turn of the lane.
@@ -191,6 +218,8 @@ impl Chunk {
     pub fn close(&self, calls: Vec<NonNull<Deferred>>) {
         let closed = self.calls.set(calls.into());
         assert!(closed.is_ok(), "a chunk is closed once");
+        let used = self.arena.allocated_bytes() - self.arena.chunk_capacity();
+        self.home.usual_bytes.store(used, Relaxed);
         memory::add(self.bytes() as isize);
     }
 
@@ -206,6 +235,42 @@ impl Chunk {
     /// Calls neither done nor dropped.
     pub fn remaining(&self) -> u32 {
         self.remaining.load(Acquire)
+    }
+
+    /// Takes out of chains what its calls' versions shadow, once all of them are done; see [`crate::backlog`].
+    ///
+    /// # Safety
+    /// The caller has taken the chunk out of the backlog, in the epoch of `guard`. Nobody reads below `collected`, and
+    /// everything up to there is settled.
+    pub unsafe fn shorten(
+        &self,
+        collected: Seq,
+        definitions: &Definitions,
+        retired: &mut Retired,
+        guard: &Guard,
+    ) {
+        for (at, call) in self.calls().iter().enumerate() {
+            if let Some(later) = self.calls().get(at + 2) {
+                // SAFETY: the chunk is alive.
+                let later = unsafe { later.as_ref().stickies.as_ref() };
+                later.iter().for_each(|sticky| prefetch(sticky.record.as_ptr()));
+            }
+            // SAFETY: as above.
+            let call = unsafe { call.as_ref() };
+            if call.state() != State::Done || call.seq > collected {
+                continue;
+            }
+            // SAFETY: as above; and what a call has written stays at least for as long as its chunk is in the backlog, and
+            // then until the epoch ends.
+            for sticky in unsafe { call.stickies.as_ref() } {
+                let types = definitions.table(sticky.table).types();
+                // SAFETY: as above, and the caller's promise.
+                unsafe { shorten_at(sticky.record.as_ref(), sticky.version.as_ref(), types, retired) };
+            }
+            if retired.is_full() {
+                retired.hand_over(guard);
+            }
+        }
     }
 
     /// Takes the next few calls to look at; empty when all have been taken.
@@ -244,20 +309,20 @@ impl Deferred {
         arguments: NonNull<[u8]>,
         values: NonNull<[Datum<'static>]>,
         rows: NonNull<[CapturedRow]>,
-        versions: NonNull<[NonNull<Version>]>,
+        stickies: NonNull<[Sticky]>,
         ticket: Option<Arc<Ticket>>,
         chunk: NonNull<Chunk>,
     ) -> Deferred {
         Deferred {
             state: AtomicU8::new(State::Pending as u8),
-            live: AtomicU32::new(versions.len() as u32),
+            live: AtomicU32::new(stickies.len() as u32),
             seq,
             time_us,
             variant,
             arguments,
             values,
             rows,
-            versions,
+            stickies,
             ticket,
             chunk,
         }

@@ -1,13 +1,15 @@
 //! The lazy engine behind the contract: lane, workers, queries.
 
-use crate::backlog::Backlog;
+use crate::backlog::{Backlog, let_go};
 use crate::deferred::Chunk;
 use crate::intake::{Buffers, Intake, runs};
 use crate::lane::{Lane, Surroundings, closed, is_memory_short};
 use crate::policy::Policy;
 use crate::substantiate::Substantiation;
 use bumpalo::Bump;
+use crossbeam_epoch::Guard;
 use crossbeam_queue::SegQueue;
+use crossbeam_utils::CachePadded;
 use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
@@ -20,6 +22,7 @@ use fabius_env::schedule;
 use fabius_env::sync::Mutex;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
+use fabius_storage::{block, fold::Retired};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use parking_lot::{MutexGuard, RwLock};
 use std::sync::Arc;
@@ -41,6 +44,9 @@ const KEEP_UP_CALLS: u64 = 512;
 /// Deferred calls above which what a turn has left is not near any more before it can run.
 const OLDEST_FIRST_CALLS: u64 = 8 * KEEP_UP_CALLS;
 
+/// Calls in the queue above which all threads promise before they do anything else: callers wait for several turns.
+const CROWD_CALLS: u32 = 2 * TURN_CALLS;
+
 /// Deferred calls that an idle thread runs before it looks around again.
 const IDLE_CALLS: u32 = 32;
 
@@ -52,6 +58,8 @@ pub struct LazyEngine {
     foundation: Arc<Foundation>,
     policy: RwLock<Policy>,
     queue: SegQueue<Arc<Batch>>,
+    /// Calls in the queue.
+    queued: CachePadded<AtomicU32>,
     /// Threads that have taken batches from the queue and not yet brought them through the lane.
     in_hand: AtomicU32,
     spare: SegQueue<Buffers>,
@@ -69,6 +77,7 @@ impl LazyEngine {
             foundation,
             policy: RwLock::new(policy),
             queue: SegQueue::new(),
+            queued: CachePadded::new(AtomicU32::new(0)),
             in_hand: AtomicU32::new(0),
             spare: SegQueue::new(),
             lane: Mutex::new(Lane::new()),
@@ -85,7 +94,12 @@ impl LazyEngine {
     }
 
     fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings { foundation: &self.foundation, backlog: &self.backlog, policy: *self.policy.read() }
+        Surroundings {
+            foundation: &self.foundation,
+            backlog: &self.backlog,
+            policy: *self.policy.read(),
+            is_far_behind: self.is_far_behind(),
+        }
     }
 
     fn backlog_calls(&self) -> u64 {
@@ -136,10 +150,13 @@ impl LazyEngine {
         if batches.is_empty() {
             return None;
         }
+        self.queued.fetch_sub(count, Relaxed);
         let guard = crossbeam_epoch::pin();
         let mut definitions = self.foundation.definitions();
         let spare = self.spare.pop().unwrap_or_default();
         let mut intake = Intake::prepare(spare, &definitions, &guard, runs(&batches));
+        let chunk = self.backlog.arenas().chunk();
+        block::make_ready();
         schedule::point("made ready");
         let mut lane = self.lane_of_a_turn();
         schedule::point("lane");
@@ -154,7 +171,7 @@ impl LazyEngine {
             batches.iter().for_each(|batch| batch.fail(closed(), now));
             None
         } else {
-            lane.turn(&self.surroundings(), &batches, &intake)
+            lane.turn(&self.surroundings(), &batches, &intake, chunk)
         };
         drop(lane);
         drop(in_hand);
@@ -169,10 +186,15 @@ impl LazyEngine {
             if let Some(lane) = self.lane.try_lock() {
                 return lane;
             }
-            if !is_idle_work_wanted || !self.run_oldest(WAITING_CALLS) {
+            if !is_idle_work_wanted || self.is_crowded() || !self.run_oldest(WAITING_CALLS) {
                 return self.lane.lock();
             }
         }
+    }
+
+    /// Whether so many calls wait that deferred ones have to wait too.
+    fn is_crowded(&self) -> bool {
+        self.queued.load(Relaxed) > CROWD_CALLS
     }
 
     /// Whether callers have handed in what has not been promised yet.
@@ -205,7 +227,27 @@ impl LazyEngine {
         let mut tools = Substantiation::new(&definitions, &guard, &arena);
         let result = work(&mut tools);
         self.foundation.counters.substantiated.add(tools.run);
+        if self.is_far_behind() {
+            self.shorten_behind(&definitions, &guard);
+        }
         result
+    }
+
+    /// Takes out of chains what nobody needs any more since calls at the old end of the backlog are done.
+    fn shorten_behind(&self, definitions: &Definitions, guard: &Guard) {
+        let done: Vec<Arc<Chunk>> = std::iter::from_fn(|| self.backlog.take_done()).collect();
+        if done.is_empty() {
+            return;
+        }
+        let readers = self.foundation.snapshots.collect(self.foundation.promised());
+        let collected = self.backlog.oldest_pending().map_or(readers, |open| readers.min(open.before()));
+        let mut retired = Retired::default();
+        for chunk in done {
+            // SAFETY: taken out in this epoch; and `collected` is behind all readers and open calls.
+            unsafe { chunk.shorten(collected, definitions, &mut retired, guard) };
+            let_go(chunk, guard);
+        }
+        retired.hand_over(guard);
     }
 
     /// Whether the backlog is so long that deferred calls are best run one after the other from its old end: any other would
@@ -327,6 +369,7 @@ impl Engine for LazyEngine {
             return;
         }
         schedule::point("submit");
+        self.queued.fetch_add(batch.count(), Relaxed);
         self.queue.push(batch);
     }
 
@@ -345,7 +388,7 @@ impl Engine for LazyEngine {
             return self.run_deferred() || self.take_turn();
         }
         if let Some(left) = self.turn() {
-            if let Some(chunk) = left.filter(|_| policy.idle) {
+            if let Some(chunk) = left.filter(|_| policy.idle && !self.is_crowded()) {
                 self.keep_up(&chunk);
             }
             return true;
@@ -495,7 +538,8 @@ impl Engine for LazyEngine {
                 let (definitions, guard) = (self.foundation.definitions(), crossbeam_epoch::pin());
                 let spare = self.spare.pop().unwrap_or_default();
                 let intake = Intake::prepare(spare, &definitions, &guard, std::iter::once(bytes));
-                lane.promise(&self.surroundings(), time_us, &intake, &mut |_, _| {});
+                let chunk = self.backlog.arenas().chunk();
+                lane.promise(&self.surroundings(), time_us, &intake, chunk, &mut |_, _| {});
                 self.spare.push(intake.into_buffers());
             }
         }

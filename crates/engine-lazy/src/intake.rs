@@ -102,6 +102,9 @@ impl<'a> Intake<'a> {
     /// A call, its arguments if there is such a procedure, and the rows that it is expected to look up; those of the calls
     /// after it are brought near.
     pub fn call(&self, at: usize) -> (&Call<'a>, Result<Arguments<'_, 'a>>, &[ExpectedRow<'a>]) {
+        self.rows(at + 3 * STRIDE).iter().for_each(ExpectedRow::prefetch_record);
+        let newest = self.rows(at + 2 * STRIDE).iter().filter_map(ExpectedRow::newest_version);
+        newest.for_each(Version::prefetch);
         self.versions(at + STRIDE).for_each(Version::prefetch);
         let Coming { call, place, .. } = &self.calls[at];
         (call, place.clone().map(|place| self.decoded.at(place)), self.rows(at))

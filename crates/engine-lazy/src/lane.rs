@@ -13,10 +13,11 @@
 //! be rewritten or merged until it is published.
 
 use crate::backlog::Backlog;
-use crate::deferred::{CapturedRow, Chunk, Deferred, State};
+use crate::deferred::{CapturedRow, Chunk, Deferred, Sticky};
+use crate::doomed::Doomed;
 use crate::intake::Intake;
 use crate::interval::Intervals;
-use crate::now::{NowContext, NowRow, Tools, deferred_at};
+use crate::now::{NowContext, NowRow, Tools, Written};
 use crate::policy::Policy;
 use crate::substantiate::Substantiation;
 use crate::variant::{Variant, Variants};
@@ -31,11 +32,10 @@ use fabius_program::arguments::Arguments;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_program::slice::Interval;
-use fabius_storage::fold::Retired;
+use fabius_storage::fold::{Retired, fold_with_others};
+use fabius_storage::memory;
 use fabius_storage::purge::Purge;
-use fabius_storage::{Version, memory};
-use fabius_value::{ColumnId, ColumnMask, Datum, Error, Result, Seq, SqlState, TableId};
-use std::collections::VecDeque;
+use fabius_value::{ColumnId, Datum, Error, Result, Seq, SqlState, TableId};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -51,20 +51,10 @@ pub struct Lane {
     retired: Retired,
     later_reader: Vec<Box<[Seq]>>,
     later_searcher: Vec<Seq>,
-    doomed: VecDeque<Doomed>,
+    doomed: Doomed,
     payload: Vec<u8>,
     arena: Bump,
 }
-
-/// Deferred calls that may be dropped once every reader sees what overwrote them, newest first: each
-/// is read only by the one before it.
-struct Doomed {
-    overwritten_at: Seq,
-    calls: Vec<(NonNull<Deferred>, Arc<Chunk>)>,
-}
-
-// SAFETY: the addresses lead into chunks that are kept alive beside them.
-unsafe impl Send for Doomed {}
 
 /// What became of one call.
 pub struct Outcome {
@@ -82,6 +72,8 @@ pub struct Surroundings<'e> {
     pub backlog: &'e Backlog,
     /// When deferred work is done.
     pub policy: Policy,
+    /// Whether deferred work is best done from the old end only.
+    pub is_far_behind: bool,
 }
 
 impl Default for Lane {
@@ -101,7 +93,7 @@ impl Lane {
             retired: Retired::default(),
             later_reader: Vec::new(),
             later_searcher: Vec::new(),
-            doomed: VecDeque::new(),
+            doomed: Doomed::default(),
             payload: Vec::new(),
             arena: Bump::new(),
         }
@@ -141,12 +133,13 @@ impl Lane {
         }
     }
 
-    /// Runs a turn over batches that callers have handed in; gives the deferred calls it leaves.
+    /// Runs a turn over batches that callers have handed in; gives the deferred calls it leaves, in `chunk`.
     pub fn turn(
         &mut self,
         around: &Surroundings<'_>,
         batches: &[Arc<Batch>],
         intake: &Intake<'_>,
+        chunk: Arc<Chunk>,
     ) -> Option<Arc<Chunk>> {
         let foundation = around.foundation;
         let time_us = foundation.clock.now_us();
@@ -162,7 +155,8 @@ impl Lane {
         }
         let mut promised = Promised { batches, at: 0, place: 0 };
         let mut last = self.next_seq;
-        let chunk = self.promise(around, time_us, intake, &mut |seq, outcome| promised.note(seq, outcome));
+        let note = &mut |seq, outcome| promised.note(seq, outcome);
+        let chunk = self.promise(around, time_us, intake, chunk, note);
         for batch in batches {
             last = Seq(last.0 + u64::from(batch.count()));
             foundation.decided(last.before(), batch.clone());
@@ -177,6 +171,7 @@ impl Lane {
         around: &Surroundings<'_>,
         time_us: i64,
         intake: &Intake<'_>,
+        chunk: Arc<Chunk>,
         sink: &mut dyn FnMut(Seq, Outcome),
     ) -> Option<Arc<Chunk>> {
         let foundation = around.foundation;
@@ -185,7 +180,6 @@ impl Lane {
         let collected = self.collect(around, guard);
         let mut arena = std::mem::take(&mut self.arena);
         arena.reset();
-        let chunk = around.backlog.arenas().chunk();
         let mut keys = foundation.keys.lock();
         let mut context = NowContext::new(
             definitions,
@@ -196,6 +190,7 @@ impl Lane {
                 later_reader: &mut self.later_reader,
                 intervals: &mut self.intervals,
                 collected,
+                is_far_behind: around.is_far_behind,
                 turn: self.next_seq,
                 merged: 0,
             },
@@ -234,6 +229,7 @@ impl Lane {
         let chunk = (!left.calls.is_empty()).then(|| {
             chunk.close(left.calls);
             around.backlog.push(chunk.clone(), &left.urgent);
+            self.doomed.keep(chunk.clone());
             chunk
         });
         schedule::point("promise");
@@ -250,17 +246,7 @@ impl Lane {
         let foundation = around.foundation;
         let promised = foundation.promised();
         let readers = foundation.snapshots.collect(promised);
-        let mut skipped = 0;
-        while let Some(doomed) = self.doomed.pop_front_if(|doomed| doomed.overwritten_at <= readers) {
-            schedule::point("doomed");
-            for (call, _chunk) in &doomed.calls {
-                // SAFETY: the chunk is kept alive beside the address.
-                if !unsafe { call.as_ref() }.drop_unrun() {
-                    break;
-                }
-                skipped += 1;
-            }
-        }
+        let skipped = self.doomed.drop_unread(readers, self.next_seq, &mut self.retired, guard);
         foundation.counters.skipped.add(skipped);
         let pending = around.backlog.oldest_pending();
         let collected = pending.map_or(readers, |pending| readers.min(pending.before()));
@@ -293,7 +279,7 @@ impl Lane {
         for table in &around.foundation.definitions().tables {
             table.for_each_record(&guard, |record| {
                 // SAFETY: the lane is the records' writer.
-                unsafe { fabius_storage::fold::fold(record, collected, table.types(), &mut self.retired) };
+                unsafe { fold_with_others(record, collected, table.types(), &mut self.retired) };
             });
         }
         self.retired.hand_over(&guard);
@@ -348,7 +334,7 @@ struct Turn<'a, 'l, 't> {
     keys: &'l mut Keys,
     key_window: KeyWindow,
     later_searcher: &'l mut Vec<Seq>,
-    doomed: &'l mut VecDeque<Doomed>,
+    doomed: &'l mut Doomed,
     context: &'l mut NowContext<'a, 't>,
     frame: FrameFor<'a, NowContext<'a, 't>>,
     substantiation: Substantiation<'a>,
@@ -438,9 +424,10 @@ impl<'a, 't> Turn<'a, '_, 't> {
         ticket: Option<&Arc<Ticket>>,
     ) {
         // SAFETY: the call's own versions.
-        let is_sticky = |version: &NonNull<Version>| !unsafe { version.as_ref() }.sticky().is_empty();
-        let leaves_stickies = self.context.written.iter().any(|written| is_sticky(&written.version));
-        self.doom_overwritten(seq, variant);
+        let is_sticky = |written: &&Written<'_>| !unsafe { written.version.as_ref() }.sticky().is_empty();
+        let leaves_stickies = self.context.written.iter().any(|written| is_sticky(&written));
+        // SAFETY: this is the lane; the epoch was pinned before the turn.
+        unsafe { self.doomed.overwrite(&self.context.written, seq, variant, self.later_searcher) };
         if !leaves_stickies && ticket.is_none() {
             self.left.immediate += 1;
             return;
@@ -450,9 +437,16 @@ impl<'a, 't> Turn<'a, '_, 't> {
         let values = arena.alloc_slice_fill_iter(self.context.values.iter().map(|&value| keep(value, arena)));
         let rows =
             arena.alloc_slice_fill_iter(self.context.rows.iter().map(|&row| capture(row, seq, variant)));
-        let mut open = self.context.written.iter().map(|written| written.version).filter(is_sticky);
+        let mut open = self.context.written.iter().filter(is_sticky);
         let count = open.clone().count();
-        let versions = arena.alloc_slice_fill_with(count, |_| open.next().expect("as many as counted"));
+        let stickies = arena.alloc_slice_fill_with(count, |_| {
+            let written = open.next().expect("as many as counted");
+            Sticky {
+                version: written.version,
+                record: NonNull::from(written.record),
+                table: written.table.id(),
+            }
+        });
         let deferred = arena.alloc(Deferred::new(
             seq,
             self.time_us,
@@ -460,13 +454,13 @@ impl<'a, 't> Turn<'a, '_, 't> {
             NonNull::from(arguments),
             NonNull::from(values),
             NonNull::from(rows),
-            NonNull::from(&mut *versions),
+            NonNull::from(&mut *stickies),
             ticket.cloned(),
             NonNull::from(&**self.chunk),
         ));
         let address: *mut () = std::ptr::from_mut(deferred).cast();
         // SAFETY: the call's own versions, not published yet.
-        versions.iter().for_each(|version| unsafe { version.as_ref() }.set_deferred(address));
+        stickies.iter().for_each(|sticky| unsafe { sticky.version.as_ref() }.set_deferred(address));
         if let Some(ticket) = ticket {
             ticket.set_source(address);
         }
@@ -484,7 +478,7 @@ impl<'a, 't> Turn<'a, '_, 't> {
         }
         let bound = self.around.policy.chain_bound;
         let mut is_urgent = bound <= 1;
-        for written in self.context.written.iter().filter(|written| is_sticky(&written.version)) {
+        for written in self.context.written.iter().filter(is_sticky) {
             if written.record.count_pending() >= bound {
                 written.record.reset_pending();
                 is_urgent = true;
@@ -492,60 +486,6 @@ impl<'a, 't> Turn<'a, '_, 't> {
         }
         if is_urgent {
             self.left.urgent.push(place);
-        }
-    }
-
-    /// Finds deferred calls that this call's blind writes have made pointless (lazy evaluation,
-    /// section 4.3).
-    ///
-    /// Below a version that covers it and does not depend on it, a sticky can be read only by
-    /// snapshots of the past (they are waited for), by later-phases that captured it (it is marked
-    /// then) or that search the table (`later_searcher`), and by the call that wrote the version
-    /// above it, which is doomed first.
-    fn doom_overwritten(&mut self, seq: Seq, variant: &Variant) {
-        for written in &self.context.written {
-            let table = written.table.id().0 as usize;
-            // SAFETY: the call's own version, and the chain below, under a pinned epoch.
-            let own = unsafe { written.version.as_ref() };
-            let Some(first) = (unsafe { own.next().as_ref() }) else { continue };
-            let covers =
-                if own.is_tombstone() { ColumnMask(u64::MAX) } else { own.columns().without(own.deltas()) };
-            let reads = variant.reads.get(table).copied().unwrap_or_default();
-            if first.sticky().is_empty() || !own.sticky().is_empty() && reads.intersects(first.columns()) {
-                continue;
-            }
-            let mut calls = Vec::new();
-            let mut at = Some(first);
-            while let Some(version) = at {
-                if version.sticky().is_empty()
-                    || !covers.covers(version.columns())
-                    || version.is_read_elsewhere()
-                    || version.seq() == seq
-                    || self.later_searcher[table] > version.seq()
-                {
-                    break;
-                }
-                // SAFETY: read from an open sticky under this epoch.
-                let deferred = unsafe { deferred_at(version.deferred()) };
-                // Counted once: a later overwriting call walks down to here and no further.
-                version.mark_read_elsewhere();
-                let live = deferred.live.load(std::sync::atomic::Ordering::Relaxed) - 1;
-                deferred.live.store(live, std::sync::atomic::Ordering::Relaxed);
-                if live > 0 || deferred.ticket.is_some() || deferred.state() != State::Pending {
-                    break;
-                }
-                // SAFETY: chunks are made by `Arc`, and this one is alive while its call is pending.
-                let chunk = unsafe {
-                    Arc::increment_strong_count(deferred.chunk.as_ptr());
-                    Arc::from_raw(deferred.chunk.as_ptr().cast_const())
-                };
-                calls.push((NonNull::from(deferred), chunk));
-                // SAFETY: as above.
-                at = unsafe { version.next().as_ref() };
-            }
-            if !calls.is_empty() {
-                self.doomed.push_back(Doomed { overwritten_at: seq, calls });
-            }
         }
     }
 }

@@ -14,6 +14,7 @@
 //! | [`deferred`] | deferred calls | 2.1 |
 //! | [`substantiate`] | running them, dependencies first | 2.2, 3.2 |
 //! | [`later`] | what a later-phase sees and fills | 2.2 |
+//! | [`doomed`] | those that blind writes made pointless | 4.3 |
 //! | [`backlog`] | what waits, and what should not wait longer | 2.6, 3.1.2 |
 //! | [`policy`] | when deferred work is done | 2.6, 3.1.2 |
 //! | [`variant`], [`interval`] | which part of a program can wait | 2.3.1, here by proof |
@@ -23,6 +24,7 @@
 
 pub mod backlog;
 pub mod deferred;
+mod doomed;
 pub mod engine;
 pub mod intake;
 mod interval;

@@ -13,7 +13,7 @@ use fabius_engine::{
     random::CallRandom,
 };
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::fold::{Retired, fold};
+use fabius_storage::fold::{Retired, fold_with_others};
 use fabius_storage::purge::Purge;
 use fabius_storage::{
     Cell, Record, Table, Version, chain,
@@ -23,6 +23,9 @@ use fabius_storage::{
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Deltas, IndexId, Key, Result, Seq, TableId};
 use std::ptr::NonNull;
 use std::sync::Arc;
+
+/// Behind a long backlog chains are folded after so many times as many pushes.
+const FAR_BEHIND_FOLDS: u32 = 4;
 
 /// A row as the now-phase knows it.
 #[derive(Clone, Copy)]
@@ -80,6 +83,8 @@ pub struct Tools<'t> {
     pub intervals: &'t mut crate::interval::Intervals,
     /// Behind this, chains may be folded.
     pub collected: Seq,
+    /// Whether there is a long backlog, whose calls' chains are shortened as they are done.
+    pub is_far_behind: bool,
     /// The first seq of this turn: what has it or a later one is invisible to snapshots.
     pub turn: Seq,
     /// Deltas merged in this turn.
@@ -293,7 +298,10 @@ impl<'a, 't> NowContext<'a, 't> {
             return;
         }
         // SAFETY: the lane is the records' writer; `collected` is behind all readers and open calls.
-        unsafe { fold(record, self.tools.collected, table.types(), self.tools.retired) };
+        unsafe { fold_with_others(record, self.tools.collected, table.types(), self.tools.retired) };
+        if self.tools.is_far_behind {
+            record.put_off_fold(FAR_BEHIND_FOLDS);
+        }
         if self.tools.retired.is_full() {
             self.tools.retired.hand_over(self.guard);
         }

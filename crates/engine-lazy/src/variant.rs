@@ -5,7 +5,7 @@
 //! left for later. A [`Variant`] is a procedure's phases under one set of assumptions; when they no
 //! longer hold, another is made. All variants of a procedure mean the same.
 
-use crate::interval::{Intervals, lower_step, upper_step};
+use crate::interval::Intervals;
 use crossbeam_epoch::Guard;
 use fabius_engine::{Definitions, Procedure};
 use fabius_program::argument_range::{self, Reliance};
@@ -214,7 +214,7 @@ impl Variants {
                 let Some((least, most)) = scalar.data_type.exact_range() else { continue };
                 if !given.is_empty() && !assumed.covers(given) {
                     let both = assumed.hull(given);
-                    *assumed = Interval::new(lower_step(both.low, least), upper_step(both.high, most));
+                    *assumed = both.with_room(Interval::new(least, most));
                 }
             }
             if length > known.length {

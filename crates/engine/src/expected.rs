@@ -77,6 +77,12 @@ impl<'a> ExpectedRow<'a> {
         self.newest_version().into_iter().for_each(Version::prefetch);
     }
 
+    /// Asks for the memory of the likely record once more: meanwhile it may have been written by others, or have gone.
+    #[inline]
+    pub fn prefetch_record(&self) {
+        self.likely.into_iter().for_each(Record::prefetch);
+    }
+
     /// The newest version of the likely record.
     #[inline]
     pub fn newest_version(&self) -> Option<&'a Version> {

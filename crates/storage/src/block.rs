@@ -29,53 +29,53 @@ const CLASSES: usize = CLASS_BYTES_MAX / GRAIN;
 const BATCH: usize = 64;
 /// Bytes that the depot keeps per size class.
 const DEPOT_BYTES: usize = 8 << 20;
-/// Blocks that are brought near before they are taken.
-const AHEAD: usize = 3;
 /// A cache line.
 const LINE_BYTES: usize = 64;
-/// So much of a block is brought near before it is taken.
+/// So much of a block is brought near before it is taken,
 const NEAR_BYTES: usize = 256;
+/// so many blocks ahead.
+const AHEAD: usize = 3;
+/// Blocks of a class that are made ready beforehand, at most.
+const READY_MAX: usize = 4096;
 /// The account is told when a thread has taken or given back this much.
 const LUMP_BYTES: isize = 16 << 10;
 
-/// A list of free blocks of one class. They are not linked to each other, so that a list can be gone through without
-/// touching them.
-struct Magazine {
-    blocks: [*mut u8; BATCH],
-    count: usize,
-}
+/// Free blocks of one class. Their addresses are kept apart from them, so that a block is not touched before it is used.
+#[derive(Default)]
+struct Magazine(Vec<NonNull<u8>>);
 
 // SAFETY: the blocks belong to the list, and no one else has their addresses.
 unsafe impl Send for Magazine {}
 
 impl Magazine {
-    const EMPTY: Magazine = Magazine { blocks: [std::ptr::null_mut(); BATCH], count: 0 };
+    const EMPTY: Magazine = Magazine(Vec::new());
 
-    /// Takes the last block off; they are of this class.
+    /// Takes off the block of this class that came last.
     #[inline]
     fn pop(&mut self, class: usize) -> Option<NonNull<u8>> {
-        let at = self.count.checked_sub(1)?;
-        self.count = at;
+        let block = self.0.pop()?;
         // The next ones may have been given back long ago, and will be written from the front.
-        self.bring_near(at.wrapping_sub(AHEAD), class);
-        NonNull::new(self.blocks[at])
+        self.bring_near(AHEAD, class);
+        Some(block)
     }
 
-    /// Asks for the memory of a block, if there is one at this place.
+    /// Asks for the memory of the block that comes after so many, if there is one.
     #[inline]
-    fn bring_near(&self, at: usize, class: usize) {
-        if at < self.count {
+    fn bring_near(&self, ahead: usize, class: usize) {
+        if let Some(next) = self.0.len().checked_sub(ahead).and_then(|at| self.0.get(at)) {
             for line in (0..class_bytes(class).min(NEAR_BYTES)).step_by(LINE_BYTES) {
-                prefetch(self.blocks[at].wrapping_byte_add(line));
+                prefetch(next.as_ptr().wrapping_byte_add(line));
             }
         }
     }
 
-    /// Adds a block, if the list is not full.
+    /// Adds a block of this list's class.
     #[inline]
     fn push(&mut self, block: NonNull<u8>) {
-        self.blocks[self.count] = block.as_ptr();
-        self.count += 1;
+        if self.0.capacity() == 0 {
+            self.0.reserve_exact(BATCH);
+        }
+        self.0.push(block);
     }
 }
 
@@ -83,6 +83,10 @@ impl Magazine {
 struct Thread {
     loaded: [Magazine; CLASSES],
     spare: [Magazine; CLASSES],
+    /// How many blocks were made ready in each loaded list.
+    ready: [usize; CLASSES],
+    /// How often there was none since then.
+    missed: [usize; CLASSES],
     untold: isize,
 }
 
@@ -93,6 +97,8 @@ thread_local! {
         UnsafeCell::new(Thread {
             loaded: [const { Magazine::EMPTY }; CLASSES],
             spare: [const { Magazine::EMPTY }; CLASSES],
+            ready: [0; CLASSES],
+            missed: [0; CLASSES],
             untold: 0,
         })
     };
@@ -114,19 +120,36 @@ impl Thread {
 
     #[cold]
     fn reload(&mut self, class: usize) -> Option<NonNull<u8>> {
-        let loaded = &mut self.loaded[class];
-        // Where much is taken and little given back, both lists stay empty: then nothing is moved.
-        match &mut self.spare[class] {
-            spare if spare.count > 0 => std::mem::swap(loaded, spare),
-            _ => *loaded = DEPOT[class].lock().pop()?,
+        let (loaded, spare) = (&mut self.loaded[class], &mut self.spare[class]);
+        if !spare.0.is_empty() {
+            std::mem::swap(loaded, spare);
+        } else if let Some(full) = DEPOT[class].lock().pop() {
+            *loaded = full;
+        } else {
+            self.missed[class] += 1;
         }
-        (0..AHEAD).for_each(|behind| loaded.bring_near(loaded.count.wrapping_sub(1 + behind), class));
+        (1..=AHEAD).for_each(|ahead| loaded.bring_near(ahead, class));
         loaded.pop(class)
+    }
+
+    /// See [`make_ready`].
+    fn make_ready(&mut self) {
+        for (class, loaded) in self.loaded.iter_mut().enumerate() {
+            let used = self.ready[class].saturating_sub(loaded.0.len());
+            let wanted = (used + std::mem::take(&mut self.missed[class])).min(READY_MAX);
+            while loaded.0.len() < wanted {
+                let block = allocate(class_bytes(class));
+                // SAFETY: just allocated.
+                unsafe { block.as_ptr().write_volatile(0) };
+                loaded.push(block);
+            }
+            self.ready[class] = wanted;
+        }
     }
 
     #[inline]
     fn give(&mut self, block: NonNull<u8>, class: usize) {
-        if self.loaded[class].count == BATCH {
+        if self.loaded[class].0.len() >= BATCH {
             self.unload(class);
         }
         self.loaded[class].push(block);
@@ -134,36 +157,38 @@ impl Thread {
 
     #[cold]
     fn unload(&mut self, class: usize) {
-        let loaded = std::mem::replace(&mut self.loaded[class], Magazine::EMPTY);
-        let full = std::mem::replace(&mut self.spare[class], loaded);
-        put_away(full, class);
+        let (loaded, spare) = (&mut self.loaded[class], &mut self.spare[class]);
+        std::mem::swap(loaded, spare);
+        if !loaded.0.is_empty() {
+            put_away(std::mem::take(loaded), class);
+        }
     }
 }
 
 impl Drop for Thread {
     fn drop(&mut self) {
         for class in 0..CLASSES {
-            put_away(std::mem::replace(&mut self.loaded[class], Magazine::EMPTY), class);
-            put_away(std::mem::replace(&mut self.spare[class], Magazine::EMPTY), class);
+            put_away(std::mem::take(&mut self.loaded[class]), class);
+            put_away(std::mem::take(&mut self.spare[class]), class);
         }
         memory::add(self.untold);
     }
 }
 
-/// Leaves a list in the depot, or with the allocator if the depot has enough.
+/// Leaves blocks in the depot, or with the allocator if the depot has enough.
 fn put_away(mut list: Magazine, class: usize) {
-    if list.count == 0 {
-        return;
-    }
-    let mut depot = DEPOT[class].lock();
-    if depot.len() < DEPOT_BYTES / (class_bytes(class) * BATCH) {
-        depot.push(list);
-        return;
-    }
-    drop(depot);
-    while let Some(block) = list.pop(class) {
-        // SAFETY: taken from the allocator with this layout.
-        unsafe { std::alloc::dealloc(block.as_ptr(), layout(class_bytes(class))) };
+    while !list.0.is_empty() {
+        let mut part = Magazine(list.0.split_off(list.0.len().saturating_sub(BATCH)));
+        let mut depot = DEPOT[class].lock();
+        if depot.len() < DEPOT_BYTES / (class_bytes(class) * BATCH) {
+            depot.push(part);
+            continue;
+        }
+        drop(depot);
+        while let Some(block) = part.pop(class) {
+            // SAFETY: taken from the allocator with this layout.
+            unsafe { std::alloc::dealloc(block.as_ptr(), layout(class_bytes(class))) };
+        }
     }
 }
 
@@ -199,6 +224,15 @@ pub fn take(bytes: usize) -> NonNull<u8> {
             None
         })
         .unwrap_or_else(|| allocate(if class < CLASSES { class_bytes(class) } else { bytes }))
+}
+
+/// Prepares for this thread to take as many new blocks as it has taken since the last time, none if those that were given
+/// back sufficed. To be called before others wait for this thread: new memory is dear when it is touched for the first time.
+pub fn make_ready() {
+    _ = THREAD.try_with(|thread| {
+        // SAFETY: as in `take`.
+        unsafe { &mut *thread.get() }.make_ready();
+    });
 }
 
 /// Gives back a block that was taken with this size.

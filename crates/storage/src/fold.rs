@@ -13,8 +13,8 @@
 //! Nothing is changed in place: a reader that is half way down goes on over the old versions, which
 //! are freed after its epoch has ended.
 //!
-//! Where several threads write records, whoever comes may shorten a chain, one at a time ([`shorten`]): the
-//! record's writer only touches what is above the pivot.
+//! Beside a record's writer, whoever comes may shorten its chain, one at a time ([`shorten`], [`shorten_at`]): the writer
+//! only touches what is above the pivot.
 
 use crate::{Record, Version, chain, index::prefetch, slot, version::Contents};
 use crossbeam_epoch::Guard;
@@ -52,6 +52,8 @@ impl Retired {
     /// Adds an unlinked version.
     #[inline]
     pub fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
+        // SAFETY: whoever unlinks a version can read it.
+        unsafe { version.as_ref() }.mark_unlinked();
         if !self.tables.get(self.last as usize).is_some_and(|known| Arc::ptr_eq(&known.0, types)) {
             self.last = self.place(types);
         }
@@ -171,6 +173,23 @@ pub unsafe fn shorten(record: &Record, collected: Seq, types: &Arc<[DataType]>, 
     record.end_shortening();
 }
 
+/// Takes out what a version shadows that a deferred call has just settled, beside the record's writer: calls that came
+/// later may have left many versions on top, which are not looked at. Does nothing while another one shortens the chain.
+///
+/// # Safety
+/// As [`fold`]. The version is of this record, at or below `collected`, and was linked when the caller's epoch had been
+/// pinned already.
+pub unsafe fn shorten_at(record: &Record, version: &Version, types: &Arc<[DataType]>, retired: &mut Retired) {
+    if version.next().is_null() || !record.begin_shortening() {
+        return;
+    }
+    if !version.is_unlinked() {
+        // SAFETY: the caller's promise; nobody else takes versions out.
+        unsafe { cut_below(version, types, retired) };
+    }
+    record.end_shortening();
+}
+
 /// The same as [`fold`] where others may [`shorten`] the chain: does nothing while one does.
 ///
 /// # Safety
@@ -212,23 +231,30 @@ unsafe fn shorten_below<'r>(
         above += 1;
         at = version.next();
     };
-    // A whole row at the end of a chain stays: most often nothing else is there, and it is not even looked at.
-    let end = if pivot.is_bare() { pivot.base() } else { std::ptr::null() };
     if pivot.next().is_null() || !pivot.sticky().is_empty() {
         record.fold_after(above);
         return None;
     }
-    if pivot.next() == end {
-        record.fold_after(above.max(pushes_to_merge(1)));
-        return None;
-    }
+    // SAFETY: the caller's promise.
+    let kept = unsafe { cut_below(pivot, types, retired) };
+    record.fold_after(above.max(pushes_to_merge(kept)));
+    Some((pivot, kept))
+}
+
+/// Takes out what a settled version and those below it shadow; gives how many below it stay.
+///
+/// # Safety
+/// The version is linked, and it or a newer one is the pivot; nobody else takes versions out.
+unsafe fn cut_below(pivot: &Version, types: &Arc<[DataType]>, retired: &mut Retired) -> usize {
+    // A whole row at the end of a chain stays: most often nothing else is there, and it is not even looked at.
+    let end = if pivot.is_bare() { pivot.base() } else { std::ptr::null() };
     let all = ColumnMask::first(types.len());
     let mut covered = if pivot.is_tombstone() { all } else { pivot.columns().without(pivot.deltas()) };
     let mut last = pivot;
     let mut kept = 0;
     let mut ended = pivot.is_tombstone();
     let mut at = pivot.next();
-    // SAFETY: as above, for every version below.
+    // SAFETY: linked, for every version below.
     while let Some(version) = unsafe { at.as_ref() } {
         if at == end {
             kept += 1;
@@ -251,8 +277,7 @@ unsafe fn shorten_below<'r>(
         at = below;
     }
     pivot.mark_bare();
-    record.fold_after(above.max(pushes_to_merge(kept)));
-    Some((pivot, kept))
+    kept
 }
 
 /// Pushes until there is something to merge, while so many versions below the pivot are kept: until then a fold

@@ -110,7 +110,10 @@ impl Purge {
                 }
             }
             for _ in 0..most {
-                let freed = notes.unlinked.pop_front_if(|(seq, _)| *seq <= collected);
+                // SAFETY: a record stays as long as notes about it wait. Whoever still shortens its chain goes on first.
+                let is_free = |record: NonNull<Record>| unsafe { record.as_ref() }.begin_shortening();
+                let freed =
+                    notes.unlinked.pop_front_if(|(seq, record)| *seq <= collected && is_free(*record));
                 let Some((_, record)) = freed else { break };
                 retire_record(record, notes.table.types(), retired);
                 self.waiting -= 1;

@@ -165,15 +165,21 @@ impl Record {
         self.fold_interval.store(pushes.clamp(1, u16::MAX.into()) as u16, Relaxed);
     }
 
-    /// Makes the caller the one who shortens the chain; false if there is one.
+    /// Puts the next fold off to so many times as many pushes: when others shorten the chain meanwhile, and walking down to
+    /// where they do is dear.
+    pub fn put_off_fold(&self, times: u32) {
+        self.until_fold.store(self.until_fold.load(Relaxed).saturating_mul(times), Relaxed);
+    }
+
+    /// Makes the caller the one who takes versions out of the chain; false if there is one.
     #[inline]
-    pub(crate) fn begin_shortening(&self) -> bool {
+    pub fn begin_shortening(&self) -> bool {
         !self.under_shortening.load(Relaxed) && !self.under_shortening.swap(true, Acquire)
     }
 
     /// Ends what [`Record::begin_shortening`] began.
     #[inline]
-    pub(crate) fn end_shortening(&self) {
+    pub fn end_shortening(&self) {
         self.under_shortening.store(false, Release);
     }
 

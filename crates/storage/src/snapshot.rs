@@ -68,8 +68,7 @@ impl Snapshots {
         }
     }
 
-    /// The oldest seq that anyone reads at, now or later, given that `promised` is published. One
-    /// caller at a time.
+    /// The oldest seq that anyone reads at, now or later, given that `promised` is published.
     pub fn collect(&self, promised: Seq) -> Seq {
         self.floor.fetch_max(promised.0, SeqCst);
         let (mut at, mut oldest) = (0, FREE);

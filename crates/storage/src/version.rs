@@ -45,6 +45,7 @@ const WHOLE: u64 = 1 << 60;
 const BARE: u64 = 1 << 59;
 const HAS_VALUES: u64 = 1 << 58;
 const GAVE_AWAY: u64 = 1 << 57;
+const UNLINKED: u64 = 1 << 56;
 
 /// A version in a record's chain; see the module's picture.
 #[repr(C)]
@@ -280,6 +281,18 @@ impl Version {
     #[inline]
     pub fn mark_bare(&self) {
         self.seq_and_flags.store(self.seq_and_flags.load(Relaxed) | BARE, Relaxed);
+    }
+
+    /// Whether it has been taken out of its chain; for whoever shortens that.
+    #[inline]
+    pub(crate) fn is_unlinked(&self) -> bool {
+        self.seq_and_flags.load(Relaxed) & UNLINKED != 0
+    }
+
+    /// Notes that it is being taken out of its chain (by whoever shortens that).
+    #[inline]
+    pub(crate) fn mark_unlinked(&self) {
+        self.seq_and_flags.store(self.seq_and_flags.load(Relaxed) | UNLINKED, Relaxed);
     }
 
     /// The nearest whole row or tombstone at or below; null if there is none.

@@ -5,7 +5,7 @@
 
 use crossbeam_epoch as epoch;
 use fabius_storage::chain::{self, Cell};
-use fabius_storage::fold::{Retired, fold, fold_with_others, retire_record, shorten};
+use fabius_storage::fold::{Retired, fold, fold_with_others, retire_record, shorten, shorten_at};
 use fabius_storage::snapshot::Snapshots;
 use fabius_storage::version::Contents;
 use fabius_storage::{Record, Version};
@@ -181,8 +181,14 @@ fn readers_see_their_seq_while_others_shorten() {
                 while promised.load(SeqCst) < SEQS {
                     let guard = &epoch::pin();
                     let mut retired = Retired::default();
-                    // SAFETY: everything is settled, and no reader begins below `collected`.
-                    unsafe { shorten(shared, Seq(collected.load(SeqCst)), &types, &mut retired) };
+                    let oldest = Seq(collected.load(SeqCst));
+                    // SAFETY: everything is settled, and no reader begins below `collected`; an epoch is pinned.
+                    unsafe {
+                        let version = shared.visible(oldest).as_ref().expect("a row");
+                        std::thread::yield_now();
+                        shorten_at(shared, version, &types, &mut retired);
+                        shorten(shared, oldest, &types, &mut retired);
+                    }
                     retired.hand_over(guard);
                     std::thread::yield_now();
                 }

@@ -74,6 +74,12 @@ impl Interval {
         if both.is_empty() || self.is_empty() || other.is_empty() { Interval::EMPTY } else { both }
     }
 
+    /// A wider interval within `limit`, with much room to grow: 256 times as wide while that is far from the limit, twice
+    /// near it.
+    pub fn with_room(self, limit: Interval) -> Interval {
+        Interval::new(lower_step(self.low, limit.low), upper_step(self.high, limit.high))
+    }
+
     /// How many numbers are in it.
     pub fn width(self) -> u128 {
         if self.is_empty() {
@@ -207,6 +213,23 @@ fn corners(a: Interval, b: Interval, compute: impl Fn(i128, i128) -> i128) -> In
     Interval::new(low, high)
 }
 
+/// A bound at or above `value` that leaves room to grow: a power of two, less one, or `limit`.
+fn upper_step(value: i128, limit: i128) -> i128 {
+    if value <= 0 {
+        return 0.min(limit);
+    }
+    let bits = 128 - value.leading_zeros();
+    let limit_bits = 128 - limit.max(1).leading_zeros();
+    // Proofs need room below the limit: add two numbers, and they have one bit more.
+    let bits = (bits + 8).min(limit_bits.saturating_sub(4)).max(bits + 1);
+    if bits > 126 { limit } else { ((1i128 << bits) - 1).min(limit) }
+}
+
+/// A bound at or below `value`, likewise.
+fn lower_step(value: i128, limit: i128) -> i128 {
+    if value >= 0 { 0.max(limit) } else { (-upper_step(-value, -(limit + 1)) - 1).max(limit) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,5 +274,30 @@ mod tests {
         assert_eq!(Interval::EMPTY.repeated(9), Interval::only(0));
         assert_eq!(Interval::new(15, 29).unscaled(0, 1), Interval::new(2, 2));
         assert_eq!(Interval::new(-15, -11).unscaled(0, 1), Interval::new(-1, -2));
+    }
+
+    const LOW: i128 = i64::MIN as i128;
+    const HIGH: i128 = i64::MAX as i128;
+
+    #[test]
+    fn steps_leave_room_and_contain_their_value() {
+        for value in [1i128, 2, 3, 100, 1 << 40, 1 << 60] {
+            assert!(upper_step(value, HIGH) >= 2 * value - 1, "{value}");
+            assert!(lower_step(-value, LOW) < -value);
+        }
+        assert_eq!((upper_step(HIGH, HIGH), lower_step(LOW, LOW)), (HIGH, LOW));
+        assert_eq!((upper_step(999, 999), lower_step(-999, -999)), (999, -999));
+        assert_eq!((upper_step(0, HIGH), lower_step(0, LOW)), (0, 0));
+        assert_eq!((upper_step(-5, HIGH), lower_step(5, LOW)), (0, 0));
+    }
+
+    #[test]
+    fn a_counter_takes_few_steps_to_its_limit() {
+        let (mut value, mut steps) = (1, 0);
+        while value < HIGH {
+            value = upper_step(value, HIGH) + 1;
+            steps += 1;
+        }
+        assert!(steps <= 12, "{steps}");
     }
 }

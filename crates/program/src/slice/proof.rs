@@ -12,8 +12,8 @@
 //!
 //! A cell that a loop changes only by adding to it is bounded by its turns times what one turn adds;
 //! this is an induction over turns, with what a turn adds taken from a state that holds in all of
-//! them. Any other cell is joined, and after a few rounds given up to its type's range, so the
-//! analysis ends.
+//! them. Any other cell is joined. After a few rounds it gets room to grow, in case what a turn does to it has a bound
+//! (`counter % 1000`), and then is given up to its type's range, so that the analysis ends.
 
 use super::Assumptions;
 use super::delta::{DeltaShape, addend};
@@ -25,8 +25,11 @@ use crate::catalog::Catalog;
 use crate::ir::{Expression, ExpressionKind, RowId, Scan, Step, StepId, StepKind, Type, VariableId};
 use fabius_value::{ColumnId, DataType, TableId, limit};
 
-/// Rounds of a loop before a cell that keeps changing is given up.
+/// Rounds of a loop before a cell that keeps changing gets room,
 const PATIENCE: usize = 4;
+/// and rounds of that kind before it is given up.
+const ROUNDS_WITH_ROOM: usize = 2;
+const GIVING_UP: usize = PATIENCE + ROUNDS_WITH_ROOM;
 /// Nested loops that are repeated until stable; deeper ones give up what they change at once, so that
 /// the work stays proportional to the program.
 const DEPTH: usize = 3;
@@ -538,8 +541,15 @@ impl<'p> Prover<'p> {
                 before
             };
             let joined = joined.hull(head.get(cell));
-            let unstable = round >= PATIENCE && joined != head.get(cell);
-            next.set(cell, if unstable { *top } else { joined });
+            next.set(
+                cell,
+                match round {
+                    _ if joined == head.get(cell) => joined,
+                    ..PATIENCE => joined,
+                    ..GIVING_UP => joined.with_room(*top),
+                    _ => *top,
+                },
+            );
         }
         next
     }
