@@ -185,7 +185,7 @@ pub unsafe fn shorten_at(record: &Record, version: &Version, types: &Arc<[DataTy
     }
     if !version.is_unlinked() {
         // SAFETY: the caller's promise; nobody else takes versions out.
-        unsafe { cut_below(version, types, retired) };
+        unsafe { cut_below(version, BELOW_PIVOT_MAX, types, retired) };
     }
     record.end_shortening();
 }
@@ -236,16 +236,17 @@ unsafe fn shorten_below<'r>(
         return None;
     }
     // SAFETY: the caller's promise.
-    let kept = unsafe { cut_below(pivot, types, retired) };
+    let kept = unsafe { cut_below(pivot, usize::MAX, types, retired) };
     record.fold_after(above.max(pushes_to_merge(kept)));
     Some((pivot, kept))
 }
 
-/// Takes out what a settled version and those below it shadow; gives how many below it stay.
+/// Takes out what a settled version and those below it shadow; gives how many below it stay. Once `most` stay, the rest is
+/// not looked at.
 ///
 /// # Safety
 /// The version is linked, and it or a newer one is the pivot; nobody else takes versions out.
-unsafe fn cut_below(pivot: &Version, types: &Arc<[DataType]>, retired: &mut Retired) -> usize {
+unsafe fn cut_below(pivot: &Version, most: usize, types: &Arc<[DataType]>, retired: &mut Retired) -> usize {
     // A whole row at the end of a chain stays: most often nothing else is there, and it is not even looked at.
     let end = if pivot.is_bare() { pivot.base() } else { std::ptr::null() };
     let all = ColumnMask::first(types.len());
@@ -273,6 +274,9 @@ unsafe fn cut_below(pivot: &Version, types: &Arc<[DataType]>, retired: &mut Reti
             covered = covered.union(version.columns().without(version.deltas()));
             last = version;
             kept += 1;
+            if kept == most {
+                return kept;
+            }
         }
         at = below;
     }
