@@ -24,8 +24,9 @@ use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Deltas, IndexId, Key, 
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Behind a long backlog chains are folded after so many times as many pushes.
-const FAR_BEHIND_FOLDS: u32 = 4;
+/// Pushes to a chain behind a long backlog without a look at what could be folded, at most: it would be found below many
+/// stickies, and is taken out as their calls are done.
+const BLIND_PUSHES_FAR_BEHIND: u32 = 1024;
 
 /// A row as the now-phase knows it.
 #[derive(Clone, Copy)]
@@ -294,14 +295,16 @@ impl<'a, 't> NowContext<'a, 't> {
     /// Folds the record's chain if that is due again.
     #[inline]
     fn fold(&mut self, table: &Arc<Table>, record: &Record) {
-        if !record.is_fold_due(self.tools.collected) {
+        let collected = self.tools.collected;
+        let is_due = match self.tools.is_far_behind {
+            true => record.is_fold_due_after(collected, BLIND_PUSHES_FAR_BEHIND),
+            false => record.is_fold_due(collected),
+        };
+        if !is_due {
             return;
         }
         // SAFETY: the lane is the records' writer; `collected` is behind all readers and open calls.
-        unsafe { fold_with_others(record, self.tools.collected, table.types(), self.tools.retired) };
-        if self.tools.is_far_behind {
-            record.put_off_fold(FAR_BEHIND_FOLDS);
-        }
+        unsafe { fold_with_others(record, collected, table.types(), self.tools.retired) };
         if self.tools.retired.is_full() {
             self.tools.retired.hand_over(self.guard);
         }

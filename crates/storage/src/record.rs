@@ -139,10 +139,16 @@ impl Record {
 
     /// Counts a push, and says whether the chain is worth folding again (the record's writer only).
     ///
-    /// While even the version before the pushed one is newer than `collected`, a fold would walk down the
+    /// While even the version before the pushed one is newer than `collected`, a fold would most often walk down the
     /// chain in vain; the next one is tried after twice as many pushes.
     #[inline]
     pub fn is_fold_due(&self, collected: Seq) -> bool {
+        self.is_fold_due_after(collected, BLIND_PUSHES_MAX)
+    }
+
+    /// The same, but a chain is walked down after at most so many pushes.
+    #[inline]
+    pub fn is_fold_due_after(&self, collected: Seq, blind_pushes: u32) -> bool {
         let left = self.until_fold.load(Relaxed).saturating_sub(1);
         self.until_fold.store(left, Relaxed);
         if left > 0 {
@@ -151,7 +157,7 @@ impl Record {
         let interval = u32::from(self.fold_interval.load(Relaxed));
         // SAFETY: the writer reads its own chain.
         let before = unsafe { self.head().as_ref().and_then(|head| head.next().as_ref()) };
-        if interval < BLIND_PUSHES_MAX && before.is_some_and(|before| before.seq() > collected) {
+        if interval < blind_pushes && before.is_some_and(|before| before.seq() > collected) {
             self.fold_after(2 * interval);
             return false;
         }
@@ -163,12 +169,6 @@ impl Record {
     pub(crate) fn fold_after(&self, pushes: u32) {
         self.until_fold.store(pushes.max(1), Relaxed);
         self.fold_interval.store(pushes.clamp(1, u16::MAX.into()) as u16, Relaxed);
-    }
-
-    /// Puts the next fold off to so many times as many pushes: when others shorten the chain meanwhile, and walking down to
-    /// where they do is dear.
-    pub fn put_off_fold(&self, times: u32) {
-        self.until_fold.store(self.until_fold.load(Relaxed).saturating_mul(times), Relaxed);
     }
 
     /// Makes the caller the one who takes versions out of the chain; false if there is one.

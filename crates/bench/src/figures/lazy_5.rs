@@ -19,8 +19,9 @@ pub const KIND: FigureKind = FigureKind {
 /// The base load as a part of what eager can do; the paper's is 100,000 of about 300,000.
 const BASE: f64 = 1.0 / 3.0;
 const SPIKE: f64 = 6.6;
-/// The paper's queues hold some time of the base load; ours as much.
-const QUEUE_SECONDS: f64 = 0.2;
+/// Calls are refused when more wait than come in this time outside of the spike. The paper does not say how long its queues
+/// are; these ride out pauses of 75 ms in the spike, as shared machines have them.
+const QUEUE_SECONDS: f64 = 0.5;
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let records = laboratory.choose(200_000u64, 1_000_000);
