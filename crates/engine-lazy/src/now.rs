@@ -24,10 +24,6 @@ use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Deltas, IndexId, Key, 
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Pushes to a chain behind a long backlog without a look at what could be folded, at most: it would be found below many
-/// stickies, and is taken out as their calls are done.
-const BLIND_PUSHES_FAR_BEHIND: u32 = 1024;
-
 /// A row as the now-phase knows it.
 #[derive(Clone, Copy)]
 pub struct NowRow<'a> {
@@ -297,7 +293,7 @@ impl<'a, 't> NowContext<'a, 't> {
     fn fold(&mut self, table: &Arc<Table>, record: &Record) {
         let collected = self.tools.collected;
         let is_due = match self.tools.is_far_behind {
-            true => record.is_fold_due_after(collected, BLIND_PUSHES_FAR_BEHIND),
+            true => record.is_fold_overdue(),
             false => record.is_fold_due(collected),
         };
         if !is_due {

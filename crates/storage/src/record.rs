@@ -13,6 +13,8 @@ use std::sync::atomic::{
 
 /// Pushes to a chain without a look at what could be folded, at most.
 const BLIND_PUSHES_MAX: u32 = 32;
+/// The same where others shorten most chains.
+const BLIND_PUSHES_BESIDE_OTHERS: u32 = 1024;
 
 /// A record; its primary key bytes follow it in memory.
 #[repr(C)]
@@ -143,21 +145,26 @@ impl Record {
     /// chain in vain; the next one is tried after twice as many pushes.
     #[inline]
     pub fn is_fold_due(&self, collected: Seq) -> bool {
-        self.is_fold_due_after(collected, BLIND_PUSHES_MAX)
+        // SAFETY: the writer reads its own chain.
+        let before = || unsafe { self.head().as_ref().and_then(|head| head.next().as_ref()) };
+        self.is_due(BLIND_PUSHES_MAX, || before().is_some_and(|before| before.seq() > collected))
     }
 
-    /// The same, but a chain is walked down after at most so many pushes.
+    /// The same where others shorten most chains, and only those that grow very long are worth a walk.
     #[inline]
-    pub fn is_fold_due_after(&self, collected: Seq, blind_pushes: u32) -> bool {
+    pub fn is_fold_overdue(&self) -> bool {
+        self.is_due(BLIND_PUSHES_BESIDE_OTHERS, || true)
+    }
+
+    #[inline]
+    fn is_due(&self, blind_pushes: u32, is_vain: impl Fn() -> bool) -> bool {
         let left = self.until_fold.load(Relaxed).saturating_sub(1);
         self.until_fold.store(left, Relaxed);
         if left > 0 {
             return false;
         }
         let interval = u32::from(self.fold_interval.load(Relaxed));
-        // SAFETY: the writer reads its own chain.
-        let before = unsafe { self.head().as_ref().and_then(|head| head.next().as_ref()) };
-        if interval < blind_pushes && before.is_some_and(|before| before.seq() > collected) {
+        if interval < blind_pushes && is_vain() {
             self.fold_after(2 * interval);
             return false;
         }
