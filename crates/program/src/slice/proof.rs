@@ -546,7 +546,7 @@ impl<'p> Prover<'p> {
                 match round {
                     _ if joined == head.get(cell) => joined,
                     ..PATIENCE => joined,
-                    ..GIVING_UP => joined.with_room(*top),
+                    PATIENCE..GIVING_UP => joined.with_room(*top),
                     _ => *top,
                 },
             );
