@@ -263,9 +263,12 @@ impl Chunk {
             // SAFETY: as above; and what a call has written stays at least for as long as its chunk is in the backlog, and
             // then until the epoch ends.
             for sticky in unsafe { call.stickies.as_ref() } {
-                let types = definitions.table(sticky.table).types();
+                // A table may be newer than what the caller knows: its rows are left to whoever writes them next.
+                let Some(table) = definitions.tables.get(sticky.table.0 as usize) else { continue };
                 // SAFETY: as above, and the caller's promise.
-                unsafe { shorten_at(sticky.record.as_ref(), sticky.version.as_ref(), types, retired) };
+                unsafe {
+                    shorten_at(sticky.record.as_ref(), sticky.version.as_ref(), table.types(), retired);
+                }
             }
             if retired.is_full() {
                 retired.hand_over(guard);
