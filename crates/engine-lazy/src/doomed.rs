@@ -65,14 +65,15 @@ impl Doomed {
         self.chunks.push_back(chunk);
     }
 
-    /// Writes whose readers have not gone yet.
+    /// How much waits: for readers to go, and for chunks to be done.
     pub fn len(&self) -> usize {
-        self.overwritten.len()
+        self.overwritten.len() + self.chunks.len() + self.leaving.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.overwritten.is_empty()
+    /// Whether nothing could be dropped or let go now.
+    pub fn is_at_rest(&self) -> bool {
+        let has_done = || self.chunks.front().is_some_and(|chunk| chunk.remaining() == 0);
+        self.overwritten.is_empty() && self.leaving.is_empty() && !has_done()
     }
 
     /// Finds the deferred calls that the call at `seq` has made pointless by what it wrote. `later_searcher` has the

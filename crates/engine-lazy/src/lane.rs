@@ -262,7 +262,7 @@ impl Lane {
 
     /// Work without calls: purging, folding behind readers. Whether there was any.
     pub fn tidy(&mut self, around: &Surroundings<'_>) -> bool {
-        if self.purge.is_empty() && self.doomed.is_empty() {
+        if self.purge.is_empty() && self.doomed.is_at_rest() {
             return false;
         }
         let before = (self.purge.len(), self.doomed.len());
