@@ -42,10 +42,12 @@ const TURN_BYTES: usize = 10 << 10;
 const KEEP_UP_CALLS: u64 = 512;
 
 /// Deferred calls above which what a turn has left is not near any more before it can run.
-const OLDEST_FIRST_CALLS: u64 = 8 * KEEP_UP_CALLS;
+/// Few in debug builds, so that tests come there.
+const OLDEST_FIRST_CALLS: u64 = if cfg!(debug_assertions) { 16 } else { 8 * KEEP_UP_CALLS };
 
 /// Calls in the queue above which all threads promise before they do anything else: callers wait for several turns.
-const CROWD_CALLS: u32 = 2 * TURN_CALLS;
+/// Few in debug builds, likewise.
+const CROWD_CALLS: u32 = if cfg!(debug_assertions) { 8 } else { 2 * TURN_CALLS };
 
 /// Deferred calls that an idle thread runs before it looks around again.
 const IDLE_CALLS: u32 = 32;
