@@ -84,7 +84,7 @@ impl Backlog {
     }
 
     /// Lets chunks leave at the old end whose calls are all done.
-    pub fn shrink(&self) {
+    fn shrink(&self) {
         while let Some(chunk) = self.take_done() {
             let_go(chunk, &crossbeam_epoch::pin());
         }
@@ -101,7 +101,7 @@ impl Backlog {
     }
 }
 
-/// Drops a chunk that has left the backlog. Addresses into it may still be held by pinned epochs.
+/// Drops a chunk that has left where it was kept. Addresses into it may still be held by pinned epochs.
 pub fn let_go(chunk: Arc<Chunk>, guard: &Guard) {
     // SAFETY: an `Arc` may be dropped by any thread; later epochs find no address into it.
     unsafe { guard.defer_unchecked(move || drop(chunk)) };

@@ -10,6 +10,7 @@
 //! are waited for), by later-phases that captured it (it is marked then) or that search the table, and by the call that
 //! wrote the version above it, which is doomed first.
 
+use crate::backlog::let_go;
 use crate::deferred::{Chunk, Deferred, State};
 use crate::now::{Written, deferred_at};
 use crate::variant::Variant;
@@ -174,18 +175,17 @@ impl Doomed {
                 record.end_shortening();
             }
         }
-        self.let_go(next, guard);
+        self.release(next, guard);
         dropped
     }
 
-    fn let_go(&mut self, next: Seq, guard: &Guard) {
+    fn release(&mut self, next: Seq, guard: &Guard) {
         while let Some(chunk) = self.chunks.pop_front_if(|chunk| chunk.remaining() == 0) {
             self.leaving.push_back((next, chunk));
         }
         let oldest = self.overwritten.front().map_or(Seq::MAX, |overwritten| overwritten.at);
         while let Some((_, chunk)) = self.leaving.pop_front_if(|(seen, _)| *seen <= oldest) {
-            // SAFETY: an `Arc` may be dropped by any thread; later epochs find no address into it.
-            unsafe { guard.defer_unchecked(move || drop(chunk)) };
+            let_go(chunk, guard);
         }
     }
 }

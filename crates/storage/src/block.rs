@@ -11,7 +11,8 @@
 //!
 //! The lists are the magazines of Bonwick and Adams ("Magazines and Vmem", section 3): blocks may be
 //! given back by another thread than took them, and the depot evens that out, a batch at a time. Each
-//! size class has lists of its own. Bytes in use are counted here for the [memory account](crate::memory),
+//! size class has lists of its own. A thread that others are going to wait for can have new blocks [made ready](make_ready)
+//! before. Bytes in use are counted here for the [memory account](crate::memory),
 //! thread by thread and handed on in lumps.
 
 use crate::{index::prefetch, memory};
