@@ -6,8 +6,8 @@
 //! partition is executed by a single worker.
 //!
 //! ```text
-//! batches --> seqs, log --> graphs --> partitions | execution, records | promised --> durable
-//!             initiator     construct  divide    barrier              barrier
+//! batches --> seqs, log --> graphs --> partitions --> execution, records | promised --> durable
+//!             initiator     construct  divide         all together    barrier, graph by graph
 //! ```
 //!
 //! | module | concept |
@@ -21,7 +21,7 @@
 //! | [`execution`] | executing it (algorithm 3) |
 //! | [`record_action`] | one action after the other on a record, which is written once |
 //! | [`composite`] | calls that are one composite action |
-//! | [`round`] | the phases, and the barriers between them |
+//! | [`round`] | the phases, and the barrier at the end of each graph |
 //! | [`crew`] | the threads that are lent |
 //! | [`statistics`] | where time goes |
 //! | [`engine`] | the engine behind the contract |
