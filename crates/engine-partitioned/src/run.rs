@@ -149,6 +149,9 @@ impl Runs {
         let shared = &self.ground.shared;
         let (guard, arena) = (crossbeam_epoch::pin(), Bump::new());
         let mut turn = Turn::new(shared, schema, &guard, &arena, Order::Now, logged.time_us, owner);
+        if logged.count > 0 {
+            turn.is_seen_whole(logged.first.before());
+        }
         let mut ahead = Ahead::new(&schema.definitions, &guard);
         let mut coming = calls.iter();
         let mut next = logged.first;
@@ -164,10 +167,10 @@ impl Runs {
             ahead.recycle(coming);
             next = Seq(next.0 + u64::from(has_place));
         }
-        let outcomes = turn.end();
         if logged.count > 0 {
             shared.sequencer.installed_run(logged.first, next.before(), &shared.foundation);
         }
-        outcomes
+        // Now readers stand behind the run, most often, so that nothing below its versions is needed.
+        turn.end()
     }
 }

@@ -1,8 +1,8 @@
 //! Looking ahead: bringing rows near before their calls run.
 //!
-//! A lookup is some cache misses in a row: the hash bucket, the record, its newest version, and its long values (and
-//! what is below it, which is folded when a version is put on top). The keys of calls that are still to come in
-//! a turn are known from their arguments, so the misses of several calls are made to overlap:
+//! A lookup is some cache misses in a row: the hash bucket, the record, its newest version, and its long values (and of
+//! what is below it, what is read or folded). The keys of calls that are still to come in a turn are known from their
+//! arguments, so the misses of several calls are made to overlap:
 //!
 //! ```text
 //! call            n + 4      n + 3       n + 2       n + 1      n
@@ -22,8 +22,9 @@ use fabius_storage::index::prefetch;
 use fabius_value::{Key, Result, TableId};
 use std::collections::VecDeque;
 
-/// Calls between one stage and the next.
-const STRIDE: usize = 2;
+/// Calls that are looked at before the first of them runs, one for each stage: the rows of more would push those of the
+/// next ones out of the cache again.
+const CALLS: usize = 5;
 /// Rows that are followed per call.
 const ROWS_MAX: usize = 64;
 
@@ -80,7 +81,7 @@ impl<'a> Ahead<'a> {
         Ahead {
             definitions,
             guard,
-            depth: if worth.contains(&true) { 4 * STRIDE } else { 1 },
+            depth: if worth.contains(&true) { CALLS } else { 1 },
             worth,
             calls: VecDeque::new(),
             spare: Vec::new(),
@@ -128,13 +129,13 @@ impl<'a> Ahead<'a> {
     pub fn proceed(&mut self) -> Option<Coming<'a>> {
         if !std::mem::replace(&mut self.has_begun, true) {
             // Calls that no other comes before go through their stages together.
-            (0..3 * STRIDE - 1).for_each(|at| self.find_records(at));
-            (0..2 * STRIDE - 1).for_each(|at| self.fetch_versions(at));
-            (0..STRIDE - 1).for_each(|at| self.fetch_values(at));
+            (0..3).for_each(|at| self.find_records(at));
+            (0..2).for_each(|at| self.fetch_versions(at));
+            self.fetch_values(0);
         }
-        self.find_records(3 * STRIDE - 1);
-        self.fetch_versions(2 * STRIDE - 1);
-        self.fetch_values(STRIDE - 1);
+        self.find_records(3);
+        self.fetch_versions(2);
+        self.fetch_values(1);
         self.calls.pop_front()
     }
 
@@ -154,16 +155,20 @@ impl<'a> Ahead<'a> {
         coming.expected.rows.iter_mut().for_each(ExpectedRow::find_version);
     }
 
-    /// From the newest versions to their long values, and to what is below.
+    /// From the newest versions to their long values; to the whole row below, if the program reads what they do not have;
+    /// and to what is in between, which is folded when a version is put on top.
     #[inline]
     fn fetch_values(&self, at: usize) {
         let Some(coming) = self.calls.get(at) else { return };
+        let Ok(procedure) = self.definitions.procedure(coming.call.procedure) else { return };
         for row in &coming.expected.rows {
             let Some(head) = row.newest_version() else { continue };
             let table = self.definitions.table(row.table);
             head.prefetch_values(table.long_columns());
-            prefetch(head.next());
-            if !head.is_whole() {
+            if head.next() != head.base() {
+                prefetch(head.next());
+            }
+            if !head.columns().covers(procedure.keys.reads(row.table)) {
                 prefetch(head.base());
             }
         }

@@ -12,12 +12,14 @@ use crate::arguments::Arguments;
 use crate::catalog::Catalog;
 use crate::ir::{Expression, Program, StepKind};
 use crate::slice::outline::Outline;
-use fabius_value::{Datum, TableId};
+use fabius_value::{ColumnMask, Datum, TableId};
 
 /// The lookups of a program whose keys are functions of its arguments.
 #[derive(Clone, Debug, Default)]
 pub struct KeyPlan {
     keys: Vec<(TableId, ArgumentTuple)>,
+    /// By table of the keys: the columns that the program reads of its rows.
+    reads: Vec<(TableId, ColumnMask)>,
 }
 
 impl KeyPlan {
@@ -26,12 +28,20 @@ impl KeyPlan {
         let outline = Outline::of(program);
         let planner = TuplePlanner::new(program, &outline);
         let mut plan = KeyPlan::default();
+        let mut read = Vec::new();
         for &step in &outline.order {
-            if let StepKind::Locate { row, key } = &outline.at(step).step.kind
-                && let Some(key) = planner.tuple(key.iter())
-            {
-                plan.add(outline.table(*row), key);
+            match &outline.at(step).step.kind {
+                StepKind::Locate { row, key } => {
+                    planner.tuple(key.iter()).into_iter().for_each(|key| plan.add(outline.table(*row), key));
+                }
+                StepKind::Read { row, columns } => {
+                    read.extend(columns.iter().map(|(column, _)| (outline.table(*row), *column)));
+                }
+                _ => {}
             }
+        }
+        for (table, columns) in &mut plan.reads {
+            read.iter().filter(|(of, _)| of == table).for_each(|(_, column)| columns.insert(*column));
         }
         plan
     }
@@ -77,6 +87,15 @@ impl KeyPlan {
         if !self.keys.contains(&key) {
             self.keys.push(key);
         }
+        if !self.reads.iter().any(|(of, _)| *of == table) {
+            self.reads.push((table, ColumnMask::EMPTY));
+        }
+    }
+
+    /// The columns that the program reads of the rows of a table, if the plan is [that of lookups](KeyPlan::of).
+    #[inline]
+    pub fn reads(&self, table: TableId) -> ColumnMask {
+        self.reads.iter().find(|(of, _)| *of == table).map_or(ColumnMask::EMPTY, |(_, columns)| *columns)
     }
 
     /// The planned keys: the table, and how many columns.

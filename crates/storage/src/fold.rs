@@ -151,7 +151,9 @@ pub unsafe fn fold(record: &Record, collected: Seq, types: &Arc<[DataType]>, ret
 pub unsafe fn shorten(record: &Record, collected: Seq, types: &Arc<[DataType]>, retired: &mut Retired) {
     // SAFETY: the epoch is pinned.
     let Some(head) = (unsafe { record.head().as_ref() }) else { return };
-    if head.next().is_null() || head.seq() > collected && !record.is_fold_due(collected) {
+    // Below a version that has just been shortened, or stands on a row that nothing is below, nothing can go.
+    let is_short = head.next().is_null() || head.is_bare() && head.next() == head.base();
+    if is_short || head.seq() > collected && !record.is_fold_due(collected) {
         return;
     }
     if !record.begin_shortening() {

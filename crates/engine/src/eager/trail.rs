@@ -13,6 +13,7 @@
 
 use crossbeam_epoch::Guard;
 use fabius_storage::fold::{Retired, shorten};
+use fabius_storage::index::prefetch;
 use fabius_storage::{Record, Table};
 use fabius_value::Seq;
 use std::sync::Arc;
@@ -41,10 +42,11 @@ impl<'a> Trail<'a> {
         self.retired.reserve(self.written.len());
         for (at, (table, record)) in self.written.iter().enumerate() {
             // What a long turn has written first is not in the cache any more.
-            self.written.get(at + 2 * AHEAD).into_iter().for_each(|(_, last)| last.prefetch());
-            if let Some((_, later)) = self.written.get(at + AHEAD) {
+            self.written.get(at + 3 * AHEAD).into_iter().for_each(|(_, last)| last.prefetch());
+            self.written.get(at + 2 * AHEAD).into_iter().for_each(|(_, later)| prefetch(later.head()));
+            if let Some((_, next)) = self.written.get(at + AHEAD) {
                 // SAFETY: an epoch is pinned.
-                unsafe { later.prefetch_below() };
+                unsafe { next.prefetch_below() };
             }
             // SAFETY: the caller's promise, and an eager engine leaves nothing unsettled; the record is in the trail
             // of a turn, and none is freed while one goes on.

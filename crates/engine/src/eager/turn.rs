@@ -259,6 +259,12 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         }
     }
 
+    /// Readers see none of the calls that follow, or all of them, and the next place in the order is behind `before`: of the
+    /// versions that they leave of a row, the last is enough.
+    pub fn is_seen_whole(&mut self, before: Seq) {
+        self.unread.held = before;
+    }
+
     /// What keeps the turn's calls and others apart.
     pub fn control(&mut self) -> &mut C {
         &mut self.transaction.control
