@@ -97,9 +97,9 @@ fn go<'a, C: Context<'a>>(
 
     let outcome = loop {
         match instructions[at] {
-            Instruction::Move { to, from } => copy(get!(from), &mut get!(to)),
+            Instruction::Move { to, from } => move_to(registers, to, from),
             Instruction::Binary { operation, to, left, right } => {
-                copy(attempt!(binary(operation, &get!(left), &get!(right), arena)), &mut get!(to));
+                copy(&attempt!(binary(operation, &get!(left), &get!(right), arena)), &mut get!(to));
             }
             // A result is stored in its parts: a datum made elsewhere and copied here would have to wait
             // for the stores that made it (it is read back in other widths), five times the addition.
@@ -139,7 +139,7 @@ fn go<'a, C: Context<'a>>(
             Instruction::Cast { cast, to, from } => {
                 let cast = &code.casts[usize::from(cast)];
                 if cast.keeps(&get!(from)) {
-                    copy(get!(from), &mut get!(to));
+                    move_to(registers, to, from);
                 } else {
                     get!(to) = attempt!(cast.apply(get!(from), arena));
                 }
@@ -153,7 +153,7 @@ fn go<'a, C: Context<'a>>(
                     (FunctionOperation::Least, &[Datum::Int(l), Datum::Int(r)]) => {
                         get!(to) = Datum::Int(l.min(r));
                     }
-                    _ => copy(attempt!(operation.apply(arguments, arena)), &mut get!(to)),
+                    _ => copy(&attempt!(operation.apply(arguments, arena)), &mut get!(to)),
                 }
             }
             Instruction::Aggregate { plan, to, list } => {
@@ -164,7 +164,7 @@ fn go<'a, C: Context<'a>>(
                     attempt!(aggregate(plan.aggregate, plan.field_type, plan.result_type, values, arena));
             }
             Instruction::Element { to, list, index, field, width } => {
-                copy(element(&lists[usize::from(list.0)], get!(index), field, width), &mut get!(to));
+                copy(&element(&lists[usize::from(list.0)], get!(index), field, width), &mut get!(to));
             }
             Instruction::Now { to } => get!(to) = Datum::Int(context.now()),
             Instruction::Random { to } => get!(to) = Datum::Double(context.random()),
@@ -233,7 +233,7 @@ fn go<'a, C: Context<'a>>(
                     jump!(target);
                 };
                 for (field, value) in fields.iter().zip(values) {
-                    copy(*value, &mut get!(field));
+                    copy(value, &mut get!(field));
                 }
                 get!(cursor) = Datum::Int((start + fields.len()) as i64);
             }
@@ -269,11 +269,11 @@ fn go<'a, C: Context<'a>>(
                 get!(to) = Datum::Boolean(attempt!(there(context, table, row!(row))));
             }
             Instruction::Read { column, to, row, table } => {
-                copy(attempt!(context.read(table, row!(row), column)), &mut get!(to));
+                copy(&attempt!(context.read(table, row!(row), column)), &mut get!(to));
             }
             Instruction::ReadIfThere { column, to, row, table } => {
                 if attempt!(there(context, table, row!(row))) {
-                    copy(attempt!(context.read(table, row!(row), column)), &mut get!(to));
+                    copy(&attempt!(context.read(table, row!(row), column)), &mut get!(to));
                 } else {
                     get!(to) = Datum::Null;
                 }
@@ -362,13 +362,28 @@ fn binary<'a>(
     operation.apply(*left, *right, arena)
 }
 
-/// Copies a datum, an integer in its parts, for the reason above.
+/// Copies a datum, an integer in its parts, for the reason above. (Of a datum that is handed over by value the compiler
+/// makes a copy of its own first.)
 #[inline(always)]
-fn copy<'a>(from: Datum<'a>, to: &mut Datum<'a>) {
+fn copy<'a>(from: &Datum<'a>, to: &mut Datum<'a>) {
     match from {
-        Datum::Int(v) => *to = Datum::Int(v),
-        other => copy_other(&other, to),
+        Datum::Int(v) => *to = Datum::Int(*v),
+        other => copy_other(other, to),
     }
+}
+
+/// The same from one register to another.
+#[inline(always)]
+fn move_to(registers: &mut [Datum<'_>], to: Register, from: Register) {
+    match registers[usize::from(from.0)] {
+        Datum::Int(v) => registers[usize::from(to.0)] = Datum::Int(v),
+        _ => move_other(registers, to, from),
+    }
+}
+
+#[inline(never)]
+fn move_other(registers: &mut [Datum<'_>], to: Register, from: Register) {
+    registers[usize::from(to.0)] = registers[usize::from(from.0)];
 }
 
 /// Not inlined: the compiler would make one copy of it and of the above.
