@@ -135,6 +135,15 @@ impl Sweep<'_> {
         self.measure(laboratory, 1, 1)
     }
 
+    /// The same with the points of an engine in turn, in so many rounds: for what is claimed along its line, whatever the
+    /// others do. A machine that becomes slower or faster for a while does so for all points alike.
+    ///
+    /// # Errors
+    /// As [`Sweep::run`].
+    pub fn run_in_rounds(self, laboratory: &mut Laboratory<'_>, rounds: usize) -> Result<Swept> {
+        self.measure(laboratory, 1, rounds)
+    }
+
     /// The same with all engines in turn at each point, in so many rounds over all points: a machine that becomes
     /// slower or faster for a while does so for all engines and points alike. All databases are there at once.
     ///

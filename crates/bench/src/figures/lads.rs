@@ -21,8 +21,8 @@ pub const YCSB_RECORDS: u64 = 1_000_000;
 /// The setting of engines with partitions: into how many they divide rows.
 pub const PARTITIONS: &str = "engine_partitions";
 
-/// How often each point is measured in the figures about what does *not* change along the axis: more often than a shared
-/// machine becomes slower or faster, so that it does so for all points alike.
+/// How often each point is measured in the figures about how much a line falls, one point after the other: a shared machine
+/// becomes slower and faster within seconds, and the first point comes right after loading.
 pub const ROUNDS: usize = 5;
 
 /// Calls that wait, of all threads together: the paper keeps all systems at full capacity, with as many calls in the
