@@ -344,6 +344,8 @@ struct Turn<'a, 'l, 't> {
 
 impl<'a, 't> Turn<'a, '_, 't> {
     fn end(mut self) -> Left {
+        // SAFETY: this is the lane; the epoch was pinned before the turn.
+        unsafe { self.doomed.end_walks() };
         self.left.substantiated = self.substantiation.run;
         self.left
     }

@@ -509,9 +509,14 @@ impl Version {
     /// Asks for the version's memory.
     #[inline]
     pub fn prefetch(&self) {
-        prefetch(self);
-        // SAFETY: an address within or at the end of the allocation; prefetching reads nothing.
-        prefetch(unsafe { std::ptr::from_ref(self).add(1) });
+        Version::prefetch_at(self);
+    }
+
+    /// Asks for the memory of a version that may be there.
+    #[inline]
+    pub fn prefetch_at(version: *const Version) {
+        prefetch(version);
+        prefetch(version.wrapping_add(1));
     }
 
     /// Asks for the memory of the values in these columns, which may be long.
