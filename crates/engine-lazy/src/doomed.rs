@@ -8,7 +8,8 @@
 //!
 //! Below a version that covers it and does not depend on it, a sticky can be read only by snapshots of the past (they
 //! are waited for), by later-phases that captured it (it is marked then) or that search the table, and by the call that
-//! wrote the version above it, which is doomed first.
+//! wrote the version above it, which is doomed first. So whoever overwrites stickies walks down the chain as far as that
+//! goes, and nothing that comes later in the turn changes how far.
 
 use crate::backlog::let_go;
 use crate::deferred::{Chunk, Deferred, State};
@@ -25,11 +26,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Calls looked at ahead of the one that is dropped.
-const AHEAD: usize = 8;
+const AHEAD: usize = 16;
+/// Walks that go on with each call.
+const WALKS: usize = 4;
 
 /// Doomed calls, for the lane; and the chunks that they live in.
 #[derive(Default)]
 pub struct Doomed {
+    /// Walks of this turn, in the order of the calls that began them.
+    walks: VecDeque<Walk>,
     overwritten: VecDeque<Overwritten>,
     /// The calls of all of them, one after the other.
     calls: VecDeque<DoomedCall>,
@@ -38,8 +43,25 @@ pub struct Doomed {
     /// Chunks whose calls are all done, and the next call's seq when that was seen: whatever overwrites later
     /// dooms none of them.
     leaving: VecDeque<(Seq, Arc<Chunk>)>,
-    /// Stickies of one chain, while they are looked at.
-    stickies: Vec<NonNull<Version>>,
+    /// Buffers of walks that have ended.
+    spare: Vec<Vec<DoomedCall>>,
+}
+
+/// A walk down the stickies that a version has overwritten, a step per call of the lane: each sticky is likely in nobody's
+/// cache, and only there it says where the next one is.
+struct Walk {
+    at: Seq,
+    by: NonNull<Version>,
+    record: NonNull<Record>,
+    table: Arc<Table>,
+    covers: ColumnMask,
+    /// The newest call whose later-phase searches the table, when the walk began.
+    searcher: Seq,
+    /// A sticky that nobody can read; its call is on its way here.
+    found: Option<DoomedCall>,
+    /// The version below, which is on its way too; null at the end of the walk.
+    below: *const Version,
+    doomed: Vec<DoomedCall>,
 }
 
 /// Calls whose stickies follow each other in a chain, and may be dropped once every reader sees what overwrote them.
@@ -60,6 +82,44 @@ struct DoomedCall {
 // SAFETY: the addresses lead into chunks and tables that are kept alive beside them.
 unsafe impl Send for Doomed {}
 
+impl Walk {
+    /// Takes a step, from versions that the steps before asked for; whether there is another one.
+    ///
+    /// # Safety
+    /// As [`Doomed::overwrite`], in the same turn.
+    unsafe fn step(&mut self) -> bool {
+        if let Some(found) = self.found.take() {
+            // SAFETY: its address was read from an open sticky in this epoch.
+            let call = unsafe { found.call.as_ref() };
+            let live = call.live.load(Relaxed) - 1;
+            call.live.store(live, Relaxed);
+            if live > 0 || call.ticket.is_some() || call.state() != State::Pending {
+                return false;
+            }
+            self.doomed.push(found);
+        }
+        // SAFETY: linked when this turn began, under an epoch that was pinned before.
+        let Some(version) = (unsafe { self.below.as_ref() }) else { return false };
+        let is_unread = !version.sticky().is_empty()
+            && self.covers.covers(version.columns())
+            && !version.is_read_elsewhere()
+            && version.seq() != self.at
+            && self.searcher <= version.seq();
+        if !is_unread {
+            return false;
+        }
+        // Counted once: a later overwriting call walks down to here and no further.
+        version.mark_read_elsewhere();
+        // SAFETY: the version is an open sticky.
+        let call = NonNull::from(unsafe { deferred_at(version.deferred()) });
+        self.found = Some(DoomedCall { call, sticky: version.owner() });
+        self.below = version.next();
+        prefetch(call.as_ptr());
+        prefetch(self.below);
+        true
+    }
+}
+
 impl Doomed {
     /// Keeps a chunk for as long as its calls may be doomed.
     pub fn keep(&mut self, chunk: Arc<Chunk>) {
@@ -77,11 +137,12 @@ impl Doomed {
         self.overwritten.is_empty() && self.leaving.is_empty() && !has_done()
     }
 
-    /// Finds the deferred calls that the call at `seq` has made pointless by what it wrote. `later_searcher` has the
-    /// newest call, by table, whose later-phase searches it.
+    /// Begins to look for the deferred calls that the call at `seq` has made pointless by what it wrote, and goes on looking
+    /// for those of the calls before. `later_searcher` has the newest call, by table, whose later-phase searches it.
     ///
     /// # Safety
-    /// The caller is the lane, in an epoch that was pinned before the turn.
+    /// The caller is the lane, in an epoch that was pinned before the turn, and ends the turn with
+    /// [`end_walks`](Doomed::end_walks).
     pub unsafe fn overwrite(
         &mut self,
         written: &[Written<'_>],
@@ -91,7 +152,7 @@ impl Doomed {
     ) {
         for written in written {
             let table = written.table.id().0 as usize;
-            // SAFETY: the call's own version, and the chain below, under a pinned epoch.
+            // SAFETY: the call's own version, and the one below, under a pinned epoch.
             let own = unsafe { written.version.as_ref() };
             let Some(first) = (unsafe { own.next().as_ref() }) else { continue };
             let covers =
@@ -100,50 +161,62 @@ impl Doomed {
             if first.sticky().is_empty() || !own.sticky().is_empty() && reads.intersects(first.columns()) {
                 continue;
             }
-            let is_unread = |version: &Version| {
-                !version.sticky().is_empty()
-                    && covers.covers(version.columns())
-                    && !version.is_read_elsewhere()
-                    && version.seq() != seq
-                    && later_searcher[table] <= version.seq()
+            let mut walk = Walk {
+                at: seq,
+                by: written.version,
+                record: written.record.owner(),
+                table: written.table.clone(),
+                covers,
+                searcher: later_searcher[table],
+                found: None,
+                below: first,
+                doomed: Vec::new(),
             };
-            let mut at = Some(first);
-            while let Some(version) = at.filter(|version| is_unread(version)) {
-                // The calls of all of them are on their way while the chain is walked.
-                prefetch(version.deferred().cast_const().cast::<Deferred>());
-                self.stickies.push(NonNull::from(version));
-                // SAFETY: as above.
-                at = unsafe { version.next().as_ref() };
+            // SAFETY: the caller's promise. The first step is taken at once, so that no other walk passes this one.
+            if unsafe { walk.step() } {
+                walk.doomed = self.spare.pop().unwrap_or_default();
+                self.walks.push_back(walk);
             }
-            // SAFETY: as above.
-            let calls = unsafe { self.doom() };
-            if calls > 0 {
-                let (by, record) = (written.version, written.record.owner());
-                let table = written.table.clone();
-                self.overwritten.push_back(Overwritten { at: seq, by, record, table, calls });
-            }
+        }
+        if !self.walks.is_empty() {
+            // SAFETY: the caller's promise.
+            unsafe { self.go_on(WALKS) };
         }
     }
 
-    /// Dooms the calls of the stickies found, down to the first that has something else to do; gives how many.
+    /// Ends all walks.
     ///
     /// # Safety
-    /// As [`Doomed::overwrite`].
-    unsafe fn doom(&mut self) -> usize {
-        let before = self.calls.len();
-        for sticky in self.stickies.drain(..) {
-            // SAFETY: linked, under a pinned epoch, and its call read from an open sticky.
-            let (version, deferred) = unsafe { (sticky.as_ref(), deferred_at(sticky.as_ref().deferred())) };
-            // Counted once: a later overwriting call walks down to here and no further.
-            version.mark_read_elsewhere();
-            let live = deferred.live.load(Relaxed) - 1;
-            deferred.live.store(live, Relaxed);
-            if live > 0 || deferred.ticket.is_some() || deferred.state() != State::Pending {
-                break;
-            }
-            self.calls.push_back(DoomedCall { call: NonNull::from(deferred), sticky: version.owner() });
+    /// As [`overwrite`](Doomed::overwrite).
+    pub unsafe fn end_walks(&mut self) {
+        while !self.walks.is_empty() {
+            // SAFETY: the caller's promise.
+            unsafe { self.go_on(usize::MAX) };
         }
-        self.calls.len() - before
+    }
+
+    /// Takes a step of each of so many walks, the oldest ones.
+    ///
+    /// # Safety
+    /// As [`overwrite`](Doomed::overwrite).
+    unsafe fn go_on(&mut self, walks: usize) {
+        for walk in self.walks.iter_mut().take(walks) {
+            // SAFETY: the caller's promise.
+            if !unsafe { walk.step() } {
+                walk.below = std::ptr::null();
+            }
+        }
+        while let Some(mut walk) =
+            self.walks.pop_front_if(|walk| walk.found.is_none() && walk.below.is_null())
+        {
+            let Walk { at, by, record, table, .. } = walk;
+            let calls = walk.doomed.len();
+            self.calls.extend(walk.doomed.drain(..));
+            self.spare.push(walk.doomed);
+            if calls > 0 {
+                self.overwritten.push_back(Overwritten { at, by, record, table, calls });
+            }
+        }
     }
 
     /// Drops doomed calls that no reader can miss, when all see what is up to `readers`, and takes their stickies out of

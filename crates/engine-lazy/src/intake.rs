@@ -105,7 +105,7 @@ impl<'a> Intake<'a> {
         self.rows(at + 3 * STRIDE).iter().for_each(ExpectedRow::prefetch_record);
         let newest = self.rows(at + 2 * STRIDE).iter().filter_map(ExpectedRow::newest_version);
         newest.for_each(Version::prefetch);
-        self.versions(at + STRIDE).for_each(Version::prefetch);
+        self.rows(at + STRIDE).iter().flat_map(below).for_each(Version::prefetch);
         let Coming { call, place, .. } = &self.calls[at];
         (call, place.clone().map(|place| self.decoded.at(place)), self.rows(at))
     }
@@ -152,7 +152,9 @@ impl<'a> Intake<'a> {
         self.rows_mut(newest.checked_sub(STRIDE)).for_each(|row| row.find_record(definitions, guard));
         self.rows_mut(newest.checked_sub(2 * STRIDE)).for_each(ExpectedRow::find_version);
         if let Some(at) = newest.checked_sub(3 * STRIDE) {
-            self.versions(at).for_each(Version::prefetch);
+            let rows = self.rows(at).iter();
+            rows.flat_map(|row| row.newest_version().into_iter().chain(below(row)))
+                .for_each(Version::prefetch);
         }
     }
 
@@ -165,15 +167,15 @@ impl<'a> Intake<'a> {
         let coming = at.and_then(|at| self.calls.get(at));
         self.rows[coming.map_or(0..0, |coming| place(&coming.rows))].iter_mut()
     }
+}
 
-    /// The newest versions of a call's rows, and what is read below them.
-    fn versions(&self, at: usize) -> impl Iterator<Item = &'a Version> {
-        self.rows(at).iter().filter_map(ExpectedRow::newest_version).flat_map(|version| {
-            // SAFETY: linked versions stay readable while the epoch is pinned.
-            let below = [version.next(), version.base()].map(|below| unsafe { below.as_ref() });
-            std::iter::once(version).chain(below.into_iter().flatten())
-        })
-    }
+/// What is read below a row's newest version.
+fn below<'a>(row: &ExpectedRow<'a>) -> impl Iterator<Item = &'a Version> + use<'a> {
+    let below = row.newest_version().map(|version| (version.next(), version.base()));
+    let (next, base) = below.unwrap_or((std::ptr::null(), std::ptr::null()));
+    let base = if base == next { std::ptr::null() } else { base };
+    // SAFETY: linked versions stay readable while the epoch is pinned.
+    [next, base].into_iter().filter_map(|below| unsafe { below.as_ref() })
 }
 
 fn place(rows: &Range<u32>) -> Range<usize> {

@@ -23,6 +23,8 @@ struct Column {
     current: Interval,
     assumed: Interval,
     limit: Interval,
+    /// Whether calls move its values.
+    is_moved: bool,
 }
 
 /// What is known of the columns of a table.
@@ -39,6 +41,7 @@ struct Columns {
 pub struct Intervals {
     tables: Vec<Columns>,
     version: u64,
+    news: u64,
 }
 
 impl Intervals {
@@ -54,6 +57,7 @@ impl Intervals {
                     current: ZERO,
                     assumed: ZERO,
                     limit: Interval { low, high },
+                    is_moved: false,
                 }));
             }
             self.tables.push(columns);
@@ -63,6 +67,11 @@ impl Intervals {
     /// Changes whenever a column has gone beyond what was assumed of it.
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Changes whenever a column that calls move the values of may have got one that is none of those it had, moved.
+    pub fn news(&self) -> u64 {
+        self.news
     }
 
     fn exact(&self, table: TableId, column: ColumnId) -> Option<Column> {
@@ -82,9 +91,8 @@ impl Intervals {
     /// Notes values that are stored.
     #[inline]
     pub fn widen(&mut self, table: TableId, columns: ColumnMask, values: &[Datum<'_>]) {
-        let known = &mut self.tables[table.0 as usize];
         for (column, &value) in columns.iter().zip(values) {
-            let (low, high) = known.near[usize::from(column.0)];
+            let (low, high) = self.tables[table.0 as usize].near[usize::from(column.0)];
             let number = match value {
                 Datum::Int(number) if (low..=high).contains(&number) => continue,
                 Datum::Numeric(number) if i128::from(low) <= number && number <= i128::from(high) => continue,
@@ -92,38 +100,41 @@ impl Intervals {
                 Datum::Numeric(number) => number,
                 _ => continue,
             };
-            self.version += u64::from(known.include(column, Interval::only(number)));
+            self.include(table, column, Interval::only(number));
         }
     }
 
     /// Notes that a column may have values of an interval.
+    #[cold]
     pub fn include(&mut self, table: TableId, column: ColumnId, interval: Interval) {
-        self.version += u64::from(self.tables[table.0 as usize].include(column, interval));
+        let columns = &mut self.tables[table.0 as usize];
+        let Some(known) = &mut columns.exact[usize::from(column.0)] else { return };
+        self.version += u64::from(known.include(interval));
+        self.news += u64::from(known.is_moved);
+        let clamped = |bound: i128| bound.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+        columns.near[usize::from(column.0)] = (clamped(known.current.low), clamped(known.current.high));
     }
 
-    /// Notes that every value of a column may have moved by an amount of an interval.
-    #[inline]
-    pub fn shift(&mut self, table: TableId, column: ColumnId, by: Interval) {
-        let Some(known) = self.exact(table, column) else { return };
-        let low = known.current.low.saturating_add(by.low.min(0)).max(known.limit.low);
-        let high = known.current.high.saturating_add(by.high.max(0)).min(known.limit.high);
-        self.include(table, column, Interval { low, high });
+    /// Notes that every value of a column may be moved so many times by an amount of an interval, until there is
+    /// [news](Intervals::news).
+    pub fn shift(&mut self, table: TableId, column: ColumnId, by: Interval, times: i128) {
+        let Some(known) = &mut self.tables[table.0 as usize].exact[usize::from(column.0)] else { return };
+        let moved = |from: i128, by: i128| from.saturating_add(by.saturating_mul(times));
+        let low = moved(known.current.low, by.low.min(0)).max(known.limit.low);
+        let high = moved(known.current.high, by.high.max(0)).min(known.limit.high);
+        known.is_moved = true;
+        // What is near stays: a value beyond it is news, from which others may move on.
+        self.version += u64::from(known.include(Interval { low, high }));
     }
 }
 
-impl Columns {
-    /// Notes that a column may have values of an interval; whether that is beyond what was assumed.
-    #[cold]
-    fn include(&mut self, column: ColumnId, interval: Interval) -> bool {
-        let at = usize::from(column.0);
-        let Some(known) = &mut self.exact[at] else { return false };
-        known.current.low = known.current.low.min(interval.low);
-        known.current.high = known.current.high.max(interval.high);
-        let clamped = |bound: i128| bound.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
-        self.near[at] = (clamped(known.current.low), clamped(known.current.high));
-        let is_beyond = known.current.low < known.assumed.low || known.current.high > known.assumed.high;
+impl Column {
+    /// Notes that it may have values of an interval; whether that is beyond what was assumed of it.
+    fn include(&mut self, interval: Interval) -> bool {
+        self.current = self.current.hull(interval);
+        let is_beyond = !self.assumed.covers(self.current);
         if is_beyond {
-            known.assumed = known.current.with_room(known.limit);
+            self.assumed = self.current.with_room(self.limit);
         }
         is_beyond
     }

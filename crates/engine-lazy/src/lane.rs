@@ -13,30 +13,27 @@
 //! be rewritten or merged until it is published.
 
 use crate::backlog::Backlog;
-use crate::deferred::{CapturedRow, Chunk, Deferred, Sticky};
+use crate::deferred::Chunk;
 use crate::doomed::Doomed;
 use crate::intake::Intake;
 use crate::interval::Intervals;
-use crate::now::{NowContext, NowRow, Tools, Written};
+use crate::now::{NowContext, Tools};
 use crate::policy::Policy;
 use crate::substantiate::Substantiation;
-use crate::variant::{Variant, Variants};
+use crate::turn::{Left, Outcome, Turn};
+use crate::variant::Variants;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::checkpoint;
-use fabius_engine::entry::{self, Call};
-use fabius_engine::idempotency::{First, KeyWindow, Keys};
-use fabius_engine::{Batch, Definitions, Foundation, Ticket};
+use fabius_engine::entry;
+use fabius_engine::{Batch, Definitions, Foundation};
 use fabius_env::schedule;
-use fabius_program::arguments::Arguments;
-use fabius_program::context::Stop;
-use fabius_program::execute::{FrameFor, run};
+use fabius_program::execute::FrameFor;
 use fabius_program::slice::Interval;
 use fabius_storage::fold::{Retired, fold_with_others};
 use fabius_storage::memory;
 use fabius_storage::purge::Purge;
-use fabius_value::{ColumnId, Datum, Error, Result, Seq, SqlState, TableId};
-use std::ptr::NonNull;
+use fabius_value::{ColumnId, Error, Seq, SqlState, TableId};
 use std::sync::Arc;
 
 /// Keys purged per turn, at most: a bound on the pause.
@@ -54,14 +51,6 @@ pub struct Lane {
     doomed: Doomed,
     payload: Vec<u8>,
     arena: Bump,
-}
-
-/// What became of one call.
-pub struct Outcome {
-    /// Why it aborted, if it did.
-    pub abort: Option<Error>,
-    /// Where its result will be, if it wants one and committed.
-    pub ticket: Option<Arc<Ticket>>,
 }
 
 /// What a turn shares with the engine.
@@ -196,10 +185,10 @@ impl Lane {
             },
         );
         let mut turn = Turn {
-            around,
             definitions,
             arena: &arena,
             chunk: &chunk,
+            chain_bound: around.policy.chain_bound,
             variants: &mut self.variants,
             keys: &mut keys,
             key_window: definitions.key_window,
@@ -310,219 +299,6 @@ impl Promised<'_> {
             outcomes.tickets.extend(outcome.ticket.map(|ticket| (place, ticket)));
         }
     }
-}
-
-/// What a turn leaves behind.
-#[derive(Default)]
-struct Left {
-    calls: Vec<NonNull<Deferred>>,
-    urgent: Vec<u32>,
-    committed: u64,
-    aborted: u64,
-    immediate: u64,
-    substantiated: u64,
-    seq: Seq,
-}
-
-/// One turn in progress.
-struct Turn<'a, 'l, 't> {
-    around: &'l Surroundings<'l>,
-    definitions: &'a Definitions,
-    arena: &'a Bump,
-    chunk: &'l Arc<Chunk>,
-    variants: &'l mut Variants,
-    keys: &'l mut Keys,
-    key_window: KeyWindow,
-    later_searcher: &'l mut Vec<Seq>,
-    doomed: &'l mut Doomed,
-    context: &'l mut NowContext<'a, 't>,
-    frame: FrameFor<'a, NowContext<'a, 't>>,
-    substantiation: Substantiation<'a>,
-    left: Left,
-    time_us: i64,
-}
-
-impl<'a, 't> Turn<'a, '_, 't> {
-    fn end(mut self) -> Left {
-        self.left.substantiated = self.substantiation.run;
-        self.left
-    }
-
-    /// Runs the now-phase of the call at a place of the intake.
-    fn run(&mut self, intake: &'t Intake<'a>, at: usize) -> Outcome {
-        let (call, arguments, expected) = intake.call(at);
-        let seq = self.left.seq;
-        self.left.seq = seq.next();
-        let oldest = self.key_window.oldest(seq);
-        if let Some(first) = call.key.and_then(|key| self.keys.get(key, oldest)) {
-            return Outcome { abort: first.abort.clone(), ticket: first.ticket.clone() };
-        }
-        let ticket = call.wants_result.then(|| Arc::new(Ticket::default()));
-        self.context.begin(seq, self.time_us, expected);
-        let abort = self.run_program(seq, call, arguments, ticket.as_ref()).err();
-        match &abort {
-            None => self.left.committed += 1,
-            Some(_) => self.left.aborted += 1,
-        }
-        let ticket = ticket.filter(|_| abort.is_none());
-        if let Some(key) = call.key {
-            let first = First { seq, abort: abort.clone(), ticket: ticket.clone() };
-            self.keys.remember(key, first, oldest);
-        }
-        Outcome { abort, ticket }
-    }
-
-    fn run_program(
-        &mut self,
-        seq: Seq,
-        call: &Call<'_>,
-        arguments: Result<Arguments<'_, 'a>>,
-        ticket: Option<&Arc<Ticket>>,
-    ) -> Result<()> {
-        let procedure = self.definitions.procedure(call.procedure)?;
-        let arguments = arguments?;
-        let intervals = &mut *self.context.tools().intervals;
-        let variant = self.variants.choose(seq, procedure, self.definitions, intervals, arguments)?;
-        // SAFETY: a variant lives as long as a call may point to it.
-        let code = unsafe { &(*variant.as_ptr()).now };
-        self.frame.begin(code, arguments, self.arena);
-        loop {
-            match run(&mut self.frame, code, self.context, self.arena) {
-                Ok(()) => break,
-                Err(Stop::Blocked) => {
-                    // SAFETY: read from an open sticky under this epoch.
-                    unsafe { self.substantiation.substantiate(self.context.blocked_on) };
-                }
-                Err(Stop::Abort(error)) => {
-                    self.context.roll_back();
-                    return Err(error);
-                }
-                Err(Stop::Restart) => unreachable!("nothing makes a now-phase give up"),
-            }
-        }
-        self.context.commit();
-        // Results that the now-phase had to compute anyway need no later-phase.
-        let ticket = ticket.filter(|ticket| match self.frame.results(code) {
-            Some(values) => {
-                ticket.fulfil(Ok(values));
-                false
-            }
-            None => true,
-        });
-        // SAFETY: as above.
-        self.defer(seq, call, unsafe { &*variant.as_ptr() }, variant, ticket);
-        Ok(())
-    }
-
-    /// Makes a committed call a deferred one if it has left anything for later.
-    fn defer(
-        &mut self,
-        seq: Seq,
-        call: &Call<'_>,
-        variant: &Variant,
-        pointer: NonNull<Variant>,
-        ticket: Option<&Arc<Ticket>>,
-    ) {
-        // SAFETY: the call's own versions.
-        let is_sticky = |written: &&Written<'_>| !unsafe { written.version.as_ref() }.sticky().is_empty();
-        let leaves_stickies = self.context.written.iter().any(|written| is_sticky(&written));
-        // SAFETY: this is the lane; the epoch was pinned before the turn.
-        unsafe { self.doomed.overwrite(&self.context.written, seq, variant, self.later_searcher) };
-        if !leaves_stickies && ticket.is_none() {
-            self.left.immediate += 1;
-            return;
-        }
-        let arena = self.chunk.arena();
-        let arguments = arena.alloc_slice_copy(call.arguments);
-        let values = arena.alloc_slice_fill_iter(self.context.values.iter().map(|&value| keep(value, arena)));
-        let rows =
-            arena.alloc_slice_fill_iter(self.context.rows.iter().map(|&row| capture(row, seq, variant)));
-        let mut open = self.context.written.iter().filter(is_sticky);
-        let count = open.clone().count();
-        let stickies = arena.alloc_slice_fill_with(count, |_| {
-            let written = open.next().expect("as many as counted");
-            Sticky {
-                version: written.version,
-                record: NonNull::from(written.record),
-                table: written.table.id(),
-            }
-        });
-        let deferred = arena.alloc(Deferred::new(
-            seq,
-            self.time_us,
-            pointer,
-            NonNull::from(arguments),
-            NonNull::from(values),
-            NonNull::from(rows),
-            NonNull::from(&mut *stickies),
-            ticket.cloned(),
-            NonNull::from(&**self.chunk),
-        ));
-        let address: *mut () = std::ptr::from_mut(deferred).cast();
-        // SAFETY: the call's own versions, not published yet.
-        stickies.iter().for_each(|sticky| unsafe { sticky.version.as_ref() }.set_deferred(address));
-        if let Some(ticket) = ticket {
-            ticket.set_source(address);
-        }
-        let place = self.left.calls.len() as u32;
-        self.chunk.expect_one();
-        self.left.calls.push(NonNull::from(deferred));
-        for table in &variant.tables_read {
-            let readers = &mut self.context.tools().later_reader[table.0 as usize];
-            for column in variant.reads[table.0 as usize].iter() {
-                readers[column.0 as usize] = seq;
-            }
-        }
-        for table in &variant.tables_searched {
-            self.later_searcher[table.0 as usize] = seq;
-        }
-        let bound = self.around.policy.chain_bound;
-        let mut is_urgent = bound <= 1;
-        for written in self.context.written.iter().filter(is_sticky) {
-            if written.record.count_pending() >= bound {
-                written.record.reset_pending();
-                is_urgent = true;
-            }
-        }
-        if is_urgent {
-            self.left.urgent.push(place);
-        }
-    }
-}
-
-/// Copies what a captured value refers to into the chunk.
-fn keep(value: Datum<'_>, arena: &Bump) -> Datum<'static> {
-    // SAFETY: deferred calls and what they captured live and die with the chunk's arena.
-    unsafe {
-        match value {
-            Datum::Text(text) => Datum::Text(&*std::ptr::from_ref(arena.alloc_str(text))),
-            Datum::Bytes(bytes) => Datum::Bytes(&*std::ptr::from_ref(arena.alloc_slice_copy(bytes))),
-            Datum::Null => Datum::Null,
-            Datum::Boolean(v) => Datum::Boolean(v),
-            Datum::Int(v) => Datum::Int(v),
-            Datum::Numeric(v) => Datum::Numeric(v),
-            Datum::Double(v) => Datum::Double(v),
-        }
-    }
-}
-
-/// The version at which a captured row begins for the call at `seq`, marked if the call will read
-/// stickies of others there.
-fn capture(row: NowRow<'_>, seq: Seq, variant: &Variant) -> CapturedRow {
-    let reads = variant.reads.get(row.table.0 as usize).copied().unwrap_or_default();
-    let mut version = row.record.map_or(std::ptr::null(), fabius_storage::Record::head);
-    // SAFETY: the lane reads its own chains under a pinned epoch.
-    if let Some(head) = unsafe { version.as_ref() }
-        && head.seq() != seq
-    {
-        if head.is_tombstone() {
-            // A tombstone may be purged before the call runs; a missing row means the same.
-            version = std::ptr::null();
-        } else if !head.sticky().is_empty() {
-            head.mark_read_elsewhere();
-        }
-    }
-    CapturedRow { version, table: row.table, reads }
 }
 
 /// Whether memory is so short that callers must wait for substantiation.

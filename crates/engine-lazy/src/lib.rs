@@ -9,7 +9,7 @@
 //! | module | concept | in the paper |
 //! |---|---|---|
 //! | [`intake`] | calls made ready for the lane | - |
-//! | [`lane`] | now-phases in log order, promises | 3.1 stickification layer |
+//! | [`lane`], [`turn`] | now-phases in log order, promises | 3.1 stickification layer |
 //! | [`now`] | what a now-phase sees and leaves behind | 2.3, 2.4 |
 //! | [`deferred`] | deferred calls | 2.1 |
 //! | [`substantiate`] | running them, dependencies first | 2.2, 3.2 |
@@ -33,6 +33,7 @@ pub mod later;
 pub mod now;
 pub mod policy;
 pub mod substantiate;
+mod turn;
 pub mod variant;
 
 pub use engine::LazyEngine;

@@ -41,9 +41,11 @@ pub struct Variant {
     added: Vec<(TableId, ColumnId, Interval)>,
     /// The version of the intervals under which `columns` were last seen to hold; the lane's alone.
     checked: Cell<u64>,
+    /// How many more calls the intervals have room for, unless there is news of them beside this; the lane's alone.
+    room: Cell<(u64, u32)>,
 }
 
-// SAFETY: `checked` is used by the lane alone; everything else is not changed once made.
+// SAFETY: `checked` and `room` are used by the lane alone; everything else is not changed once made.
 unsafe impl Sync for Variant {}
 
 impl Variant {
@@ -60,7 +62,28 @@ impl Variant {
         }
         hold
     }
+
+    /// Notes that columns move by what one more call adds to them; whether the proofs still hold.
+    #[inline]
+    fn make_room(&self, intervals: &mut Intervals) -> bool {
+        if self.added.is_empty() {
+            return true;
+        }
+        let (news, room) = self.room.get();
+        if room > 0 && news == intervals.news() {
+            self.room.set((news, room - 1));
+        } else {
+            for &(table, column, by) in &self.added {
+                intervals.shift(table, column, by, ROOM_CALLS.into());
+            }
+            self.room.set((intervals.news(), ROOM_CALLS - 1));
+        }
+        self.columns_hold(intervals)
+    }
 }
+
+/// Calls that the intervals are shifted for at a time.
+const ROOM_CALLS: u32 = 16;
 
 /// What is assumed of one parameter.
 #[derive(Clone)]
@@ -138,14 +161,10 @@ impl Variants {
                 let variant = unsafe { pointer.as_ref() };
                 if argument_range::holds(&variant.arguments, arguments, &procedure.program)
                     && variant.columns_hold(intervals)
-                {
-                    for &(table, column, by) in &variant.added {
-                        intervals.shift(table, column, by);
-                    }
                     // The call's own additions may go beyond what its proof relied on.
-                    if variant.added.is_empty() || variant.columns_hold(intervals) {
-                        return Ok(*pointer);
-                    }
+                    && variant.make_room(intervals)
+                {
+                    return Ok(*pointer);
                 }
             }
             self.slice_again(seq, procedure, definitions, intervals, arguments)?;
@@ -288,6 +307,7 @@ fn compile(procedure: &Arc<Procedure>, catalog: &Catalog, phases: Phases) -> Res
         columns: phases.relied_on_columns,
         added: phases.added,
         checked: Cell::new(u64::MAX),
+        room: Cell::default(),
     })
 }
 

@@ -16,7 +16,7 @@
 //! Beside a record's writer, whoever comes may shorten its chain, one at a time ([`shorten`], [`shorten_at`]): the writer
 //! only touches what is above the pivot.
 
-use crate::{Record, Version, chain, index::prefetch, slot, version::Contents};
+use crate::{Record, Version, chain, slot, version::Contents};
 use crossbeam_epoch::Guard;
 use fabius_value::{ColumnId, ColumnMask, DataType, Deltas, Seq};
 use std::ptr::NonNull;
@@ -110,7 +110,7 @@ impl Retired {
     fn free(self) {
         for at in 0..self.versions.len() {
             if let Some((later, _)) = self.versions.get(at + 8) {
-                prefetch(later.as_ptr());
+                Version::prefetch_at(later.as_ptr());
             }
             if let Some((later, table)) = self.versions.get(at + 3) {
                 // SAFETY: as below.

@@ -27,8 +27,10 @@
 //! Maximum and minimum deltas are rare; a version that has any carries two more words behind its
 //! slots that say which.
 
+mod making;
 mod plain;
 
+use self::making::Making;
 use crate::{block, index::prefetch, slot};
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Deltas, Seq};
 use std::ptr::NonNull;
@@ -130,37 +132,30 @@ impl Version {
         let extremes = contents.deltas.operations.iter().any(|delta| delta.1 != DeltaOperator::Add);
         let is_whole = columns == ColumnMask::first(types.len());
         let flags = if extremes { EXTREMES } else { 0 } | if is_whole { WHOLE } else { 0 };
-        let version = Version::allocate(contents.seq, flags, columns.0, deltas.0);
-        // SAFETY: just allocated, and ours alone.
-        let this = unsafe { version.as_ref() };
-        let mut nulls = 0;
-        let mut put = |at: usize, column: ColumnId, word: Option<u64>| {
-            nulls |= u64::from(word.is_none()) << column.0;
-            this.word(at).store(word.unwrap_or(0), Relaxed);
-        };
-        let stored = |column: ColumnId, datum: Datum<'_>| {
-            (!datum.is_null()).then(|| slot::store(datum, types[usize::from(column.0)]))
-        };
+        let mut making = Making::begin(contents.seq, flags, columns, deltas);
         if columns == contents.values_mask {
             // Most inserts, and all that is folded.
             for ((at, column), &datum) in columns.iter().enumerate().zip(contents.values) {
-                put(at, column, stored(column, datum));
+                making.put(at, column, datum, types[usize::from(column.0)]);
             }
         } else {
             let (mut values, mut operands) = (contents.values.iter(), contents.deltas.operands.iter());
             for (at, column) in columns.iter().enumerate() {
-                let word = if contents.values_mask.contains(column) {
-                    stored(column, *values.next().expect("a value for each column"))
+                let data_type = types[usize::from(column.0)];
+                if contents.values_mask.contains(column) {
+                    making.put(at, column, *values.next().expect("a value for each column"), data_type);
                 } else if repeated.contains(column) {
-                    repeat(column)
+                    making.put_word(at, column, repeat(column));
                 } else if deltas.contains(column) {
-                    stored(column, *operands.next().expect("an operand for each delta"))
+                    making.put(at, column, *operands.next().expect("an operand for each delta"), data_type);
                 } else {
-                    Some(0)
-                };
-                put(at, column, word);
+                    making.put_word(at, column, Some(0));
+                }
             }
         }
+        let version = making.end();
+        // SAFETY: just made, and ours alone.
+        let this = unsafe { version.as_ref() };
         if extremes {
             for &(column, operator) in contents.deltas.operations {
                 let word = match operator {
@@ -171,7 +166,6 @@ impl Version {
                 word.store(word.load(Relaxed) | ColumnMask::of(column).0, Relaxed);
             }
         }
-        this.nulls.store(nulls, Relaxed);
         this.sticky.store(contents.sticky.0, Relaxed);
         this.deferred.store(contents.deferred, Relaxed);
         version
@@ -509,9 +503,14 @@ impl Version {
     /// Asks for the version's memory.
     #[inline]
     pub fn prefetch(&self) {
-        prefetch(self);
-        // SAFETY: an address within or at the end of the allocation; prefetching reads nothing.
-        prefetch(unsafe { std::ptr::from_ref(self).add(1) });
+        Version::prefetch_at(self);
+    }
+
+    /// Asks for the memory of a version that may be there.
+    #[inline]
+    pub fn prefetch_at(version: *const Version) {
+        prefetch(version);
+        prefetch(version.wrapping_add(1));
     }
 
     /// Asks for the memory of the values in these columns, which may be long.

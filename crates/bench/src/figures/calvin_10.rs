@@ -52,7 +52,7 @@ fn sweep(laboratory: &mut Laboratory<'_>, shares: &[f64], figure: &mut Figure) -
         }
     }
     let points = laboratory.choose(QUICK, FULL);
-    let seconds = laboratory.choose(30.0 / (panels.len() * points.len()) as f64, 10.0);
+    let seconds = laboratory.choose(30.0 / (panels.len() * points.len()) as f64, 4.0);
     let sweep = Sweep {
         workload: &WORKLOAD,
         base,

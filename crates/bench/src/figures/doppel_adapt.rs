@@ -15,7 +15,7 @@ pub const KIND: FigureKind =
 const WINDOWS: usize = 4;
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
-    let (keys, seconds) = laboratory.choose((3, 0.8), (6, 5.0));
+    let (keys, seconds) = laboratory.choose((3, 0.8), (6, 2.5));
     let points = (0..keys * WINDOWS).map(|window| {
         let key = window / WINDOWS * 7919;
         let x = window as f64 * seconds;

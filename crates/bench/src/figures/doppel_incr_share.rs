@@ -22,7 +22,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         panels: vec![Panel::new("the other increments are uniform", &[])],
         axis: Axis::linear("share of calls on the hot key"),
         points: along("hot_share", laboratory.choose(&[0.0, 0.1, 0.3, 0.6, 1.0], &full)),
-        seconds: laboratory.choose(1.5, 8.0),
+        seconds: laboratory.choose(1.5, 4.0),
     };
     let swept = sweep.run_in_turns(laboratory, doppel::ROUNDS)?;
     let mut figure = Figure { notes: swept.notes(), ..Figure::default() };

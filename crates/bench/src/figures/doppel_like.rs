@@ -28,7 +28,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         panels: vec![Panel::new("pages with theta 1.4", &[])],
         axis: Axis::linear("share of writes"),
         points: along("writes", &shares),
-        seconds: laboratory.choose(1.2, 8.0),
+        seconds: laboratory.choose(1.2, 4.0),
     };
     let swept = sweep.run_in_turns(laboratory, doppel::ROUNDS)?;
     let mut figure = Figure { notes: swept.notes(), ..Figure::default() };

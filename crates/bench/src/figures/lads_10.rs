@@ -21,7 +21,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         panels: vec![Panel::new("no cross-partition calls", &[])],
         axis: Axis::linear("theta"),
         points: along("theta", laboratory.choose(&[0.0, 0.3, 0.6, 0.9, 1.0], &full)),
-        seconds: laboratory.choose(1.2, 8.0),
+        seconds: laboratory.choose(1.2, 4.0),
     };
     let swept = sweep.run(laboratory)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };

@@ -20,7 +20,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         panels: lads::CONTENTION.iter().map(panel).collect(),
         axis: Axis::linear("share of cross-partition calls"),
         points: along("cross", laboratory.choose(&lads::CROSS_QUICK[..], &lads::CROSS)),
-        seconds: laboratory.choose(0.7, 6.0),
+        seconds: laboratory.choose(0.7, 3.0),
     };
     let swept = sweep.run_in_rounds(laboratory, lads::ROUNDS)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };

@@ -27,7 +27,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         panels: WAREHOUSES.iter().map(panel).collect(),
         axis: Axis::linear("share of cross-partition calls"),
         points: along("cross", laboratory.choose(&lads::CROSS_QUICK[..], &lads::CROSS)),
-        seconds: laboratory.choose(0.5, 5.0),
+        seconds: laboratory.choose(0.5, 3.0),
     };
     let swept = sweep.run(laboratory)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };

@@ -19,7 +19,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         panels: vec![Panel::new("24 warehouses", &[("cross", &0.1)])],
         axis: Axis::linear("threads"),
         points: along_threads(&lads::THREADS),
-        seconds: laboratory.choose(2.5, 8.0),
+        seconds: laboratory.choose(2.5, 5.0),
     };
     let swept = sweep.run(laboratory)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };

@@ -30,7 +30,7 @@ fn sweep(laboratory: &mut Laboratory<'_>, figure: &mut Figure) -> Result<Swept> 
         ],
         axis: Axis::log("calls that each thread hands in together"),
         points: along("batch", laboratory.choose(QUICK, FULL)),
-        seconds: laboratory.choose(1.5, 6.0),
+        seconds: laboratory.choose(1.5, 3.0),
     };
     let swept = sweep.run(laboratory)?;
     figure.notes = lads::notes(laboratory);

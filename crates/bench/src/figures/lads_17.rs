@@ -16,7 +16,7 @@ pub const KIND: FigureKind = FigureKind {
 };
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
-    let seconds = laboratory.choose(1.0, 10.0);
+    let seconds = laboratory.choose(1.0, 2.0);
     let mut random = Random::seeded(17);
     let points = (0..laboratory.choose(10, 60)).map(|step: u32| {
         // Means of 0.7 and 10 %, as in section 5.7.

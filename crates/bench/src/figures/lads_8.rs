@@ -22,7 +22,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         ],
         axis: Axis::linear("share of writes"),
         points: along("writes", laboratory.choose(&[0.0, 0.5, 1.0], &[0.0, 0.25, 0.5, 0.75, 1.0])),
-        seconds: laboratory.choose(1.0, 8.0),
+        seconds: laboratory.choose(1.0, 4.0),
     };
     let swept = sweep.run_in_rounds(laboratory, lads::ROUNDS)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };

@@ -20,7 +20,7 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         panels: lads::CONTENTION.iter().map(panel).collect(),
         axis: Axis::linear("threads"),
         points: along_threads(&lads::THREADS),
-        seconds: laboratory.choose(1.0, 8.0),
+        seconds: laboratory.choose(1.0, 4.0),
     };
     let swept = sweep.run(laboratory)?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };

@@ -16,7 +16,7 @@ const DISTRIBUTIONS: [&str; 2] = ["normal", "uniform"];
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let records = laboratory.choose(200_000u64, 1_000_000);
-    let seconds = laboratory.choose(1.0, 8.0);
+    let seconds = laboratory.choose(1.0, 4.0);
     let bounds: Vec<u64> = BOUNDS.into_iter().step_by(laboratory.choose(2, 1)).collect();
     let base = WORKLOAD.defaults().with(&[("records", &records), ("memory_mb", &4096), ("idle", &"off")]);
 

@@ -17,7 +17,7 @@ const DISTRIBUTIONS: [&str; 2] = ["normal", "uniform"];
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let records = laboratory.choose(200_000u64, 1_000_000);
-    let seconds = laboratory.choose(4.5, 20.0);
+    let seconds = laboratory.choose(4.5, 10.0);
     let base = WORKLOAD.defaults().with(&[
         ("idle", &"off"),
         ("records", &records),

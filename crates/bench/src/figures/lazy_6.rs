@@ -83,7 +83,7 @@ fn half(
     base: &Settings,
     shares: &[f64],
 ) -> Result<Half> {
-    let seconds = laboratory.choose(1.5, 10.0);
+    let seconds = laboratory.choose(1.5, 5.0);
     let mut half = Half { throughput: Vec::new(), skipped: Vec::new(), check_outs: Vec::new() };
     // Sessions begin anew with every run, with empty carts: each run has a database of its own.
     let run = |laboratory: &mut Laboratory<'_>, settings: &Settings, what: &str| -> Result<Measured> {

@@ -32,7 +32,7 @@ struct Line {
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let warehouses = [1, laboratory.choose(4u64, 20)];
-    let seconds = laboratory.choose(3, 30);
+    let seconds = laboratory.choose(3, 15);
     let mut lines = Vec::new();
     let mut most_tps = 0.0;
     for count in warehouses {

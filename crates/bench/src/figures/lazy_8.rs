@@ -22,7 +22,7 @@ const SERIES: [(&str, EngineKind, u64); 3] = [
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let warehouses = laboratory.choose(QUICK, FULL);
-    let seconds = laboratory.choose(2.0, 10.0);
+    let seconds = laboratory.choose(2.0, 5.0);
     let mut throughput = vec![Vec::new(); SERIES.len()];
     for count in warehouses {
         for (line, (name, engine, bound)) in throughput.iter_mut().zip(SERIES) {

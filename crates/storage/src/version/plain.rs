@@ -10,77 +10,12 @@
 //!                               \------^
 //! ```
 
+use super::making::Making;
 use super::{TOMBSTONE, Version, WHOLE};
 use crate::slot;
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Seq};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
-
-/// Long values that take more bytes than this together have blocks of their own.
-const VALUES_BYTES_MAX: usize = 384;
-
-/// A version that is being made.
-struct Making {
-    version: NonNull<Version>,
-    nulls: u64,
-    /// Where the next long value comes, if it is to be in the same block.
-    place: Option<NonNull<u8>>,
-}
-
-impl Making {
-    /// Allocates a version for these values, in the order of their columns among `all`.
-    #[inline]
-    fn begin(
-        seq: Seq,
-        all: ColumnMask,
-        columns: ColumnMask,
-        values: &[Datum<'_>],
-        types: &[DataType],
-    ) -> Making {
-        let flags = if all == ColumnMask::first(types.len()) { WHOLE } else { 0 };
-        let typed = columns.iter().zip(values);
-        let long = typed.map(|(column, datum)| slot::bytes_beside(*datum, types[usize::from(column.0)]));
-        let beside = Some(long.sum()).filter(|bytes| *bytes <= VALUES_BYTES_MAX).unwrap_or(0);
-        let version = Version::allocate_with_values(seq, flags, all.0, 0, beside);
-        // SAFETY: the place behind the slots, within or at the end of the block.
-        let place = (beside > 0).then(|| unsafe {
-            let slots = Version::slot_count(all.0, flags);
-            version.add(1).cast::<u64>().add(slots).cast()
-        });
-        Making { version, nulls: 0, place }
-    }
-
-    /// Stores a value in the slot at this place.
-    #[inline]
-    fn put(&mut self, at: usize, column: ColumnId, datum: Datum<'_>, data_type: DataType) {
-        self.nulls |= u64::from(datum.is_null()) << column.0;
-        let word = match self.place.map(|place| (place, slot::bytes_beside(datum, data_type))) {
-            Some((place, bytes)) if bytes > 0 => {
-                // SAFETY: `begin` has made room for all values.
-                unsafe {
-                    self.place = Some(place.add(bytes));
-                    slot::store_beside(datum, place)
-                }
-            }
-            _ => slot::store(datum, data_type),
-        };
-        self.put_word(at, word);
-    }
-
-    /// Stores what another version has in its slot.
-    #[inline]
-    fn put_word(&mut self, at: usize, word: u64) {
-        // SAFETY: just allocated, and ours alone.
-        unsafe { self.version.as_ref() }.word(at).store(word, Relaxed);
-    }
-
-    #[inline]
-    fn end(self) -> NonNull<Version> {
-        // SAFETY: as above.
-        unsafe { self.version.as_ref() }.nulls.store(self.nulls, Relaxed);
-        self.version
-    }
-}
 
 impl Version {
     /// Allocates a version of plain values, given in the order of their columns.
@@ -99,9 +34,9 @@ impl Version {
             unsafe { version.as_ref() }.word(0).store(*number as u64, Relaxed);
             return version;
         }
-        let mut making = Making::begin(seq, columns, columns, values, types);
+        let mut making = Making::of_row(seq, columns, columns, values, types);
         for ((at, column), &datum) in columns.iter().enumerate().zip(values) {
-            making.put(at, column, datum, types[usize::from(column.0)]);
+            making.put_beside(at, column, datum, types[usize::from(column.0)]);
         }
         making.end()
     }
@@ -116,16 +51,15 @@ impl Version {
         types: &[DataType],
     ) -> NonNull<Version> {
         debug_assert!(row.is_plain_row());
-        let mut making = Making::begin(seq, row.columns(), columns, values, types);
-        making.nulls = row.nulls.load(Relaxed) & !columns.0;
+        let mut making = Making::of_row(seq, row.columns(), columns, values, types);
         let mut values = values.iter();
         for (at, &data_type) in types.iter().enumerate() {
             let column = ColumnId(at as u8);
             if columns.contains(column) {
-                making.put(at, column, values.next().copied().unwrap_or_default(), data_type);
+                making.put_beside(at, column, values.next().copied().unwrap_or_default(), data_type);
             } else {
                 debug_assert!(!slot::may_allocate(data_type));
-                making.put_word(at, row.word(at).load(Relaxed));
+                making.put_word(at, column, row.word_of(column));
             }
         }
         making.end()
