@@ -44,7 +44,7 @@ pub struct Doomed {
     /// dooms none of them.
     leaving: VecDeque<(Seq, Arc<Chunk>)>,
     /// Buffers of walks that have ended.
-    spare: Vec<Vec<DoomedCall>>,
+    spare: Vec<Vec<NonNull<Version>>>,
 }
 
 /// A walk down the stickies that a version has overwritten, a step per call of the lane: each sticky is likely in nobody's
@@ -57,11 +57,10 @@ struct Walk {
     covers: ColumnMask,
     /// The newest call whose later-phase searches the table, when the walk began.
     searcher: Seq,
-    /// A sticky that nobody can read; its call is on its way here.
-    found: Option<DoomedCall>,
+    /// Stickies that nobody can read; their calls are on their way here.
+    found: Vec<NonNull<Version>>,
     /// The version below, which is on its way too; null at the end of the walk.
     below: *const Version,
-    doomed: Vec<DoomedCall>,
 }
 
 /// Calls whose stickies follow each other in a chain, and may be dropped once every reader sees what overwrote them.
@@ -83,38 +82,27 @@ struct DoomedCall {
 unsafe impl Send for Doomed {}
 
 impl Walk {
-    /// Takes a step, from versions that the steps before asked for; whether there is another one.
+    /// Takes a step, to a version that the one before has asked for; whether it was not the last.
     ///
     /// # Safety
     /// As [`Doomed::overwrite`], in the same turn.
     unsafe fn step(&mut self) -> bool {
-        if let Some(found) = self.found.take() {
-            // SAFETY: its address was read from an open sticky in this epoch.
-            let call = unsafe { found.call.as_ref() };
-            let live = call.live.load(Relaxed) - 1;
-            call.live.store(live, Relaxed);
-            if live > 0 || call.ticket.is_some() || call.state() != State::Pending {
-                return false;
-            }
-            self.doomed.push(found);
-        }
         // SAFETY: linked when this turn began, under an epoch that was pinned before.
-        let Some(version) = (unsafe { self.below.as_ref() }) else { return false };
-        let is_unread = !version.sticky().is_empty()
-            && self.covers.covers(version.columns())
-            && !version.is_read_elsewhere()
-            && version.seq() != self.at
-            && self.searcher <= version.seq();
-        if !is_unread {
+        let version = unsafe { self.below.as_ref() };
+        let is_unread = |version: &&Version| {
+            !version.sticky().is_empty()
+                && self.covers.covers(version.columns())
+                && !version.is_read_elsewhere()
+                && version.seq() != self.at
+                && self.searcher <= version.seq()
+        };
+        let Some(version) = version.filter(is_unread) else {
+            self.below = std::ptr::null();
             return false;
-        }
-        // Counted once: a later overwriting call walks down to here and no further.
-        version.mark_read_elsewhere();
-        // SAFETY: the version is an open sticky.
-        let call = NonNull::from(unsafe { deferred_at(version.deferred()) });
-        self.found = Some(DoomedCall { call, sticky: version.owner() });
+        };
+        self.found.push(version.owner());
         self.below = version.next();
-        prefetch(call.as_ptr());
+        prefetch(version.deferred().cast_const().cast::<Deferred>());
         prefetch(self.below);
         true
     }
@@ -168,14 +156,16 @@ impl Doomed {
                 table: written.table.clone(),
                 covers,
                 searcher: later_searcher[table],
-                found: None,
+                found: self.spare.pop().unwrap_or_default(),
                 below: first,
-                doomed: Vec::new(),
             };
-            // SAFETY: the caller's promise. The first step is taken at once, so that no other walk passes this one.
+            // SAFETY: the caller's promise.
             if unsafe { walk.step() } {
-                walk.doomed = self.spare.pop().unwrap_or_default();
+                // Counted once: another walk that comes down the chain ends here.
+                first.mark_read_elsewhere();
                 self.walks.push_back(walk);
+            } else {
+                self.spare.push(walk.found);
             }
         }
         if !self.walks.is_empty() {
@@ -202,20 +192,37 @@ impl Doomed {
     unsafe fn go_on(&mut self, walks: usize) {
         for walk in self.walks.iter_mut().take(walks) {
             // SAFETY: the caller's promise.
-            if !unsafe { walk.step() } {
-                walk.below = std::ptr::null();
-            }
+            unsafe { walk.step() };
         }
-        while let Some(mut walk) =
-            self.walks.pop_front_if(|walk| walk.found.is_none() && walk.below.is_null())
-        {
-            let Walk { at, by, record, table, .. } = walk;
-            let calls = walk.doomed.len();
-            self.calls.extend(walk.doomed.drain(..));
-            self.spare.push(walk.doomed);
-            if calls > 0 {
-                self.overwritten.push_back(Overwritten { at, by, record, table, calls });
+        while let Some(walk) = self.walks.pop_front_if(|walk| walk.below.is_null()) {
+            // SAFETY: the caller's promise.
+            unsafe { self.doom(walk) };
+        }
+    }
+
+    /// Dooms the calls of the stickies that a walk has found, down to the first that has something else to do. Walks end in
+    /// the order in which they began: a call comes behind all that read it, in whatever chain.
+    ///
+    /// # Safety
+    /// As [`overwrite`](Doomed::overwrite).
+    unsafe fn doom(&mut self, mut walk: Walk) {
+        let before = self.calls.len();
+        for sticky in walk.found.drain(..) {
+            // SAFETY: under a pinned epoch, and the call was named by an open sticky in it.
+            let (version, deferred) = unsafe { (sticky.as_ref(), deferred_at(sticky.as_ref().deferred())) };
+            version.mark_read_elsewhere();
+            let live = deferred.live.load(Relaxed) - 1;
+            deferred.live.store(live, Relaxed);
+            if live > 0 || deferred.ticket.is_some() || deferred.state() != State::Pending {
+                break;
             }
+            self.calls.push_back(DoomedCall { call: NonNull::from(deferred), sticky });
+        }
+        let calls = self.calls.len() - before;
+        let Walk { at, by, record, table, found, .. } = walk;
+        self.spare.push(found);
+        if calls > 0 {
+            self.overwritten.push_back(Overwritten { at, by, record, table, calls });
         }
     }
 
