@@ -177,6 +177,8 @@ impl LazyEngine {
         };
         drop(lane);
         drop(in_hand);
+        // What the lane has retired is freed now that nobody waits.
+        guard.flush();
         self.spare.push(intake.into_buffers());
         Some(left)
     }
@@ -542,6 +544,7 @@ impl Engine for LazyEngine {
                 let intake = Intake::prepare(spare, &definitions, &guard, std::iter::once(bytes));
                 let chunk = self.backlog.arenas().chunk();
                 lane.promise(&self.surroundings(), time_us, &intake, chunk, &mut |_, _| {});
+                guard.flush();
                 self.spare.push(intake.into_buffers());
             }
         }

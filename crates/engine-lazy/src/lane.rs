@@ -224,7 +224,7 @@ impl Lane {
         schedule::point("promise");
         foundation.set_promised(left.seq.before());
         schedule::point("promised");
-        self.retired.hand_over(guard);
+        self.retired.hand_over_unsaid(guard);
         self.arena = arena;
         chunk
     }

@@ -302,7 +302,7 @@ impl<'a, 't> NowContext<'a, 't> {
         // SAFETY: the lane is the records' writer; `collected` is behind all readers and open calls.
         unsafe { fold_with_others(record, collected, table.types(), self.tools.retired) };
         if self.tools.retired.is_full() {
-            self.tools.retired.hand_over(self.guard);
+            self.tools.retired.hand_over_unsaid(self.guard);
         }
     }
 

@@ -91,16 +91,22 @@ impl Retired {
         self.versions.is_empty() && self.records.is_empty()
     }
 
-    /// Hands everything to the epoch's garbage collector as one piece; leaves the list empty.
+    /// Hands everything to the epoch's garbage collector as one piece, and tells it to free what nobody can see any more:
+    /// garbage comes in large pieces and pins are rare. Leaves the list empty.
     pub fn hand_over(&mut self, guard: &Guard) {
-        if self.is_empty() {
-            return;
+        if !self.is_empty() {
+            self.hand_over_unsaid(guard);
+            guard.flush();
         }
-        let batch = std::mem::take(self);
-        // SAFETY: everything in the batch is unreachable for epochs that begin from now on.
-        unsafe { guard.defer_unchecked(move || batch.free()) };
-        // Garbage comes in large pieces and pins are rare, so the collector is told each time.
-        guard.flush();
+    }
+
+    /// The same without telling the collector, for a thread that others wait for: it flushes the guard when they do not any more.
+    pub fn hand_over_unsaid(&mut self, guard: &Guard) {
+        if !self.is_empty() {
+            let batch = std::mem::take(self);
+            // SAFETY: everything in the batch is unreachable for epochs that begin from now on.
+            unsafe { guard.defer_unchecked(move || batch.free()) };
+        }
     }
 
     /// Frees everything at once.
