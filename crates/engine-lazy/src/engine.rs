@@ -55,6 +55,9 @@ const IDLE_CALLS: u32 = 32;
 /// The same for a thread that waits for the lane, which should not wait for it.
 const WAITING_CALLS: u32 = 4;
 
+/// How often the thread that has the lane next tries to take it before it sleeps: some 100 us, about a turn.
+const TRIES_AWAKE: u32 = 100;
+
 /// The lazy engine.
 pub struct LazyEngine {
     foundation: Arc<Foundation>,
@@ -65,7 +68,10 @@ pub struct LazyEngine {
     /// Threads that have taken batches from the queue and not yet brought them through the lane.
     in_hand: AtomicU32,
     spare: SegQueue<Buffers>,
-    lane: Mutex<Lane>,
+    /// In memory of its own: those who wait for it read the mutex all the time.
+    lane: CachePadded<Mutex<Box<Lane>>>,
+    /// Whether a thread waits awake for the lane.
+    has_next: CachePadded<AtomicBool>,
     backlog: Backlog,
     closed: AtomicBool,
     relieving: AtomicBool,
@@ -82,7 +88,8 @@ impl LazyEngine {
             queued: CachePadded::new(AtomicU32::new(0)),
             in_hand: AtomicU32::new(0),
             spare: SegQueue::new(),
-            lane: Mutex::new(Lane::new()),
+            lane: CachePadded::new(Mutex::new(Box::new(Lane::new()))),
+            has_next: CachePadded::default(),
             backlog: Backlog::default(),
             closed: AtomicBool::new(false),
             relieving: AtomicBool::new(false),
@@ -183,15 +190,21 @@ impl LazyEngine {
         Some(left)
     }
 
-    /// The lane, for calls that are ready for it. While another thread has it, deferred calls are run.
-    fn lane_of_a_turn(&self) -> MutexGuard<'_, Lane> {
+    /// The lane, for calls that are ready for it. While another thread has it, deferred calls are run; and if there are none,
+    /// one thread stays awake, since being woken takes as long as many calls.
+    fn lane_of_a_turn(&self) -> MutexGuard<'_, Box<Lane>> {
         let is_idle_work_wanted = self.policy.read().idle;
         loop {
             if let Some(lane) = self.lane.try_lock() {
                 return lane;
             }
             if !is_idle_work_wanted || self.is_crowded() || !self.run_oldest(WAITING_CALLS) {
-                return self.lane.lock();
+                if self.has_next.swap(true, Relaxed) {
+                    return self.lane.lock();
+                }
+                let lane = self.lane.lock_awake(TRIES_AWAKE);
+                self.has_next.store(false, Relaxed);
+                return lane;
             }
         }
     }
