@@ -22,11 +22,12 @@ use fabius_engine::{Definitions, Ticket};
 use fabius_env::schedule;
 use fabius_storage::fold::{Retired, shorten_at};
 use fabius_storage::{Record, Version, index::prefetch, memory};
-use fabius_value::{ColumnMask, Datum, Seq, TableId};
+use fabius_value::{Datum, Seq, TableId};
 use parking_lot::Mutex;
+use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::atomic::{
-    AtomicU8, AtomicU32, AtomicUsize,
+    AtomicI64, AtomicU8, AtomicU32, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
 use std::sync::{Arc, OnceLock};
@@ -53,8 +54,6 @@ pub struct CapturedRow {
     pub version: *const Version,
     /// Its table.
     pub table: TableId,
-    /// The columns that the later-phase may read of rows of this table.
-    pub reads: ColumnMask,
 }
 
 /// A version with open columns of a deferred call.
@@ -68,29 +67,62 @@ pub struct Sticky {
     pub table: TableId,
 }
 
-/// A call whose later-phase has not run yet.
+/// A call whose later-phase has not run yet. Small, because each call of a backlog is out of all caches when its turn comes.
 pub struct Deferred {
     state: AtomicU8,
     /// Versions of this call that nothing has overwritten yet; the lane alone counts.
     pub live: AtomicU32,
     /// Its place in the order.
     pub seq: Seq,
-    /// Its logged time.
-    pub time_us: i64,
     /// Its code; it lives as long as the call is not done.
     pub variant: NonNull<Variant>,
-    /// Encoded arguments, in the chunk.
-    pub arguments: NonNull<[u8]>,
-    /// Captured values in order, in the chunk.
-    pub values: NonNull<[Datum<'static>]>,
-    /// Captured rows in order, in the chunk.
-    pub rows: NonNull<[CapturedRow]>,
-    /// What it has to fill, in the chunk.
-    pub stickies: NonNull<[Sticky]>,
     /// Who waits for the returned values.
     pub ticket: Option<Arc<Ticket>>,
     /// The chunk it lives in.
-    pub chunk: NonNull<Chunk>,
+    chunk: NonNull<Chunk>,
+    /// What it needs: values, rows, stickies, arguments, one behind the other in the chunk;
+    parts: NonNull<u8>,
+    /// and how many of each.
+    counts: Counts,
+}
+
+/// How many of each part a call has.
+#[derive(Clone, Copy)]
+struct Counts {
+    values: u32,
+    rows: u32,
+    stickies: u32,
+    arguments: u32,
+}
+
+impl Counts {
+    /// Where rows, stickies and arguments begin, and where these end, in bytes from the beginning of the values.
+    fn places(self) -> (usize, usize, usize, usize) {
+        let rows = self.values as usize * size_of::<Datum<'static>>();
+        let stickies = rows + self.rows as usize * size_of::<CapturedRow>();
+        let arguments = stickies + self.stickies as usize * size_of::<Sticky>();
+        (rows, stickies, arguments, arguments + self.arguments as usize)
+    }
+}
+
+/// What a call's now-phase leaves for later.
+pub struct Leavings<'c, V, R, S> {
+    /// The call's place in the order.
+    pub seq: Seq,
+    /// Its code.
+    pub variant: NonNull<Variant>,
+    /// Who waits for the returned values.
+    pub ticket: Option<Arc<Ticket>>,
+    /// Captured values in order; what they refer to is in the chunk.
+    pub values: V,
+    /// Captured rows in order.
+    pub rows: R,
+    /// What it has to fill,
+    pub stickies: S,
+    /// and how many that are.
+    pub sticky_count: usize,
+    /// Encoded arguments.
+    pub arguments: &'c [u8],
 }
 
 impl Deferred {
@@ -132,17 +164,60 @@ impl Deferred {
     pub fn settle(&self) {
         // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
         // the call is done.
-        unsafe { self.stickies.as_ref() }
-            .iter()
-            .for_each(|sticky| unsafe { sticky.version.as_ref() }.settle());
+        self.stickies().iter().for_each(|sticky| unsafe { sticky.version.as_ref() }.settle());
         schedule::point("settled");
         self.state.store(State::Done as u8, Release);
         self.leave_chunk();
     }
 
     fn leave_chunk(&self) {
+        self.chunk().remaining.fetch_sub(1, AcqRel);
+    }
+
+    fn chunk(&self) -> &Chunk {
         // SAFETY: a chunk outlives its calls (see the module).
-        unsafe { self.chunk.as_ref() }.remaining.fetch_sub(1, AcqRel);
+        unsafe { self.chunk.as_ref() }
+    }
+
+    /// When its turn was logged.
+    pub fn time_us(&self) -> i64 {
+        self.chunk().time_us.load(Relaxed)
+    }
+
+    /// Captured values in order.
+    #[inline]
+    pub fn values(&self) -> &[Datum<'static>] {
+        // SAFETY: written by `Chunk::defer`, as all parts.
+        unsafe { self.parts(0, self.counts.values) }
+    }
+
+    /// Captured rows in order.
+    #[inline]
+    pub fn rows(&self) -> &[CapturedRow] {
+        // SAFETY: as above.
+        unsafe { self.parts(self.counts.places().0, self.counts.rows) }
+    }
+
+    /// What it has to fill.
+    #[inline]
+    pub fn stickies(&self) -> &[Sticky] {
+        // SAFETY: as above.
+        unsafe { self.parts(self.counts.places().1, self.counts.stickies) }
+    }
+
+    /// Encoded arguments.
+    #[inline]
+    pub fn arguments(&self) -> &[u8] {
+        // SAFETY: as above.
+        unsafe { self.parts(self.counts.places().2, self.counts.arguments) }
+    }
+
+    /// # Safety
+    /// So many parts of this type begin there.
+    #[inline]
+    unsafe fn parts<T>(&self, at: usize, count: u32) -> &[T] {
+        // SAFETY: the caller's promise; the chunk outlives its calls.
+        unsafe { std::slice::from_raw_parts(self.parts.byte_add(at).cast().as_ptr(), count as usize) }
     }
 }
 
@@ -164,6 +239,7 @@ impl Arenas {
         let arena = spare.unwrap_or_else(|| touched(self.usual_bytes.load(Relaxed)));
         Arc::new(Chunk {
             calls: OnceLock::new(),
+            time_us: AtomicI64::new(0),
             remaining: CachePadded::new(AtomicU32::new(0)),
             next: CachePadded::new(AtomicU32::new(0)),
             arena,
@@ -191,6 +267,8 @@ fn touched(bytes: usize) -> Bump {
 /// The deferred calls of one turn of the lane.
 pub struct Chunk {
     calls: OnceLock<Box<[NonNull<Deferred>]>>,
+    time_us: AtomicI64,
+    /// Of a closed one: calls neither done nor dropped.
     remaining: CachePadded<AtomicU32>,
     next: CachePadded<AtomicU32>,
     arena: Bump,
@@ -209,15 +287,60 @@ impl Chunk {
         &self.arena
     }
 
-    /// Counts a call that was allocated in the arena.
-    pub fn expect_one(&self) {
-        self.remaining.fetch_add(1, Relaxed);
+    /// Says when the turn was logged, before any of its calls is deferred.
+    pub fn begin(&self, time_us: i64) {
+        self.time_us.store(time_us, Relaxed);
+    }
+
+    /// Puts a call there that is to be done later; for the lane, until the chunk is closed.
+    pub fn defer<V, R, S>(self: &Arc<Chunk>, left: Leavings<'_, V, R, S>) -> NonNull<Deferred>
+    where
+        V: ExactSizeIterator<Item = Datum<'static>>,
+        R: ExactSizeIterator<Item = CapturedRow>,
+        S: Iterator<Item = Sticky>,
+    {
+        let count = |count: usize| u32::try_from(count).expect("a call is far smaller than 4 GB");
+        let counts = Counts {
+            values: count(left.values.len()),
+            rows: count(left.rows.len()),
+            stickies: count(left.sticky_count),
+            arguments: count(left.arguments.len()),
+        };
+        let (rows, stickies, arguments, end) = counts.places();
+        let layout = Layout::new::<Deferred>();
+        let bytes = layout.size() + end;
+        let layout =
+            Layout::from_size_align(bytes, align_of::<Datum<'static>>()).expect("far smaller than memory");
+        let deferred = self.arena.alloc_layout(layout).cast::<Deferred>();
+        // SAFETY: room for the call, and its parts behind it, which are as long as counted, and nobody else's.
+        unsafe {
+            let parts = deferred.add(1).cast::<u8>();
+            write_all(parts, left.values, counts.values);
+            write_all(parts.byte_add(rows), left.rows, counts.rows);
+            write_all(parts.byte_add(stickies), left.stickies, counts.stickies);
+            parts
+                .byte_add(arguments)
+                .copy_from_nonoverlapping(NonNull::from(left.arguments).cast(), left.arguments.len());
+            deferred.write(Deferred {
+                state: AtomicU8::new(State::Pending as u8),
+                live: AtomicU32::new(counts.stickies),
+                seq: left.seq,
+                variant: left.variant,
+                ticket: left.ticket,
+                chunk: NonNull::from(&**self),
+                parts,
+                counts,
+            });
+        }
+        deferred
     }
 
     /// Says which calls there are, oldest first, once the turn has ended.
     pub fn close(&self, calls: Vec<NonNull<Deferred>>) {
         let closed = self.calls.set(calls.into());
         assert!(closed.is_ok(), "a chunk is closed once");
+        // All at once: what has been done in the turn itself was counted below zero.
+        self.remaining.fetch_add(self.calls().len() as u32, Relaxed);
         let used = self.arena.allocated_bytes() - self.arena.chunk_capacity();
         self.home.usual_bytes.store(used, Relaxed);
         memory::add(self.bytes() as isize);
@@ -232,7 +355,7 @@ impl Chunk {
         self.calls.get().map_or(&[], |calls| calls)
     }
 
-    /// Calls neither done nor dropped.
+    /// Calls neither done nor dropped, once it is closed.
     pub fn remaining(&self) -> u32 {
         self.remaining.load(Acquire)
     }
@@ -252,7 +375,7 @@ impl Chunk {
         for (at, call) in self.calls().iter().enumerate() {
             if let Some(later) = self.calls().get(at + 2) {
                 // SAFETY: the chunk is alive.
-                let later = unsafe { later.as_ref().stickies.as_ref() };
+                let later = unsafe { later.as_ref() }.stickies();
                 later.iter().for_each(|sticky| prefetch(sticky.record.as_ptr()));
             }
             // SAFETY: as above.
@@ -260,12 +383,11 @@ impl Chunk {
             if call.state() != State::Done || call.seq > collected {
                 continue;
             }
-            // SAFETY: as above; and what a call has written stays at least for as long as its chunk is in the backlog, and
-            // then until the epoch ends.
-            for sticky in unsafe { call.stickies.as_ref() } {
+            for sticky in call.stickies() {
                 // A table may be newer than what the caller knows: its rows are left to whoever writes them next.
                 let Some(table) = definitions.tables.get(sticky.table.0 as usize) else { continue };
-                // SAFETY: as above, and the caller's promise.
+                // SAFETY: what a call has written stays at least for as long as its chunk is in the backlog, and then until
+                // the epoch ends; and the caller's promise.
                 unsafe {
                     shorten_at(sticky.record.as_ref(), sticky.version.as_ref(), table.types(), retired);
                 }
@@ -302,32 +424,16 @@ impl Drop for Chunk {
     }
 }
 
-impl Deferred {
-    /// A pending call.
-    #[allow(clippy::too_many_arguments, reason = "one place makes them, field by field")]
-    pub fn new(
-        seq: Seq,
-        time_us: i64,
-        variant: NonNull<Variant>,
-        arguments: NonNull<[u8]>,
-        values: NonNull<[Datum<'static>]>,
-        rows: NonNull<[CapturedRow]>,
-        stickies: NonNull<[Sticky]>,
-        ticket: Option<Arc<Ticket>>,
-        chunk: NonNull<Chunk>,
-    ) -> Deferred {
-        Deferred {
-            state: AtomicU8::new(State::Pending as u8),
-            live: AtomicU32::new(stickies.len() as u32),
-            seq,
-            time_us,
-            variant,
-            arguments,
-            values,
-            rows,
-            stickies,
-            ticket,
-            chunk,
-        }
+/// Writes so many items, one behind the other.
+///
+/// # Safety
+/// There is room for them.
+unsafe fn write_all<T>(to: NonNull<u8>, items: impl Iterator<Item = T>, count: u32) {
+    let mut written = 0;
+    for item in items.take(count as usize) {
+        // SAFETY: the caller's promise.
+        unsafe { to.cast::<T>().add(written).write(item) };
+        written += 1;
     }
+    assert_eq!(written, count as usize, "as many as counted");
 }

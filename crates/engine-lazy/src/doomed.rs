@@ -1,9 +1,9 @@
 //! Deferred calls that blind writes have made pointless (lazy evaluation, section 4.3).
 //!
 //! ```text
-//! lane     ... add, add, add, clear ......... turn ......... turn
-//!              doomed: nobody who comes         readers of before the clear
-//!              from now on can read them        have gone: dropped, and unlinked
+//! lane     ... add, add, add, clear ......... turn ......... turn | lane given free
+//!              doomed: nobody who comes         readers of before |  dropped, and
+//!              from now on can read them        the clear have gone |  unlinked
 //! ```
 //!
 //! Below a version that covers it and does not depend on it, a sticky can be read only by snapshots of the past (they
@@ -18,14 +18,20 @@ use crate::variant::Variant;
 use crossbeam_epoch::Guard;
 use fabius_env::schedule;
 use fabius_storage::fold::Retired;
-use fabius_storage::{Record, Table, Version, index::prefetch};
+use fabius_storage::{
+    Record, Table, Version,
+    index::{prefetch, prefetch_to_write},
+};
 use fabius_value::{ColumnMask, Seq};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
-/// Calls looked at ahead of the one that is dropped.
+/// Calls that are brought near ahead of the one that is dropped.
 const AHEAD: usize = 16;
 /// Walks that go on with each call.
 const WALKS: usize = 4;
@@ -43,6 +49,8 @@ pub struct Doomed {
     /// Chunks whose calls are all done, and the next call's seq when that was seen: whatever overwrites later
     /// dooms none of them.
     leaving: VecDeque<(Seq, Arc<Chunk>)>,
+    /// Whether a thread has calls in hand that it has taken out to drop.
+    is_taken: Arc<AtomicBool>,
     /// Buffers of walks that have ended.
     spare: Vec<Vec<NonNull<Version>>>,
 }
@@ -50,14 +58,11 @@ pub struct Doomed {
 /// A walk down the stickies that a version has overwritten, a step per call of the lane: each sticky is likely in nobody's
 /// cache, and only there it says where the next one is.
 struct Walk {
-    at: Seq,
-    by: NonNull<Version>,
-    record: NonNull<Record>,
-    table: Arc<Table>,
+    overwritten: Overwritten,
     covers: ColumnMask,
     /// The newest call whose later-phase searches the table, when the walk began.
     searcher: Seq,
-    /// Stickies that nobody can read; their calls are on their way here.
+    /// Stickies that nobody can read.
     found: Vec<NonNull<Version>>,
     /// The version below, which is on its way too; null at the end of the walk.
     below: *const Version,
@@ -69,6 +74,7 @@ struct Overwritten {
     by: NonNull<Version>,
     record: NonNull<Record>,
     table: Arc<Table>,
+    /// How many there are.
     calls: usize,
 }
 
@@ -80,6 +86,17 @@ struct DoomedCall {
 
 // SAFETY: the addresses lead into chunks and tables that are kept alive beside them.
 unsafe impl Send for Doomed {}
+
+/// Doomed calls that no reader can miss any more. Whoever has taken them out drops them before its epoch ends. One thread
+/// has such calls at a time, so that none is dropped before one that reads it, nor unlinked below one that is.
+#[derive(Default)]
+#[must_use]
+pub struct Unread {
+    overwritten: Vec<Overwritten>,
+    calls: Vec<DoomedCall>,
+    /// Set back once they are dropped.
+    is_taken: Option<Arc<AtomicBool>>,
+}
 
 impl Walk {
     /// Takes a step, to a version that the one before has asked for; whether it was not the last.
@@ -93,7 +110,7 @@ impl Walk {
             !version.sticky().is_empty()
                 && self.covers.covers(version.columns())
                 && !version.is_read_elsewhere()
-                && version.seq() != self.at
+                && version.seq() != self.overwritten.at
                 && self.searcher <= version.seq()
         };
         let Some(version) = version.filter(is_unread) else {
@@ -102,8 +119,10 @@ impl Walk {
         };
         self.found.push(version.owner());
         self.below = version.next();
-        prefetch(version.deferred().cast_const().cast::<Deferred>());
         prefetch(self.below);
+        if !version.is_all_of_its_call() {
+            prefetch(version.deferred().cast_const().cast::<Deferred>());
+        }
         true
     }
 }
@@ -150,10 +169,13 @@ impl Doomed {
                 continue;
             }
             let mut walk = Walk {
-                at: seq,
-                by: written.version,
-                record: written.record.owner(),
-                table: written.table.clone(),
+                overwritten: Overwritten {
+                    at: seq,
+                    by: written.version,
+                    record: written.record.owner(),
+                    table: written.table.clone(),
+                    calls: 0,
+                },
                 covers,
                 searcher: later_searcher[table],
                 found: self.spare.pop().unwrap_or_default(),
@@ -208,55 +230,49 @@ impl Doomed {
     unsafe fn doom(&mut self, mut walk: Walk) {
         let before = self.calls.len();
         for sticky in walk.found.drain(..) {
-            // SAFETY: under a pinned epoch, and the call was named by an open sticky in it.
-            let (version, deferred) = unsafe { (sticky.as_ref(), deferred_at(sticky.as_ref().deferred())) };
+            // SAFETY: under a pinned epoch.
+            let version = unsafe { sticky.as_ref() };
             version.mark_read_elsewhere();
-            let live = deferred.live.load(Relaxed) - 1;
-            deferred.live.store(live, Relaxed);
-            if live > 0 || deferred.ticket.is_some() || deferred.state() != State::Pending {
-                break;
+            let call = version.deferred();
+            if !version.is_all_of_its_call() {
+                // SAFETY: the call was named by an open sticky in this epoch.
+                let deferred = unsafe { deferred_at(call) };
+                let live = deferred.live.load(Relaxed) - 1;
+                deferred.live.store(live, Relaxed);
+                if live > 0 || deferred.ticket.is_some() || deferred.state() != State::Pending {
+                    break;
+                }
             }
-            self.calls.push_back(DoomedCall { call: NonNull::from(deferred), sticky });
+            let Some(call) = NonNull::new(call.cast()) else { break };
+            self.calls.push_back(DoomedCall { call, sticky });
         }
+        self.spare.push(walk.found);
         let calls = self.calls.len() - before;
-        let Walk { at, by, record, table, found, .. } = walk;
-        self.spare.push(found);
         if calls > 0 {
-            self.overwritten.push_back(Overwritten { at, by, record, table, calls });
+            self.overwritten.push_back(Overwritten { calls, ..walk.overwritten });
         }
     }
 
-    /// Drops doomed calls that no reader can miss, when all see what is up to `readers`, and takes their stickies out of
-    /// the chain; gives how many. `next` is the next call's seq.
-    pub fn drop_unread(&mut self, readers: Seq, next: Seq, retired: &mut Retired, guard: &Guard) -> u64 {
-        let mut dropped = 0;
-        while let Some(overwritten) = self.overwritten.pop_front_if(|overwritten| overwritten.at <= readers) {
-            schedule::point("doomed");
-            // SAFETY: as long as a call below is pending, the record and what overwrote it there stay.
-            let (record, by) = unsafe { (overwritten.record.as_ref(), overwritten.by.as_ref()) };
-            let may_unlink = record.begin_shortening();
-            let mut is_unread = true;
-            for _ in 0..overwritten.calls {
-                let Some(DoomedCall { call, sticky }) = self.calls.pop_front() else { break };
-                if let Some(later) = self.calls.get(AHEAD) {
-                    prefetch(later.call.as_ptr());
-                    prefetch(later.sticky.as_ptr());
-                }
-                // SAFETY: the call's chunk is kept alive by `chunks` or `leaving`.
-                is_unread = is_unread && unsafe { call.as_ref() }.drop_unrun();
-                dropped += u64::from(is_unread);
-                if is_unread && may_unlink {
-                    // SAFETY: linked below `by`, and by what doomed the call, nobody comes there any more.
-                    by.set_next(unsafe { sticky.as_ref() }.next());
-                    retired.version(sticky, overwritten.table.types());
-                }
+    /// Takes out the doomed calls that no reader can miss, when all see what is up to `readers`, unless another thread still
+    /// has some in hand; and lets chunks go that have nothing else. `next` is the next call's seq.
+    pub fn take_unread(&mut self, readers: Seq, next: Seq, guard: &Guard) -> Unread {
+        let mut unread = Unread::default();
+        if !self.is_taken.load(Acquire) {
+            let mut calls = 0;
+            while let Some(overwritten) =
+                self.overwritten.pop_front_if(|overwritten| overwritten.at <= readers)
+            {
+                calls += overwritten.calls;
+                unread.overwritten.push(overwritten);
             }
-            if may_unlink {
-                record.end_shortening();
+            if calls > 0 {
+                unread.calls.extend(self.calls.drain(..calls));
+                self.is_taken.store(true, Relaxed);
+                unread.is_taken = Some(self.is_taken.clone());
             }
         }
         self.release(next, guard);
-        dropped
+        unread
     }
 
     fn release(&mut self, next: Seq, guard: &Guard) {
@@ -267,5 +283,47 @@ impl Doomed {
         while let Some((_, chunk)) = self.leaving.pop_front_if(|(seen, _)| *seen <= oldest) {
             let_go(chunk, guard);
         }
+    }
+}
+
+impl Unread {
+    /// Drops the calls that nobody has begun to run, and takes their stickies out of the chain; gives how many. Others may
+    /// be in the lane meanwhile.
+    ///
+    /// # Safety
+    /// The calls were taken out in the epoch of the caller.
+    pub unsafe fn drop_calls(self, retired: &mut Retired) -> u64 {
+        let mut dropped = 0;
+        let mut at = 0;
+        retired.reserve(self.calls.len());
+        for overwritten in self.overwritten {
+            schedule::point("doomed");
+            // SAFETY: as long as a call below is pending, the record and what overwrote it there stay; and the epoch is pinned.
+            let (record, by) = unsafe { (overwritten.record.as_ref(), overwritten.by.as_ref()) };
+            let may_unlink = record.begin_shortening();
+            let mut is_unread = true;
+            for DoomedCall { call, sticky } in &self.calls[at..at + overwritten.calls] {
+                at += 1;
+                if let Some(later) = self.calls.get(at + AHEAD) {
+                    prefetch_to_write(later.call.as_ptr());
+                    prefetch(later.sticky.as_ptr());
+                }
+                // SAFETY: the call's chunk was kept alive until the epoch was pinned.
+                is_unread = is_unread && unsafe { call.as_ref() }.drop_unrun();
+                dropped += u64::from(is_unread);
+                if is_unread && may_unlink {
+                    // SAFETY: linked below `by`, and by what doomed the call, nobody comes there any more.
+                    by.set_next(unsafe { sticky.as_ref() }.next());
+                    retired.version(*sticky, overwritten.table.types());
+                }
+            }
+            if may_unlink {
+                record.end_shortening();
+            }
+        }
+        if let Some(is_taken) = self.is_taken {
+            is_taken.store(false, Release);
+        }
+        dropped
     }
 }

@@ -3,7 +3,7 @@
 use crate::backlog::{Backlog, let_go};
 use crate::deferred::Chunk;
 use crate::intake::{Buffers, Intake, runs};
-use crate::lane::{Lane, Surroundings, closed, is_memory_short};
+use crate::lane::{Lane, Rest, Surroundings, closed, is_memory_short};
 use crate::policy::Policy;
 use crate::substantiate::Substantiation;
 use bumpalo::Bump;
@@ -175,19 +175,21 @@ impl LazyEngine {
             definitions = in_force;
             intake = Intake::prepare(spare, &definitions, &guard, runs(&batches));
         }
-        let left = if self.closed.load(Acquire) {
+        let around = self.surroundings();
+        let rest = if self.closed.load(Acquire) {
             let now = self.foundation.clock.monotonic_ns();
             batches.iter().for_each(|batch| batch.fail(closed(), now));
-            None
+            Rest::default()
         } else {
-            lane.turn(&self.surroundings(), &batches, &intake, chunk)
+            lane.turn(&around, &batches, &intake, chunk)
         };
         drop(lane);
         drop(in_hand);
-        // What the lane has retired is freed now that nobody waits.
+        // Now that nobody waits, what the lane has left is dropped, and what it has retired is freed.
+        around.drop_unread(rest.unread, &guard);
         guard.flush();
         self.spare.push(intake.into_buffers());
-        Some(left)
+        Some(rest.chunk)
     }
 
     /// The lane, for calls that are ready for it. While another thread has it, deferred calls are run; and if there are none,
@@ -556,7 +558,9 @@ impl Engine for LazyEngine {
                 let spare = self.spare.pop().unwrap_or_default();
                 let intake = Intake::prepare(spare, &definitions, &guard, std::iter::once(bytes));
                 let chunk = self.backlog.arenas().chunk();
-                lane.promise(&self.surroundings(), time_us, &intake, chunk, &mut |_, _| {});
+                let around = self.surroundings();
+                let rest = lane.promise(&around, time_us, &intake, chunk, &mut |_, _| {});
+                around.drop_unread(rest.unread, &guard);
                 guard.flush();
                 self.spare.push(intake.into_buffers());
             }

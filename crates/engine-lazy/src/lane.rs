@@ -14,7 +14,7 @@
 
 use crate::backlog::Backlog;
 use crate::deferred::Chunk;
-use crate::doomed::Doomed;
+use crate::doomed::{Doomed, Unread};
 use crate::intake::Intake;
 use crate::interval::Intervals;
 use crate::now::{NowContext, Tools};
@@ -53,6 +53,15 @@ pub struct Lane {
     arena: Bump,
 }
 
+/// What a turn leaves to the thread that took it, once the lane is free.
+#[derive(Default)]
+pub struct Rest {
+    /// The deferred calls that it leaves.
+    pub chunk: Option<Arc<Chunk>>,
+    /// Those that need not be run any more.
+    pub unread: Unread,
+}
+
 /// What a turn shares with the engine.
 pub struct Surroundings<'e> {
     /// Definitions, log, snapshots.
@@ -63,6 +72,17 @@ pub struct Surroundings<'e> {
     pub policy: Policy,
     /// Whether deferred work is best done from the old end only.
     pub is_far_behind: bool,
+}
+
+impl Surroundings<'_> {
+    /// Drops calls that need not be run any more, taken out in this epoch; the lane may be another thread's.
+    pub fn drop_unread(&self, unread: Unread, guard: &Guard) {
+        let mut retired = Retired::default();
+        // SAFETY: the caller's epoch.
+        let skipped = unsafe { unread.drop_calls(&mut retired) };
+        self.foundation.counters.skipped.add(skipped);
+        retired.hand_over_unsaid(guard);
+    }
 }
 
 impl Default for Lane {
@@ -122,14 +142,14 @@ impl Lane {
         }
     }
 
-    /// Runs a turn over batches that callers have handed in; gives the deferred calls it leaves, in `chunk`.
+    /// Runs a turn over batches that callers have handed in. The deferred calls that it leaves are in `chunk`.
     pub fn turn(
         &mut self,
         around: &Surroundings<'_>,
         batches: &[Arc<Batch>],
         intake: &Intake<'_>,
         chunk: Arc<Chunk>,
-    ) -> Option<Arc<Chunk>> {
+    ) -> Rest {
         let foundation = around.foundation;
         let time_us = foundation.clock.now_us();
         let count: u32 = batches.iter().map(|batch| batch.count()).sum();
@@ -140,21 +160,20 @@ impl Lane {
         if let Err(error) = appended {
             let now = foundation.clock.monotonic_ns();
             batches.iter().for_each(|batch| batch.fail(error.clone(), now));
-            return None;
+            return Rest::default();
         }
         let mut promised = Promised { batches, at: 0, place: 0 };
         let mut last = self.next_seq;
         let note = &mut |seq, outcome| promised.note(seq, outcome);
-        let chunk = self.promise(around, time_us, intake, chunk, note);
+        let rest = self.promise(around, time_us, intake, chunk, note);
         for batch in batches {
             last = Seq(last.0 + u64::from(batch.count()));
             foundation.decided(last.before(), batch.clone());
         }
-        chunk
+        rest
     }
 
-    /// Runs the now-phases of calls, and publishes what they promise; gives the deferred calls that are
-    /// left.
+    /// Runs the now-phases of calls, and publishes what they promise.
     pub fn promise(
         &mut self,
         around: &Surroundings<'_>,
@@ -162,11 +181,11 @@ impl Lane {
         intake: &Intake<'_>,
         chunk: Arc<Chunk>,
         sink: &mut dyn FnMut(Seq, Outcome),
-    ) -> Option<Arc<Chunk>> {
+    ) -> Rest {
         let foundation = around.foundation;
         let definitions = intake.definitions();
         let guard = intake.guard();
-        let collected = self.collect(around, guard);
+        let (collected, unread) = self.collect(around, guard);
         let mut arena = std::mem::take(&mut self.arena);
         arena.reset();
         let mut keys = foundation.keys.lock();
@@ -184,6 +203,7 @@ impl Lane {
                 merged: 0,
             },
         );
+        chunk.begin(time_us);
         let mut turn = Turn {
             definitions,
             arena: &arena,
@@ -226,17 +246,16 @@ impl Lane {
         schedule::point("promised");
         self.retired.hand_over_unsaid(guard);
         self.arena = arena;
-        chunk
+        Rest { chunk, unread }
     }
 
-    /// Drops doomed calls that no reader can miss, purges keys that nobody searches for any more, and
-    /// moves `collected`; gives how far chains may be folded.
-    fn collect(&mut self, around: &Surroundings<'_>, guard: &Guard) -> Seq {
+    /// Purges keys that nobody searches for any more, and moves `collected`; gives how far chains may be folded, and the
+    /// doomed calls that no reader can miss.
+    fn collect(&mut self, around: &Surroundings<'_>, guard: &Guard) -> (Seq, Unread) {
         let foundation = around.foundation;
         let promised = foundation.promised();
         let readers = foundation.snapshots.collect(promised);
-        let skipped = self.doomed.drop_unread(readers, self.next_seq, &mut self.retired, guard);
-        foundation.counters.skipped.add(skipped);
+        let unread = self.doomed.take_unread(readers, self.next_seq, guard);
         let pending = around.backlog.oldest_pending();
         let collected = pending.map_or(readers, |pending| readers.min(pending.before()));
         self.variants.collect(pending.unwrap_or(self.next_seq), guard);
@@ -246,7 +265,7 @@ impl Lane {
             _ => readers,
         };
         self.purge.run(searched, collected, PURGES_MAX, &mut self.retired, guard);
-        collected
+        (collected, unread)
     }
 
     /// Work without calls: purging, folding behind readers. Whether there was any.
@@ -256,7 +275,8 @@ impl Lane {
         }
         let before = (self.purge.len(), self.doomed.len());
         let guard = crossbeam_epoch::pin();
-        self.collect(around, &guard);
+        let (_, unread) = self.collect(around, &guard);
+        around.drop_unread(unread, &guard);
         self.retired.hand_over(&guard);
         before != (self.purge.len(), self.doomed.len())
     }
@@ -264,7 +284,8 @@ impl Lane {
     /// Folds every chain of every table, to give memory back; for when it is short.
     pub fn sweep(&mut self, around: &Surroundings<'_>) {
         let guard = crossbeam_epoch::pin();
-        let collected = self.collect(around, &guard);
+        let (collected, unread) = self.collect(around, &guard);
+        around.drop_unread(unread, &guard);
         for table in &around.foundation.definitions().tables {
             table.for_each_record(&guard, |record| {
                 // SAFETY: the lane is the records' writer.

@@ -25,15 +25,14 @@ pub struct LaterContext<'a> {
 impl<'a> LaterContext<'a> {
     /// The context for a call that the caller has claimed.
     pub fn new(definitions: &'a Definitions, guard: &'a Guard, deferred: &'a Deferred) -> LaterContext<'a> {
-        // SAFETY: the captured lists live in the chunk, which outlives the pinned epoch.
-        let (values, rows) = unsafe { (deferred.values.as_ref(), deferred.rows.as_ref()) };
         let own = std::ptr::from_ref(deferred).cast_mut().cast();
         LaterContext {
-            view: SnapshotContext::new(definitions, guard, deferred.seq, deferred.time_us).on_behalf_of(own),
+            view: SnapshotContext::new(definitions, guard, deferred.seq, deferred.time_us())
+                .on_behalf_of(own),
             definitions,
             deferred,
-            values: values.iter(),
-            rows: rows.iter(),
+            values: deferred.values().iter(),
+            rows: deferred.rows().iter(),
             replaced: Vec::new(),
         }
     }

@@ -17,7 +17,7 @@
 //! Waiting for a call that another worker runs cannot deadlock: whoever waits, waits for a call with a
 //! smaller seq than anything it holds itself.
 
-use crate::deferred::{Deferred, State};
+use crate::deferred::{CapturedRow, Deferred, State};
 use crate::later::{LaterContext, broken_promise};
 use crate::now::deferred_at;
 use bumpalo::Bump;
@@ -27,6 +27,7 @@ use fabius_env::schedule;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
 use fabius_storage::{Version, chain, index::prefetch};
+use fabius_value::ColumnMask;
 use std::ptr::NonNull;
 
 /// One entry of the stack.
@@ -122,8 +123,8 @@ impl<'a> Substantiation<'a> {
         if deferred.state() != State::Pending {
             return;
         }
-        // SAFETY: captured versions outlive their pending call, and the epoch is pinned.
-        for row in unsafe { deferred.rows.as_ref() } {
+        for row in deferred.rows() {
+            // SAFETY: captured versions outlive their pending call, and the epoch is pinned.
             let Some(version) = (unsafe { row.version.as_ref() }) else { continue };
             match stage {
                 Stage::Call | Stage::Versions => version.prefetch(),
@@ -133,7 +134,9 @@ impl<'a> Substantiation<'a> {
                     // SAFETY: as above.
                     if let Some(below) = unsafe { version.next().as_ref() } {
                         let long_columns = self.definitions.table(row.table).long_columns();
-                        below.prefetch_values(row.reads.intersection(long_columns));
+                        // SAFETY: seen not done above.
+                        let reads = unsafe { reads(deferred, row) };
+                        below.prefetch_values(reads.intersection(long_columns));
                     }
                 }
             }
@@ -158,11 +161,9 @@ impl<'a> Substantiation<'a> {
                 State::Pending => {}
             }
             let own = std::ptr::from_ref(deferred).cast_mut().cast();
-            // SAFETY: captured rows live in the chunk; captured versions outlive their call.
-            let rows = unsafe { deferred.rows.as_ref() };
-            while let Some(row) = rows.get(*next_row) {
-                // SAFETY: as above; the epoch is pinned.
-                match unsafe { chain::first_pending(row.version, row.reads, own) } {
+            while let Some(row) = deferred.rows().get(*next_row) {
+                // SAFETY: captured versions outlive their call, which is not done; the epoch is pinned.
+                match unsafe { chain::first_pending(row.version, reads(deferred, row), own) } {
                     Some(address) => {
                         // SAFETY: read from an open sticky under this epoch.
                         let deferred = unsafe { deferred_at(address) };
@@ -179,7 +180,7 @@ impl<'a> Substantiation<'a> {
             let mut frame = self.frame.take().unwrap_or_default();
             let context = Box::new(LaterContext::new(self.definitions, self.guard, deferred));
             // SAFETY: its code lives as long as the call is not done, its arguments as long as the chunk.
-            let (code, arguments) = unsafe { (code_of(deferred), deferred.arguments.as_ref()) };
+            let (code, arguments) = unsafe { (code_of(deferred), deferred.arguments()) };
             frame.start(code, arguments, self.arena).expect("a promised call has well-formed arguments");
             self.stack.pop();
             self.advance(deferred, frame, context);
@@ -221,6 +222,17 @@ impl<'a> Substantiation<'a> {
             Err(Stop::Restart) => unreachable!("a later-phase has nothing to give up"),
         }
     }
+}
+
+/// The columns that a call may read of a row that it has captured.
+///
+/// # Safety
+/// The call was seen not done in the epoch that is pinned.
+#[inline]
+unsafe fn reads(deferred: &Deferred, row: &CapturedRow) -> ColumnMask {
+    // SAFETY: the caller's promise.
+    let reads = unsafe { &deferred.variant.as_ref().reads };
+    reads.get(row.table.0 as usize).copied().unwrap_or_default()
 }
 
 /// The later-phase code of a call.

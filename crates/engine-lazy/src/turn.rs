@@ -7,7 +7,7 @@
 //!             +-- sliced again where its proofs do not hold for this call
 //! ```
 
-use crate::deferred::{CapturedRow, Chunk, Deferred, Sticky};
+use crate::deferred::{CapturedRow, Chunk, Deferred, Leavings, Sticky};
 use crate::doomed::Doomed;
 use crate::intake::Intake;
 use crate::now::{NowContext, NowRow, Written};
@@ -177,40 +177,33 @@ impl<'a, 't> Turn<'a, '_, 't> {
             return;
         }
         let arena = self.chunk.arena();
-        let arguments = arena.alloc_slice_copy(call.arguments);
-        let values = arena.alloc_slice_fill_iter(self.context.values.iter().map(|&value| keep(value, arena)));
-        let rows =
-            arena.alloc_slice_fill_iter(self.context.rows.iter().map(|&row| capture(row, seq, variant)));
-        let mut open = self.context.written.iter().filter(is_sticky);
-        let count = open.clone().count();
-        let stickies = arena.alloc_slice_fill_with(count, |_| {
-            let written = open.next().expect("as many as counted");
-            Sticky {
+        let open = self.context.written.iter().filter(is_sticky);
+        let sticky_count = open.clone().count();
+        let deferred = self.chunk.defer(Leavings {
+            seq,
+            variant: pointer,
+            ticket: ticket.cloned(),
+            values: self.context.values.iter().map(|&value| keep(value, arena)),
+            rows: self.context.rows.iter().map(|&row| capture(row, seq)),
+            stickies: open.map(|written| Sticky {
                 version: written.version,
                 record: NonNull::from(written.record),
                 table: written.table.id(),
-            }
+            }),
+            sticky_count,
+            arguments: call.arguments,
         });
-        let deferred = arena.alloc(Deferred::new(
-            seq,
-            self.time_us,
-            pointer,
-            NonNull::from(arguments),
-            NonNull::from(values),
-            NonNull::from(rows),
-            NonNull::from(&mut *stickies),
-            ticket.cloned(),
-            NonNull::from(&**self.chunk),
-        ));
-        let address: *mut () = std::ptr::from_mut(deferred).cast();
-        // SAFETY: the call's own versions, not published yet.
-        stickies.iter().for_each(|sticky| unsafe { sticky.version.as_ref() }.set_deferred(address));
+        let address: *mut () = deferred.as_ptr().cast();
+        let is_all = sticky_count == 1 && ticket.is_none();
+        for written in self.context.written.iter().filter(is_sticky) {
+            // SAFETY: the call's own version, not published yet.
+            unsafe { written.version.as_ref() }.set_deferred(address, is_all);
+        }
         if let Some(ticket) = ticket {
             ticket.set_source(address);
         }
         let place = self.left.calls.len() as u32;
-        self.chunk.expect_one();
-        self.left.calls.push(NonNull::from(deferred));
+        self.left.calls.push(deferred);
         for table in &variant.tables_read {
             let readers = &mut self.context.tools().later_reader[table.0 as usize];
             for column in variant.reads[table.0 as usize].iter() {
@@ -252,8 +245,7 @@ fn keep(value: Datum<'_>, arena: &Bump) -> Datum<'static> {
 
 /// The version at which a captured row begins for the call at `seq`, marked if the call will read
 /// stickies of others there.
-fn capture(row: NowRow<'_>, seq: Seq, variant: &Variant) -> CapturedRow {
-    let reads = variant.reads.get(row.table.0 as usize).copied().unwrap_or_default();
+fn capture(row: NowRow<'_>, seq: Seq) -> CapturedRow {
     let mut version = row.record.map_or(std::ptr::null(), fabius_storage::Record::head);
     // SAFETY: the lane reads its own chains under a pinned epoch.
     if let Some(head) = unsafe { version.as_ref() }
@@ -266,5 +258,5 @@ fn capture(row: NowRow<'_>, seq: Seq, variant: &Variant) -> CapturedRow {
             head.mark_read_elsewhere();
         }
     }
-    CapturedRow { version, table: row.table, reads }
+    CapturedRow { version, table: row.table }
 }

@@ -39,7 +39,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-const SEQ_BITS: u32 = 56;
+const SEQ_BITS: u32 = 55;
 const TOMBSTONE: u64 = 1 << 63;
 const EXTREMES: u64 = 1 << 62;
 const READ_ELSEWHERE: u64 = 1 << 61;
@@ -48,6 +48,7 @@ const BARE: u64 = 1 << 59;
 const HAS_VALUES: u64 = 1 << 58;
 const GAVE_AWAY: u64 = 1 << 57;
 const UNLINKED: u64 = 1 << 56;
+const ALL_OF_ITS_CALL: u64 = 1 << 55;
 
 /// A version in a record's chain; see the module's picture.
 #[repr(C)]
@@ -388,9 +389,20 @@ impl Version {
         self.deferred.load(Relaxed)
     }
 
-    /// Names the deferred call, before anyone else can see the version.
-    pub fn set_deferred(&self, deferred: *mut ()) {
+    /// Names the deferred call, before anyone else can see the version; and says whether all that the call has left to do is
+    /// to fill it.
+    #[inline]
+    pub fn set_deferred(&self, deferred: *mut (), is_all: bool) {
         self.deferred.store(deferred, Relaxed);
+        if is_all {
+            self.seq_and_flags.store(self.seq_and_flags.load(Relaxed) | ALL_OF_ITS_CALL, Relaxed);
+        }
+    }
+
+    /// Whether to fill it is all that its deferred call has left to do.
+    #[inline]
+    pub fn is_all_of_its_call(&self) -> bool {
+        self.seq_and_flags.load(Relaxed) & ALL_OF_ITS_CALL != 0
     }
 
     /// The slot of a column in its mask.

@@ -82,3 +82,16 @@ pub fn prefetch<T>(address: *const T) {
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
     let _ = address;
 }
+
+/// The same for a line that is going to be written, which another core may have written last: takes it from there.
+#[inline]
+pub fn prefetch_to_write<T>(address: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    // SAFETY: a prefetch of any address neither faults nor reads anything; where there is no such instruction, it means nothing.
+    unsafe {
+        // The compiler's own function asks for a line to read unless it is told of a newer processor.
+        std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = address;
+}
