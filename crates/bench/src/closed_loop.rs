@@ -41,7 +41,7 @@ const SPINS: u32 = 200;
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
-    /// After this time, plus that for the rest of the work.
+    /// After this time, plus that for the rest of the work; each client makes a batch at least.
     Time(Duration),
     /// When each client has made this many calls, or this time is over.
     Calls(u64, Duration),
@@ -51,7 +51,7 @@ impl Limit {
     /// How many more calls a client may make that has made this many; none when the time is over.
     fn rest(self, made: u64, elapsed: Duration) -> u64 {
         match self {
-            Limit::Time(time) if elapsed < time => u64::MAX,
+            Limit::Time(time) if elapsed < time || made == 0 => u64::MAX,
             Limit::Calls(count, time) if elapsed < time => count.saturating_sub(made),
             _ => 0,
         }
@@ -219,16 +219,14 @@ impl ClientThread<'_> {
     fn offer(&mut self, started: Instant, limit: Limit, interrupt: &Interrupt) -> Result<()> {
         let mut idle = 0;
         loop {
-            let mut rest = limit.rest(self.made, started.elapsed());
+            let rest = limit.rest(self.made, started.elapsed());
             if rest == 0 || interrupt.is_raised() {
                 break;
             }
-            while self.in_flight.len() < self.depth.now && rest > 0 {
-                let count = rest.min(self.batch as u64);
-                self.send(count as usize)?;
-                rest -= count;
-            }
-            if self.reap()? {
+            // Queries are answered where they are made: of those alone nothing is ever on the way.
+            if self.in_flight.len() < self.depth.now {
+                self.send(rest.min(self.batch as u64) as usize)?;
+            } else if self.reap()? {
                 idle = 0;
                 let mut pieces = 0;
                 while self.in_flight.is_empty() && pieces < PIECES_MAX && self.database.help() {

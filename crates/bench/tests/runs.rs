@@ -159,6 +159,28 @@ fn json_has_the_keys_that_scripts_rely_on() {
     assert!(run::table(&reports).contains("new-order: commit p50 / p99"));
 }
 
+/// Goal: clients that make nothing but queries come to their end, and have made some however short the run.
+#[test]
+fn a_run_of_queries_alone_ends() {
+    let kind = WorkloadKind::find("like").unwrap();
+    let mut settings = small(kind);
+    settings.set("writes=0").unwrap();
+    settings.set("read_as=snapshot").unwrap();
+    let options = RunOptions {
+        workload: (kind.build)(&settings).into(),
+        name: kind.name.into(),
+        engines: EngineKind::ALL.to_vec(),
+        threads: 2,
+        time: Duration::ZERO,
+        durability: Durability::None,
+        settings,
+        parent: None,
+    };
+    for report in run::run(&options, &Interrupt::default(), &mut |_| {}).unwrap() {
+        assert!(report.measured.seen.committed_total() > 0, "{}", report.engine);
+    }
+}
+
 /// Goal: what arrives is decided or refused, and every sample's numbers add up to the whole.
 #[test]
 fn samples_add_up() {
