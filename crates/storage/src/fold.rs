@@ -16,7 +16,7 @@
 //! Beside a record's writer, whoever comes may shorten its chain, one at a time ([`shorten`], [`shorten_at`]): the writer
 //! only touches what is above the pivot.
 
-use crate::{Record, Version, chain, slot, version::Contents};
+use crate::{Record, Version, block, chain, slot, version::Contents};
 use crossbeam_epoch::Guard;
 use fabius_value::{ColumnId, ColumnMask, DataType, Deltas, Seq};
 use std::ptr::NonNull;
@@ -28,11 +28,19 @@ const BELOW_PIVOT_MAX: usize = 2;
 /// Versions handed to the collector at a time: few enough that they are still in the cache.
 const HAND_OVER: usize = 512;
 
+/// A version that is unlinked.
+#[derive(Clone, Copy)]
+enum Unlinked {
+    /// It is one block, of so many bytes, and is not looked at again.
+    Block(NonNull<u8>, u32),
+    /// It may have blocks besides; with the place of its table.
+    Version(NonNull<Version>, u32),
+}
+
 /// Versions that are unlinked and wait for the epochs pinned now to end.
 #[derive(Default)]
 pub struct Retired {
-    /// With the places of their tables.
-    versions: Vec<(NonNull<Version>, u32)>,
+    versions: Vec<Unlinked>,
     records: Vec<NonNull<Record>>,
     /// The types of tables, and which columns may be long.
     tables: Vec<(Arc<[DataType]>, ColumnMask)>,
@@ -53,11 +61,35 @@ impl Retired {
     #[inline]
     pub fn version(&mut self, version: NonNull<Version>, types: &Arc<[DataType]>) {
         // SAFETY: whoever unlinks a version can read it.
-        unsafe { version.as_ref() }.mark_unlinked();
+        let this = unsafe { version.as_ref() };
+        this.mark_unlinked();
+        let long_columns = self.long_columns(types);
+        self.versions.push(if this.columns_with_blocks(long_columns).is_empty() {
+            Unlinked::Block(Version::block(version), this.own_bytes() as u32)
+        } else {
+            Unlinked::Version(version, self.last)
+        });
+    }
+
+    /// Adds an unlinked version that [is like](Version::is_like) another one, without looking at it.
+    #[inline]
+    fn alike(&mut self, version: *const Version, like: &Version, types: &Arc<[DataType]>) {
+        let version = Version::owner_of(version);
+        let long_columns = self.long_columns(types);
+        self.versions.push(if like.columns().intersects(long_columns) {
+            Unlinked::Version(version, self.last)
+        } else {
+            Unlinked::Block(version.cast(), like.own_bytes() as u32)
+        });
+    }
+
+    /// Which columns of a table may be long; the table is the last one from now on.
+    #[inline]
+    fn long_columns(&mut self, types: &Arc<[DataType]>) -> ColumnMask {
         if !self.tables.get(self.last as usize).is_some_and(|known| Arc::ptr_eq(&known.0, types)) {
             self.last = self.place(types);
         }
-        self.versions.push((version, self.last));
+        self.tables[self.last as usize].1
     }
 
     /// The place of a table.
@@ -114,18 +146,24 @@ impl Retired {
     /// # Safety-relevant
     /// Called when no epoch that could see the contents is left.
     fn free(self) {
-        for at in 0..self.versions.len() {
-            if let Some((later, _)) = self.versions.get(at + 8) {
+        for (at, unlinked) in self.versions.iter().enumerate() {
+            if let Some(Unlinked::Version(later, _)) = self.versions.get(at + 8) {
                 Version::prefetch_at(later.as_ptr());
             }
-            if let Some((later, table)) = self.versions.get(at + 3) {
+            if let Some(Unlinked::Version(later, table)) = self.versions.get(at + 3) {
                 // SAFETY: as below.
                 let later = unsafe { later.as_ref() };
                 later.prefetch_values(later.columns_with_blocks(self.tables[*table as usize].1));
             }
-            let (version, table) = self.versions[at];
-            // SAFETY: unreachable (see `hand_over`).
-            unsafe { Version::free(version, self.tables[table as usize].1) };
+            // SAFETY: unreachable (see `hand_over`); a block was taken with this size.
+            unsafe {
+                match *unlinked {
+                    Unlinked::Block(block, bytes) => block::give(block, bytes as usize),
+                    Unlinked::Version(version, table) => {
+                        Version::free(version, self.tables[table as usize].1)
+                    }
+                }
+            }
         }
         for record in self.records {
             // SAFETY: as above.
@@ -179,6 +217,39 @@ pub unsafe fn shorten(record: &Record, collected: Seq, types: &Arc<[DataType]>, 
         }
     }
     record.end_shortening();
+}
+
+/// The same as [`shorten`] for a version that [is like](Version::is_like) the one on which it was pushed, which is not
+/// looked at again. Whether that is all there was to do: not if another version has been pushed, or the chain has been
+/// shortened, or somebody still reads there.
+///
+/// # Safety
+/// As [`shorten`]. The version is of this record, and was pushed when the caller's epoch had been pinned already; no
+/// deferred call has pointers to the record's versions.
+#[inline]
+pub unsafe fn shorten_alike(
+    record: &Record,
+    version: NonNull<Version>,
+    collected: Seq,
+    types: &Arc<[DataType]>,
+    retired: &mut Retired,
+) -> bool {
+    // SAFETY: the caller's promise.
+    let this = unsafe { version.as_ref() };
+    if this.seq() > collected || !std::ptr::eq(record.head(), this) || !record.begin_shortening() {
+        return false;
+    }
+    // Asked again: the one above may have been shortened before. Below what the version was pushed on is their base, or has
+    // been: where that, or a merged one, has come up, nothing is left to take out.
+    let (below, base) = (this.next(), this.base());
+    let is_there = std::ptr::eq(record.head(), this) && below != base;
+    if is_there {
+        this.set_next(base);
+        retired.alike(below, this, types);
+        record.fold_after(pushes_to_merge(1));
+    }
+    record.end_shortening();
+    is_there
 }
 
 /// Takes out what a version shadows that a deferred call has just settled, beside the record's writer: calls that came

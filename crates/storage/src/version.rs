@@ -1,17 +1,21 @@
 //! What one call wrote to a row.
 //!
 //! ```text
-//!   0       8       16      24      32      40      48      56      64      72      80
+//!  -24     -16     -8       0       8       16      24      32      40      48      56
 //!   +-------+-------+-------+-------+-------+-------+-------+-------+-------+-------+-----
-//!   | next  |seq and|columns|deltas |sticky |filled | nulls | defer-| base  | reach | slots
-//!   |(older)| flags | mask  | mask  | mask  | mask  | mask  | red   |       | mask  |
+//!   |deltas |sticky | defer-| next  |seq and|columns| nulls |filled | base  | reach | slots
+//!   | mask  | mask  | red   |(older)| flags | mask  | mask  | mask  |       | mask  |
 //!   +-------+-------+-------+-------+-------+-------+-------+-------+-------+-------+-----
+//!    \------ front -------/
 //! ```
 //!
 //! A version has a slot for each column of its mask, in column order. A column is a *delta* (the slot
 //! holds an operand to apply to what is below), or a *sticky* (the slot is empty until the deferred
 //! call has run), or a plain value. A version of every column is a *whole row*: nothing below it is
 //! ever read through it. A *tombstone* says that the row is gone.
+//!
+//! One that was made of plain values alone has no *front*: with a single column, which is what most updates write, it
+//! is one cache line.
 //!
 //! `base` is the nearest whole row (or tombstone) at or below the version, and `reach` the columns that
 //! versions above the base say anything about. A reader of another column goes straight to the base,
@@ -39,7 +43,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-const SEQ_BITS: u32 = 55;
+const SEQ_BITS: u32 = 54;
 const TOMBSTONE: u64 = 1 << 63;
 const EXTREMES: u64 = 1 << 62;
 const READ_ELSEWHERE: u64 = 1 << 61;
@@ -49,6 +53,7 @@ const HAS_VALUES: u64 = 1 << 58;
 const GAVE_AWAY: u64 = 1 << 57;
 const UNLINKED: u64 = 1 << 56;
 const ALL_OF_ITS_CALL: u64 = 1 << 55;
+const HAS_FRONT: u64 = 1 << 54;
 
 /// A version in a record's chain; see the module's picture.
 #[repr(C)]
@@ -56,13 +61,18 @@ pub struct Version {
     next: AtomicPtr<Version>,
     seq_and_flags: AtomicU64,
     columns: u64,
-    deltas: u64,
-    sticky: AtomicU64,
-    filled: AtomicU64,
     nulls: AtomicU64,
-    deferred: AtomicPtr<()>,
+    filled: AtomicU64,
     base: AtomicPtr<Version>,
     reach: AtomicU64,
+}
+
+/// What stands in front of a version that has, or had, more than plain values.
+#[repr(C)]
+struct Front {
+    deltas: u64,
+    sticky: AtomicU64,
+    deferred: AtomicPtr<()>,
 }
 
 /// The contents of a version to be made.
@@ -83,8 +93,10 @@ pub struct Contents<'r, 'a> {
 }
 
 impl Version {
-    fn bytes(slots: usize) -> usize {
-        size_of::<Version>() + 8 * slots
+    /// Bytes in front of the version in its block.
+    #[inline]
+    fn front_bytes(flags: u64) -> usize {
+        if flags & HAS_FRONT == 0 { 0 } else { size_of::<Front>() }
     }
 
     fn slot_count(columns: u64, flags: u64) -> usize {
@@ -132,8 +144,11 @@ impl Version {
         );
         let extremes = contents.deltas.operations.iter().any(|delta| delta.1 != DeltaOperator::Add);
         let is_whole = columns == ColumnMask::first(types.len());
-        let flags = if extremes { EXTREMES } else { 0 } | if is_whole { WHOLE } else { 0 };
-        let mut making = Making::begin(contents.seq, flags, columns, deltas);
+        let has_front = !deltas.is_empty() || !contents.sticky.is_empty();
+        let flags = if extremes { EXTREMES } else { 0 }
+            | if is_whole { WHOLE } else { 0 }
+            | if has_front { HAS_FRONT } else { 0 };
+        let mut making = Making::begin(contents.seq, flags, columns);
         if columns == contents.values_mask {
             // Most inserts, and all that is folded.
             for ((at, column), &datum) in columns.iter().enumerate().zip(contents.values) {
@@ -167,8 +182,16 @@ impl Version {
                 word.store(word.load(Relaxed) | ColumnMask::of(column).0, Relaxed);
             }
         }
-        this.sticky.store(contents.sticky.0, Relaxed);
-        this.deferred.store(contents.deferred, Relaxed);
+        if has_front {
+            // SAFETY: as above; there is room for it, and nobody has looked at it.
+            unsafe {
+                version.cast::<Front>().sub(1).write(Front {
+                    deltas: deltas.0,
+                    sticky: AtomicU64::new(contents.sticky.0),
+                    deferred: AtomicPtr::new(contents.deferred),
+                });
+            }
+        }
         version
     }
 
@@ -177,53 +200,74 @@ impl Version {
         Version::allocate(seq, TOMBSTONE | WHOLE, 0, 0)
     }
 
-    /// A version whose slots are still to be written.
+    /// A version whose slots are still to be written, and its front if it has one, with room behind the slots for long
+    /// values of so many bytes.
     #[inline]
-    fn allocate(seq: Seq, flags: u64, columns: u64, deltas: u64) -> NonNull<Version> {
-        Version::allocate_with_values(seq, flags, columns, deltas, 0)
+    fn allocate(seq: Seq, flags: u64, columns: u64, values_bytes: usize) -> NonNull<Version> {
+        Version::allocate_slots(seq, flags, columns, Version::slot_count(columns, flags), values_bytes)
     }
 
-    /// The same with room behind the slots for long values of so many bytes.
-    #[inline]
-    fn allocate_with_values(
+    /// The same where the caller knows how many slots that makes.
+    #[inline(always)]
+    fn allocate_slots(
         seq: Seq,
         flags: u64,
         columns: u64,
-        deltas: u64,
+        slots: usize,
         values_bytes: usize,
     ) -> NonNull<Version> {
         assert!(seq.0 >> SEQ_BITS == 0, "sequence numbers have {SEQ_BITS} bits");
-        let slots = Version::slot_count(columns, flags);
-        let version = block::take(Version::bytes(slots) + values_bytes).cast::<Version>();
+        debug_assert_eq!(slots, Version::slot_count(columns, flags));
+        let front_bytes = Version::front_bytes(flags);
+        let block = block::take(front_bytes + size_of::<Version>() + 8 * slots + values_bytes);
         let flags = flags | if values_bytes > 0 { HAS_VALUES } else { 0 };
         // SAFETY: the block is that long, and ours alone; the header is written here, with the words behind
         // the slots; the caller writes the slots.
         unsafe {
+            let version = block.add(front_bytes).cast::<Version>();
             version.write(Version {
                 next: AtomicPtr::new(std::ptr::null_mut()),
                 seq_and_flags: AtomicU64::new(seq.0 | flags),
                 columns,
-                deltas,
-                sticky: AtomicU64::new(0),
-                filled: AtomicU64::new(values_bytes as u64),
                 nulls: AtomicU64::new(0),
-                deferred: AtomicPtr::new(std::ptr::null_mut()),
+                filled: AtomicU64::new(values_bytes as u64),
                 base: AtomicPtr::new(std::ptr::null_mut()),
                 reach: AtomicU64::new(columns),
             });
             if flags & EXTREMES != 0 {
                 version.add(1).cast::<u64>().add(slots - 2).write_bytes(0, 2);
             }
+            version.as_ptr().expose_provenance();
+            version
         }
-        version.as_ptr().expose_provenance();
-        version
     }
 
     /// The pointer that the version is freed through: as it was made. (A reference gives no right to free
     /// what it refers to.)
+    #[inline]
     pub fn owner(&self) -> NonNull<Version> {
-        let address = std::ptr::from_ref(self).addr();
-        NonNull::new(std::ptr::with_exposed_provenance_mut(address)).expect("a reference is not null")
+        Version::owner_of(self)
+    }
+
+    /// The same of one that is not looked at.
+    #[inline]
+    pub(crate) fn owner_of(version: *const Version) -> NonNull<Version> {
+        let version = std::ptr::with_exposed_provenance_mut(version.addr());
+        NonNull::new(version).expect("there is a version")
+    }
+
+    /// What stands in front of it, if anything does.
+    #[inline]
+    fn front(&self) -> Option<&Front> {
+        let has_front = self.seq_and_flags.load(Relaxed) & HAS_FRONT != 0;
+        // SAFETY: it was made with one.
+        has_front.then(|| unsafe { &*std::ptr::from_ref(self).cast::<Front>().sub(1) })
+    }
+
+    /// Whether every column has a plain value, or one that has been filled in. Acquires what the filler wrote.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.front().is_none_or(|front| front.deltas | front.sticky.load(Acquire) == 0)
     }
 
     /// The version below, null at the end of the chain.
@@ -328,6 +372,17 @@ impl Version {
         row.filter(|row| !row.is_tombstone())
     }
 
+    /// Whether the version that it has just been pushed on says something about the same columns, both of them plain
+    /// values, and is the only one above the end of the chain, their base.
+    #[inline]
+    pub fn is_like(&self, below: &Version) -> bool {
+        let flags = self.seq_and_flags.load(Relaxed) | below.seq_and_flags.load(Relaxed);
+        flags & (HAS_FRONT | HAS_VALUES | WHOLE) == 0
+            && self.columns == below.columns
+            && self.is_bare()
+            && below.next() == self.base()
+    }
+
     /// Its place in the order.
     #[inline]
     pub fn seq(&self) -> Seq {
@@ -362,13 +417,13 @@ impl Version {
     /// The columns it has operations for.
     #[inline]
     pub fn deltas(&self) -> ColumnMask {
-        ColumnMask(self.deltas)
+        self.front().map_or(ColumnMask::EMPTY, |front| ColumnMask(front.deltas))
     }
 
     /// The columns whose values are not there yet. Acquires what the filler wrote.
     #[inline]
     pub fn sticky(&self) -> ColumnMask {
-        ColumnMask(self.sticky.load(Acquire))
+        self.front().map_or(ColumnMask::EMPTY, |front| ColumnMask(front.sticky.load(Acquire)))
     }
 
     /// The columns that the running deferred call has filled (for that call alone).
@@ -386,14 +441,17 @@ impl Version {
     /// The deferred call that its stickies name; meaningful while `sticky` is not empty.
     #[inline]
     pub fn deferred(&self) -> *mut () {
-        self.deferred.load(Relaxed)
+        self.front().map_or(std::ptr::null_mut(), |front| front.deferred.load(Relaxed))
     }
 
-    /// Names the deferred call, before anyone else can see the version; and says whether all that the call has left to do is
-    /// to fill it.
+    /// Names the deferred call that is to fill its stickies, before anyone else can see the version; and says whether all that
+    /// the call has left to do is to fill it.
+    ///
+    /// # Panics
+    /// If it was made without any.
     #[inline]
     pub fn set_deferred(&self, deferred: *mut (), is_all: bool) {
-        self.deferred.store(deferred, Relaxed);
+        self.front().expect("a version with stickies").deferred.store(deferred, Relaxed);
         if is_all {
             self.seq_and_flags.store(self.seq_and_flags.load(Relaxed) | ALL_OF_ITS_CALL, Relaxed);
         }
@@ -468,7 +526,7 @@ impl Version {
     #[must_use]
     pub fn fill(&self, column: ColumnId, value: Datum<'_>, data_type: DataType) -> Option<u64> {
         let bit = ColumnMask::of(column).0;
-        debug_assert!(self.sticky.load(Relaxed) & bit != 0, "only stickies are filled");
+        debug_assert!(self.sticky().contains(column), "only stickies are filled");
         let stored = slot::store(value, data_type);
         let before = self.slot(column).swap(stored, Relaxed);
         let filled = self.filled.load(Relaxed);
@@ -480,7 +538,9 @@ impl Version {
 
     /// Publishes what was filled: the version has no stickies any more.
     pub fn settle(&self) {
-        self.sticky.store(0, Release);
+        if let Some(front) = self.front() {
+            front.sticky.store(0, Release);
+        }
     }
 
     /// Merges one more delta into a version that only its writer can see, moving it up to `seq`;
@@ -562,6 +622,24 @@ impl Version {
         self.columns().intersection(long_columns).intersection(kept)
     }
 
+    /// How many bytes its own block was taken with.
+    #[inline]
+    pub(crate) fn own_bytes(&self) -> usize {
+        let values = if self.has_values() { self.filled.load(Relaxed) as usize } else { 0 };
+        let flags = self.seq_and_flags.load(Relaxed);
+        let slots = Version::slot_count(self.columns, flags);
+        Version::front_bytes(flags) + size_of::<Version>() + 8 * slots + values
+    }
+
+    /// Where its own block begins.
+    #[inline]
+    pub(crate) fn block(version: NonNull<Version>) -> NonNull<u8> {
+        // SAFETY: the front is in the same block; a version that can be given back is readable.
+        unsafe {
+            version.cast::<u8>().sub(Version::front_bytes(version.as_ref().seq_and_flags.load(Relaxed)))
+        }
+    }
+
     /// Frees a version, and its blocks.
     ///
     /// # Safety
@@ -569,10 +647,7 @@ impl Version {
     pub unsafe fn free(version: NonNull<Version>, long_columns: ColumnMask) {
         // SAFETY: the caller's promise.
         let this = unsafe { version.as_ref() };
-        let mut bytes = Version::bytes(Version::slot_count(this.columns, this.seq_and_flags.load(Relaxed)));
-        if this.has_values() {
-            bytes += this.filled.load(Relaxed) as usize;
-        }
+        let bytes = this.own_bytes();
         for column in this.columns_with_blocks(long_columns).iter() {
             let word = this.slot(column).load(Relaxed);
             if slot::is_long(word) {
@@ -581,6 +656,6 @@ impl Version {
             }
         }
         // SAFETY: taken with this size.
-        unsafe { block::give(version.cast(), bytes) };
+        unsafe { block::give(Version::block(version), bytes) };
     }
 }

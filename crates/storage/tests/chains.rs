@@ -5,11 +5,14 @@
 
 use crossbeam_epoch as epoch;
 use fabius_storage::chain::{self, Cell};
-use fabius_storage::fold::{Retired, fold, fold_with_others, retire_record, shorten, shorten_at};
+use fabius_storage::fold::{
+    Retired, fold, fold_with_others, retire_record, shorten, shorten_alike, shorten_at,
+};
 use fabius_storage::snapshot::Snapshots;
 use fabius_storage::version::Contents;
 use fabius_storage::{Record, Version};
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Deltas, Seq};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -211,6 +214,77 @@ fn readers_see_their_seq_while_others_shorten() {
             retired.hand_over(guard);
         }
     });
+    let mut retired = Retired::default();
+    retire_record(record, &types, &mut retired);
+    retired.hand_over(&epoch::pin());
+}
+
+/// Goal: the same where versions that are like those below them are pushed in turns, and those below taken out when a turn
+/// ends, beside others who shorten the chain: at last nothing is left but the newest and the whole row.
+#[test]
+fn readers_see_their_seq_while_like_versions_replace_each_other() {
+    const TURN: u64 = 5;
+    let row_at = |seq: u64| Row { number: seq as i64, name: "a name on the heap".into(), sum: 7 };
+    let types: Arc<[DataType]> = Arc::from(TYPES);
+    let record = Record::create(b"key");
+    // SAFETY: freed at the end.
+    let shared = unsafe { record.as_ref() };
+    let first = [Datum::Int(1), Datum::Text("a name on the heap"), Datum::Int(7)];
+    shared.push(Version::of_values(Seq(1), ColumnMask::first(3), &first, &types));
+    let (snapshots, promised, collected) = (Snapshots::default(), AtomicU64::new(1), AtomicU64::new(1));
+    let end_turn = |pushed: &[Option<NonNull<Version>>]| {
+        let oldest = snapshots.collect(Seq(promised.load(SeqCst)));
+        collected.store(oldest.0, SeqCst);
+        let mut retired = Retired::default();
+        for version in pushed {
+            // SAFETY: everything is settled, no reader begins below `oldest`, and the epoch has been pinned since before
+            // the versions were pushed.
+            unsafe {
+                let is_done = version
+                    .is_some_and(|version| shorten_alike(shared, version, oldest, &types, &mut retired));
+                if !is_done {
+                    shorten(shared, oldest, &types, &mut retired);
+                }
+            }
+        }
+        retired
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                read_until_the_end(shared, &snapshots, &promised, row_at);
+            });
+        }
+        scope.spawn(|| {
+            while promised.load(SeqCst) < SEQS {
+                let guard = &epoch::pin();
+                let mut retired = Retired::default();
+                // SAFETY: as above.
+                unsafe { shorten(shared, Seq(collected.load(SeqCst)), &types, &mut retired) };
+                retired.hand_over(guard);
+                std::thread::yield_now();
+            }
+        });
+        for begin in (2..=SEQS).step_by(TURN as usize) {
+            let guard = &epoch::pin();
+            let last = (begin + TURN - 1).min(SEQS);
+            let pushed = (begin..=last).map(|seq| {
+                let version =
+                    Version::of_values(Seq(seq), ColumnMask::of(NUMBER), &[Datum::Int(seq as i64)], &types);
+                let below = shared.head();
+                shared.push(version);
+                // SAFETY: linked.
+                unsafe { version.as_ref().is_like(&*below) }.then_some(version)
+            });
+            let pushed: Vec<_> = pushed.collect();
+            promised.store(last, SeqCst);
+            end_turn(&pushed).hand_over(guard);
+        }
+    });
+    end_turn(&[None]).hand_over(&epoch::pin());
+    // SAFETY: nobody else is there any more.
+    let (newest, below) = unsafe { (&*shared.head(), &*(*shared.head()).next()) };
+    assert!(newest.seq() == Seq(SEQS) && below.is_whole(), "{:?} above {:?}", newest.seq(), below.seq());
     let mut retired = Retired::default();
     retire_record(record, &types, &mut retired);
     retired.hand_over(&epoch::pin());

@@ -20,8 +20,8 @@ pub(super) struct Making {
 impl Making {
     /// Allocates a version without long values in its block.
     #[inline]
-    pub fn begin(seq: Seq, flags: u64, columns: ColumnMask, deltas: ColumnMask) -> Making {
-        let version = Version::allocate(seq, flags, columns.0, deltas.0);
+    pub fn begin(seq: Seq, flags: u64, columns: ColumnMask) -> Making {
+        let version = Version::allocate(seq, flags, columns.0, 0);
         Making { version, nulls: 0, place: None }
     }
 
@@ -38,7 +38,7 @@ impl Making {
         let typed = columns.iter().zip(values);
         let long = typed.map(|(column, datum)| slot::bytes_beside(*datum, types[usize::from(column.0)]));
         let beside = Some(long.sum()).filter(|bytes| *bytes <= VALUES_BYTES_MAX).unwrap_or(0);
-        let version = Version::allocate_with_values(seq, flags, all.0, 0, beside);
+        let version = Version::allocate(seq, flags, all.0, beside);
         // SAFETY: the place behind the slots, within or at the end of the block.
         let place = (beside > 0).then(|| unsafe {
             let slots = Version::slot_count(all.0, flags);

@@ -15,7 +15,7 @@ use super::{TOMBSTONE, Version, WHOLE};
 use crate::slot;
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Seq};
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
 impl Version {
     /// Allocates a version of plain values, given in the order of their columns.
@@ -28,17 +28,23 @@ impl Version {
         if let [Datum::Int(number)] = values
             && types.len() > 1
         {
-            // One number is what most updates write.
-            let version = Version::allocate(seq, 0, columns.0, 0);
-            // SAFETY: just allocated, and ours alone.
-            unsafe { version.as_ref() }.word(0).store(*number as u64, Relaxed);
-            return version;
+            return Version::of_number(seq, columns, *number);
         }
         let mut making = Making::of_row(seq, columns, columns, values, types);
         for ((at, column), &datum) in columns.iter().enumerate().zip(values) {
             making.put_beside(at, column, datum, types[usize::from(column.0)]);
         }
         making.end()
+    }
+
+    /// Allocates a version of one number: what most updates write.
+    #[inline]
+    fn of_number(seq: Seq, column: ColumnMask, number: i64) -> NonNull<Version> {
+        debug_assert!(column.len() == 1);
+        let version = Version::allocate_slots(seq, 0, column.0, 1, 0);
+        // SAFETY: just allocated, and ours alone.
+        unsafe { version.as_ref() }.word(0).store(number as u64, Relaxed);
+        version
     }
 
     /// Allocates a whole row: these columns, and the others as they are in `row`, a whole row of plain values; none of
@@ -68,8 +74,7 @@ impl Version {
     /// Whether it is a row that has a plain value for every column.
     #[inline]
     pub fn is_plain_row(&self) -> bool {
-        self.seq_and_flags.load(Relaxed) & (WHOLE | TOMBSTONE) == WHOLE
-            && self.deltas | self.sticky.load(Acquire) == 0
+        self.seq_and_flags.load(Relaxed) & (WHOLE | TOMBSTONE) == WHOLE && self.is_plain()
     }
 
     /// The number in a column, if the version has nothing but plain values, and a whole number of it.
@@ -80,8 +85,7 @@ impl Version {
             DataType::SmallInt | DataType::Int | DataType::BigInt | DataType::Date | DataType::Timestamp
         );
         let has_it = self.columns().contains(column) && !self.nulls().contains(column);
-        (is_number && has_it && self.deltas | self.sticky.load(Acquire) == 0)
-            .then(|| self.slot(column).load(Relaxed) as i64)
+        (is_number && has_it && self.is_plain()).then(|| self.slot(column).load(Relaxed) as i64)
     }
 
     /// The value of a column, if the version has nothing but plain values, and one of it.
@@ -90,7 +94,7 @@ impl Version {
     /// The version is not freed during `'a`.
     #[inline]
     pub unsafe fn plain_value<'a>(&self, column: ColumnId, data_type: DataType) -> Option<Datum<'a>> {
-        if !self.columns().contains(column) || self.deltas | self.sticky.load(Acquire) != 0 {
+        if !self.columns().contains(column) || !self.is_plain() {
             return None;
         }
         if self.nulls().contains(column) {
