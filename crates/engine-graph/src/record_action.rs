@@ -87,8 +87,8 @@ impl<'a> ActionRunner<'a> {
         }
         let write = Write { table, record, image: Image::Columns(columns, &values[..columns.len()]) };
         // SAFETY: nobody else writes the record before its next action, and this engine leaves nothing unsettled.
-        if unsafe { commit::put(&write, writer, self.collected, &mut self.trail) } {
-            self.trail.push(table, record);
+        if let Some(pushed) = unsafe { commit::put(&write, writer, self.collected, &mut self.trail) } {
+            self.trail.push(table, record, pushed);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a call leaves behind when it ends: versions, and notes about entries and records to purge.
 
-use crate::eager::trail::Trail;
+use crate::eager::trail::{Pushed, Trail};
 use crate::eager::workspace::{Image, Workspace, Write};
 use fabius_storage::fold::fold_with_others;
 use fabius_storage::purge::Purge;
@@ -33,8 +33,10 @@ pub fn install<'a>(
     for write in &workspace.writes {
         // SAFETY: the call holds the record exclusively, so it is its writer.
         unsafe {
-            if !supersede(write, seq, unread.held, trail) && put(write, seq, unread.collected, trail) {
-                trail.push(write.table, write.record);
+            if !supersede(write, seq, unread.held, trail)
+                && let Some(pushed) = put(write, seq, unread.collected, trail)
+            {
+                trail.push(write.table, write.record, pushed);
             }
         }
     }
@@ -90,24 +92,27 @@ unsafe fn supersede(write: &Write<'_>, seq: Seq, held: Seq, trail: &mut Trail<'_
     true
 }
 
-/// Puts a written row where others see it, as one version; whether there is one below, so that the chain may be
-/// shortened some time.
+/// Puts a written row where others see it, as one version. If there is one below, the record belongs in the trail with
+/// what this gives.
 ///
 /// # Safety
 /// The caller is the record's writer; nobody reads, now or later, below `collected`, and nothing below it is
 /// unsettled.
-pub unsafe fn put(write: &Write<'_>, seq: Seq, collected: Seq, trail: &mut Trail<'_>) -> bool {
-    let Some(version) = version_of(write, seq) else { return false };
+pub unsafe fn put(write: &Write<'_>, seq: Seq, collected: Seq, trail: &mut Trail<'_>) -> Option<Pushed> {
+    let version = version_of(write, seq)?;
     let record = write.record;
-    let has_below = !record.head().is_null();
+    // SAFETY: the writer reads its own chain.
+    let below = unsafe { record.head().as_ref() };
     record.push(version);
     // SAFETY: just pushed; nobody but its writer takes the newest version out.
-    if has_below && !unsafe { version.as_ref() }.is_whole() && record.count_pending() >= MERGE_AFTER {
+    let this = unsafe { version.as_ref() };
+    let pushed = if this.is_like(below?) { Pushed::OnOneLikeIt(version) } else { Pushed::OnAnother };
+    if !this.is_whole() && record.count_pending() >= MERGE_AFTER {
         record.reset_pending();
         // SAFETY: the caller's promise.
         unsafe { fold_with_others(record, collected, write.table.types(), &mut trail.retired) };
     }
-    has_below
+    Some(pushed)
 }
 
 /// Ends a call that has come to nothing: notes what it has made in indexes. The call holds its locks;
