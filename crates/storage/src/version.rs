@@ -582,7 +582,8 @@ impl Version {
     #[inline]
     pub fn prefetch_at(version: *const Version) {
         prefetch(version);
-        prefetch(version.wrapping_add(1));
+        // The first slot ends a line if the version begins one, so the line after it is asked for.
+        prefetch(version.wrapping_byte_add(64));
     }
 
     /// Asks for the memory of the values in these columns, which may be long.
