@@ -119,7 +119,7 @@ impl Walk {
         };
         self.found.push(version.owner());
         self.below = version.next();
-        prefetch(self.below);
+        Version::prefetch_at(self.below);
         if !version.is_all_of_its_call() {
             prefetch(version.deferred().cast_const().cast::<Deferred>());
         }
@@ -306,7 +306,7 @@ impl Unread {
                 at += 1;
                 if let Some(later) = self.calls.get(at + AHEAD) {
                     prefetch_to_write(later.call.as_ptr());
-                    prefetch(later.sticky.as_ptr());
+                    Version::prefetch_at(later.sticky.as_ptr());
                 }
                 // SAFETY: the call's chunk was kept alive until the epoch was pinned.
                 is_unread = is_unread && unsafe { call.as_ref() }.drop_unrun();

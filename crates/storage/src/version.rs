@@ -584,6 +584,10 @@ impl Version {
         prefetch(version);
         // The first slot ends a line if the version begins one, so the line after it is asked for.
         prefetch(version.wrapping_byte_add(64));
+        // Blocks begin at multiples of 16: only so is there a front, and on the line before.
+        if version.addr() % 64 == 8 {
+            prefetch(version.wrapping_byte_sub(size_of::<Front>()));
+        }
     }
 
     /// Asks for the memory of the values in these columns, which may be long.
