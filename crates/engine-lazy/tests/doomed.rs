@@ -98,6 +98,7 @@ fn what_is_read_elsewhere_stays() {
     let rig = rig();
     promise(&rig, &[("step", &[1]), ("step", &[1]), ("note", &[1, 2]), ("step", &[1]), ("clear", &[1])]);
     assert_eq!(dropped(&rig), 1, "the one that came behind the note");
-    let expected = ((31 + 7) * 31 + 7) % 1009 * 3 % 1009;
+    let step = |x: i64| (x * 31 + 7) % 1009;
+    let expected = step(step(1)) * 3 % 1009;
     assert_eq!(numbers(&rig), [[Some(0), Some(1)], [Some(1), Some(expected)], [Some(0), Some(1)]]);
 }
