@@ -113,6 +113,17 @@ fn read_until_the_end(
     }
 }
 
+/// Shortens behind `collected` what the caller says how to, in one epoch after the other, until all has been promised.
+fn shorten_until_the_end(promised: &AtomicU64, collected: &AtomicU64, shorten: impl Fn(Seq, &mut Retired)) {
+    while promised.load(SeqCst) < SEQS {
+        let guard = &epoch::pin();
+        let mut retired = Retired::default();
+        shorten(Seq(collected.load(SeqCst)), &mut retired);
+        retired.hand_over(guard);
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn readers_see_their_seq_while_the_writer_goes_on() {
     let mut rows = vec![Row::default()];
@@ -181,20 +192,13 @@ fn readers_see_their_seq_while_others_shorten() {
                 read_until_the_end(shared, &snapshots, &promised, row_at);
             });
             scope.spawn(|| {
-                while promised.load(SeqCst) < SEQS {
-                    let guard = &epoch::pin();
-                    let mut retired = Retired::default();
-                    let oldest = Seq(collected.load(SeqCst));
-                    // SAFETY: everything is settled, and no reader begins below `collected`; an epoch is pinned.
-                    unsafe {
-                        let version = shared.visible(oldest).as_ref().expect("a row");
-                        std::thread::yield_now();
-                        shorten_at(shared, version, &types, &mut retired);
-                        shorten(shared, oldest, &types, &mut retired);
-                    }
-                    retired.hand_over(guard);
+                // SAFETY: everything is settled, and no reader begins below `oldest`; an epoch is pinned.
+                shorten_until_the_end(&promised, &collected, |oldest, retired| unsafe {
+                    let version = shared.visible(oldest).as_ref().expect("a row");
                     std::thread::yield_now();
-                }
+                    shorten_at(shared, version, &types, retired);
+                    shorten(shared, oldest, &types, retired);
+                });
             });
         }
         for seq in 25..=SEQS {
@@ -256,14 +260,10 @@ fn readers_see_their_seq_while_like_versions_replace_each_other() {
             });
         }
         scope.spawn(|| {
-            while promised.load(SeqCst) < SEQS {
-                let guard = &epoch::pin();
-                let mut retired = Retired::default();
-                // SAFETY: as above.
-                unsafe { shorten(shared, Seq(collected.load(SeqCst)), &types, &mut retired) };
-                retired.hand_over(guard);
-                std::thread::yield_now();
-            }
+            // SAFETY: as above.
+            shorten_until_the_end(&promised, &collected, |oldest, retired| unsafe {
+                shorten(shared, oldest, &types, retired);
+            });
         });
         for begin in (2..=SEQS).step_by(TURN as usize) {
             let guard = &epoch::pin();
