@@ -1,9 +1,9 @@
 //! Deferred calls that blind writes have made pointless (lazy evaluation, section 4.3).
 //!
 //! ```text
-//! lane     ... add, add, add, clear ......... turn ......... turn | lane given free
-//!              doomed: nobody who comes         readers of before |  dropped, and
-//!              from now on can read them        the clear have gone |  unlinked
+//! lane     ... add, add, add, clear ......... turn ......... turn  | lane given free
+//!              doomed: nobody who comes         readers of before  | dropped, and
+//!              from now on can read them        the clear have gone| unlinked
 //! ```
 //!
 //! Below a version that covers it and does not depend on it, a sticky can be read only by snapshots of the past (they
