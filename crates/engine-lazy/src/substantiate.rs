@@ -80,11 +80,21 @@ impl<'a> Substantiation<'a> {
     pub unsafe fn substantiate(&mut self, address: *mut ()) {
         // SAFETY: the caller's promise.
         let deferred = unsafe { deferred_at(address) };
-        if matches!(deferred.state(), State::Done | State::Dropped) {
-            return;
-        }
         let bottom = self.stack.len();
+        self.want(deferred);
+        self.step_down_to(bottom);
+    }
+
+    /// Puts a call on the stack that was met on the way, and asks for all that it will read at once.
+    fn want(&mut self, deferred: &'a Deferred) {
+        for stage in [Stage::Versions, Stage::Below, Stage::Values] {
+            // SAFETY: a call whose address was read under this epoch has its chunk.
+            unsafe { self.bring_near(deferred, stage) };
+        }
         self.stack.push(Entry::Wanted { deferred, next_row: 0 });
+    }
+
+    fn step_down_to(&mut self, bottom: usize) {
         while self.stack.len() > bottom {
             self.step();
         }
@@ -106,7 +116,10 @@ impl<'a> Substantiation<'a> {
                         self.bring_near(later.as_ref(), stage);
                     }
                 }
-                self.substantiate(call.as_ptr().cast());
+                let deferred = deferred_at(call.as_ptr().cast());
+                let bottom = self.stack.len();
+                self.stack.push(Entry::Wanted { deferred, next_row: 0 });
+                self.step_down_to(bottom);
             }
         }
     }
@@ -167,7 +180,7 @@ impl<'a> Substantiation<'a> {
                     Some(address) => {
                         // SAFETY: read from an open sticky under this epoch.
                         let deferred = unsafe { deferred_at(address) };
-                        self.stack.push(Entry::Wanted { deferred, next_row: 0 });
+                        self.want(deferred);
                         return;
                     }
                     None => *next_row += 1,
@@ -212,7 +225,7 @@ impl<'a> Substantiation<'a> {
                 // SAFETY: read from an open sticky under this epoch.
                 let wanted = unsafe { deferred_at(context.blocked_on()) };
                 self.stack.push(Entry::Suspended { deferred, frame, context });
-                self.stack.push(Entry::Wanted { deferred: wanted, next_row: 0 });
+                self.want(wanted);
             }
             Err(Stop::Abort(error)) => {
                 // SAFETY: as above.
