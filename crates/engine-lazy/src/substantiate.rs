@@ -141,15 +141,18 @@ impl<'a> Substantiation<'a> {
             let Some(version) = (unsafe { row.version.as_ref() }) else { continue };
             match stage {
                 Stage::Call | Stage::Versions => version.prefetch(),
-                // SAFETY: as above.
-                Stage::Below => unsafe { version.next().as_ref() }.into_iter().for_each(Version::prefetch),
+                Stage::Below => {
+                    Version::prefetch_at(version.next());
+                    // Other calls may have written in between.
+                    Version::prefetch_at(version.base());
+                }
                 Stage::Values => {
                     // SAFETY: as above.
-                    if let Some(below) = unsafe { version.next().as_ref() } {
+                    if let Some(base) = unsafe { version.base().as_ref() } {
                         let long_columns = self.definitions.table(row.table).long_columns();
                         // SAFETY: seen not done above.
                         let reads = unsafe { reads(deferred, row) };
-                        below.prefetch_values(reads.intersection(long_columns));
+                        base.prefetch_values(reads.intersection(long_columns));
                     }
                 }
             }
