@@ -30,13 +30,20 @@ pub struct TableScan<'g> {
     near: [Option<&'g Record>; NEAR_MAX],
     taken: usize,
     filled: usize,
-    /// How many to take next time: few at first, for scans that stop early.
+    /// How many to take next time: few at first, for scans that may stop early.
     take: usize,
 }
 
 impl<'g> TableScan<'g> {
     pub(crate) fn new(cursor: AnyCursor<'g>) -> TableScan<'g> {
         TableScan { cursor, near: [None; NEAR_MAX], taken: 0, filled: 0, take: 1 }
+    }
+
+    /// The same scan for someone who will ask for about so many records, or for all of them.
+    #[must_use]
+    pub fn expecting(mut self, records: Option<u64>) -> TableScan<'g> {
+        self.take = records.map_or(NEAR_MAX, |records| records.clamp(1, NEAR_MAX as u64) as usize);
+        self
     }
 
     /// The next record of the range.
@@ -89,6 +96,12 @@ impl<'g> RowScan<'g> {
     /// As [`Table::scan`].
     pub fn open(table: &'g Table, range: &Range<'_, '_>, guard: &'g Guard) -> Result<RowScan<'g>> {
         Ok(RowScan { table, index: range.index, scan: table.scan(range, guard)? })
+    }
+
+    /// See [`TableScan::expecting`].
+    #[must_use]
+    pub fn expecting(self, rows: Option<u64>) -> RowScan<'g> {
+        RowScan { scan: self.scan.expecting(rows), ..self }
     }
 
     /// The table.

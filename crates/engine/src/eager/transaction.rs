@@ -282,7 +282,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
     }
 
     fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Scan<'a>, Stop> {
-        let ScanRange { table: id, index, equal, lower, upper, descending, .. } = range;
+        let ScanRange { table: id, index, equal, lower, upper, descending, limit_hint } = range;
         let table = self.schema.definitions.table(id);
         let columns = match index {
             None => &table.schema().primary_key[..],
@@ -302,7 +302,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
             self.control.scans(id, self.shared.granules.word(space, prefix.bytes()))?;
         }
         let scan = table.scan(&Range { index, equal, lower, upper, descending }, self.guard)?;
-        Ok(Scan { scan, table, index })
+        Ok(Scan { scan: scan.expecting(limit_hint), table, index })
     }
 
     fn scan_next(&mut self, scan: &mut Scan<'a>) -> Result<Option<Row<'a>>, Stop> {
