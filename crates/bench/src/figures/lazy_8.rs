@@ -20,19 +20,29 @@ const SERIES: [(&str, EngineKind, u64); 3] = [
     ("lazy-100", EngineKind::Lazy, 100),
 ];
 
+/// How often one warehouse is measured, with the engines in turns: the median counts, since two claims are about it.
+const ROUNDS: usize = 3;
+
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let warehouses = laboratory.choose(QUICK, FULL);
-    let seconds = laboratory.choose(2.0, 5.0);
+    let seconds = laboratory.choose(1.0, 5.0);
     let mut throughput = vec![Vec::new(); SERIES.len()];
-    for count in warehouses {
-        for (line, (name, engine, bound)) in throughput.iter_mut().zip(SERIES) {
-            // A database of its own for each, since orders pile up.
-            let settings =
-                WORKLOAD.defaults().with(&[("warehouses", count), ("chain_bound", &bound), ("idle", &"off")]);
-            let target = laboratory.target(engine, &WORKLOAD, &settings)?;
-            let what = format!("{count} warehouses, {name}");
-            line.push(laboratory.measure(&target, &WORKLOAD, &settings, seconds, &what)?.throughput_tps());
-            laboratory.finish(target, &WORKLOAD, &settings)?;
+    for (at, count) in warehouses.iter().enumerate() {
+        let mut rounds = [const { Vec::new() }; SERIES.len()];
+        for _ in 0..if at == 0 { ROUNDS } else { 1 } {
+            for (measured, (name, engine, bound)) in rounds.iter_mut().zip(SERIES) {
+                // A database of its own for each, since orders pile up.
+                let settings =
+                    WORKLOAD.defaults().with(&[("warehouses", count), ("chain_bound", &bound), ("idle", &"off")]);
+                let target = laboratory.target(engine, &WORKLOAD, &settings)?;
+                let what = format!("{count} warehouses, {name}");
+                measured.push(laboratory.measure(&target, &WORKLOAD, &settings, seconds, &what)?.throughput_tps());
+                laboratory.finish(target, &WORKLOAD, &settings)?;
+            }
+        }
+        for (line, mut measured) in throughput.iter_mut().zip(rounds) {
+            measured.sort_by(f64::total_cmp);
+            line.push(measured[measured.len() / 2]);
         }
     }
 
@@ -53,7 +63,10 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         }],
         tables: vec![("throughput, calls/s".to_string(), table)],
         claims: claims(&throughput, warehouses),
-        notes: vec!["every call substantiated within the time counted".to_string()],
+        notes: vec![
+            "every call substantiated within the time counted".to_string(),
+            format!("{} warehouse: median of {ROUNDS} rounds, the engines in turns", warehouses[0]),
+        ],
     })
 }
 

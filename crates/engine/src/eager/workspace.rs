@@ -14,7 +14,7 @@
 use bumpalo::Bump;
 use fabius_storage::{Cell, Record, Table, Version, chain};
 use fabius_value::{ColumnId, ColumnMask, Datum, IndexId, Key};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::Arc;
 
 /// Up to this many written rows, looking through them all is faster than hashing.
