@@ -32,11 +32,16 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         for _ in 0..if at == 0 { ROUNDS } else { 1 } {
             for (measured, (name, engine, bound)) in rounds.iter_mut().zip(SERIES) {
                 // A database of its own for each, since orders pile up.
-                let settings =
-                    WORKLOAD.defaults().with(&[("warehouses", count), ("chain_bound", &bound), ("idle", &"off")]);
+                let settings = WORKLOAD.defaults().with(&[
+                    ("warehouses", count),
+                    ("chain_bound", &bound),
+                    ("idle", &"off"),
+                ]);
                 let target = laboratory.target(engine, &WORKLOAD, &settings)?;
                 let what = format!("{count} warehouses, {name}");
-                measured.push(laboratory.measure(&target, &WORKLOAD, &settings, seconds, &what)?.throughput_tps());
+                measured.push(
+                    laboratory.measure(&target, &WORKLOAD, &settings, seconds, &what)?.throughput_tps(),
+                );
                 laboratory.finish(target, &WORKLOAD, &settings)?;
             }
         }
