@@ -63,7 +63,7 @@ impl<'w> Worker<'w> {
             graph,
             ground,
             calls: Turn::new(shared, schema, guard, arena, Order::Logged, time_us, InTurn),
-            actions: ActionRunner::new(material.decompositions, arena, time_us, shared.collect()),
+            actions: ActionRunner::new(material.decompositions, arena, time_us, shared),
             guard,
         }
     }
@@ -108,7 +108,7 @@ impl<'w> Worker<'w> {
         records(2).for_each(Record::prefetch);
         // SAFETY: linked versions stay readable while the epoch is pinned.
         let heads = records(1).filter_map(|record| unsafe { record.head().as_ref() });
-        heads.for_each(Version::prefetch);
+        heads.for_each(Version::prefetch_with_twin);
     }
 
     /// Executes what is executable, and all that is so behind it in its queue; how much that was.

@@ -14,6 +14,7 @@ use crate::graph::{Action, CallNode, Queue, Stamped};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_engine::eager::commit;
+use fabius_engine::eager::shared::Shared;
 use fabius_engine::eager::trail::Trail;
 use fabius_engine::eager::workspace::{Image, Write};
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
@@ -27,8 +28,7 @@ use std::sync::Arc;
 pub struct ActionRunner<'a> {
     decompositions: &'a Decompositions,
     arena: &'a Bump,
-    /// Nobody reads below.
-    collected: Seq,
+    shared: &'a Shared,
     frame: Frame<'a, Row, Infallible>,
     time_us: i64,
     /// By column, if an action has written it.
@@ -43,10 +43,10 @@ impl<'a> ActionRunner<'a> {
         decompositions: &'a Decompositions,
         arena: &'a Bump,
         time_us: i64,
-        collected: Seq,
+        shared: &'a Shared,
     ) -> ActionRunner<'a> {
         let (frame, values, key, trail) = Default::default();
-        ActionRunner { decompositions, arena, collected, frame, time_us, values, key, trail }
+        ActionRunner { decompositions, arena, shared, frame, time_us, values, key, trail }
     }
 
     /// Runs actions of a queue, which are at its head, and writes the record, if any of them has.
@@ -86,8 +86,11 @@ impl<'a> ActionRunner<'a> {
             values[rank] = values[usize::from(column.0)];
         }
         let write = Write { table, record, image: Image::Columns(columns, &values[..columns.len()]) };
-        // SAFETY: nobody else writes the record before its next action, and this engine leaves nothing unsettled.
-        if let Some(pushed) = unsafe { commit::put(&write, writer, self.collected, &mut self.trail) } {
+        // SAFETY: nobody else writes or reads the record before its next action, but for readers at their seqs, and this engine leaves
+        // nothing unsettled.
+        if let Some(pushed) =
+            unsafe { commit::put_in_turns(&write, writer, self.shared.collected(), &mut self.trail) }
+        {
             self.trail.push(table, record, pushed);
         }
     }

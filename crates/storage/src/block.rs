@@ -198,9 +198,11 @@ const fn class_bytes(class: usize) -> usize {
 }
 
 fn layout(bytes: usize) -> Layout {
-    // A block of a line is not on two; those of larger powers of two need no more lines than they have to either.
+    // A block of a line is not on two, and one of two begins at a multiple of its size; those of larger powers of two need no
+    // more lines than they have to either.
     let is_lines = bytes.is_power_of_two() && (LINE_BYTES..=CLASS_BYTES_MAX).contains(&bytes);
-    Layout::from_size_align(bytes, if is_lines { LINE_BYTES } else { 8 }).expect("a block's size is bounded")
+    Layout::from_size_align(bytes, if is_lines { bytes.min(2 * LINE_BYTES) } else { 8 })
+        .expect("a block's size is bounded")
 }
 
 fn allocate(bytes: usize) -> NonNull<u8> {

@@ -63,6 +63,13 @@ impl Retired {
         // SAFETY: whoever unlinks a version can read it.
         let this = unsafe { version.as_ref() };
         this.mark_unlinked();
+        if this.has_twin() {
+            if this.is_last_twin() {
+                let (block, bytes) = Version::twins(version);
+                self.versions.push(Unlinked::Block(block, bytes as u32));
+            }
+            return;
+        }
         let long_columns = self.long_columns(types);
         self.versions.push(if this.columns_with_blocks(long_columns).is_empty() {
             Unlinked::Block(Version::block(version), this.own_bytes() as u32)

@@ -28,11 +28,16 @@
 //! A version of plain values that is not large has its long ones in the same block, behind the slots; `filled` is their
 //! size in bytes then. A version whose long values another one has taken over ([`crate::fold`]) has their columns there.
 //!
+//! Numbers that are written again and again have two versions in one block ([`renew`]).
+//!
 //! Maximum and minimum deltas are rare; a version that has any carries two more words behind its
 //! slots that say which.
 
 mod making;
 mod plain;
+mod twin;
+
+pub use self::twin::renew;
 
 use self::making::Making;
 use crate::{block, index::prefetch, slot};
@@ -42,6 +47,9 @@ use std::sync::atomic::{
     AtomicPtr, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+
+/// A cache line.
+const LINE_BYTES: usize = 64;
 
 const SEQ_BITS: u32 = 54;
 const TOMBSTONE: u64 = 1 << 63;
@@ -54,6 +62,8 @@ const GAVE_AWAY: u64 = 1 << 57;
 const UNLINKED: u64 = 1 << 56;
 const ALL_OF_ITS_CALL: u64 = 1 << 55;
 const HAS_FRONT: u64 = 1 << 54;
+/// Of a version without a front.
+const TWIN: u64 = ALL_OF_ITS_CALL;
 
 /// A version in a record's chain; see the module's picture.
 #[repr(C)]
@@ -377,7 +387,7 @@ impl Version {
     #[inline]
     pub fn is_like(&self, below: &Version) -> bool {
         let flags = self.seq_and_flags.load(Relaxed) | below.seq_and_flags.load(Relaxed);
-        flags & (HAS_FRONT | HAS_VALUES | WHOLE) == 0
+        flags & (HAS_FRONT | HAS_VALUES | WHOLE | TWIN) == 0
             && self.columns == below.columns
             && self.is_bare()
             && below.next() == self.base()
@@ -460,7 +470,8 @@ impl Version {
     /// Whether to fill it is all that its deferred call has left to do.
     #[inline]
     pub fn is_all_of_its_call(&self) -> bool {
-        self.seq_and_flags.load(Relaxed) & ALL_OF_ITS_CALL != 0
+        let flags = ALL_OF_ITS_CALL | HAS_FRONT;
+        self.seq_and_flags.load(Relaxed) & flags == flags
     }
 
     /// The slot of a column in its mask.
@@ -652,6 +663,7 @@ impl Version {
     pub unsafe fn free(version: NonNull<Version>, long_columns: ColumnMask) {
         // SAFETY: the caller's promise.
         let this = unsafe { version.as_ref() };
+        debug_assert!(!this.has_twin(), "twins are given back together");
         let bytes = this.own_bytes();
         for column in this.columns_with_blocks(long_columns).iter() {
             let word = this.slot(column).load(Relaxed);

@@ -9,7 +9,7 @@ use fabius_storage::fold::{
     Retired, fold, fold_with_others, retire_record, shorten, shorten_alike, shorten_at,
 };
 use fabius_storage::snapshot::Snapshots;
-use fabius_storage::version::Contents;
+use fabius_storage::version::{Contents, renew};
 use fabius_storage::{Record, Version};
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Deltas, Seq};
 use std::ptr::NonNull;
@@ -285,6 +285,75 @@ fn readers_see_their_seq_while_like_versions_replace_each_other() {
     // SAFETY: nobody else is there any more.
     let (newest, below) = unsafe { (&*shared.head(), &*(*shared.head()).next()) };
     assert!(newest.seq() == Seq(SEQS) && below.is_whole(), "{:?} above {:?}", newest.seq(), below.seq());
+    let mut retired = Retired::default();
+    retire_record(record, &types, &mut retired);
+    retired.hand_over(&epoch::pin());
+}
+
+/// Goal: the same where numbers take turns in their block as long as nobody reads the older one, beside others who shorten
+/// the chain.
+#[test]
+fn readers_see_their_seq_while_numbers_take_turns() {
+    // Now and then another column is written besides, or all of the row.
+    let sum_at = |seq: u64| seq - seq % 16;
+    let row_at =
+        |seq: u64| Row { number: seq as i64, name: "a name on the heap".into(), sum: sum_at(seq) as i64 };
+    let types: Arc<[DataType]> = Arc::from(TYPES);
+    let record = Record::create(b"key");
+    // SAFETY: freed at the end.
+    let shared = unsafe { record.as_ref() };
+    let first = [Datum::Int(1), Datum::Text("a name on the heap"), Datum::Int(0)];
+    shared.push(Version::of_values(Seq(1), ColumnMask::first(3), &first, &types));
+    let (snapshots, promised, collected) = (Snapshots::default(), AtomicU64::new(1), AtomicU64::new(1));
+    let mut renewed = 0;
+    std::thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                read_until_the_end(shared, &snapshots, &promised, row_at);
+            });
+            scope.spawn(|| {
+                // SAFETY: everything is settled, and no reader begins below `oldest`; an epoch is pinned.
+                shorten_until_the_end(&promised, &collected, |oldest, retired| unsafe {
+                    shorten(shared, oldest, &types, retired);
+                });
+            });
+        }
+        for seq in 2..=SEQS {
+            let guard = &epoch::pin();
+            let (number, column) = ([Datum::Int(seq as i64)], ColumnMask::of(NUMBER));
+            let oldest = Seq(collected.load(SeqCst));
+            // SAFETY: linked; only this thread writes.
+            unsafe {
+                let newest = &*shared.head();
+                if sum_at(seq) == seq {
+                    let row = [number[0], first[1], number[0]];
+                    let all = ColumnMask::first(3);
+                    let (columns, values) = match seq % 32 {
+                        0 => (all, &row[..]),
+                        _ => (all.without(ColumnMask::of(NAME)), &[number[0]; 2][..]),
+                    };
+                    shared.push(Version::of_values(Seq(seq), columns, values, &types));
+                } else if renew(shared, Seq(seq), column, seq as i64, oldest) {
+                    renewed += 1;
+                } else if newest.may_be_followed_by_twins(column) {
+                    shared.push(Version::of_number_with_twin(Seq(seq), column, seq as i64));
+                } else {
+                    shared.push(Version::of_values(Seq(seq), column, &number, &types));
+                }
+            }
+            if seq % 3 > 0 || seq == SEQS {
+                promised.store(seq, SeqCst);
+                collected.store(snapshots.collect(Seq(seq)).0, SeqCst);
+            }
+            let mut retired = Retired::default();
+            if seq % 8 == 0 {
+                // SAFETY: as above.
+                unsafe { fold_with_others(shared, Seq(collected.load(SeqCst)), &types, &mut retired) };
+            }
+            retired.hand_over(guard);
+        }
+    });
+    assert!(renewed > 0);
     let mut retired = Retired::default();
     retire_record(record, &types, &mut retired);
     retired.hand_over(&epoch::pin());

@@ -4,8 +4,9 @@ use crate::eager::trail::{Pushed, Trail};
 use crate::eager::workspace::{Image, Workspace, Write};
 use fabius_storage::fold::fold_with_others;
 use fabius_storage::purge::Purge;
+use fabius_storage::version::renew;
 use fabius_storage::{Version, chain};
-use fabius_value::{ColumnMask, Seq};
+use fabius_value::{ColumnMask, Datum, Seq};
 use parking_lot::Mutex;
 use std::ptr::NonNull;
 
@@ -83,7 +84,7 @@ unsafe fn supersede(write: &Write<'_>, seq: Seq, held: Seq, trail: &mut Trail<'_
         }
         Image::Row(_) | Image::Gone => false,
     };
-    if newest.seq() <= held || !covers || newest.is_tombstone() {
+    if newest.seq() <= held || !covers || newest.is_tombstone() || newest.has_twin() {
         return false;
     }
     let version = version_of(write, seq).expect("columns make a version");
@@ -113,6 +114,37 @@ pub unsafe fn put(write: &Write<'_>, seq: Seq, collected: Seq, trail: &mut Trail
         unsafe { fold_with_others(record, collected, write.table.types(), &mut trail.retired) };
     }
     Some(pushed)
+}
+
+/// The same for a writer whom only readers at their seqs meet: numbers [take turns](Version::of_number_with_twin) then, and a
+/// record whose numbers do is in no trail.
+///
+/// # Safety
+/// As [`put`]. Whoever reads the record without a snapshot comes before the writer or after.
+pub unsafe fn put_in_turns(
+    write: &Write<'_>,
+    seq: Seq,
+    collected: Seq,
+    trail: &mut Trail<'_>,
+) -> Option<Pushed> {
+    let Write { table, record, image } = write;
+    if let Image::Columns(column, [Datum::Int(number)]) = *image
+        && table.types().len() > 1
+        && table.lacks_only_key(column).is_none()
+    {
+        // SAFETY: the caller's promise.
+        if unsafe { renew(record, seq, column, *number, collected) } {
+            return None;
+        }
+        // SAFETY: the writer reads its own chain.
+        let newest = unsafe { record.head().as_ref() }?;
+        if newest.may_be_followed_by_twins(column) {
+            record.push(Version::of_number_with_twin(seq, column, *number));
+            return (!newest.is_whole()).then_some(Pushed::OnAnother);
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { put(write, seq, collected, trail) }
 }
 
 /// Ends a call that has come to nothing: notes what it has made in indexes. The call holds its locks;
