@@ -270,19 +270,20 @@ pub unsafe fn give(block: NonNull<u8>, bytes: usize) {
 mod tests {
     use super::*;
 
+    /// With sizes that no other test has, since threads share the depot.
     #[test]
     fn what_was_given_back_last_is_taken_first() {
-        let blocks: Vec<_> = (0..200).map(|_| take(40)).collect();
+        let blocks: Vec<_> = (0..200).map(|_| take(1000)).collect();
         // SAFETY: taken above with this size.
-        blocks.iter().for_each(|&block| unsafe { give(block, 40) });
-        let again: Vec<_> = (0..200).map(|_| take(33)).collect();
+        blocks.iter().for_each(|&block| unsafe { give(block, 1000) });
+        let again: Vec<_> = (0..200).map(|_| take(993)).collect();
         assert_eq!(again[0], blocks[199]);
         let mut sorted = (blocks, again.clone());
         sorted.0.sort();
         sorted.1.sort();
         assert_eq!(sorted.0, sorted.1, "all of them are taken again");
         // SAFETY: as above.
-        again.into_iter().for_each(|block| unsafe { give(block, 33) });
+        again.into_iter().for_each(|block| unsafe { give(block, 993) });
     }
 
     #[test]
@@ -297,7 +298,11 @@ mod tests {
             }
         });
         for round in 0..if cfg!(miri) { 300 } else { 10_000 } {
-            let bytes = 1 + round * 7 % 1500;
+            // Of all classes but that of the test above, and larger ones.
+            let bytes = match round * 7 % 1500 {
+                at @ ..900 => at + 1,
+                at => at + 200,
+            };
             let block = take(bytes);
             // SAFETY: the block is at least that long.
             unsafe { block.as_ptr().write_bytes(0xa5, bytes) };
