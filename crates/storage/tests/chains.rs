@@ -353,7 +353,8 @@ fn readers_see_their_seq_while_numbers_take_turns() {
             retired.hand_over(guard);
         }
     });
-    assert!(renewed > 0);
+    // With the few seqs that Miri gets through, readers may stand still all the time.
+    assert!(renewed > 0 || cfg!(miri));
     let mut retired = Retired::default();
     retire_record(record, &types, &mut retired);
     retired.hand_over(&epoch::pin());
