@@ -143,16 +143,15 @@ impl<'a> Substantiation<'a> {
                 Stage::Call | Stage::Versions => version.prefetch(),
                 Stage::Below => {
                     Version::prefetch_at(version.next());
-                    // Other calls may have written in between.
-                    Version::prefetch_at(version.base());
+                    Version::prefetch_at(row_below(version));
                 }
                 Stage::Values => {
                     // SAFETY: as above.
-                    if let Some(base) = unsafe { version.base().as_ref() } {
+                    if let Some(row_below) = unsafe { row_below(version).as_ref() } {
                         let long_columns = self.definitions.table(row.table).long_columns();
                         // SAFETY: seen not done above.
                         let reads = unsafe { reads(deferred, row) };
-                        base.prefetch_values(reads.intersection(long_columns));
+                        row_below.prefetch_values(reads.intersection(long_columns));
                     }
                 }
             }
@@ -238,6 +237,12 @@ impl<'a> Substantiation<'a> {
             Err(Stop::Restart) => unreachable!("a later-phase has nothing to give up"),
         }
     }
+}
+
+/// Where most of a row is that is read from this version down: other calls may have written columns in between.
+#[inline]
+fn row_below(version: &Version) -> *const Version {
+    if version.is_whole() { version.next() } else { version.base() }
 }
 
 /// The columns that a call may read of a row that it has captured.
