@@ -94,6 +94,7 @@ impl<'a> Substantiation<'a> {
         self.stack.push(Entry::Wanted { deferred, next_row: 0 });
     }
 
+    /// Runs what is on the stack above `bottom`.
     fn step_down_to(&mut self, bottom: usize) {
         while self.stack.len() > bottom {
             self.step();

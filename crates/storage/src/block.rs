@@ -31,7 +31,7 @@ const BATCH: usize = 64;
 /// Bytes that the depot keeps per size class.
 const DEPOT_BYTES: usize = 8 << 20;
 /// A cache line.
-const LINE_BYTES: usize = 64;
+pub(crate) const LINE_BYTES: usize = 64;
 /// So much of a block is brought near before it is taken,
 const NEAR_BYTES: usize = 256;
 /// so many blocks ahead.

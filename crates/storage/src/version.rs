@@ -48,9 +48,6 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// A cache line.
-const LINE_BYTES: usize = 64;
-
 const SEQ_BITS: u32 = 54;
 const TOMBSTONE: u64 = 1 << 63;
 const EXTREMES: u64 = 1 << 62;

@@ -113,6 +113,24 @@ fn read_until_the_end(
     }
 }
 
+const A_NAME: &str = "a name on the heap";
+
+/// A record with a whole row of seq 1: the number 1, a name, this sum. To be freed.
+fn record_with_row(sum: i64, types: &[DataType]) -> NonNull<Record> {
+    let record = Record::create(b"key");
+    let row = [Datum::Int(1), Datum::Text(A_NAME), Datum::Int(sum)];
+    // SAFETY: just made.
+    unsafe { record.as_ref() }.push(Version::of_values(Seq(1), ColumnMask::first(3), &row, types));
+    record
+}
+
+/// Frees a record that nobody uses any more, and its chain.
+fn free(record: NonNull<Record>, types: &Arc<[DataType]>) {
+    let mut retired = Retired::default();
+    retire_record(record, types, &mut retired);
+    retired.hand_over(&epoch::pin());
+}
+
 /// Shortens behind `collected` what the caller says how to, in one epoch after the other, until all has been promised.
 fn shorten_until_the_end(promised: &AtomicU64, collected: &AtomicU64, shorten: impl Fn(Seq, &mut Retired)) {
     while promised.load(SeqCst) < SEQS {
@@ -155,9 +173,7 @@ fn readers_see_their_seq_while_the_writer_goes_on() {
             }
         }
     });
-    let mut retired = Retired::default();
-    retire_record(record, &types, &mut retired);
-    retired.hand_over(&epoch::pin());
+    free(record, &types);
 }
 
 /// Goal: the same where several threads shorten the chain beside the writer, who only now and then merges what is at its
@@ -218,9 +234,7 @@ fn readers_see_their_seq_while_others_shorten() {
             retired.hand_over(guard);
         }
     });
-    let mut retired = Retired::default();
-    retire_record(record, &types, &mut retired);
-    retired.hand_over(&epoch::pin());
+    free(record, &types);
 }
 
 /// Goal: the same where versions that are like those below them are pushed in turns, and those below taken out when a turn
@@ -228,13 +242,11 @@ fn readers_see_their_seq_while_others_shorten() {
 #[test]
 fn readers_see_their_seq_while_like_versions_replace_each_other() {
     const TURN: u64 = 5;
-    let row_at = |seq: u64| Row { number: seq as i64, name: "a name on the heap".into(), sum: 7 };
+    let row_at = |seq: u64| Row { number: seq as i64, name: A_NAME.into(), sum: 7 };
     let types: Arc<[DataType]> = Arc::from(TYPES);
-    let record = Record::create(b"key");
+    let record = record_with_row(7, &types);
     // SAFETY: freed at the end.
     let shared = unsafe { record.as_ref() };
-    let first = [Datum::Int(1), Datum::Text("a name on the heap"), Datum::Int(7)];
-    shared.push(Version::of_values(Seq(1), ColumnMask::first(3), &first, &types));
     let (snapshots, promised, collected) = (Snapshots::default(), AtomicU64::new(1), AtomicU64::new(1));
     let end_turn = |pushed: &[Option<NonNull<Version>>]| {
         let oldest = snapshots.collect(Seq(promised.load(SeqCst)));
@@ -285,9 +297,7 @@ fn readers_see_their_seq_while_like_versions_replace_each_other() {
     // SAFETY: nobody else is there any more.
     let (newest, below) = unsafe { (&*shared.head(), &*(*shared.head()).next()) };
     assert!(newest.seq() == Seq(SEQS) && below.is_whole(), "{:?} above {:?}", newest.seq(), below.seq());
-    let mut retired = Retired::default();
-    retire_record(record, &types, &mut retired);
-    retired.hand_over(&epoch::pin());
+    free(record, &types);
 }
 
 /// Goal: the same where numbers take turns in their block as long as nobody reads the older one, beside others who shorten
@@ -296,14 +306,11 @@ fn readers_see_their_seq_while_like_versions_replace_each_other() {
 fn readers_see_their_seq_while_numbers_take_turns() {
     // Now and then another column is written besides, or all of the row.
     let sum_at = |seq: u64| seq - seq % 16;
-    let row_at =
-        |seq: u64| Row { number: seq as i64, name: "a name on the heap".into(), sum: sum_at(seq) as i64 };
+    let row_at = |seq: u64| Row { number: seq as i64, name: A_NAME.into(), sum: sum_at(seq) as i64 };
     let types: Arc<[DataType]> = Arc::from(TYPES);
-    let record = Record::create(b"key");
+    let record = record_with_row(0, &types);
     // SAFETY: freed at the end.
     let shared = unsafe { record.as_ref() };
-    let first = [Datum::Int(1), Datum::Text("a name on the heap"), Datum::Int(0)];
-    shared.push(Version::of_values(Seq(1), ColumnMask::first(3), &first, &types));
     let (snapshots, promised, collected) = (Snapshots::default(), AtomicU64::new(1), AtomicU64::new(1));
     let mut renewed = 0;
     std::thread::scope(|scope| {
@@ -326,7 +333,7 @@ fn readers_see_their_seq_while_numbers_take_turns() {
             unsafe {
                 let newest = &*shared.head();
                 if sum_at(seq) == seq {
-                    let row = [number[0], first[1], number[0]];
+                    let row = [number[0], Datum::Text(A_NAME), number[0]];
                     let all = ColumnMask::first(3);
                     let (columns, values) = match seq % 32 {
                         0 => (all, &row[..]),
@@ -355,7 +362,5 @@ fn readers_see_their_seq_while_numbers_take_turns() {
     });
     // With the few seqs that Miri gets through, readers may stand still all the time.
     assert!(renewed > 0 || cfg!(miri));
-    let mut retired = Retired::default();
-    retire_record(record, &types, &mut retired);
-    retired.hand_over(&epoch::pin());
+    free(record, &types);
 }

@@ -12,8 +12,9 @@
 //! A twin that is in no chain is *unlinked*, also before its first turn. Whoever takes the other one out of its chain then
 //! gives back the block.
 
-use super::{BARE, HAS_FRONT, LINE_BYTES, TWIN, UNLINKED, Version};
-use crate::{Record, block, index::prefetch};
+use super::{BARE, HAS_FRONT, TWIN, UNLINKED, Version};
+use crate::block::{self, LINE_BYTES};
+use crate::{Record, index::prefetch};
 use fabius_value::{ColumnMask, Seq};
 use std::ptr::NonNull;
 use std::sync::atomic::{
