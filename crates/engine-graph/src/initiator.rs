@@ -66,7 +66,9 @@ impl Initiator {
         entry::begin_calls(time_us, &mut self.payload);
         while count < self.size.calls()
             && self.payload.len() < BATCH_BYTES
-            && let Some(chunk) = engine.intake.take_at_most(self.size.calls() - count)
+            && let Some(chunk) = engine
+                .intake
+                .take_at_most(self.size.calls() - count, BATCH_BYTES.saturating_sub(self.payload.len()))
         {
             count += chunk.count;
             self.payload.extend_from_slice(chunk.calls());

@@ -40,8 +40,9 @@ impl Backlog {
     /// Adds a closed chunk; `urgent` calls of it are to be run soon.
     pub fn push(&self, chunk: Arc<Chunk>, urgent: &[u32]) {
         self.pushed.fetch_add(chunk.calls().len() as u64, Relaxed);
-        self.chunks.lock().push_back(chunk.clone());
+        // First where workers take it from: a chunk that leaves the other queue is not looked for here again.
         self.untaken.lock().push_back(chunk.clone());
+        self.chunks.lock().push_back(chunk.clone());
         urgent.iter().for_each(|&place| self.urgent.push((chunk.clone(), place)));
     }
 

@@ -14,6 +14,7 @@
 //! Deferred calls of one turn of the lane live together in a [`Chunk`], an arena that is recycled as a
 //! whole once all of them are done and no pinned epoch can hold an address into it.
 
+use crate::captured::{RowList, Rows, Sticky};
 use crate::variant::Variant;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
@@ -21,8 +22,8 @@ use crossbeam_utils::CachePadded;
 use fabius_engine::{Definitions, Ticket};
 use fabius_env::schedule;
 use fabius_storage::fold::{Retired, shorten_at};
-use fabius_storage::{Record, Version, index::prefetch, memory};
-use fabius_value::{Datum, Seq, TableId};
+use fabius_storage::{index::prefetch, memory};
+use fabius_value::{Datum, Seq};
 use parking_lot::Mutex;
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -46,27 +47,6 @@ pub enum State {
     Dropped,
 }
 
-/// A row handle that the now-phase captured.
-#[derive(Clone, Copy)]
-pub struct CapturedRow {
-    /// The newest version that the call sees, its own if it wrote the row; null if the row was
-    /// missing.
-    pub version: *const Version,
-    /// Its table.
-    pub table: TableId,
-}
-
-/// A version with open columns of a deferred call.
-#[derive(Clone, Copy)]
-pub struct Sticky {
-    /// The version.
-    pub version: NonNull<Version>,
-    /// The record that it is on.
-    pub record: NonNull<Record>,
-    /// Its table.
-    pub table: TableId,
-}
-
 /// A call whose later-phase has not run yet. Small, because each call of a backlog is out of all caches when its turn comes.
 pub struct Deferred {
     state: AtomicU8,
@@ -80,7 +60,7 @@ pub struct Deferred {
     pub ticket: Option<Arc<Ticket>>,
     /// The chunk it lives in.
     chunk: NonNull<Chunk>,
-    /// What it needs: values, rows, stickies, arguments, one behind the other in the chunk;
+    /// What it needs: values, rows, arguments, one behind the other in the chunk;
     parts: NonNull<u8>,
     /// and how many of each.
     counts: Counts,
@@ -90,23 +70,21 @@ pub struct Deferred {
 #[derive(Clone, Copy)]
 struct Counts {
     values: u32,
-    rows: u32,
-    stickies: u32,
+    row_words: u32,
     arguments: u32,
 }
 
 impl Counts {
-    /// Where rows, stickies and arguments begin, and where these end, in bytes from the beginning of the values.
-    fn places(self) -> (usize, usize, usize, usize) {
+    /// Where rows and arguments begin, and where these end, in bytes from the beginning of the values.
+    fn places(self) -> (usize, usize, usize) {
         let rows = self.values as usize * size_of::<Datum<'static>>();
-        let stickies = rows + self.rows as usize * size_of::<CapturedRow>();
-        let arguments = stickies + self.stickies as usize * size_of::<Sticky>();
-        (rows, stickies, arguments, arguments + self.arguments as usize)
+        let arguments = rows + self.row_words as usize * size_of::<u64>();
+        (rows, arguments, arguments + self.arguments as usize)
     }
 }
 
 /// What a call's now-phase leaves for later.
-pub struct Leavings<'c, V, R, S> {
+pub struct Leavings<'c, V> {
     /// The call's place in the order.
     pub seq: Seq,
     /// Its code.
@@ -115,12 +93,10 @@ pub struct Leavings<'c, V, R, S> {
     pub ticket: Option<Arc<Ticket>>,
     /// Captured values in order; what they refer to is in the chunk.
     pub values: V,
-    /// Captured rows in order.
-    pub rows: R,
-    /// What it has to fill,
-    pub stickies: S,
-    /// and how many that are.
-    pub sticky_count: usize,
+    /// Captured rows in order, and behind them what else it has to fill.
+    pub rows: &'c RowList,
+    /// How many versions it has to fill.
+    pub stickies: u32,
     /// Encoded arguments.
     pub arguments: &'c [u8],
 }
@@ -164,7 +140,7 @@ impl Deferred {
     pub fn settle(&self) {
         // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
         // the call is done.
-        self.stickies().iter().for_each(|sticky| unsafe { sticky.version.as_ref() }.settle());
+        self.stickies().for_each(|sticky| unsafe { sticky.version.as_ref() }.settle());
         schedule::point("settled");
         self.state.store(State::Done as u8, Release);
         self.leave_chunk();
@@ -191,25 +167,24 @@ impl Deferred {
         unsafe { self.parts(0, self.counts.values) }
     }
 
-    /// Captured rows in order.
+    /// Captured rows in order, and behind them what else it has to fill.
     #[inline]
-    pub fn rows(&self) -> &[CapturedRow] {
+    pub fn rows(&self) -> Rows<'_> {
         // SAFETY: as above.
-        unsafe { self.parts(self.counts.places().0, self.counts.rows) }
+        Rows::new(unsafe { self.parts(self.counts.places().0, self.counts.row_words) })
     }
 
     /// What it has to fill.
     #[inline]
-    pub fn stickies(&self) -> &[Sticky] {
-        // SAFETY: as above.
-        unsafe { self.parts(self.counts.places().1, self.counts.stickies) }
+    pub fn stickies(&self) -> impl Iterator<Item = Sticky> + '_ {
+        self.rows().stickies()
     }
 
     /// Encoded arguments.
     #[inline]
     pub fn arguments(&self) -> &[u8] {
         // SAFETY: as above.
-        unsafe { self.parts(self.counts.places().2, self.counts.arguments) }
+        unsafe { self.parts(self.counts.places().1, self.counts.arguments) }
     }
 
     /// # Safety
@@ -293,20 +268,17 @@ impl Chunk {
     }
 
     /// Puts a call there that is to be done later; for the lane, until the chunk is closed.
-    pub fn defer<V, R, S>(self: &Arc<Chunk>, left: Leavings<'_, V, R, S>) -> NonNull<Deferred>
+    pub fn defer<V>(self: &Arc<Chunk>, left: Leavings<'_, V>) -> NonNull<Deferred>
     where
         V: ExactSizeIterator<Item = Datum<'static>>,
-        R: ExactSizeIterator<Item = CapturedRow>,
-        S: Iterator<Item = Sticky>,
     {
         let count = |count: usize| u32::try_from(count).expect("a call is far smaller than 4 GB");
         let counts = Counts {
             values: count(left.values.len()),
-            rows: count(left.rows.len()),
-            stickies: count(left.sticky_count),
+            row_words: count(left.rows.words().len()),
             arguments: count(left.arguments.len()),
         };
-        let (rows, stickies, arguments, end) = counts.places();
+        let (rows, arguments, end) = counts.places();
         let layout = Layout::new::<Deferred>();
         let bytes = layout.size() + end;
         let layout =
@@ -316,14 +288,11 @@ impl Chunk {
         unsafe {
             let parts = deferred.add(1).cast::<u8>();
             write_all(parts, left.values, counts.values);
-            write_all(parts.byte_add(rows), left.rows, counts.rows);
-            write_all(parts.byte_add(stickies), left.stickies, counts.stickies);
-            parts
-                .byte_add(arguments)
-                .copy_from_nonoverlapping(NonNull::from(left.arguments).cast(), left.arguments.len());
+            copy_all(parts.byte_add(rows), left.rows.words());
+            copy_all(parts.byte_add(arguments), left.arguments);
             deferred.write(Deferred {
                 state: AtomicU8::new(State::Pending as u8),
-                live: AtomicU32::new(counts.stickies),
+                live: AtomicU32::new(left.stickies),
                 seq: left.seq,
                 variant: left.variant,
                 ticket: left.ticket,
@@ -376,7 +345,7 @@ impl Chunk {
             if let Some(later) = self.calls().get(at + 2) {
                 // SAFETY: the chunk is alive.
                 let later = unsafe { later.as_ref() }.stickies();
-                later.iter().for_each(|sticky| prefetch(sticky.record.as_ptr()));
+                later.for_each(|sticky| prefetch(sticky.record.as_ptr()));
             }
             // SAFETY: as above.
             let call = unsafe { call.as_ref() };
@@ -436,4 +405,13 @@ unsafe fn write_all<T>(to: NonNull<u8>, items: impl Iterator<Item = T>, count: u
         written += 1;
     }
     assert_eq!(written, count as usize, "as many as counted");
+}
+
+/// Writes a copy of these items.
+///
+/// # Safety
+/// There is room for them.
+unsafe fn copy_all<T: Copy>(to: NonNull<u8>, items: &[T]) {
+    // SAFETY: the caller's promise.
+    unsafe { to.cast::<T>().copy_from_nonoverlapping(NonNull::from(items).cast(), items.len()) };
 }

@@ -275,11 +275,16 @@ impl Doomed {
         unread
     }
 
+    /// Records that were overwritten at or after this seq are still to be looked at.
+    pub fn oldest(&self) -> Seq {
+        self.overwritten.front().map_or(Seq::MAX, |overwritten| overwritten.at)
+    }
+
     fn release(&mut self, next: Seq, guard: &Guard) {
         while let Some(chunk) = self.chunks.pop_front_if(|chunk| chunk.remaining() == 0) {
             self.leaving.push_back((next, chunk));
         }
-        let oldest = self.overwritten.front().map_or(Seq::MAX, |overwritten| overwritten.at);
+        let oldest = self.oldest();
         while let Some((_, chunk)) = self.leaving.pop_front_if(|(seen, _)| *seen <= oldest) {
             let_go(chunk, guard);
         }
@@ -298,8 +303,8 @@ impl Unread {
         retired.reserve(self.calls.len());
         for overwritten in self.overwritten {
             schedule::point("doomed");
-            // SAFETY: as long as a call below is pending, the record and what overwrote it there stay; and the epoch is pinned.
-            let (record, by) = unsafe { (overwritten.record.as_ref(), overwritten.by.as_ref()) };
+            // SAFETY: no record is freed that was overwritten since the oldest that waits (`Doomed::oldest`); the epoch is pinned.
+            let record = unsafe { overwritten.record.as_ref() };
             let may_unlink = record.begin_shortening();
             let mut is_unread = true;
             for DoomedCall { call, sticky } in &self.calls[at..at + overwritten.calls] {
@@ -312,8 +317,8 @@ impl Unread {
                 is_unread = is_unread && unsafe { call.as_ref() }.drop_unrun();
                 dropped += u64::from(is_unread);
                 if is_unread && may_unlink {
-                    // SAFETY: linked below `by`, and by what doomed the call, nobody comes there any more.
-                    by.set_next(unsafe { sticky.as_ref() }.next());
+                    // SAFETY: while a call below was pending, what overwrote it has stayed, and nobody comes below that any more.
+                    unsafe { overwritten.by.as_ref().set_next(sticky.as_ref().next()) };
                     retired.version(*sticky, overwritten.table.types());
                 }
             }

@@ -1,7 +1,7 @@
 //! The lazy engine behind the contract: lane, workers, queries.
 
 use crate::backlog::{Backlog, let_go};
-use crate::deferred::Chunk;
+use crate::deferred::{Chunk, Deferred};
 use crate::intake::{Buffers, Intake, runs};
 use crate::lane::{Lane, Rest, Surroundings, closed, is_memory_short};
 use crate::policy::Policy;
@@ -25,6 +25,7 @@ use fabius_program::execute::{FrameFor, run};
 use fabius_storage::{block, fold::Retired};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use parking_lot::{MutexGuard, RwLock};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
@@ -48,6 +49,9 @@ const OLDEST_FIRST_CALLS: u64 = if cfg!(debug_assertions) { 16 } else { 8 * KEEP
 /// Calls in the queue above which all threads promise before they do anything else: callers wait for several turns.
 /// Few in debug builds, likewise.
 const CROWD_CALLS: u32 = if cfg!(debug_assertions) { 8 } else { 2 * TURN_CALLS };
+
+/// Deferred calls that should not wait and are run in one go.
+const URGENT_CALLS: usize = 64;
 
 /// Deferred calls that an idle thread runs before it looks around again.
 const IDLE_CALLS: u32 = 32;
@@ -223,9 +227,16 @@ impl LazyEngine {
 
     /// Works off about as much as a turn of this very thread has left: that, while it is in this core's cache,
     /// since waiting only makes it dearer when callers hand in more than idle threads keep up with. Behind a long
-    /// backlog the oldest calls come first, though: the newest would need nearly all of those before them.
-    fn keep_up(&self, chunk: &Chunk) {
-        if self.is_far_behind() {
+    /// backlog the oldest calls come first, though: the newest would need nearly all of those before them. Where nothing is
+    /// done just because a thread is idle, those that should not wait are run.
+    fn keep_up(&self, chunk: &Chunk, is_idle_work_wanted: bool) {
+        if !is_idle_work_wanted {
+            for _ in 0..=chunk.calls().len() / URGENT_CALLS {
+                if !self.run_urgent() {
+                    break;
+                }
+            }
+        } else if self.is_far_behind() {
             for _ in 0..=chunk.calls().len() / IDLE_CALLS as usize {
                 if !self.run_oldest(IDLE_CALLS) {
                     break;
@@ -283,17 +294,14 @@ impl LazyEngine {
     }
 
     fn run_urgent(&self) -> bool {
-        let Some(first) = self.backlog.take_urgent() else { return false };
-        self.work(|tools| {
-            let mut next = Some(first);
-            let mut budget = 64;
-            while let Some((_chunk, call)) = next {
-                // SAFETY: the chunk is alive beside its call.
-                unsafe { tools.substantiate(call.as_ptr().cast()) };
-                budget -= 1;
-                next = if budget > 0 { self.backlog.take_urgent() } else { None };
-            }
-        });
+        // All of them before the definitions that they are run with.
+        let (_chunks, calls): (Vec<Arc<Chunk>>, Vec<NonNull<Deferred>>) =
+            std::iter::from_fn(|| self.backlog.take_urgent()).take(URGENT_CALLS).unzip();
+        if calls.is_empty() {
+            return false;
+        }
+        // SAFETY: the chunks are alive.
+        self.work(|tools| unsafe { tools.substantiate_all(&calls) });
         true
     }
 
@@ -407,8 +415,8 @@ impl Engine for LazyEngine {
             return self.run_deferred() || self.take_turn();
         }
         if let Some(left) = self.turn() {
-            if let Some(chunk) = left.filter(|_| policy.idle && !self.is_crowded()) {
-                self.keep_up(&chunk);
+            if let Some(chunk) = left.filter(|_| !self.is_crowded()) {
+                self.keep_up(&chunk, policy.idle);
             }
             return true;
         }

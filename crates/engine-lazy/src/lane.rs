@@ -13,6 +13,7 @@
 //! be rewritten or merged until it is published.
 
 use crate::backlog::Backlog;
+use crate::captured::RowList;
 use crate::deferred::Chunk;
 use crate::doomed::{Doomed, Unread};
 use crate::intake::Intake;
@@ -216,6 +217,7 @@ impl Lane {
             doomed: &mut self.doomed,
             context: &mut context,
             frame: FrameFor::<NowContext<'_, '_>>::default(),
+            rows: RowList::default(),
             substantiation: Substantiation::new(definitions, guard, &arena),
             left: Left { seq: self.next_seq, ..Left::default() },
             time_us,
@@ -264,7 +266,8 @@ impl Lane {
             Some(pending) if later_searcher[table.0 as usize] >= pending => collected,
             _ => readers,
         };
-        self.purge.run(searched, collected, PURGES_MAX, &mut self.retired, guard);
+        let freed = collected.min(self.doomed.oldest().before());
+        self.purge.run(searched, freed, PURGES_MAX, &mut self.retired, guard);
         (collected, unread)
     }
 

@@ -4,7 +4,8 @@
 //! them and newer versions on top cost nothing. A sticky of another call ends the step with
 //! [`Stop::Blocked`]; the substantiation loop runs that call and comes back.
 
-use crate::deferred::{CapturedRow, Deferred};
+use crate::captured::Rows;
+use crate::deferred::Deferred;
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
 use fabius_engine::reader::SnapshotContext;
@@ -18,7 +19,7 @@ pub struct LaterContext<'a> {
     definitions: &'a Definitions,
     deferred: &'a Deferred,
     values: std::slice::Iter<'a, Datum<'static>>,
-    rows: std::slice::Iter<'a, CapturedRow>,
+    rows: Rows<'a>,
     replaced: Vec<u64>,
 }
 
@@ -32,7 +33,7 @@ impl<'a> LaterContext<'a> {
             definitions,
             deferred,
             values: deferred.values().iter(),
-            rows: deferred.rows().iter(),
+            rows: deferred.rows(),
             replaced: Vec::new(),
         }
     }

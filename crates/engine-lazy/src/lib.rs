@@ -11,7 +11,7 @@
 //! | [`intake`] | calls made ready for the lane | - |
 //! | [`lane`], [`turn`] | now-phases in log order, promises | 3.1 stickification layer |
 //! | [`now`] | what a now-phase sees and leaves behind | 2.3, 2.4 |
-//! | [`deferred`] | deferred calls | 2.1 |
+//! | [`deferred`], [`captured`] | deferred calls, and the rows that they read and fill | 2.1 |
 //! | [`substantiate`] | running them, dependencies first | 2.2, 3.2 |
 //! | [`later`] | what a later-phase sees and fills | 2.2 |
 //! | [`doomed`] | those that blind writes made pointless | 4.3 |
@@ -23,6 +23,7 @@
 //! the version chains, and what a call leaves for later is derived from its program.
 
 pub mod backlog;
+pub mod captured;
 pub mod deferred;
 mod doomed;
 pub mod engine;

@@ -543,6 +543,8 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
         let record = row.record.expect("a row that is deleted is there");
         for index in (0..table.index_count()).map(|at| IndexId(at as u16)) {
             let mut key = self.entry_key(table, record, index, None)?;
+            // At once, since the call itself may insert the row again, with other values.
+            table.mark_stale(index);
             key.extend(record.key());
             self.undo.push(Undo::Stale { table, record, index, key: Box::new(key) });
         }

@@ -17,7 +17,8 @@
 //! Waiting for a call that another worker runs cannot deadlock: whoever waits, waits for a call with a
 //! smaller seq than anything it holds itself.
 
-use crate::deferred::{CapturedRow, Deferred, State};
+use crate::captured::{CapturedRow, Rows};
+use crate::deferred::{Deferred, State};
 use crate::later::{LaterContext, broken_promise};
 use crate::now::deferred_at;
 use bumpalo::Bump;
@@ -32,8 +33,8 @@ use std::ptr::NonNull;
 
 /// One entry of the stack.
 enum Entry<'a> {
-    /// Not claimed yet; rows before this one are known to have no open stickies.
-    Wanted { deferred: &'a Deferred, next_row: usize },
+    /// Not claimed yet; all but these rows are known to have no open stickies.
+    Wanted { deferred: &'a Deferred, rows: Rows<'a> },
     /// Claimed and run up to a sticky.
     Suspended {
         deferred: &'a Deferred,
@@ -91,7 +92,7 @@ impl<'a> Substantiation<'a> {
             // SAFETY: a call whose address was read under this epoch has its chunk.
             unsafe { self.bring_near(deferred, stage) };
         }
-        self.stack.push(Entry::Wanted { deferred, next_row: 0 });
+        self.stack.push(Entry::Wanted { deferred, rows: deferred.rows() });
     }
 
     /// Runs what is on the stack above `bottom`.
@@ -119,7 +120,7 @@ impl<'a> Substantiation<'a> {
                 }
                 let deferred = deferred_at(call.as_ptr().cast());
                 let bottom = self.stack.len();
-                self.stack.push(Entry::Wanted { deferred, next_row: 0 });
+                self.stack.push(Entry::Wanted { deferred, rows: deferred.rows() });
                 self.step_down_to(bottom);
             }
         }
@@ -162,7 +163,7 @@ impl<'a> Substantiation<'a> {
     /// Takes the top of the stack one step further.
     fn step(&mut self) {
         let Some(top) = self.stack.last_mut() else { return };
-        if let Entry::Wanted { deferred, next_row } = top {
+        if let Entry::Wanted { deferred, rows } = top {
             let deferred = *deferred;
             match deferred.state() {
                 State::Done | State::Dropped => {
@@ -177,17 +178,17 @@ impl<'a> Substantiation<'a> {
                 State::Pending => {}
             }
             let own = std::ptr::from_ref(deferred).cast_mut().cast();
-            while let Some(row) = deferred.rows().get(*next_row) {
+            let mut left = rows.clone();
+            while let Some(row) = left.next() {
                 // SAFETY: captured versions outlive their call, which is not done; the epoch is pinned.
-                match unsafe { chain::first_pending(row.version, reads(deferred, row), own) } {
-                    Some(address) => {
-                        // SAFETY: read from an open sticky under this epoch.
-                        let deferred = unsafe { deferred_at(address) };
-                        self.want(deferred);
-                        return;
-                    }
-                    None => *next_row += 1,
+                if let Some(address) = unsafe { chain::first_pending(row.version, reads(deferred, row), own) }
+                {
+                    // SAFETY: read from an open sticky under this epoch.
+                    let deferred = unsafe { deferred_at(address) };
+                    self.want(deferred);
+                    return;
                 }
+                *rows = left.clone();
             }
             schedule::point("claim");
             if !deferred.claim() {
@@ -251,7 +252,7 @@ fn row_below(version: &Version) -> *const Version {
 /// # Safety
 /// The call was seen not done in the epoch that is pinned.
 #[inline]
-unsafe fn reads(deferred: &Deferred, row: &CapturedRow) -> ColumnMask {
+unsafe fn reads(deferred: &Deferred, row: CapturedRow) -> ColumnMask {
     // SAFETY: the caller's promise.
     let reads = unsafe { &deferred.variant.as_ref().reads };
     reads.get(row.table.0 as usize).copied().unwrap_or_default()

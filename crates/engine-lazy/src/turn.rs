@@ -7,7 +7,8 @@
 //!             +-- sliced again where its proofs do not hold for this call
 //! ```
 
-use crate::deferred::{CapturedRow, Chunk, Deferred, Leavings, Sticky};
+use crate::captured::{CapturedRow, RowList};
+use crate::deferred::{Chunk, Deferred, Leavings};
 use crate::doomed::Doomed;
 use crate::intake::Intake;
 use crate::now::{NowContext, NowRow, Written};
@@ -20,7 +21,8 @@ use fabius_engine::{Definitions, Ticket};
 use fabius_program::arguments::Arguments;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
-use fabius_value::{Datum, Error, Result, Seq};
+use fabius_storage::{Record, Version};
+use fabius_value::{Datum, Error, Result, Seq, TableId};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -75,6 +77,8 @@ pub struct Turn<'a, 'l, 't> {
     pub context: &'l mut NowContext<'a, 't>,
     /// What they run in.
     pub frame: FrameFor<'a, NowContext<'a, 't>>,
+    /// The rows that the last one has left.
+    pub rows: RowList,
     /// For deferred calls that they wait for.
     pub substantiation: Substantiation<'a>,
     /// What is left so far.
@@ -176,27 +180,30 @@ impl<'a, 't> Turn<'a, '_, 't> {
             self.left.immediate += 1;
             return;
         }
+        let open = || self.context.written.iter().filter(is_sticky);
+        let stickies = open().count() as u32;
+        self.rows.clear();
+        self.context.rows.iter().for_each(|&row| self.rows.push(capture(row, seq)));
+        for written in open() {
+            // SAFETY: the call's own version, not published yet.
+            if unsafe { written.version.as_ref() }.deferred().is_null() {
+                self.rows.push(to_fill(written.version.as_ptr(), written.record, written.table.id()));
+            }
+        }
         let arena = self.chunk.arena();
-        let open = self.context.written.iter().filter(is_sticky);
-        let sticky_count = open.clone().count();
         let deferred = self.chunk.defer(Leavings {
             seq,
             variant: pointer,
             ticket: ticket.cloned(),
             values: self.context.values.iter().map(|&value| keep(value, arena)),
-            rows: self.context.rows.iter().map(|&row| capture(row, seq)),
-            stickies: open.map(|written| Sticky {
-                version: written.version,
-                record: NonNull::from(written.record),
-                table: written.table.id(),
-            }),
-            sticky_count,
+            rows: &self.rows,
+            stickies,
             arguments: call.arguments,
         });
         let address: *mut () = deferred.as_ptr().cast();
-        let is_all = sticky_count == 1 && ticket.is_none();
-        for written in self.context.written.iter().filter(is_sticky) {
-            // SAFETY: the call's own version, not published yet.
+        let is_all = stickies == 1 && ticket.is_none();
+        for written in open() {
+            // SAFETY: as above.
             unsafe { written.version.as_ref() }.set_deferred(address, is_all);
         }
         if let Some(ticket) = ticket {
@@ -244,19 +251,29 @@ fn keep(value: Datum<'_>, arena: &Bump) -> Datum<'static> {
 }
 
 /// The version at which a captured row begins for the call at `seq`, marked if the call will read
-/// stickies of others there.
+/// stickies of others there. The first time that the call has captured its own, with the record.
 fn capture(row: NowRow<'_>, seq: Seq) -> CapturedRow {
-    let mut version = row.record.map_or(std::ptr::null(), fabius_storage::Record::head);
+    let missing = CapturedRow { version: std::ptr::null(), table: row.table, record: None };
+    let Some(record) = row.record else { return missing };
     // SAFETY: the lane reads its own chains under a pinned epoch.
-    if let Some(head) = unsafe { version.as_ref() }
-        && head.seq() != seq
-    {
-        if head.is_tombstone() {
-            // A tombstone may be purged before the call runs; a missing row means the same.
-            version = std::ptr::null();
-        } else if !head.sticky().is_empty() {
-            head.mark_read_elsewhere();
+    let Some(head) = (unsafe { record.head().as_ref() }) else { return missing };
+    let is_open = !head.sticky().is_empty();
+    if head.seq() == seq {
+        if is_open && head.deferred().is_null() {
+            return to_fill(head, record, row.table);
         }
+    } else if head.is_tombstone() {
+        // A tombstone may be purged before the call runs; a missing row means the same.
+        return missing;
+    } else if is_open {
+        head.mark_read_elsewhere();
     }
-    CapturedRow { version, table: row.table }
+    CapturedRow { version: head, ..missing }
+}
+
+/// A row that the call is to fill, which is noted in its version until that has the call's address.
+fn to_fill(version: *const Version, record: &Record, table: TableId) -> CapturedRow {
+    // SAFETY: the call's own version, not published yet.
+    unsafe { &*version }.set_deferred(NonNull::dangling().as_ptr(), false);
+    CapturedRow { version, table, record: Some(NonNull::from(record)) }
 }

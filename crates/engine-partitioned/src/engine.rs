@@ -61,7 +61,7 @@ impl PartitionedEngine {
     /// Puts the next calls into the queues of the partitions that they touch; whether there were any.
     fn dispatch(&self, dispatcher: &mut Dispatcher) -> bool {
         let gate = self.ground().gate.read();
-        let Some(chunk) = self.intake.take_at_most(DISPATCH_CALLS) else { return false };
+        let Some(chunk) = self.intake.take_at_most(DISPATCH_CALLS, usize::MAX) else { return false };
         let mut routes = self.routes.read().clone();
         if !Arc::ptr_eq(&routes.definitions, &gate.definitions) {
             routes = Arc::new(routes.follow(&gate.definitions));

@@ -39,6 +39,8 @@ use crate::segment_writer::SegmentWriter;
 use crate::watermark::Watermark;
 use crate::{Durability, Flusher, LogError, LogErrorKind, LogOptions};
 
+/// Bytes of one batch, at most. One that is longer than the buffer goes alone.
+const PAYLOAD_BYTES_MAX: usize = 1 << 30;
 /// With this much gathered, a group is worth its system calls.
 const GATHERED_BYTES: usize = 256 << 10;
 
@@ -106,7 +108,7 @@ impl GroupCommit {
     }
 
     pub(crate) fn append(&self, first_seq: u64, entry_count: u32, payload: &[u8]) -> Result<(), LogError> {
-        self.check_size(payload)?;
+        Self::check_size(payload)?;
         let mut intake = self.intake.lock();
         while !intake.buffer.is_empty() && intake.buffer.len() + payload.len() > self.options.buffer_bytes {
             self.check_open(&intake)?;
@@ -129,16 +131,15 @@ impl GroupCommit {
         Ok(())
     }
 
-    fn check_size(&self, payload: &[u8]) -> Result<(), LogError> {
-        let bytes_max = self.options.buffer_bytes.min(1 << 30);
-        if payload.len() <= bytes_max {
+    fn check_size(payload: &[u8]) -> Result<(), LogError> {
+        if payload.len() <= PAYLOAD_BYTES_MAX {
             return Ok(());
         }
         Err(LogError::new(
             LogErrorKind::TooLarge,
-            format!("a batch of {} bytes is over the limit of {bytes_max}", payload.len()),
+            format!("a batch of {} bytes is over the limit of {PAYLOAD_BYTES_MAX}", payload.len()),
         )
-        .hint_is("append it as several batches, or raise the log's buffer size"))
+        .hint_is("append it as several batches"))
     }
 
     fn check_open(&self, intake: &Intake) -> Result<(), LogError> {

@@ -55,7 +55,7 @@ pub struct LogOptions {
     /// longer than this gets a segment of its own.
     pub segment_bytes: u64,
     /// Appending blocks while this many bytes wait for the flusher. As many again may be on their
-    /// way to the disk.
+    /// way to the disk. A batch longer than this waits until nothing else does.
     pub buffer_bytes: usize,
     /// With [`Durability::None`], how long the flusher lets a small group grow when nobody waits
     /// for it. (With [`Durability::Fsync`] groups grow during the sync before them.)

@@ -133,9 +133,12 @@ fn a_full_buffer_blocks_until_there_is_room() {
             log.append(seq, 1, &[0; 300]).expect("room");
         }
         log.wait_durable(500).expect("a good disk");
-        let error = log.append(501, 1, &[0; 1_001]).expect_err("too large");
+        log.append(501, 1, &[0; 3_000]).expect("longer than the buffer, and alone");
+        log.append(502, 1, &[0; 300]).expect("room");
+        log.wait_durable(502).expect("a good disk");
+        let error = log.append(503, 1, &vec![0; (1 << 30) + 1]).expect_err("too large");
         assert_eq!(error.kind(), LogErrorKind::TooLarge);
-        assert_eq!(error.to_string(), "a batch of 1001 bytes is over the limit of 1000");
+        assert_eq!(error.to_string(), "a batch of 1073741825 bytes is over the limit of 1073741824");
     }
 }
 

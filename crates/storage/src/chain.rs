@@ -156,7 +156,10 @@ unsafe fn read_delta<'a>(first: &Version, column: ColumnId, data_type: DataType,
 }
 
 /// Whether any of `columns`, read from `version` downwards, meets a sticky of someone other than
-/// `own`; gives its deferred call.
+/// `own`, which has not run; gives its deferred call.
+///
+/// Its own versions are those that name it and are open: one that is settled may name a call that is gone, whose address
+/// `own` has now.
 ///
 /// # Safety
 /// As [`read`].
@@ -170,17 +173,72 @@ pub unsafe fn first_pending(version: *const Version, columns: ColumnMask, own: *
         if let Some(base) = version.shortcut(open) {
             version = base;
         }
-        let here = version.columns().intersection(open);
-        if version.deferred() != own {
-            if here.intersects(version.sticky()) {
+        let sticky = version.sticky();
+        if sticky.is_empty() || version.deferred() != own {
+            let here = version.columns().intersection(open);
+            if here.intersects(sticky) {
                 return Some(version.deferred());
             }
+            if version.is_whole() {
+                return None;
+            }
             open = open.without(here.without(version.deltas()));
-        }
-        if version.is_whole() && version.deferred() != own {
-            return None;
         }
         at = version.next();
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::{Retired, retire_record};
+    use crate::{Record, version::Contents};
+    use fabius_value::{Deltas, Seq};
+    use std::ptr::NonNull;
+
+    const TYPES: [DataType; 2] = [DataType::BigInt, DataType::BigInt];
+    const COLUMN: ColumnId = ColumnId(1);
+
+    fn sticky(seq: u64, deferred: *mut ()) -> NonNull<Version> {
+        let sticky = ColumnMask::of(COLUMN);
+        let contents = Contents {
+            seq: Seq(seq),
+            values_mask: ColumnMask::EMPTY,
+            values: &[],
+            deltas: Deltas::default(),
+            sticky,
+            deferred,
+        };
+        Version::create(&contents, &TYPES)
+    }
+
+    /// Goal: a call passes its own open version, but not one that was settled by a call whose address it has now.
+    #[test]
+    fn a_call_knows_its_own_versions() {
+        let record = Record::create(b"key");
+        // SAFETY: freed below.
+        let shared = unsafe { record.as_ref() };
+        let (mut here, mut there) = (0u8, 0u8);
+        let (first, second): (*mut (), *mut ()) = ((&raw mut here).cast(), (&raw mut there).cast());
+        let pending = |own| {
+            // SAFETY: linked.
+            unsafe { first_pending(shared.head(), ColumnMask::of(COLUMN), own) }
+        };
+        shared.push(Version::of_values(Seq(1), ColumnMask::first(2), &[Datum::Int(0); 2], &TYPES));
+        shared.push(sticky(2, first));
+        assert_eq!((pending(first), pending(second)), (None, Some(first)));
+        shared.push(sticky(3, second));
+        assert_eq!((pending(first), pending(second)), (Some(second), Some(first)));
+        // SAFETY: linked.
+        unsafe {
+            _ = (*shared.head()).fill(COLUMN, Datum::Int(3), TYPES[1]);
+            (*shared.head()).settle();
+        }
+        assert_eq!((pending(first), pending(second)), (None, None));
+        let types = std::sync::Arc::from(TYPES);
+        let mut retired = Retired::default();
+        retire_record(record, &types, &mut retired);
+        retired.hand_over(&crossbeam_epoch::pin());
+    }
 }

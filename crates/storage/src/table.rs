@@ -323,7 +323,10 @@ impl Table {
 
     /// Notes that entries of the index may be stale from now on.
     pub fn mark_stale(&self, index: IndexId) {
-        self.secondary[index.0 as usize].stale.store(true, Relaxed);
+        let stale = &self.secondary[index.0 as usize].stale;
+        if !stale.load(Relaxed) {
+            stale.store(true, Relaxed);
+        }
     }
 
     /// Whether a visible row still has the values under which an index entry led to it.

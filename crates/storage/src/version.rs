@@ -403,10 +403,12 @@ impl Version {
     }
 
     /// Notes that a deferred call other than the one that wrote the version above will read this one
-    /// (the record's writer only).
+    /// (the record's writer only). Somebody may be taking the version out of its chain at the same time.
     #[inline]
     pub fn mark_read_elsewhere(&self) {
-        self.seq_and_flags.store(self.seq_and_flags.load(Relaxed) | READ_ELSEWHERE, Relaxed);
+        if !self.is_read_elsewhere() {
+            self.seq_and_flags.fetch_or(READ_ELSEWHERE, Relaxed);
+        }
     }
 
     /// Whether [`Version::mark_read_elsewhere`] was called.

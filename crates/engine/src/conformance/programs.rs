@@ -127,6 +127,12 @@ procedure item(id: int, code: varchar(8) null, quantity: int) {
 }
 procedure recode(id: int, code: varchar(8) null) { items[id].code = code }
 procedure drop_item(id: int) { delete items[id] }
+procedure give_code_away(id: int, other: int) {
+    let code = items[id].code
+    delete items[id]
+    insert items { id: id, code: 'none', quantity: 1 }
+    insert items { id: other, code: code, quantity: 1 }
+}
 procedure swap_codes(a: int, b: int) {
     let first = items[a].code
     let second = items[b].code

@@ -99,6 +99,16 @@ pub(super) fn taken_values_are_refused(make: Make<'_>) {
     assert_eq!(codes, [text("b"), text("a")]);
 }
 
+pub(super) fn a_value_is_given_away_in_one_call(make: Make<'_>) {
+    let rig = shop(make);
+    rig.call("item", &[int(1), text("a"), int(1)]).unwrap();
+    // Nothing has been deleted before.
+    rig.call("give_code_away", &[int(1), int(2)]).unwrap();
+    let codes: Vec<Value> = rig.rows("items").iter().map(|row| row[1].clone()).collect();
+    assert_eq!(codes, [text("none"), text("a")]);
+    aborts(rig.call("give_code_away", &[int(2), int(3)]), SqlState::UNIQUE_VIOLATION);
+}
+
 pub(super) fn increments_and_extremes_add_up(make: Make<'_>) {
     let rig = bank(make, 1, 0);
     let mut batch = BatchBuilder::new();

@@ -297,9 +297,9 @@ impl Intake {
         self.take_while(|count, bytes| count < CHUNK_CALLS || count < CHUNK_CALLS_MAX && bytes < CHUNK_BYTES)
     }
 
-    /// Takes the next calls of the oldest batch, so many at most.
-    pub fn take_at_most(&self, most: u32) -> Option<Chunk> {
-        self.take_while(|count, _| count < most)
+    /// Takes the next calls of the oldest batch, so many at most, and about so many bytes.
+    pub fn take_at_most(&self, most: u32, most_bytes: usize) -> Option<Chunk> {
+        self.take_while(|count, bytes| count < most && (count == 0 || bytes < most_bytes))
     }
 
     /// Takes calls of the oldest batch one by one as long as there is room for more beside so many calls and bytes.
@@ -413,7 +413,7 @@ mod tests {
             intake.push(batch.build()).unwrap();
         }
         assert_eq!(intake.take().unwrap().count, CHUNK_CALLS);
-        assert_eq!(intake.take_at_most(1000).unwrap().count, 200 - CHUNK_CALLS);
+        assert_eq!(intake.take_at_most(1000, usize::MAX).unwrap().count, 200 - CHUNK_CALLS);
         assert!((CHUNK_CALLS + 1..CHUNK_CALLS_MAX).contains(&intake.take().unwrap().count));
     }
 }

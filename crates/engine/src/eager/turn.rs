@@ -54,7 +54,6 @@ pub struct Turn<'a, C: Control<'a>> {
     guard: &'a Guard,
     arena: &'a Bump,
     order: Order,
-    /// The place of the call that runs, if it was logged before it began.
     time_us: i64,
     unread: Unread,
     transaction: Transaction<'a, C>,

@@ -34,4 +34,4 @@ pub use key::{IndexKey, Words, key_words};
 pub use long_key::LongKey;
 pub use ordered::OrderedIndex;
 pub use ordered_cursor::{Cursor, Direction, Entry};
-pub use pointer::{Pointer, prefetch, prefetch_to_write};
+pub use pointer::{ADDRESS_BITS, Pointer, prefetch, prefetch_to_write};
