@@ -51,7 +51,7 @@ const OLDEST_FIRST_CALLS: u64 = if cfg!(debug_assertions) { 16 } else { 8 * KEEP
 const CROWD_CALLS: u32 = if cfg!(debug_assertions) { 8 } else { 2 * TURN_CALLS };
 
 /// Deferred calls that should not wait and are run in one go.
-const URGENT_CALLS: usize = 64;
+const URGENT_CALLS: u32 = 64;
 
 /// Deferred calls that an idle thread runs before it looks around again.
 const IDLE_CALLS: u32 = 32;
@@ -204,7 +204,11 @@ impl LazyEngine {
             if let Some(lane) = self.lane.try_lock() {
                 return lane;
             }
-            if !is_idle_work_wanted || self.is_crowded() || !self.run_oldest(WAITING_CALLS) {
+            let has_run = || match is_idle_work_wanted {
+                true => self.run_oldest(WAITING_CALLS),
+                false => self.run_urgent(WAITING_CALLS),
+            };
+            if self.is_crowded() || !has_run() {
                 if self.has_next.swap(true, Relaxed) {
                     return self.lane.lock();
                 }
@@ -231,8 +235,8 @@ impl LazyEngine {
     /// done just because a thread is idle, those that should not wait are run.
     fn keep_up(&self, chunk: &Chunk, is_idle_work_wanted: bool) {
         if !is_idle_work_wanted {
-            for _ in 0..=chunk.calls().len() / URGENT_CALLS {
-                if !self.run_urgent() {
+            for _ in 0..=chunk.calls().len() / URGENT_CALLS as usize {
+                if !self.run_urgent(URGENT_CALLS) {
                     break;
                 }
             }
@@ -289,14 +293,14 @@ impl LazyEngine {
     /// Runs deferred calls, whatever the policy: those that should not wait any longer, then the oldest.
     fn run_deferred(&self) -> bool {
         self.is_far_behind() && self.run_oldest(IDLE_CALLS)
-            || self.run_urgent()
+            || self.run_urgent(URGENT_CALLS)
             || self.run_oldest(IDLE_CALLS)
     }
 
-    fn run_urgent(&self) -> bool {
+    fn run_urgent(&self, most: u32) -> bool {
         // All of them before the definitions that they are run with.
         let (_chunks, calls): (Vec<Arc<Chunk>>, Vec<NonNull<Deferred>>) =
-            std::iter::from_fn(|| self.backlog.take_urgent()).take(URGENT_CALLS).unzip();
+            std::iter::from_fn(|| self.backlog.take_urgent()).take(most as usize).unzip();
         if calls.is_empty() {
             return false;
         }
@@ -420,7 +424,8 @@ impl Engine for LazyEngine {
             }
             return true;
         }
-        if policy.idle && self.is_far_behind() && self.run_oldest(IDLE_CALLS) || self.run_urgent() {
+        if policy.idle && self.is_far_behind() && self.run_oldest(IDLE_CALLS) || self.run_urgent(URGENT_CALLS)
+        {
             return true;
         }
         self.sweep_if_short(&policy);
