@@ -241,4 +241,58 @@ mod tests {
         retire_record(record, &types, &mut retired);
         retired.hand_over(&crossbeam_epoch::pin());
     }
+
+    /// Goal: a table may have as many columns as a mask has bits: values, nulls, deltas and stickies beyond the narrow masks
+    /// come back, from below a version that says nothing about them too.
+    #[test]
+    fn a_wide_table_has_all_its_columns() {
+        let types: Vec<DataType> = vec![DataType::BigInt; 64];
+        let (delta, open, number) = (ColumnId(63), ColumnId(40), ColumnId(33));
+        let row: Vec<Datum<'_>> = (0..64).map(Datum::Int).collect();
+        let record = Record::create(b"key");
+        // SAFETY: freed below.
+        let shared = unsafe { record.as_ref() };
+        shared.push(Version::create_tombstone(Seq(1)));
+        shared.push(Version::of_values(Seq(2), ColumnMask::first(64), &row, &types));
+        shared.push(Version::of_number_with_twin(Seq(3), ColumnMask::of(number), 300, &types));
+        let mut here = 0u8;
+        let deferred: *mut () = (&raw mut here).cast();
+        let contents = Contents {
+            seq: Seq(4),
+            values_mask: ColumnMask::EMPTY,
+            values: &[],
+            deltas: Deltas { operations: &[(delta, DeltaOperator::Add)], operands: &[Datum::Int(7)] },
+            sticky: ColumnMask::of(open),
+            deferred,
+        };
+        shared.push(Version::create(&contents, &types));
+        shared.push(Version::of_values(Seq(5), ColumnMask::of(ColumnId(34)), &[Datum::Null], &types));
+        // SAFETY: linked.
+        let value = |column: u8| unsafe {
+            match read(shared.head(), ColumnId(column), DataType::BigInt, std::ptr::null_mut()) {
+                Cell::Value(value) => value,
+                other => panic!("column {column}: {other:?}"),
+            }
+        };
+        assert_eq!(
+            [value(0), value(33), value(34), value(35)],
+            [0, 300, -1, 35].map(|at| match at {
+                -1 => Datum::Null,
+                at => Datum::Int(at),
+            })
+        );
+        assert_eq!(value(63), Datum::Int(70));
+        // SAFETY: linked.
+        unsafe {
+            let pending = read(shared.head(), open, DataType::BigInt, std::ptr::null_mut());
+            assert!(matches!(pending, Cell::Pending(address) if address == deferred));
+            let version = &*(*shared.head()).next();
+            _ = version.fill(open, Datum::Int(400), DataType::BigInt);
+            version.settle();
+        }
+        assert_eq!(value(40), Datum::Int(400));
+        let mut retired = Retired::default();
+        retire_record(record, &types.into(), &mut retired);
+        retired.hand_over(&crossbeam_epoch::pin());
+    }
 }

@@ -72,7 +72,7 @@ impl Retired {
         }
         let long_columns = self.long_columns(types);
         self.versions.push(if this.columns_with_blocks(long_columns).is_empty() {
-            Unlinked::Block(Version::block(version), this.own_bytes() as u32)
+            Unlinked::Block(version.cast(), this.own_bytes() as u32)
         } else {
             Unlinked::Version(version, self.last)
         });

@@ -1,12 +1,12 @@
 //! What one call wrote to a row.
 //!
 //! ```text
-//!  -24     -16     -8       0       8       16      24      32      40      48      56
-//!   +-------+-------+-------+-------+-------+-------+-------+-------+-------+-------+-----
-//!   |deltas |sticky | defer-| next  |seq and|columns| nulls |filled | base  | reach | slots
-//!   | mask  | mask  | red   |(older)| flags | mask  | mask  | mask  |       | mask  |
-//!   +-------+-------+-------+-------+-------+-------+-------+-------+-------+-------+-----
-//!    \------ front -------/
+//!  0       8       16      24                              40              48      56
+//!  +-------+-------+-------+-------+-------+-------+-------+-------+-------+-------+-----
+//!  | next  |seq and| base  |columns| nulls |filled | reach |sticky |deltas | defer-| slots
+//!  |(older)| flags |       |            masks              |     masks     | red   |
+//!  +-------+-------+-------+-------+-------+-------+-------+-------+-------+-------+-----
+//!                                                           \---- open part ------/
 //! ```
 //!
 //! A version has a slot for each column of its mask, in column order. A column is a *delta* (the slot
@@ -14,8 +14,9 @@
 //! call has run), or a plain value. A version of every column is a *whole row*: nothing below it is
 //! ever read through it. A *tombstone* says that the row is gone.
 //!
-//! One that was made of plain values alone has no *front*: with a single column, which is what most updates write, it
-//! is one cache line.
+//! One that was made of plain values alone has no *open part*. Masks have 32 bits where the table has no more columns, and
+//! 64 where it is *wide*. So a version with a single column, which is what most updates write, is one cache line, plain or
+//! open.
 //!
 //! `base` is the nearest whole row (or tombstone) at or below the version, and `reach` the columns that
 //! versions above the base say anything about. A reader of another column goes straight to the base,
@@ -40,15 +41,16 @@ mod twin;
 pub use self::twin::renew;
 
 use self::making::Making;
-use crate::{block, index::prefetch, slot};
+use crate::block::{self, LINE_BYTES};
+use crate::{index::prefetch, slot};
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Deltas, Seq};
 use std::ptr::NonNull;
 use std::sync::atomic::{
-    AtomicPtr, AtomicU64,
+    AtomicPtr, AtomicU32, AtomicU64, Ordering,
     Ordering::{Acquire, Relaxed, Release},
 };
 
-const SEQ_BITS: u32 = 54;
+const SEQ_BITS: u32 = 53;
 const TOMBSTONE: u64 = 1 << 63;
 const EXTREMES: u64 = 1 << 62;
 const READ_ELSEWHERE: u64 = 1 << 61;
@@ -58,28 +60,31 @@ const HAS_VALUES: u64 = 1 << 58;
 const GAVE_AWAY: u64 = 1 << 57;
 const UNLINKED: u64 = 1 << 56;
 const ALL_OF_ITS_CALL: u64 = 1 << 55;
-const HAS_FRONT: u64 = 1 << 54;
-/// Of a version without a front.
+const HAS_OPEN_PART: u64 = 1 << 54;
+const WIDE: u64 = 1 << 53;
+/// Of a version without an open part.
 const TWIN: u64 = ALL_OF_ITS_CALL;
 
-/// A version in a record's chain; see the module's picture.
+/// Columns of a table that is not wide, at most.
+const NARROW_COLUMNS_MAX: usize = 32;
+
+/// A version in a record's chain: what all have. See the module's picture.
 #[repr(C)]
 pub struct Version {
     next: AtomicPtr<Version>,
     seq_and_flags: AtomicU64,
-    columns: u64,
-    nulls: AtomicU64,
-    filled: AtomicU64,
     base: AtomicPtr<Version>,
-    reach: AtomicU64,
 }
 
-/// What stands in front of a version that has, or had, more than plain values.
-#[repr(C)]
-struct Front {
-    deltas: u64,
-    sticky: AtomicU64,
-    deferred: AtomicPtr<()>,
+/// Its masks, in the order in which they follow. The last two are in the open part.
+#[derive(Clone, Copy)]
+enum Mask {
+    Columns,
+    Nulls,
+    Filled,
+    Reach,
+    Sticky,
+    Deltas,
 }
 
 /// The contents of a version to be made.
@@ -100,10 +105,62 @@ pub struct Contents<'r, 'a> {
 }
 
 impl Version {
-    /// Bytes in front of the version in its block.
+    /// Where the slots of a version begin.
     #[inline]
-    fn front_bytes(flags: u64) -> usize {
-        if flags & HAS_FRONT == 0 { 0 } else { size_of::<Front>() }
+    const fn slots_at(flags: u64) -> usize {
+        let mask = if flags & WIDE == 0 { size_of::<u32>() } else { size_of::<u64>() };
+        let open_part = if flags & HAS_OPEN_PART == 0 { 0 } else { 2 * mask + size_of::<*mut ()>() };
+        size_of::<Version>() + 4 * mask + open_part
+    }
+
+    /// Bytes of its block. Less than a line would save little, and make two lines of one.
+    #[inline]
+    fn block_bytes(flags: u64, slots: usize, values_bytes: usize) -> usize {
+        (Version::slots_at(flags) + 8 * slots + values_bytes).max(LINE_BYTES)
+    }
+
+    /// The flag that says how wide the masks of a table's versions are.
+    #[inline]
+    fn width(types: &[DataType]) -> u64 {
+        if types.len() > NARROW_COLUMNS_MAX { WIDE } else { 0 }
+    }
+
+    #[inline]
+    fn flags(&self) -> u64 {
+        self.seq_and_flags.load(Relaxed)
+    }
+
+    /// A mask, which is there.
+    #[inline(always)]
+    fn mask(&self, mask: Mask, order: Ordering) -> u64 {
+        let (masks, at) = (std::ptr::from_ref(self).wrapping_add(1), mask as usize);
+        // SAFETY: the masks follow, so wide as the flag says.
+        unsafe {
+            match self.flags() & WIDE {
+                0 => (*masks.cast::<AtomicU32>().add(at)).load(order).into(),
+                _ => (*masks.cast::<AtomicU64>().add(at)).load(order),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn set_mask(&self, mask: Mask, columns: u64, order: Ordering) {
+        let (masks, at) = (std::ptr::from_ref(self).wrapping_add(1), mask as usize);
+        // SAFETY: as above.
+        unsafe {
+            match self.flags() & WIDE {
+                0 => (*masks.cast::<AtomicU32>().add(at)).store(columns as u32, order),
+                _ => (*masks.cast::<AtomicU64>().add(at)).store(columns, order),
+            }
+        }
+    }
+
+    /// Names the deferred call; for a version that has an open part.
+    #[inline]
+    fn deferred_word(&self) -> &AtomicPtr<()> {
+        let at = Version::slots_at(self.flags()) - size_of::<*mut ()>();
+        // SAFETY: the last word before the slots.
+        unsafe { &*std::ptr::from_ref(self).byte_add(at).cast() }
     }
 
     fn slot_count(columns: u64, flags: u64) -> usize {
@@ -151,10 +208,11 @@ impl Version {
         );
         let extremes = contents.deltas.operations.iter().any(|delta| delta.1 != DeltaOperator::Add);
         let is_whole = columns == ColumnMask::first(types.len());
-        let has_front = !deltas.is_empty() || !contents.sticky.is_empty();
-        let flags = if extremes { EXTREMES } else { 0 }
+        let is_open = !deltas.is_empty() || !contents.sticky.is_empty();
+        let flags = Version::width(types)
+            | if extremes { EXTREMES } else { 0 }
             | if is_whole { WHOLE } else { 0 }
-            | if has_front { HAS_FRONT } else { 0 };
+            | if is_open { HAS_OPEN_PART } else { 0 };
         let mut making = Making::begin(contents.seq, flags, columns);
         if columns == contents.values_mask {
             // Most inserts, and all that is folded.
@@ -189,15 +247,10 @@ impl Version {
                 word.store(word.load(Relaxed) | ColumnMask::of(column).0, Relaxed);
             }
         }
-        if has_front {
-            // SAFETY: as above; there is room for it, and nobody has looked at it.
-            unsafe {
-                version.cast::<Front>().sub(1).write(Front {
-                    deltas: deltas.0,
-                    sticky: AtomicU64::new(contents.sticky.0),
-                    deferred: AtomicPtr::new(contents.deferred),
-                });
-            }
+        if is_open {
+            this.set_mask(Mask::Sticky, contents.sticky.0, Relaxed);
+            this.set_mask(Mask::Deltas, deltas.0, Relaxed);
+            this.deferred_word().store(contents.deferred, Relaxed);
         }
         version
     }
@@ -207,7 +260,7 @@ impl Version {
         Version::allocate(seq, TOMBSTONE | WHOLE, 0, 0)
     }
 
-    /// A version whose slots are still to be written, and its front if it has one, with room behind the slots for long
+    /// A version whose slots are still to be written, and its open part if it has one, with room behind the slots for long
     /// values of so many bytes.
     #[inline]
     fn allocate(seq: Seq, flags: u64, columns: u64, values_bytes: usize) -> NonNull<Version> {
@@ -223,30 +276,50 @@ impl Version {
         slots: usize,
         values_bytes: usize,
     ) -> NonNull<Version> {
-        assert!(seq.0 >> SEQ_BITS == 0, "sequence numbers have {SEQ_BITS} bits");
         debug_assert_eq!(slots, Version::slot_count(columns, flags));
-        let front_bytes = Version::front_bytes(flags);
-        let block = block::take(front_bytes + size_of::<Version>() + 8 * slots + values_bytes);
+        let block = block::take(Version::block_bytes(flags, slots, values_bytes));
         let flags = flags | if values_bytes > 0 { HAS_VALUES } else { 0 };
-        // SAFETY: the block is that long, and ours alone; the header is written here, with the words behind
-        // the slots; the caller writes the slots.
+        // SAFETY: the block is that long, and ours alone; what is not written here, the caller writes: slots and the open part.
         unsafe {
-            let version = block.add(front_bytes).cast::<Version>();
+            let version = Version::begin(block, seq, flags, columns, values_bytes);
+            if flags & EXTREMES != 0 {
+                version.byte_add(Version::slots_at(flags)).cast::<u64>().add(slots - 2).write_bytes(0, 2);
+            }
+            version
+        }
+    }
+
+    /// Writes what all versions have.
+    ///
+    /// # Safety
+    /// There is room for it, and nobody else knows of it.
+    #[inline(always)]
+    unsafe fn begin(
+        block: NonNull<u8>,
+        seq: Seq,
+        flags: u64,
+        columns: u64,
+        values_bytes: usize,
+    ) -> NonNull<Version> {
+        assert!(seq.0 >> SEQ_BITS == 0, "sequence numbers have {SEQ_BITS} bits");
+        let version = block.cast::<Version>();
+        // SAFETY: the caller's promise.
+        unsafe {
             version.write(Version {
                 next: AtomicPtr::new(std::ptr::null_mut()),
                 seq_and_flags: AtomicU64::new(seq.0 | flags),
-                columns,
-                nulls: AtomicU64::new(0),
-                filled: AtomicU64::new(values_bytes as u64),
                 base: AtomicPtr::new(std::ptr::null_mut()),
-                reach: AtomicU64::new(columns),
             });
-            if flags & EXTREMES != 0 {
-                version.add(1).cast::<u64>().add(slots - 2).write_bytes(0, 2);
+            match flags & WIDE {
+                0 => {
+                    let columns = columns as u32;
+                    version.add(1).cast::<[u32; 4]>().write([columns, 0, values_bytes as u32, columns]);
+                }
+                _ => version.add(1).cast::<[u64; 4]>().write([columns, 0, values_bytes as u64, columns]),
             }
-            version.as_ptr().expose_provenance();
-            version
         }
+        version.as_ptr().expose_provenance();
+        version
     }
 
     /// The pointer that the version is freed through: as it was made. (A reference gives no right to free
@@ -263,18 +336,16 @@ impl Version {
         NonNull::new(version).expect("there is a version")
     }
 
-    /// What stands in front of it, if anything does.
+    /// Whether it has, or had, more than plain values.
     #[inline]
-    fn front(&self) -> Option<&Front> {
-        let has_front = self.seq_and_flags.load(Relaxed) & HAS_FRONT != 0;
-        // SAFETY: it was made with one.
-        has_front.then(|| unsafe { &*std::ptr::from_ref(self).cast::<Front>().sub(1) })
+    fn has_open_part(&self) -> bool {
+        self.flags() & HAS_OPEN_PART != 0
     }
 
     /// Whether every column has a plain value, or one that has been filled in. Acquires what the filler wrote.
     #[inline]
     fn is_plain(&self) -> bool {
-        self.front().is_none_or(|front| front.deltas | front.sticky.load(Acquire) == 0)
+        !self.has_open_part() || self.mask(Mask::Sticky, Acquire) | self.mask(Mask::Deltas, Relaxed) == 0
     }
 
     /// The version below, null at the end of the chain.
@@ -351,21 +422,21 @@ impl Version {
     /// perhaps others.
     #[inline]
     pub fn reach(&self) -> ColumnMask {
-        ColumnMask(self.reach.load(Relaxed))
+        ColumnMask(self.mask(Mask::Reach, Relaxed))
     }
 
     /// Sets the base and the reach (the record's writer only). A reader may see one of them old: an
     /// old reach is wider, and an old base stays readable for its epoch and means the same.
     pub fn set_base(&self, base: *const Version, reach: ColumnMask) {
         self.base.store(base.cast_mut(), Release);
-        self.reach.store(reach.0, Release);
+        self.set_mask(Mask::Reach, reach.0, Release);
     }
 
     /// Where a reader of `columns` goes on from here without missing any of them.
     #[inline]
     pub fn shortcut(&self, columns: ColumnMask) -> Option<&Version> {
         // The reach is loaded first: narrow together with its base, or wide.
-        if ColumnMask(self.reach.load(Acquire)).intersects(columns) {
+        if ColumnMask(self.mask(Mask::Reach, Acquire)).intersects(columns) {
             return None;
         }
         // SAFETY: a base is linked, or was when this reader's epoch was pinned.
@@ -384,8 +455,8 @@ impl Version {
     #[inline]
     pub fn is_like(&self, below: &Version) -> bool {
         let flags = self.seq_and_flags.load(Relaxed) | below.seq_and_flags.load(Relaxed);
-        flags & (HAS_FRONT | HAS_VALUES | WHOLE | TWIN) == 0
-            && self.columns == below.columns
+        flags & (HAS_OPEN_PART | HAS_VALUES | WHOLE | TWIN) == 0
+            && self.columns() == below.columns()
             && self.is_bare()
             && below.next() == self.base()
     }
@@ -420,37 +491,37 @@ impl Version {
     /// Every column it says something about.
     #[inline]
     pub fn columns(&self) -> ColumnMask {
-        ColumnMask(self.columns)
+        ColumnMask(self.mask(Mask::Columns, Relaxed))
     }
 
     /// The columns it has operations for.
     #[inline]
     pub fn deltas(&self) -> ColumnMask {
-        self.front().map_or(ColumnMask::EMPTY, |front| ColumnMask(front.deltas))
+        ColumnMask(if self.has_open_part() { self.mask(Mask::Deltas, Relaxed) } else { 0 })
     }
 
     /// The columns whose values are not there yet. Acquires what the filler wrote.
     #[inline]
     pub fn sticky(&self) -> ColumnMask {
-        self.front().map_or(ColumnMask::EMPTY, |front| ColumnMask(front.sticky.load(Acquire)))
+        ColumnMask(if self.has_open_part() { self.mask(Mask::Sticky, Acquire) } else { 0 })
     }
 
     /// The columns that the running deferred call has filled (for that call alone).
     #[inline]
     pub fn filled(&self) -> ColumnMask {
-        ColumnMask(self.filled.load(Relaxed))
+        ColumnMask(self.mask(Mask::Filled, Relaxed))
     }
 
     /// The columns that are null.
     #[inline]
     pub fn nulls(&self) -> ColumnMask {
-        ColumnMask(self.nulls.load(Relaxed))
+        ColumnMask(self.mask(Mask::Nulls, Relaxed))
     }
 
     /// The deferred call that its stickies name; meaningful while `sticky` is not empty.
     #[inline]
     pub fn deferred(&self) -> *mut () {
-        self.front().map_or(std::ptr::null_mut(), |front| front.deferred.load(Relaxed))
+        if self.has_open_part() { self.deferred_word().load(Relaxed) } else { std::ptr::null_mut() }
     }
 
     /// Names the deferred call that is to fill its stickies, before anyone else can see the version; and says whether all that
@@ -460,7 +531,8 @@ impl Version {
     /// If it was made without any.
     #[inline]
     pub fn set_deferred(&self, deferred: *mut (), is_all: bool) {
-        self.front().expect("a version with stickies").deferred.store(deferred, Relaxed);
+        assert!(self.has_open_part(), "a version with stickies");
+        self.deferred_word().store(deferred, Relaxed);
         if is_all {
             self.seq_and_flags.store(self.seq_and_flags.load(Relaxed) | ALL_OF_ITS_CALL, Relaxed);
         }
@@ -469,7 +541,7 @@ impl Version {
     /// Whether to fill it is all that its deferred call has left to do.
     #[inline]
     pub fn is_all_of_its_call(&self) -> bool {
-        let flags = ALL_OF_ITS_CALL | HAS_FRONT;
+        let flags = ALL_OF_ITS_CALL | HAS_OPEN_PART;
         self.seq_and_flags.load(Relaxed) & flags == flags
     }
 
@@ -483,7 +555,9 @@ impl Version {
     #[inline]
     fn word(&self, at: usize) -> &AtomicU64 {
         // SAFETY: the allocation has a word for each column of the mask, and two more with EXTREMES.
-        unsafe { &*std::ptr::from_ref(self).add(1).cast::<AtomicU64>().add(at) }
+        unsafe {
+            &*std::ptr::from_ref(self).byte_add(Version::slots_at(self.flags())).cast::<AtomicU64>().add(at)
+        }
     }
 
     fn extreme_word(&self, at: usize) -> &AtomicU64 {
@@ -539,17 +613,16 @@ impl Version {
         debug_assert!(self.sticky().contains(column), "only stickies are filled");
         let stored = slot::store(value, data_type);
         let before = self.slot(column).swap(stored, Relaxed);
-        let filled = self.filled.load(Relaxed);
-        let nulls = self.nulls.load(Relaxed);
-        self.nulls.store(if value.is_null() { nulls | bit } else { nulls & !bit }, Relaxed);
-        self.filled.store(filled | bit, Relaxed);
+        let (filled, nulls) = (self.filled().0, self.nulls().0);
+        self.set_mask(Mask::Nulls, if value.is_null() { nulls | bit } else { nulls & !bit }, Relaxed);
+        self.set_mask(Mask::Filled, filled | bit, Relaxed);
         (filled & bit != 0 && slot::may_allocate(data_type) && slot::is_long(before)).then_some(before)
     }
 
     /// Publishes what was filled: the version has no stickies any more.
     pub fn settle(&self) {
-        if let Some(front) = self.front() {
-            front.sticky.store(0, Release);
+        if self.has_open_part() {
+            self.set_mask(Mask::Sticky, 0, Release);
         }
     }
 
@@ -592,12 +665,7 @@ impl Version {
     #[inline]
     pub fn prefetch_at(version: *const Version) {
         prefetch(version);
-        // The first slot ends a line if the version begins one, so the line after it is asked for.
-        prefetch(version.wrapping_byte_add(64));
-        // Blocks begin at multiples of 16: only so is there a front, and on the line before.
-        if version.addr() % 64 == 8 {
-            prefetch(version.wrapping_byte_sub(size_of::<Front>()));
-        }
+        prefetch(version.wrapping_byte_add(LINE_BYTES));
     }
 
     /// Asks for the memory of the values in these columns, which may be long.
@@ -616,7 +684,7 @@ impl Version {
     /// for a version that is settled and about to be unlinked).
     pub(crate) fn give_away(&self, columns: ColumnMask) {
         debug_assert!(self.sticky().is_empty() && !self.has_values());
-        self.filled.store(columns.0, Relaxed);
+        self.set_mask(Mask::Filled, columns.0, Relaxed);
         self.seq_and_flags.store(self.seq_and_flags.load(Relaxed) | GAVE_AWAY, Relaxed);
     }
 
@@ -633,26 +701,16 @@ impl Version {
             return ColumnMask::EMPTY;
         }
         let gave_away = self.seq_and_flags.load(Relaxed) & GAVE_AWAY != 0;
-        let kept = if gave_away { ColumnMask(!self.filled.load(Relaxed)) } else { ColumnMask(u64::MAX) };
+        let kept = if gave_away { ColumnMask(!self.filled().0) } else { ColumnMask(u64::MAX) };
         self.columns().intersection(long_columns).intersection(kept)
     }
 
     /// How many bytes its own block was taken with.
     #[inline]
     pub(crate) fn own_bytes(&self) -> usize {
-        let values = if self.has_values() { self.filled.load(Relaxed) as usize } else { 0 };
-        let flags = self.seq_and_flags.load(Relaxed);
-        let slots = Version::slot_count(self.columns, flags);
-        Version::front_bytes(flags) + size_of::<Version>() + 8 * slots + values
-    }
-
-    /// Where its own block begins.
-    #[inline]
-    pub(crate) fn block(version: NonNull<Version>) -> NonNull<u8> {
-        // SAFETY: the front is in the same block; a version that can be given back is readable.
-        unsafe {
-            version.cast::<u8>().sub(Version::front_bytes(version.as_ref().seq_and_flags.load(Relaxed)))
-        }
+        let values = if self.has_values() { self.filled().0 as usize } else { 0 };
+        let flags = self.flags();
+        Version::block_bytes(flags, Version::slot_count(self.columns().0, flags), values)
     }
 
     /// Frees a version, and its blocks.
@@ -672,6 +730,6 @@ impl Version {
             }
         }
         // SAFETY: taken with this size.
-        unsafe { block::give(Version::block(version), bytes) };
+        unsafe { block::give(version.cast(), bytes) };
     }
 }

@@ -331,7 +331,7 @@ fn readers_see_their_seq_while_numbers_take_turns() {
             } else if renew(shared, Seq(seq), column, seq as i64, oldest) {
                 renewed += 1;
             } else if newest.may_be_followed_by_twins(column) {
-                shared.push(Version::of_number_with_twin(Seq(seq), column, seq as i64));
+                shared.push(Version::of_number_with_twin(Seq(seq), column, seq as i64, &types));
             } else {
                 shared.push(Version::of_values(Seq(seq), column, &number, &types));
             }

@@ -139,7 +139,7 @@ pub unsafe fn put_in_turns(
         // SAFETY: the writer reads its own chain.
         let newest = unsafe { record.head().as_ref() }?;
         if newest.may_be_followed_by_twins(column) {
-            record.push(Version::of_number_with_twin(seq, column, *number));
+            record.push(Version::of_number_with_twin(seq, column, *number, table.types()));
             return (!newest.is_whole()).then_some(Pushed::OnAnother);
         }
     }

@@ -1,6 +1,6 @@
 //! A version while its slots are written, by the one thread that knows of it.
 
-use super::{Version, WHOLE};
+use super::{Mask, Version, WHOLE};
 use crate::slot;
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Seq};
 use std::ptr::NonNull;
@@ -34,7 +34,8 @@ impl Making {
         values: &[Datum<'_>],
         types: &[DataType],
     ) -> Making {
-        let flags = if all == ColumnMask::first(types.len()) { WHOLE } else { 0 };
+        let whole = if all == ColumnMask::first(types.len()) { WHOLE } else { 0 };
+        let flags = Version::width(types) | whole;
         let typed = columns.iter().zip(values);
         let long = typed.map(|(column, datum)| slot::bytes_beside(*datum, types[usize::from(column.0)]));
         let beside = Some(long.sum()).filter(|bytes| *bytes <= VALUES_BYTES_MAX).unwrap_or(0);
@@ -42,7 +43,7 @@ impl Making {
         // SAFETY: the place behind the slots, within or at the end of the block.
         let place = (beside > 0).then(|| unsafe {
             let slots = Version::slot_count(all.0, flags);
-            version.add(1).cast::<u64>().add(slots).cast()
+            version.byte_add(Version::slots_at(flags)).cast::<u64>().add(slots).cast()
         });
         Making { version, nulls: 0, place }
     }
@@ -82,7 +83,7 @@ impl Making {
     #[inline]
     pub fn end(self) -> NonNull<Version> {
         // SAFETY: as above.
-        unsafe { self.version.as_ref() }.nulls.store(self.nulls, Relaxed);
+        unsafe { self.version.as_ref() }.set_mask(Mask::Nulls, self.nulls, Relaxed);
         self.version
     }
 }

@@ -28,7 +28,7 @@ impl Version {
         if let [Datum::Int(number)] = values
             && types.len() > 1
         {
-            return Version::of_number(seq, columns, *number);
+            return Version::of_number(seq, columns, *number, types);
         }
         let mut making = Making::of_row(seq, columns, columns, values, types);
         for ((at, column), &datum) in columns.iter().enumerate().zip(values) {
@@ -39,9 +39,9 @@ impl Version {
 
     /// Allocates a version of one number: what most updates write.
     #[inline]
-    fn of_number(seq: Seq, column: ColumnMask, number: i64) -> NonNull<Version> {
+    fn of_number(seq: Seq, column: ColumnMask, number: i64, types: &[DataType]) -> NonNull<Version> {
         debug_assert!(column.len() == 1);
-        let version = Version::allocate_slots(seq, 0, column.0, 1, 0);
+        let version = Version::allocate_slots(seq, Version::width(types), column.0, 1, 0);
         // SAFETY: just allocated, and ours alone.
         unsafe { version.as_ref() }.word(0).store(number as u64, Relaxed);
         version

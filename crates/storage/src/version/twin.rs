@@ -12,41 +12,33 @@
 //! A twin that is in no chain is *unlinked*, also before its first turn. Whoever takes the other one out of its chain then
 //! gives back the block.
 
-use super::{BARE, HAS_FRONT, TWIN, UNLINKED, Version};
+use super::{BARE, HAS_OPEN_PART, Mask, TWIN, UNLINKED, Version, WIDE};
 use crate::block::{self, LINE_BYTES};
 use crate::{Record, index::prefetch};
-use fabius_value::{ColumnMask, Seq};
+use fabius_value::{ColumnMask, DataType, Seq};
 use std::ptr::NonNull;
-use std::sync::atomic::{
-    AtomicPtr, AtomicU64,
-    Ordering::{Relaxed, Release},
-};
+use std::sync::atomic::Ordering::{Relaxed, Release};
 
 /// A version of one number is a line.
 const TWINS_BYTES: usize = 2 * LINE_BYTES;
 
 impl Version {
     /// Allocates a version of one number, one of several columns, and room for its twin.
-    pub fn of_number_with_twin(seq: Seq, column: ColumnMask, number: i64) -> NonNull<Version> {
+    pub fn of_number_with_twin(
+        seq: Seq,
+        column: ColumnMask,
+        number: i64,
+        types: &[DataType],
+    ) -> NonNull<Version> {
         debug_assert!(column.len() == 1);
-        let twins = block::take(TWINS_BYTES);
+        let (twins, width) = (block::take(TWINS_BYTES), Version::width(types));
         let write = |at: NonNull<u8>, seq: Seq, flags: u64| {
-            let version = at.cast::<Version>();
             // SAFETY: the block has room for two such lines, and is ours alone.
             unsafe {
-                version.write(Version {
-                    next: AtomicPtr::new(std::ptr::null_mut()),
-                    seq_and_flags: AtomicU64::new(seq.0 | flags | TWIN),
-                    columns: column.0,
-                    nulls: AtomicU64::new(0),
-                    filled: AtomicU64::new(0),
-                    base: AtomicPtr::new(std::ptr::null_mut()),
-                    reach: AtomicU64::new(column.0),
-                });
-                version.add(1).cast::<AtomicU64>().write(AtomicU64::new(number as u64));
+                let version = Version::begin(at, seq, flags | width | TWIN, column.0, 0);
+                version.as_ref().word(0).store(number as u64, Relaxed);
+                version
             }
-            version.as_ptr().expose_provenance();
-            version
         };
         // SAFETY: within the block.
         write(unsafe { twins.add(LINE_BYTES) }, Seq::ZERO, UNLINKED);
@@ -56,7 +48,7 @@ impl Version {
     /// Whether it has a twin.
     #[inline]
     pub fn has_twin(&self) -> bool {
-        self.seq_and_flags.load(Relaxed) & (TWIN | HAS_FRONT) == TWIN
+        self.seq_and_flags.load(Relaxed) & (TWIN | HAS_OPEN_PART) == TWIN
     }
 
     /// Whether a number of this column that is put on top, and has a twin, will [be renewed](renew): nothing, or no more than
@@ -120,12 +112,12 @@ pub unsafe fn renew(record: &Record, seq: Seq, column: ColumnMask, number: i64, 
     if is_free {
         newest.set_next(base);
         twin.word(0).store(number as u64, Relaxed);
-        twin.nulls.store(0, Relaxed);
-        twin.filled.store(0, Relaxed);
+        twin.set_mask(Mask::Nulls, 0, Relaxed);
+        twin.set_mask(Mask::Filled, 0, Relaxed);
         twin.base.store(base.cast_mut(), Relaxed);
-        twin.reach.store(column.0, Relaxed);
+        twin.set_mask(Mask::Reach, column.0, Relaxed);
         twin.next.store(std::ptr::from_ref(newest).cast_mut(), Relaxed);
-        twin.seq_and_flags.store(seq.0 | TWIN | BARE, Release);
+        twin.seq_and_flags.store(seq.0 | twin.flags() & WIDE | TWIN | BARE, Release);
         record.set_head(twin);
     }
     record.end_shortening();
@@ -136,7 +128,7 @@ pub unsafe fn renew(record: &Record, seq: Seq, column: ColumnMask, number: i64, 
 mod tests {
     use super::*;
     use crate::fold::{Retired, retire_record, shorten};
-    use fabius_value::{ColumnId, DataType, Datum};
+    use fabius_value::{ColumnId, Datum};
     use std::sync::Arc;
 
     const TYPES: [DataType; 2] = [DataType::BigInt, DataType::BigInt];
@@ -149,7 +141,7 @@ mod tests {
         // SAFETY: freed by the caller.
         let shared = unsafe { record.as_ref() };
         shared.push(row);
-        shared.push(Version::of_number_with_twin(Seq(2), column, 20));
+        shared.push(Version::of_number_with_twin(Seq(2), column, 20, &TYPES));
         (record, column, Arc::from(TYPES))
     }
 
@@ -206,7 +198,7 @@ mod tests {
         let other = ColumnMask::first(1);
         assert!(!write(3, other));
         shared.push(Version::of_values(Seq(3), other, &[Datum::Int(30)], &TYPES));
-        shared.push(Version::of_number_with_twin(Seq(4), column, 40));
+        shared.push(Version::of_number_with_twin(Seq(4), column, 40, &TYPES));
         assert!(!write(5, column));
         let mut retired = Retired::default();
         retire_record(record, &types, &mut retired);
