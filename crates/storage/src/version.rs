@@ -248,9 +248,8 @@ impl Version {
             }
         }
         if is_open {
-            this.set_mask(Mask::Sticky, contents.sticky.0, Relaxed);
-            this.set_mask(Mask::Deltas, deltas.0, Relaxed);
-            this.deferred_word().store(contents.deferred, Relaxed);
+            // SAFETY: as above; there is room for it.
+            unsafe { Version::open(version, flags, contents.sticky, deltas, contents.deferred) };
         }
         version
     }
@@ -320,6 +319,42 @@ impl Version {
         }
         version.as_ptr().expose_provenance();
         version
+    }
+
+    /// Writes the open part.
+    ///
+    /// # Safety
+    /// The version was made with one, by these flags, and nobody else knows of it.
+    #[inline]
+    unsafe fn open(
+        version: NonNull<Version>,
+        flags: u64,
+        sticky: ColumnMask,
+        deltas: ColumnMask,
+        deferred: *mut (),
+    ) {
+        let at = Mask::Sticky as usize;
+        // SAFETY: the caller's promise.
+        unsafe {
+            match flags & WIDE {
+                0 => version.add(1).cast::<u32>().add(at).cast().write([sticky.0 as u32, deltas.0 as u32]),
+                _ => version.add(1).cast::<u64>().add(at).cast().write([sticky.0, deltas.0]),
+            }
+            version.byte_add(Version::slots_at(flags)).cast::<*mut ()>().sub(1).write(deferred);
+        }
+    }
+
+    /// Writes a slot.
+    ///
+    /// # Safety
+    /// There is such a slot, and nobody else knows of the version.
+    #[inline]
+    unsafe fn write_word(version: NonNull<Version>, at: usize, word: u64) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let slots = Version::slots_at(version.as_ref().flags());
+            version.byte_add(slots).cast::<u64>().add(at).write(word);
+        }
     }
 
     /// The pointer that the version is freed through: as it was made. (A reference gives no right to free

@@ -76,7 +76,7 @@ impl Making {
     pub fn put_word(&mut self, at: usize, column: ColumnId, word: Option<u64>) {
         self.nulls |= u64::from(word.is_none()) << column.0;
         // SAFETY: just allocated, and ours alone.
-        unsafe { self.version.as_ref() }.word(at).store(word.unwrap_or(0), Relaxed);
+        unsafe { Version::write_word(self.version, at, word.unwrap_or(0)) };
     }
 
     /// The version, with all slots written.

@@ -43,7 +43,7 @@ impl Version {
         debug_assert!(column.len() == 1);
         let version = Version::allocate_slots(seq, Version::width(types), column.0, 1, 0);
         // SAFETY: just allocated, and ours alone.
-        unsafe { version.as_ref() }.word(0).store(number as u64, Relaxed);
+        unsafe { Version::write_word(version, 0, number as u64) };
         version
     }
 

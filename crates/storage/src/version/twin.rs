@@ -36,7 +36,7 @@ impl Version {
             // SAFETY: the block has room for two such lines, and is ours alone.
             unsafe {
                 let version = Version::begin(at, seq, flags | width | TWIN, column.0, 0);
-                version.as_ref().word(0).store(number as u64, Relaxed);
+                Version::write_word(version, 0, number as u64);
                 version
             }
         };
