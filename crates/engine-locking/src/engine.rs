@@ -377,6 +377,6 @@ impl Runner for LockingEngine {
     fn stand(&self) -> Standpoint<'_> {
         // A checkpoint stands between two batches of the log, and calls become visible one by one.
         let _pause = self.pause();
-        Standpoint::whole(self.ground.foundation())
+        self.ground.stand()
     }
 }

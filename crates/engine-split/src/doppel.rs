@@ -168,6 +168,8 @@ impl Doppel {
         self.wants_split.store(false, Release);
         if let Some(phase) = SplitPhase::begin(&candidates, THREADS_MAX, schema) {
             self.since_ns.store(now_ns, Release);
+            // Whoever asked for the end of the last phase may have come late.
+            self.is_ending.store(false, Release);
             self.phase.store(Box::into_raw(Box::new(phase)), Release);
         }
     }

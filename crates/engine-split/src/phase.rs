@@ -82,7 +82,7 @@ impl SplitRecord {
                 Operation::Multiply => (1, factor(high / value.abs().max(1), cores)),
                 Operation::Max | Operation::Order(_) => (low, 0),
                 Operation::Min => (high, 0),
-                _ => (0, (high - value).min(value - low) / cores),
+                _ => (0, high.saturating_sub(value).min(value.saturating_sub(low)) / cores),
             };
             split.push(SplitColumn { column, data_type, operation, identity, room });
             row[at] = datum(identity, data_type);

@@ -211,12 +211,15 @@ impl Foundation {
     pub fn set_definitions(&self, definitions: Arc<Definitions>) {
         let from = definitions.entries.len().checked_sub(1).and_then(|last| definitions.entries.get(last));
         let from = from.map_or(Seq::ZERO, |(seq, _)| *seq);
-        let before = std::mem::replace(&mut *self.definitions.write(), definitions);
+        let mut in_force = self.definitions.write();
+        let before = std::mem::replace(&mut *in_force, definitions);
+        // Whoever sees the new ones finds the old ones kept.
         if let Some(replaced) = &mut *self.replaced.lock() {
             replaced.push_back((from, before));
             return;
         }
         // Outside of the lock: with them may go the rows of a table that was dropped.
+        drop(in_force);
         drop(before);
     }
 
@@ -227,9 +230,10 @@ impl Foundation {
 
     /// The definitions that were in force at a seq, if they are kept from there on.
     pub fn definitions_at(&self, seq: Seq) -> Arc<Definitions> {
+        let in_force = self.definitions();
         let replaced = self.replaced.lock();
         let later = replaced.iter().flatten().find(|(until, _)| *until > seq);
-        later.map_or_else(|| self.definitions(), |(_, definitions)| definitions.clone())
+        later.map_or(in_force, |(_, definitions)| definitions.clone())
     }
 
     /// Lets go of definitions that were not in force any more at a seq.

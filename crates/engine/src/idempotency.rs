@@ -18,7 +18,7 @@
 use crate::Ticket;
 use fabius_env::sync::Mutex;
 use fabius_storage::memory;
-use fabius_value::{Error, Seq};
+use fabius_value::{Error, Seq, SqlState};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -93,9 +93,12 @@ impl Keys {
         (first.seq >= oldest).then_some(first)
     }
 
-    /// Remembers a first outcome, and forgets some that are older than `oldest`.
+    /// Remembers a first outcome, unless it is [to be tried again](is_final), and forgets some that are older than `oldest`.
     pub fn remember(&mut self, key: &[u8], first: First, oldest: Seq) {
         self.forget(oldest);
+        if !is_final(first.abort.as_ref()) {
+            return;
+        }
         let key: Arc<[u8]> = key.into();
         memory::add(bytes(&key));
         self.seen.insert(key.clone(), self.first + self.entries.len() as u64);
@@ -131,6 +134,12 @@ impl Drop for Keys {
     fn drop(&mut self) {
         memory::add(-self.entries.iter().map(|(key, _)| bytes(key)).sum::<isize>());
     }
+}
+
+/// Whether a call that ended so has its outcome for good. After a conflict whoever made it is told to try again, under the same
+/// key.
+pub fn is_final(abort: Option<&Error>) -> bool {
+    abort.is_none_or(|error| error.state() != SqlState::SERIALIZATION_FAILURE)
 }
 
 /// What a key takes: entry, key with its counts, a place in the map. Results count for themselves.

@@ -15,7 +15,7 @@
 //! idempotency key of another and does nothing.
 
 use crate::constraint::{PRIMARY_KEY, duplicate};
-use crate::idempotency::KeyWindow;
+use crate::idempotency::{KeyWindow, is_final};
 use crate::lend::lend;
 use crate::random::CallRandom;
 use bumpalo::Bump;
@@ -129,7 +129,7 @@ impl Oracle {
             return Outcome { seq, result: first.result.clone() };
         }
         let result = self.run(procedure, arguments, seq, time_us);
-        if let Some(key) = key {
+        if let Some(key) = key.filter(|_| is_final(result.as_ref().err())) {
             self.keys.insert(key.into(), Outcome { seq, result: result.clone() });
         }
         Outcome { seq, result }

@@ -2,6 +2,7 @@
 
 use fabius_program::catalog::Catalog;
 use fabius_program::ir::Program;
+use fabius_program::slice::{TypesOnly, slice};
 use fabius_program::syntax::{Diagnostics, parse};
 use fabius_program::verify;
 use fabius_value::{Error, SqlState, limit};
@@ -53,6 +54,16 @@ fn tall_expressions_are_refused() {
     let chain = " + 1".repeat(200);
     is_limit(format!("let x = t[1{chain}].v{chain}"));
     is_limit(format!("let x = (1{chain}) * 2{chain}"));
+}
+
+/// Goal: conditions within conditions are looked at once each, not three times at each level.
+#[test]
+fn nested_conditions_are_sliced_in_no_time() {
+    let nested = (0..28).fold("t[a].v".to_string(), |inner, _| format!("(if {inner} > 0 then 1 else 0)"));
+    let program = load(format!("t[a].v = {nested}")).expect("not too deep");
+    let catalog = verify::load(TABLES, "limits.fab", &Catalog::new()).expect("tables");
+    let phases = slice(&program, &catalog, &TypesOnly);
+    assert!(!phases.steps.is_empty());
 }
 
 #[test]

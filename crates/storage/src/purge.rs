@@ -89,6 +89,15 @@ impl Purge {
         self.waiting == 0
     }
 
+    /// The oldest of those that are looked at next, if any waits.
+    pub fn oldest(&self) -> Option<Seq> {
+        let of_table = |notes: &Notes| {
+            let entered = notes.entered.front().map(|note| note.seq);
+            entered.into_iter().chain(notes.unlinked.front().map(|(seq, _)| *seq)).min()
+        };
+        self.tables.iter().flatten().filter_map(of_table).min()
+    }
+
     /// Acts on the notes of each table, at most `most` of them; called by the writer of all records
     /// named. Nobody searches a table below the seq that `searched` gives, now or later, and nobody
     /// reads below `collected`.

@@ -113,7 +113,8 @@ impl Key {
             }
             Datum::Numeric(v) => self.put((v as i64 as u64 ^ 1 << 63).to_be_bytes()),
             Datum::Double(v) => {
-                let bits = (v + 0.0).to_bits();
+                // There is one zero, and one NaN, which is the greatest.
+                let bits = if v.is_nan() { f64::NAN.to_bits() } else { (v + 0.0).to_bits() };
                 let flip = if bits >> 63 == 1 { u64::MAX } else { 1 << 63 };
                 self.put((bits ^ flip).to_be_bytes());
             }
@@ -349,6 +350,15 @@ mod tests {
             // Words agree with bytes on the first 64.
             prop_assert!(bytes(&p).words::<8>().cmp(&bytes(&q).words::<8>()) != p.cmp(&q).reverse() || p == q);
         }
+    }
+
+    /// Goal: there is one zero, and one not-a-number, above all others.
+    #[test]
+    fn doubles_that_are_equal_have_one_key() {
+        let double = |v| encode(Datum::Double(v), DataType::Double);
+        assert_eq!(double(0.0), double(-0.0));
+        assert_eq!(double(f64::NAN), double(-f64::NAN));
+        assert!(double(-f64::NAN) > double(f64::INFINITY));
     }
 
     #[test]

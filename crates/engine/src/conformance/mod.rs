@@ -30,6 +30,7 @@ const CASES: &[Case] = &[
     ("nulls_are_kept_out", rows::nulls_are_kept_out),
     ("taken_values_are_refused", rows::taken_values_are_refused),
     ("a_value_is_given_away_in_one_call", rows::a_value_is_given_away_in_one_call),
+    ("what_is_promised_is_kept", rows::what_is_promised_is_kept),
     ("increments_and_extremes_add_up", rows::increments_and_extremes_add_up),
     ("increments_leave_earlier_reads_alone", rows::increments_leave_earlier_reads_alone),
     ("long_loops_abort", rows::long_loops_abort),

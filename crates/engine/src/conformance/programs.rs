@@ -44,6 +44,28 @@ procedure stamp(id: int) {
 }
 ";
 
+/// Calls of which much can wait.
+pub(super) const CHOICES: &str = "
+table choices { k: int, a: int, b: int, d: int, name: text, tag: varchar(1), primary key (k) }
+procedure add(k: int, a: int, b: int, d: int, name: text) {
+    insert choices { k: k, a: a, b: b, d: d, name: name, tag: '' }
+}
+procedure choose(k: int, ks: list of int) -> (r: int, b: int) {
+    var chosen: list of int = []
+    for x in ks { if choices[x].a > 0 { append chosen (x) } }
+    var r: int = 0
+    if count(chosen) > 0 {
+        r = choices[k].a
+        require r > 0, \"nothing\"
+    }
+    require choices[k].d > 0, \"nothing\"
+    choices[k].b = if choices[k].b > 0 then choices[k].d else 0
+    return r, choices[k].b
+}
+procedure tag(k: int) { choices[k].tag = least(choices[k].name, 'b')::varchar(1) }
+procedure share(k: int) { choices[k].a = 1000 / (length(greatest('zz', choices[k].name)) - 1)::int }
+";
+
 /// Orders and items: ordered keys, secondary and unique indexes, scans.
 pub(super) const SHOP: &str = "
 table orders {

@@ -1,8 +1,10 @@
 //! One call after the other: what calls do to rows, and what they see.
 
+use super::programs::CHOICES;
 use super::{aborts, bank, big, int, ints, settle, shop, text};
 use crate::BatchBuilder;
 use crate::rig::{Make, Rig};
+use fabius_program::arguments::encode;
 use fabius_program::catalog::ProcedureId;
 use fabius_value::{SqlState, Value};
 
@@ -107,6 +109,30 @@ pub(super) fn a_value_is_given_away_in_one_call(make: Make<'_>) {
     let codes: Vec<Value> = rig.rows("items").iter().map(|row| row[1].clone()).collect();
     assert_eq!(codes, [text("none"), text("a")]);
     aborts(rig.call("give_code_away", &[int(2), int(3)]), SqlState::UNIQUE_VIOLATION);
+}
+
+pub(super) fn what_is_promised_is_kept(make: Make<'_>) {
+    let rig = Rig::new(make);
+    rig.define(CHOICES);
+    rig.call("add", &[int(1), int(7), int(1), int(3), text("aaaa")]).unwrap();
+    rig.call("add", &[int(2), int(0), int(0), int(0), text("~")]).unwrap();
+    // Without results what depends on a list goes the same way.
+    let procedure = rig.procedure("choose");
+    let values = [int(1), Value::List(vec![vec![int(1)]])];
+    let bytes = encode(&procedure.program, &values).unwrap();
+    let mut batch = BatchBuilder::new();
+    batch.push(procedure.id, &bytes, None, false).unwrap();
+    let batch = batch.build();
+    rig.run(&batch);
+    batch.outcome(0).unwrap();
+    assert_eq!(rig.rows("choices")[0][2], int(3));
+    // The least text is not the shortest.
+    aborts(rig.call("tag", &[int(1)]), SqlState::TOO_LONG);
+    rig.call("tag", &[int(2)]).unwrap();
+    rig.call("share", &[int(1)]).unwrap();
+    aborts(rig.call("share", &[int(2)]), SqlState::DIVISION_BY_ZERO);
+    let tags: Vec<Value> = rig.rows("choices").iter().map(|row| row[5].clone()).collect();
+    assert_eq!(tags, [text(""), text("b")]);
 }
 
 pub(super) fn increments_and_extremes_add_up(make: Make<'_>) {

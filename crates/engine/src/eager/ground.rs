@@ -62,9 +62,14 @@ impl Ground {
         self.answers.answer(self.foundation());
     }
 
-    /// Whether so many keys wait to be taken out of indexes that calls have to stop for it.
+    /// Whether so many keys wait to be taken out of indexes that calls have to stop for it, and some of them can be: a reader
+    /// of the past may need all of them.
     pub fn must_tidy(&self) -> bool {
-        self.shared.purge.lock().len() >= PURGE_AT
+        let oldest = {
+            let purge = self.shared.purge.lock();
+            (purge.len() >= PURGE_AT).then(|| purge.oldest()).flatten()
+        };
+        oldest.is_some_and(|oldest| oldest <= self.shared.collect())
     }
 
     /// Takes keys out of indexes; whether there were any.

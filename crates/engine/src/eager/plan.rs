@@ -58,7 +58,7 @@ pub struct Schema {
     /// By procedure number.
     plans: Shelf<Arc<Plan>>,
     /// By table, then index (the primary key first): a bit for each depth of some scan.
-    depths: Vec<Vec<u64>>,
+    depths: Vec<Vec<u128>>,
 }
 
 impl Schema {
@@ -71,7 +71,7 @@ impl Schema {
         for procedure in definitions.procedures.iter_from(plans.len()) {
             let plan = Plan::of(&procedure.program, &definitions.catalog, definitions.tables.len());
             for (table, index, depth) in &plan.scans {
-                depths[table.0 as usize][place(*index)] |= 1 << depth;
+                depths[table.0 as usize][place(*index)] |= 1u128 << depth;
             }
             plans.push(Arc::new(plan));
         }
@@ -134,7 +134,7 @@ impl Schema {
 
     /// The depths at which programs scan an index: bit `n` for scans of `n` equal columns.
     #[inline]
-    pub fn depths(&self, table: TableId, index: Option<IndexId>) -> u64 {
+    pub fn depths(&self, table: TableId, index: Option<IndexId>) -> u128 {
         self.depths[table.0 as usize][place(index)]
     }
 }

@@ -118,17 +118,17 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         self.control.release();
     }
 
-    /// The record of the key in `self.key`, made if the key is new.
+    /// The record of the key in `self.key`, and whether it was made since the key is new.
     #[inline]
-    fn find_or_create(&mut self, table: &'a Arc<Table>) -> &'a Record {
+    fn find_or_create(&mut self, table: &'a Arc<Table>) -> (&'a Record, bool) {
         match table.find(&self.key, self.guard) {
-            Some(record) => record,
+            Some(record) => (record, false),
             None => self.create(table),
         }
     }
 
     #[cold]
-    fn create(&mut self, table: &'a Arc<Table>) -> &'a Record {
+    fn create(&mut self, table: &'a Arc<Table>) -> (&'a Record, bool) {
         let (record, is_new) = {
             let _only_one =
                 self.shared.creation[self.key.hash() as usize % self.shared.creation.len()].lock();
@@ -137,7 +137,7 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
         if is_new {
             self.workspace.touched.push((table, record));
         }
-        record
+        (record, is_new)
     }
 
     /// The newest version of a record.
@@ -254,7 +254,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
                 rows.encode_key(key, &mut self.key)?;
                 match rows.find(&self.key, self.guard) {
                     Some(record) => record,
-                    None if C::RECORDS_MISSES => self.create(rows),
+                    None if C::RECORDS_MISSES => self.create(rows).0,
                     None => return Ok(None),
                 }
             }
@@ -338,7 +338,11 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
     fn insert(&mut self, table: TableId, write: WriteSet<'_, 'a>) -> Result<Row<'a>, Stop> {
         let table = self.schema.definitions.table(table);
         table.encode_row_key(write.values, &mut self.key)?;
-        let record = self.find_or_create(table);
+        let (record, is_new) = self.find_or_create(table);
+        if !is_new {
+            // Others may have made it, and entries with other values, which lead to what this call inserts until they give up.
+            (0..table.index_count()).for_each(|at| table.mark_stale(IndexId(at as u16)));
+        }
         self.control.writes(table.id(), record, ColumnMask::first(table.types().len()))?;
         let found = self.find(table, record);
         if self.workspace.is_present(record, found.version) {

@@ -222,6 +222,12 @@ impl Prover<'_> {
                 };
                 self.fit_length(expression, Interval::new(0, longest), bytes)
             }
+            // What is known of text is its length, which says nothing of its order.
+            (Function::Least | Function::Greatest, _)
+                if matches!(expression.ty.data_type.family(), Family::Text | Family::Bytea) =>
+            {
+                ranges.iter().fold(Interval::EMPTY, |all, range| all.hull(*range))
+            }
             (Function::Least, _) => {
                 let flipped: Vec<Interval> = ranges.iter().map(|range| range.negated()).collect();
                 greatest(arguments, &flipped).negated()
@@ -417,6 +423,10 @@ impl Prover<'_> {
         if !comparison || !ordered(left.ty.data_type) || !ordered(right.ty.data_type) {
             return;
         }
+        // They have been looked at once as parts of the condition; twice at each level would be for ever.
+        if has_conditions(left) || has_conditions(right) {
+            return;
+        }
         let (a, b) = self.silently(|prover| (prover.range(known, left), prover.range(known, right)));
         self.narrow(known, left, a.meet(allowed(operator, a, b)));
         self.narrow(known, right, b.meet(allowed(mirrored(operator), b, a)));
@@ -447,6 +457,23 @@ impl Prover<'_> {
             }
         }
     }
+}
+
+/// Whether conditions are evaluated within a value.
+fn has_conditions(value: &Expression) -> bool {
+    value.ty.data_type == DataType::Boolean
+        || match &value.kind {
+            ExpressionKind::Case { .. } => true,
+            ExpressionKind::Unary(_, operand) | ExpressionKind::Cast(operand) => has_conditions(operand),
+            ExpressionKind::Binary(_, left, right) => has_conditions(left) || has_conditions(right),
+            ExpressionKind::Call(_, arguments) => arguments.iter().any(has_conditions),
+            ExpressionKind::Element { index, .. } => has_conditions(index),
+            ExpressionKind::Constant(_)
+            | ExpressionKind::Variable(_)
+            | ExpressionKind::Aggregate { .. }
+            | ExpressionKind::Now
+            | ExpressionKind::Random => false,
+        }
 }
 
 /// What `a op b` allows for `a`.

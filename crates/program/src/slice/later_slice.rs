@@ -38,6 +38,15 @@ pub(super) struct LaterSlice<'s, 'a, 'p> {
 impl<'s, 'a, 'p> LaterSlice<'s, 'a, 'p> {
     /// What is left when the slice `now` has been taken out.
     pub fn of(now: &'s NowSlice<'a, 'p>) -> LaterSlice<'s, 'a, 'p> {
+        let slice = LaterSlice::with(now, &[]);
+        match &slice.deciding_lists()[..] {
+            [] => slice,
+            lists => LaterSlice::with(now, lists),
+        }
+    }
+
+    /// The same, where these lists are needed without results too.
+    fn with(now: &'s NowSlice<'a, 'p>, lists: &[VariableId]) -> LaterSlice<'s, 'a, 'p> {
         let program = now.outline.program;
         let mut slice = LaterSlice {
             now,
@@ -56,6 +65,9 @@ impl<'s, 'a, 'p> LaterSlice<'s, 'a, 'p> {
                 slice.fill(*site);
             }
         }
+        for list in lists {
+            slice.need_variable(*list, &"decides which way is taken".into());
+        }
         slice.close();
         slice.for_results = true;
         for &step in &now.outline.order {
@@ -66,6 +78,23 @@ impl<'s, 'a, 'p> LaterSlice<'s, 'a, 'p> {
         }
         slice.close();
         slice
+    }
+
+    /// Lists that decide which steps are walked again, and with that which captured values are taken off the tape: that has
+    /// to be the same without results, and lists are not captured.
+    fn deciding_lists(&self) -> Vec<VariableId> {
+        let outline = self.now.outline;
+        let is_local_list = |variable: &VariableId| {
+            let ty = &outline.program.variables[usize::from(variable.0)].ty;
+            !matches!(ty, Type::Scalar(_)) && !outline.is_parameter(*variable)
+        };
+        let decide = outline.order.iter().filter(|step| {
+            let kind = &outline.at(**step).step.kind;
+            let decides =
+                matches!(kind, StepKind::If { .. } | StepKind::ForList { .. } | StepKind::ForRange { .. });
+            decides && self.is_now(**step) && self.steps[usize::from(step.0)]
+        });
+        decide.flat_map(|step| used_variables(outline.at(*step).step)).filter(is_local_list).collect()
     }
 
     fn fill(&mut self, site: WriteSite) {

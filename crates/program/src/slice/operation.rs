@@ -15,12 +15,13 @@
 //! neither outcome nor results depend on the value, but for an operation that leaves the column's range.
 
 use super::delta::{self, applied_to_old, is_variable};
+use super::knowledge::type_range;
 use super::outline::{Outline, WriteSite, mentions, used_variables};
 use crate::catalog::Catalog;
 use crate::context::DeltaOperator;
 use crate::ir::{BinaryOperator, Expression, ExpressionKind, Program, RowId, Step, StepKind, VariableId};
 use fabius_value::data_type::Family;
-use fabius_value::{ColumnId, ColumnMask, TableId};
+use fabius_value::{ColumnId, ColumnMask, DataType, TableId};
 
 /// An operation on a column, whose results in any order are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,8 +123,13 @@ fn uses(outline: &Outline<'_>) -> Vec<u32> {
 /// Every update that has the form of an operation.
 fn applied(outline: &Outline<'_>, catalog: &Catalog) -> Vec<Applied> {
     let deltas = delta::delta_shapes(outline, catalog).into_iter();
+    let keeps = |shape: &delta::DeltaShape| {
+        let data_type = delta::splittable(catalog, shape.site);
+        let value = outline.written_value(shape.site);
+        data_type.is_some_and(|data_type| keeps_range(value, shape.variable, data_type))
+    };
     let mut all: Vec<Applied> = deltas
-        .filter(|shape| delta::splittable(catalog, shape.site).is_some())
+        .filter(keeps)
         .map(|shape| Applied {
             site: shape.site,
             old: Some(shape.variable),
@@ -135,7 +141,8 @@ fn applied(outline: &Outline<'_>, catalog: &Catalog) -> Vec<Applied> {
         delta::splittable(catalog, *site)?;
         let old = applied_to_old(outline, catalog, *site, |value, variable, data_type| {
             let is_integer = data_type.family() == Family::Integer;
-            (is_integer && multiplies(value, variable)).then_some(variable)
+            (is_integer && multiplies(value, variable) && keeps_range(value, variable, data_type))
+                .then_some(variable)
         })?;
         Some(Applied { site: *site, old: Some(old), operation: Operation::Multiply })
     }));
@@ -143,6 +150,23 @@ fn applied(outline: &Outline<'_>, catalog: &Catalog) -> Vec<Applied> {
         ordered_put(outline, catalog, outline.at(*step).step, &mut all);
     }
     all
+}
+
+/// Whether every type that the old value passes through has room for all that the column may have, so that no other value of
+/// it aborts the call.
+fn keeps_range(value: &Expression, old: VariableId, column: DataType) -> bool {
+    let keeps = |part: &Expression| keeps_range(part, old, column);
+    let within = match &value.kind {
+        _ if !mentions(value, old) => return true,
+        ExpressionKind::Variable(_) => true,
+        ExpressionKind::Unary(_, part) | ExpressionKind::Cast(part) => keeps(part),
+        ExpressionKind::Binary(_, left, right) => keeps(left) && keeps(right),
+        ExpressionKind::Call(_, arguments) => arguments.iter().all(keeps),
+        _ => false,
+    };
+    let (on_the_way, scale) = (value.ty.data_type, column.scale());
+    let has_room = || type_range(on_the_way).covers(type_range(column).rescaled(scale, on_the_way.scale()));
+    within && (on_the_way == column || on_the_way.is_exact() && on_the_way.scale() >= scale && has_room())
 }
 
 /// `v * e` or `e * v` under casts, of integers.
@@ -335,6 +359,11 @@ mod tests {
             "if m > t[k].b { update t[k] { b: m, c: s } } t[k].c = s",
             // The factor depends on the value.
             "t[k].a = t[k].a * t[k].a",
+            // The value may be too large for what it passes through.
+            "t[k].a = t[k].a::int + m",
+            "t[k].a = (t[k].a + n)::int",
+            "t[k].a = greatest(t[k].a::int, m)",
+            "t[k].a = t[k].a::int * m",
         ] {
             let does = does(body);
             assert!(!does.written.is_empty() || !does.read.is_empty(), "{body}: {does:?}");

@@ -231,7 +231,7 @@ pub(super) fn make_date(year: i64, month: i64, day: i64) -> Result<i64> {
     };
     let (first, last) = calendar::DATE_RANGE;
     let counted = if year < 0 { year + 1 } else { year };
-    if year == 0 || year.abs() > 9999 || !(1..=12).contains(&month) || day < 1 {
+    if year == 0 || !(-9999..=9999).contains(&year) || !(1..=12).contains(&month) || day < 1 {
         return Err(refuse());
     }
     if day > days_of_month(counted, month as u8).into() {
