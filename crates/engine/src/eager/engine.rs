@@ -131,14 +131,19 @@ impl<P: Protocol> Runner for EagerEngine<P> {
 
     fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, ()) {
         let count = self.intake.count();
-        while !self.intake.has_begun(count) {
-            if !self.take_turn() {
-                schedule::give_way("definition");
+        loop {
+            while !self.intake.has_begun(count) {
+                if !self.take_turn() {
+                    schedule::give_way("definition");
+                }
+            }
+            let gate = self.ground.gate.write();
+            self.publish(&gate);
+            // Turns that were under way may have put calls off, or given some back.
+            if self.intake.has_begun(count) {
+                return (gate, ());
             }
         }
-        let gate = self.ground.gate.write();
-        self.publish(&gate);
-        (gate, ())
     }
 
     fn finish(&self) {

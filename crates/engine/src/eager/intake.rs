@@ -36,6 +36,8 @@ pub const CHUNK_CALLS_MAX: u32 = 128;
 pub struct Work {
     /// The batch.
     pub batch: Arc<Batch>,
+    /// How many were handed in before it.
+    number: u64,
     /// Calls without an outcome.
     open: AtomicU32,
     /// The last seq of any call so far.
@@ -43,10 +45,10 @@ pub struct Work {
 }
 
 impl Work {
-    /// A batch of which no call has an outcome.
-    pub fn new(batch: Arc<Batch>) -> Work {
+    /// A batch of which no call has an outcome, and before which so many were handed in.
+    pub fn new(batch: Arc<Batch>, number: u64) -> Work {
         let open = batch.count().into();
-        Work { batch, open, last: AtomicU64::new(0) }
+        Work { batch, number, open, last: AtomicU64::new(0) }
     }
 
     /// Stores the outcomes of so many calls; gives the last seq of the batch if that were the last ones.
@@ -243,7 +245,7 @@ impl Intake {
             return Err(reason.clone());
         }
         let bytes = 0..batch.calls().len();
-        let work = Arc::new(Work::new(batch));
+        let work = Arc::new(Work::new(batch, state.count));
         state.queue.push_back(Unbegun { work, place: 0, bytes });
         state.count += 1;
         self.length.store(state.queue.len(), Release);
@@ -349,8 +351,8 @@ impl Intake {
         let state = self.state.lock();
         state.put_off.is_empty()
             && state.resumed.is_empty()
-            // What was given back counts as a batch until it is taken again.
-            && state.queue.len() as u64 + count <= state.count
+            // What was given back is in the queue again.
+            && state.queue.iter().all(|waiting| waiting.work.number >= count)
     }
 
     /// Refuses further batches; gives those that have calls left, and how many.
@@ -401,6 +403,8 @@ mod tests {
         assert_eq!(taken[..76], (124..200).map(|at| (at, at as u8)).collect::<Vec<_>>());
         assert_eq!(taken[76..], [(0, 0)]);
         assert!(intake.is_empty());
+        intake.give_back(&share, CHUNK_CALLS_MAX - 1);
+        assert!(intake.has_begun(0) && !intake.has_begun(1), "though the second batch is taken as a whole");
     }
 
     /// Goal: of long calls a turn takes fewer than of short ones.
