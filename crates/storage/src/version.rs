@@ -133,10 +133,16 @@ impl Version {
     /// A mask, which is there.
     #[inline(always)]
     fn mask(&self, mask: Mask, order: Ordering) -> u64 {
+        self.mask_of(self.flags(), mask, order)
+    }
+
+    /// The same where the flags are known.
+    #[inline(always)]
+    fn mask_of(&self, flags: u64, mask: Mask, order: Ordering) -> u64 {
         let (masks, at) = (std::ptr::from_ref(self).wrapping_add(1), mask as usize);
         // SAFETY: the masks follow, so wide as the flag says.
         unsafe {
-            match self.flags() & WIDE {
+            match flags & WIDE {
                 0 => (*masks.cast::<AtomicU32>().add(at)).load(order).into(),
                 _ => (*masks.cast::<AtomicU64>().add(at)).load(order),
             }
@@ -380,7 +386,13 @@ impl Version {
     /// Whether every column has a plain value, or one that has been filled in. Acquires what the filler wrote.
     #[inline]
     fn is_plain(&self) -> bool {
-        !self.has_open_part() || self.mask(Mask::Sticky, Acquire) | self.mask(Mask::Deltas, Relaxed) == 0
+        self.is_plain_by(self.flags())
+    }
+
+    #[inline(always)]
+    fn is_plain_by(&self, flags: u64) -> bool {
+        let mask = |mask| self.mask_of(flags, mask, Acquire);
+        flags & HAS_OPEN_PART == 0 || mask(Mask::Sticky) | mask(Mask::Deltas) == 0
     }
 
     /// The version below, null at the end of the chain.
@@ -584,15 +596,21 @@ impl Version {
     #[inline]
     pub fn slot(&self, column: ColumnId) -> &AtomicU64 {
         debug_assert!(self.columns().contains(column));
-        self.word(if self.is_whole() { usize::from(column.0) } else { self.columns().rank(column) })
+        let flags = self.flags();
+        let columns = || ColumnMask(self.mask_of(flags, Mask::Columns, Relaxed));
+        let at = if flags & WHOLE != 0 { usize::from(column.0) } else { columns().rank(column) };
+        self.word_of_flags(flags, at)
     }
 
     #[inline]
     fn word(&self, at: usize) -> &AtomicU64 {
+        self.word_of_flags(self.flags(), at)
+    }
+
+    #[inline(always)]
+    fn word_of_flags(&self, flags: u64, at: usize) -> &AtomicU64 {
         // SAFETY: the allocation has a word for each column of the mask, and two more with EXTREMES.
-        unsafe {
-            &*std::ptr::from_ref(self).byte_add(Version::slots_at(self.flags())).cast::<AtomicU64>().add(at)
-        }
+        unsafe { &*std::ptr::from_ref(self).byte_add(Version::slots_at(flags)).cast::<AtomicU64>().add(at) }
     }
 
     fn extreme_word(&self, at: usize) -> &AtomicU64 {

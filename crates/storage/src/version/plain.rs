@@ -11,7 +11,7 @@
 //! ```
 
 use super::making::Making;
-use super::{TOMBSTONE, Version, WHOLE};
+use super::{Mask, TOMBSTONE, Version, WHOLE};
 use crate::slot;
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Seq};
 use std::ptr::NonNull;
@@ -84,8 +84,10 @@ impl Version {
             data_type,
             DataType::SmallInt | DataType::Int | DataType::BigInt | DataType::Date | DataType::Timestamp
         );
-        let has_it = self.columns().contains(column) && !self.nulls().contains(column);
-        (is_number && has_it && self.is_plain()).then(|| self.slot(column).load(Relaxed) as i64)
+        let flags = self.flags();
+        let has = |mask| ColumnMask(self.mask_of(flags, mask, Relaxed)).contains(column);
+        let has_it = has(Mask::Columns) && !has(Mask::Nulls);
+        (is_number && has_it && self.is_plain_by(flags)).then(|| self.slot(column).load(Relaxed) as i64)
     }
 
     /// The value of a column, if the version has nothing but plain values, and one of it.
@@ -94,10 +96,12 @@ impl Version {
     /// The version is not freed during `'a`.
     #[inline]
     pub unsafe fn plain_value<'a>(&self, column: ColumnId, data_type: DataType) -> Option<Datum<'a>> {
-        if !self.columns().contains(column) || !self.is_plain() {
+        let flags = self.flags();
+        let has = |mask| ColumnMask(self.mask_of(flags, mask, Relaxed)).contains(column);
+        if !has(Mask::Columns) || !self.is_plain_by(flags) {
             return None;
         }
-        if self.nulls().contains(column) {
+        if has(Mask::Nulls) {
             return Some(Datum::Null);
         }
         // SAFETY: there is a slot for each column; and the caller's promise.
