@@ -155,11 +155,20 @@ impl Explanation<'_, '_> {
         if read_only(self.program) {
             return format!("{name}: read only");
         }
-        match (self.phases.has_later_writes, later) {
-            (true, _) => format!("{name}: values are computed later"),
-            (false, true) => format!("{name}: all writes are done now, only results are computed later"),
-            (false, false) => format!("{name}: everything is done now"),
-        }
+        let writes = self.phases.writes.iter().flatten();
+        let has_deltas = writes.into_iter().any(|(_, phase)| matches!(phase, ColumnPhase::Delta(_)));
+        let what = match (self.phases.has_later_writes, later, has_deltas) {
+            (true, _, _) => "values are computed later",
+            (false, true, true) => {
+                "all writes are done now or stored as deltas, only results are computed later"
+            }
+            (false, true, false) => "all writes are done now, only results are computed later",
+            (false, false, true) => {
+                "everything is done now, but for deltas, which are stored now and applied when someone reads"
+            }
+            (false, false, false) => "everything is done now",
+        };
+        format!("{name}: {what}")
     }
 
     fn lines(&self) -> Vec<Line> {

@@ -132,7 +132,7 @@ record actions
 
 Row of stock by primary key (id)
 
-statement: everything is done now
+statement: everything is done now, but for deltas, which are stored now and applied when someone reads
 
 1  procedure statement(p1: int, p2: numeric(18, 1)) -> bigint {
 2      var count: bigint = 0                                                   now    results at hand
