@@ -91,8 +91,9 @@ impl Database {
     ) -> Result<Database> {
         let id = identity::of(&*disk)?;
         let inside = |name| disk.subdirectory(name).map_err(|error| io_error("opening", &*disk, &error));
-        let (log_disk, disk) = (inside("log")?, inside("checkpoints")?);
-        let held = opening::hold(&*disk)?;
+        let (log_disk, checkpoint_disk) = (inside("log")?, inside("checkpoints")?);
+        let held = opening::hold(&*disk, &*checkpoint_disk)?;
+        let disk = checkpoint_disk;
         let begin = opening::begin(&*disk, &*log_disk, id)?;
         let mut log_options = LogOptions::new(id);
         log_options.flusher = flusher;

@@ -20,18 +20,18 @@ pub(crate) struct Begin {
     pub(crate) passed_over: Vec<Error>,
 }
 
-/// Takes the checkpoints' directory for this process.
+/// Takes a database for this process, by the directory of its checkpoints.
 ///
 /// # Errors
 /// `55006` if another process has it.
-pub(crate) fn hold(disk: &dyn Disk) -> Result<DirectoryLock> {
-    disk.lock().map_err(|error| match error.kind() {
+pub(crate) fn hold(database: &dyn Disk, checkpoints: &dyn Disk) -> Result<DirectoryLock> {
+    checkpoints.lock().map_err(|error| match error.kind() {
         io::ErrorKind::ResourceBusy => {
             Error::new(SqlState::IN_USE, "the database is in use by another process")
-                .with_detail(disk.directory().display().to_string())
+                .with_detail(database.directory().display().to_string())
                 .with_hint("stop the other process, or connect to its server instead")
         }
-        _ => io_error("locking the checkpoints", disk, &error),
+        _ => io_error("locking the checkpoints", checkpoints, &error),
     })
 }
 

@@ -70,7 +70,11 @@ impl FromStr for EngineKind {
     fn from_str(name: &str) -> Result<EngineKind> {
         EngineKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
             let names: Vec<&str> = EngineKind::ALL.iter().map(|kind| kind.name()).collect();
-            Error::new(SqlState::INVALID_PARAMETER, format!("there is no engine {name:?}"))
+            let what = match name {
+                "" => "the name of an engine is missing".to_string(),
+                _ => format!("there is no engine {name:?}"),
+            };
+            Error::new(SqlState::INVALID_PARAMETER, what)
                 .with_hint(format!("engines are {}", names.join(", ")))
         })
     }

@@ -71,6 +71,11 @@ fn a_directory_in_use_is_refused() {
     let first = Database::open(directory.path(), options()).unwrap();
     let error = refused(directory.path());
     assert_eq!(error.state().as_str(), "55006", "{error:?}");
+    assert_eq!(
+        error.detail(),
+        Some(&*directory.path().display().to_string()),
+        "the database is named, no part of it"
+    );
     first.close().unwrap();
     Database::open(directory.path(), options()).unwrap().close().unwrap();
 }
