@@ -79,3 +79,8 @@ pub use session::savepoint::Savepoint;
 pub use session::transaction::{Concurrency, Hold, Transaction, TransactionOptions};
 pub use session::wound_wait::Age;
 pub use statement::{Outcome, Statement, StatementId};
+
+/// The Rust of README, which has to compile too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
