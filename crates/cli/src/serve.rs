@@ -4,7 +4,7 @@ use crate::message::{out, print};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use fabius::{Database, Error, Options, Result, SqlState};
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
-use fabius_server::{Server, logging};
+use fabius_server::{Prepared, Server, logging};
 use fabius_sql::connection::{MemoryBounds, SqlDatabase};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,6 +27,9 @@ impl Args for Serve {
             let arg = Arg::new(setting.name)
                 .value_name(setting.value_name)
                 .help(setting.help.to_string() + &variable);
+            // A value that begins with a hyphen is a wrong value there, and no flag: that is what is said of it.
+            let arg =
+                arg.allow_hyphen_values(matches!(setting.value_name, "N" | "TIME" | "SIZE" | "ADDRESS"));
             command.arg(match setting.name {
                 // What most people give has no flag before it.
                 "directory" => arg.help(format!("{} [default: fabius-data]{variable}", setting.help)),
@@ -97,6 +100,7 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     logging::begin(&effective.configuration)?;
+    let prepared = prepare(&effective)?;
     let database = Arc::new(open(&effective.configuration)?);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -105,7 +109,7 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
         .map_err(|error| {
             Error::new(SqlState::IO_ERROR, "threads cannot be started").with_detail(error.to_string())
         })?;
-    let served = runtime.block_on(serve(effective, database.clone()));
+    let served = runtime.block_on(serve(&effective.configuration, prepared, database.clone()));
     // Everyone who holds the database is gone with the runtime's tasks.
     drop(runtime);
     match Arc::try_unwrap(database) {
@@ -128,14 +132,13 @@ fn open(configuration: &Configuration) -> Result<Database> {
     Database::open(&configuration.directory, options)
 }
 
-async fn serve(effective: Effective, database: Arc<Database>) -> Result<ExitCode> {
+async fn serve(settings: &Configuration, prepared: Prepared, database: Arc<Database>) -> Result<ExitCode> {
     let mut signals = Signals::new()?;
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let settings = &effective.configuration;
     let memory =
         MemoryBounds { session: bytes(settings.session_memory), sessions: bytes(settings.sessions_memory) };
     let sql = SqlDatabase::open_within(database, memory).await?;
-    let server = start(effective, sql).await?;
+    let server = Server::start(prepared, sql)?;
     let configuration = &server.shared().configuration;
     let address = server.address();
     let mut text = format!(
@@ -155,16 +158,15 @@ async fn serve(effective: Effective, database: Arc<Database>) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-/// Begins to listen. A port for metrics that nobody asked for may be taken.
-async fn start(effective: Effective, sql: Arc<SqlDatabase>) -> Result<Server> {
+/// What comes before the database. A port for metrics that nobody asked for may be taken.
+fn prepare(effective: &Effective) -> Result<Prepared> {
     let configuration = effective.configuration.clone();
-    match Server::start(configuration.clone(), sql.clone()).await {
+    match Prepared::of(configuration.clone()) {
         Err(error) if effective.is_default("http") => {
-            let quiet = Configuration { http: None, ..configuration };
-            let server = Server::start(quiet, sql).await?;
+            let prepared = Prepared::of(Configuration { http: None, ..configuration })?;
             print(&error);
             tracing::warn!("there are no metrics");
-            Ok(server)
+            Ok(prepared)
         }
         other => other,
     }

@@ -27,4 +27,4 @@ pub mod users;
 pub mod wire;
 
 pub use configuration::Configuration;
-pub use server::Server;
+pub use server::{Prepared, Server};

@@ -2,6 +2,7 @@
 
 use crate::configuration::{Configuration, LogFormat};
 use fabius_value::{Error, Result, SqlState};
+use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
 /// Sends the process's logs where the configuration wants them. The first call decides; later ones change nothing.
@@ -9,16 +10,32 @@ use tracing_subscriber::EnvFilter;
 /// # Errors
 /// `22023` for a filter that does not read as one.
 pub fn begin(configuration: &Configuration) -> Result<()> {
-    let filter = EnvFilter::try_new(&configuration.log).map_err(|error| {
-        Error::new(SqlState::INVALID_PARAMETER, format!("log cannot be {:?}", configuration.log))
-            .with_detail(error.to_string())
-            .with_hint("give a level (error, warn, info, debug, trace), or MODULE=LEVEL, separated by commas")
-    })?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter(&configuration.log)?)
+        .with_writer(std::io::stderr)
+        .with_ansi(is_coloured());
     // Tests begin several servers in one process.
     let _ = match configuration.log_format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().try_init(),
     };
     Ok(())
+}
+
+/// What is logged.
+///
+/// # Errors
+/// `22023` for text that does not read as a filter.
+pub fn filter(text: &str) -> Result<EnvFilter> {
+    EnvFilter::try_new(text).map_err(|error| {
+        Error::new(
+            SqlState::INVALID_PARAMETER,
+            format!("expected levels (error, warn, info, debug, trace) or MODULE=LEVEL, separated by commas: {error}"),
+        )
+    })
+}
+
+/// Colours are for people who watch, and not for those who ask for none (<https://no-color.org>).
+fn is_coloured() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -21,12 +21,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Connections beyond the limit that may wait to be told so, or to bring a cancel request.
 const STRANGERS_MAX: usize = 100;
+/// Connections that wait to be accepted, at most.
+const ACCEPT_QUEUE: u32 = 1024;
 /// How long sessions have to end once they are told to end now.
 const FORCED_END: Duration = Duration::from_secs(5);
 /// How often histograms are taken in.
@@ -57,6 +59,63 @@ impl Shared {
     }
 }
 
+/// All that a server needs besides its database. What can be refused is refused here, before a database is begun;
+/// addresses are taken, but nobody is let in yet.
+pub struct Prepared {
+    configuration: Configuration,
+    users: Option<Users>,
+    tls: Option<Tls>,
+    place: Place,
+    http_place: Option<Place>,
+}
+
+impl Prepared {
+    /// Reads what the configuration names, and takes its addresses.
+    ///
+    /// # Errors
+    /// Users or certificates that cannot be read, addresses that are taken.
+    pub fn of(configuration: Configuration) -> Result<Prepared> {
+        let users = configuration.users.as_deref().map(Users::read).transpose()?;
+        let tls = tls::configure(&configuration)?;
+        let place = Place::take(configuration.listen, "listen")?;
+        let http_place = configuration.http.map(|address| Place::take(address, "http")).transpose()?;
+        Ok(Prepared { configuration, users, tls, place, http_place })
+    }
+}
+
+/// An address that is this process's own.
+struct Place {
+    socket: TcpSocket,
+    address: SocketAddr,
+    setting: &'static str,
+}
+
+impl Place {
+    fn take(address: SocketAddr, setting: &'static str) -> Result<Place> {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
+        let bound = socket.and_then(|socket| {
+            // Connections of a server that was here before may still be on their way out.
+            socket.set_reuseaddr(true)?;
+            socket.bind(address)?;
+            Ok(socket)
+        });
+        let socket = bound.map_err(|error| refused(address, setting, &error))?;
+        Ok(Place { socket, address, setting })
+    }
+
+    /// Lets clients in. Runs on the tokio runtime that it is called on.
+    fn listen(self) -> Result<TcpListener> {
+        let Place { socket, address, setting } = self;
+        socket.listen(ACCEPT_QUEUE).map_err(|error| refused(address, setting, &error))
+    }
+}
+
+fn refused(address: SocketAddr, setting: &str, error: &std::io::Error) -> Error {
+    Error::new(SqlState::IO_ERROR, format!("cannot listen on {address}"))
+        .with_detail(error.to_string())
+        .with_hint(format!("another program may be there; choose another address with --{setting} ADDRESS"))
+}
+
 /// A server that is running; dropping it ends it at once.
 pub struct Server {
     shared: Arc<Shared>,
@@ -69,15 +128,11 @@ impl Server {
     /// Begins to listen. Runs on the tokio runtime that it is called on.
     ///
     /// # Errors
-    /// Users or certificates that cannot be read, addresses that are taken.
-    pub async fn start(configuration: Configuration, sql: Arc<SqlDatabase>) -> Result<Server> {
-        let users = configuration.users.as_deref().map(Users::read).transpose()?;
-        let tls = tls::configure(&configuration)?;
-        let listener = bind(configuration.listen, "listen").await?;
-        let http_listener = match configuration.http {
-            Some(address) => Some(bind(address, "http").await?),
-            None => None,
-        };
+    /// Addresses that somebody else began to listen on meanwhile.
+    pub fn start(prepared: Prepared, sql: Arc<SqlDatabase>) -> Result<Server> {
+        let Prepared { configuration, users, tls, place, http_place } = prepared;
+        let listener = place.listen()?;
+        let http_listener = http_place.map(Place::listen).transpose()?;
         let address = listener.local_addr().unwrap_or(configuration.listen);
         let http_address = http_listener.as_ref().and_then(|listener| listener.local_addr().ok());
         let shared = Arc::new(Shared {
@@ -158,16 +213,6 @@ impl Drop for Server {
         self.shared.registry.end(Ending::Now);
         self.tasks.iter().for_each(JoinHandle::abort);
     }
-}
-
-async fn bind(address: SocketAddr, setting: &str) -> Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| {
-        Error::new(SqlState::IO_ERROR, format!("cannot listen on {address}"))
-            .with_detail(error.to_string())
-            .with_hint(format!(
-                "another program may be there; choose another address with --{setting} ADDRESS"
-            ))
-    })
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {

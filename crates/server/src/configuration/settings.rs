@@ -2,10 +2,15 @@
 
 use super::quantity::{format_size, format_time, parse_size, parse_time};
 use super::{Configuration, LogFormat};
+use crate::logging;
+use fabius::{Durability, EngineKind};
 use fabius_value::{Error, Result, SqlState};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Threads of the database's own, at most.
+const WORKERS_MAX: usize = 1024;
 
 /// A setting.
 pub struct Setting {
@@ -45,7 +50,7 @@ fn address(text: &str) -> Result<SocketAddr> {
         return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     }
     let found = text.to_socket_addrs().ok().and_then(|mut found| found.next());
-    found.ok_or_else(|| refused("an address and a port, such as 127.0.0.1:5433"))
+    found.ok_or_else(|| refused("an address and a port, such as 127.0.0.1:5433, or a port from 0 to 65535"))
 }
 
 fn time(text: &str) -> Result<Duration> {
@@ -58,6 +63,23 @@ fn size(text: &str) -> Result<u64> {
 
 fn count(text: &str) -> Result<usize> {
     text.parse().map_err(|_| refused("a whole number"))
+}
+
+fn engine(text: &str) -> Result<EngineKind> {
+    let names: Vec<&str> = EngineKind::ALL.iter().map(|kind| kind.name()).collect();
+    text.parse().map_err(|_| refused(&format!("one of {}", names.join(", "))))
+}
+
+fn durability(text: &str) -> Result<Durability> {
+    text.parse().map_err(|_| refused("fsync or none"))
+}
+
+fn workers(text: &str) -> Result<Option<usize>> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(None),
+        (_, Ok(count @ 1..=WORKERS_MAX)) => Ok(Some(count)),
+        _ => Err(refused(&format!("auto, or a whole number from 1 to {WORKERS_MAX}"))),
+    }
 }
 
 fn truth(text: &str) -> Result<bool> {
@@ -107,12 +129,11 @@ settings! {
     database "NAME" "The name clients connect to",
         |text| if text.is_empty() { Err(refused("a name")) } else { Ok(text.to_string()) }, Clone::clone;
     engine "ENGINE" "The strategy that runs statements: lazy, 2pl, occ, split, locking, graph, partitioned, dora",
-        str::parse, ToString::to_string;
+        engine, ToString::to_string;
     durability "WHEN" "When a commit is acknowledged: fsync (it is on the disk) or none (it is decided)",
-        str::parse, ToString::to_string;
+        durability, ToString::to_string;
     workers "N" "Threads that do deferred work; auto for one for each core",
-        |text| if text == "auto" { Ok(None) } else { count(text).map(Some) },
-        |workers: &Option<usize>| workers.map_or("auto".into(), |count| count.to_string());
+        workers, |workers: &Option<usize>| workers.map_or("auto".into(), |count| count.to_string());
     checkpoint_log_bytes "SIZE" "Growth of the log at which a checkpoint is taken",
         size, |bytes| format_size(*bytes);
     history "TIME" "How far back reads of the past reach (fabius.as_of); 0 for nowhere",
@@ -148,7 +169,7 @@ settings! {
     shutdown_timeout "TIME" "How long running statements may go on when the server is told to stop",
         time, |time| format_time(*time);
     log "FILTER" "What is logged: error, warn, info, debug, or by module as in fabius_server=debug",
-        |text| Ok(text.to_string()), Clone::clone;
+        |text| logging::filter(text).map(|_| text.to_string()), Clone::clone;
     log_format "FORMAT" "How logs are written: text or json",
         |text| match text {
             "text" => Ok(LogFormat::Text),
