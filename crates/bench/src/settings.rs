@@ -102,7 +102,8 @@ pub const COMMON: &[Setting] = &[
 ];
 
 impl Domain {
-    fn holds(self, value: &str) -> bool {
+    /// Whether it takes this value.
+    pub fn holds(self, value: &str) -> bool {
         let in_range = |low: f64, high: f64| value.parse().is_ok_and(|v: f64| v >= low && v <= high);
         match self {
             Domain::Integer(low, high) => value.parse().is_ok_and(|v: u64| v >= low && v <= high),
@@ -115,12 +116,13 @@ impl Domain {
 
     /// What is allowed, in words.
     pub fn allowed(self) -> String {
-        let end = |high: u64| if high == u64::MAX { "any".to_string() } else { high.to_string() };
+        let whole = |low: u64, high: u64| match high {
+            u64::MAX => format!("a whole number from {low} on"),
+            _ => format!("a whole number from {low} to {high}"),
+        };
         match self {
-            Domain::Integer(low, high) => format!("a whole number from {low} to {}", end(high)),
-            Domain::IntegerOrAuto(low, high) => {
-                format!("auto, or a whole number from {low} to {}", end(high))
-            }
+            Domain::Integer(low, high) => whole(low, high),
+            Domain::IntegerOrAuto(low, high) => format!("auto, or {}", whole(low, high)),
             Domain::Number(low, high) => format!("a number from {low} to {high}"),
             Domain::NumberOr(word, low, high) => format!("{word}, or a number from {low} to {high}"),
             Domain::Choice(words) => words.join(" or "),

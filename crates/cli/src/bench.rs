@@ -1,6 +1,7 @@
 //! `fabius bench list | run | compare | figure | peers`.
 
 use crate::message::out;
+use crate::number::{real, whole};
 use crate::progress::Line;
 use clap::{Args, Subcommand};
 use fabius::{Durability, EngineKind, Error, Result, SqlState};
@@ -47,19 +48,19 @@ pub struct Peers {
     /// hot, reservation, cold, select [default: all]
     scripts: Vec<String>,
     /// Clients at a time
-    #[arg(long, default_value_t = 32, value_name = "N")]
+    #[arg(long, default_value_t = 32, value_name = "N", value_parser = whole::<usize>(1, 10_000), allow_negative_numbers = true)]
     clients: usize,
     /// Threads of pgbench
-    #[arg(long, default_value_t = 2, value_name = "N")]
+    #[arg(long, default_value_t = 2, value_name = "N", value_parser = whole::<usize>(1, 10_000), allow_negative_numbers = true)]
     threads: usize,
     /// How long one run takes
-    #[arg(long, default_value_t = 5, value_name = "S")]
+    #[arg(long, default_value_t = 5, value_name = "S", value_parser = whole::<u64>(1, 86_400), allow_negative_numbers = true)]
     seconds: u64,
     /// Runs of each script on each database, of which the median is shown
-    #[arg(long, default_value_t = 3, value_name = "N")]
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = whole::<usize>(1, 10_000), allow_negative_numbers = true)]
     rounds: usize,
     /// Rows of the table that is read and written at random
-    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    #[arg(long, default_value_t = 100_000, value_name = "N", value_parser = whole::<u64>(1, 1_000_000_000), allow_negative_numbers = true)]
     rows: u64,
     /// How pgbench sends statements: as texts, with parameters apart, or prepared once
     #[arg(long, default_value = "prepared", value_name = "PROTOCOL", value_parser = ["simple", "extended", "prepared"])]
@@ -88,10 +89,10 @@ pub struct Figure {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Threads in all [default: the cores there are]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, 1024), allow_negative_numbers = true)]
     threads: Option<usize>,
     /// For lsd-*: how long each message of a client to the server is held back, in milliseconds
-    #[arg(long, default_value_t = 1, value_name = "MS")]
+    #[arg(long, default_value_t = 1, value_name = "MS", value_parser = whole::<u64>(0, 60_000), allow_negative_numbers = true)]
     network_delay: u64,
     /// Where to make the databases [default: the system's place for temporary files]
     #[arg(long, value_name = "DIR")]
@@ -134,10 +135,10 @@ pub struct Compare {
 #[derive(Args)]
 struct Conditions {
     /// Threads in all: making calls and doing their work [default: the cores there are]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(1, 1024), allow_negative_numbers = true)]
     threads: Option<usize>,
     /// How long calls are made
-    #[arg(long, default_value_t = 10.0, value_name = "S")]
+    #[arg(long, default_value_t = 10.0, value_name = "S", value_parser = real(0.01, 86_400.0), allow_negative_numbers = true)]
     seconds: f64,
     /// When a call counts as committed: after the log is synced, or once it is decided
     #[arg(long, default_value = "fsync", value_name = "fsync|none")]
@@ -177,19 +178,11 @@ pub fn run(command: Command, interrupt: &Interrupt) -> Result<ExitCode> {
 }
 
 fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
-    for (what, count) in
-        [("clients", arguments.clients), ("rounds", arguments.rounds), ("threads", arguments.threads)]
-    {
-        if !(1..=10_000).contains(&count) {
-            return Err(Error::new(SqlState::INVALID_PARAMETER, format!("{count} {what} are not possible"))
-                .with_hint(format!("{what} are 1 to 10000")));
-        }
-    }
     let load = Load {
         clients: arguments.clients,
         threads: arguments.threads.min(arguments.clients),
-        seconds: arguments.seconds.max(1),
-        rows: arguments.rows.max(1),
+        seconds: arguments.seconds,
+        rows: arguments.rows,
         protocol: arguments.protocol.clone(),
     };
     let options = peers::Options {
@@ -217,7 +210,7 @@ fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
     let line = Line::new();
     let mut laboratory = Laboratory {
         is_quick: arguments.quick,
-        threads: threads(arguments.threads)?,
+        threads: arguments.threads.unwrap_or_else(machine::cores),
         parent: arguments.dir.clone(),
         network_delay: Duration::from_millis(arguments.network_delay),
         interrupt: interrupt.clone(),
@@ -250,15 +243,6 @@ fn settings_lines(list: &[settings::Setting]) -> String {
     list.iter().map(line).collect()
 }
 
-/// A number of threads from the command line.
-pub fn threads(given: Option<usize>) -> Result<usize> {
-    match given.unwrap_or_else(machine::cores) {
-        count @ 1..=1024 => Ok(count),
-        count => Err(Error::new(SqlState::INVALID_PARAMETER, format!("{count} threads are not possible"))
-            .with_hint("threads are 1 to 1024")),
-    }
-}
-
 impl Conditions {
     fn options(&self, workload: &str, engines: Vec<EngineKind>) -> Result<RunOptions> {
         let file = Path::new(workload);
@@ -275,13 +259,6 @@ impl Conditions {
             kind.map_or_else(|| Settings::new("of a program file", &[]), WorkloadKind::defaults);
         self.settings.iter().try_for_each(|assignment| settings.set(assignment))?;
         let durability: Durability = self.durability.parse()?;
-        if !(0.01..=86_400.0).contains(&self.seconds) {
-            return Err(Error::new(
-                SqlState::INVALID_PARAMETER,
-                format!("{} seconds are not possible", self.seconds),
-            )
-            .with_hint("seconds are 0.01 to 86400"));
-        }
         let work: Arc<dyn Workload> = match kind {
             Some(kind) => (kind.build)(&settings).into(),
             None => Arc::new(Own::open(file, &self.load, &self.calls, &settings)?),
@@ -290,7 +267,7 @@ impl Conditions {
             workload: work,
             name: workload.to_string(),
             engines,
-            threads: threads(self.threads)?,
+            threads: self.threads.unwrap_or_else(machine::cores),
             time: Duration::from_secs_f64(self.seconds),
             durability,
             settings,

@@ -3,9 +3,10 @@
 
 use crate::flash_sale::{self, FlashSale};
 use crate::message::out;
+use crate::number::real;
 use crate::progress::Line;
 use clap::Args;
-use fabius::{Durability, EngineKind, Error, Result, SqlState};
+use fabius::{Durability, EngineKind, Result};
 use fabius_bench::closed_loop::{self, Limit, Plan, Progress};
 use fabius_bench::interrupt::Interrupt;
 use fabius_bench::machine;
@@ -26,12 +27,17 @@ use std::time::{Duration, Instant};
 ")]
 pub struct Demo {
     /// How long it takes, about
-    #[arg(long, default_value_t = 30.0, value_name = "S")]
+    #[arg(long, default_value_t = 30.0, value_name = "S", value_parser = real(2.0, 3600.0), allow_negative_numbers = true)]
     seconds: f64,
     /// Where to make the databases [default: the system's place for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
+
+/// What is said at once when the user wants no more of it.
+pub const INTERRUPTED: &str =
+    "\nInterrupted: no more calls are made. The work of those that were made is finished, the rows are
+added up, and the database is closed and opened again to see that nothing is lost.\n\n";
 
 const SHOPPERS: u64 = 50_000;
 /// Pieces of each item for each call of the sale: a little less than what is wanted, so that items sell
@@ -49,18 +55,18 @@ struct Half {
     measured: Measured,
 }
 
+impl Half {
+    /// Calls that have an outcome.
+    fn decided(&self) -> u64 {
+        self.measured.seen.committed_total() + self.measured.seen.aborted_total()
+    }
+}
+
 /// Runs the demo.
 ///
 /// # Errors
 /// If a database cannot be made or an engine stops.
 pub fn run(arguments: &Demo, interrupt: &Interrupt) -> Result<ExitCode> {
-    if !(2.0..=3600.0).contains(&arguments.seconds) {
-        return Err(Error::new(
-            SqlState::INVALID_PARAMETER,
-            format!("{} seconds are not possible", arguments.seconds),
-        )
-        .with_hint("seconds are 2 to 3600"));
-    }
     let settings = flash_sale::settings();
     let stage = Stage { dir: arguments.dir.clone(), settings, interrupt };
     let seconds = |part: f64| Duration::from_secs_f64(arguments.seconds * part);
@@ -69,6 +75,10 @@ pub fn run(arguments: &Demo, interrupt: &Interrupt) -> Result<ExitCode> {
         "Fabius: a flash sale. Six items that everyone wants, 50,000 shoppers, every call durable (fsync).\n\n",
     );
     let calls = stage.calls_in(seconds(PARTS.0), seconds(PARTS.1))?;
+    if interrupt.is_raised() {
+        out("Interrupted before the sale began.\n");
+        return Ok(ExitCode::SUCCESS);
+    }
     let threads = machine::cores();
     let total = calls * threads as u64;
     let sale = FlashSale { seed: 1, shoppers: SHOPPERS, stock: (total as f64 * PIECES_PER_CALL) as i64 };
@@ -76,25 +86,31 @@ pub fn run(arguments: &Demo, interrupt: &Interrupt) -> Result<ExitCode> {
         "{} calls on {threads} threads, first on the lazy engine, then the same on eager two-phase locking.\n\n",
         grouped(total as f64)
     ));
-    let lazy = stage.half(EngineKind::Lazy, &sale, Limit::Calls(calls, seconds(PARTS.1 * 3.0)))?;
-    let eager = stage.half(EngineKind::TwoPhaseLocking, &sale, Limit::Calls(calls, seconds(PARTS.2)))?;
-
-    out(&format!("\n{}", side_by_side(&lazy.measured, &eager.measured)));
-    let decided = |half: &Half| half.measured.seen.committed_total() + half.measured.seen.aborted_total();
-    if decided(&eager) < total && !interrupt.is_raised() {
+    let mut halves = Vec::new();
+    for (engine, part) in [(EngineKind::Lazy, PARTS.1 * 3.0), (EngineKind::TwoPhaseLocking, PARTS.2)] {
+        halves.extend(stage.half(engine, &sale, Limit::Calls(calls, seconds(part)))?);
+    }
+    if halves.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    out(&format!("\n{}", side_by_side(&halves)));
+    if let [_, eager] = &halves[..]
+        && eager.decided() < total
+        && !interrupt.is_raised()
+    {
         out(&format!(
             "(eager was stopped after {} of {} calls, so that this ends)\n",
-            grouped(decided(&eager) as f64),
+            grouped(eager.decided() as f64),
             grouped(total as f64)
         ));
     }
     out("\nDoes it add up?\n");
     let mut is_right = true;
-    for half in [lazy, eager] {
+    for half in halves {
         is_right &= stage.prove(half, &sale)?;
     }
     if interrupt.is_raised() {
-        out("\nInterrupted: the numbers are those of the calls made until then; none of them was lost.\n");
+        out("\nInterrupted: the numbers are those of the calls that were made until then.\n");
     }
     out("\nWhere to go next:
   fabius bench run tpcc --engine lazy,2pl --seconds 5   TPC-C on both engines, with its consistency check
@@ -131,7 +147,15 @@ impl Stage<'_> {
         Ok((per_client as u64).max(1000))
     }
 
-    fn half(&self, engine: EngineKind, sale: &FlashSale, limit: Limit) -> Result<Half> {
+    /// One engine's part; nothing if the user has had enough before its first call.
+    fn half(&self, engine: EngineKind, sale: &FlashSale, limit: Limit) -> Result<Option<Half>> {
+        let not_run = || {
+            out(&format!("{:<4}  not run: interrupted before its first call\n", engine.name()));
+            Ok(None)
+        };
+        if self.interrupt.is_raised() {
+            return not_run();
+        }
         let line = Line::new();
         line.say(format!("{engine}: opening the shop"));
         let target = self.target(engine, sale)?;
@@ -140,13 +164,23 @@ impl Stage<'_> {
         let mut watch = |progress: &Progress<'_>| ticker.tick(progress);
         let measured = closed_loop::run(&target, sale, &self.settings, plan, self.interrupt, &mut watch)?;
         line.clear();
+        let half = Half { target, measured };
+        if half.decided() == 0 {
+            half.target.database.close()?;
+            return not_run();
+        }
+        let measured = &half.measured;
+        let dropped = match measured.counts.skipped {
+            0 => String::new(),
+            skipped => format!(", but for {} whose writes nobody can read any more", grouped(skipped as f64)),
+        };
         out(&format!(
-            "{:<4}  done in {:.1} s: {} calls/s, every one of them with all its work\n",
+            "{:<4}  done in {:.1} s: {} calls/s, every one of them with all its work{dropped}\n",
             engine.name(),
             measured.elapsed.as_secs_f64(),
-            grouped(measured.throughput_tps())
+            grouped(measured.throughput_tps()),
         ));
-        Ok(Half { target, measured })
+        Ok(Some(half))
     }
 
     /// Checks the rows, closes the database, opens it again and checks once more.
@@ -215,10 +249,15 @@ impl<'l> Ticker<'l> {
     }
 }
 
-fn side_by_side(lazy: &Measured, eager: &Measured) -> String {
-    let mut table = Table::new(["", "lazy", "eager 2PL"]);
+fn side_by_side(halves: &[Half]) -> String {
+    let head = halves.iter().map(|half| match half.target.engine {
+        EngineKind::Lazy => "lazy",
+        _ => "eager 2PL",
+    });
+    let mut table = Table::new(std::iter::once("").chain(head));
     let mut line = |name: &str, cell: &dyn Fn(&Measured) -> String| {
-        table.row([name.to_string(), cell(lazy), cell(eager)])
+        let cells = halves.iter().map(|half| cell(&half.measured));
+        table.row(std::iter::once(name.to_string()).chain(cells));
     };
     line("calls/s, all work done", &|of| grouped(of.throughput_tps()));
     line("promised/s", &|of| grouped(of.promised_tps()));
@@ -227,7 +266,7 @@ fn side_by_side(lazy: &Measured, eager: &Measured) -> String {
     line("aborted by conflicts", &|of| grouped(of.seen.conflicts as f64));
     line("tried again", &|of| grouped(of.counts.retries as f64));
     line("work done later", &|of| grouped(of.counts.substantiated as f64));
-    line("work never needed", &|of| grouped(of.counts.skipped as f64));
+    line("work never needed (overwritten unread)", &|of| grouped(of.counts.skipped as f64));
     line("commit latency p50 / p99", &|of| {
         let commits = of.seen.all_commits();
         format!("{} / {}", time(commits.value_at_quantile(0.5)), time(commits.value_at_quantile(0.99)))

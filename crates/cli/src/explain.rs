@@ -77,11 +77,18 @@ fn read(file: &Path) -> Result<String> {
 }
 
 fn chosen<'c>(catalog: &'c Catalog, arguments: &Explain) -> Result<Vec<&'c Program>> {
-    let all = catalog.procedures().map(|(_, program)| &**program);
-    let Some(name) = &arguments.procedure else { return Ok(all.collect()) };
+    let all: Vec<&Program> = catalog.procedures().map(|(_, program)| &**program).collect();
+    if all.is_empty() {
+        return Err(Error::new(
+            SqlState::UNDEFINED_FUNCTION,
+            format!("{} has no procedure", arguments.file.display()),
+        )
+        .with_hint("name a file with procedures; docs/programs.md shows how they are written"));
+    }
+    let Some(name) = &arguments.procedure else { return Ok(all) };
     let found = catalog.find_procedure(name).and_then(|id| catalog.procedure(id));
     found.map(|program| vec![&**program]).ok_or_else(|| {
-        let names: Vec<&str> = all.map(|program| program.name.as_str()).collect();
+        let names: Vec<&str> = all.iter().map(|program| program.name.as_str()).collect();
         Error::new(
             SqlState::UNDEFINED_FUNCTION,
             format!("{} has no procedure {name:?}", arguments.file.display()),

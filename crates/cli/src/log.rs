@@ -2,6 +2,7 @@
 
 use crate::checkpoint;
 use crate::message::out;
+use crate::number::whole;
 use clap::{Args, Subcommand};
 use fabius::{Error, Result, Seq, SqlState};
 use fabius_bench::table::{Table, bytes, grouped};
@@ -30,11 +31,11 @@ pub enum Command {
 pub struct Dump {
     /// The database's directory
     dir: PathBuf,
-    /// Begin with this sequence number
-    #[arg(long, default_value_t = 1, value_name = "SEQ")]
-    from: u64,
+    /// Begin with this sequence number [default: the first that the log has]
+    #[arg(long, value_name = "SEQ", value_parser = whole::<u64>(1, u64::MAX), allow_negative_numbers = true)]
+    from: Option<u64>,
     /// Print at most this many entries
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1, u64::MAX), allow_negative_numbers = true)]
     limit: Option<u64>,
 }
 
@@ -55,18 +56,26 @@ pub fn run(command: &Command) -> Result<ExitCode> {
             let mut dumper = Dumper {
                 definitions: Definitions::default(),
                 earlier: checkpoint::definitions(&arguments.dir)?,
-                from: arguments.from,
+                from: arguments.from.unwrap_or_default(),
                 rest: arguments.limit.unwrap_or(u64::MAX),
             };
             let inspection = fabius_log::dump(&disk(&arguments.dir)?, |item| dumper.show(item));
             match inspection {
-                Ok(inspection) => Ok(report_damage(&inspection)),
+                Ok(inspection) => {
+                    check_is_log(&inspection, &arguments.dir)?;
+                    let code = report_damage(&inspection);
+                    if inspection.is_sound() {
+                        check_reach(&inspection, arguments.from)?;
+                    }
+                    Ok(code)
+                }
                 Err(Ended::Enough) => Ok(ExitCode::SUCCESS),
                 Err(Ended::Error(error)) => Err(error),
             }
         }
         Command::Verify(arguments) => {
             let inspection = fabius_log::verify(&disk(&arguments.dir)?).map_err(|error| log_error(&error))?;
+            check_is_log(&inspection, &arguments.dir)?;
             out(&summary(&inspection));
             let log = report_damage(&inspection);
             let checkpoints = checkpoint::verify(&arguments.dir)?;
@@ -86,23 +95,39 @@ fn disk(dir: &Path) -> Result<RealDisk> {
     Ok(disk)
 }
 
-fn summary(inspection: &Inspection) -> String {
-    let Some((first, next)) = inspection.first_seq.zip(inspection.next_seq) else {
-        return "there is no log here\n".to_string();
-    };
-    let mut table = Table::new(["segment", "first seq", "batches", "entries", "size"]);
-    for segment in &inspection.segments {
-        table.row([
-            segment.name.clone(),
-            segment.header.first_seq.to_string(),
-            grouped(segment.batches as f64),
-            grouped(segment.entries as f64),
-            bytes(segment.bytes),
-        ]);
+/// A directory without a single segment, whole or not, is not that of a log.
+fn check_is_log(inspection: &Inspection, dir: &Path) -> Result<()> {
+    let has_segments = !inspection.segments.is_empty() || inspection.torn_tail.is_some();
+    if has_segments || !inspection.is_sound() {
+        return Ok(());
     }
-    let mut text = format!("{table}\nentries {first} to {}; ", next.saturating_sub(1));
-    text +=
-        if inspection.closed_cleanly { "closed cleanly\n" } else { "not closed, or still being written\n" };
+    Err(Error::new(SqlState::IO_ERROR, "there is no log here")
+        .with_detail(dir.display().to_string())
+        .with_hint("name the directory of a database"))
+}
+
+/// Says why nothing was printed, if the log has nothing where it was to begin.
+fn check_reach(inspection: &Inspection, from: Option<u64>) -> Result<()> {
+    let entries: u64 = inspection.segments.iter().map(|segment| segment.entries).sum();
+    let next = inspection.next_seq.unwrap_or_default();
+    match from {
+        None if entries == 0 => eprintln!("the log has no entries"),
+        Some(from) if from >= next => {
+            let what = match entries {
+                0 => "it has no entries".to_string(),
+                _ => format!("its last entry is {}", next.saturating_sub(1)),
+            };
+            return Err(Error::new(SqlState::OUT_OF_RANGE, format!("the log ends before {from}"))
+                .with_detail(what)
+                .with_hint("give --from a sequence number that the log has; fabius log verify shows which"));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn summary(inspection: &Inspection) -> String {
+    let mut text = segments(inspection).unwrap_or_default();
     if let Some(torn) = &inspection.torn_tail {
         text += &format!(
             "torn tail in {} at offset {}: {}; {} never acknowledged as synced, cut when the database is opened; \
@@ -118,6 +143,27 @@ fn summary(inspection: &Inspection) -> String {
         text += "sound: every checksum is right\n";
     }
     text
+}
+
+/// The segments and what they hold; nothing if not one is whole.
+fn segments(inspection: &Inspection) -> Option<String> {
+    let (first, next) = inspection.first_seq.zip(inspection.next_seq)?;
+    let mut table = Table::new(["segment", "first seq", "batches", "entries", "size"]);
+    for segment in &inspection.segments {
+        table.row([
+            segment.name.clone(),
+            segment.header.first_seq.to_string(),
+            grouped(segment.batches as f64),
+            grouped(segment.entries as f64),
+            bytes(segment.bytes),
+        ]);
+    }
+    let entries = match next.saturating_sub(1) {
+        last if last < first => "no entries".to_string(),
+        last => format!("entries {first} to {last}"),
+    };
+    let end = if inspection.closed_cleanly { "closed cleanly" } else { "not closed, or still being written" };
+    Some(format!("{table}\n{entries}; {end}\n"))
 }
 
 fn report_damage(inspection: &Inspection) -> ExitCode {

@@ -11,6 +11,7 @@ mod explain;
 mod flash_sale;
 mod log;
 mod message;
+mod number;
 mod progress;
 mod serve;
 
@@ -59,9 +60,15 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let interrupt = Interrupt::default();
     let raised = interrupt.clone();
+    let notice = if matches!(arguments.command, Command::Demo(_)) { demo::INTERRUPTED } else { "" };
     // The server has its own way to end.
     if !matches!(arguments.command, Command::Serve(_))
-        && let Err(error) = ctrlc::set_handler(move || raised.raise())
+        && let Err(error) = ctrlc::set_handler(move || {
+            if !raised.is_raised() {
+                eprint!("{notice}");
+            }
+            raised.raise();
+        })
     {
         eprintln!("warning: Ctrl-C ends the program at once: {error}");
     }

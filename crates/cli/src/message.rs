@@ -18,7 +18,12 @@ pub fn print(error: &Error) {
 }
 
 fn text(error: &Error) -> String {
-    let mut text = format!("error: {}\n", error.message());
+    format!("error: {}", told(error))
+}
+
+/// An error's fact, detail and hint, without the word that it is one.
+pub fn told(error: &Error) -> String {
+    let mut text = format!("{}\n", error.message());
     if let Some(detail) = error.detail() {
         // Snippets of source have lines of their own already.
         text += &if detail.contains('\n') { format!("{detail}\n") } else { format!("  detail: {detail}\n") };
