@@ -121,7 +121,7 @@ macro_rules! settings {
 settings! {
     directory "DIRECTORY" "Where the database lives; it is begun there if there is none",
         |text| Ok(text.into()), |path: &PathBuf| path.display().to_string();
-    listen "ADDRESS" "Where PostgreSQL clients connect; beyond this machine only with users and passwords",
+    listen "ADDRESS" "Where PostgreSQL clients connect: ADDRESS:PORT, or a port of 127.0.0.1; elsewhere only with users and passwords",
         address, ToString::to_string;
     http "ADDRESS" "Where /metrics and /health are; off for nowhere",
         |text| if text == "off" { Ok(None) } else { address(text).map(Some) },
