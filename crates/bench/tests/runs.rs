@@ -4,6 +4,7 @@
 use fabius::{Durability, EngineKind, Result};
 use fabius_bench::closed_loop::{self, Limit, Plan};
 use fabius_bench::interrupt::Interrupt;
+use fabius_bench::measured::Measured;
 use fabius_bench::open_loop::{self, Arrivals};
 use fabius_bench::recorder::Recorder;
 use fabius_bench::run::{self, RunOptions};
@@ -40,6 +41,10 @@ fn target(kind: &WorkloadKind, settings: &Settings, engine: EngineKind) -> Resul
     Target::load(&options, &*(kind.build)(settings), settings)
 }
 
+fn run_closed(target: &Target, workload: &dyn Workload, settings: &Settings, plan: Plan) -> Measured {
+    closed_loop::run(target, workload, settings, plan, &Interrupt::default(), &mut |_| {}).unwrap()
+}
+
 /// Goal: whatever the engine, threads and chain bound, the rows are what the calls make of them, and
 /// no call is lost or aborted for the engine's own reasons; also in a second run on the same rows, and
 /// after reopening.
@@ -53,15 +58,7 @@ fn checks_hold_on_every_engine() {
             for (threads, bound) in [(1, 1), (3, 10)] {
                 let settings = settings.with(&[("chain_bound", &bound)]);
                 let plan = Plan { threads, limit: Limit::Calls(1050, Duration::from_secs(600)) };
-                let measured = closed_loop::run(
-                    &target,
-                    &*workload,
-                    &settings,
-                    plan,
-                    &Interrupt::default(),
-                    &mut |_| {},
-                )
-                .unwrap();
+                let measured = run_closed(&target, &*workload, &settings, plan);
                 let seen: &Recorder = &measured.seen;
                 assert_eq!(seen.committed_total() + seen.aborted_total(), 1050 * threads as u64);
                 assert_eq!((seen.conflicts, measured.counts.backlog), (0, 0), "{} on {engine}", kind.name);
@@ -71,15 +68,7 @@ fn checks_hold_on_every_engine() {
                     // Names that change while calls look for them; by the clock, so not in the settings above.
                     let settings = settings.with(&[("volatility", &1000)]);
                     let workload = (kind.build)(&settings);
-                    closed_loop::run(
-                        &target,
-                        &*workload,
-                        &settings,
-                        plan,
-                        &Interrupt::default(),
-                        &mut |_| {},
-                    )
-                    .unwrap();
+                    run_closed(&target, &*workload, &settings, plan);
                     assert!(target.committed("exchange_names") > 0);
                     let verdict = workload.check(&target).unwrap();
                     assert!(verdict.is_ok(), "{} on {engine}: {verdict:?}", kind.name);
