@@ -113,6 +113,7 @@ impl Connection {
         }
         // One that was given up may have left it as it was within.
         self.manner = Manner::default();
+        self.has_committed = false;
         let outcome = self.dispatch(prepared, parameters).await;
         self.release_statement_locks();
         if outcome.is_err() {

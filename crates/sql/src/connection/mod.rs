@@ -48,6 +48,7 @@ pub use advisory::AdvisoryLock;
 pub(crate) use bulk::BulkWrite;
 pub use prepared::Prepared;
 pub use sql_database::{MemoryBounds, SqlDatabase};
+pub use transaction::aborted;
 
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{Catalog, Oid};
@@ -67,7 +68,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
-use transaction::OpenTransaction;
+use transaction::{End, OpenTransaction};
 
 /// Where a connection's transaction stands: PostgreSQL's `I`, `T` and `E`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +107,10 @@ pub struct Connection {
     statement_locks: Vec<LockKey>,
     /// The place in the order of its last transaction.
     last_seq: Option<Seq>,
+    /// Transactions that the client has ended.
+    transactions_ended: u64,
+    /// Whether the statement has committed what it wrote.
+    has_committed: bool,
     manner: Manner,
     facts: Arc<Facts>,
     /// What it may hold: its transaction, rows for the client, operators of queries.
@@ -220,6 +225,8 @@ impl Connection {
             copying: None,
             statement_locks: Vec::new(),
             last_seq: None,
+            transactions_ended: 0,
+            has_committed: false,
             manner: Manner::default(),
             facts: Arc::new(facts),
             memory,
@@ -287,7 +294,7 @@ impl Connection {
         let was_committing =
             |open: &OpenTransaction| open.running.try_lock().is_ok_and(|running| running.is_none());
         match self.transaction.take_if(|open| was_committing(open)) {
-            Some(open) => self.wind_up(open, false),
+            Some(open) => self.wind_up(open, End::RolledBack),
             None => self.fail(),
         }
         self.copying = None;

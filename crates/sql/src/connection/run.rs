@@ -313,6 +313,7 @@ impl Connection {
         let key = key.as_deref().map(str::as_bytes);
         let outcome = self.database.database().run_as(&options, statement, arguments, key).await?;
         self.last_seq = Some(outcome.seq);
+        self.has_committed = true;
         Ok(outcome.results)
     }
 

@@ -7,9 +7,9 @@ use crate::catalog::{Catalog, Oid};
 use crate::lock::{LockTable, Owner, owner_of};
 use crate::sequence::{self, Sequences};
 use fabius::{Allowance, Database, Statement};
-use fabius_value::Result;
+use fabius_value::{Error, Result, SqlState};
 use parking_lot::{Mutex, RwLock};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::atomic::{
     AtomicI32, AtomicU32, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -42,6 +42,20 @@ pub struct SqlDatabase {
     interrupter: OnceLock<Interrupter>,
     memory: Arc<Allowance>,
     session_bytes: usize,
+    /// Idempotency keys of transactions that change the catalog and are committing.
+    committing: Mutex<HashSet<String>>,
+}
+
+/// A commit whose key no other has that changes the catalog.
+pub(super) struct CommitAlone<'d> {
+    database: &'d SqlDatabase,
+    key: String,
+}
+
+impl Drop for CommitAlone<'_> {
+    fn drop(&mut self) {
+        self.database.committing.lock().remove(&self.key);
+    }
 }
 
 /// How many bytes sessions may hold.
@@ -88,6 +102,7 @@ impl SqlDatabase {
         }
         let mut catalog = Catalog::read(database.rows(store::TABLE)?)?;
         catalog.version = 1;
+        drop_unnamed_storage(&database, &catalog)?;
         let change = database.statement(&store::change_program()?)?;
         let sequences = Sequences::new(database.clone())?;
         let (oids, storages) =
@@ -109,6 +124,7 @@ impl SqlDatabase {
             interrupter: OnceLock::new(),
             memory: Allowance::new("sessions_memory", memory.sessions),
             session_bytes: memory.session,
+            committing: Mutex::default(),
             database,
         }))
     }
@@ -202,6 +218,26 @@ impl SqlDatabase {
         self.scans.lock().clear();
     }
 
+    /// Whether the committed catalog has a table with its rows in this table of the storage.
+    pub(super) fn is_named(&self, storage: &str) -> bool {
+        let shared = self.catalog.read();
+        shared.committed.tables.values().any(|table| table.storage == storage)
+    }
+
+    /// Keeps others with the same key from committing changes of the catalog meanwhile: whether a key is new is
+    /// known before.
+    ///
+    /// # Errors
+    /// `40001` if another is committing.
+    pub(super) fn commit_alone(&self, key: &str) -> Result<CommitAlone<'_>> {
+        if !self.committing.lock().insert(key.to_string()) {
+            let message = "another transaction with this idempotency key is being committed";
+            return Err(Error::new(SqlState::SERIALIZATION_FAILURE, message)
+                .with_hint("send the transaction again: it then gets the outcome of the other"));
+        }
+        Ok(CommitAlone { database: self, key: key.to_string() })
+    }
+
     /// The program that writes changes of the catalog, and its arguments.
     pub(super) fn change(&self, changes: &[Change]) -> Result<(Arc<Statement>, Vec<fabius_value::Value>)> {
         Ok((self.change.clone(), store::change_arguments(changes)?))
@@ -224,11 +260,31 @@ fn condition_waits(database: &Database) -> Vec<(Owner, Owner)> {
     waits.filter_map(|wait| Some((owner_of(&wait.waiting)?, owner_of(&wait.holder)?))).collect()
 }
 
+/// The number that the name of a table of the storage ends in.
+fn storage_number(name: &str) -> Option<u64> {
+    name.rsplit_once(STORAGE_MARK).and_then(|(_, number)| number.parse().ok())
+}
+
 /// The greatest number that a table of the storage has.
 fn last_storage(database: &Database) -> u64 {
     let definitions = database.definitions();
-    let number = |name: &str| name.rsplit_once(STORAGE_MARK).and_then(|(_, number)| number.parse().ok());
-    definitions.catalog.tables().filter_map(|(_, table)| number(&table.name)).max().unwrap_or_default()
+    definitions
+        .catalog
+        .tables()
+        .filter_map(|(_, table)| storage_number(&table.name))
+        .max()
+        .unwrap_or_default()
+}
+
+/// Drops tables of the storage that no table of the catalog has its rows in: those of transactions that a crash
+/// has ended, those that were left when one committed just before, and those of temporary tables.
+fn drop_unnamed_storage(database: &Database, catalog: &Catalog) -> Result<()> {
+    let named: HashSet<&str> = catalog.tables.values().map(|table| table.storage.as_str()).collect();
+    let definitions = database.definitions();
+    let names = definitions.catalog.tables().map(|(_, table)| &table.name);
+    let unnamed = names.filter(|name| storage_number(name).is_some() && !named.contains(name.as_str()));
+    let drops: String = unnamed.map(|name| format!("drop table `{name}`\n")).collect();
+    if drops.is_empty() { Ok(()) } else { database.define(&drops) }
 }
 
 impl SqlDatabase {
@@ -245,5 +301,39 @@ impl SqlDatabase {
         is_called: bool,
     ) -> Result<()> {
         self.sequences.set(sequence, value, is_called).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::{Connection, Response};
+    use fabius::Options;
+    use futures::StreamExt;
+
+    async fn run(connection: &mut Connection, text: &str) -> usize {
+        let prepared = connection.prepare(text, &[]).await.expect(text);
+        match connection.execute(&prepared, &[]).await.expect(text) {
+            Response::Rows { rows, .. } => rows.count().await,
+            _ => 0,
+        }
+    }
+
+    /// Goal: what a crash has left of the storage is dropped at the next opening; nothing else is, and numbers of
+    /// what was there are not given again.
+    #[tokio::test]
+    async fn storage_without_a_name_is_dropped() {
+        let database = Arc::new(Database::in_memory(Options::default()));
+        let mut connection = Connection::new(SqlDatabase::open(database.clone()).await.unwrap(), "me");
+        run(&mut connection, "CREATE TABLE t (a integer PRIMARY KEY)").await;
+        run(&mut connection, "INSERT INTO t VALUES (1)").await;
+        drop(connection);
+        let table = |name: &str| format!("table `{name}` {{ id: bigint, primary key (id) }}");
+        database.define(&[table("left #700"), table("by itself"), table("# seven")].join("\n")).unwrap();
+        let sql = SqlDatabase::open(database.clone()).await.unwrap();
+        let has = |name: &str| database.definitions().catalog.find_table(name).is_some();
+        assert!(!has("left #700") && has("by itself") && has("# seven"));
+        let mut connection = Connection::new(sql, "me");
+        assert_eq!(run(&mut connection, "SELECT a FROM t").await, 1);
     }
 }

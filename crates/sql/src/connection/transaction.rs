@@ -4,7 +4,7 @@ use super::prepared::Body;
 use super::run::Given;
 use super::{Connection, Manner, Notice, TransactionStatus};
 use crate::catalog::Catalog;
-use crate::catalog::store::Change;
+use crate::catalog::store::{Change, Object};
 use crate::lock::{self, LockKey, LockMode};
 use crate::parse::command::Characteristics;
 use crate::settings::SettingsMark;
@@ -57,6 +57,21 @@ pub(super) struct OpenSavepoint {
     left: usize,
 }
 
+/// How a transaction has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Committed,
+    /// Its key is that of an earlier one, which has committed: what was done then stays, and nothing is done now.
+    Repeated,
+    RolledBack,
+}
+
+/// The error of statements in a transaction that has failed.
+pub fn aborted() -> Error {
+    let message = "current transaction is aborted, commands ignored until end of transaction block";
+    Error::new(state(b"25P02"), message)
+}
+
 fn state(code: &[u8; 5]) -> SqlState {
     SqlState(*code)
 }
@@ -76,10 +91,7 @@ impl Connection {
     /// `25P02` unless a statement can run now.
     pub(super) fn refuse_if_failed(&self) -> Result<()> {
         match &self.transaction {
-            Some(open) if open.has_failed => Err(Error::new(
-                state(b"25P02"),
-                "current transaction is aborted, commands ignored until end of transaction block",
-            )),
+            Some(open) if open.has_failed => Err(aborted()),
             _ => Ok(()),
         }
     }
@@ -160,6 +172,21 @@ impl Connection {
         }
     }
 
+    /// Whether a transaction is open that the client has not begun itself.
+    pub fn is_in_implicit_transaction(&self) -> bool {
+        self.transaction.as_ref().is_some_and(|open| open.is_implicit)
+    }
+
+    /// How many transactions `COMMIT` and `ROLLBACK` have ended so far.
+    pub fn transactions_ended(&self) -> u64 {
+        self.transactions_ended
+    }
+
+    /// Whether what runs, or ran last, has committed what it wrote: then it cannot fail any more.
+    pub fn has_committed(&self) -> bool {
+        self.has_committed
+    }
+
     /// `BEGIN`
     pub(super) fn begin(&mut self, characteristics: &Characteristics) -> Result<()> {
         match &mut self.transaction {
@@ -220,6 +247,7 @@ impl Connection {
         let mut characteristics = open.characteristics.clone();
         characteristics.is_read_only = Some(open.is_read_only);
         let commits = commit && !open.has_failed;
+        self.transactions_ended += 1;
         if commits {
             self.commit().await?;
         } else {
@@ -241,31 +269,48 @@ impl Connection {
         let running = open.running.lock().await.take();
         let outcome = match running {
             Some(running) if held.is_ok() => self.commit_running(running).await,
-            Some(_) => held,
+            Some(_) => held.map(|()| End::RolledBack),
             None => Err(Error::new(state(b"25P02"), "the transaction has ended")),
         };
         if let Some(open) = self.transaction.take() {
-            self.wind_up(open, outcome.is_ok());
+            self.wind_up(open, *outcome.as_ref().unwrap_or(&End::RolledBack));
         }
-        outcome
+        outcome.map(drop)
     }
 
     /// What is left to do when a transaction has ended.
-    pub(super) fn wind_up(&mut self, open: OpenTransaction, is_committed: bool) {
-        if is_committed {
-            self.settings.end_local();
-            if !open.changes.is_empty() {
-                self.database.publish(&open.changes);
-            }
-        } else {
+    pub(super) fn wind_up(&mut self, open: OpenTransaction, end: End) {
+        if end == End::RolledBack {
             self.settings.go_back(&open.settings);
             self.temporary = open.temporary;
         }
         self.settings.end_local();
-        self.drop_storage(if is_committed { &open.left } else { &open.made });
+        match end {
+            End::Committed => {
+                if !open.changes.is_empty() {
+                    self.database.publish(&open.changes);
+                }
+                self.drop_storage(&open.left);
+            }
+            End::Repeated => {
+                let (made, left) = (open.made.iter(), open.left.iter());
+                let unused: Vec<String> =
+                    made.chain(left).filter(|name| !self.is_named(name)).cloned().collect();
+                self.drop_storage(&unused);
+            }
+            End::RolledBack => self.drop_storage(&open.made),
+        }
         self.catalog = None;
-        self.end_cursors(is_committed);
+        self.end_cursors(end != End::RolledBack);
         self.let_go(&open.locks);
+    }
+
+    /// Whether a table, committed or temporary, has its rows in this table of the storage.
+    fn is_named(&self, storage: &str) -> bool {
+        self.database.is_named(storage)
+            || self.temporary.iter().any(
+                |change| matches!(&change.object, Some(Object::Table(table)) if table.storage == storage),
+            )
     }
 
     /// Gives up locks on tables, and the advisory ones that are of the transaction.
@@ -275,19 +320,33 @@ impl Connection {
     }
 
     /// Commits in the database beneath, with the changes of the catalog.
-    async fn commit_running(&mut self, mut running: Transaction) -> Result<()> {
+    async fn commit_running(&mut self, mut running: Transaction) -> Result<End> {
         let changes = self.transaction.as_ref().map(|open| open.changes.clone()).unwrap_or_default();
+        let key = self.settings.idempotency_key();
+        // A repetition commits without doing anything. What is published of a catalog has to be what was done.
+        let database = self.database.clone();
+        let mut alone = None;
+        if let Some(key) = key.as_ref().filter(|_| !changes.is_empty()) {
+            alone = Some(database.commit_alone(key)?);
+            // One that has aborted is told so when it commits.
+            if let Some(Ok(first)) = database.database().first_outcome(key.as_bytes()).await? {
+                self.last_seq = Some(first);
+                return Ok(End::Repeated);
+            }
+        }
         if !changes.is_empty() {
             let (program, arguments) = self.database.change(&changes)?;
             running.run(&program, &arguments, fabius::Hold::Observe).await?;
         }
-        let key = self.settings.idempotency_key();
         *running.options_mut() = self.options();
+        let has_written = running.has_written();
         let outcome = running.commit(key.as_deref().map(str::as_bytes)).await;
+        drop(alone);
         match outcome {
             Ok(seq) => {
                 self.last_seq = Some(seq);
-                Ok(())
+                self.has_committed |= has_written;
+                Ok(End::Committed)
             }
             Err(error) => Err(crate::bind::wording::in_words(error, &self.catalog())),
         }
@@ -299,7 +358,7 @@ impl Connection {
         if let Some(running) = open.running.lock().await.take() {
             running.roll_back();
         }
-        self.wind_up(open, false);
+        self.wind_up(open, End::RolledBack);
     }
 
     /// Tables of the storage that nothing refers to any more.
