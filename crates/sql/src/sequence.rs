@@ -138,10 +138,11 @@ impl Sequences {
         Ok(Reserved { first, count })
     }
 
-    /// Takes back all but the first `taken` of reserved values, if no others were handed out since.
-    pub async fn give_back(&self, sequence: &Sequence, reserved: &Reserved, taken: i64) {
+    /// Takes back all but the first `taken` of reserved values, if no others were handed out since, and nobody is
+    /// at it. It does not wait: whoever gives back has done what the values were for, and must be able to say so.
+    pub fn give_back(&self, sequence: &Sequence, reserved: &Reserved, taken: i64) {
         let block = self.block(sequence.oid);
-        let mut block = block.lock().await;
+        let Ok(mut block) = block.try_lock() else { return };
         let value = |count: i64| {
             let moved = i128::from(sequence.increment) * i128::from(count - 1);
             i64::try_from(i128::from(reserved.first) + moved).ok()
@@ -243,4 +244,28 @@ pub fn ended(sequence: &Sequence) -> Error {
         SqlState(*b"2200H"),
         format!("nextval: reached {what} value of sequence \"{}\" ({bound})", sequence.name.name),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabius::Options;
+
+    /// Goal: giving values back does not wait for whoever takes some; what is not given back stays unused.
+    #[tokio::test]
+    async fn giving_back_does_not_wait() {
+        let database = Arc::new(Database::in_memory(Options::default()));
+        database.define(&table_definition()).unwrap();
+        let sequences = Sequences::new(database).unwrap();
+        let sequence = of_rows(7);
+        let reserved = sequences.reserve(&sequence, 10).await.unwrap();
+        let block = sequences.block(7);
+        let taking = block.lock().await;
+        sequences.give_back(&sequence, &reserved, 3);
+        drop(taking);
+        assert_eq!(sequences.next(&sequence).await, Ok(11));
+        let reserved = sequences.reserve(&sequence, 10).await.unwrap();
+        sequences.give_back(&sequence, &reserved, 3);
+        assert_eq!(sequences.next(&sequence).await, Ok(15));
+    }
 }

@@ -70,20 +70,20 @@ impl Connection {
                 // The first outcome under a key stays: whether there are enough has to be known before.
                 let tried = self.start().run(statement, &arguments, Hold::Observe).await;
                 if let Some(short) = tried.as_ref().err().and_then(|error| shortage(error, &given)) {
-                    self.go_on(&sequences, &given, &mut wanted, short).await?;
+                    self.go_on(&sequences, &given, &mut wanted, short)?;
                     continue;
                 }
             }
             match self.run_statement(statement, &arguments, lowered.row_lock).await {
                 Ok(mut results) => {
-                    self.numbers_taken(lowered, &sequences, &given, &mut results).await;
+                    self.numbers_taken(lowered, &sequences, &given, &mut results);
                     return Ok(results);
                 }
                 Err(error) => {
                     let Some(short) = shortage(&error, &given) else {
                         return Err(Connection::explained(error, (lowered, statement), catalog));
                     };
-                    self.go_on(&sequences, &given, &mut wanted, short).await?;
+                    self.go_on(&sequences, &given, &mut wanted, short)?;
                 }
             }
         }
@@ -94,7 +94,7 @@ impl Connection {
     }
 
     /// Gives all numbers back, and wants more of those that were too few.
-    async fn go_on(
+    fn go_on(
         &mut self,
         sequences: &[Sequence],
         given: &[Reserved],
@@ -102,7 +102,7 @@ impl Connection {
         short: usize,
     ) -> Result<()> {
         for (sequence, reserved) in sequences.iter().zip(given) {
-            self.database.sequences.give_back(sequence, reserved, 0).await;
+            self.database.sequences.give_back(sequence, reserved, 0);
         }
         if given[short].count < wanted[short] {
             return Err(sequence::ended(&sequences[short]));
@@ -118,7 +118,7 @@ impl Connection {
     }
 
     /// Takes out of the results how many numbers were taken, and gives the others back.
-    async fn numbers_taken(
+    fn numbers_taken(
         &mut self,
         lowered: &Lowered,
         sequences: &[Sequence],
@@ -129,7 +129,7 @@ impl Connection {
         let taken: Vec<Value> = results.drain(end.saturating_sub(sequences.len())..end).collect();
         for ((sequence, reserved), taken) in sequences.iter().zip(given).zip(&taken) {
             let taken = taken.as_integer().unwrap_or_default();
-            self.database.sequences.give_back(sequence, reserved, taken).await;
+            self.database.sequences.give_back(sequence, reserved, taken);
             if taken > 0 && self.catalog().sequences.contains_key(&sequence.name) {
                 let last = reserved.first + sequence.increment * (taken - 1);
                 self.sequence_values.insert(sequence.oid, last);
