@@ -89,11 +89,12 @@ impl Database {
         flusher: Flusher,
         options: Options,
     ) -> Result<Database> {
-        let id = identity::of(&*disk)?;
         let inside = |name| disk.subdirectory(name).map_err(|error| io_error("opening", &*disk, &error));
-        let (log_disk, checkpoint_disk) = (inside("log")?, inside("checkpoints")?);
-        let held = opening::hold(&*disk, &*checkpoint_disk)?;
-        let disk = checkpoint_disk;
+        let (log_disk, checkpoints) = (inside("log")?, inside("checkpoints")?);
+        // Before anything is read: of two who find nothing, one alone gives the database its identity.
+        let held = opening::hold(&*disk, &*checkpoints)?;
+        let id = identity::of(&*disk)?;
+        let disk = checkpoints;
         let begin = opening::begin(&*disk, &*log_disk, id)?;
         let mut log_options = LogOptions::new(id);
         log_options.flusher = flusher;

@@ -80,6 +80,20 @@ fn a_directory_in_use_is_refused() {
     Database::open(directory.path(), options()).unwrap().close().unwrap();
 }
 
+/// Goal: whoever finds the directory taken has written nothing there: a new database gets one identity, whoever
+/// begins it.
+#[test]
+fn an_identity_is_made_by_who_has_the_directory() {
+    use fabius_env::{Disk, RealDisk};
+    let directory = tempfile::tempdir().unwrap();
+    let other = RealDisk::create(&directory.path().join("checkpoints")).unwrap();
+    let held = other.lock().unwrap();
+    assert_eq!(refused(directory.path()).state().as_str(), "55006");
+    assert!(!directory.path().join("IDENTITY").exists());
+    drop(held);
+    Database::open(directory.path(), options()).unwrap().close().unwrap();
+}
+
 #[test]
 fn a_file_in_the_way_is_refused() {
     let directory = tempfile::tempdir().unwrap();
