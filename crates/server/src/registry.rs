@@ -47,8 +47,8 @@ impl Session {
         self.cancelled.load(Acquire)
     }
 
-    /// Forgets what was asked of an earlier statement.
-    pub fn begin_statement(&self) {
+    /// Forgets what was asked before: of an earlier query or batch of messages.
+    pub fn forget_cancel(&self) {
         self.cancelled.store(false, Release);
     }
 
@@ -157,7 +157,7 @@ mod tests {
         assert!(!session.is_cancelled());
         assert!(registry.cancel(session.process, &session.secret));
         assert!(session.is_cancelled());
-        session.begin_statement();
+        session.forget_cancel();
         assert!(!session.is_cancelled());
         let other = registry.enter(32, 2).expect("a place");
         assert!(registry.enter(4, 2).is_none());

@@ -175,3 +175,137 @@ fn binary_copies() {
         assert!(first.starts_with(b"PGCOPY\n") && first.len() > 19);
     }
 }
+
+fn portal(name: &str) -> (u8, Vec<u8>) {
+    (b'B', [text(name), text(""), vec![0; 6]].concat())
+}
+
+fn execute(portal: &str, rows: u32) -> (u8, Vec<u8>) {
+    (b'E', [text(portal), rows.to_be_bytes().to_vec()].concat())
+}
+
+/// Goal: a statement alone that is given up leaves no transaction behind.
+#[test]
+fn a_batch_that_is_given_up_leaves_no_transaction() {
+    let server = Server::start(&[]);
+    server.run("CREATE TABLE t (a integer PRIMARY KEY)");
+    let (mut holder, _) = Raw::begin(&server);
+    holder.query("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE");
+    let (mut raw, _) = Raw::begin(&server);
+    raw.query("SET statement_timeout = '100ms'");
+    for statement in
+        ["DROP TABLE t", "INSERT INTO t SELECT a + 1 FROM t", "SELECT a FROM t FOR UPDATE SKIP LOCKED"]
+    {
+        send_all(&mut raw, &[run(statement, 0), vec![SYNC]].concat());
+        let answer = raw.until(b'Z');
+        assert_eq!(field(&answer, b'C'), "57014", "{statement}");
+        assert_eq!(answer.last(), Some(&(b'Z', vec![b'I'])), "{statement}");
+        assert_eq!(kinds(&raw.query("SELECT 1")), "TDCZ", "{statement}");
+    }
+}
+
+/// Goal: a portal that is suspended gives no more rows once its transaction has failed or ended.
+#[test]
+fn portals_end_with_their_transaction() {
+    let server = Server::start(&[]);
+    let (mut raw, _) = Raw::begin(&server);
+    let rows = |name: &str| {
+        let parse = (b'P', [text(""), text("SELECT * FROM generate_series(1, 10)"), vec![0, 0]].concat());
+        vec![parse, portal(name), execute(name, 2)]
+    };
+    raw.query("BEGIN");
+    send_all(&mut raw, &[rows("p"), vec![SYNC, execute("p", 2), SYNC]].concat());
+    assert_eq!(kinds(&raw.until(b'Z')), "12DDsZ");
+    assert_eq!(kinds(&raw.until(b'Z')), "DDsZ");
+    send_all(&mut raw, &[run("SELECT 1 / 0", 0), vec![SYNC, execute("p", 2), SYNC]].concat());
+    assert_eq!(field(&raw.until(b'Z'), b'C'), "22012");
+    assert_eq!(field(&raw.until(b'Z'), b'C'), "25P02");
+    for end in ["COMMIT", "ROLLBACK"] {
+        raw.query("ROLLBACK; BEGIN");
+        let ending = vec![run(end, 0), vec![execute("p", 2), SYNC]].concat();
+        send_all(&mut raw, &[rows("p"), ending].concat());
+        let answer = raw.until(b'Z');
+        assert_eq!(field(&answer, b'C'), "34000", "{end}");
+        assert_eq!(kinds(&answer), "12DDs12CEZ", "{end}");
+        // In one text too, though a transaction is open again.
+        raw.query("BEGIN");
+        send_all(&mut raw, &[rows("p"), vec![SYNC]].concat());
+        raw.until(b'Z');
+        raw.query(&format!("{end}; BEGIN"));
+        send_all(&mut raw, &[execute("p", 2), SYNC]);
+        assert_eq!(field(&raw.until(b'Z'), b'C'), "34000", "{end}");
+    }
+}
+
+/// Goal: a cancel that comes while one of several statements runs gives up those that follow, and none after them.
+#[test]
+fn cancels_are_not_lost_between_statements() {
+    let server = Server::start(&[]);
+    server.run("CREATE TABLE t (a integer PRIMARY KEY)");
+    let (mut raw, _) = Raw::begin(&server);
+    let cancel = "SELECT pg_cancel_backend(pg_backend_pid())";
+    let answer = raw.query(&format!("{cancel}; INSERT INTO t VALUES (1)"));
+    assert_eq!(field(&answer, b'C'), "57014");
+    assert_eq!(kinds(&raw.query("SELECT 1")), "TDCZ");
+    send_all(&mut raw, &[run(cancel, 0), run("INSERT INTO t VALUES (2)", 0), vec![SYNC]].concat());
+    let answer = raw.until(b'Z');
+    assert_eq!(field(&answer, b'C'), "57014");
+    assert_eq!(answer.last(), Some(&(b'Z', vec![b'I'])));
+    send_all(&mut raw, &[run("SELECT a FROM t", 0), vec![SYNC]].concat());
+    assert_eq!(kinds(&raw.until(b'Z')), "12CZ");
+}
+
+fn process(raw: &mut Raw) -> String {
+    let answer = raw.query("SELECT pg_backend_pid()");
+    let (_, row) = answer.iter().find(|(kind, _)| *kind == b'D').expect("a row");
+    String::from_utf8_lossy(&row[6..]).into_owned()
+}
+
+/// Goal: a query whose client does not read ends by itself in time, and leaves the connection; one that has committed
+/// what it wrote is not told to have failed.
+#[test]
+fn a_client_that_does_not_read_keeps_its_connection() {
+    let server = Server::start(&[]);
+    server.run("CREATE TABLE t (a integer PRIMARY KEY)");
+    let (mut raw, _) = Raw::begin(&server);
+    let process = process(&mut raw);
+    raw.query("SET statement_timeout = '300ms'");
+    raw.send(&[(b'Q', &text("SELECT repeat('x', 1000) FROM generate_series(1, 1000000)"))]);
+    server.wait_until(&format!(
+        "SELECT 1 FROM pg_stat_activity WHERE pid = {process} AND state = 'idle' AND query LIKE '%1000000%'"
+    ));
+    let answer = raw.until(b'Z');
+    assert_eq!(field(&answer, b'C'), "57014");
+    assert!(kinds(&answer).starts_with("TDD") && kinds(&answer).ends_with("DEZ"));
+    raw.query("SET statement_timeout = 0");
+    let insert = "INSERT INTO t SELECT i FROM generate_series(1, 20000) AS s(i) RETURNING repeat('x', 1000)";
+    raw.send(&[(b'Q', &text(insert))]);
+    server.wait_until("SELECT 1 FROM t HAVING count(*) = 20000");
+    server.run(&format!("SELECT pg_cancel_backend({process})"));
+    let answer = raw.until(b'Z');
+    assert!(!kinds(&answer).contains('E'), "{}", field(&answer, b'M'));
+    assert_eq!(answer.iter().filter(|(kind, _)| *kind == b'D').count(), 20_000);
+    assert_eq!(kinds(&raw.query("SELECT 1")), "TDCZ");
+}
+
+/// Goal: a copy whose client sends nothing ends when its time is over, and when it is cancelled.
+#[test]
+fn copies_are_given_up() {
+    let server = Server::start(&[]);
+    server.run("CREATE TABLE t (a integer PRIMARY KEY)");
+    let (mut raw, _) = Raw::begin(&server);
+    let process = process(&mut raw);
+    raw.query("SET statement_timeout = '100ms'");
+    raw.send(&[(b'Q', &text("COPY t FROM STDIN")), (b'd', b"1\n")]);
+    let answer = raw.until(b'Z');
+    assert_eq!((kinds(&answer).as_str(), field(&answer, b'C').as_str()), ("GEZ", "57014"));
+    raw.query("SET statement_timeout = 0");
+    raw.send(&[(b'Q', &text("COPY t FROM STDIN"))]);
+    raw.until(b'G');
+    server.run(&format!("SELECT pg_cancel_backend({process})"));
+    let answer = raw.until(b'Z');
+    assert_eq!((kinds(&answer).as_str(), field(&answer, b'C').as_str()), ("EZ", "57014"));
+    // What the client has sent meanwhile is passed over.
+    raw.send(&[(b'd', b"2\n"), (b'c', b"")]);
+    assert_eq!(kinds(&raw.query("SELECT a FROM t")), "TCZ");
+}

@@ -18,11 +18,19 @@ use tokio::time::{Instant, sleep_until};
 
 /// Why a statement was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Interruption {
+pub(super) enum Interruption {
     Cancelled,
     TimedOut,
     Ending,
     Gone,
+}
+
+/// Ends when a statement is to be given up.
+pub(super) async fn is_due(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// What a server that is told to stop tells its clients.
@@ -67,33 +75,60 @@ impl Client {
         attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
     }
 
+    /// `57014` if it was asked for since the query or the batch began: the next statement does not begin.
+    ///
+    /// # Errors
+    /// That.
+    pub(super) fn refuse_if_cancelled(&mut self) -> Outcome {
+        if self.session.is_cancelled() { Err(self.interrupted(Interruption::Cancelled)) } else { Ok(()) }
+    }
+
     /// Sends what waits in the midst of a statement.
     ///
     /// # Errors
-    /// A client that does not take it in time ends the connection: its statement cannot go on.
+    /// Why the statement was given up; what has not been sent yet is sent before the client is told. One that has
+    /// committed already cannot fail: it ends with the connection if the client does not take its rows in time.
     pub(super) async fn send_within(&mut self, deadline: Option<Instant>) -> Outcome {
+        let is_final = self.sql.has_committed();
         let session = &self.session;
-        let mut timer = pin!(async {
-            match deadline {
-                Some(deadline) => sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        });
-        let sent = poll_fn(|cx| -> Poll<std::io::Result<()>> {
+        let mut timer = pin!(is_due(deadline));
+        let sent = poll_fn(|cx| -> Poll<std::io::Result<Option<Interruption>>> {
             session.listen(cx.waker());
             if self.socket.poll_send(cx)?.is_ready() {
-                return Poll::Ready(Ok(()));
+                return Poll::Ready(Ok(None));
             }
-            // Half a message has been sent: no error can be told any more.
-            let is_over = session.is_cancelled()
-                || session.ending() == Ending::Now
-                || timer.as_mut().poll(cx).is_ready();
-            if is_over { Poll::Ready(Err(std::io::ErrorKind::TimedOut.into())) } else { Poll::Pending }
+            let is_timed_out = timer.as_mut().poll(cx).is_ready();
+            match () {
+                () if session.ending() == Ending::Now => Poll::Ready(Ok(Some(Interruption::Gone))),
+                () if is_final && is_timed_out => Poll::Ready(Ok(Some(Interruption::Gone))),
+                () if is_final => Poll::Pending,
+                () if session.is_cancelled() => Poll::Ready(Ok(Some(Interruption::Cancelled))),
+                () if is_timed_out => Poll::Ready(Ok(Some(Interruption::TimedOut))),
+                () => Poll::Pending,
+            }
+        });
+        sent.await?.map_or(Ok(()), |interruption| Err(self.interrupted(interruption)))
+    }
+
+    /// Sends what waits while no statement runs: the client may take its time.
+    ///
+    /// # Errors
+    /// If the client is gone, or the session has to end.
+    pub(super) async fn send_between(&mut self) -> Outcome {
+        let session = &self.session;
+        let sent = poll_fn(|cx| -> Poll<std::io::Result<()>> {
+            session.listen(cx.waker());
+            match self.socket.poll_send(cx)? {
+                Poll::Pending if session.ending() == Ending::Now => {
+                    Poll::Ready(Err(std::io::ErrorKind::TimedOut.into()))
+                }
+                sent => sent.map(Ok),
+            }
         });
         Ok(sent.await?)
     }
 
-    fn interrupted(&mut self, interruption: Interruption) -> Failure {
+    pub(super) fn interrupted(&mut self, interruption: Interruption) -> Failure {
         self.sql.interrupted();
         match interruption {
             Interruption::Cancelled => {
@@ -119,12 +154,7 @@ struct Sight<'c> {
 impl Sight<'_> {
     async fn attend<T>(self, work: impl Future<Output = T>) -> std::result::Result<T, Interruption> {
         let mut work = pin!(work);
-        let mut timer = pin!(async {
-            match self.deadline {
-                Some(deadline) => sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        });
+        let mut timer = pin!(is_due(self.deadline));
         let mut is_timed_out = false;
         let mut is_gone = false;
         poll_fn(|cx| {

@@ -17,14 +17,14 @@ const BINARY_TRAILER: &[u8] = &[0xff, 0xff];
 
 impl Client {
     /// Takes in what the client copies.
-    pub(super) async fn copy_in(&mut self, copy: &CopyIn) -> Outcome<Completion> {
+    pub(super) async fn copy_in(&mut self, copy: &CopyIn, deadline: Option<Instant>) -> Outcome<Completion> {
         backend::copy_response(&mut self.socket.output, CopyDirection::In, copy.columns, copy.is_binary);
-        self.send_within(None).await?;
+        self.send_within(deadline).await?;
         let failure = loop {
-            let frame = self.next_of_copy().await?;
+            let frame = self.next_of_copy(deadline).await?;
             match frame.kind {
                 b'd' => {
-                    self.attend(None, async |sql| sql.copy_data(&frame.body).await).await?;
+                    self.attend(deadline, async |sql| sql.copy_data(&frame.body).await).await?;
                 }
                 b'c' => break None,
                 b'f' => {
@@ -40,7 +40,7 @@ impl Client {
                 }
             }
         };
-        match self.attend(None, async |sql| sql.copy_end(failure).await).await? {
+        match self.attend(deadline, async |sql| sql.copy_end(failure).await).await? {
             Response::Done { tag } => Ok(Completion::Tag(tag)),
             _ => Ok(Completion::Empty),
         }

@@ -71,7 +71,7 @@ impl Client {
         match response {
             Response::Empty => Ok(Completion::Empty),
             Response::Done { tag } => Ok(Completion::Tag(tag)),
-            Response::CopyIn(copy) => Box::pin(self.copy_in(&copy)).await,
+            Response::CopyIn(copy) => Box::pin(self.copy_in(&copy, deadline)).await,
             Response::CopyOut { columns, is_binary, has_header, data } => {
                 backend::copy_response(&mut self.socket.output, CopyDirection::Out, columns, is_binary);
                 Box::pin(self.copy_out(data, is_binary, has_header, deadline)).await

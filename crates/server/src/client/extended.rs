@@ -35,6 +35,8 @@ pub(super) struct Extended {
     batch: Batch,
     /// Whether a transaction was begun around the batch.
     is_enclosed: bool,
+    /// How many transactions the session had ended when portals were last looked at.
+    ended: u64,
 }
 
 /// Where a session is between two `Sync`.
@@ -104,12 +106,16 @@ impl Client {
         }
         if frame.kind == b'H' {
             // After an error too: the client waits for it before it sends `Sync`.
-            return self.send_within(None).await;
+            return self.send_between().await;
         }
         if self.extended.batch == Batch::Failed {
             return Ok(());
         }
+        if self.extended.is_quiet() {
+            self.session.forget_cancel();
+        }
         self.extended.batch = Batch::Open;
+        self.forget_ended_portals();
         let done = match frame.kind {
             b'P' => self.parse(frame).await,
             b'B' => self.bind(frame),
@@ -141,7 +147,7 @@ impl Client {
             }
         }
         let types = types.into_iter().map(type_of).collect::<Result<Vec<_>>>()?;
-        self.session.begin_statement();
+        self.refuse_if_cancelled()?;
         let deadline = self.deadline();
         let prepared = self.attend(deadline, async |sql| sql.prepare(query, &types).await).await?;
         self.extended.statements.insert(name.to_string(), prepared);
@@ -214,9 +220,14 @@ impl Client {
     async fn execute(&mut self, frame: &Frame) -> Outcome {
         let Execute { portal: name, rows_max } = Execute::read(&frame.body)?;
         let begun = std::time::Instant::now();
-        self.session.begin_statement();
+        self.refuse_if_cancelled()?;
         let deadline = self.deadline();
+        let has_failed = self.sql.status() == TransactionStatus::Failed;
         let portal = self.extended.portal(name)?;
+        // A statement that begins says so itself: it may be the one that ends the transaction.
+        if has_failed && !matches!(portal.progress, Progress::Bound) {
+            return Err(fabius_sql::connection::aborted().into());
+        }
         let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
         let mut rows = match std::mem::replace(&mut portal.progress, Progress::Done(None)) {
             Progress::Suspended(rows) => rows,
@@ -296,22 +307,35 @@ impl Client {
     /// Ends the transaction around a batch, if there is one.
     pub(super) async fn end_batch(&mut self) -> Outcome {
         let batch = std::mem::take(&mut self.extended.batch);
-        if !std::mem::take(&mut self.extended.is_enclosed) {
+        let is_enclosed = std::mem::take(&mut self.extended.is_enclosed);
+        // One that a statement alone has begun is left over if the statement was given up.
+        if !is_enclosed && !self.sql.is_in_implicit_transaction() {
             return Ok(());
         }
-        let commit = batch == Batch::Open;
-        self.session.begin_statement();
-        let deadline = self.deadline();
-        match self.attend(deadline, async |sql| sql.end_implicit(commit).await).await {
-            Err(Failure::Statement(error)) => {
-                self.refuse(&error);
-                Ok(())
+        if is_enclosed && batch == Batch::Open {
+            let deadline = self.deadline();
+            let ended = match self.refuse_if_cancelled() {
+                Ok(()) => self.attend(deadline, async |sql| sql.end_implicit(true).await).await,
+                refused => refused,
+            };
+            match ended {
+                Err(Failure::Statement(error)) => self.refuse(&error),
+                other => return other,
             }
-            other => other,
+        }
+        self.session.forget_cancel();
+        self.attend(None, async |sql| sql.end_implicit(false).await).await
+    }
+
+    /// Portals end with their transaction, also in the midst of a batch.
+    fn forget_ended_portals(&mut self) {
+        let ended = self.sql.transactions_ended();
+        if std::mem::replace(&mut self.extended.ended, ended) != ended {
+            self.extended.portals.clear();
         }
     }
 
-    /// Portals end with their transaction.
+    /// The same where no transaction is open any more.
     pub(super) fn after_statements(&mut self) {
         if self.sql.status() == TransactionStatus::Idle && !self.extended.portals.is_empty() {
             self.extended.portals.clear();

@@ -1,6 +1,6 @@
 //! The session's main loop: one message after another.
 
-use super::attendance::shutdown;
+use super::attendance::{Interruption, is_due, shutdown};
 use super::{Client, Failure, Outcome, part};
 use crate::registry::{Ending, Session};
 use crate::wire::backend;
@@ -12,6 +12,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How long a client may take to read why its connection ends.
 pub(super) const PARTING: Duration = Duration::from_secs(2);
@@ -74,7 +75,7 @@ impl Client {
     async fn next(&mut self) -> Outcome<Frame> {
         if !self.socket.has_frame() {
             if self.extended.is_quiet() {
-                self.send_within(None).await?;
+                self.send_between().await?;
             }
             self.socket.shrink();
         }
@@ -103,9 +104,28 @@ impl Client {
         }
     }
 
-    /// The next message of a copy.
-    pub(super) async fn next_of_copy(&mut self) -> Outcome<Frame> {
-        Ok(unless_ending(&self.session, self.socket.frame()).await??)
+    /// The next message of a copy, unless it is given up.
+    pub(super) async fn next_of_copy(&mut self, deadline: Option<Instant>) -> Outcome<Frame> {
+        let session = &self.session;
+        let (mut timer, mut frame) = (pin!(is_due(deadline)), Box::pin(self.socket.frame()));
+        // A client that always has more to send is given up too.
+        let next = poll_fn(|cx| {
+            session.listen(cx.waker());
+            match () {
+                () if session.is_cancelled() => Poll::Ready(Err(Interruption::Cancelled)),
+                () if timer.as_mut().poll(cx).is_ready() => Poll::Ready(Err(Interruption::TimedOut)),
+                () => match frame.as_mut().poll(cx) {
+                    Poll::Pending if session.ending() > Ending::No => Poll::Ready(Err(Interruption::Ending)),
+                    next => next.map(Ok),
+                },
+            }
+        })
+        .await;
+        drop(frame);
+        match next {
+            Ok(frame) => Ok(frame?),
+            Err(interruption) => Err(self.interrupted(interruption)),
+        }
     }
 
     /// The function call protocol, which nobody uses any more.

@@ -27,10 +27,12 @@ impl Client {
             backend::empty_query_response(&mut self.socket.output);
             return Ok(());
         }
+        self.session.forget_cancel();
         match self.simple_statements(text, &statements).await {
             Ok(()) => Ok(()),
             Err(Failure::Statement(error)) => {
                 self.refuse(&error);
+                self.session.forget_cancel();
                 let rolled_back = self.attend(None, async |sql| sql.end_implicit(false).await).await;
                 match rolled_back {
                     Err(Failure::Statement(error)) => {
@@ -48,7 +50,7 @@ impl Client {
         let is_batch = statements.len() > 1;
         for (at, range) in statements.iter().enumerate() {
             let Some(statement) = text.get(range.clone()) else { continue };
-            self.session.begin_statement();
+            self.refuse_if_cancelled()?;
             let deadline = self.deadline();
             if is_batch {
                 self.attend(deadline, async |sql| sql.begin_implicit().await).await?;
