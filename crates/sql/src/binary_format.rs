@@ -18,6 +18,7 @@
 //! Nothing here is trusted: what does not read as its type is an error of class 22.
 
 use crate::sql_type::{self, SqlType};
+use crate::text_format::{self, TextStyle};
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
 
 /// Days from 1970-01-01 to 2000-01-01, where PostgreSQL counts from.
@@ -237,15 +238,13 @@ pub fn read(bytes: &[u8], sql_type: &SqlType) -> Result<Value> {
             if input.array()? != [1] {
                 return Err(invalid("unsupported jsonb version number"));
             }
-            Value::Text(text(input.rest())?.to_string())
+            read_as_text(text(input.rest())?, sql_type)?
         }
+        SqlType::Json => read_as_text(text(input.rest())?, sql_type)?,
         SqlType::Array(element) => read_array(&mut input, element)?,
-        SqlType::Text
-        | SqlType::VarChar(_)
-        | SqlType::Char(_)
-        | SqlType::Name
-        | SqlType::Json
-        | SqlType::Unknown => fit(Value::Text(text(input.rest())?.to_string()), sql_type)?,
+        SqlType::Text | SqlType::VarChar(_) | SqlType::Char(_) | SqlType::Name | SqlType::Unknown => {
+            fit(Value::Text(text(input.rest())?.to_string()), sql_type)?
+        }
         SqlType::Void => return Err(invalid("a value of type void cannot be given")),
     };
     match input.bytes {
@@ -328,12 +327,18 @@ fn read_interval(input: &mut Input<'_>) -> Result<Value> {
     let months = i32::from_be_bytes(input.array()?);
     let (sign, clock) = (if micros < 0 { "-" } else { "" }, micros.unsigned_abs());
     let (seconds, fraction) = (clock / 1_000_000, clock % 1_000_000);
-    Ok(Value::Text(format!(
+    let text = format!(
         "{months} mons {days} days {sign}{:02}:{:02}:{:02}.{fraction:06}",
         seconds / 3600,
         seconds / 60 % 60,
         seconds % 60
-    )))
+    );
+    read_as_text(&text, &SqlType::Interval)
+}
+
+/// What a value is that was given as text: checked, and in the form in which it is stored.
+fn read_as_text(text: &str, sql_type: &SqlType) -> Result<Value> {
+    text_format::read(text, sql_type, &TextStyle::default())
 }
 
 fn read_array(input: &mut Input<'_>, element: &SqlType) -> Result<Value> {
@@ -470,6 +475,25 @@ mod tests {
             write(value, sql_type, &mut bytes).expect("it is written");
             assert_eq!(bytes, *expected, "{value:?}");
         }
+    }
+
+    /// Goal: what is stored as text is checked, and stored as if it had been given as text.
+    #[test]
+    fn values_that_are_text_are_read_as_text() {
+        let jsonb = read(b"\x01{\"b\": 1,   \"a\":[1 , 2], \"b\": 2}", &SqlType::JsonB);
+        assert_eq!(jsonb, Ok(Value::Text("{\"a\": [1, 2], \"b\": 2}".into())));
+        for bytes in [&b"\x01{"[..], b"\x01nothing"] {
+            assert_eq!(read(bytes, &SqlType::JsonB).map_err(|error| error.state()), Err(SqlState(*b"22P02")));
+            assert!(read(&bytes[1..], &SqlType::Json).is_err());
+        }
+        assert_eq!(read(b"{\"b\":  1}", &SqlType::Json), Ok(Value::Text("{\"b\":  1}".into())));
+        for text in ["1 year 2 mons -3 days -00:00:01.5", "00:00:00", "-1 mons", "5 days", "100:00:00"] {
+            let mut bytes = Vec::new();
+            write(&Value::Text(text.into()), &SqlType::Interval, &mut bytes).expect("it is written");
+            let as_text = text_format::read(text, &SqlType::Interval, &TextStyle::default());
+            assert_eq!(read(&bytes, &SqlType::Interval), as_text, "{text}");
+        }
+        assert!(read(&[0x7f; 16], &SqlType::Interval).is_err());
     }
 
     /// Goal: hostile numerics and arrays are refused.
