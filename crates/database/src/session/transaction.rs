@@ -141,13 +141,16 @@ impl Transaction {
     /// Makes it read at a moment of the past, before its first statement. It cannot write then.
     ///
     /// # Errors
-    /// `55000` if that moment is not kept, or no history is; `25001` if it reads at another seq already.
-    pub fn stand_at(&mut self, moment: Moment) -> Result<Arc<Definitions>> {
+    /// `55000` if that moment is not kept, or no history is; `25001` if it reads at another seq already; what ended
+    /// the log.
+    pub async fn stand_at(&mut self, moment: Moment) -> Result<Arc<Definitions>> {
         let (snapshot, definitions) = self.database.kept_history()?.snapshot(moment)?;
         if self.snapshot.as_ref().is_some_and(|own| !self.is_past || own.seq() != snapshot.seq()) {
             let message = "a moment of the past must be chosen before any query";
             return Err(Error::new(SqlState(*b"25001"), message));
         }
+        // What is not durable yet is not the past: it may never have been.
+        self.database.durable(snapshot.seq()).await?;
         (self.snapshot, self.is_past) = (Some(snapshot), true);
         Ok(definitions)
     }
@@ -441,5 +444,39 @@ impl Drop for Transaction {
             self.database.set_locks(owner, &[]);
         }
         self.database.sessions().open.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Options;
+    use fabius_env::{RealClock, SimulatedDisk};
+    use fabius_log::Flusher;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    /// Goal: a moment of the past is read once it is durable.
+    #[test]
+    fn the_past_is_durable() {
+        let disk = Arc::new(SimulatedDisk::new(1));
+        let options = Options { workers: 0, history: Some(Duration::from_secs(60)), ..Options::default() };
+        let database = Database::open_on(disk, Arc::new(RealClock::new()), Flusher::Manual, options).unwrap();
+        let definitions = "table t { id: bigint, primary key (id) } procedure put() { insert t { id: 1 } }";
+        database.define(definitions).unwrap();
+        let database = Arc::new(database);
+        let pending = database.prepare("put").unwrap().submit(&[]).unwrap();
+        while database.engine().admit() {}
+        let promised = database.foundation().promised();
+        let mut transaction = database.begin(TransactionOptions::default());
+        {
+            let mut standing = pin!(transaction.stand_at(Moment::Seq(promised)));
+            let context = &mut Context::from_waker(Waker::noop());
+            assert!(matches!(standing.as_mut().poll(context), Poll::Pending));
+            database.foundation().wait_durable(promised).unwrap();
+            assert!(matches!(standing.as_mut().poll(context), Poll::Ready(Ok(_))));
+        }
+        assert_eq!(transaction.seq(), Some(promised));
+        pending.wait().unwrap();
     }
 }

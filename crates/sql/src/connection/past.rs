@@ -40,7 +40,7 @@ impl Connection {
         let running = open.running.clone();
         let mut running = running.lock().await;
         let Some(transaction) = running.as_mut() else { return Ok(()) };
-        let definitions = transaction.stand_at(moment)?;
+        let definitions = transaction.stand_at(moment).await?;
         for table in names.iter().filter_map(|name| catalog.tables.get(name)) {
             if definitions.catalog.find_table(&table.storage).is_none() {
                 let message = format!("relation \"{}\" cannot be read at that time", table.name.name);
