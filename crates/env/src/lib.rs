@@ -11,11 +11,13 @@
 //!   reproduction.
 //! - [`schedule`] and [`sync`]: threads that wait for each other; in a simulation one runs at a time, and
 //!   a seed decides which.
+//! - [`descriptors`]: how many files and sockets the process may have open.
 //! - [`memory`]: what the system is told about memory.
 //!
 //! This crate does not know what the disk, the clock, the numbers or the threads are used for.
 
 mod clock;
+pub mod descriptors;
 mod disk;
 pub mod memory;
 mod random;

@@ -29,6 +29,9 @@ use tokio::task::JoinHandle;
 const STRANGERS_MAX: usize = 100;
 /// Connections that wait to be accepted, at most.
 const ACCEPT_QUEUE: u32 = 1024;
+/// Files and sockets that connections leave to everything else: the log, checkpoints, results that are too large for
+/// memory, the HTTP port.
+const OTHERS_OPEN: usize = 128 + http::CONNECTIONS_MAX;
 /// How long sessions have to end once they are told to end now.
 const FORCED_END: Duration = Duration::from_secs(5);
 /// How often histograms are taken in.
@@ -73,8 +76,11 @@ impl Prepared {
     /// Reads what the configuration names, and takes its addresses.
     ///
     /// # Errors
-    /// Users or certificates that cannot be read, addresses that are taken.
-    pub fn of(configuration: Configuration) -> Result<Prepared> {
+    /// Users or certificates that cannot be read, addresses that are taken, too few files that may be open.
+    pub fn of(mut configuration: Configuration) -> Result<Prepared> {
+        let limit = fabius_env::descriptors::raise_limit();
+        let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        configuration.max_connections = connections_within(limit, &configuration)?;
         let users = configuration.users.as_deref().map(Users::read).transpose()?;
         let tls = tls::configure(&configuration)?;
         let place = Place::take(configuration.listen, "listen")?;
@@ -215,6 +221,32 @@ impl Drop for Server {
     }
 }
 
+/// How many connections there is room for, at most as many as are wanted.
+///
+/// # Errors
+/// `53000` if the process may open so few files that only reserved connections would be left.
+fn connections_within(open_max: usize, configuration: &Configuration) -> Result<usize> {
+    let wanted = configuration.max_connections;
+    let room = open_max.saturating_sub(OTHERS_OPEN + STRANGERS_MAX);
+    if room >= wanted {
+        return Ok(wanted);
+    }
+    let needed = wanted + OTHERS_OPEN + STRANGERS_MAX;
+    if room <= configuration.reserved_connections {
+        return Err(Error::new(
+            SqlState(*b"53000"),
+            "this process may open too few files to take connections",
+        )
+        .with_detail(format!("it may open {open_max}; max_connections = {wanted} needs {needed}"))
+        .with_hint("raise the limit of open files (ulimit -n, or LimitNOFILE of the service)"));
+    }
+    tracing::warn!(
+        "this process may open {open_max} files: at most {room} connections are taken; max_connections = {wanted} \
+         needs {needed}: raise the limit of open files (ulimit -n, or LimitNOFILE of the service)"
+    );
+    Ok(room)
+}
+
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         match listener.accept().await {
@@ -263,5 +295,25 @@ async fn upkeep(shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(UPKEEP).await;
         shared.metrics.upkeep();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: no more connections are taken than there are files left for; a server that could take none says so.
+    #[test]
+    fn connections_are_bounded_by_open_files() {
+        let configuration =
+            Configuration { max_connections: 1000, reserved_connections: 3, ..Configuration::default() };
+        let within = |open| connections_within(open, &configuration).map_err(|error| error.state());
+        let others = OTHERS_OPEN + STRANGERS_MAX;
+        assert_eq!(within(usize::MAX), Ok(1000));
+        assert_eq!(within(1000 + others), Ok(1000));
+        assert_eq!(within(1024), Ok(1024 - others));
+        assert_eq!(within(4 + others), Ok(4));
+        assert_eq!(within(3 + others), Err(SqlState(*b"53000")));
+        assert_eq!(within(20), Err(SqlState(*b"53000")));
     }
 }

@@ -30,6 +30,34 @@ fn connections_are_bounded() {
     }
 }
 
+/// Goal: the port for metrics takes so many connections at a time, and has places again once they are gone.
+#[test]
+fn connections_to_the_http_port_are_bounded() {
+    use std::io::Read;
+    let server = Server::start(&[]);
+    let address = server.http.expect("an HTTP port");
+    let connect = || std::net::TcpStream::connect(address).expect("a connection");
+    let held: Vec<_> = (0..64).map(|_| connect()).collect();
+    assert_eq!(connect().read(&mut [0]).expect("the end"), 0);
+    drop(held);
+    let mut attempts = 0;
+    loop {
+        let mut stream = connect();
+        let mut answer = String::new();
+        // It may be closed before the request has come.
+        let asked = std::io::Write::write_all(
+            &mut stream,
+            b"GET /health HTTP/1.1\r\nHost: fabius\r\nConnection: close\r\n\r\n",
+        );
+        if asked.and_then(|()| stream.read_to_string(&mut answer)).is_ok() && answer.ends_with("ready\n") {
+            break;
+        }
+        attempts += 1;
+        assert!(attempts < 100, "places are not free again");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
 /// Goal: a thousand idle connections take less than 100 MB.
 #[test]
 fn idle_connections_are_cheap() {
