@@ -27,6 +27,9 @@ use std::sync::Arc;
 const PLANS: usize = 4096;
 /// Statements of one normal form that are kept, at most: programs that differ in what literals say.
 const TEMPLATES: usize = 8;
+/// Programs of one statement that are kept for parameters of which some are null, at most; those with yet other
+/// nulls run as one.
+const VARIANTS: usize = 16;
 /// Bytes of a text whose plan is kept, at most: a long one hardly comes twice.
 pub(super) const TEXT_BYTES: usize = 16 << 10;
 
@@ -157,9 +160,30 @@ impl Program {
         if !nulls.contains(&true) {
             return Ok(self.clone());
         }
-        if let Some(found) = self.variants.lock().get(nulls) {
-            return Ok(found.clone());
+        let known = |nulls: &[bool]| {
+            let variants = self.variants.lock();
+            (variants.get(nulls).cloned(), variants.len())
+        };
+        let (found, count) = known(nulls);
+        if let Some(found) = found {
+            return Ok(found);
         }
+        let any = vec![true; nulls.len()];
+        if count < VARIANTS {
+            return self.variant(database, catalog, nulls);
+        }
+        if let (Some(found), _) = known(&any) {
+            return Ok(found);
+        }
+        // Not every statement can run without knowing: one that cannot is made again from time to time.
+        self.variant(database, catalog, &any).or_else(|_| {
+            self.variants.lock().clear();
+            self.variant(database, catalog, nulls)
+        })
+    }
+
+    /// Makes the program for parameters of which these may be null, and keeps it.
+    fn variant(&self, database: &Database, catalog: &Catalog, nulls: &[bool]) -> Result<Arc<Program>> {
         let mut types = ParameterTypes::new(&self.types);
         for (index, _) in nulls.iter().enumerate().filter(|(_, is_null)| **is_null) {
             types.allow_null(index);
@@ -554,5 +578,51 @@ impl PlanCache {
 
     pub fn clear(&self) {
         *self.kept.lock() = Kept::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::{Connection, Response, SqlDatabase};
+    use fabius::Options;
+    use futures::StreamExt;
+
+    /// Goal: however the nulls of its parameters change, a statement takes a bounded number of programs, and does
+    /// what it says.
+    #[tokio::test]
+    async fn variants_are_bounded() {
+        let database = Arc::new(Database::in_memory(Options::default()));
+        let mut connection = Connection::new(SqlDatabase::open(database).await.unwrap(), "me");
+        let types = vec![SqlType::Int; 7];
+        let table = "CREATE TABLE t (k integer PRIMARY KEY, a integer, b integer, c integer, d integer, e integer, f integer)";
+        let create = connection.prepare(table, &[]).await.unwrap();
+        connection.execute(&create, &[]).await.map(drop).unwrap();
+        let insert = "INSERT INTO t VALUES ($1, $2, $3, $4, $5, $6, $7)";
+        let update = "UPDATE t SET a = $2, b = $3, c = $4, d = $5, e = $6, f = $7 WHERE k = $1";
+        for text in [insert, update] {
+            let prepared = connection.prepare(text, &types).await.unwrap();
+            for pattern in 0..64 {
+                let bit = |at: i32| if pattern >> at & 1 == 1 { Value::Null } else { Value::Int(at) };
+                let parameters: Vec<Value> =
+                    [Value::Int(pattern)].into_iter().chain((0..6).map(bit)).collect();
+                connection.execute(&prepared, &parameters).await.map(drop).unwrap();
+            }
+            let version = connection.catalog().version;
+            let ready = prepared.ready(version).expect("its plan");
+            let Body::Program(program) = &ready.plan.body else { panic!("no program") };
+            let count = program.variants.lock().len();
+            assert!((1..=VARIANTS + 1).contains(&count), "{text}: {count}");
+            let select = connection.prepare("SELECT a, b, c, d, e, f FROM t ORDER BY k", &[]).await.unwrap();
+            let Response::Rows { rows, .. } = connection.execute(&select, &[]).await.unwrap() else {
+                panic!("no rows")
+            };
+            let rows: Vec<_> = rows.map(|row| row.unwrap()).collect().await;
+            for (pattern, row) in rows.iter().enumerate() {
+                let bit = |at: i32| if pattern >> at & 1 == 1 { Value::Null } else { Value::Int(at) };
+                assert_eq!(*row, (0..6).map(bit).collect::<Vec<_>>(), "{text}");
+            }
+            assert_eq!(rows.len(), 64);
+        }
     }
 }
