@@ -5,10 +5,15 @@ use super::{Connection, Response};
 use crate::lowered::OutputColumn;
 use crate::parse::command::{Scroll, Step};
 use fabius_value::{Error, Result, SqlState, Value};
+use futures::StreamExt;
 use futures::stream::BoxStream;
 
 /// Bytes of rows behind a cursor that are kept for going back, about, unless it is to scroll: then all are.
 const KEPT_BYTES: usize = 4 << 20;
+
+/// Cursors of a connection that were declared outside of transactions and have rows to come, at most: each stands at
+/// a moment of its own. What one of them has still to read is taken in before there are more.
+const STANDING_MAX: usize = 16;
 
 /// A cursor. Its rows are those of the moment when it was declared, and come as they are fetched.
 pub(super) struct Cursor {
@@ -54,6 +59,9 @@ impl Connection {
             return Err(Error::new(SqlState(*b"42P03"), format!("cursor \"{name}\" already exists")));
         }
         let prepared = Box::pin(self.prepare(text, &[])).await?;
+        if self.transaction.is_none() {
+            self.stand_less().await?;
+        }
         match Box::pin(self.execute(&prepared, &[])).await? {
             Response::Rows { columns, rows, .. } => {
                 let kept = HeldRows::new(self.holding());
@@ -73,6 +81,17 @@ impl Connection {
             }
             _ => Err(Error::new(SqlState(*b"42601"), "a cursor is of a query")),
         }
+    }
+
+    /// Makes room for one more cursor that stands at a moment of its own.
+    async fn stand_less(&mut self) -> Result<()> {
+        let standing = |cursor: &&mut Cursor| !cursor.is_inside && !cursor.is_whole;
+        if self.cursors.values_mut().filter(standing).count() >= STANDING_MAX
+            && let Some(cursor) = self.cursors.values_mut().find(standing)
+        {
+            cursor.come(usize::MAX).await?;
+        }
+        Ok(())
     }
 
     /// `FETCH`, `MOVE`
@@ -127,6 +146,10 @@ impl Cursor {
         if !self.is_whole && self.known() < count {
             let wanted = count - self.forgotten;
             self.is_whole = self.kept.fill(&mut self.rest, (wanted, usize::MAX)).await?;
+            if self.is_whole {
+                // What it stands at is not needed any more.
+                self.rest = futures::stream::empty().boxed();
+            }
         }
         Ok(self.known())
     }
@@ -249,4 +272,39 @@ fn only_forward() -> Error {
 
 fn no_cursor(name: &str) -> Error {
     Error::new(SqlState(*b"34000"), format!("cursor \"{name}\" does not exist"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::SqlDatabase;
+    use fabius::{Database, Options};
+    use std::sync::Arc;
+
+    async fn run(connection: &mut Connection, text: &str) -> usize {
+        let prepared = connection.prepare(text, &[]).await.expect(text);
+        match connection.execute(&prepared, &[]).await.expect(text) {
+            Response::Rows { rows, .. } => rows.count().await,
+            _ => 0,
+        }
+    }
+
+    /// Goal: a connection stands at no more than so many moments with its cursors; each has its rows all the same.
+    #[tokio::test]
+    async fn cursors_stand_at_few_moments() {
+        let database = Arc::new(Database::in_memory(Options::default()));
+        let mut connection = Connection::new(SqlDatabase::open(database).await.unwrap(), "me");
+        run(&mut connection, "CREATE TABLE t (a integer PRIMARY KEY)").await;
+        run(&mut connection, "INSERT INTO t SELECT i FROM generate_series(1, 3000) AS s(i)").await;
+        for number in 0..STANDING_MAX + 4 {
+            let declare = format!("DECLARE c{number:02} CURSOR WITH HOLD FOR SELECT a FROM t");
+            run(&mut connection, &declare).await;
+            run(&mut connection, &format!("DELETE FROM t WHERE a = {}", number + 1)).await;
+        }
+        let standing = connection.cursors.values().filter(|cursor| !cursor.is_whole).count();
+        assert_eq!(standing, STANDING_MAX);
+        for number in 0..STANDING_MAX + 4 {
+            assert_eq!(run(&mut connection, &format!("FETCH ALL FROM c{number:02}")).await, 3000 - number);
+        }
+    }
 }
