@@ -17,6 +17,7 @@
 //!
 //! Nothing here is trusted: what does not read as its type is an error of class 22.
 
+use crate::query::calendar;
 use crate::sql_type::{self, SqlType};
 use crate::text_format::{self, TextStyle};
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
@@ -325,15 +326,11 @@ fn read_interval(input: &mut Input<'_>) -> Result<Value> {
     let micros = i64::from_be_bytes(input.array()?);
     let days = i32::from_be_bytes(input.array()?);
     let months = i32::from_be_bytes(input.array()?);
-    let (sign, clock) = (if micros < 0 { "-" } else { "" }, micros.unsigned_abs());
-    let (seconds, fraction) = (clock / 1_000_000, clock % 1_000_000);
-    let text = format!(
-        "{months} mons {days} days {sign}{:02}:{:02}:{:02}.{fraction:06}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    );
-    read_as_text(&text, &SqlType::Interval)
+    // Its time has no opposite, as which it is shown.
+    if micros == i64::MIN {
+        return Err(Error::new(SqlState::DATETIME_OVERFLOW, "interval out of range"));
+    }
+    Ok(Value::Text(calendar::format_interval(months, days, micros)))
 }
 
 /// What a value is that was given as text: checked, and in the form in which it is stored.
@@ -493,7 +490,15 @@ mod tests {
             let as_text = text_format::read(text, &SqlType::Interval, &TextStyle::default());
             assert_eq!(read(&bytes, &SqlType::Interval), as_text, "{text}");
         }
-        assert!(read(&[0x7f; 16], &SqlType::Interval).is_err());
+        // What is large stays as exact; what could not be shown is refused.
+        for byte in [0x00, 0x7f, 0x80, 0xff] {
+            let mut bytes = Vec::new();
+            let value = read(&[byte; 16], &SqlType::Interval).expect("an interval");
+            write(&value, &SqlType::Interval, &mut bytes).expect("it is written");
+            assert_eq!(bytes, [byte; 16], "{value:?}");
+        }
+        let least = [&i64::MIN.to_be_bytes()[..], &[0; 8]].concat();
+        assert!(read(&least, &SqlType::Interval).is_err());
     }
 
     /// Goal: hostile numerics and arrays are refused.
