@@ -339,10 +339,7 @@ fn key_in_words(names: &[String], values: &[Bound]) -> Option<Expression> {
 pub(super) fn row_in_words(table: &Table, values: &[Bound]) -> Option<Expression> {
     let mut words = tree::text("Failing row contains (");
     for (at, (value, column)) in values.iter().zip(&table.columns).enumerate() {
-        if matches!(
-            column.sql_type,
-            SqlType::Bytea | SqlType::Uuid | SqlType::TimestampTz | SqlType::Time | SqlType::Char(_)
-        ) {
+        if matches!(column.sql_type, SqlType::Bytea | SqlType::Uuid | SqlType::Time | SqlType::Char(_)) {
             return None;
         }
         if at > 0 {
@@ -362,7 +359,11 @@ pub(super) fn row_in_words(table: &Table, values: &[Bound]) -> Option<Expression
                 }
             }
             (false, _) => {
-                let shown = tree::cast(value.expression.clone(), DataType::TEXT);
+                let mut shown = tree::cast(value.expression.clone(), DataType::TEXT);
+                if column.sql_type == SqlType::TimestampTz {
+                    // Programs do not know the session's time zone.
+                    shown = tree::binary(Op::Concatenate, shown, tree::text("+00"));
+                }
                 match value.nullable {
                     true => tree::call("coalesce", vec![shown, tree::text("null")]),
                     false => shown,

@@ -47,7 +47,7 @@ impl Connection {
         {
             return Ok(found);
         }
-        let command = parse::parse(text)?;
+        let command = super::beside_others(text, || parse::parse(text))?;
         if !ends_transaction(&command) {
             self.refuse_if_failed()?;
         }

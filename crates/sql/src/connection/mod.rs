@@ -68,7 +68,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use transaction::{End, OpenTransaction};
+
+/// A text of so many bytes is read in a few milliseconds, whatever it says.
+const QUICK_BYTES: usize = 4 << 10;
 
 /// Where a connection's transaction stands: PostgreSQL's `I`, `T` and `E`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,7 +262,7 @@ impl Connection {
     /// # Errors
     /// `42601`, with the position.
     pub fn split(&self, text: &str) -> Result<Vec<Range<usize>>> {
-        parse::split(text)
+        beside_others(text, || parse::split(text))
     }
 
     /// What names mean to this connection now.
@@ -355,6 +359,15 @@ impl Connection {
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         self.catalog = None;
         self.settings.start(name, value)
+    }
+}
+
+/// Reads a text. While that may take long, this thread's other tasks go to another one.
+fn beside_others<T>(text: &str, read: impl FnOnce() -> T) -> T {
+    let runtime = Handle::try_current().map(|handle| handle.runtime_flavor());
+    match runtime {
+        Ok(RuntimeFlavor::MultiThread) if text.len() > QUICK_BYTES => tokio::task::block_in_place(read),
+        _ => read(),
     }
 }
 

@@ -419,6 +419,8 @@ impl Plan {
                 let write = WriteQuery::with(database, catalog, None, statement, &mut types, session).await?;
                 Ok(Plan::of_write(catalog, write, types))
             }
+            ast::Statement::Merge(_) => Err(Error::new(SqlState::NOT_SUPPORTED, "MERGE is not supported")
+                .with_hint("INSERT ... ON CONFLICT DO UPDATE and UPDATE ... FROM do most of what it does")),
             other => {
                 let words: Vec<String> =
                     other.to_string().split_whitespace().take(1).map(str::to_string).collect();

@@ -97,10 +97,12 @@ impl Connection {
             Command::Privilege(tag) => tag,
             Command::CreateExtension(name, if_not_exists) => {
                 if name != "plpgsql" {
-                    return Err(Error::new(
-                        SqlState::NOT_SUPPORTED,
-                        format!("extension \"{name}\" is not available"),
-                    ));
+                    let message = format!("extension \"{name}\" is not available");
+                    let error = Error::new(SqlState::NOT_SUPPORTED, message);
+                    return Err(match name.as_str() {
+                        "uuid-ossp" | "pgcrypto" => error.with_hint("gen_random_uuid() is there without it"),
+                        _ => error,
+                    });
                 }
                 let exists =
                     Error::new(SqlState::DUPLICATE_OBJECT, format!("extension \"{name}\" already exists"));

@@ -40,7 +40,8 @@ pub(super) struct WithWrites {
 }
 
 /// A statement with `RETURNING` as a query of the rows that it returns: `INSERT INTO t ... RETURNING f(a)` is
-/// `WITH t AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM t`. Its tag too. `None` if it names other tables.
+/// `WITH t AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM t`. Its tag too. `None` if it names other tables, or
+/// returns nothing but `*`: then nothing would be gained.
 pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast::Statement, &'static str)>> {
     let mut statement = statement.clone();
     let own = |table: &ast::TableWithJoins| match &table.relation {
@@ -66,6 +67,9 @@ pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast:
         _ => return Ok(None),
     };
     let (Some(called), Some(items)) = (called, returning.as_mut()) else { return Ok(None) };
+    if let [ast::SelectItem::Wildcard(_)] = items.as_slice() {
+        return Ok(None);
+    }
     let shown: Vec<String> = items.iter().map(ToString::to_string).collect();
     *items = vec![ast::SelectItem::Wildcard(ast::WildcardAdditionalOptions::default())];
     let text = format!("WITH {called} AS ({statement}) SELECT {} FROM {called}", shown.join(", "));

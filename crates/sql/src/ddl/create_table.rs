@@ -61,11 +61,16 @@ pub(super) fn key_columns(columns: &[ast::IndexColumn]) -> Result<Vec<String>> {
 
 impl Connection {
     pub(super) async fn create_table(&mut self, create: &ast::CreateTable) -> Result<String> {
-        if create.inherits.is_some() || create.partition_of.is_some() || create.partition_by.is_some() {
-            return Err(not_supported("inheritance and partitioning of tables"));
+        if create.inherits.is_some() {
+            return Err(not_supported("inheritance of tables"));
         }
-        if matches!(create.on_commit, Some(ast::OnCommit::DeleteRows | ast::OnCommit::Drop)) {
-            return Err(not_supported("ON COMMIT DELETE ROWS and ON COMMIT DROP"));
+        if create.partition_of.is_some() || create.partition_by.is_some() {
+            return Err(not_supported("partitioning of tables"));
+        }
+        match create.on_commit {
+            Some(ast::OnCommit::DeleteRows) => return Err(not_supported("ON COMMIT DELETE ROWS")),
+            Some(ast::OnCommit::Drop) => return Err(not_supported("ON COMMIT DROP")),
+            Some(ast::OnCommit::PreserveRows) | None => {}
         }
         let name = self.catalog().name_for_new(&create.name, create.temporary)?;
         let tag = if create.query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" };
@@ -228,7 +233,6 @@ impl Connection {
                         return Err(not_supported(format!("collation \"{name}\"")));
                     }
                 }
-                ast::ColumnOption::Comment(_) => {}
                 other => return Err(not_supported(format!("column option {other}"))),
             }
         }

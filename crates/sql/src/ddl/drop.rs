@@ -137,6 +137,8 @@ impl Connection {
             details.extend(
                 views.iter().map(|view| format!("view {} depends on table {}", view.name.name, name.name)),
             );
+            // A view may name a table several times.
+            details.dedup();
             if !details.is_empty() {
                 return Err(depended_on(&format!("table {}", name.name), details.join("\n")));
             }

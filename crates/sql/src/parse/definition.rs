@@ -141,7 +141,7 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
         "RECURSIVE",
     ];
     if let Some(kind) = kinds.iter().find(|kind| tokens.sees(&[kind])) {
-        return Err(not_supported(&format!("CREATE {kind}")));
+        return Err(not_supported(&format!("CREATE {}", whole_kind(tokens, kind))));
     }
     if tokens.accept(&["EXTENSION"]) {
         let if_not_exists = tokens.accept(&["IF", "NOT", "EXISTS"]);
@@ -167,10 +167,108 @@ fn create(tokens: &mut Tokens<'_>) -> Result<Command> {
     if is_table || is_index {
         remove_placement(tokens, before, is_table);
     }
+    if is_table {
+        refuse_like(tokens, before)?;
+        if let Some(at) = passed_over(tokens, 1) {
+            return Err(tokens.wrong_at(at));
+        }
+    }
     if replaces && !tokens.sees(&["VIEW"]) && !tokens.sees(&["TEMP"]) && !tokens.sees(&["TEMPORARY"]) {
         return Err(tokens.unexpected());
     }
     Ok(Command::Sql(Box::new(tokens.sql()?)))
+}
+
+/// What is defined, in all its words: `MATERIALIZED VIEW`.
+fn whole_kind(tokens: &Tokens<'_>, first: &str) -> String {
+    let goes_on = matches!(
+        first,
+        "ACCESS"
+            | "CONSTRAINT"
+            | "EVENT"
+            | "FOREIGN"
+            | "MATERIALIZED"
+            | "PROCEDURAL"
+            | "RECURSIVE"
+            | "TEXT"
+            | "TRUSTED"
+    );
+    match tokens.word_at(tokens.at() + 1).filter(|_| goes_on) {
+        Some(second) => format!("{first} {second}"),
+        None => first.to_string(),
+    }
+}
+
+/// Refuses what a table takes over from another besides columns and defaults, and columns beside it.
+fn refuse_like(tokens: &Tokens<'_>, from: usize) -> Result<()> {
+    let Some(open) = (from..tokens.len()).find(|at| *tokens.token(*at) == Token::LParen) else {
+        return Ok(());
+    };
+    let mut depth = 0;
+    for at in open..tokens.len() {
+        let before = at.checked_sub(1).map(|before| tokens.token(before));
+        match (tokens.token(at), tokens.word_at(at).as_deref()) {
+            (Token::LParen, _) => depth += 1,
+            (Token::RParen, _) => depth -= 1,
+            (_, Some("LIKE")) if depth == 1 && before == Some(&Token::Comma) => {
+                return Err(not_supported("LIKE beside columns in CREATE TABLE"));
+            }
+            (_, Some(word @ ("INCLUDING" | "EXCLUDING")))
+                if depth == 1
+                    && tokens.word_at(open + 1).as_deref() == Some("LIKE")
+                    && tokens.word_at(at + 1).is_some_and(|what| what != "DEFAULTS") =>
+            {
+                let what = tokens.word_at(at + 1).unwrap_or_default();
+                return Err(not_supported(&format!("LIKE ... {word} {what} in CREATE TABLE")));
+            }
+            _ => {}
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The place of a word behind a column's type that sqlparser passes over and PostgreSQL does not have.
+fn passed_over(tokens: &Tokens<'_>, level: i32) -> Option<usize> {
+    let mut depth = 0;
+    for at in 0..tokens.len() {
+        match tokens.token(at) {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        let before = at.checked_sub(1).and_then(|before| tokens.word_at(before));
+        let is_query =
+            matches!(tokens.word_at(at + 1).as_deref(), Some("SELECT" | "WITH" | "VALUES" | "TABLE"));
+        let is_wrong = match tokens.word_at(at).as_deref() {
+            Some("AS") if is_query && before.as_deref() != Some("ALWAYS") => return None,
+            Some("AUTOINCREMENT" | "AUTO_INCREMENT" | "SRID") => !matches!(
+                before.as_deref(),
+                None | Some(
+                    "ADD"
+                        | "ALTER"
+                        | "COLUMN"
+                        | "CONSTRAINT"
+                        | "DROP"
+                        | "EXISTS"
+                        | "REFERENCES"
+                        | "RENAME"
+                        | "TABLE"
+                        | "TO"
+                )
+            ),
+            Some("ASC" | "DESC") => true,
+            Some("IDENTITY") => before.as_deref() != Some("AS"),
+            Some("AS") => !matches!(before.as_deref(), Some("ALWAYS" | "DEFAULT")),
+            _ => false,
+        };
+        if is_wrong && depth == level {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// Takes out `TABLESPACE name`, `USING INDEX TABLESPACE name`, and a table's `USING heap` and `WITHOUT OIDS`.
@@ -278,6 +376,10 @@ fn alter_table(tokens: &mut Tokens<'_>) -> Result<Command> {
             return Ok(Command::Maintenance("ALTER TABLE", vec![name]));
         }
     }
+    let adds = (tokens.at()..tokens.len()).any(|at| tokens.word_at(at).as_deref() == Some("ADD"));
+    if let Some(at) = passed_over(tokens, 0).filter(|_| adds) {
+        return Err(tokens.wrong_at(at));
+    }
     Ok(Command::Sql(Box::new(tokens.sql()?)))
 }
 
@@ -320,7 +422,7 @@ fn drop(tokens: &mut Tokens<'_>) -> Result<Command> {
             | "MATERIALIZED" | "AGGREGATE" | "OPERATOR" | "CAST" | "COLLATION" | "FOREIGN" | "SERVER"
             | "OWNED" | "GROUP" | "LANGUAGE" | "TABLESPACE" | "PUBLICATION" | "SUBSCRIPTION"
             | "STATISTICS" | "EVENT"),
-        ) => return Err(not_supported(&format!("DROP {kind}"))),
+        ) => return Err(not_supported(&format!("DROP {}", whole_kind(tokens, kind)))),
         _ => return Err(tokens.unexpected()),
     }
     let concurrently = (1..4).find(|at| tokens.word_at(*at).as_deref() == Some("CONCURRENTLY"));

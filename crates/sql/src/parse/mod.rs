@@ -10,6 +10,8 @@
 //! | [`command`] | what a statement asks for |
 //! | [`session`] | the grammar of what concerns the session: transactions, settings, cursors, prepared statements |
 //! | [`definition`] | the grammar of definitions that sqlparser does not read as PostgreSQL does |
+//! | `dialect` | sqlparser's dialect, with bounds on what reading takes |
+//! | `foreign` | clauses that sqlparser reads and PostgreSQL does not have: refused |
 //! | `spelling` | what sqlparser does not read, in other words |
 //! | [`normal_form`] | a statement's text without its literals |
 //! | [`copy`] | the grammar of `COPY` |
@@ -19,6 +21,8 @@
 pub mod command;
 pub mod copy;
 pub mod definition;
+pub(crate) mod dialect;
+pub(crate) mod foreign;
 pub mod normal_form;
 pub mod session;
 mod spelling;

@@ -11,7 +11,7 @@
 //! | `ROW (a, b)` | `(a, b)` |
 //! | `integer ARRAY` | `integer[]` |
 //! | `IDENTITY (START 5 INCREMENT 2)` | `IDENTITY (INCREMENT 2 START 5)`: an order that is fixed |
-//! | `INSERT INTO t (a) OVERRIDING SYSTEM VALUE` | `INSERT OVERWRITE t (a)`: words that PostgreSQL does not have |
+//! | `INSERT INTO t (a) OVERRIDING SYSTEM VALUE` | `INSERT OVERWRITE INTO TABLE t (a)`: words that no system has together |
 //! | `CREATE TABLE t (a, b) AS query` | `CREATE TABLE t AS SELECT * FROM (query) AS query (a, b)` |
 //! | `CREATE TABLE t AS query WITH NO DATA` | `CREATE TABLE t AS SELECT * FROM (query) AS query LIMIT 0` |
 
@@ -244,7 +244,7 @@ fn overriding(tokens: &mut Vec<TokenWithSpan>, at: usize) {
     remove(tokens, at, 3);
     let insert = (0..at).rev().find(|at| words(tokens, *at, &["INSERT", "INTO"]));
     if let (true, Some(insert)) = (is_system, insert) {
-        remove(tokens, insert + 1, 1);
+        put(tokens, insert + 2, read("TABLE"));
         put(tokens, insert + 1, read("OVERWRITE"));
     }
 }
@@ -341,7 +341,7 @@ mod tests {
         );
         assert_eq!(
             respelled("INSERT INTO t (a) OVERRIDING SYSTEM VALUE VALUES (1)"),
-            "INSERT OVERWRITE t ( a ) VALUES ( 1 )"
+            "INSERT OVERWRITE INTO TABLE t ( a ) VALUES ( 1 )"
         );
         assert_eq!(
             respelled("CREATE TABLE t (a, b) AS VALUES (1, 2)"),

@@ -1,20 +1,43 @@
 //! The tokens of a statement with their places; syntax errors in PostgreSQL's words.
 
+use super::dialect::{self, Bounded};
 use fabius_value::{Error, Result, SqlState};
-use sqlparser::ast;
+use sqlparser::ast::{self, Visit};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
-
-/// Parentheses, subqueries and the like within each other, at most.
-const DEPTH: usize = 120;
 
 /// The tokens of a text, without blanks and comments, and a place among them.
 pub struct Tokens<'t> {
     text: &'t str,
     tokens: Vec<TokenWithSpan>,
-    lines: Vec<usize>,
+    lines: Vec<Line>,
     at: usize,
+}
+
+/// A line of a text.
+struct Line {
+    /// Its first byte.
+    start: usize,
+    /// Where its characters begin, each [`STRIDE`]th of them, if they are not bytes.
+    wide: Vec<usize>,
+}
+
+/// Characters between those whose places are known.
+const STRIDE: usize = 64;
+
+impl Line {
+    fn all(text: &str) -> Vec<Line> {
+        let mut start = 0;
+        let line = |line: &str| {
+            let places = line.char_indices().step_by(STRIDE).map(|(at, _)| start + at);
+            let wide = if line.is_ascii() { Vec::new() } else { places.collect() };
+            let line = Line { start, wide };
+            start = start + text[start..].find('\n').map_or(text.len() - start, |end| end + 1);
+            line
+        };
+        text.split('\n').map(line).collect()
+    }
 }
 
 impl<'t> Tokens<'t> {
@@ -23,9 +46,7 @@ impl<'t> Tokens<'t> {
     /// # Errors
     /// `42601` for a quote or comment without an end.
     pub fn of(text: &'t str) -> Result<Tokens<'t>> {
-        let after_breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        let lines: Vec<usize> = std::iter::once(0).chain(after_breaks).collect();
-        let mut tokens = Tokens { text, tokens: Vec::new(), lines, at: 0 };
+        let mut tokens = Tokens { text, tokens: Vec::new(), lines: Line::all(text), at: 0 };
         let all = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().map_err(|error| {
             let start = tokens.byte(error.location);
             let message = error.message.to_lowercase();
@@ -99,14 +120,15 @@ impl<'t> Tokens<'t> {
     /// The byte of a line and column.
     fn byte(&self, location: Location) -> usize {
         let line = usize::try_from(location.line.saturating_sub(1)).unwrap_or_default();
-        let start = self.lines.get(line).copied().unwrap_or(self.text.len());
+        let Some(line) = self.lines.get(line) else { return self.text.len() };
         let column = usize::try_from(location.column.saturating_sub(1)).unwrap_or_default();
-        let rest = self.text.get(start..).unwrap_or_default();
-        // Nearly all text is ASCII, where columns are bytes.
-        if rest.len() >= column && rest.as_bytes()[..column].is_ascii() {
-            return start + column;
+        if line.wide.is_empty() {
+            // Nearly all text is ASCII, where columns are bytes.
+            return (line.start + column).min(self.text.len());
         }
-        rest.char_indices().nth(column).map_or(self.text.len(), |(at, _)| start + at)
+        let start = line.wide.get(column / STRIDE).copied().unwrap_or(self.text.len());
+        let rest = self.text.get(start..).unwrap_or_default();
+        rest.char_indices().nth(column % STRIDE).map_or(self.text.len(), |(at, _)| start + at)
     }
 
     /// A byte as a client counts it: characters, from 1.
@@ -277,6 +299,11 @@ impl<'t> Tokens<'t> {
         self.error_at(self.at)
     }
 
+    /// The same, about the token at a place.
+    pub fn wrong_at(&self, at: usize) -> Error {
+        self.error_at(at)
+    }
+
     fn error_at(&self, at: usize) -> Error {
         let (start, end) = self.bytes(at);
         let message = match self.text.get(start..end) {
@@ -303,25 +330,32 @@ impl<'t> Tokens<'t> {
     ///
     /// # Errors
     /// `42601`, with the position.
-    pub fn read<T>(&self, rule: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>) -> Result<T> {
+    pub fn read<T: Visit>(&self, rule: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>) -> Result<T> {
         self.read_with(self.at, rule)
     }
 
-    fn read_with<T>(
+    fn read_with<T: Visit>(
         &self,
         from: usize,
         rule: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
     ) -> Result<T> {
         let tokens = self.tokens.get(from..).unwrap_or_default().to_vec();
-        let dialect = PostgreSqlDialect {};
-        let mut parser = Parser::new(&dialect).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
-        let read = rule(&mut parser).map_err(|error| self.explain(&error))?;
+        dialect::refuse_depth(&tokens)?;
+        if let Some(at) = dialect::repeated(&tokens) {
+            return Err(self.error_at(from + at));
+        }
+        self.refuse_tokens(from)?;
+        let bounded = Bounded::of(tokens.len());
+        let mut parser = bounded.parser(tokens);
+        let read = rule(&mut parser)
+            .map_err(|error| bounded.exceeded(&error).unwrap_or_else(|| self.explain(&error)))?;
         while parser.consume_token(&Token::SemiColon) {}
         let next = parser.peek_token();
         if next.token != Token::EOF {
             let start = self.byte(next.span.start);
             return Err(self.error_at(self.place_of(start)));
         }
+        self.refuse_foreign(&read)?;
         Ok(read)
     }
 
@@ -329,18 +363,65 @@ impl<'t> Tokens<'t> {
     ///
     /// # Errors
     /// `42601`, with the position.
-    pub fn take<T>(&mut self, rule: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>) -> Result<T> {
+    pub fn take<T: Visit>(
+        &mut self,
+        rule: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
+    ) -> Result<T> {
         let tokens = self.tokens.get(self.at..).unwrap_or_default().to_vec();
-        let dialect = PostgreSqlDialect {};
-        let mut parser = Parser::new(&dialect).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens);
-        let read = rule(&mut parser).map_err(|error| self.explain(&error))?;
+        dialect::refuse_depth(&tokens)?;
+        if let Some(at) = dialect::repeated(&tokens) {
+            return Err(self.error_at(self.at + at));
+        }
+        let bounded = Bounded::of(tokens.len());
+        let mut parser = bounded.parser(tokens);
+        let read = rule(&mut parser)
+            .map_err(|error| bounded.exceeded(&error).unwrap_or_else(|| self.explain(&error)))?;
         let next = parser.peek_token();
         self.at = if next.token == Token::EOF {
             self.tokens.len()
         } else {
             self.place_of(self.byte(next.span.start))
         };
+        self.refuse_foreign(&read)?;
         Ok(read)
+    }
+
+    /// Refuses tokens that sqlparser takes for others: `==` for `=`, and `0x1F` for `X'1F'`.
+    fn refuse_tokens(&self, from: usize) -> Result<()> {
+        for at in from..self.len() {
+            let token = self.token(at);
+            if !matches!(token, Token::DoubleEq | Token::HexStringLiteral(_)) {
+                continue;
+            }
+            let (start, end) = self.bytes(at);
+            let error = match token {
+                Token::DoubleEq => Error::new(SqlState::UNDEFINED_FUNCTION, "operator does not exist: ==")
+                    .with_hint("equality is ="),
+                Token::HexStringLiteral(_) if self.text[start..].starts_with('0') => {
+                    let near = self.text.get(start..end).unwrap_or_default();
+                    let message = format!("trailing junk after numeric literal at or near \"{near}\"");
+                    Error::new(SqlState::SYNTAX_ERROR, message)
+                }
+                _ => continue,
+            };
+            return Err(error.at_position(self.position(start)));
+        }
+        Ok(())
+    }
+
+    /// Refuses what sqlparser reads and PostgreSQL does not have.
+    fn refuse_foreign(&self, tree: &impl Visit) -> Result<()> {
+        let Some(found) = super::foreign::find(tree) else { return Ok(()) };
+        let is_near = |at: &usize| {
+            found.near().is_some_and(|near| self.token(*at).to_string().eq_ignore_ascii_case(near))
+        };
+        let mut places = (0..self.len()).filter(is_near);
+        let error = found.error();
+        match (places.next(), places.next()) {
+            // Of several such words, nobody knows here which it is.
+            (Some(at), None) if !found.is_known => Err(error.at_position(self.position(self.bytes(at).0))),
+            _ => Err(error),
+        }
     }
 
     /// The token that begins at a byte.
@@ -352,10 +433,7 @@ impl<'t> Tokens<'t> {
     fn explain(&self, error: &ParserError) -> Error {
         let message = match error {
             ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
-            ParserError::RecursionLimitExceeded => {
-                return Error::new(SqlState(*b"54001"), "stack depth limit exceeded")
-                    .with_hint("the statement nests too deep");
-            }
+            ParserError::RecursionLimitExceeded => "",
         };
         let place = message.rsplit_once("at Line: ").and_then(|(_, place)| {
             let (line, column) = place.split_once(", Column: ")?;

@@ -1,8 +1,10 @@
 //! Expressions and statements of SQL inside a body, read by the SQL parser with places in the body.
 
+use crate::parse::dialect::{self, Bounded};
+use crate::parse::foreign;
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_value::{Error, Result, SqlState};
-use sqlparser::ast;
+use sqlparser::ast::{self, Visit};
 use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -56,23 +58,39 @@ pub fn location(source: &Source, offset: u32) -> Location {
 }
 
 /// What a parser reads of tokens, all of them.
-fn whole<T>(
+fn whole<T: Visit>(
     source: &Source,
-    tokens: Vec<TokenWithSpan>,
+    mut tokens: Vec<TokenWithSpan>,
     span: Span,
-    read: impl FnOnce(&mut Parser<'static>) -> Result<T, ParserError>,
+    read: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
 ) -> Result<T> {
-    if tokens.iter().all(|token| matches!(token.token, Token::Whitespace(_))) {
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    if tokens.is_empty() {
         let near = near(source, span.start);
         return Err(Error::new(SqlState::SYNTAX_ERROR, format!("missing expression {near}"))
             .at_line(source.line(span.start)));
     }
-    let mut parser = Parser::new(&DIALECT).with_tokens_with_locations(tokens);
+    dialect::refuse_depth(&tokens).map_err(|error| error.at_line(source.line(span.start)))?;
+    if let Some(at) = dialect::repeated(&tokens) {
+        let token = &tokens[at];
+        let message = format!("syntax error at or near \"{}\"", token.token);
+        let line = u32::try_from(token.span.start.line).unwrap_or_default();
+        return Err(Error::new(SqlState::SYNTAX_ERROR, message).at_line(line));
+    }
+    let bounded = Bounded::of(tokens.len());
+    let mut parser = bounded.parser(tokens);
     let result = read(&mut parser).and_then(|tree| {
         let next = parser.peek_token();
         if next.token == Token::EOF { Ok(tree) } else { parser.expected("end of statement", next) }
     });
-    result.map_err(|error| syntax_error(source, span, error))
+    let tree = result.map_err(|error| match bounded.exceeded(&error) {
+        Some(exceeded) => exceeded.at_line(source.line(span.start)),
+        None => syntax_error(source, span, error),
+    })?;
+    match foreign::find(&tree) {
+        Some(found) => Err(found.error().at_line(source.line(span.start))),
+        None => Ok(tree),
+    }
 }
 
 /// `at or near "word"`, for a message.
@@ -110,10 +128,7 @@ fn tokens(source: &Source, parts: &[Span]) -> Result<Vec<TokenWithSpan>> {
 fn syntax_error(source: &Source, span: Span, error: ParserError) -> Error {
     let text = match error {
         ParserError::ParserError(text) | ParserError::TokenizerError(text) => text,
-        ParserError::RecursionLimitExceeded => {
-            return Error::new(SqlState::PROGRAM_LIMIT, "statement is nested too deeply")
-                .at_line(source.line(span.start));
-        }
+        ParserError::RecursionLimitExceeded => "nested too deep".into(),
     };
     let (fact, place) = text.rsplit_once(" at Line: ").unwrap_or((&text, ""));
     let line = place.split(',').next().and_then(|line| line.trim().parse().ok());

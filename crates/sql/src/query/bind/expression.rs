@@ -694,8 +694,10 @@ fn number(text: &str) -> Result<Typed> {
         return Ok(Typed::literal(ScalarValue::Int64(Some(value)), SqlType::BigInt));
     }
     let Some(decimal) = crate::query::value_text::decimal(text) else {
-        // Larger or smaller than a numeric is here.
-        let value = text.parse().ok().filter(|value: &f64| value.is_finite());
+        // Larger or smaller than a numeric is here. Digits say that all of them count; an exponent, how large it is.
+        let is_exact = !text.contains(['e', 'E']);
+        let fits = |value: &f64| value.is_finite() && !(is_exact && value.abs() >= 1e38);
+        let value = text.parse().ok().filter(fits);
         let value = value.ok_or_else(crate::query::failure::numeric_overflow)?;
         return Ok(Typed::literal(ScalarValue::Float64(Some(value)), SqlType::Double));
     };

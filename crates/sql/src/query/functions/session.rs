@@ -96,7 +96,9 @@ pub fn definitions() -> Vec<Definition> {
         define("inet_client_port() int stable", |_, _| Ok(Value::Null)),
         define("pg_my_temp_schema() oid stable", |_, _| Ok(Value::BigInt(0))),
         define("pg_is_other_temp_schema(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
-        define("pg_notify(text, text) void volatile", |_, _| Ok("".into())),
+        define("pg_notify(text, text) void volatile", |_, _| {
+            Err(crate::query::failure::unsupported("pg_notify is not supported"))
+        }),
         define("pg_sleep(float8) void volatile", |_, _| {
             Err(crate::query::failure::unsupported("pg_sleep is not supported in this query"))
         }),

@@ -1,0 +1,480 @@
+//! PostgreSQL's dialect of sqlparser, with a bound on what reading a statement takes.
+//!
+//! sqlparser tries one reading of a part and, if that fails, another from the same place. Where parts are within each
+//! other it tries twice as often with each, so that thirty calls within each other, or as many `ARRAY[` of which one is not
+//! closed, would take hours. So the expressions that are begun are counted: what takes far more than it has tokens is
+//! refused.
+//!
+//! What is read is a tree that everything else goes through, and gives back, by recursion. `1 + 1 + 1` is as deep as it
+//! has operators, so these are counted before it is read, as are parentheses.
+
+use fabius_value::{Error, SqlState};
+use sqlparser::ast::Expr;
+use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use std::cell::Cell;
+
+/// Parentheses, subqueries and the like within each other, at most.
+const DEPTH: usize = 120;
+/// Operators in a row, those of parentheses among them included, at most.
+const OPERATORS: usize = 256;
+/// Expressions that may be begun in any statement.
+const ATTEMPTS: usize = 20_000;
+/// Expressions that may be begun for each token beyond that.
+const ATTEMPTS_OF_TOKEN: usize = 4;
+
+const POSTGRESQL: PostgreSqlDialect = PostgreSqlDialect {};
+
+/// The dialect for the reading of one text.
+#[derive(Debug)]
+pub(crate) struct Bounded {
+    most: usize,
+    begun: Cell<usize>,
+}
+
+impl Bounded {
+    /// For so many tokens.
+    pub(crate) fn of(tokens: usize) -> Bounded {
+        Bounded { most: ATTEMPTS + tokens * ATTEMPTS_OF_TOKEN, begun: Cell::new(0) }
+    }
+
+    /// A parser of tokens.
+    pub(crate) fn parser(&self, tokens: Vec<TokenWithSpan>) -> Parser<'_> {
+        Parser::new(self).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens)
+    }
+
+    /// `54001`, if a bound is why the text was not read.
+    pub(crate) fn exceeded(&self, error: &ParserError) -> Option<Error> {
+        let detail = if self.begun.get() > self.most {
+            format!(
+                "reading it would begin more than {} expressions: it nests too deep for its length",
+                self.most
+            )
+        } else if matches!(error, ParserError::RecursionLimitExceeded) {
+            format!("it nests more than {DEPTH} deep")
+        } else {
+            return None;
+        };
+        Some(too_deep(detail))
+    }
+}
+
+fn too_deep(detail: String) -> Error {
+    Error::new(SqlState(*b"54001"), "stack depth limit exceeded")
+        .with_detail(detail)
+        .with_hint("divide the statement, or use fewer operators, parentheses and calls within each other")
+}
+
+/// How deep a part between parentheses is, as far as it has been seen.
+#[derive(Default)]
+struct Part {
+    /// What began it: a parenthesis, or `CASE`.
+    begin: Option<Token>,
+    /// Operators since the last `AND`, `OR`, comma or clause.
+    operators: usize,
+    /// The deepest part among them.
+    within: usize,
+    /// The deepest that stands between `AND` and `OR`, and how many of these there are.
+    item: usize,
+    conjunctions: usize,
+    /// The deepest clause or element of a list.
+    clause: usize,
+    /// `UNION` and `JOIN`.
+    joined: usize,
+}
+
+impl Part {
+    fn end_item(&mut self) {
+        self.item = self.item.max(self.operators + self.within);
+        (self.operators, self.within) = (0, 0);
+    }
+
+    fn end_clause(&mut self) {
+        self.end_item();
+        self.clause = self.clause.max(self.item + self.conjunctions);
+        (self.item, self.conjunctions) = (0, 0);
+    }
+
+    fn depth(mut self) -> usize {
+        self.end_clause();
+        self.clause + self.joined
+    }
+
+    fn pass(&mut self, token: &Token) {
+        use Keyword as K;
+        match token {
+            Token::Comma | Token::SemiColon => self.end_clause(),
+            Token::Word(Word { keyword, quote_style: None, .. }) => match keyword {
+                K::AND | K::OR => {
+                    self.end_item();
+                    self.conjunctions += 1;
+                }
+                K::UNION | K::EXCEPT | K::INTERSECT | K::JOIN => {
+                    self.end_clause();
+                    self.joined += 1;
+                }
+                K::SELECT
+                | K::FROM
+                | K::WHERE
+                | K::ON
+                | K::SET
+                | K::HAVING
+                | K::GROUP
+                | K::ORDER
+                | K::LIMIT
+                | K::VALUES
+                | K::USING
+                | K::RETURNING
+                | K::WHEN
+                | K::THEN
+                | K::ELSE => self.end_clause(),
+                K::NOT
+                | K::IS
+                | K::LIKE
+                | K::ILIKE
+                | K::IN
+                | K::COLLATE
+                | K::AT
+                | K::SIMILAR
+                | K::BETWEEN
+                | K::NOTNULL => self.operators += 1,
+                _ => {}
+            },
+            Token::Word(_)
+            | Token::Number(..)
+            | Token::SingleQuotedString(_)
+            | Token::EscapedStringLiteral(_)
+            | Token::DollarQuotedString(_)
+            | Token::Placeholder(_)
+            | Token::Period => {}
+            _ => self.operators += 1,
+        }
+    }
+}
+
+/// Refuses tokens that make too deep a tree.
+///
+/// # Errors
+/// `54001`
+pub(crate) fn refuse_depth(tokens: &[TokenWithSpan]) -> Result<(), Error> {
+    let mut parts = vec![Part::default()];
+    let is_word = |token: &Token, wanted: Keyword| matches!(token, Token::Word(Word { keyword, quote_style: None, .. }) if *keyword == wanted);
+    for TokenWithSpan { token, .. } in tokens {
+        let is_begin = matches!(token, Token::LParen | Token::LBracket | Token::LBrace);
+        let begun = parts.last().and_then(|part| part.begin.as_ref());
+        let is_end = match token {
+            Token::RParen => begun == Some(&Token::LParen),
+            Token::RBracket => begun == Some(&Token::LBracket),
+            Token::RBrace => begun == Some(&Token::LBrace),
+            other => is_word(other, Keyword::END) && begun.is_some_and(|begun| is_word(begun, Keyword::CASE)),
+        };
+        if is_begin || is_word(token, Keyword::CASE) {
+            if parts.len() > DEPTH {
+                return Err(too_deep(format!("it nests more than {DEPTH} deep")));
+            }
+            if let Some(part) = parts.last_mut().filter(|_| *token == Token::LBracket) {
+                part.operators += 1;
+            }
+            parts.push(Part { begin: Some(token.clone()), ..Part::default() });
+        } else if is_end {
+            let within = parts.pop().map_or(0, Part::depth);
+            if let Some(part) = parts.last_mut() {
+                part.within = part.within.max(within + 1);
+            }
+        } else if let Some(part) = parts.last_mut() {
+            part.pass(token);
+        }
+    }
+    // What is still open is as deep as it would be if it were closed here.
+    let depth = parts.into_iter().rev().fold(0, |within, mut part| {
+        part.within = part.within.max(within);
+        part.depth()
+    });
+    match depth > OPERATORS + DEPTH {
+        true => Err(too_deep(format!("it has more than {OPERATORS} operators in a row"))),
+        false => Ok(()),
+    }
+}
+
+/// The place of a word that stands twice where it can stand once: sqlparser would go as deep as there are such words,
+/// without a bound.
+pub(crate) fn repeated(tokens: &[TokenWithSpan]) -> Option<usize> {
+    let word = |at: usize| match tokens.get(at).map(|token| &token.token) {
+        Some(Token::Word(Word { keyword, quote_style: None, .. })) => *keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let mut at = 0;
+    while word(at) == Keyword::EXPLAIN {
+        at += 1;
+        if tokens.get(at).is_some_and(|token| token.token == Token::LParen) {
+            at += tokens[at..].iter().take_while(|token| token.token != Token::RParen).count() + 1;
+        }
+        while matches!(word(at), Keyword::ANALYZE | Keyword::VERBOSE) {
+            at += 1;
+        }
+        if word(at) == Keyword::EXPLAIN {
+            return Some(at);
+        }
+    }
+    (1..tokens.len()).find(|at| match word(at - 1) {
+        Keyword::INTERVAL => word(*at) == Keyword::INTERVAL,
+        Keyword::ARRAY => tokens[*at].token == Token::Lt,
+        _ => false,
+    })
+}
+
+impl Dialect for Bounded {
+    fn dialect(&self) -> std::any::TypeId {
+        POSTGRESQL.dialect()
+    }
+
+    fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        self.begun.set(self.begun.get() + 1);
+        (self.begun.get() > self.most).then_some(Err(ParserError::RecursionLimitExceeded))
+    }
+
+    /// A name is read as an expression otherwise, and what turns out not to be one is read a second time.
+    fn supports_named_fn_args_with_expr_name(&self) -> bool {
+        false
+    }
+
+    fn supports_named_fn_args_with_assignment_operator(&self) -> bool {
+        true
+    }
+
+    fn identifier_quote_style(&self, identifier: &str) -> Option<char> {
+        POSTGRESQL.identifier_quote_style(identifier)
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        POSTGRESQL.is_delimited_identifier_start(ch)
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        POSTGRESQL.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        POSTGRESQL.is_identifier_part(ch)
+    }
+
+    fn supports_unicode_string_literal(&self) -> bool {
+        POSTGRESQL.supports_unicode_string_literal()
+    }
+
+    fn is_reserved_for_identifier(&self, kw: Keyword) -> bool {
+        POSTGRESQL.is_reserved_for_identifier(kw)
+    }
+
+    fn is_custom_operator_part(&self, ch: char) -> bool {
+        POSTGRESQL.is_custom_operator_part(ch)
+    }
+
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        POSTGRESQL.get_next_precedence(parser)
+    }
+
+    fn supports_filter_during_aggregation(&self) -> bool {
+        POSTGRESQL.supports_filter_during_aggregation()
+    }
+
+    fn supports_group_by_expr(&self) -> bool {
+        POSTGRESQL.supports_group_by_expr()
+    }
+
+    fn prec_value(&self, prec: Precedence) -> u8 {
+        POSTGRESQL.prec_value(prec)
+    }
+
+    fn allow_extract_custom(&self) -> bool {
+        POSTGRESQL.allow_extract_custom()
+    }
+
+    fn allow_extract_single_quotes(&self) -> bool {
+        POSTGRESQL.allow_extract_single_quotes()
+    }
+
+    fn supports_create_index_with_clause(&self) -> bool {
+        POSTGRESQL.supports_create_index_with_clause()
+    }
+
+    fn supports_explain_with_utility_options(&self) -> bool {
+        POSTGRESQL.supports_explain_with_utility_options()
+    }
+
+    fn supports_listen_notify(&self) -> bool {
+        POSTGRESQL.supports_listen_notify()
+    }
+
+    fn supports_factorial_operator(&self) -> bool {
+        POSTGRESQL.supports_factorial_operator()
+    }
+
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        POSTGRESQL.supports_bitwise_shift_operators()
+    }
+
+    fn supports_comment_on(&self) -> bool {
+        POSTGRESQL.supports_comment_on()
+    }
+
+    fn supports_load_extension(&self) -> bool {
+        POSTGRESQL.supports_load_extension()
+    }
+
+    fn supports_named_fn_args_with_colon_operator(&self) -> bool {
+        POSTGRESQL.supports_named_fn_args_with_colon_operator()
+    }
+
+    fn supports_empty_projections(&self) -> bool {
+        POSTGRESQL.supports_empty_projections()
+    }
+
+    fn supports_nested_comments(&self) -> bool {
+        POSTGRESQL.supports_nested_comments()
+    }
+
+    fn supports_string_escape_constant(&self) -> bool {
+        POSTGRESQL.supports_string_escape_constant()
+    }
+
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        POSTGRESQL.supports_numeric_literal_underscores()
+    }
+
+    fn supports_array_typedef_with_brackets(&self) -> bool {
+        POSTGRESQL.supports_array_typedef_with_brackets()
+    }
+
+    fn supports_geometric_types(&self) -> bool {
+        POSTGRESQL.supports_geometric_types()
+    }
+
+    fn supports_set_names(&self) -> bool {
+        POSTGRESQL.supports_set_names()
+    }
+
+    fn supports_alter_column_type_using(&self) -> bool {
+        POSTGRESQL.supports_alter_column_type_using()
+    }
+
+    fn supports_notnull_operator(&self) -> bool {
+        POSTGRESQL.supports_notnull_operator()
+    }
+
+    fn supports_interval_options(&self) -> bool {
+        POSTGRESQL.supports_interval_options()
+    }
+
+    fn supports_insert_table_alias(&self) -> bool {
+        POSTGRESQL.supports_insert_table_alias()
+    }
+
+    fn supports_create_table_like_parenthesized(&self) -> bool {
+        POSTGRESQL.supports_create_table_like_parenthesized()
+    }
+
+    fn supports_select_wildcard_with_alias(&self) -> bool {
+        POSTGRESQL.supports_select_wildcard_with_alias()
+    }
+
+    fn supports_comma_separated_trim(&self) -> bool {
+        POSTGRESQL.supports_comma_separated_trim()
+    }
+
+    fn supports_xml_expressions(&self) -> bool {
+        POSTGRESQL.supports_xml_expressions()
+    }
+
+    fn supports_comment_optimizer_hint(&self) -> bool {
+        POSTGRESQL.supports_comment_optimizer_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse::parse;
+    use fabius_value::SqlState;
+
+    fn state(text: &str) -> SqlState {
+        match parse(text) {
+            Ok(_) => SqlState(*b"00000"),
+            Err(error) => error.state(),
+        }
+    }
+
+    /// Goal: nothing within itself, closed or not, is read for ever or overflows the stack.
+    #[test]
+    fn what_nests_too_deep_is_refused() {
+        let closed = [
+            ("ARRAY[", "]"),
+            ("(ARRAY[", "])"),
+            ("f(ARRAY[", "])"),
+            ("ARRAY[CASE WHEN a THEN ", " END]"),
+            ("(", ")"),
+            ("((SELECT ", "))"),
+            ("CAST(", " AS int)"),
+            ("f(", ")"),
+            ("f(1, ", ")"),
+            ("f(1 + ", ")"),
+            ("f(", ") OVER (ORDER BY 1)"),
+            ("position(", ")"),
+            ("position((", "))"),
+            ("overlay(", ", 'a', 1)"),
+            ("substring(", " FROM 1)"),
+            ("interval(", ")"),
+            ("date(", ")"),
+            ("NOT(", ")"),
+            ("{fn f(", ")}"),
+            ("- ", ""),
+            ("1 IN (", ")"),
+        ];
+        for (begin, end) in closed {
+            for (begins, ends) in [(500, 500), (500, 0), (30, 0)] {
+                let text = format!("SELECT {}1{}", begin.repeat(begins), end.repeat(ends));
+                let state = state(&text);
+                let is_refused = [SqlState(*b"54001"), SqlState::SYNTAX_ERROR].contains(&state);
+                assert!(is_refused || end.is_empty(), "{begin} {begins} {ends}: {state:?}");
+            }
+        }
+        for chain in
+            ["+1", " OR a = 1", "::int", "[1]", "::int[]", " COLLATE a", " IS NULL", " UNION SELECT 1"]
+        {
+            let text = format!("SELECT 1{}", chain.repeat(50_000));
+            assert_eq!(state(&text), SqlState(*b"54001"), "{chain}");
+        }
+        let inward = format!("SELECT {}1{}", "f(1, ".repeat(50), format!("){}", "+1".repeat(30)).repeat(50));
+        assert_eq!(state(&inward), SqlState(*b"54001"));
+        for text in ["EXPLAIN ", "EXPLAIN (VERBOSE) ", "SELECT INTERVAL ", "SELECT 1::ARRAY<"] {
+            let text = format!("{}1", text.replace("SELECT ", "").repeat(5000));
+            assert_eq!(state(&text), SqlState::SYNTAX_ERROR, "{}", &text[..20]);
+            assert_eq!(state(&format!("SELECT {text}")), SqlState::SYNTAX_ERROR, "{}", &text[..20]);
+        }
+    }
+
+    /// Goal: what people write is read, however it is combined.
+    #[test]
+    fn what_nests_as_statements_do_is_read() {
+        for (begin, end) in [
+            ("ARRAY[", "]"),
+            ("coalesce(1, ", ")"),
+            ("(", ")"),
+            ("CASE WHEN a THEN ", " END"),
+            ("(SELECT ", ")"),
+            ("CAST(", " AS int)"),
+            ("substring(", " FROM 1)"),
+            ("replace(", ", 'a', 'b')"),
+        ] {
+            let text = format!("SELECT {}1{}", begin.repeat(25), end.repeat(25));
+            assert_eq!(state(&text), SqlState(*b"00000"), "{begin}");
+        }
+        for chain in ["+1", " OR a = 1", " AND a IS NOT NULL", "||'a'", "::int"] {
+            let text = format!("SELECT 1{}", chain.repeat(250));
+            assert_eq!(state(&text), SqlState(*b"00000"), "{chain}");
+        }
+        let many = vec!["f(1, g(2), ARRAY[3])"; 5000].join(", ");
+        assert_eq!(state(&format!("SELECT {many}")), SqlState(*b"00000"));
+    }
+}
