@@ -26,6 +26,9 @@ enum Key {
     Own(Typed),
 }
 
+/// Elements of `CUBE`, at most: each doubles the number of groupings.
+const CUBE: usize = 12;
+
 impl Binder<'_> {
     /// A `SELECT`, sorted.
     pub(super) fn select(&mut self, select: &ast::Select, keys: &[ast::OrderByExpr]) -> Result<Relation> {
@@ -381,6 +384,10 @@ impl Binder<'_> {
         for expression in expressions {
             groups.push(match expression {
                 ast::Expr::Rollup(sets) => Expr::GroupingSet(GroupingSet::Rollup(self.flat(sets, selected)?)),
+                ast::Expr::Cube(sets) if sets.len() > CUBE => {
+                    let message = format!("CUBE is limited to {CUBE} elements");
+                    return Err(Error::new(SqlState(*b"54011"), message));
+                }
                 ast::Expr::Cube(sets) => Expr::GroupingSet(GroupingSet::Cube(self.flat(sets, selected)?)),
                 ast::Expr::GroupingSets(sets) => {
                     let sets = sets.iter().map(|set| {
