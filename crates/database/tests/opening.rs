@@ -86,7 +86,7 @@ fn a_directory_in_use_is_refused() {
 fn an_identity_is_made_by_who_has_the_directory() {
     use fabius_env::{Disk, RealDisk};
     let directory = tempfile::tempdir().unwrap();
-    let other = RealDisk::create(&directory.path().join("checkpoints")).unwrap();
+    let other = RealDisk::create(directory.path().join("checkpoints")).unwrap();
     let held = other.lock().unwrap();
     assert_eq!(refused(directory.path()).state().as_str(), "55006");
     assert!(!directory.path().join("IDENTITY").exists());

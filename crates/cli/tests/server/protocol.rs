@@ -222,7 +222,7 @@ fn portals_end_with_their_transaction() {
     assert_eq!(field(&raw.until(b'Z'), b'C'), "25P02");
     for end in ["COMMIT", "ROLLBACK"] {
         raw.query("ROLLBACK; BEGIN");
-        let ending = vec![run(end, 0), vec![execute("p", 2), SYNC]].concat();
+        let ending = [run(end, 0), vec![execute("p", 2), SYNC]].concat();
         send_all(&mut raw, &[rows("p"), ending].concat());
         let answer = raw.until(b'Z');
         assert_eq!(field(&answer, b'C'), "34000", "{end}");
