@@ -277,34 +277,29 @@ fn no_cursor(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::SqlDatabase;
+    use crate::connection::{SqlDatabase, run_counting};
     use fabius::{Database, Options};
     use std::sync::Arc;
-
-    async fn run(connection: &mut Connection, text: &str) -> usize {
-        let prepared = connection.prepare(text, &[]).await.expect(text);
-        match connection.execute(&prepared, &[]).await.expect(text) {
-            Response::Rows { rows, .. } => rows.count().await,
-            _ => 0,
-        }
-    }
 
     /// Goal: a connection stands at no more than so many moments with its cursors; each has its rows all the same.
     #[tokio::test]
     async fn cursors_stand_at_few_moments() {
         let database = Arc::new(Database::in_memory(Options::default()));
         let mut connection = Connection::new(SqlDatabase::open(database).await.unwrap(), "me");
-        run(&mut connection, "CREATE TABLE t (a integer PRIMARY KEY)").await;
-        run(&mut connection, "INSERT INTO t SELECT i FROM generate_series(1, 3000) AS s(i)").await;
+        run_counting(&mut connection, "CREATE TABLE t (a integer PRIMARY KEY)").await;
+        run_counting(&mut connection, "INSERT INTO t SELECT i FROM generate_series(1, 3000) AS s(i)").await;
         for number in 0..STANDING_MAX + 4 {
             let declare = format!("DECLARE c{number:02} CURSOR WITH HOLD FOR SELECT a FROM t");
-            run(&mut connection, &declare).await;
-            run(&mut connection, &format!("DELETE FROM t WHERE a = {}", number + 1)).await;
+            run_counting(&mut connection, &declare).await;
+            run_counting(&mut connection, &format!("DELETE FROM t WHERE a = {}", number + 1)).await;
         }
         let standing = connection.cursors.values().filter(|cursor| !cursor.is_whole).count();
         assert_eq!(standing, STANDING_MAX);
         for number in 0..STANDING_MAX + 4 {
-            assert_eq!(run(&mut connection, &format!("FETCH ALL FROM c{number:02}")).await, 3000 - number);
+            assert_eq!(
+                run_counting(&mut connection, &format!("FETCH ALL FROM c{number:02}")).await,
+                3000 - number
+            );
         }
     }
 }

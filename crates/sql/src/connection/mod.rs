@@ -393,3 +393,14 @@ impl Drop for Connection {
         }
     }
 }
+
+/// Runs a statement for tests; gives how many rows it returns.
+#[cfg(test)]
+async fn run_counting(connection: &mut Connection, text: &str) -> usize {
+    use futures::StreamExt;
+    let prepared = connection.prepare(text, &[]).await.expect(text);
+    match connection.execute(&prepared, &[]).await.expect(text) {
+        Response::Rows { rows, .. } => rows.count().await,
+        _ => 0,
+    }
+}

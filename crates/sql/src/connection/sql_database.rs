@@ -307,17 +307,8 @@ impl SqlDatabase {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::{Connection, Response};
+    use crate::connection::{Connection, run_counting};
     use fabius::Options;
-    use futures::StreamExt;
-
-    async fn run(connection: &mut Connection, text: &str) -> usize {
-        let prepared = connection.prepare(text, &[]).await.expect(text);
-        match connection.execute(&prepared, &[]).await.expect(text) {
-            Response::Rows { rows, .. } => rows.count().await,
-            _ => 0,
-        }
-    }
 
     /// Goal: what a crash has left of the storage is dropped at the next opening; nothing else is, and numbers of
     /// what was there are not given again.
@@ -325,8 +316,8 @@ mod tests {
     async fn storage_without_a_name_is_dropped() {
         let database = Arc::new(Database::in_memory(Options::default()));
         let mut connection = Connection::new(SqlDatabase::open(database.clone()).await.unwrap(), "me");
-        run(&mut connection, "CREATE TABLE t (a integer PRIMARY KEY)").await;
-        run(&mut connection, "INSERT INTO t VALUES (1)").await;
+        run_counting(&mut connection, "CREATE TABLE t (a integer PRIMARY KEY)").await;
+        run_counting(&mut connection, "INSERT INTO t VALUES (1)").await;
         drop(connection);
         let table = |name: &str| format!("table `{name}` {{ id: bigint, primary key (id) }}");
         database.define(&[table("left #700"), table("by itself"), table("# seven")].join("\n")).unwrap();
@@ -334,6 +325,6 @@ mod tests {
         let has = |name: &str| database.definitions().catalog.find_table(name).is_some();
         assert!(!has("left #700") && has("by itself") && has("# seven"));
         let mut connection = Connection::new(sql, "me");
-        assert_eq!(run(&mut connection, "SELECT a FROM t").await, 1);
+        assert_eq!(run_counting(&mut connection, "SELECT a FROM t").await, 1);
     }
 }
