@@ -185,6 +185,8 @@ impl Doomed {
             if unsafe { walk.step() } {
                 // Counted once: another walk that comes down the chain ends here.
                 first.mark_read_elsewhere();
+                // Nothing that comes later depends on what is below.
+                written.record.reset_pending();
                 self.walks.push_back(walk);
             } else {
                 self.spare.push(walk.found);

@@ -21,7 +21,12 @@ const SCHEMA: &str = "
 
 /// An engine that computes nothing before somebody asks, with the cells 1 to 3.
 fn rig() -> Rig {
-    let policy = Policy { chain_bound: u32::MAX, idle: false, ..Policy::default() };
+    rig_with(u32::MAX)
+}
+
+/// The same with a bound on chains.
+fn rig_with(chain_bound: u32) -> Rig {
+    let policy = Policy { chain_bound, idle: false, ..Policy::default() };
     let rig = Rig::new(&move |foundation| Arc::new(LazyEngine::new(foundation, policy)));
     rig.define(SCHEMA);
     (1..=3).for_each(|id| promise(&rig, &[("make", &[id])]));
@@ -64,6 +69,22 @@ fn a_whole_chain_is_dropped() {
     }
     assert_eq!(rig.engine.counts().substantiated, 0);
     assert_eq!(numbers(&rig), [[Some(0), Some(1)]; 3]);
+}
+
+/// Goal: calls that a blind write has made pointless do not count as part of the chain, so that a bound on chains is no
+/// reason to compute some of them.
+#[test]
+fn a_bound_counts_what_may_be_needed() {
+    let rig = rig_with(10);
+    for _ in 0..7 {
+        (0..9).for_each(|_| promise(&rig, &[("step", &[1])]));
+        promise(&rig, &[("clear", &[1])]);
+    }
+    rig.engine.help();
+    assert_eq!((rig.engine.counts().substantiated, dropped(&rig)), (0, 63));
+    (0..10).for_each(|_| promise(&rig, &[("step", &[1])]));
+    rig.engine.help();
+    assert_eq!(rig.engine.counts().substantiated, 10);
 }
 
 /// Goal: a call that has written two rows is dropped once both are overwritten, with what only it could read, in whichever

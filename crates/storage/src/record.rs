@@ -217,8 +217,8 @@ impl Record {
         &self.lock
     }
 
-    /// Adds one to the count of calls on this record since it was last handed to substantiation, and
-    /// returns it (lazy evaluation, section 3.1.2). The record's writer only.
+    /// Adds one to the count of calls on this record since one was last handed to substantiation or a blind
+    /// write made them pointless, and returns it (lazy evaluation, section 3.1.2). The record's writer only.
     #[inline]
     pub fn count_pending(&self) -> u32 {
         let count = self.pending.load(Relaxed) + 1;
