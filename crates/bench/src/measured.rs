@@ -35,6 +35,12 @@ impl Measured {
     }
 }
 
+/// The run whose rate lies in the middle; there has to be one.
+pub fn middle<R>(mut runs: Vec<R>, rate: impl Fn(&R) -> f64) -> R {
+    runs.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+    runs.swap_remove(runs.len() / 2)
+}
+
 /// The times that lie between two readings of an engine's phases.
 pub fn times_between(
     after: Vec<(&'static str, u64)>,

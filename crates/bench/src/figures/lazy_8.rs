@@ -3,6 +3,7 @@
 use crate::chart::{Axis, Chart, Series};
 use crate::claim::Claim;
 use crate::figure::{Figure, FigureKind, Laboratory};
+use crate::measured::middle;
 use crate::table::{Table, grouped};
 use crate::workloads::tpcc::KIND as WORKLOAD;
 use fabius::{EngineKind, Result};
@@ -45,9 +46,8 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
                 laboratory.finish(target, &WORKLOAD, &settings)?;
             }
         }
-        for (line, mut measured) in throughput.iter_mut().zip(rounds) {
-            measured.sort_by(f64::total_cmp);
-            line.push(measured[measured.len() / 2]);
+        for (line, measured) in throughput.iter_mut().zip(rounds) {
+            line.push(middle(measured, |&tps| tps));
         }
     }
 

@@ -12,6 +12,7 @@ pub mod script;
 
 use crate::interrupt::Interrupt;
 use crate::machine;
+use crate::measured::middle;
 use crate::server_process::ServerProcess;
 use crate::table::{Table, grouped, time};
 use fabius::{Error, Result, SqlState};
@@ -143,10 +144,8 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Script>> {
 }
 
 /// The run with the rate in the middle.
-fn median(mut samples: Vec<Sample>) -> Sample {
-    samples.sort_by(|a, b| a.tps.total_cmp(&b.tps));
-    let middle = samples.len() / 2;
-    if samples.is_empty() { Sample::default() } else { samples.swap_remove(middle) }
+fn median(samples: Vec<Sample>) -> Sample {
+    if samples.is_empty() { Sample::default() } else { middle(samples, |sample| sample.tps) }
 }
 
 /// All of it for people.
