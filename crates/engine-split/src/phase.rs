@@ -76,7 +76,7 @@ impl SplitRecord {
                 split.push(SplitColumn { column, data_type, operation, identity: 0, room: 0 });
                 continue;
             }
-            let (low, high) = data_type.exact_range()?;
+            let (low, high) = data_type.number_range()?;
             let value = row[at].exact();
             let (identity, room) = match operation {
                 Operation::Multiply => (1, factor(high / value.abs().max(1), cores)),

@@ -11,15 +11,22 @@ use std::sync::Arc;
 const TEXT: &str = "
 table counters {
     id: int, total: bigint, most: smallint, least: bigint, label: text, product: bigint, bid: int, bidder: text null,
+    last: date, first: timestamp,
     primary key (id),
 }
 procedure open(id: int) {
-    insert counters { id: id, total: 0, most: 0, least: 0, label: 'open', product: 1, bid: 0, bidder: null }
+    insert counters { id: id, total: 0, most: 0, least: 0, label: 'open', product: 1, bid: 0, bidder: null,
+        last: date '2000-01-01', first: timestamp '2000-01-01 00:00:00',
+    }
 }
 procedure add(id: int, n: int) { counters[id].total += n }
 procedure mark(id: int, n: int) {
     counters[id].most = greatest(counters[id].most, n::smallint)
     counters[id].least = least(counters[id].least, n::bigint)
+}
+procedure date(id: int, n: int) {
+    counters[id].last = greatest(counters[id].last, date '2000-01-01' + n)
+    counters[id].first = least(counters[id].first, (date '2000-01-01' + n)::timestamp)
 }
 procedure grow(id: int, n: int) { counters[id].product *= n }
 procedure bid(id: int, n: int, who: text) {
@@ -33,6 +40,10 @@ procedure read(id: int) -> bigint { return counters[id].total }
 procedure name(id: int, n: int) { counters[id].label = 'named' }
 ";
 
+/// The days from the first day of Unix to that of the counters' dates.
+const NEW_YEAR_2000: i64 = 10_957;
+const DAY_MICROS: i64 = 86_400_000_000;
+
 fn make(foundation: Arc<Foundation>) -> Arc<dyn Engine> {
     let policy = Policy { conflicts_min: 1, applied_min: 1, impact_percent: 1, ..Policy::default() };
     Arc::new(fabius_engine_split::with_policy(foundation, policy))
@@ -44,13 +55,15 @@ struct Done {
     added: i64,
     most: i64,
     least: i64,
+    last: i64,
+    first: i64,
     product: i64,
     bid: i64,
 }
 
 /// One thread's batches.
 fn client(rig: &Rig, thread: u64, mut random: Random) -> Done {
-    let mut done = Done { added: 0, most: 0, least: 0, product: 1, bid: 0 };
+    let mut done = Done { added: 0, most: 0, least: 0, last: 0, first: 0, product: 1, bid: 0 };
     for turn in 0..4 {
         let mut batch = BatchBuilder::new();
         let catalog = rig.foundation.definitions().catalog.clone();
@@ -63,10 +76,15 @@ fn client(rig: &Rig, thread: u64, mut random: Random) -> Done {
                     ArgumentWriter::new(&mut arguments).int(0).int(n);
                     "add"
                 }
-                10..14 => {
+                10..12 => {
                     (done.most, done.least) = (done.most.max(n), done.least.min(n));
                     ArgumentWriter::new(&mut arguments).int(0).int(n);
                     "mark"
+                }
+                12..14 => {
+                    (done.last, done.first) = (done.last.max(n), done.first.min(n));
+                    ArgumentWriter::new(&mut arguments).int(0).int(n);
+                    "date"
                 }
                 14..18 => {
                     ArgumentWriter::new(&mut arguments).int(0).int(1).int(n);
@@ -133,13 +151,15 @@ fn split_counters_add_up() {
                     (schedule::spawn("client", work).expect("a thread"), done)
                 })
                 .collect();
-            let mut all = Done { added: 0, most: 0, least: 0, product: 1, bid: 0 };
+            let mut all = Done { added: 0, most: 0, least: 0, last: 0, first: 0, product: 1, bid: 0 };
             for (thread, done) in threads {
                 thread.join().expect("no panic");
                 let done = done.lock().take().expect("it has ended");
                 all.added += done.added;
                 all.most = all.most.max(done.most);
                 all.least = all.least.min(done.least);
+                all.last = all.last.max(done.last);
+                all.first = all.first.min(done.first);
                 all.product *= done.product;
                 all.bid = all.bid.max(done.bid);
             }
@@ -149,11 +169,14 @@ fn split_counters_add_up() {
                     Value::SmallInt(value) => value.into(),
                     Value::Int(value) => value.into(),
                     Value::BigInt(value) => value,
+                    Value::Date(days) => i64::from(days) - NEW_YEAR_2000,
+                    Value::Timestamp(micros) => micros / DAY_MICROS - NEW_YEAR_2000,
                     ref other => panic!("{other:?}"),
                 }
             };
             assert_eq!(int(0, 1) + int(1, 1), all.added, "seed {seed}");
             assert_eq!((int(0, 2), int(0, 3)), (all.most, all.least), "seed {seed}");
+            assert_eq!((int(0, 8), int(0, 9)), (all.last, all.first), "seed {seed}");
             assert_eq!((int(0, 5), int(0, 6)), (all.product, all.bid), "seed {seed}");
             assert_eq!(rig.replayed(&make).rows("counters"), rows, "seed {seed}");
         };

@@ -95,6 +95,16 @@ impl DataType {
         }
     }
 
+    /// The smallest and largest number that a value can be in memory: [`exact_range`](DataType::exact_range), and those
+    /// of dates and timestamps, which are numbers of days and of microseconds.
+    pub fn number_range(self) -> Option<(i128, i128)> {
+        match self {
+            DataType::Date => DataType::Int.exact_range(),
+            DataType::Timestamp => DataType::BigInt.exact_range(),
+            other => other.exact_range(),
+        }
+    }
+
     /// The scale of a numeric; 0 for integers.
     pub fn scale(self) -> u8 {
         match self {

@@ -133,14 +133,11 @@ pub(super) const MOST_ROWS: u128 = 1 << 40;
 /// The numbers, or lengths, that values of a type can have; everything for types without either.
 pub(super) fn type_range(data_type: DataType) -> Interval {
     match data_type {
-        DataType::Date => Interval::new(i32::MIN.into(), i32::MAX.into()),
-        DataType::Timestamp => Interval::new(i64::MIN.into(), i64::MAX.into()),
         DataType::Text { limit: Some(most) } | DataType::Char { length: most } => {
             Interval::new(0, most.into())
         }
         DataType::Text { limit: None } | DataType::Bytea => Interval::new(0, limit::BLOB_BYTES as i128),
-        DataType::Boolean | DataType::Double => Interval::EVERY,
-        exact => exact.exact_range().map_or(Interval::EVERY, |(low, high)| Interval::new(low, high)),
+        other => other.number_range().map_or(Interval::EVERY, |(low, high)| Interval::new(low, high)),
     }
 }
 
