@@ -30,6 +30,9 @@ pub struct Options {
     /// Goes on to further seeds for so long, for each policy
     #[arg(long = "for", value_name = "MINUTES")]
     minutes: Option<f64>,
+    /// Goes on to further seeds until it is stopped or finds a difference, a minute for each policy in turn
+    #[arg(long, conflicts_with_all = ["seed", "seeds", "minutes"])]
+    forever: bool,
     /// This engine alone
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(ENGINES.iter().map(|(name, _)| *name)))]
     engine: Option<String>,
@@ -45,6 +48,20 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
 
 /// Runs the simulation, optimised; whether every engine agreed with the oracle.
 pub fn run(options: &Options) -> bool {
+    if options.forever {
+        let mut rounds = 1..;
+        return rounds.all(|round| simulate(options, Some(FAR_SEED * round..u64::MAX), Some(1.0)));
+    }
+    let seeds = match (options.seed, options.minutes) {
+        (Some(seed), _) => Some(seed..seed + 1),
+        (None, Some(_)) => Some(options.seeds.clone().unwrap_or(FAR_SEED..u64::MAX)),
+        (None, None) => options.seeds.clone(),
+    };
+    simulate(options, seeds, options.minutes)
+}
+
+/// Runs it once over these seeds, for so long.
+fn simulate(options: &Options, seeds: Option<Range<u64>>, minutes: Option<f64>) -> bool {
     let packages =
         ENGINES.iter().filter(|(name, _)| options.engine.as_deref().is_none_or(|only| only == *name));
     let mut arguments = vec!["test", "--release", "--no-fail-fast", "--test", "simulation"];
@@ -54,13 +71,8 @@ pub fn run(options: &Options) -> bool {
     if let Some(test) = &test {
         arguments.extend(["--exact", test]);
     }
-    let seeds = match (options.seed, options.minutes) {
-        (Some(seed), _) => Some(seed..seed + 1),
-        (None, Some(_)) => Some(options.seeds.clone().unwrap_or(FAR_SEED..u64::MAX)),
-        (None, None) => options.seeds.clone(),
-    };
     let seeds = seeds.map(|seeds| format!("{}..{}", seeds.start, seeds.end));
-    let minutes = options.minutes.map(|minutes| minutes.to_string());
+    let minutes = minutes.map(|minutes| minutes.to_string());
     let mut environment = Vec::new();
     environment.extend(seeds.as_deref().map(|seeds| ("FABIUS_SIM_SEEDS", seeds)));
     environment.extend(minutes.as_deref().map(|minutes| ("FABIUS_SIM_MINUTES", minutes)));

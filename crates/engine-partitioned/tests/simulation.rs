@@ -23,7 +23,7 @@ fn many_partitions() {
 
 #[test]
 fn dora() {
-    simulation::run(&subject("dora", Scheme::Dora, 8), 300..450);
+    simulation::run(&subject("dora", Scheme::Dora, 8), 300..500);
 }
 
 /// Goal: a seed takes the same way each time, to the same outcomes.

@@ -44,6 +44,11 @@ use std::time::{Duration, Instant};
 
 /// Crashes of one run that are recovered from, at most.
 const CRASHES_MAX: usize = 2;
+/// Seeds have at least so many calls, in the mean of [`SEEDS_OF_MEAN`]: the seeds of a test run stand for a number of calls,
+/// 100,000 for each engine, and are no use if they become smaller.
+const CALLS_PER_SEED: u64 = 600;
+/// Seeds whose mean is told from chance.
+const SEEDS_OF_MEAN: u64 = 40;
 /// At about one point in so many the power goes.
 const POINTS_PER_CRASH: u64 = 300;
 
@@ -89,7 +94,7 @@ pub fn size() -> Size {
 /// `FABIUS_SIM_MINUTES=M` ends the run after that time.
 ///
 /// # Panics
-/// At the first difference, after printing the programs, and the command that repeats it.
+/// At the first difference, after printing the programs, and the command that repeats it. If the seeds have hardly any calls.
 pub fn run(subject: &Subject, seeds: Range<u64>) {
     let seeds = std::env::var("FABIUS_SIM_SEEDS").map_or(seeds, |text| parse_seeds(&text));
     let minutes = std::env::var("FABIUS_SIM_MINUTES").ok();
@@ -119,6 +124,11 @@ pub fn run(subject: &Subject, seeds: Range<u64>) {
         all.crashes,
         all.trace.points,
         (committed + aborted) as f64 / seconds
+    );
+    let calls = committed + aborted;
+    assert!(
+        runs < SEEDS_OF_MEAN || calls >= runs * CALLS_PER_SEED,
+        "{calls} calls are too few for {runs} seeds"
     );
 }
 
