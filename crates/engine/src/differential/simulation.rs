@@ -46,9 +46,9 @@ use std::time::{Duration, Instant};
 const CRASHES_MAX: usize = 2;
 /// Seeds have at least so many calls, in the mean of [`SEEDS_OF_MEAN`]: the seeds of a test run stand for a number of calls,
 /// 100,000 for each engine, and are no use if they become smaller.
-const CALLS_PER_SEED: u64 = 600;
+const CALLS_PER_SEED: usize = 600;
 /// Seeds whose mean is told from chance.
-const SEEDS_OF_MEAN: u64 = 40;
+const SEEDS_OF_MEAN: usize = 40;
 /// At about one point in so many the power goes.
 const POINTS_PER_CRASH: u64 = 300;
 
