@@ -1,12 +1,16 @@
 //! `fabius bench compare`: the same work on every engine there is, one line for each.
 //!
-//! An engine that stops does not end the comparison: its line says why.
+//! An engine that stops does not end the comparison: its line says why. What each engine orders, waits for, begins again on
+//! and costs stands below, as the engines' page has it.
 
 use crate::interrupt::Interrupt;
 use crate::run::{self, Report, RunOptions, Stage};
 use crate::table::{Table, grouped, time};
 use fabius::{EngineKind, Error};
 use serde_json::{Value as Json, json};
+
+/// The engines' page, whose first table says what each of them does.
+const PAGE: &str = include_str!("../../../docs/engines.md");
 
 /// One engine's part.
 pub struct Entry {
@@ -81,5 +85,34 @@ pub fn table(entries: &[Entry]) -> String {
             Err(why) => notes += &format!("{engine}: the check fails: {why}\n"),
         }
     }
-    format!("{table}\n{notes}")
+    let done: String = entries.iter().map(|entry| description(entry.engine)).collect();
+    format!("{table}\n{notes}\nwhat they do (docs/engines.md)\n{done}")
+}
+
+/// What an engine does, a line for each column of the page's table.
+fn description(engine: EngineKind) -> String {
+    let cells = |line: &'static str| line.trim_matches('|').split('|').map(str::trim);
+    let mut rows = PAGE.lines().filter(|line| line.starts_with('|'));
+    let head: Vec<&str> = rows.next().map(|line| cells(line).collect()).unwrap_or_default();
+    let name = format!("`{}`", engine.name());
+    let Some(row) = rows.find(|line| cells(line).next() == Some(&name)) else { return String::new() };
+    let parts = head.iter().zip(cells(row)).skip(1);
+    let lines: String = parts.map(|(what, how)| format!("    {what:<16} {how}\n")).collect();
+    format!("  {}\n{lines}", engine.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: the page says of every engine what it orders calls by, waits for, begins again on and costs.
+    #[test]
+    fn every_engine_is_described() {
+        for engine in EngineKind::ALL {
+            let description = description(engine);
+            for what in ["after", "orders calls by", "waits for", "begins again on", "costs"] {
+                assert!(description.contains(&format!("    {what:<16} ")), "{engine}: {description}");
+            }
+        }
+    }
 }

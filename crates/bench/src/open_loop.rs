@@ -115,6 +115,9 @@ pub struct Open {
     pub refused: u64,
 }
 
+/// What a run at a given load decides by itself.
+pub const SETTINGS_WITHOUT_EFFECT: [&str; 3] = ["batch", "in_flight", "idle"];
+
 /// Runs a workload at a given load.
 ///
 /// # Errors

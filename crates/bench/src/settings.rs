@@ -169,6 +169,16 @@ impl Settings {
         Ok(())
     }
 
+    /// # Errors
+    /// `22023` if one of these settings, which do nothing here for the reason given, is not at its default.
+    pub fn refuse_changed(&self, names: &[&str], why: &str) -> Result<()> {
+        let is_changed =
+            |setting: &&Setting| names.contains(&setting.name) && self.text(setting.name) != setting.default;
+        let Some(setting) = self.known.iter().find(is_changed) else { return Ok(()) };
+        let message = format!("{} does nothing in workload {}", setting.name, self.workload);
+        Err(Error::new(SqlState::INVALID_PARAMETER, message).with_detail(why).with_hint("leave it out"))
+    }
+
     /// The same settings with some more set; for figures, whose assignments are known to be right.
     ///
     /// # Panics

@@ -236,3 +236,22 @@ fn a_program_file_is_a_workload() {
     let nothing = Own::open(path, &load, &[], &settings).err().unwrap();
     assert!(nothing.detail().unwrap().contains("transfer(src, dst, amount)"));
 }
+
+/// Goal: a setting that a workload at a rate of its own has no use for is refused, not passed over.
+#[test]
+fn settings_without_effect_are_refused() {
+    let kind = WorkloadKind::find("burst").unwrap();
+    let settings = kind.defaults().with(&[("idle", &"off")]);
+    let options = RunOptions {
+        workload: (kind.build)(&settings).into(),
+        name: kind.name.into(),
+        engines: vec![EngineKind::Lazy],
+        threads: 2,
+        time: Duration::from_millis(30),
+        durability: Durability::None,
+        settings,
+        parent: None,
+    };
+    let error = run::run(&options, &Interrupt::default(), &mut |_| {}).map(|_| ()).unwrap_err();
+    assert_eq!(error.message(), "idle does nothing in workload burst");
+}

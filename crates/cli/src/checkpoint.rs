@@ -51,9 +51,7 @@ pub fn run(arguments: &Checkpoint, interrupt: &Interrupt) -> Result<ExitCode> {
     let database = Database::open(&arguments.dir, options)?;
     let opened = began.elapsed();
     line.clear();
-    database.checkpoint_status().passed_over.iter().for_each(|error| {
-        eprintln!("warning: a checkpoint was passed over for an older one and the log: {error}");
-    });
+    database.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     let line = Line::new();
     let began = Instant::now();
     let taken = database.checkpoint_watched(&mut |progress| {

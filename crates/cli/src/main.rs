@@ -61,12 +61,14 @@ fn main() -> ExitCode {
     let interrupt = Interrupt::default();
     let raised = interrupt.clone();
     let notice = if matches!(arguments.command, Command::Demo(_)) { demo::INTERRUPTED } else { "" };
-    // The server has its own way to end.
-    if !matches!(arguments.command, Command::Serve(_))
+    // The server has its own way to end; what only reads may end at once.
+    if !matches!(arguments.command, Command::Serve(_) | Command::Explain(_) | Command::Log(_))
         && let Err(error) = ctrlc::set_handler(move || {
-            if !raised.is_raised() {
-                eprint!("{notice}");
+            if raised.is_raised() {
+                eprintln!("stopped at once");
+                std::process::exit(130);
             }
+            eprint!("{notice}");
             raised.raise();
         })
     {

@@ -102,6 +102,7 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
     logging::begin(&effective.configuration)?;
     let prepared = prepare(&effective)?;
     let database = Arc::new(open(&effective.configuration)?);
+    database.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("fabius-server")

@@ -257,6 +257,24 @@ impl Database {
         self.recovery.as_ref()
     }
 
+    /// What whoever runs the database should be told of how it was opened, a sentence each: a torn end of the log that was
+    /// cut off, checkpoints that were passed over.
+    pub fn warnings(&self) -> Vec<String> {
+        let torn = self.recovery.as_ref().and_then(|report| report.torn_tail.as_ref()).map(|torn| {
+            format!(
+                "the end of the log was torn and has been cut off: {} bytes of {} from offset {} on ({}); calls up to \
+                 {} are there, none behind them was acknowledged as synced",
+                torn.bytes_cut, torn.segment, torn.offset, torn.why, torn.last_good_seq
+            )
+        });
+        let passed_over = self
+            .checkpoint_status()
+            .passed_over
+            .into_iter()
+            .map(|error| format!("a checkpoint was passed over for an older one and the log: {error}"));
+        torn.into_iter().chain(passed_over).collect()
+    }
+
     /// The engine that runs the calls.
     pub fn engine(&self) -> &dyn Engine {
         &*self.engine

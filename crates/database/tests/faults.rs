@@ -114,6 +114,27 @@ fn nothing_acknowledged_is_lost_whatever_the_disk_does() {
     (0..seeds).for_each(lives);
 }
 
+/// Goal: a log whose end was torn by a power loss says so when it is opened, and only then.
+#[test]
+fn a_torn_end_is_reported() {
+    let torn = (0..100).find_map(|seed| {
+        let disk = SimulatedDisk::new(seed);
+        let database = open(&disk, EngineKind::Lazy).unwrap();
+        assert_eq!(database.warnings(), [] as [&str; 0], "a new log is whole");
+        disk.fault(Fault::PowerLoss { operations: 20 });
+        let _ = live(&database, 0, &mut HashSet::new());
+        let _ = database.close();
+        let disk = disk.crash(seed);
+        let reopened = open(&disk, EngineKind::Lazy).unwrap();
+        let warnings = reopened.warnings();
+        reopened.close().unwrap();
+        assert_eq!(open(&disk, EngineKind::Lazy).unwrap().warnings(), [] as [&str; 0], "it was cut off");
+        warnings.into_iter().next()
+    });
+    let torn = torn.expect("some power losses tear the end");
+    assert!(torn.starts_with("the end of the log was torn and has been cut off: "), "{torn}");
+}
+
 #[test]
 fn a_read_only_disk_is_refused_with_advice() {
     let disk = SimulatedDisk::new(1);

@@ -25,7 +25,7 @@ const QUEUE_SECONDS: f64 = 0.5;
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let records = laboratory.choose(200_000u64, 1_000_000);
-    // Shorter than the paper's 100 s: what the spike leaves for later has to fit into memory.
+    // Shorter than the paper's 300 s: what the spike leaves for later has to fit into memory.
     let seconds = laboratory.choose(15, 45);
     let settings = WORKLOAD.defaults().with(&[("records", &records), ("memory_mb", &12_288)]);
 

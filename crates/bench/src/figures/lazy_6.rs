@@ -140,7 +140,7 @@ fn claims(lazy: &Half, eager: &Half) -> Vec<Claim> {
     let mut claims = vec![
         Claim::new(
             "lazy throughput grows with the share of blind writes",
-            ends(&lazy.throughput) >= 1.5 && lazy.throughput.windows(2).all(|pair| pair[1] > pair[0] * 0.95),
+            ends(&lazy.throughput) >= 3.0 && lazy.throughput.windows(2).all(|pair| pair[1] > pair[0] * 0.95),
             format!("at 100 % blind writes {:.2} times that at 0 %", ends(&lazy.throughput)),
             "the now-phase, which every call needs, takes most of the time; what is skipped is too little",
         ),

@@ -1,6 +1,6 @@
 //! `fabius demo`, given up.
 
-use crate::{fabius, text};
+use crate::{fabius, run, text};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
@@ -29,4 +29,16 @@ fn an_interrupted_demo_says_what_was_not_run() {
     assert_eq!(about("2pl"), ["2pl   not run: interrupted before its first call"], "{rest:?}");
     assert!(about("lazy").iter().any(|line| line.starts_with("lazy  yes: ")), "{rest:?}");
     assert!(rest.iter().any(|line| line.ends_with("nothing acknowledged is lost")), "{rest:?}");
+}
+
+/// Goal: a demo that nobody ends shows both engines side by side, proves both, and says where to go on.
+#[test]
+fn a_demo_goes_to_its_end() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let demo = run(&["demo", "--seconds", "2", "--dir", text(directory.path())]);
+    assert_eq!((demo.code, demo.err.as_str()), (Some(0), ""));
+    for part in ["eager 2PL", "\nlazy  yes: ", "\n2pl   yes: ", "\nWhere to go next:\n"] {
+        assert!(demo.out.contains(part), "{part:?} is missing: {}", demo.out);
+    }
+    assert_eq!(demo.out.matches("nothing acknowledged is lost").count(), 2, "{}", demo.out);
 }

@@ -30,3 +30,27 @@ fn the_flash_sale_shows_what_waits() {
     assert!(explained.out.starts_with("put_in_cart: values are computed later\n"), "{}", explained.out);
     assert!(explained.out.contains("later: value of shoppers.cart_total"), "{}", explained.out);
 }
+
+/// Goal: an error in a file is shown with its place; a procedure that is not there is answered with those that are.
+#[test]
+fn what_cannot_be_explained_is_told_with_its_place() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("wrong.fab");
+    std::fs::write(&file, "procedure p() {\n    let x = 1 +\n}\n").expect("a file");
+    let wrong = run(&["explain", text(&file)]);
+    assert_eq!((wrong.code, wrong.out.as_str()), (Some(1), ""));
+    assert!(wrong.err.contains("wrong.fab") && wrong.err.contains('^'), "{}", wrong.err);
+    let missing = run(&["explain", "programs/flash_sale.fab", "put_in_card"]);
+    assert_eq!((missing.code, missing.out.as_str()), (Some(1), ""));
+    assert!(missing.err.contains("put_in_card") && missing.err.contains("put_in_cart"), "{}", missing.err);
+}
+
+/// Goal: the drawing is written where it was asked for.
+#[test]
+fn record_actions_are_drawn() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("put_in_cart.svg");
+    let drawn = run(&["explain", "programs/flash_sale.fab", "put_in_cart", "--svg", text(&file)]);
+    assert_eq!((drawn.code, drawn.err.as_str()), (Some(0), ""));
+    assert!(std::fs::read_to_string(&file).expect("the drawing").starts_with("<svg"));
+}

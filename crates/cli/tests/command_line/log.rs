@@ -73,3 +73,29 @@ fn a_log_without_entries_is_a_log() {
         (Some(0), "", "the log has no entries\n")
     );
 }
+
+/// The segment of a small database's log.
+fn segment(database: &TempDir) -> std::path::PathBuf {
+    let log = std::fs::read_dir(database.path().join("log")).expect("a log");
+    let files = log.map(|entry| entry.expect("a file").path());
+    let has_bytes = |path: &std::path::PathBuf| std::fs::metadata(path).is_ok_and(|file| file.len() > 0);
+    files.filter(has_bytes).min().expect("a segment")
+}
+
+/// Goal: a bit that is not what it was is found, with its file, by both commands, and the exit code says so.
+#[test]
+fn damage_is_told_with_its_place() {
+    let database = database(20);
+    let directory = text(database.path());
+    let segment = segment(&database);
+    let mut bytes = std::fs::read(&segment).expect("a segment");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&segment, bytes).expect("a segment");
+    let name = segment.file_name().and_then(|name| name.to_str()).expect("a name");
+    for command in ["verify", "dump"] {
+        let damaged = run(&["log", command, directory]);
+        assert_eq!(damaged.code, Some(1), "{command}");
+        assert!(damaged.err.contains(name), "{command}: {}", damaged.err);
+    }
+}

@@ -2,6 +2,7 @@
 
 mod demo;
 mod explain;
+mod interrupt;
 mod log;
 mod numbers;
 mod serve;
