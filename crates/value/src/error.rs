@@ -219,6 +219,12 @@ impl Error {
         self
     }
 
+    /// Adds all of what it is about.
+    pub fn with_place(mut self, place: Place) -> Error {
+        self.0.place = Some(Box::new(place));
+        self
+    }
+
     fn place_mut(&mut self) -> &mut Place {
         self.0.place.get_or_insert_default()
     }
