@@ -432,7 +432,7 @@ impl Database {
     /// was not done is done after the next opening.
     ///
     /// # Errors
-    /// What ended the log, if it failed.
+    /// What ended the log, if it failed, or stopped the database.
     pub fn close(mut self) -> Result<()> {
         self.shut_down()
     }
@@ -450,10 +450,8 @@ impl Database {
                 return Err(Error::new(SqlState(*b"XX000"), "a worker thread failed"));
             }
         }
-        match self.log.take() {
-            Some(log) => log.close().map_err(|error| log_error(&error)),
-            None => Ok(()),
-        }
+        let closed = self.log.take().map_or(Ok(()), |log| log.close().map_err(|error| log_error(&error)));
+        self.foundation.failure().cloned().map_or(closed, Err)
     }
 }
 

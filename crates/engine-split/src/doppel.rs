@@ -252,6 +252,66 @@ impl Protocol for Doppel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fabius_engine::eager::Runner;
+    use fabius_engine::rig::Rig;
+    use fabius_engine::{BatchBuilder, Engine, Foundation};
+    use fabius_env::Fault;
+    use fabius_program::slice::operation::operations;
+    use fabius_value::{Key, SqlState, Value};
+    use std::panic::AssertUnwindSafe;
+    use std::sync::{Arc, OnceLock};
+
+    const COUNTERS: &str = "
+    table counters { id: int, total: bigint, primary key (id) }
+    procedure open(id: int) { insert counters { id: id, total: 0 } }
+    procedure add(id: int, n: bigint) { counters[id].total += n }
+    procedure see(id: int) -> bigint { return counters[id].total }
+    ";
+
+    /// Goal: what cores have done to their slices is not reconciled when it is not in the log, and whoever waits for any
+    /// call of the phase is told.
+    #[test]
+    fn what_is_not_logged_is_not_reconciled() {
+        let made = AssertUnwindSafe(OnceLock::<Arc<crate::SplitEngine>>::new());
+        let make = |foundation: Arc<Foundation>| -> Arc<dyn Engine> {
+            // A phase ends when nothing is left to begin.
+            let policy = Policy { conflicts_min: 1, phase_ms_max: 1000, ..Policy::default() };
+            let engine = Arc::new(crate::with_policy(foundation, policy));
+            made.get_or_init(|| engine).clone()
+        };
+        let rig = Rig::writing_through(&make);
+        rig.define(COUNTERS);
+        rig.call("open", &[Value::Int(0)]).expect("a new counter");
+        let doppel = made.get().expect("made").protocol();
+        let definitions = rig.foundation.definitions();
+        let does = operations(&rig.procedure("add").program, &definitions.catalog);
+        let table = definitions.table(does[0].table);
+        let (mut key, guard) = (Key::new(), crossbeam_epoch::pin());
+        table.encode_key(&[fabius_value::Datum::Int(0)], &mut key).expect("a short key");
+        doppel.sample(does[0].table, table.find(&key, &guard).expect("it is there"), Some(&does[0]));
+        let adds = |calls: u32| {
+            let mut batch = BatchBuilder::new();
+            (0..calls)
+                .for_each(|_| _ = rig.push(&mut batch, "add", &[Value::Int(0), Value::BigInt(1)], None));
+            batch.build()
+        };
+        // Of the first batch, one turn's calls are logged.
+        let (first, second) = (adds(1), adds(10));
+        rig.engine.submit(first.clone());
+        assert!(rig.engine.admit() && doppel.holds_back(), "a split phase begins");
+        assert!(rig.engine.admit() && !first.is_complete(), "it is held back");
+        assert!(rig.foundation.promised() < made.get().expect("made").ground().shared.sequencer.issued());
+        rig.fault(Fault::Full { bytes: 0 });
+        rig.run(&second);
+        for batch in [&first, &second] {
+            rig.wait(batch);
+            assert_eq!(batch.outcome(0).unwrap_err().state(), SqlState::DISK_FULL);
+        }
+        rig.engine.settle();
+        assert_eq!(rig.query("see", &[Value::Int(0)]), Ok(vec![Value::BigInt(0)]));
+        rig.close();
+        assert_eq!(rig.query("see", &[Value::Int(0)]), Ok(vec![Value::BigInt(0)]));
+    }
 
     /// Goal: a record stays split if a phase has applied enough to it, and stashed little for its sake.
     #[test]

@@ -14,7 +14,9 @@ use fabius_program::{syntax, verify};
 use fabius_storage::{Table, snapshot::Claim, snapshot::Snapshot, snapshot::Snapshots};
 use fabius_value::{Error, Result, Seq, SqlState, TableId};
 use parking_lot::RwLock;
+use std::any::Any;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Release},
@@ -183,6 +185,8 @@ pub struct Foundation {
     replaced: parking_lot::Mutex<Option<Replaced>>,
     promised: AtomicU64,
     unlogged: parking_lot::Mutex<VecDeque<(Seq, Arc<Batch>)>>,
+    /// Why the engine has stopped for good, if it has.
+    failure: OnceLock<Error>,
 }
 
 impl Foundation {
@@ -199,7 +203,41 @@ impl Foundation {
             replaced: parking_lot::Mutex::default(),
             promised: AtomicU64::new(0),
             unlogged: parking_lot::Mutex::default(),
+            failure: OnceLock::new(),
         }
+    }
+
+    /// Stops the engine for good: from now on nothing is logged, so that no call ends well. The first reason stays.
+    pub fn fail(&self, reason: Error) {
+        // The first reason stays.
+        let _ = self.failure.set(reason);
+    }
+
+    /// Why the engine has stopped for good, if it has.
+    #[inline]
+    pub fn failure(&self) -> Option<&Error> {
+        self.failure.get()
+    }
+
+    /// Does some work for which others may wait. If it panics, the engine stops before the panic goes on: whatever the
+    /// work has left halfway done, nobody goes on from there.
+    pub fn watched<R>(&self, work: impl FnOnce() -> R) -> R {
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(result) => result,
+            Err(panic) => {
+                self.fail(panicked(&*panic));
+                resume_unwind(panic)
+            }
+        }
+    }
+
+    /// The same for the outermost work of a thread, whose caller goes on: gives `stopped` in its place after a panic. A
+    /// simulation is told of a panic by the panic.
+    pub fn contained<R>(&self, stopped: R, work: impl FnOnce() -> R) -> R {
+        if schedule::is_simulated() {
+            return self.watched(work);
+        }
+        catch_unwind(AssertUnwindSafe(|| self.watched(work))).unwrap_or(stopped)
     }
 
     /// The definitions in force.
@@ -280,8 +318,11 @@ impl Foundation {
     /// Appends a batch of entries to the log.
     ///
     /// # Errors
-    /// What ended the log.
+    /// What ended the log, or stopped the engine.
     pub fn append(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
+        if let Some(failure) = self.failure() {
+            return Err(failure.clone());
+        }
         if let Some(log) = self.log.get() {
             log.append(first_seq.0, count, payload).map_err(|error| log_error(&error))?;
             self.counters.log_bytes.add(payload.len() as u64);
@@ -418,6 +459,17 @@ impl Drop for HeldSnapshot {
             self.foundation.snapshots.end(claim);
         }
     }
+}
+
+/// A thread's panic as the user meets it who waits for what the thread did.
+pub fn panicked(panic: &(dyn Any + Send)) -> Error {
+    let said = panic.downcast_ref::<&str>().map(|text| text.to_string());
+    let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+    Error::new(SqlState::INTERNAL, "the database has stopped: a thread that ran calls has panicked")
+        .with_detail(said.unwrap_or_else(|| "it has not said why".into()))
+        .with_hint(
+            "this is an error of Fabius, please report it; open the database again to go on from its log",
+        )
 }
 
 /// A log's error as the user meets it.

@@ -72,6 +72,8 @@ states! {
     CANCELED = b"57014";
     /// Reading or writing a file failed.
     IO_ERROR = b"58030";
+    /// An error of Fabius itself.
+    INTERNAL = b"XX000";
     /// A file is there but not what it should be.
     DATA_CORRUPTED = b"XX001";
     /// What a transaction has seen was changed by another before it committed.
