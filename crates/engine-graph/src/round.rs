@@ -133,7 +133,9 @@ impl<'a> Round<'a> {
             }
         }
         self.wait(|| self.turn.load(Acquire) > number);
-        hand.end();
+        if !self.has_stopped() {
+            hand.end();
+        }
     }
 
     /// Waits until a condition holds that others bring about, mostly within a microsecond, or the engine has stopped.
