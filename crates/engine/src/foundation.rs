@@ -15,7 +15,7 @@ use fabius_storage::{Table, snapshot::Claim, snapshot::Snapshot, snapshot::Snaps
 use fabius_value::{Error, Result, Seq, SqlState, TableId};
 use parking_lot::RwLock;
 use std::any::Any;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{
     AtomicU64,
@@ -183,6 +183,8 @@ pub struct Foundation {
     definitions: RwLock<Arc<Definitions>>,
     /// Only if they are kept.
     replaced: parking_lot::Mutex<Option<Replaced>>,
+    /// Calls that readers see together or not at all, first and last, if they are kept.
+    together: parking_lot::Mutex<Option<BTreeMap<Seq, Seq>>>,
     promised: AtomicU64,
     unlogged: parking_lot::Mutex<VecDeque<(Seq, Arc<Batch>)>>,
     /// Why the engine has stopped for good, if it has.
@@ -201,6 +203,7 @@ impl Foundation {
             keys: Mutex::default(),
             definitions: RwLock::default(),
             replaced: parking_lot::Mutex::default(),
+            together: parking_lot::Mutex::default(),
             promised: AtomicU64::new(0),
             unlogged: parking_lot::Mutex::default(),
             failure: OnceLock::new(),
@@ -261,9 +264,29 @@ impl Foundation {
         drop(before);
     }
 
-    /// Keeps definitions that are replaced from now on.
-    pub fn keep_definitions(&self) {
+    /// Keeps what reading at a seq of the past takes besides a snapshot, from now on: definitions that are replaced, and
+    /// which calls are seen together.
+    pub fn keep_past(&self) {
         self.replaced.lock().get_or_insert_default();
+        self.together.lock().get_or_insert_default();
+    }
+
+    /// Says that readers see these calls together or not at all, because what one of them has written may stand in the
+    /// place of what another one has. To be called before they are promised.
+    pub fn see_together(&self, first: Seq, last: Seq) {
+        if first < last
+            && let Some(together) = &mut *self.together.lock()
+        {
+            together.insert(first, last);
+        }
+    }
+
+    /// The first and the last of the calls that are seen together with the one at a seq and some behind it; `None` if what
+    /// was then can be read at that seq.
+    pub fn seen_together(&self, seq: Seq) -> Option<(Seq, Seq)> {
+        let together = self.together.lock();
+        let (first, last) = together.as_ref()?.range(..=seq).next_back()?;
+        (seq < *last).then_some((*first, *last))
     }
 
     /// The definitions that were in force at a seq, if they are kept from there on.
@@ -274,8 +297,13 @@ impl Foundation {
         later.map_or(in_force, |(_, definitions)| definitions.clone())
     }
 
-    /// Lets go of definitions that were not in force any more at a seq.
-    pub fn forget_definitions(&self, before: Seq) {
+    /// Lets go of what was kept for reading before a seq.
+    pub fn forget_past(&self, before: Seq) {
+        if let Some(together) = &mut *self.together.lock() {
+            while let Some(oldest) = together.first_entry().filter(|oldest| *oldest.get() < before) {
+                oldest.remove();
+            }
+        }
         let mut gone = Vec::new();
         if let Some(replaced) = &mut *self.replaced.lock() {
             while let Some(oldest) = replaced.pop_front_if(|(until, _)| *until <= before) {

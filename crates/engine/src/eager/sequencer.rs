@@ -130,6 +130,7 @@ impl Sequencer {
                 return;
             }
         }
+        foundation.see_together(first, last);
         self.place(first.0).store(last.0, SeqCst);
         schedule::point("installed");
         let before = foundation.promised().0;
