@@ -82,9 +82,12 @@ impl Checkpoints {
     ///
     /// # Errors
     /// As the disk fails, or the error of `watch`; then the database goes on as before, with the checkpoints
-    /// it had.
+    /// it had. Why it has stopped, if it has.
     pub(crate) fn take(&self, watch: &mut dyn FnMut(&Progress) -> Result<()>) -> Result<Checkpoint> {
         let mut whole = self.whole.lock();
+        if let Some(failure) = self.foundation.failure() {
+            return Err(failure.clone());
+        }
         // Also if it fails: the next automatic one is due after as much of the log again.
         self.counted_from.store(self.log_bytes(), Relaxed);
         let at = self.engine.stand();

@@ -175,8 +175,12 @@ impl Database {
 
     /// Stands at a seq of the past, if [`Options::history`] reaches back to it.
     ///
+    /// A seq at which a reader stood, or could have, is always one to stand at. Engines also put calls in force together: then
+    /// there is a state before all of them and one after, at the last of their seqs.
+    ///
     /// # Errors
-    /// `55000` if that seq is no longer there, or not yet; its detail says what is.
+    /// `55000` if that seq is no longer there, or not yet; its detail says what is. The same if it is of a call that came into
+    /// force together with some behind it; its hint names the nearest seqs that can be read at.
     pub fn standpoint_at(&self, seq: Seq) -> Result<Standpoint<'static>> {
         self.kept_history()?.at(Moment::Seq(seq))
     }
@@ -450,7 +454,7 @@ impl Database {
     /// was not done is done after the next opening.
     ///
     /// # Errors
-    /// What ended the log, if it failed.
+    /// What ended the log, if it failed, or stopped the database.
     pub fn close(mut self) -> Result<()> {
         self.shut_down()
     }
@@ -468,10 +472,8 @@ impl Database {
                 return Err(Error::new(SqlState(*b"XX000"), "a worker thread failed"));
             }
         }
-        match self.log.take() {
-            Some(log) => log.close().map_err(|error| log_error(&error)),
-            None => Ok(()),
-        }
+        let closed = self.log.take().map_or(Ok(()), |log| log.close().map_err(|error| log_error(&error)));
+        self.foundation.failure().cloned().map_or(closed, Err)
     }
 }
 

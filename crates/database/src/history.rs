@@ -11,7 +11,8 @@
 //! ```
 //!
 //! So a time is known to a few milliseconds, and a seq that is not held itself is read under the one held
-//! below it. History begins when the database is opened; nothing of it is in the log.
+//! below it. Calls that an engine has put in force together have one state behind the last of them, and none in between: a seq
+//! there is refused. History begins when the database is opened; nothing of it is in the log.
 
 use fabius_engine::{Definitions, Foundation, HeldSnapshot, Standpoint};
 use fabius_value::{Error, Result, Seq, SqlState};
@@ -70,7 +71,7 @@ impl History {
     /// Starts to keep what is read from now on, for so long.
     pub(crate) fn start(foundation: Arc<Foundation>, keep: Duration) -> History {
         let keep_us = i64::try_from(keep.as_micros()).unwrap_or(i64::MAX);
-        foundation.keep_definitions();
+        foundation.keep_past();
         let kept = Arc::new(Kept { foundation, past: Mutex::default(), keep_us });
         kept.look();
         let stop: Arc<(Mutex<bool>, Condvar)> = Arc::default();
@@ -146,7 +147,7 @@ impl Kept {
             past.held.pop_front();
         }
         let first = past.held.front().map_or(seq, |(_, held)| held.seq());
-        self.foundation.forget_definitions(first);
+        self.foundation.forget_past(first);
         while past.notes.get(1).is_some_and(|note| note.time_us <= oldest || note.seq < first) {
             past.notes.pop_front();
         }
@@ -165,6 +166,12 @@ impl Kept {
             return Err(not_there(format!("seq {seq} is not in the history that is kept"))
                 .with_detail(format!("it reaches from {first} to {promised}")));
         };
+        if let Some((first, last)) = self.foundation.seen_together(seq) {
+            let message = format!("there is no state of its own at seq {seq}");
+            return Err(Error::new(SqlState::NOT_IN_STATE, message)
+                .with_detail(format!("the calls {first} to {last} came into force together"))
+                .with_hint(format!("read at {}, before all of them, or at {last}, after", first.before())));
+        }
         Ok((held.at(seq), self.foundation.definitions_at(seq)))
     }
 }

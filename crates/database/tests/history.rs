@@ -1,6 +1,7 @@
 //! Goal: what was can be read for as long as it is kept, by seq and by time, and not beyond.
 
-use fabius::{Database, Datum, EngineKind, Options, Seq, Standpoint, TableScan, Value};
+use fabius::program::arguments;
+use fabius::{BatchBuilder, Database, Datum, EngineKind, Options, Seq, Standpoint, TableScan, Value};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const TABLES: &str = "
@@ -62,6 +63,47 @@ fn the_past_is_there() {
         database.define("drop table counters").unwrap();
         let at = database.standpoint_at(seqs[7]).unwrap();
         assert_eq!(at.seq(), seqs[7]);
+    }
+}
+
+/// Goal: at the seq of a call there is the state behind it, or it is said that there is none, and which are nearest: whatever
+/// engines do with calls that come together.
+#[test]
+fn a_state_that_never_was_is_not_shown() {
+    const CALLS: i64 = 40;
+    for engine in EngineKind::ALL {
+        let database = database(engine, Some(Duration::from_secs(3600)));
+        database.define("procedure raise(id: int, by: bigint) { counters[id].number += by }").unwrap();
+        database.call("put", &[Value::Int(1), 0i64.into()]).unwrap();
+        let before = database.standpoint().seq();
+        for _ in 0..5 {
+            let mut batch = BatchBuilder::new();
+            let raise = database.procedure("raise").unwrap();
+            let arguments = arguments::encode(&raise.program, &[Value::Int(1), 1i64.into()]).unwrap();
+            (0..CALLS).for_each(|_| _ = batch.push(raise.id, &arguments, None, false).unwrap());
+            let batch = batch.build();
+            database.submit(batch.clone());
+            database.wait(&batch);
+        }
+        let after = database.standpoint().seq();
+        assert_eq!(after.0 - before.0, 5 * CALLS as u64);
+        for seq in before.0..=after.0 {
+            match database.standpoint_at(Seq(seq)) {
+                Ok(at) => {
+                    let number = (seq - before.0) as i64;
+                    assert_eq!((at.seq(), numbers(&database, &at)), (Seq(seq), vec![number]), "{engine:?}");
+                }
+                Err(error) => {
+                    assert_eq!(error.message(), format!("there is no state of its own at seq {seq}"));
+                    let hint = error.hint().unwrap();
+                    let nearest =
+                        hint.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse().ok());
+                    let nearest: Vec<u64> = nearest.collect();
+                    assert!(nearest[0] < seq && seq < nearest[1], "{engine:?} at {seq}: {hint}");
+                    nearest.iter().for_each(|seq| _ = database.standpoint_at(Seq(*seq)).unwrap());
+                }
+            }
+        }
     }
 }
 

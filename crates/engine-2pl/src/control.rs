@@ -39,6 +39,10 @@ impl Protocol for WoundWait {
         self.locks.leave(slot);
     }
 
+    fn rouse(&self) {
+        self.locks.stop();
+    }
+
     fn control<'a>(&'a self, slot: usize) -> Locking<'a> {
         Locking { locks: &self.locks, slot, held: Vec::new(), plan: None }
     }

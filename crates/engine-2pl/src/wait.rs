@@ -84,6 +84,8 @@ pub struct Locks {
     used: Slots,
     shards: Box<[CachePadded<Mutex<Queues>>]>,
     next_timestamp: CachePadded<AtomicU64>,
+    /// Whoever would wait is refused: locks may have been left behind.
+    stopped: AtomicBool,
 }
 
 impl Default for Locks {
@@ -93,6 +95,7 @@ impl Default for Locks {
             used: Slots::new(SLOTS),
             shards: (0..SHARDS).map(|_| CachePadded::default()).collect(),
             next_timestamp: CachePadded::new(AtomicU64::new(1)),
+            stopped: AtomicBool::default(),
         }
     }
 }
@@ -107,6 +110,12 @@ impl Locks {
     pub fn leave(&self, slot: usize) {
         self.slots[slot].timestamp.store(0, Release);
         self.used.leave(slot);
+    }
+
+    /// Refuses whoever waits, or would have to from now on.
+    pub fn stop(&self) {
+        self.stopped.store(true, Release);
+        self.slots.iter().for_each(|slot| slot.rouse());
     }
 
     /// Begins a call in a slot: it is younger than all before.
@@ -196,7 +205,7 @@ impl Locks {
             if me.granted.load(Acquire) {
                 return Ok(());
             }
-            if me.is_wounded() {
+            if me.is_wounded() || self.stopped.load(Acquire) {
                 return self.stop_waiting(word, slot);
             }
             looks += 1;
@@ -206,7 +215,7 @@ impl Locks {
                 std::thread::yield_now();
             } else {
                 let mut asleep = me.sleep.lock();
-                if !me.granted.load(Acquire) && !me.is_wounded() {
+                if !me.granted.load(Acquire) && !me.is_wounded() && !self.stopped.load(Acquire) {
                     me.wake.wait(&mut asleep);
                 }
             }

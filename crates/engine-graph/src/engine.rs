@@ -96,7 +96,7 @@ impl Runner for GraphEngine {
     fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, MutexGuard<'_, Initiator>) {
         let mut initiator = self.initiator.lock();
         let count = self.intake.count();
-        while !self.intake.has_begun(count) {
+        while !self.intake.has_begun(count) && self.ground.foundation().failure().is_none() {
             initiator.run(self);
         }
         (self.ground.gate.write(), initiator)

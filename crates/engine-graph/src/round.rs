@@ -69,12 +69,25 @@ impl<'a> Round<'a> {
         self.workers.into_inner().min(self.arenas.len())
     }
 
-    /// What each worker does, until all graphs have been committed; whether there was a place for one more.
+    /// What each worker does, until all graphs have been committed or the engine has stopped; whether there was a place for
+    /// one more.
     pub fn take_part(&self) -> bool {
+        // Others wait for what one does who panics, and he for them to leave.
+        self.grounds.ground.foundation().watched(|| self.work())
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.grounds.ground.foundation().failure().is_some()
+    }
+
+    fn work(&self) -> bool {
         let worker = self.workers.fetch_add(1, Relaxed);
         let Some(arena) = self.arenas.get(worker) else { return false };
         let mut arena = arena.lock();
         loop {
+            if self.has_stopped() {
+                return true;
+            }
             let turn = self.turn.load(Acquire);
             let Some(graph) = self.graphs.get(turn) else { return true };
             if let Some(graph) = graph.get() {
@@ -106,7 +119,7 @@ impl<'a> Round<'a> {
     fn execute(&self, number: usize, graph: &Graph<'a>, worker: usize, arena: &Bump) {
         let guard = crossbeam_epoch::pin();
         let mut hand = Worker::new(self.grounds, graph, &guard, arena);
-        while !graph.has_ended() {
+        while !graph.has_ended() && !self.has_stopped() {
             let begun = self.now();
             let ended = hand.work(worker);
             self.statistics.execution_ns.add(self.now() - begun);
@@ -120,14 +133,16 @@ impl<'a> Round<'a> {
             }
         }
         self.wait(|| self.turn.load(Acquire) > number);
-        hand.end();
+        if !self.has_stopped() {
+            hand.end();
+        }
     }
 
-    /// Waits until a condition holds that others bring about, mostly within a microsecond.
+    /// Waits until a condition holds that others bring about, mostly within a microsecond, or the engine has stopped.
     fn wait(&self, condition: impl Fn() -> bool + Sync) {
         if !condition() {
             let begun = self.now();
-            schedule::wait_until("barrier", condition);
+            schedule::wait_until("barrier", || condition() || self.has_stopped());
             self.statistics.communication_ns.add(self.now() - begun);
         }
     }

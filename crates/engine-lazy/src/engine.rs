@@ -164,10 +164,24 @@ impl LazyEngine {
             return None;
         }
         self.queued.fetch_sub(count, Relaxed);
+        let rest = self.foundation.contained(None, || self.take_through(&batches));
+        drop(in_hand);
+        if let Some(reason) = self.foundation.failure() {
+            let now = self.foundation.clock.monotonic_ns();
+            batches
+                .iter()
+                .filter(|batch| !batch.is_decided())
+                .for_each(|batch| batch.fail(reason.clone(), now));
+        }
+        Some(rest)
+    }
+
+    /// Takes batches through the lane: what that leaves for later.
+    fn take_through(&self, batches: &[Arc<Batch>]) -> Option<Arc<Chunk>> {
         let guard = crossbeam_epoch::pin();
         let mut definitions = self.foundation.definitions();
         let spare = self.spare.pop().unwrap_or_default();
-        let mut intake = Intake::prepare(spare, &definitions, &guard, runs(&batches));
+        let mut intake = Intake::prepare(spare, &definitions, &guard, runs(batches));
         let chunk = self.backlog.arenas().chunk();
         block::make_ready();
         schedule::point("made ready");
@@ -177,23 +191,28 @@ impl LazyEngine {
         if !Arc::ptr_eq(&definitions, &in_force) {
             let spare = intake.into_buffers();
             definitions = in_force;
-            intake = Intake::prepare(spare, &definitions, &guard, runs(&batches));
+            intake = Intake::prepare(spare, &definitions, &guard, runs(batches));
         }
         let around = self.surroundings();
-        let rest = if self.closed.load(Acquire) {
+        let rest = if let Some(reason) = self.why_closed() {
             let now = self.foundation.clock.monotonic_ns();
-            batches.iter().for_each(|batch| batch.fail(closed(), now));
+            batches.iter().for_each(|batch| batch.fail(reason.clone(), now));
             Rest::default()
         } else {
-            lane.turn(&around, &batches, &intake, chunk)
+            lane.turn(&around, batches, &intake, chunk)
         };
         drop(lane);
-        drop(in_hand);
         // Now that nobody waits, what the lane has left is dropped, and what it has retired is freed.
         around.drop_unread(rest.unread, &guard);
         guard.flush();
         self.spare.push(intake.into_buffers());
-        Some(rest.chunk)
+        rest.chunk
+    }
+
+    /// Why no calls are taken in any more: whoever has panicked in the lane has left it as it was then.
+    fn why_closed(&self) -> Option<Error> {
+        let failure = self.foundation.failure().cloned();
+        failure.or_else(|| self.closed.load(Acquire).then(closed))
     }
 
     /// The lane, for calls that are ready for it. While another thread has it, deferred calls are run; and if there are none,
@@ -318,10 +337,16 @@ impl LazyEngine {
 
     /// Gives memory back when it is short and there is nothing to substantiate.
     fn sweep_if_short(&self, policy: &Policy) {
-        let due = is_memory_short(policy) && self.sweeps.fetch_add(1, Relaxed).is_multiple_of(1024);
+        let due = is_memory_short(policy)
+            && self.foundation.failure().is_none()
+            && self.sweeps.fetch_add(1, Relaxed).is_multiple_of(1024);
         if due && let Some(mut lane) = self.lane.try_lock() {
             lane.sweep(&self.surroundings());
         }
+    }
+
+    fn tidy(&self, lane: &mut Lane) -> bool {
+        self.foundation.failure().is_none() && lane.tidy(&self.surroundings())
     }
 
     /// Computes everything that is deferred if the entry drops a table: what a deferred call fills must not
@@ -391,8 +416,8 @@ impl Engine for LazyEngine {
     }
 
     fn submit(&self, batch: Arc<Batch>) {
-        if self.closed.load(Acquire) {
-            batch.fail(closed(), self.foundation.clock.monotonic_ns());
+        if let Some(reason) = self.why_closed() {
+            batch.fail(reason, self.foundation.clock.monotonic_ns());
             return;
         }
         if batch.count() == 0 {
@@ -432,18 +457,18 @@ impl Engine for LazyEngine {
         if policy.idle && self.run_oldest(IDLE_CALLS) {
             return true;
         }
-        self.lane.try_lock().is_some_and(|mut lane| lane.tidy(&self.surroundings()))
+        self.lane.try_lock().is_some_and(|mut lane| self.tidy(&mut lane))
     }
 
     fn amend(&self, entry: &[u8]) -> Result<()> {
-        while self.has_calls() && !self.closed.load(Acquire) {
+        while self.has_calls() && self.why_closed().is_none() {
             if !self.take_turn() && !self.help() {
                 schedule::give_way("definition");
             }
         }
         let mut lane = self.lane.lock();
-        if self.closed.load(Acquire) {
-            return Err(closed());
+        if let Some(reason) = self.why_closed() {
+            return Err(reason);
         }
         self.rest_before(entry);
         let seq = lane.next_seq();
@@ -548,7 +573,7 @@ impl Engine for LazyEngine {
         }
         drop(self.lane.lock());
         self.substantiate_to(self.foundation.promised());
-        self.lane.lock().tidy(&self.surroundings());
+        self.tidy(&mut self.lane.lock());
     }
 
     fn restore(&self, state: State) {

@@ -236,6 +236,7 @@ impl Lane {
         counters.substantiated.add(left.substantiated);
         drop(context);
         drop(keys);
+        foundation.see_together(self.next_seq, left.seq.before());
         self.next_seq = left.seq;
         let chunk = (!left.calls.is_empty()).then(|| {
             chunk.close(left.calls);

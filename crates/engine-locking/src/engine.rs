@@ -325,6 +325,10 @@ impl LockingEngine {
         self.open.fetch_sub(1, AcqRel);
     }
 
+    fn has_stopped(&self) -> bool {
+        self.ground.foundation().failure().is_some()
+    }
+
     /// Takes no calls in until the pause ends, and runs those that have been taken in.
     fn pause(&self) -> Pause<'_> {
         self.pauses.fetch_add(1, AcqRel);
@@ -357,7 +361,7 @@ impl Runner for LockingEngine {
 
     fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, Pause<'_>) {
         let count = self.intake.count();
-        while !self.intake.has_begun(count) {
+        while !self.intake.has_begun(count) && !self.has_stopped() {
             if !self.take_turn() {
                 schedule::give_way("rest");
             }
@@ -367,7 +371,7 @@ impl Runner for LockingEngine {
     }
 
     fn finish(&self) {
-        while self.open.load(Acquire) > 0 {
+        while self.open.load(Acquire) > 0 && !self.has_stopped() {
             if !self.take_turn() {
                 schedule::give_way("rest");
             }

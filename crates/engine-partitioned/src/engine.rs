@@ -94,8 +94,12 @@ impl PartitionedEngine {
         self.division.take_turn(&self.runs, &gate, &routes)
     }
 
+    fn has_stopped(&self) -> bool {
+        self.ground().foundation().failure().is_some()
+    }
+
     fn finish_dispatched(&self) {
-        while !self.runs.is_idle() {
+        while !self.runs.is_idle() && !self.has_stopped() {
             if !self.run() {
                 schedule::give_way("drain");
             }
@@ -147,7 +151,7 @@ impl Runner for PartitionedEngine {
     fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, MutexGuard<'_, Dispatcher>) {
         let mut dispatcher = self.dispatcher.lock();
         let count = self.intake.count();
-        while !self.intake.has_begun(count) {
+        while !self.intake.has_begun(count) && !self.has_stopped() {
             self.dispatch(&mut dispatcher);
         }
         self.finish_dispatched();

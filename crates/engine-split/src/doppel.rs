@@ -187,6 +187,7 @@ impl Doppel {
         // that: it becomes true at once.
         let last = shared.sequencer.issued();
         let ended = phase.reconcile(last, shared.collect());
+        shared.foundation.see_together(shared.foundation.promised().next(), last);
         shared.foundation.raise_promised(last);
         let staying = ended.iter().filter(|(_, done)| self.policy.keeps(done));
         *self.kept.lock() = staying.map(|(record, _)| record.candidate()).collect();
@@ -252,6 +253,91 @@ impl Protocol for Doppel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fabius_engine::eager::Runner;
+    use fabius_engine::rig::Rig;
+    use fabius_engine::{Batch, BatchBuilder, Engine, Foundation};
+    use fabius_env::Fault;
+    use fabius_program::slice::operation::operations;
+    use fabius_value::{Key, Seq, SqlState, Value};
+    use std::panic::AssertUnwindSafe;
+    use std::sync::{Arc, OnceLock};
+
+    const COUNTERS: &str = "
+    table counters { id: int, total: bigint, primary key (id) }
+    procedure open(id: int) { insert counters { id: id, total: 0 } }
+    procedure add(id: int, n: bigint) { counters[id].total += n }
+    procedure see(id: int) -> bigint { return counters[id].total }
+    ";
+
+    /// A counter that the next phase is going to split.
+    fn contended() -> (Rig, Arc<crate::SplitEngine>) {
+        let made = AssertUnwindSafe(OnceLock::<Arc<crate::SplitEngine>>::new());
+        let make = |foundation: Arc<Foundation>| -> Arc<dyn Engine> {
+            // A phase ends when nothing is left to begin.
+            let policy = Policy { conflicts_min: 1, phase_ms_max: 1000, ..Policy::default() };
+            let engine = Arc::new(crate::with_policy(foundation, policy));
+            made.get_or_init(|| engine).clone()
+        };
+        let rig = Rig::writing_through(&make);
+        rig.define(COUNTERS);
+        rig.call("open", &[Value::Int(0)]).expect("a new counter");
+        let engine = made.get().expect("made").clone();
+        let definitions = rig.foundation.definitions();
+        let does = operations(&rig.procedure("add").program, &definitions.catalog);
+        let table = definitions.table(does[0].table);
+        let (mut key, guard) = (Key::new(), crossbeam_epoch::pin());
+        table.encode_key(&[fabius_value::Datum::Int(0)], &mut key).expect("a short key");
+        let record = table.find(&key, &guard).expect("it is there");
+        engine.protocol().sample(does[0].table, record, Some(&does[0]));
+        (rig, engine)
+    }
+
+    fn adds(rig: &Rig, calls: u32) -> Arc<Batch> {
+        let mut batch = BatchBuilder::new();
+        (0..calls).for_each(|_| _ = rig.push(&mut batch, "add", &[Value::Int(0), Value::BigInt(1)], None));
+        batch.build()
+    }
+
+    /// Goal: what cores have done to their slices is not reconciled when it is not in the log, and whoever waits for any
+    /// call of the phase is told.
+    #[test]
+    fn what_is_not_logged_is_not_reconciled() {
+        let (rig, engine) = contended();
+        // The first batch is logged.
+        let (first, second) = (adds(&rig, 1), adds(&rig, 10));
+        rig.engine.submit(first.clone());
+        assert!(rig.engine.admit() && engine.protocol().holds_back(), "a split phase begins");
+        assert!(rig.engine.admit() && !first.is_complete(), "it is held back");
+        assert!(rig.foundation.promised() < engine.ground().shared.sequencer.issued());
+        rig.fault(Fault::Full { bytes: 0 });
+        rig.run(&second);
+        for batch in [&first, &second] {
+            rig.wait(batch);
+            assert_eq!(batch.outcome(0).unwrap_err().state(), SqlState::DISK_FULL);
+        }
+        rig.engine.settle();
+        assert_eq!(rig.query("see", &[Value::Int(0)]), Ok(vec![Value::BigInt(0)]));
+        rig.close();
+        assert_eq!(rig.query("see", &[Value::Int(0)]), Ok(vec![Value::BigInt(0)]));
+    }
+
+    /// Goal: within a split phase there is no state that could be read later.
+    #[test]
+    fn the_calls_of_a_phase_are_seen_together() {
+        let (rig, engine) = contended();
+        rig.foundation.keep_past();
+        let before = rig.foundation.promised();
+        let batch = adds(&rig, 3);
+        rig.engine.submit(batch.clone());
+        assert!(rig.engine.admit() && engine.protocol().holds_back(), "a split phase begins");
+        rig.wait(&batch);
+        let (first, last) = (before.next(), Seq(before.0 + 3));
+        assert_eq!(rig.foundation.promised(), last);
+        let together = [before, first, first.next(), last].map(|seq| rig.foundation.seen_together(seq));
+        assert_eq!(together, [None, Some((first, last)), Some((first, last)), None]);
+        rig.foundation.forget_past(last.next());
+        assert_eq!(rig.foundation.seen_together(first), None);
+    }
 
     /// Goal: a record stays split if a phase has applied enough to it, and stashed little for its sake.
     #[test]

@@ -50,6 +50,9 @@
 //! another was submitted comes first, and replay gives the same rows. This is the simplest correct choice; its
 //! price is that a call waits for the end of its phase. So a phase ends after 10 ms, and when no calls are left to begin.
 //!
+//! **When the log fails** in the midst of a split phase, slices hold what it has not taken. So the phase ends unseen: nothing
+//! of it is reconciled, `promised` stays where it was, and all who wait for a call of it are told why.
+//!
 //! Of a product, a core's share is a factor. Of two puts that are as high, the log's first stays, so calls that put
 //! take a place of their own at once.
 //!

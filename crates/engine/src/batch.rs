@@ -200,9 +200,15 @@ impl Batch {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Says that the engine stopped before the outcomes were known.
+    /// Says that the engine stopped before the outcomes were known; not if they are.
     pub fn fail(&self, error: Error, now_ns: u64) {
-        self.outcomes.lock().failure.get_or_insert(error);
+        let mut outcomes = self.outcomes.lock();
+        // Whoever has looked at complete outcomes has seen the last of them.
+        if self.is_complete() {
+            return;
+        }
+        outcomes.failure.get_or_insert(error);
+        drop(outcomes);
         self.complete(now_ns);
     }
 

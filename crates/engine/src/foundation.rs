@@ -14,7 +14,9 @@ use fabius_program::{syntax, verify};
 use fabius_storage::{Table, snapshot::Claim, snapshot::Snapshot, snapshot::Snapshots};
 use fabius_value::{Error, Result, Seq, SqlState, TableId};
 use parking_lot::RwLock;
-use std::collections::VecDeque;
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Release},
@@ -181,8 +183,12 @@ pub struct Foundation {
     definitions: RwLock<Arc<Definitions>>,
     /// Only if they are kept.
     replaced: parking_lot::Mutex<Option<Replaced>>,
+    /// Calls that readers see together or not at all, first and last, if they are kept.
+    together: parking_lot::Mutex<Option<BTreeMap<Seq, Seq>>>,
     promised: AtomicU64,
     unlogged: parking_lot::Mutex<VecDeque<(Seq, Arc<Batch>)>>,
+    /// Why the engine has stopped for good, if it has.
+    failure: OnceLock<Error>,
 }
 
 impl Foundation {
@@ -197,9 +203,44 @@ impl Foundation {
             keys: Mutex::default(),
             definitions: RwLock::default(),
             replaced: parking_lot::Mutex::default(),
+            together: parking_lot::Mutex::default(),
             promised: AtomicU64::new(0),
             unlogged: parking_lot::Mutex::default(),
+            failure: OnceLock::new(),
         }
+    }
+
+    /// Stops the engine for good: from now on nothing is logged, so that no call ends well. The first reason stays.
+    pub fn fail(&self, reason: Error) {
+        // The first reason stays.
+        let _ = self.failure.set(reason);
+    }
+
+    /// Why the engine has stopped for good, if it has.
+    #[inline]
+    pub fn failure(&self) -> Option<&Error> {
+        self.failure.get()
+    }
+
+    /// Does some work for which others may wait. If it panics, the engine stops before the panic goes on: whatever the
+    /// work has left halfway done, nobody goes on from there.
+    pub fn watched<R>(&self, work: impl FnOnce() -> R) -> R {
+        match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(result) => result,
+            Err(panic) => {
+                self.fail(panicked(&*panic));
+                resume_unwind(panic)
+            }
+        }
+    }
+
+    /// The same for the outermost work of a thread, whose caller goes on: gives `stopped` in its place after a panic. A
+    /// simulation is told of a panic by the panic.
+    pub fn contained<R>(&self, stopped: R, work: impl FnOnce() -> R) -> R {
+        if schedule::is_simulated() {
+            return self.watched(work);
+        }
+        catch_unwind(AssertUnwindSafe(|| self.watched(work))).unwrap_or(stopped)
     }
 
     /// The definitions in force.
@@ -223,9 +264,29 @@ impl Foundation {
         drop(before);
     }
 
-    /// Keeps definitions that are replaced from now on.
-    pub fn keep_definitions(&self) {
+    /// Keeps what reading at a seq of the past takes besides a snapshot, from now on: definitions that are replaced, and
+    /// which calls are seen together.
+    pub fn keep_past(&self) {
         self.replaced.lock().get_or_insert_default();
+        self.together.lock().get_or_insert_default();
+    }
+
+    /// Says that readers see these calls together or not at all, because what one of them has written may stand in the
+    /// place of what another one has. To be called before they are promised.
+    pub fn see_together(&self, first: Seq, last: Seq) {
+        if first < last
+            && let Some(together) = &mut *self.together.lock()
+        {
+            together.insert(first, last);
+        }
+    }
+
+    /// The first and the last of the calls that are seen together with the one at a seq and some behind it; `None` if what
+    /// was then can be read at that seq.
+    pub fn seen_together(&self, seq: Seq) -> Option<(Seq, Seq)> {
+        let together = self.together.lock();
+        let (first, last) = together.as_ref()?.range(..=seq).next_back()?;
+        (seq < *last).then_some((*first, *last))
     }
 
     /// The definitions that were in force at a seq, if they are kept from there on.
@@ -236,8 +297,13 @@ impl Foundation {
         later.map_or(in_force, |(_, definitions)| definitions.clone())
     }
 
-    /// Lets go of definitions that were not in force any more at a seq.
-    pub fn forget_definitions(&self, before: Seq) {
+    /// Lets go of what was kept for reading before a seq.
+    pub fn forget_past(&self, before: Seq) {
+        if let Some(together) = &mut *self.together.lock() {
+            while let Some(oldest) = together.first_entry().filter(|oldest| *oldest.get() < before) {
+                oldest.remove();
+            }
+        }
         let mut gone = Vec::new();
         if let Some(replaced) = &mut *self.replaced.lock() {
             while let Some(oldest) = replaced.pop_front_if(|(until, _)| *until <= before) {
@@ -280,8 +346,11 @@ impl Foundation {
     /// Appends a batch of entries to the log.
     ///
     /// # Errors
-    /// What ended the log.
+    /// What ended the log, or stopped the engine.
     pub fn append(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
+        if let Some(failure) = self.failure() {
+            return Err(failure.clone());
+        }
         if let Some(log) = self.log.get() {
             log.append(first_seq.0, count, payload).map_err(|error| log_error(&error))?;
             self.counters.log_bytes.add(payload.len() as u64);
@@ -418,6 +487,17 @@ impl Drop for HeldSnapshot {
             self.foundation.snapshots.end(claim);
         }
     }
+}
+
+/// A thread's panic as the user meets it who waits for what the thread did.
+pub fn panicked(panic: &(dyn Any + Send)) -> Error {
+    let said = panic.downcast_ref::<&str>().map(|text| text.to_string());
+    let said = said.or_else(|| panic.downcast_ref::<String>().cloned());
+    Error::new(SqlState::INTERNAL, "the database has stopped: a thread that ran calls has panicked")
+        .with_detail(said.unwrap_or_else(|| "it has not said why".into()))
+        .with_hint(
+            "this is an error of Fabius, please report it; open the database again to go on from its log",
+        )
 }
 
 /// A log's error as the user meets it.

@@ -14,7 +14,7 @@
 
 use crate::checkpoint::{self, State, Written};
 use crate::{Batch, BatchBuilder, Engine, Foundation, Procedure};
-use fabius_env::{Disk, SimulatedClock, SimulatedDisk, schedule};
+use fabius_env::{Disk, Fault, SimulatedClock, SimulatedDisk, schedule};
 use fabius_log::{DatabaseId, Durability, Flusher, Log, LogError, LogOptions};
 use fabius_program::{arguments, syntax};
 use fabius_storage::checkpoint::Found;
@@ -72,6 +72,17 @@ impl Rig {
     /// An engine with an empty log; with `waits`, calls are complete only when it is flushed.
     pub fn with_log(make: Make<'_>, waits: bool) -> Rig {
         Rig::open(make, SimulatedDisk::new(1), log_options(), None, waits)
+    }
+
+    /// An engine whose log is written by whoever appends: what was appended before, each time.
+    pub fn writing_through(make: Make<'_>) -> Rig {
+        let options = LogOptions { buffer_bytes: 1, ..log_options() };
+        Rig::open(make, SimulatedDisk::new(1), options, None, false)
+    }
+
+    /// Makes the disk fail from now on.
+    pub fn fault(&self, fault: Fault) {
+        self.disk.fault(fault);
     }
 
     /// An engine that has run the log on `disk`, with a thread that flushes and syncs; calls are complete

@@ -40,6 +40,11 @@ pub enum Fault {
         /// How many changes or syncs still work.
         operations: u64,
     },
+    /// After `operations` more changes or syncs one panics, as code with an error in it does.
+    Panic {
+        /// How many changes or syncs still work.
+        operations: u64,
+    },
 }
 
 /// A handle on one directory of a disk in memory. Clones and subdirectories share the disk.
@@ -69,6 +74,7 @@ struct Faults {
     bytes_before_full: Option<u64>,
     read_only: bool,
     operations_before_power_loss: Option<u64>,
+    operations_before_panic: Option<u64>,
 }
 
 impl SimulatedDisk {
@@ -102,6 +108,7 @@ impl SimulatedDisk {
             Fault::PowerLoss { operations } => {
                 faults.operations_before_power_loss = Some(operations);
             }
+            Fault::Panic { operations } => faults.operations_before_panic = Some(operations),
         }
     }
 
@@ -215,6 +222,10 @@ impl Platter {
         self.operation_count += 1;
         if let Some(operations) = &mut self.faults.operations_before_power_loss {
             *operations -= 1;
+        }
+        if let Some(operations) = self.faults.operations_before_panic.take() {
+            assert!(operations > 0, "the simulated disk has an error");
+            self.faults.operations_before_panic = Some(operations - 1);
         }
         if self.faults.read_only {
             return Err(io::ErrorKind::ReadOnlyFilesystem.into());

@@ -103,21 +103,42 @@ fn blocks_and_files_do_not_change_places() {
     assert!(damage_of(&disk, 6).is_some_and(|error| error.to_string().contains("checkpoint at 5")));
 }
 
+/// Makes a sound checkpoint at 5 one of another version, with all checksums.
+fn set_version(disk: &SimulatedDisk, version: u32) {
+    let number = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let change = |bytes: &mut Vec<u8>| {
+        bytes[8..12].copy_from_slice(&version.to_le_bytes());
+        let seed = crc32c::crc32c(&bytes[..60]);
+        bytes[60..64].copy_from_slice(&seed.to_le_bytes());
+        let mut at = 64;
+        while at < bytes.len() {
+            let place = crc32c::crc32c_append(seed, &(at as u64).to_le_bytes());
+            let checksum = crc32c::crc32c_append(place, &bytes[at..at + 20]);
+            bytes[at + 20..at + 24].copy_from_slice(&checksum.to_le_bytes());
+            at += 24 + number(bytes, at) as usize;
+        }
+    };
+    disk.damage(&found(5).name, change).unwrap();
+}
+
+#[test]
+fn an_older_version_is_read() {
+    let disk = SimulatedDisk::new(1);
+    let (counts, _) = write(&disk, 5, 3).unwrap();
+    set_version(&disk, 1);
+    assert_eq!(inspect(&disk, &found(5)).unwrap().counts, counts);
+}
+
 #[test]
 fn files_of_others_are_refused_by_name() {
     let disk = SimulatedDisk::new(1);
     write(&disk, 5, 3).unwrap();
     let other = CheckpointReader::open(&disk, &found(5), Some([0; 16])).map(|_| ()).unwrap_err();
     assert_eq!(other.state().as_str(), "55000");
-    disk.damage(&found(5).name, |bytes| {
-        bytes[8..12].copy_from_slice(&2u32.to_le_bytes());
-        let checksum = crc32c::crc32c(&bytes[..60]);
-        bytes[60..64].copy_from_slice(&checksum.to_le_bytes());
-    })
-    .unwrap();
+    set_version(&disk, 3);
     let newer = CheckpointReader::open(&disk, &found(5), Some(ID)).map(|_| ()).unwrap_err();
     assert_eq!(newer.state(), SqlState::NOT_SUPPORTED);
-    assert_eq!(newer.message(), "checkpoint format 2 is newer than this program's, 1");
+    assert_eq!(newer.message(), "checkpoint format 3 is newer than this program's, 2");
     assert!(newer.hint().is_some());
 }
 

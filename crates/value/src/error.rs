@@ -72,6 +72,8 @@ states! {
     CANCELED = b"57014";
     /// Reading or writing a file failed.
     IO_ERROR = b"58030";
+    /// An error of Fabius itself.
+    INTERNAL = b"XX000";
     /// A file is there but not what it should be.
     DATA_CORRUPTED = b"XX001";
     /// What a transaction has seen was changed by another before it committed.
@@ -216,6 +218,12 @@ impl Error {
     /// Adds where in which function it arose, in words.
     pub fn with_context(mut self, context: impl Into<String>) -> Error {
         self.place_mut().context = Some(context.into());
+        self
+    }
+
+    /// Adds all of what it is about.
+    pub fn with_place(mut self, place: Place) -> Error {
+        self.0.place = Some(Box::new(place));
         self
     }
 

@@ -4,8 +4,9 @@
 //! committed, no result wanted   00
 //! committed                     01   count: varint, values
 //! aborted                       02   SQLSTATE (5 bytes), message, detail, hint, line
+//! the same, with a place        03   as above, then schema, table, column, constraint, context
 //!
-//! message, detail, hint         length plus one: varint, text; zero if there is none
+//! message, detail, hint, ...    length plus one: varint, text; zero if there is none
 //! line                          varint, plus one; zero if there is none
 //! value                         tag, then: fixed bytes, little-endian; length: varint, bytes; or rows of a list
 //! ```
@@ -15,20 +16,21 @@
 use crate::Ticket;
 use crate::entry::{push_varint, take_bytes, take_varint};
 use crate::idempotency::First;
-use fabius_value::{Decimal, Error, Seq, SqlState, Value};
+use fabius_value::{Decimal, Error, Place, Seq, SqlState, Value};
 use std::sync::Arc;
 
 /// Appends an outcome; `results` are those of its ticket.
 pub(super) fn encode(first: &First, results: Option<&[Value]>, to: &mut Vec<u8>) {
     match (&first.abort, results) {
         (Some(error), _) => {
-            to.push(2);
+            to.push(if error.place().is_some() { 3 } else { 2 });
             to.extend_from_slice(&error.state().0);
-            for text in [Some(error.message()), error.detail(), error.hint()] {
-                push_varint(text.map_or(0, |text| text.len() as u64 + 1), to);
-                to.extend_from_slice(text.unwrap_or_default().as_bytes());
-            }
+            push_texts([Some(error.message()), error.detail(), error.hint()], to);
             push_varint(error.line().map_or(0, |line| u64::from(line) + 1), to);
+            if let Some(place) = error.place() {
+                let Place { schema, table, column, constraint, context } = place;
+                push_texts([schema, table, column, constraint, context].map(Option::as_deref), to);
+            }
         }
         (None, None) => to.push(0),
         (None, Some(results)) => {
@@ -44,6 +46,7 @@ pub(super) fn take(seq: Seq, bytes: &mut &[u8]) -> Option<First> {
         0 => (None, None),
         1 => (None, Some(Arc::new(Ticket::ready(Ok(take_values(bytes)?))))),
         2 => (Some(take_error(bytes)?), None),
+        3 => (Some(take_place(take_error(bytes)?, bytes)?), None),
         _ => return None,
     };
     Some(First { seq, abort, ticket })
@@ -61,6 +64,19 @@ fn take_error(bytes: &mut &[u8]) -> Option<Error> {
     match take_varint(bytes)? {
         0 => Some(error),
         line => Some(error.at_line(u32::try_from(line - 1).ok()?)),
+    }
+}
+
+fn take_place(error: Error, bytes: &mut &[u8]) -> Option<Error> {
+    let mut text = || take_text(bytes);
+    let (schema, table, column) = (text()?, text()?, text()?);
+    Some(error.with_place(Place { schema, table, column, constraint: text()?, context: text()? }))
+}
+
+fn push_texts<const N: usize>(texts: [Option<&str>; N], to: &mut Vec<u8>) {
+    for text in texts {
+        push_varint(text.map_or(0, |text| text.len() as u64 + 1), to);
+        to.extend_from_slice(text.unwrap_or_default().as_bytes());
     }
 }
 
@@ -206,7 +222,20 @@ mod tests {
         round_trip(&First { seq: Seq(1), abort: None, ticket: None });
         round_trip(&First { seq: Seq(2), abort: None, ticket: Some(Arc::new(Ticket::ready(Ok(values)))) });
         round_trip(&First { seq: Seq(3), abort: Some(error), ticket: None });
-        round_trip(&First { seq: Seq(4), abort: Some(full), ticket: None });
+        round_trip(&First { seq: Seq(4), abort: Some(full.clone()), ticket: None });
+        let placed = full.with_table("public", "stock").with_constraint("stock_pkey").with_column("");
+        round_trip(&First { seq: Seq(5), abort: Some(placed), ticket: None });
+    }
+
+    /// Goal: what was written before errors had places still reads, and what has none is written like that.
+    #[test]
+    fn an_error_without_a_place_is_as_it_always_was() {
+        let bytes = b"\x02P0001\x09sold out\x00\x00\x08";
+        let error = Error::new(SqlState::RAISED, "sold out").at_line(7);
+        assert_eq!(take(Seq(1), &mut &bytes[..]).expect("an outcome").abort, Some(error.clone()));
+        let mut written = Vec::new();
+        encode(&First { seq: Seq(1), abort: Some(error), ticket: None }, None, &mut written);
+        assert_eq!(written, bytes);
     }
 
     proptest! {

@@ -44,6 +44,8 @@ const CASES: &[Case] = &[
     ("definitions_take_their_place", order::definitions_take_their_place),
     ("calls_wait_for_the_log", order::calls_wait_for_the_log),
     ("a_closed_engine_refuses", order::a_closed_engine_refuses),
+    ("a_failed_log_refuses", order::a_failed_log_refuses),
+    ("a_panic_stops_the_engine", threads::a_panic_stops_the_engine),
     ("settling_leaves_nothing_open", order::settling_leaves_nothing_open),
     ("many_rows_in_one_call", rows::many_rows_in_one_call),
     ("transfers_keep_the_sum", threads::transfers_keep_the_sum),

@@ -4,7 +4,7 @@ use super::programs::BANK;
 use super::{aborts, bank, big, int};
 use crate::BatchBuilder;
 use crate::rig::{Make, Rig};
-use fabius_env::Random;
+use fabius_env::{Fault, Random};
 use fabius_value::SqlState;
 use std::time::Duration;
 
@@ -135,6 +135,26 @@ pub(super) fn a_closed_engine_refuses(make: Make<'_>) {
     rig.engine.define("procedure late() { }").unwrap_err();
     // What was promised can still be read.
     assert_eq!(rig.rows("accounts").len(), 1);
+}
+
+/// What the log has not taken is not there, whoever asks for it.
+pub(super) fn a_failed_log_refuses(make: Make<'_>) {
+    let rig = Rig::writing_through(make);
+    rig.define(BANK);
+    rig.call("open", &[int(0), big(5)]).unwrap();
+    rig.fault(Fault::Full { bytes: 0 });
+    rig.log.flush_now().unwrap_err();
+    let mut batch = BatchBuilder::new();
+    (0..20).for_each(|_| _ = rig.push(&mut batch, "add", &[int(0), big(1)], None));
+    let batch = batch.build();
+    rig.run(&batch);
+    for call in 0..20 {
+        aborts(batch.outcome(call), SqlState::DISK_FULL);
+    }
+    aborts(rig.engine.define("procedure late() { }"), SqlState::DISK_FULL);
+    rig.engine.settle();
+    assert_eq!(rig.query("see", &[int(0)]), Ok(vec![big(5), big(5)]));
+    rig.close();
 }
 
 pub(super) fn settling_leaves_nothing_open(make: Make<'_>) {

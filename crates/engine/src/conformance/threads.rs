@@ -1,10 +1,10 @@
 //! Calls from several threads at once: what must hold in every interleaving.
 
-use super::programs::SHOP;
+use super::programs::{BANK, SHOP};
 use super::{aborts, bank, big, int, ints, on_threads, settle, shop, text};
 use crate::BatchBuilder;
-use crate::rig::Make;
-use fabius_env::Random;
+use crate::rig::{Make, Rig};
+use fabius_env::{Fault, Random};
 use fabius_value::{SqlState, Value};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -26,6 +26,40 @@ pub(super) fn transfers_keep_the_sum(make: Make<'_>) {
         }
     });
     assert!(rig.rows("accounts").iter().all(|row| matches!(row[2], Value::BigInt(balance) if balance >= 0)));
+}
+
+/// A thread that panics in the midst of a turn has locks, and a place in the order. Nobody waits for it: all are told that
+/// the engine has stopped, and what it has promised is still there.
+pub(super) fn a_panic_stops_the_engine(make: Make<'_>) {
+    for operations in [0, 3, 50] {
+        let rig = Rig::writing_through(make);
+        rig.define(BANK);
+        rig.call("open", &[int(0), big(0)]).unwrap();
+        rig.fault(Fault::Panic { operations });
+        let ended = AtomicBool::new(false);
+        on_threads(&rig, |_, _| {
+            while !ended.load(Relaxed) {
+                let mut batch = BatchBuilder::new();
+                (0..10).for_each(|_| _ = rig.push(&mut batch, "add", &[int(0), big(1)], None));
+                let batch = batch.build();
+                rig.run(&batch);
+                if let Err(error) = batch.outcome(9) {
+                    assert_eq!(error.state(), SqlState::INTERNAL);
+                    assert!(
+                        error.detail().is_some_and(|why| why.contains("the simulated disk has an error"))
+                    );
+                    ended.store(true, Relaxed);
+                }
+            }
+        });
+        let late = rig.call("add", &[int(0), big(1)]);
+        aborts(late, SqlState::INTERNAL);
+        aborts(rig.engine.define("procedure late() { }"), SqlState::INTERNAL);
+        rig.engine.settle();
+        let seen = rig.query("see", &[int(0)]).unwrap();
+        assert_eq!(seen, rig.query("see", &[int(0)]).unwrap());
+        rig.close();
+    }
 }
 
 pub(super) fn hot_increments_count_exactly(make: Make<'_>) {

@@ -35,11 +35,19 @@ impl<P: Protocol> EagerEngine<P> {
         &self.protocol
     }
 
+    fn has_stopped(&self) -> bool {
+        self.ground.foundation().failure().is_some()
+    }
+
     fn is_phase_due(&self) -> bool {
         self.protocol.is_phase_due(&self.intake.waiting(), self.ground.now_ns())
     }
 
     fn change_phase(&self, no_call_runs: &RwLockWriteGuard<'_, Schema>) {
+        // What was held back may hold what is not in the log.
+        if self.has_stopped() {
+            return;
+        }
         self.protocol.change_phase(&self.ground.shared, no_call_runs, self.ground.now_ns());
         schedule::point("phase");
         if !self.protocol.holds_back() {
@@ -104,6 +112,10 @@ impl<P: Protocol> Runner for EagerEngine<P> {
         &self.intake
     }
 
+    fn rouse(&self) {
+        self.protocol.rouse();
+    }
+
     /// Runs the next calls, if there are any.
     fn take_turn(&self) -> bool {
         if P::HAS_PHASES && self.is_phase_due() {
@@ -132,7 +144,7 @@ impl<P: Protocol> Runner for EagerEngine<P> {
     fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, ()) {
         let count = self.intake.count();
         loop {
-            while !self.intake.has_begun(count) {
+            while !self.intake.has_begun(count) && !self.has_stopped() {
                 if !self.take_turn() {
                     schedule::give_way("definition");
                 }
@@ -140,7 +152,7 @@ impl<P: Protocol> Runner for EagerEngine<P> {
             let gate = self.ground.gate.write();
             self.publish(&gate);
             // Turns that were under way may have put calls off, or given some back.
-            if self.intake.has_begun(count) {
+            if self.intake.has_begun(count) || self.has_stopped() {
                 return (gate, ());
             }
         }

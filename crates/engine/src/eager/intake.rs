@@ -18,11 +18,11 @@ use fabius_value::{Error, Seq};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{
     AtomicU32, AtomicU64, AtomicUsize,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
+use std::sync::{Arc, Weak};
 
 /// Calls that a thread takes at a time, if there are so many: so few that what they have read is still in the cache when
 /// their turn ends and [chains are shortened](crate::eager::trail), so many that beginning a turn costs little.
@@ -222,6 +222,23 @@ struct State {
     resumed: VecDeque<(Arc<Work>, PutOff)>,
     /// Batches handed in so far.
     count: u64,
+    /// Those that may not be complete, and others: they are gone through when there are twice as many.
+    open: Vec<Weak<Batch>>,
+    open_max: usize,
+}
+
+/// So many batches are noted as open before those are looked for that are not.
+const OPEN_MIN: usize = 64;
+
+impl State {
+    /// Notes a batch that somebody waits for.
+    fn note(&mut self, batch: &Arc<Batch>) {
+        if self.open.len() >= self.open_max {
+            self.open.retain(|noted| noted.upgrade().is_some_and(|batch| !batch.is_complete()));
+            self.open_max = (2 * self.open.len()).max(OPEN_MIN);
+        }
+        self.open.push(Arc::downgrade(batch));
+    }
 }
 
 /// The queue of calls.
@@ -245,6 +262,7 @@ impl Intake {
             return Err(reason.clone());
         }
         let bytes = 0..batch.calls().len();
+        state.note(&batch);
         let work = Arc::new(Work::new(batch, state.count));
         state.queue.push_back(Unbegun { work, place: 0, bytes });
         state.count += 1;
@@ -365,6 +383,14 @@ impl Intake {
         let State { queue, put_off, resumed, .. } = &mut *state;
         let unbegun = queue.drain(..).map(|waiting| waiting.work);
         unbegun.chain(put_off.drain(..).chain(resumed.drain(..)).map(|(work, _)| work)).collect()
+    }
+
+    /// Refuses further batches for a failure after which calls that have begun may not end; gives all batches without
+    /// final outcomes, wherever their calls are.
+    pub fn fail(&self, reason: Error) -> Vec<Arc<Batch>> {
+        drop(self.close(reason));
+        let open = std::mem::take(&mut self.state.lock().open);
+        open.iter().filter_map(Weak::upgrade).filter(|batch| !batch.is_decided()).collect()
     }
 
     /// Why no more batches are taken, if so.

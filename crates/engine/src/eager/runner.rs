@@ -28,13 +28,17 @@ pub trait Runner: Send + Sync {
     /// Calls that have not begun.
     fn intake(&self) -> &Intake;
 
-    /// Does one piece of work on the calling thread; whether there was any.
+    /// Does one piece of work on the calling thread; whether there was any. When the engine has stopped it returns soon,
+    /// also where it waits for what other threads do.
     fn take_turn(&self) -> bool;
 
-    /// Runs all calls that were handed in before; then none runs, and none begins.
+    /// Wakes threads that sleep in a turn, because the engine has stopped.
+    fn rouse(&self) {}
+
+    /// Runs all calls that were handed in before; then none runs, and none begins. Nor if the engine has stopped.
     fn come_to_rest(&self) -> (RwLockWriteGuard<'_, Schema>, Self::Rest<'_>);
 
-    /// Ends the calls that have begun. No others are there any more.
+    /// Ends the calls that have begun, unless the engine has stopped. No others are there any more.
     fn finish(&self);
 
     /// See [`Engine::stand`].
@@ -57,6 +61,34 @@ pub trait Runner: Send + Sync {
     }
 }
 
+/// Runs `work` of a runner unless its engine has stopped, and gives `stopped` if it has, or stops meanwhile by a panic; then
+/// nobody waits for a call any more.
+///
+/// A thread that panics halfway through a turn may have locks, and a place in the order that readers cannot see past. So
+/// nothing is tried again: the engine stops, all who wait are told why, and the log has what was acknowledged.
+fn unless_stopped<R: Runner, T>(runner: &R, stopped: T, work: impl FnOnce() -> T) -> T {
+    let foundation = runner.ground().foundation();
+    if foundation.failure().is_some() {
+        give_up(runner);
+        return stopped;
+    }
+    let done = foundation.contained(stopped, work);
+    if foundation.failure().is_some() {
+        give_up(runner);
+    }
+    done
+}
+
+/// Tells all who wait for calls why the engine has stopped.
+#[cold]
+fn give_up<R: Runner>(runner: &R) {
+    let ground = runner.ground();
+    let Some(reason) = ground.foundation().failure() else { return };
+    runner.rouse();
+    let open = runner.intake().fail(reason.clone());
+    open.iter().for_each(|batch| batch.fail(reason.clone(), ground.now_ns()));
+}
+
 impl<R: Runner> Engine for R {
     fn name(&self) -> &'static str {
         Runner::name(self)
@@ -75,25 +107,33 @@ impl<R: Runner> Engine for R {
     }
 
     fn admit(&self) -> bool {
-        self.take_turn()
+        unless_stopped(self, false, || self.take_turn())
     }
 
     fn help(&self) -> bool {
-        let ground = self.ground();
-        if ground.must_tidy() && ground.tidy(&ground.gate.write()) {
-            return true;
-        }
-        self.take_turn() || ground.tidy_if_idle()
+        unless_stopped(self, false, || {
+            let ground = self.ground();
+            if ground.must_tidy() && ground.tidy(&ground.gate.write()) {
+                return true;
+            }
+            self.take_turn() || ground.tidy_if_idle()
+        })
     }
 
     fn amend(&self, entry: &[u8]) -> Result<()> {
-        let (gate, rest) = self.come_to_rest();
-        if let Some(reason) = self.intake().closed() {
-            return Err(reason);
+        let seq = unless_stopped(self, None, || {
+            let (gate, rest) = self.come_to_rest();
+            if let Some(reason) = self.intake().closed() {
+                return Some(Err(reason));
+            }
+            let seq = self.ground().amend(gate, entry);
+            drop(rest);
+            Some(seq)
+        });
+        match seq {
+            Some(seq) => self.foundation().wait_durable(seq?),
+            None => Err(self.foundation().failure().expect("it has stopped").clone()),
         }
-        let seq = self.ground().amend(gate, entry)?;
-        drop(rest);
-        self.foundation().wait_durable(seq)
     }
 
     fn stand(&self) -> Standpoint<'_> {
@@ -101,8 +141,10 @@ impl<R: Runner> Engine for R {
     }
 
     fn settle(&self) {
-        let (gate, _rest) = self.come_to_rest();
-        self.ground().tidy(&gate);
+        unless_stopped(self, (), || {
+            let (gate, _rest) = self.come_to_rest();
+            self.ground().tidy(&gate);
+        });
     }
 
     fn restore(&self, state: State) {
@@ -119,7 +161,7 @@ impl<R: Runner> Engine for R {
 
     fn close(&self, reason: Error) {
         let mut unbegun = self.intake().close(reason.clone());
-        self.finish();
+        unless_stopped(self, (), || self.finish());
         // What a turn that was under way has put off.
         unbegun.extend(self.intake().close(reason.clone()));
         unbegun.iter().for_each(|work| work.batch.fail(reason.clone(), self.ground().now_ns()));

@@ -125,8 +125,12 @@ impl Sequencer {
         let has_room = || last.0 - foundation.promised().0 < RING;
         if !has_room() {
             // A thread between its seq and here has been held up for thousands of calls.
-            schedule::wait_until("ring", has_room);
+            schedule::wait_until("ring", || has_room() || foundation.failure().is_some());
+            if !has_room() {
+                return;
+            }
         }
+        foundation.see_together(first, last);
         self.place(first.0).store(last.0, SeqCst);
         schedule::point("installed");
         let before = foundation.promised().0;

@@ -167,13 +167,25 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     }
 
     /// Runs encoded calls, which have these places in their batch, until the phase ends; gives how many it has begun.
-    pub fn run(&mut self, mut calls: &'a [u8], place: impl Fn(u32) -> u32) -> u32 {
+    pub fn run(&mut self, calls: &'a [u8], place: impl Fn(u32) -> u32) -> u32 {
+        let shared = self.shared;
+        let mut company = Company::Together { _guard: shared.alone.read() };
+        // What a call leaves behind that panics bears this thread's number, and nobody may run alone beside it: the engine
+        // stops before others can have either.
+        shared.foundation.watched(|| self.run_beside(calls, place, &mut company))
+    }
+
+    fn run_beside(
+        &mut self,
+        mut calls: &'a [u8],
+        place: impl Fn(u32) -> u32,
+        company: &mut Company<'a>,
+    ) -> u32 {
         let mut at = 0;
         let schema = self.schema;
         let mut ahead = Ahead::new(&schema.definitions, self.guard);
         let looks_ahead = ahead.is_worth_while();
         let mut to_come = calls;
-        let mut company = Company::Together { _guard: self.shared.alone.read() };
         while !calls.is_empty() && self.outcomes.failure.is_none() {
             let bytes = calls;
             let call = entry::take_call(&mut calls).expect("calls are checked when they come in");
@@ -194,9 +206,9 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 // Nobody else takes a seq while it runs, so its own is known.
                 self.log_group();
                 company.leave(self.shared);
-                self.call(&call, bytes, place(at), Some(self.shared.sequencer.next()), &mut company);
+                self.call(&call, bytes, place(at), Some(self.shared.sequencer.next()), company);
             } else {
-                self.call(&call, bytes, place(at), None, &mut company);
+                self.call(&call, bytes, place(at), None, company);
             }
             company.rejoin(self.shared);
             at += 1;
@@ -220,7 +232,11 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                 let last = Seq(first.0 + u64::from(self.group_calls) - 1);
                 self.outcomes.last = self.outcomes.last.max(last);
             }
-            Err(failure) => self.outcomes.failure = Some(failure),
+            Err(failure) => {
+                // What they do may be in some place already from which it cannot be taken back.
+                shared.foundation.fail(failure.clone());
+                self.outcomes.failure = Some(failure);
+            }
         }
         self.group.clear();
         self.group_calls = 0;
@@ -349,6 +365,10 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                     refused += 1;
                     self.retries += 1;
                     self.give_up(self.shared.sequencer.issued());
+                    // What it is refused for may never be given back.
+                    if let Some(failure) = self.shared.foundation.failure() {
+                        break Err(failure.clone());
+                    }
                     if refused >= C::ATTEMPTS_MAX {
                         assert!(!company.is_alone(), "a call that runs alone is not refused");
                         company.leave(self.shared);

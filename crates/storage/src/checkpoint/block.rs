@@ -4,7 +4,8 @@ use fabius_value::{Seq, TableId};
 
 pub(super) const HEADER_BYTES: usize = 64;
 pub(super) const BLOCK_HEADER_BYTES: usize = 24;
-pub(super) const FORMAT_VERSION: u32 = 1;
+/// Version 2 has errors with the names of what they are about under keys; all else is as in version 1.
+pub(super) const FORMAT_VERSION: u32 = 2;
 const MAGIC: [u8; 8] = *b"FABIUSCP";
 
 /// What a checkpoint's first bytes say.

@@ -8,7 +8,7 @@
 //! header
 //! offset  bytes
 //!      0      8  "FABIUSCP"
-//!      8      4  format version, 1
+//!      8      4  format version, 2
 //!     12      4  zero
 //!     16     16  database id
 //!     32      8  seq: the state is that after the entry with this seq

@@ -331,6 +331,21 @@ mod tests {
         assert_eq!(apply(Function::Upper, &[Datum::Text("héllo")]), "HÉLLO");
     }
 
+    /// Goal: of a character that `translate` is given twice the first counts; long sets of characters take about as long as
+    /// reading them.
+    #[test]
+    fn characters_are_found_in_long_sets() {
+        let call = |function, arguments: &[&str]| {
+            apply(function, &arguments.iter().map(|text| Datum::Text(text)).collect::<Vec<_>>())
+        };
+        assert_eq!(call(Function::Translate, &["12345é", "1435é1", "ax é"]), "a2 xé");
+        assert_eq!(call(Function::Translate, &["abcb", "bbc", "xy"]), "axx");
+        assert_eq!(call(Function::Trim, &["éxaxbé", "xé"]), "axb");
+        let (text, set) = ("a".repeat(1 << 22), "é".repeat(1 << 21) + "a");
+        assert_eq!(call(Function::Translate, &[&text, &set, ""]), "");
+        assert_eq!(call(Function::Trim, &[&text, &set]), "");
+    }
+
     /// Goal: null in, null out, except for the functions that choose among their arguments.
     #[test]
     fn nulls() {

@@ -10,6 +10,9 @@
 //!             ^-- first tried here, then one character further, until `issip` is found
 //! ```
 //!
+//! What stands between a `%` and the next one, or the end, is looked for as a whole, in a time that grows with the text and the
+//! pattern. Only where there is a `_` in its midst each place is tried, and the time grows with their product at worst.
+//!
 //! As in PostgreSQL, a pattern that ends with its escape character is an error only if matching
 //! gets there.
 
@@ -100,15 +103,35 @@ fn matches_parts(text: &str, parts: &[Part]) -> Result<bool> {
         let next = characters.next();
         let fits = match (parts.get(at), next) {
             (Some(Part::Any), _) => {
-                while parts.get(at) == Some(&Part::Any) {
+                // Any characters and then one are one and then any.
+                while let Some(part @ (Part::Any | Part::One)) = parts.get(at) {
                     at += 1;
+                    if *part == Part::One && !skip(&mut rest) {
+                        return Ok(false);
+                    }
                 }
-                match parts.get(at) {
-                    None => return Ok(true),
-                    Some(Part::Dangling) if next.is_some() => return Err(dangling()),
-                    Some(_) => {}
+                let exactly =
+                    |part: &Part| if let Part::Exactly(wanted) = part { Some(*wanted) } else { None };
+                let wanted: String = parts[at..].iter().map_while(exactly).collect();
+                let ones_at = at + wanted.chars().count();
+                let ones = parts[ones_at..].iter().take_while(|part| **part == Part::One).count();
+                match parts.get(ones_at + ones) {
+                    None => {
+                        let mut before = rest.chars();
+                        let is_long_enough = (0..ones).all(|_| before.next_back().is_some());
+                        return Ok(is_long_enough && before.as_str().ends_with(&wanted));
+                    }
+                    Some(Part::Exactly(_)) => again = Some((at, rest)),
+                    // The first place leaves most for what comes behind.
+                    Some(Part::Any | Part::One | Part::Dangling) => {
+                        let Some(found) = rest.find(&wanted) else { return Ok(false) };
+                        rest = &rest[found + wanted.len()..];
+                        if !(0..ones).all(|_| skip(&mut rest)) {
+                            return Ok(false);
+                        }
+                        at = ones_at + ones;
+                    }
                 }
-                again = Some((at, rest));
                 continue;
             }
             (None, None) => return Ok(true),
@@ -129,6 +152,14 @@ fn matches_parts(text: &str, parts: &[Part]) -> Result<bool> {
         *from = later.as_str();
         (at, rest) = (*after, *from);
     }
+}
+
+/// Passes over a character; false if there is none.
+fn skip(text: &mut &str) -> bool {
+    let mut characters = text.chars();
+    let is_there = characters.next().is_some();
+    *text = characters.as_str();
+    is_there
 }
 
 fn dangling() -> Error {
@@ -181,6 +212,62 @@ mod tests {
         assert!(!matches("AxB", "axX%", Some('X'), true).unwrap());
         assert!(matches("Ax%", "axX%", Some('X'), true).unwrap());
         assert_eq!(escape_of("ab").unwrap_err().state(), SqlState::INVALID_ESCAPE);
+    }
+
+    /// Tries each place for each `%`, as the definition says; an escape character with nothing behind it is an error where
+    /// there is text left.
+    fn tried(text: &[char], parts: &[Part]) -> Option<bool> {
+        match (parts.first(), text.first()) {
+            (None, first) => Some(first.is_none()),
+            (Some(Part::Any), None) => tried(text, &parts[1..]),
+            (Some(Part::Any), Some(_)) => match tried(text, &parts[1..])? {
+                true => Some(true),
+                false => tried(&text[1..], parts),
+            },
+            (Some(_), None) => Some(false),
+            (Some(Part::Dangling), Some(_)) => None,
+            (Some(Part::Exactly(wanted)), Some(found)) if wanted != found => Some(false),
+            (Some(Part::One | Part::Exactly(_)), Some(_)) => tried(&text[1..], &parts[1..]),
+        }
+    }
+
+    /// Goal: every short pattern answers as the definition does.
+    #[test]
+    fn short_patterns_are_as_defined() {
+        let words = |letters: &'static [char], most: u32| {
+            (0..=most).flat_map(move |length| {
+                (0..letters.len().pow(length)).map(move |mut number| {
+                    let letter = |_| {
+                        let letter = letters[number % letters.len()];
+                        number /= letters.len();
+                        letter
+                    };
+                    (0..length).map(letter).collect::<String>()
+                })
+            })
+        };
+        let texts: Vec<String> = words(&['a', 'é'], 5).collect();
+        for pattern in words(&['a', 'é', '%', '_', '\\'], 5) {
+            let parts = parts(&pattern, Some(ESCAPE), false);
+            for text in &texts {
+                let defined = tried(&text.chars().collect::<Vec<_>>(), &parts);
+                assert_eq!(like(text, &pattern), defined, "{text} like {pattern}");
+            }
+        }
+    }
+
+    /// Goal: long texts and patterns take about as long as reading them; place by place this would take hours.
+    #[test]
+    fn long_patterns_end() {
+        let text = "a".repeat(1 << 22);
+        let half = "a".repeat(1 << 21);
+        for pattern in
+            [format!("%{half}b%"), format!("%{half}b"), format!("%{half}b_%"), format!("%_{half}b_")]
+        {
+            assert_eq!(like(&text, &pattern), Some(false));
+        }
+        assert_eq!(like(&text, &"%a".repeat(1 << 20)), Some(true));
+        assert_eq!(like(&text, &format!("{}b", "%a_".repeat(1 << 20))), Some(false));
     }
 
     /// Goal: patterns called sound never fail.

@@ -36,7 +36,9 @@ pub(super) fn apply<'a>(
                 [Text(set)] => *set,
                 _ => " ",
             };
-            let in_set = |character: char| set.contains(character);
+            let mut set: Vec<char> = set.chars().collect();
+            set.sort_unstable();
+            let in_set = |character: char| set.binary_search(&character).is_ok();
             let text = if function == Function::TrimLeft { text } else { text.trim_end_matches(in_set) };
             Text(if function == Function::TrimRight { text } else { text.trim_start_matches(in_set) })
         }
@@ -133,10 +135,15 @@ fn pad<'a>(text: &'a str, length: i64, fill: &str, left: bool, arena: &'a Bump) 
 
 /// Each character of `from` becomes that at its place in `to`, or nothing if there is none.
 fn translate(text: &str, from: &str, to: &str) -> String {
-    let to: Vec<char> = to.chars().collect();
-    let change = |character| match from.chars().position(|other| other == character) {
-        None => Some(character),
-        Some(at) => to.get(at).copied(),
+    let mut to = to.chars();
+    let mut changes: Vec<(char, Option<char>)> =
+        from.chars().map(|character| (character, to.next())).collect();
+    // Of a character that is there more than once, the first place counts.
+    changes.sort_by_key(|(character, _)| *character);
+    changes.dedup_by_key(|(character, _)| *character);
+    let change = |character| match changes.binary_search_by_key(&character, |(changed, _)| *changed) {
+        Ok(at) => changes[at].1,
+        Err(_) => Some(character),
     };
     text.chars().filter_map(change).collect()
 }
