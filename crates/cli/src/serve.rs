@@ -89,6 +89,10 @@ impl FromArgMatches for Serve {
     }
 }
 
+/// Stack of each of the server's threads: statements are trees, and are gone through, copied and given up by recursion.
+/// What is not used takes no memory.
+const STACK_BYTES: usize = 16 << 20;
+
 /// Serves until a signal ends it.
 ///
 /// # Errors
@@ -106,6 +110,7 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("fabius-server")
+        .thread_stack_size(STACK_BYTES)
         .build()
         .map_err(|error| {
             Error::new(SqlState::IO_ERROR, "threads cannot be started").with_detail(error.to_string())

@@ -8,6 +8,7 @@ mod interleaving;
 mod isolation;
 mod kill;
 mod language;
+mod large_statements;
 mod lazy_state;
 mod limits;
 mod memory;

@@ -184,3 +184,53 @@ fn sessions_share_a_bound() {
     sessions[1].query("BEGIN; UPDATE small SET n = n + 1");
     assert!(kinds(&sessions[1].query("SELECT * FROM big WHERE id <= 11000")).ends_with("CZ"));
 }
+
+/// Goal: what a session prepares counts as held, by SQL and by messages, with the parameters of portals; it is there for
+/// others once it is given up.
+#[test]
+fn prepared_statements_are_counted() {
+    let server = server(&["--session-memory", "10MB"]);
+    let (mut raw, _) = Raw::begin(&server);
+    let text = format!("SELECT {}::text || $1::text", "'x' || ".repeat(200) + "'y'");
+    let mut made = 0;
+    let refused = loop {
+        let parse = format!("s{made}\0{text} AS c{made}\0\0\0");
+        raw.send(&[(b'P', parse.as_bytes()), (b'S', b"")]);
+        let answer = raw.until(b'Z');
+        if kinds(&answer).starts_with('E') {
+            break answer;
+        }
+        made += 1;
+    };
+    assert_eq!(field(&refused, b'C'), "53200");
+    assert!(field(&refused, b'D').contains("session_memory"), "{}", field(&refused, b'D'));
+    assert!((3..100).contains(&made), "{made}");
+    // There is no room for one by SQL either, until one is closed.
+    let prepare = format!("PREPARE one AS {text}");
+    assert_eq!(field(&raw.query(&prepare), b'C'), "53200");
+    raw.send(&[(b'C', b"Ss0\0"), (b'C', b"Ss1\0"), (b'S', b"")]);
+    raw.until(b'Z');
+    assert_eq!(kinds(&raw.query(&prepare)), "CZ");
+    assert_eq!(kinds(&raw.query("DEALLOCATE one")), "CZ");
+    for name in 0..made {
+        raw.send(&[(b'C', format!("Ss{name}\0").as_bytes()), (b'S', b"")]);
+        raw.until(b'Z');
+    }
+    // Portals hold their parameters, until their transaction ends.
+    raw.query("BEGIN");
+    raw.send(&[(b'P', b"p\0SELECT $1::text\0\0\0"), (b'S', b"")]);
+    raw.until(b'Z');
+    let parameter = "x".repeat(1 << 20);
+    let mut bind = |portal: usize| {
+        let mut body = format!("p{portal}\0p\0\0\0\0\x01").into_bytes();
+        body.extend((parameter.len() as u32).to_be_bytes());
+        body.extend(parameter.as_bytes());
+        body.extend([0, 0]);
+        raw.send(&[(b'B', &body), (b'S', b"")]);
+        raw.until(b'Z')
+    };
+    let bound = (0..100).take_while(|portal| !kinds(&bind(*portal)).starts_with('E')).count();
+    assert!((5..11).contains(&bound), "{bound}");
+    assert_eq!(kinds(&raw.query("ROLLBACK")), "CZ");
+    assert_eq!(kinds(&raw.query(&prepare)), "CZ");
+}

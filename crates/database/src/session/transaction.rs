@@ -89,6 +89,8 @@ pub struct Transaction {
     pub(super) owner: Option<Arc<Owner>>,
     /// Whether it has shown anything that is not so at its snapshot.
     pub(super) has_assumed: bool,
+    /// Whether it has moved on and trusted its locks that what it has shown is so there too.
+    has_trusted: bool,
     /// Whether its seq is one of the past that it was told.
     pub(super) is_past: bool,
 }
@@ -111,6 +113,7 @@ impl Database {
             held,
             owner: None,
             has_assumed: false,
+            has_trusted: false,
             is_past: false,
         }
     }
@@ -337,7 +340,8 @@ impl Transaction {
         })
     }
 
-    /// Moves to the newest state. What was shown so far has to be so there too; what is locked is.
+    /// Moves to the newest state. What was shown so far has to be so there too; what is locked is, but for a call that
+    /// was past its admission when the lock was granted: whether there was one is found out when it commits.
     fn move_on(&mut self) -> Result<Seq> {
         let promised = self.database.foundation().promised();
         if let Some(seen) = self.seq().filter(|seen| *seen >= promised) {
@@ -347,6 +351,9 @@ impl Transaction {
         let seq = snapshot.seq();
         if self.observations.iter().any(|observation| observation.hold == Hold::Observe) {
             self.lay_over(seq)?;
+            self.has_trusted = false;
+        } else {
+            self.has_trusted = !self.observations.is_empty();
         }
         self.snapshot = Some(snapshot);
         Ok(seq)
@@ -388,12 +395,15 @@ impl Transaction {
     /// # Errors
     /// `40001` if something it was shown has changed: trying the whole transaction again may help. Class 23
     /// if it would now violate a constraint. Nothing was written then.
-    pub async fn commit(self, key: Option<&[u8]>) -> Result<Seq> {
+    pub async fn commit(mut self, key: Option<&[u8]>) -> Result<Seq> {
         if let Some(error) = self.owner.as_ref().and_then(|owner| owner.wounded()) {
             return Err(error);
         }
         if self.overlay.is_empty() && !self.has_assumed {
             // Everything it has seen was so at its snapshot, which is a place in the order.
+            if let Some(seq) = self.seq().filter(|_| self.has_trusted) {
+                self.lay_over(seq)?;
+            }
             return Ok(self.seq().unwrap_or_else(|| self.database.foundation().promised()));
         }
         let (program, arguments) = self.database.compound(&self.observations)?;
@@ -478,5 +488,43 @@ mod tests {
         }
         assert_eq!(transaction.seq(), Some(promised));
         pending.wait().unwrap();
+    }
+
+    /// Goal: a transaction that locks and writes nothing has seen one state, also if a call was past its admission when
+    /// the lock was granted: else it has to be tried again.
+    #[test]
+    fn calls_that_slip_past_locks_are_found() {
+        let database = Arc::new(Database::in_memory(Options::default()));
+        let definitions = "table t { id: bigint, v: bigint, primary key (id) }
+            procedure fill() { insert t { id: 1, v: 0 } insert t { id: 2, v: 0 } }
+            procedure move_both() { t[1].v += 1 t[2].v += 1 }
+            procedure move_second() { t[2].v += 1 }";
+        database.define(definitions).unwrap();
+        database.prepare("fill").unwrap().call(&[]).unwrap();
+        let show = |id: i64| {
+            let text = format!("procedure show{id}() -> (v: bigint) {{ return t[{id}].v }}");
+            database.statement_text(&text).unwrap()
+        };
+        // As a call does that has found no locks before there were some.
+        let slip = |procedure: &str| {
+            let procedure = database.definitions().catalog.find_procedure(procedure).unwrap();
+            let mut builder = fabius_engine::BatchBuilder::new();
+            builder.push(procedure, &[], None, false).unwrap();
+            let batch = builder.build();
+            database.hand_in(batch.clone());
+            database.wait(&batch);
+            batch.outcome(0).unwrap();
+        };
+        for (slips, is_one_state) in [("move_both", false), ("move_second", true)] {
+            let mut transaction = database.begin(TransactionOptions::default());
+            let first = crate::block_on(transaction.run(&show(1), &[], Hold::Lock)).unwrap();
+            slip(slips);
+            let second = crate::block_on(transaction.run(&show(2), &[], Hold::Lock)).unwrap();
+            let committed = crate::block_on(transaction.commit(None));
+            match is_one_state {
+                true => assert!(committed.is_ok(), "{first:?} {second:?}"),
+                false => assert_eq!(committed.unwrap_err().state(), SqlState::SERIALIZATION_FAILURE),
+            }
+        }
     }
 }

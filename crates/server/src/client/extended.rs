@@ -15,7 +15,8 @@ use super::{Client, Failure, Outcome};
 use crate::wire::backend;
 use crate::wire::frontend::{Bind, Execute, Formats, Parse, Target};
 use crate::wire::socket::Frame;
-use fabius_sql::connection::{Prepared, Response, TransactionStatus};
+use fabius::Held;
+use fabius_sql::connection::{KeptStatement, Response, TransactionStatus};
 use fabius_sql::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState, Value};
 use std::collections::HashMap;
@@ -30,7 +31,7 @@ const PORTALS_MAX: usize = 1_000;
 /// What a session has made ready.
 #[derive(Default)]
 pub(super) struct Extended {
-    statements: HashMap<String, Arc<Prepared>>,
+    statements: HashMap<String, Arc<KeptStatement>>,
     portals: HashMap<String, Portal>,
     batch: Batch,
     /// Whether a transaction was begun around the batch.
@@ -53,8 +54,10 @@ enum Batch {
 
 /// A statement with its parameters.
 struct Portal {
-    prepared: Arc<Prepared>,
+    statement: Arc<KeptStatement>,
     parameters: Vec<Value>,
+    /// What it counts as.
+    _held: Held,
     formats: Formats,
     progress: Progress,
 }
@@ -87,7 +90,7 @@ impl Extended {
             .ok_or_else(|| Error::new(SqlState(*b"34000"), format!("portal \"{name}\" does not exist")))
     }
 
-    fn statement(&self, name: &str) -> Result<&Arc<Prepared>> {
+    fn statement(&self, name: &str) -> Result<&Arc<KeptStatement>> {
         self.statements.get(name).ok_or_else(|| {
             let message = match name {
                 "" => "unnamed prepared statement does not exist".to_string(),
@@ -150,16 +153,18 @@ impl Client {
         self.refuse_if_cancelled()?;
         let deadline = self.deadline();
         let prepared = self.attend(deadline, async |sql| sql.prepare(query, &types).await).await?;
-        self.extended.statements.insert(name.to_string(), prepared);
+        // Of those without a name there is one at a time.
+        let kept = if name.is_empty() { prepared.into() } else { self.sql.keep(prepared)? };
+        self.extended.statements.insert(name.to_string(), Arc::new(kept));
         backend::parse_complete(&mut self.socket.output);
         Ok(())
     }
 
     fn bind(&mut self, frame: &Frame) -> Outcome {
         let bind = Bind::read(&frame.body)?;
-        let prepared = self.extended.statement(bind.statement)?.clone();
-        let parameters = read_parameters(&bind, &prepared.parameters, &self.sql.text_style())?;
-        if let (Some(formats), Some(columns)) = (bind.result_formats.count(), &prepared.columns)
+        let statement = self.extended.statement(bind.statement)?.clone();
+        let parameters = read_parameters(&bind, &statement.parameters, &self.sql.text_style())?;
+        if let (Some(formats), Some(columns)) = (bind.result_formats.count(), &statement.columns)
             && formats != columns.len()
         {
             let message =
@@ -174,7 +179,13 @@ impl Client {
         if portals.len() > PORTALS_MAX {
             return Err(Error::new(SqlState::PROGRAM_LIMIT, "too many portals").into());
         }
-        let portal = Portal { prepared, parameters, formats: bind.result_formats, progress: Progress::Bound };
+        let mut bytes = parameters.iter().map(Value::bytes).sum::<usize>();
+        if !bind.portal.is_empty() && !statement.is_counted() {
+            bytes += statement.bytes();
+        }
+        let held = self.sql.hold(if bind.portal.is_empty() { 0 } else { bytes })?;
+        let (formats, progress) = (bind.result_formats, Progress::Bound);
+        let portal = Portal { statement, parameters, _held: held, formats, progress };
         portals.insert(bind.portal.to_string(), portal);
         backend::bind_complete(&mut self.socket.output);
         Ok(())
@@ -198,7 +209,7 @@ impl Client {
                     return Ok(());
                 }
                 let portal = self.extended.portal(name)?;
-                (&portal.prepared, &portal.formats)
+                (&portal.statement, &portal.formats)
             }
         };
         match &prepared.columns {
@@ -228,7 +239,7 @@ impl Client {
         if has_failed && !matches!(portal.progress, Progress::Bound) {
             return Err(fabius_sql::connection::aborted().into());
         }
-        let (prepared, formats) = (portal.prepared.clone(), portal.formats.clone());
+        let (prepared, formats) = (portal.statement.clone(), portal.formats.clone());
         let mut rows = match std::mem::replace(&mut portal.progress, Progress::Done(None)) {
             Progress::Suspended(rows) => rows,
             Progress::Done(Some(tag)) => {

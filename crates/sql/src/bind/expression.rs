@@ -3,6 +3,7 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Quoted;
+use super::operator::is_calculation;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
 use super::typing::{Category, Conversion, category};
@@ -57,6 +58,7 @@ impl Binder<'_> {
                 format: None,
             } => self.cast_expression(expr, data_type, place),
             Expr::UnaryOp { op, expr } => self.unary(op, expr, place),
+            Expr::BinaryOp { op, .. } if is_calculation(op) => self.calculation(expression),
             Expr::BinaryOp { left, op, right } => self.binary(left, op, right, place),
             Expr::IsNull(operand) | Expr::IsUnknown(operand) => self.is_null(operand, false),
             Expr::IsNotNull(operand) | Expr::IsNotUnknown(operand) => self.is_null(operand, true),

@@ -60,6 +60,27 @@ impl Binder<'_> {
         Ok(Bound::held_as(negated, sql_type, bound.nullable, bound.data_type).at(place))
     }
 
+    /// `a + b * c || d`: a chain of them may be longer than calls can be nested.
+    pub(super) fn calculation(&mut self, expression: &Expr) -> Bind<Bound> {
+        let (mut links, mut at) = (Vec::new(), expression);
+        while let Expr::BinaryOp { left, op, right } = at
+            && is_calculation(op)
+            && (links.is_empty() || !self.replaced.iter().any(|(replaced, _)| replaced == at))
+        {
+            links.push((op, right, Place::of(at)));
+            at = left;
+        }
+        let mut result = self.operand(at)?;
+        for (operator, right, place) in links.into_iter().rev() {
+            let right = self.operand(right)?;
+            result = match operator {
+                B::StringConcat => self.concatenate(result, right, place)?,
+                operator => self.calculate(result, operator, right, place)?,
+            };
+        }
+        Ok(result)
+    }
+
     pub(super) fn binary(&mut self, left: &Expr, operator: &B, right: &Expr, place: Place) -> Bind<Bound> {
         match operator {
             B::And | B::Or => {
@@ -74,14 +95,6 @@ impl Binder<'_> {
                 }
                 let (left, right) = (self.operand(left)?, self.operand(right)?);
                 self.compare(left, operator, right, place)
-            }
-            B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo => {
-                let (left, right) = (self.operand(left)?, self.operand(right)?);
-                self.calculate(left, operator, right, place)
-            }
-            B::StringConcat => {
-                let (left, right) = (self.operand(left)?, self.operand(right)?);
-                self.concatenate(left, right, place)
             }
             other => beyond(format!("operator {other}")),
         }
@@ -198,6 +211,9 @@ impl Binder<'_> {
 
     pub(super) fn calculate(&mut self, left: Bound, operator: &B, right: Bound, place: Place) -> Bind<Bound> {
         let symbol = operator.to_string();
+        if left.sql_type == SqlType::JsonB {
+            return beyond("taking something out of jsonb");
+        }
         let (left, right) = match (left.is_unknown(), right.is_unknown()) {
             (true, true) => {
                 let message = format!("operator is not unique: unknown {symbol} unknown");
@@ -448,4 +464,9 @@ pub(super) fn negated(value: &Value) -> Option<Value> {
         Value::Numeric(v) => Some(Value::Numeric(Decimal { mantissa: -v.mantissa, ..*v })),
         _ => None,
     }
+}
+
+/// Whether an operator makes a value of two others, which [`Binder::calculation`] binds.
+pub(super) fn is_calculation(operator: &B) -> bool {
+    matches!(operator, B::Plus | B::Minus | B::Multiply | B::Divide | B::Modulo | B::StringConcat)
 }

@@ -9,6 +9,7 @@ use super::stop::{Bind, Place, beyond};
 use super::tree;
 use super::typing::unified;
 use crate::lowered::OutputColumn;
+use crate::parse::tokens::Tokens;
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{ColumnDefinition, Expression};
@@ -226,10 +227,8 @@ impl<'a> Binder<'a> {
             return None;
         }
         let alias = alias.map_or_else(String::new, |alias| format!(" AS {alias}"));
-        let dialect = sqlparser::dialect::PostgreSqlDialect {};
-        let parser = sqlparser::parser::Parser::new(&dialect);
         let text = format!("SELECT * FROM {call}{alias}");
-        let query = parser.try_with_sql(&text).and_then(|mut parser| parser.parse_query()).ok()?;
+        let query = Tokens::of(&text).and_then(|tokens| tokens.read(|parser| parser.parse_query())).ok()?;
         match *query.body {
             SetExpr::Select(mut from_set) => {
                 from_set.selection.clone_from(&select.selection);

@@ -1,5 +1,6 @@
 //! Parts of programs, built without their places in a text.
 
+use crate::parse::dialect::balanced;
 use fabius_program::syntax::Span;
 use fabius_program::syntax::tree::{
     BinaryOperator, Block, Bound, ColumnDefinition, Expression, ExpressionKind, Failure, Literal, Message,
@@ -104,14 +105,14 @@ pub(crate) fn is_null(operand: Expression, negated: bool) -> Expression {
 
 /// All of them, `true` if there are none.
 pub(crate) fn all(conditions: impl IntoIterator<Item = Expression>) -> Expression {
-    let all = conditions.into_iter().reduce(|left, right| binary(BinaryOperator::And, left, right));
-    all.unwrap_or_else(|| boolean(true))
+    let join = |left, right| binary(BinaryOperator::And, left, right);
+    balanced(conditions.into_iter().collect(), join).unwrap_or_else(|| boolean(true))
 }
 
 /// One of them, `false` if there are none.
 pub(crate) fn any(conditions: impl IntoIterator<Item = Expression>) -> Expression {
-    let any = conditions.into_iter().reduce(|left, right| binary(BinaryOperator::Or, left, right));
-    any.unwrap_or_else(|| boolean(false))
+    let join = |left, right| binary(BinaryOperator::Or, left, right);
+    balanced(conditions.into_iter().collect(), join).unwrap_or_else(|| boolean(false))
 }
 
 /// `if condition then value else otherwise`.

@@ -11,6 +11,7 @@ use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
 use super::write::Afterwards;
 use crate::catalog::{ReferentialAction, Table};
+use crate::parse::tokens::Tokens;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::Value;
@@ -499,11 +500,9 @@ fn parts(value: &Expr) -> Option<Vec<Expr>> {
 /// The columns of a query's row, each as a query of its own.
 fn parts_of_row_of(query: &ast::Query, columns: usize) -> Option<Vec<Expr>> {
     let names: Vec<String> = (1..=columns).map(|at| format!("c{at}")).collect();
-    let dialect = sqlparser::dialect::PostgreSqlDialect {};
     let part = |name: &String| {
         let text = format!("(SELECT {name} FROM ({query}) AS part({}))", names.join(", "));
-        let parser = sqlparser::parser::Parser::new(&dialect).try_with_sql(&text);
-        parser.and_then(|mut parser| parser.parse_expr()).ok()
+        Tokens::of(&text).and_then(|tokens| tokens.read(|parser| parser.parse_expr())).ok()
     };
     names.iter().map(part).collect()
 }

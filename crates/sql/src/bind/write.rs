@@ -7,6 +7,7 @@ use super::select::RowBody;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use crate::catalog::{Column, Table};
+use crate::parse::tokens::Tokens;
 use fabius_program::syntax::tree::{Block, Expression};
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, SelectItem};
@@ -107,9 +108,7 @@ impl<'a> Binder<'a> {
 
     /// An expression of the catalog.
     pub(super) fn parsed(&self, text: &str) -> Bind<Expr> {
-        let dialect = sqlparser::dialect::PostgreSqlDialect {};
-        let parsed =
-            sqlparser::parser::Parser::new(&dialect).try_with_sql(text).and_then(|mut p| p.parse_expr());
+        let parsed = Tokens::of(text).and_then(|tokens| tokens.read(|parser| parser.parse_expr()));
         parsed.map_err(|error| {
             super::stop::wrong(b"XX000", format!("an expression of the catalog does not parse: {error}"))
                 .into()

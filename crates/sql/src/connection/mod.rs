@@ -46,7 +46,7 @@ mod with_writes;
 
 pub use advisory::AdvisoryLock;
 pub(crate) use bulk::BulkWrite;
-pub use prepared::Prepared;
+pub use prepared::{KeptStatement, Prepared};
 pub use sql_database::{MemoryBounds, SqlDatabase};
 pub use transaction::aborted;
 
@@ -101,7 +101,7 @@ pub struct Connection {
     catalog_base: u64,
     /// Temporary tables and the like.
     temporary: Vec<Change>,
-    prepared: BTreeMap<String, Arc<Prepared>>,
+    prepared: BTreeMap<String, KeptStatement>,
     cursors: BTreeMap<String, Cursor>,
     /// Values that sequences gave this session, and which was the last.
     sequence_values: BTreeMap<Oid, i64>,

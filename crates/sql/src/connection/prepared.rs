@@ -13,15 +13,16 @@ use crate::parse::Command;
 use crate::parse::normal_form::{Literal, NormalForm};
 use crate::query::{self, QueryPlan, SessionFacts};
 use crate::sql_type::SqlType;
-use fabius::{Database, Statement};
+use fabius::{Database, Held, Statement};
 use fabius_program::syntax::Source;
 use fabius_value::{Error, Result, SqlState, Value};
 use parking_lot::Mutex;
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Plans that are kept, at most.
 const PLANS: usize = 4096;
@@ -46,6 +47,40 @@ pub struct Prepared {
     pub(super) given: Vec<SqlType>,
     /// How it runs; found again when the catalog changes.
     ready: Mutex<Option<Ready>>,
+    /// Whether somebody holds what it shares with others.
+    is_held: AtomicBool,
+}
+
+/// Memory that a prepared statement takes, about: its tree and its plan, and for each token more.
+const STATEMENT_BYTES: usize = 16 << 10;
+const TOKEN_BYTES: usize = 1 << 10;
+
+/// A statement that a session keeps; it may count as held.
+pub struct KeptStatement {
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) held: Held,
+}
+
+impl KeptStatement {
+    /// Whether it counts.
+    pub fn is_counted(&self) -> bool {
+        self.held.bytes() > 0
+    }
+}
+
+impl From<Arc<Prepared>> for KeptStatement {
+    /// One that does not count.
+    fn from(prepared: Arc<Prepared>) -> KeptStatement {
+        KeptStatement { prepared, held: Held::new(None) }
+    }
+}
+
+impl Deref for KeptStatement {
+    type Target = Arc<Prepared>;
+
+    fn deref(&self) -> &Arc<Prepared> {
+        &self.prepared
+    }
 }
 
 /// How a text runs, under one version of the catalog.
@@ -100,6 +135,22 @@ pub(super) struct Program {
     variants: Mutex<HashMap<Vec<bool>, Arc<Program>>>,
 }
 
+/// How many tokens a text has, about.
+fn tokens(text: &str) -> usize {
+    let (mut tokens, mut is_quoted, mut is_word) = (0, false, false);
+    for byte in text.bytes() {
+        let continues = byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
+        if byte == b'\'' {
+            is_quoted = !is_quoted;
+            tokens += usize::from(is_quoted);
+        } else if !is_quoted && !byte.is_ascii_whitespace() {
+            tokens += usize::from(!(continues && is_word));
+        }
+        is_word = continues && !is_quoted;
+    }
+    tokens
+}
+
 impl Prepared {
     pub(super) fn new(text: &str, command: Arc<Command>, given: &[SqlType], ready: Ready) -> Prepared {
         Prepared {
@@ -109,6 +160,25 @@ impl Prepared {
             command,
             given: given.to_vec(),
             ready: Mutex::new(Some(ready)),
+            is_held: AtomicBool::new(false),
+        }
+    }
+
+    /// Memory that it takes, about.
+    pub fn bytes(&self) -> usize {
+        self.own_bytes() + STATEMENT_BYTES + tokens(&self.text) * TOKEN_BYTES
+    }
+
+    /// Memory that it takes besides what is shared with others of its text or normal form.
+    fn own_bytes(&self) -> usize {
+        size_of::<Prepared>() + self.text.len()
+    }
+
+    /// What whoever keeps it holds: the first who does holds what is shared too.
+    pub(super) fn bytes_to_keep(&self) -> usize {
+        match self.is_held.swap(true, Relaxed) {
+            true => self.own_bytes(),
+            false => self.bytes(),
         }
     }
 
@@ -551,7 +621,10 @@ impl PlanCache {
         templates.iter().filter(|template| template.plan.version == version).find_map(|template| {
             let literals = bind::arguments(template.plan.recipes(), &template.literals, &form.literals)?;
             let ready = Ready { plan: template.plan.clone(), literals };
-            Some(Arc::new(Prepared::new(text, template.prepared.command.clone(), &[], ready)))
+            let prepared = Prepared::new(text, template.prepared.command.clone(), &[], ready);
+            // Its plan is the template's.
+            prepared.is_held.store(true, Relaxed);
+            Some(Arc::new(prepared))
         })
     }
 

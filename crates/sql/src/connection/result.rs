@@ -7,7 +7,7 @@
 //!           rows of a transaction that writes, or locks what it shows: held, as far as the session may
 //! ```
 
-use super::prepared::Program;
+use super::prepared::{KeptStatement, Prepared, Program};
 use super::run::Given;
 use super::source::TransactionRows;
 use super::transaction::Running;
@@ -119,6 +119,24 @@ impl Connection {
     /// To hold something by.
     pub(super) fn holding(&self) -> Held {
         Held::new(Some(self.memory.clone()))
+    }
+
+    /// Holds so many bytes besides.
+    ///
+    /// # Errors
+    /// `53200` if the session holds too much.
+    pub fn hold(&self, bytes: usize) -> Result<Held> {
+        let mut held = Held::new((bytes > 0).then(|| self.memory.clone()));
+        held.take(bytes)?;
+        Ok(held)
+    }
+
+    /// Keeps a statement, which counts as held.
+    ///
+    /// # Errors
+    /// As [`Connection::hold`].
+    pub fn keep(&self, prepared: Arc<Prepared>) -> Result<KeptStatement> {
+        Ok(KeptStatement { held: self.hold(prepared.bytes_to_keep())?, prepared })
     }
 
     /// What the client is told when there was no room for a result.

@@ -10,6 +10,7 @@ use crate::sql_type::SqlType;
 use crate::text_format;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast;
+use std::ops::Deref;
 use std::sync::Arc;
 
 impl Connection {
@@ -47,7 +48,8 @@ impl Connection {
                     ));
                 }
                 let prepared = Box::pin(self.prepare(text, types)).await?;
-                self.prepared.insert(name.clone(), prepared);
+                let kept = self.keep(prepared)?;
+                self.prepared.insert(name.clone(), kept);
                 "PREPARE"
             }
             Command::Deallocate(Some(name)) => {
@@ -205,7 +207,7 @@ impl Connection {
     }
 
     pub(super) fn prepared_named(&self, name: &str) -> Result<&Arc<Prepared>> {
-        self.prepared.get(name).ok_or_else(|| {
+        self.prepared.get(name).map(Deref::deref).ok_or_else(|| {
             Error::new(SqlState(*b"26000"), format!("prepared statement \"{name}\" does not exist"))
         })
     }

@@ -8,9 +8,12 @@ use crate::catalog::{
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
 use crate::parse::definition::SequenceOptions;
+use crate::parse::is_bare_function;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 fn invalid(message: impl Into<String>) -> Error {
     Error::new(SqlState(*b"42P16"), message)
@@ -205,7 +208,7 @@ impl Connection {
                 }
                 ast::ColumnOption::Check(check) => {
                     let name = constraint_name.as_ref().or(check.name.as_ref()).map(folded);
-                    constraints.push((name, ColumnConstraint::Check(check.expr.to_string())));
+                    constraints.push((name, ColumnConstraint::Check(check.expr.clone())));
                 }
                 ast::ColumnOption::ForeignKey(key) => {
                     let mut key = key.clone();
@@ -249,11 +252,7 @@ impl Connection {
             match constraint {
                 ColumnConstraint::Primary => self.add_primary_key(table, given, vec![name.clone()])?,
                 ColumnConstraint::Unique => self.add_unique(table, given, vec![name.clone()], true)?,
-                ColumnConstraint::Check(condition) => {
-                    let base = format!("{}_{name}_check", table.name.name);
-                    let name = given.unwrap_or_else(|| free_constraint(table, &base));
-                    table.checks.push(Check { name, condition });
-                }
+                ColumnConstraint::Check(condition) => add_check(table, given, &condition)?,
                 ColumnConstraint::Foreign(key) => self.add_foreign_key(table, &key).await?,
             }
         }
@@ -322,11 +321,7 @@ impl Connection {
             }
             ast::TableConstraint::ForeignKey(key) => self.add_foreign_key(table, key).await,
             ast::TableConstraint::Check(check) => {
-                let base = format!("{}_check", table.name.name);
-                let name = check.name.as_ref().map_or_else(|| free_constraint(table, &base), folded);
-                refuse_taken(table, &name)?;
-                table.checks.push(Check { name, condition: check.expr.to_string() });
-                Ok(())
+                add_check(table, check.name.as_ref().map(folded), &check.expr)
             }
             other => Err(not_supported(format!("constraint {other}"))),
         }
@@ -502,7 +497,7 @@ impl Connection {
 enum ColumnConstraint {
     Primary,
     Unique,
-    Check(String),
+    Check(Box<ast::Expr>),
     Foreign(Box<ast::ForeignKeyConstraint>),
 }
 
@@ -587,6 +582,39 @@ fn refuse_taken(table: &Table, name: &str) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+/// Adds a condition for rows. One without a name is called after the table, and after its column if it mentions one
+/// alone.
+fn add_check(table: &mut Table, name: Option<String>, condition: &ast::Expr) -> Result<()> {
+    let name = name.unwrap_or_else(|| {
+        let columns = mentioned(condition);
+        let mut columns = columns.iter();
+        let base = match (columns.next(), columns.next()) {
+            (Some(column), None) => format!("{}_{column}_check", table.name.name),
+            _ => format!("{}_check", table.name.name),
+        };
+        free_constraint(table, &base)
+    });
+    refuse_taken(table, &name)?;
+    table.checks.push(Check { name, condition: condition.to_string() });
+    Ok(())
+}
+
+/// The columns that a condition for rows mentions.
+fn mentioned(condition: &ast::Expr) -> BTreeSet<String> {
+    let mut columns = BTreeSet::new();
+    let _ = ast::visit_expressions(condition, |part| {
+        match part {
+            ast::Expr::Identifier(name) if !is_bare_function(name) => {
+                columns.insert(folded(name));
+            }
+            ast::Expr::CompoundIdentifier(parts) => columns.extend(parts.last().map(folded)),
+            _ => {}
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    columns
 }
 
 /// A column that has to be there.

@@ -6,10 +6,12 @@
 //! refused.
 //!
 //! What is read is a tree that everything else goes through, and gives back, by recursion. `1 + 1 + 1` is as deep as it
-//! has operators, so these are counted before it is read, as are parentheses.
+//! has operators, so these are counted before it is read, as are parentheses. `AND` and `OR` are not bounded like that:
+//! object-relational mappers write thousands of them in a row, and it does not matter how they are grouped, so they make
+//! a tree that is balanced.
 
 use fabius_value::{Error, SqlState};
-use sqlparser::ast::Expr;
+use sqlparser::ast::{BinaryOperator, Expr};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
@@ -76,13 +78,18 @@ struct Part {
     operators: usize,
     /// The deepest part among them.
     within: usize,
-    /// The deepest that stands between `AND` and `OR`, and how many of these there are.
+    /// The deepest that stands between `AND` and `OR`, and how many of each there are.
     item: usize,
-    conjunctions: usize,
+    ands: usize,
+    ors: usize,
     /// The deepest clause or element of a list.
     clause: usize,
-    /// `UNION` and `JOIN`.
+    /// `UNION` and `JOIN`, and commas between tables.
     joined: usize,
+    /// Whether tables stand here.
+    is_from: bool,
+    /// Whether the word before is `DISTINCT`, as in `IS DISTINCT FROM`.
+    is_distinct: bool,
 }
 
 impl Part {
@@ -93,8 +100,8 @@ impl Part {
 
     fn end_clause(&mut self) {
         self.end_item();
-        self.clause = self.clause.max(self.item + self.conjunctions);
-        (self.item, self.conjunctions) = (0, 0);
+        self.clause = self.clause.max(self.item + balanced_height(self.ands) + balanced_height(self.ors));
+        (self.item, self.ands, self.ors) = (0, 0, 0);
     }
 
     fn depth(mut self) -> usize {
@@ -104,12 +111,20 @@ impl Part {
 
     fn pass(&mut self, token: &Token) {
         use Keyword as K;
+        let is_distinct = std::mem::take(&mut self.is_distinct);
         match token {
-            Token::Comma | Token::SemiColon => self.end_clause(),
+            Token::Comma | Token::SemiColon => {
+                self.end_clause();
+                self.joined += usize::from(self.is_from);
+            }
             Token::Word(Word { keyword, quote_style: None, .. }) => match keyword {
-                K::AND | K::OR => {
+                K::AND => {
                     self.end_item();
-                    self.conjunctions += 1;
+                    self.ands += 1;
+                }
+                K::OR => {
+                    self.end_item();
+                    self.ors += 1;
                 }
                 K::UNION | K::EXCEPT | K::INTERSECT | K::JOIN => {
                     self.end_clause();
@@ -129,7 +144,15 @@ impl Part {
                 | K::RETURNING
                 | K::WHEN
                 | K::THEN
-                | K::ELSE => self.end_clause(),
+                | K::ELSE => {
+                    self.end_clause();
+                    self.is_from = match keyword {
+                        K::FROM => !is_distinct,
+                        K::ON | K::USING | K::WHEN | K::THEN | K::ELSE => self.is_from,
+                        _ => false,
+                    };
+                }
+                K::DISTINCT => self.is_distinct = true,
                 K::NOT
                 | K::IS
                 | K::LIKE
@@ -152,6 +175,27 @@ impl Part {
             _ => self.operators += 1,
         }
     }
+}
+
+/// How high the tree of a chain of so many operators is.
+fn balanced_height(operators: usize) -> usize {
+    operators.checked_ilog2().map_or(0, |log| log as usize + 1)
+}
+
+/// The operands of a chain as a tree that is as low as can be, in the same order.
+pub(crate) fn balanced<T>(mut operands: Vec<T>, join: impl Fn(T, T) -> T) -> Option<T> {
+    while operands.len() > 1 {
+        let mut pairs = Vec::with_capacity(operands.len().div_ceil(2));
+        let mut rest = operands.into_iter();
+        while let Some(left) = rest.next() {
+            pairs.push(match rest.next() {
+                Some(right) => join(left, right),
+                None => left,
+            });
+        }
+        operands = pairs;
+    }
+    operands.pop()
 }
 
 /// Refuses tokens that make too deep a tree.
@@ -235,6 +279,33 @@ impl Dialect for Bounded {
     fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
         self.begun.set(self.begun.get() + 1);
         (self.begun.get() > self.most).then_some(Err(ParserError::RecursionLimitExceeded))
+    }
+
+    /// Reads all of `AND b AND c` at once, and the same with `OR`.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        first: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let (keyword, operator) = match &parser.peek_token_ref().token {
+            Token::Word(Word { keyword: Keyword::AND, .. }) => (Keyword::AND, BinaryOperator::And),
+            Token::Word(Word { keyword: Keyword::OR, .. }) => (Keyword::OR, BinaryOperator::Or),
+            _ => return None,
+        };
+        let mut operands = vec![first.clone()];
+        while parser.parse_keyword(keyword) {
+            match parser.parse_subexpr(precedence) {
+                Ok(operand) => operands.push(operand),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let join = |left, right| Expr::BinaryOp {
+            left: Box::new(left),
+            op: operator.clone(),
+            right: Box::new(right),
+        };
+        balanced(operands, join).map(Ok)
     }
 
     /// A name is read as an expression otherwise, and what turns out not to be one is read a second time.
@@ -441,20 +512,14 @@ mod tests {
                 assert!(is_refused || end.is_empty(), "{begin} {begins} {ends}: {state:?}");
             }
         }
-        for chain in [
-            "+1",
-            " OR a = 1",
-            "::int",
-            "[1]",
-            "::int[]",
-            " COLLATE a",
-            " IS NULL",
-            " UNION SELECT 1",
-            "::ARRAY<",
-        ] {
+        for chain in
+            ["+1", "::int", "[1]", "::int[]", " COLLATE a", " IS NULL", " UNION SELECT 1", "::ARRAY<"]
+        {
             let text = format!("SELECT 1{}", chain.repeat(50_000));
             assert_eq!(state(&text), SqlState(*b"54001"), "{chain}");
         }
+        let tables = ["t"; 300].join(", ");
+        assert_eq!(state(&format!("SELECT 1 FROM {tables}")), SqlState(*b"54001"));
         let inward = format!("SELECT {}1{}", "f(1, ".repeat(50), format!("){}", "+1".repeat(30)).repeat(50));
         assert_eq!(state(&inward), SqlState(*b"54001"));
         for text in ["EXPLAIN ", "EXPLAIN (VERBOSE) ", "SELECT INTERVAL "] {
@@ -484,6 +549,16 @@ mod tests {
             let text = format!("SELECT 1{}", chain.repeat(250));
             assert_eq!(state(&text), SqlState(*b"00000"), "{chain}");
         }
+        for chain in [" OR a = 1", " AND a IS NOT NULL", " AND (a = 1 OR b = 2) OR NOT c"] {
+            let text = format!("SELECT 1{}", chain.repeat(50_000));
+            assert_eq!(state(&text), SqlState(*b"00000"), "{chain}");
+            assert_eq!(state(&format!("{text} AND")), SqlState::SYNTAX_ERROR, "{chain}");
+        }
+        let many = vec!["a IS DISTINCT FROM 1"; 5000].join(", ");
+        assert_eq!(
+            state(&format!("SELECT {many} FROM t, u WHERE a IN (1) ORDER BY {many}")),
+            SqlState(*b"00000")
+        );
         let many = vec!["f(1, g(2), ARRAY[3])"; 5000].join(", ");
         assert_eq!(state(&format!("SELECT {many}")), SqlState(*b"00000"));
     }

@@ -30,6 +30,7 @@ pub mod tokens;
 
 pub use command::Command;
 use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast;
 use sqlparser::tokenizer::Token;
 use std::ops::Range;
 use tokens::Tokens;
@@ -73,6 +74,24 @@ pub fn split(text: &str) -> Result<Vec<Range<usize>>> {
     }
     statements.extend(current);
     Ok(statements)
+}
+
+/// Whether a word is a call of a function without parentheses, as PostgreSQL's grammar has some.
+pub(crate) fn is_bare_function(ident: &ast::Ident) -> bool {
+    const BARE: &[&str] = &[
+        "current_user",
+        "session_user",
+        "user",
+        "current_role",
+        "current_catalog",
+        "current_schema",
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "localtimestamp",
+        "localtime",
+    ];
+    ident.quote_style.is_none() && BARE.iter().any(|bare| ident.value.eq_ignore_ascii_case(bare))
 }
 
 /// Reads one statement.

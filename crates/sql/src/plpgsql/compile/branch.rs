@@ -35,6 +35,7 @@ impl Compiler<'_> {
     }
 
     /// `if a { ... } else if b { ... } else { ... }`
+    #[recursive::recursive]
     pub(super) fn chain(
         &mut self,
         arms: &[(Expression, Vec<&Statement>)],

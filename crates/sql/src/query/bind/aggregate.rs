@@ -6,8 +6,10 @@ use super::expression::unknown;
 use super::{Binder, Flavor, Typed};
 use crate::query::arrow_column::{QUOTIENT, scale_of};
 use crate::query::failure::unsupported;
+use crate::query::functions::in_order::in_order;
 use crate::query::functions::operator::{Arithmetic, Operation};
 use crate::sql_type::SqlType;
+use datafusion::arrow::compute::SortOptions;
 use datafusion::functions_aggregate as aggregate;
 use datafusion::functions_window as window;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort};
@@ -291,8 +293,12 @@ impl Binder<'_> {
                 let arguments = vec![pair, text_literal(", ")];
                 let joined = self.make(aggregate::string_agg::string_agg_udaf(), arguments, shape)?;
                 let (open, close) = if is_binary { ("{", "}") } else { ("{ ", " }") };
-                let sql_type = if is_binary { T::JsonB } else { T::Json };
-                Ok(Typed::new(enclosed(open, joined, close), sql_type))
+                let object = enclosed(open, joined, close);
+                match is_binary {
+                    // Its keys are there once, in jsonb's order.
+                    true => self.cast(Typed::new(object, T::Text), &T::JsonB),
+                    false => Ok(Typed::new(object, T::Json)),
+                }
             }
             "bit_and" | "bit_or" | "bit_xor" => {
                 if !is_integer(&first.sql_type) {
@@ -349,6 +355,9 @@ impl Binder<'_> {
                 let function = WindowFunctionDefinition::AggregateUDF(function);
                 self.over(function, arguments, window, shape.filter, shape.distinct)
             }
+            None if self.has_another_order(function.name(), &shape) => {
+                self.gather(function.name(), arguments, shape)
+            }
             None => Ok(Expr::AggregateFunction(AggregateFunction::new_udf(
                 function,
                 arguments,
@@ -358,6 +367,40 @@ impl Binder<'_> {
                 None,
             ))),
         }
+    }
+
+    /// Whether an aggregate wants its values in another order than one before it.
+    fn has_another_order(&mut self, name: &str, shape: &Shape<'_>) -> bool {
+        if shape.order_by.is_empty() || !matches!(name, "array_agg" | "string_agg") {
+            return false;
+        }
+        let Some(level) = self.levels.last_mut() else { return false };
+        *level.ordering.get_or_insert_with(|| shape.order_by.clone()) != shape.order_by
+    }
+
+    /// `array_agg` or `string_agg` of values that are sorted once they are gathered.
+    fn gather(&mut self, name: &str, mut arguments: Vec<Expr>, mut shape: Shape<'_>) -> Result<Expr> {
+        let order_by = std::mem::take(&mut shape.order_by);
+        let separator = if name == "string_agg" { arguments.pop() } else { None };
+        let Some(value) = arguments.pop() else { return Err(self.no_function(name, &[])) };
+        if let Some(separator) = &separator {
+            if !matches!(separator, Expr::Literal(..)) {
+                return Err(unsupported(
+                    "aggregates in different orders with a separator that is computed are not supported",
+                ));
+            }
+            without_nulls(Typed::new(value.clone(), SqlType::Text), &mut shape);
+        }
+        let array = aggregate::array_agg::array_agg_udaf();
+        let mut keys = Vec::new();
+        for Sort { expr, asc, nulls_first } in order_by {
+            let gathered = self.make(array.clone(), vec![expr], shape.clone())?;
+            keys.push((gathered, SortOptions { descending: !asc, nulls_first }));
+        }
+        let sorted = in_order(self.make(array, vec![value], shape)?, keys);
+        let Some(separator) = separator else { return Ok(sorted) };
+        let texts = Typed::new(sorted, SqlType::Array(Box::new(SqlType::Text)));
+        Ok(self.function("array_to_string", vec![texts, Typed::new(separator, SqlType::Text)])?.expr)
     }
 
     /// A call of a function that is only one over a window.

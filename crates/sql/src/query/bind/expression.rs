@@ -4,6 +4,7 @@ use super::operator::{negated, plain_binary};
 use super::scope::Named;
 use super::subquery::nested;
 use super::{Binder, Flavor, Typed, name_of, parts_of};
+use crate::parse::is_bare_function;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
 use datafusion::logical_expr::expr::{Case, Exists, InList};
@@ -12,11 +13,17 @@ use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
+/// Dimensions of an array, at most.
+const DIMENSIONS: usize = 6;
+
 impl Binder<'_> {
-    /// An expression.
+    /// An expression. What nests deep goes on with more stack.
+    #[recursive::recursive]
     pub(super) fn expression(&mut self, expression: &ast::Expr) -> Result<Typed> {
         use ast::Expr as E;
         match expression {
+            E::BinaryOp { op: BinaryOperator::And, .. } => self.chain(expression, true),
+            E::BinaryOp { op: BinaryOperator::Or, .. } => self.chain(expression, false),
             E::BinaryOp { .. } => self.binary_chain(expression),
             E::Identifier(ident) => self.identifier(ident),
             E::CompoundIdentifier(idents) => {
@@ -137,7 +144,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A chain of operators without nesting the calls, as generated conditions are long.
+    /// A chain of operators without nesting the calls, as generated expressions are long.
     fn binary_chain(&mut self, expression: &ast::Expr) -> Result<Typed> {
         let (mut links, mut at) = (Vec::new(), expression);
         while let ast::Expr::BinaryOp { left, op, right } = at {
@@ -154,17 +161,7 @@ impl Binder<'_> {
         };
         for (operator, right) in links.into_iter().rev() {
             let right = self.expression(right)?;
-            result = match operator {
-                BinaryOperator::And => {
-                    let (left, right) = (self.condition(result, "AND")?, self.condition(right, "AND")?);
-                    Typed::new(plain_binary(left, Operator::And, right), SqlType::Boolean)
-                }
-                BinaryOperator::Or => {
-                    let (left, right) = (self.condition(result, "OR")?, self.condition(right, "OR")?);
-                    Typed::new(plain_binary(left, Operator::Or, right), SqlType::Boolean)
-                }
-                other => self.binary(result, other, right)?,
-            };
+            result = self.binary(result, operator, right)?;
         }
         Ok(result)
     }
@@ -174,31 +171,13 @@ impl Binder<'_> {
         if let Some(typed) = self.find_column(&path)? {
             return Ok(typed);
         }
-        // Some functions are called without parentheses.
-        const BARE: &[&str] = &[
-            "current_user",
-            "session_user",
-            "user",
-            "current_role",
-            "current_catalog",
-            "current_schema",
-            "current_date",
-            "localtimestamp",
-            "localtime",
-        ];
         let [name] = &path;
-        if ident.quote_style.is_none() {
-            if BARE.contains(&name.as_str()) {
-                return self.function(name, Vec::new());
-            }
-            if name == "current_timestamp" {
-                return self.function("now", Vec::new());
-            }
-            if name == "current_time" {
-                return self.function("localtime", Vec::new());
-            }
+        match name.as_str() {
+            _ if !is_bare_function(ident) => Err(self.no_column(&path)),
+            "current_timestamp" => self.function("now", Vec::new()),
+            "current_time" => self.function("localtime", Vec::new()),
+            name => self.function(name, Vec::new()),
         }
-        Err(self.no_column(&path))
     }
 
     fn value(&mut self, value: &ast::Value) -> Result<Typed> {
@@ -568,6 +547,19 @@ impl Binder<'_> {
     /// An array of elements, as one type.
     pub(super) fn array(&mut self, elements: Vec<Typed>) -> Result<Typed> {
         let common = self.common_of(elements.iter().map(|typed| &typed.sql_type), "ARRAY")?;
+        let inner = std::iter::successors(Some(&common), |inner| match inner {
+            SqlType::Array(element) => Some(element.as_ref()),
+            _ => None,
+        });
+        let dimensions = inner.count();
+        if dimensions > DIMENSIONS {
+            return Err(Error::new(
+                SqlState::PROGRAM_LIMIT,
+                format!(
+                    "number of array dimensions ({dimensions}) exceeds the maximum allowed ({DIMENSIONS})"
+                ),
+            ));
+        }
         let elements = elements.into_iter().map(|element| match element.flavor {
             Flavor::Named(_) => Ok(element),
             _ => self.coerce(element, &common),

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`aggregate`] | calls of aggregates, and of functions over windows |
 //! | [`call`] | calls of functions |
+//! | [`chain`] | long chains of `AND` and `OR` |
 //! | [`coerce`] | types that have to become others |
 //! | [`expression`] | expressions |
 //! | [`from`] | `FROM` and joins |
@@ -19,6 +20,7 @@
 
 mod aggregate;
 mod call;
+mod chain;
 mod coerce;
 mod expression;
 mod from;
@@ -38,6 +40,7 @@ use crate::parameter_types::ParameterTypes;
 use crate::query::functions::Environment;
 use datafusion::common::Column;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::expr::Sort;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -63,6 +66,8 @@ struct Level {
     /// Whether this is inside of an aggregate's arguments.
     in_aggregate: bool,
     windows: Vec<ast::NamedWindowDefinition>,
+    /// The order that the first aggregate with one wants its values in.
+    ordering: Option<Vec<Sort>>,
 }
 
 /// A common table expression.
@@ -88,6 +93,8 @@ pub(super) struct Binder<'a> {
     is_operand: bool,
     next: usize,
     depth: usize,
+    /// Conditions in chains that DataFusion sees, so far.
+    conditions: usize,
 }
 
 impl<'a> Binder<'a> {
@@ -103,6 +110,7 @@ impl<'a> Binder<'a> {
             is_operand: false,
             next: 0,
             depth: 0,
+            conditions: 0,
         }
     }
 

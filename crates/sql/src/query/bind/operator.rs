@@ -174,6 +174,7 @@ impl Binder<'_> {
             return self.time_arithmetic(left, operation, right, symbol);
         }
         if let (Operation::Subtract, T::JsonB) = (operation, &left.sql_type) {
+            let right = if unknown(&right) { self.coerce(right, &T::Text)? } else { right };
             return self.function("fabius_json_without", vec![left, right]);
         }
         if unknown(&left) {

@@ -28,6 +28,8 @@ enum Key {
 
 /// Elements of `CUBE`, at most: each doubles the number of groupings.
 const CUBE: usize = 12;
+/// Groupings of one `SELECT`, at most.
+const GROUPING_SETS: usize = 4096;
 
 impl Binder<'_> {
     /// A `SELECT`, sorted.
@@ -407,6 +409,19 @@ impl Binder<'_> {
             });
         }
         self.set_clause(None);
+        // Those of several clauses are combined, each with each.
+        let sets = groups.iter().fold(1usize, |sets, group| {
+            sets.saturating_mul(match group {
+                Expr::GroupingSet(GroupingSet::Rollup(keys)) => keys.len() + 1,
+                Expr::GroupingSet(GroupingSet::Cube(keys)) => 1 << keys.len(),
+                Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => sets.len(),
+                _ => 1,
+            })
+        });
+        if sets > GROUPING_SETS {
+            let message = format!("too many grouping sets present (maximum {GROUPING_SETS})");
+            return Err(Error::new(SqlState(*b"54001"), message));
+        }
         Ok(Some(groups))
     }
 

@@ -1,6 +1,6 @@
 //! Conversions between types.
 
-use super::row_function::{for_each_row, signature_of};
+use super::row_function::{column_name, for_each_row, signature_of};
 use crate::query::arrow_column::{arrow_type, interval_parts, interval_value, scale_of};
 use crate::query::calendar;
 use crate::query::value_text::{fit_numeric, from_text, to_text};
@@ -40,6 +40,10 @@ impl Conversion {
 impl ScalarUDFImpl for Conversion {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn schema_name(&self, arguments: &[Expr]) -> FusionResult<String> {
+        column_name(self.name(), arguments)
     }
 
     fn signature(&self) -> &Signature {

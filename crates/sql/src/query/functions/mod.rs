@@ -8,6 +8,7 @@
 //! | [`array`] | of arrays |
 //! | [`cast`] | conversions between types |
 //! | [`catalog`] | about the catalog: `pg_get_indexdef`, `format_type` |
+//! | [`in_order`] | behind aggregates: values in an order of their own |
 //! | [`json`] | of `json` and `jsonb` |
 //! | [`moment`] | of dates, times and intervals |
 //! | [`number`] | of numbers |
@@ -18,6 +19,7 @@
 pub mod array;
 pub mod cast;
 pub mod catalog;
+pub mod in_order;
 pub mod json;
 pub mod moment;
 pub mod number;

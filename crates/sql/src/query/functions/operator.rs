@@ -1,6 +1,6 @@
 //! Behind operators: arithmetic that fails instead of wrapping around, regular expressions, moments and intervals.
 
-use super::row_function::signature_of;
+use super::row_function::{column_name, signature_of};
 use crate::query::arrow_column::{arrow_type, scale_of};
 use crate::query::failure::{internal, numeric_overflow, outbound};
 use crate::sql_type::SqlType;
@@ -73,6 +73,10 @@ impl ScalarUDFImpl for Arithmetic {
         }
     }
 
+    fn schema_name(&self, arguments: &[Expr]) -> FusionResult<String> {
+        column_name(self.name(), arguments)
+    }
+
     fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -97,6 +101,40 @@ impl ScalarUDFImpl for Arithmetic {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&result, 0)?));
         }
         Ok(ColumnarValue::Array(result))
+    }
+}
+
+/// A condition that DataFusion does not look into.
+pub fn as_one(condition: Expr) -> Expr {
+    let signature = signature_of(1, Volatility::Immutable);
+    ScalarUDF::new_from_impl(AsOne { signature }).call(vec![condition])
+}
+
+/// See [`as_one`].
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct AsOne {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for AsOne {
+    fn name(&self) -> &str {
+        "as_one"
+    }
+
+    fn schema_name(&self, arguments: &[Expr]) -> FusionResult<String> {
+        column_name(self.name(), arguments)
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> FusionResult<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> FusionResult<ColumnarValue> {
+        arguments.args.pop().ok_or_else(|| outbound(internal("a condition has a value")))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::sql_type::SqlType;
 use crate::text_format::TextStyle;
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result as FusionResult;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
@@ -16,7 +17,7 @@ use datafusion::logical_expr::{
 use datafusion::scalar::ScalarValue;
 use fabius_value::Value;
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// What functions may ask about.
@@ -58,6 +59,31 @@ impl RowFunction {
 /// A signature of so many arguments whose types are settled already.
 pub(super) fn signature_of(arguments: usize, volatility: Volatility) -> Signature {
     if arguments == 0 { Signature::nullary(volatility) } else { Signature::any(arguments, volatility) }
+}
+
+/// Parts of a call's arguments that its name says, at most.
+const NAMED_PARTS: usize = 64;
+
+/// What the column of a call is called. DataFusion asks for this at every level of an expression, and the name has those
+/// of all levels below in it, so that one of hundreds of levels would take minutes: where there is much below, a number
+/// stands for it.
+pub(super) fn column_name(function: &str, arguments: &[Expr]) -> FusionResult<String> {
+    let mut parts = 0;
+    for argument in arguments {
+        argument.apply(|_| {
+            parts += 1;
+            Ok(if parts > NAMED_PARTS { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })?;
+    }
+    let inner = if parts > NAMED_PARTS {
+        let mut hasher = DefaultHasher::new();
+        arguments.hash(&mut hasher);
+        format!("{:016x}", hasher.finish())
+    } else {
+        let names = arguments.iter().map(|argument| argument.schema_name().to_string());
+        names.collect::<Vec<_>>().join(",")
+    };
+    Ok(format!("{function}({inner})"))
 }
 
 /// Calls a body once for each row, or once if all arguments are literals and nothing else can change the result.
@@ -104,6 +130,10 @@ pub(super) fn for_each_row(
 impl ScalarUDFImpl for RowFunction {
     fn name(&self) -> &str {
         &self.definition.name
+    }
+
+    fn schema_name(&self, arguments: &[Expr]) -> FusionResult<String> {
+        column_name(self.name(), arguments)
     }
 
     fn signature(&self) -> &Signature {

@@ -1,0 +1,90 @@
+//! Long chains of `AND` and `OR`.
+//!
+//! DataFusion takes a chain apart and puts it together again as `((a AND b) AND c) AND d`, and goes through that by
+//! recursion. What does not fit the stack like that is hidden from it: conditions behind the first ones are the argument of a
+//! function that gives it back, [`as_one`].
+//!
+//! ```text
+//! c1 AND ... AND c255 AND as_one(c256 AND ... AND c5000)
+//! ```
+
+use super::{Binder, Typed, plain_binary};
+use crate::parse::dialect::balanced;
+use crate::query::functions::operator::as_one;
+use crate::sql_type::SqlType;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::{Expr, Operator};
+use fabius_value::Result;
+use sqlparser::ast::{self, BinaryOperator};
+
+/// Conditions of one chain that DataFusion sees, at most.
+const SEEN: usize = 256;
+/// Conditions of all chains of a statement that it sees, about: they may all meet at one table.
+const SEEN_OF_ALL: usize = 1024;
+/// Conditions of one chain that it sees however many there are.
+const SEEN_ALWAYS: usize = 8;
+
+impl Binder<'_> {
+    /// `a AND b AND c`, or the same with `OR`.
+    pub(super) fn chain(&mut self, expression: &ast::Expr, is_and: bool) -> Result<Typed> {
+        let (operator, place) = if is_and { (Operator::And, "AND") } else { (Operator::Or, "OR") };
+        let mut conditions = Vec::new();
+        for part in parts(expression, is_and) {
+            let typed = self.expression(part)?;
+            conditions.push(self.condition(typed, place)?);
+        }
+        let seen = match self.conditions < SEEN_OF_ALL {
+            true => SEEN,
+            false => SEEN_ALWAYS,
+        };
+        self.conditions += conditions.len().min(seen);
+        Ok(Typed::new(low(conditions, operator, seen), SqlType::Boolean))
+    }
+}
+
+/// The parts of a chain, in order; parentheses around some of them say nothing.
+fn parts(expression: &ast::Expr, is_and: bool) -> Vec<&ast::Expr> {
+    let (mut parts, mut open) = (Vec::new(), vec![expression]);
+    while let Some(part) = open.pop() {
+        let mut inner = part;
+        while let ast::Expr::Nested(nested) = inner {
+            inner = nested;
+        }
+        match inner {
+            ast::Expr::BinaryOp { left, op: BinaryOperator::And, right } if is_and => {
+                open.extend([right.as_ref(), left]);
+            }
+            ast::Expr::BinaryOp { left, op: BinaryOperator::Or, right } if !is_and => {
+                open.extend([right.as_ref(), left]);
+            }
+            _ => parts.push(part),
+        }
+    }
+    parts
+}
+
+/// Conditions as a chain of which DataFusion sees so many.
+fn low(conditions: Vec<Expr>, operator: Operator, seen: usize) -> Expr {
+    let join = |left, right| plain_binary(left, operator, right);
+    let balanced = |conditions| balanced(conditions, join).unwrap_or_else(super::expression::false_literal);
+    if conditions.len() <= seen {
+        return balanced(conditions);
+    }
+    let mut hidden = Vec::new();
+    let mut kept = Vec::new();
+    for condition in conditions {
+        // Subqueries become joins, for which they have to be seen.
+        match kept.len() + 1 < seen || has_subquery(&condition) {
+            true => kept.push(condition),
+            false => hidden.push(condition),
+        }
+    }
+    kept.push(as_one(balanced(hidden)));
+    balanced(kept)
+}
+
+fn has_subquery(condition: &Expr) -> bool {
+    let is_subquery =
+        |part: &Expr| Ok(matches!(part, Expr::InSubquery(_) | Expr::Exists(_) | Expr::ScalarSubquery(_)));
+    condition.exists(is_subquery).unwrap_or(true)
+}
