@@ -1,4 +1,4 @@
-//! The figures, one file each. `FIGURES.md` has their axes and claims.
+//! The figures, one file each, with the axes and the claims of the paper's.
 //!
 //! Those of one paper share what its evaluation has in common: `lads.rs`, `doppel.rs`; interactive transactions are in `crates/bench/src/interactive`. Where two figures show the
 //! same runs, one file makes both.

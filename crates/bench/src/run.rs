@@ -131,7 +131,7 @@ fn run_engine(
 }
 
 impl Report {
-    /// The object that `--json` prints: the keys of the design's section 13, no others.
+    /// The object that `--json` prints: what scripts rely on, and nothing else.
     pub fn json(&self) -> Json {
         let Measured { seen, counts, elapsed, peak_rss_bytes, .. } = &self.measured;
         let settings: Map<String, Json> =

@@ -112,7 +112,7 @@ fn calls_follow_from_the_seed() {
     }
 }
 
-/// Goal: the JSON object has the keys of the design's section 13, in its order, and no others.
+/// Goal: the JSON object has the keys that scripts rely on, in their order, and no others.
 #[test]
 fn json_has_the_keys_that_scripts_rely_on() {
     let kind = WorkloadKind::find("tpcc").unwrap();

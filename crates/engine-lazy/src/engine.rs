@@ -120,7 +120,7 @@ impl LazyEngine {
         self.backlog.pushed().saturating_sub(counters.substantiated.get() + counters.skipped.get())
     }
 
-    /// Whether callers have to wait for substantiation (DESIGN, section 8: backpressure).
+    /// Whether callers have to wait for substantiation (backpressure: promises are never dropped).
     fn must_relieve(&self, policy: &Policy) -> bool {
         let backlog = self.backlog_calls();
         if backlog == 0 {

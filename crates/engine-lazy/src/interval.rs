@@ -1,6 +1,6 @@
 //! What values a numeric column can have: the ground on which promises stand.
 //!
-//! A later-phase must not fail (DESIGN, section 5). Arithmetic on columns is proven not to overflow by
+//! A later-phase must not fail (`ARCHITECTURE.md`, invariants). Arithmetic on columns is proven not to overflow by
 //! intervals: for each exact-number column the lane keeps one that contains every value promised so
 //! far, *current*, and a wider one that proofs may assume, *assumed*:
 //!

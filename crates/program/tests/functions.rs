@@ -51,11 +51,11 @@ fn functions_give_what_postgresql_gives() {
             None => writeln!(rewritten, "{line}").unwrap(),
         }
     }
-    if std::env::var_os("UPDATE").is_some() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path, rewritten).unwrap();
         return;
     }
     for (was, is) in content.lines().zip(rewritten.lines()) {
-        assert_eq!(was, is, "run with UPDATE=1 and read the difference");
+        assert_eq!(was, is, "run with UPDATE_GOLDEN=1 and read the difference");
     }
 }

@@ -1,7 +1,7 @@
 //! Goal: what the front of this crate says and makes of texts, side by side.
 //!
 //! Each file in `tests/golden` is a list of cases: `=== name`, a text, `---`, the output. The case
-//! named `schema` is loaded first and seen by all others. `UPDATE=1 cargo test` rewrites outputs.
+//! named `schema` is loaded first and seen by all others. `UPDATE_GOLDEN=1 cargo test` rewrites outputs.
 //!
 //! | file | output |
 //! |---|---|
@@ -35,14 +35,14 @@ fn run(file: &str, output: impl Fn(&str, &Catalog) -> String) {
         write!(rewritten, "=== {name}\n{text}\n---\n{}\n\n", output(text, &catalog).trim_end()).unwrap();
     }
     let rewritten = format!("{}\n", rewritten.trim_end());
-    if std::env::var_os("UPDATE").is_some() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, rewritten).unwrap();
         return;
     }
     for (line, (was, is)) in content.lines().zip(rewritten.lines()).enumerate() {
-        assert_eq!(was, is, "{file}:{}: run with UPDATE=1 and read the difference", line + 1);
+        assert_eq!(was, is, "{file}:{}: run with UPDATE_GOLDEN=1 and read the difference", line + 1);
     }
-    assert_eq!(content.lines().count(), rewritten.lines().count(), "{file}: run with UPDATE=1");
+    assert_eq!(content.lines().count(), rewritten.lines().count(), "{file}: run with UPDATE_GOLDEN=1");
 }
 
 fn errors(text: &str, catalog: &Catalog) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Each file in `tests/functions` is a list of cases: `=== name`, statements with empty lines between them, `---`,
 //! what each gave. `explain` before a statement shows its program instead. The case named `schema` is run before
-//! each of the others. `UPDATE=1 cargo test` rewrites outputs.
+//! each of the others. `UPDATE_GOLDEN=1 cargo test` rewrites outputs.
 
 use fabius::{Database, Error, Options, Value};
 use fabius_program::syntax::Source;
@@ -247,14 +247,25 @@ fn run_file(path: &Path) {
         write!(rewritten, "=== {name}\n{text}\n---\n{}\n\n", output.trim_end()).expect("written");
     }
     let rewritten = format!("{}\n", rewritten.trim_end());
-    if std::env::var_os("UPDATE").is_some() {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path, rewritten).expect("the file is rewritten");
         return;
     }
     for (line, (was, is)) in content.lines().zip(rewritten.lines()).enumerate() {
-        assert_eq!(was, is, "{}:{}: run with UPDATE=1 and read the difference", path.display(), line + 1);
+        assert_eq!(
+            was,
+            is,
+            "{}:{}: run with UPDATE_GOLDEN=1 and read the difference",
+            path.display(),
+            line + 1
+        );
     }
-    assert_eq!(content.lines().count(), rewritten.lines().count(), "{}: run with UPDATE=1", path.display());
+    assert_eq!(
+        content.lines().count(),
+        rewritten.lines().count(),
+        "{}: run with UPDATE_GOLDEN=1",
+        path.display()
+    );
 }
 
 #[test]

@@ -48,8 +48,8 @@ impl<'r, 'a> Deltas<'r, 'a> {
 impl DeltaOperator {
     /// Applies the operand, an exact number that is not null; so is the value, but for `Add`: null plus anything is null.
     ///
-    /// The sum is inside the column's range: whoever stored the delta has proven it (DESIGN,
-    /// section 5, "a promise must be keepable"), so an overflow here is a broken invariant.
+    /// The sum is inside the column's range: whoever stored the delta has proven it, since a promise must
+    /// be keepable (`ARCHITECTURE.md`, invariants), so an overflow here is a broken invariant.
     pub fn apply<'a>(self, value: Datum<'a>, operand: Datum<'a>, data_type: DataType) -> Datum<'a> {
         match (self, value, operand) {
             (DeltaOperator::Add, Datum::Null, _) => Datum::Null,

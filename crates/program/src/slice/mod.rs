@@ -2,8 +2,8 @@
 //!
 //! *Now*: everything that a `require`, an insert's uniqueness, a write's key, the existence of a
 //! row that must be there, or a branch or loop around a write depends on, and every operation that
-//! could fail and is not proven not to (a hidden `require`). *Later*: the rest (DESIGN section 5;
-//! lazy evaluation, sections 2.3 and 2.3.1). What costs nothing to do now, because it depends on
+//! could fail and is not proven not to (a hidden `require`). *Later*: the rest (lazy
+//! evaluation, sections 2.3 and 2.3.1). What costs nothing to do now, because it depends on
 //! nothing but arguments and values that the now-phase has anyway, is not deferred.
 //!
 //! ```text
