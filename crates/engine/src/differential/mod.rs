@@ -101,7 +101,7 @@ fn run_work(make: Make<'_>, work: &Work, random: Random, size: Size) -> Tally {
     work.define(&rig);
     let submitted = submit(&rig, work, random, size);
     let mut history = History::default();
-    history.follow(&rig.logged(), &mut []);
+    history.follow(&rig.logged(), Vec::new());
     history.compare_calls(&rig, &submitted);
     history.compare_rows(&rig, "the engine's");
     rig.engine.settle();

@@ -5,7 +5,7 @@ use crate::{Batch, BatchBuilder};
 use fabius_env::Random;
 use fabius_program::catalog::Catalog;
 use fabius_program::generate;
-use fabius_value::{Seq, TableId, TableSchema, Value};
+use fabius_value::{Column, Seq, TableId, TableSchema, Value};
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
@@ -64,7 +64,9 @@ impl Work {
 
     /// Defines everything, and loads the rows.
     pub fn define(&self, rig: &Rig) {
-        self.tables.iter().chain(&self.programs).for_each(|text| rig.define(text));
+        self.tables.iter().for_each(|text| rig.define(text));
+        self.readable().for_each(|schema| rig.define(&reader_text(schema)));
+        self.programs.iter().for_each(|text| rig.define(text));
         for (table, _) in self.catalog.tables() {
             rig.define(&generate::loader(&self.catalog, table).text);
         }
@@ -86,6 +88,18 @@ impl Work {
         let catalog = rig.foundation.definitions().catalog.clone();
         self.tables().all(|name| catalog.find_table(name).is_some())
             && (0..self.programs.len()).all(|number| catalog.find_procedure(&format!("p{number}")).is_some())
+    }
+
+    /// Tables that a program can go over, each with one that gives all its rows: see [`Work::reader`].
+    fn readable(&self) -> impl Iterator<Item = &TableSchema> {
+        self.catalog.tables().map(|(_, schema)| &**schema).filter(|schema| !schema.hash)
+    }
+
+    /// A table and the program that reads it, if there is one.
+    pub fn reader(&self, random: &mut Random) -> Option<(&str, String)> {
+        let readable: Vec<&TableSchema> = self.readable().collect();
+        let schema = readable.get(random.index(readable.len().max(1)))?;
+        Some((&schema.name, reader_name(schema)))
     }
 
     /// The names of its tables.
@@ -144,6 +158,31 @@ impl Display for Work {
             .chain(&self.spare)
             .try_for_each(|text| writeln!(formatter, "{text}"))
     }
+}
+
+fn reader_name(schema: &TableSchema) -> String {
+    format!("read_{}", schema.name)
+}
+
+/// A program that gives all rows of a table.
+fn reader_text(schema: &TableSchema) -> String {
+    let list = |part: &dyn Fn(&Column) -> String| {
+        let parts: Vec<String> = schema.columns.iter().map(part).collect();
+        parts.join(", ")
+    };
+    let fields = list(&|column| {
+        format!("{}: {}{}", column.name, column.data_type, if column.nullable { " null" } else { "" })
+    });
+    let values = list(&|column| format!("row.{}", column.name));
+    format!(
+        "procedure {}() -> list of ({fields}) {{
+             var rows: list of ({fields}) = []
+             for row in {} {{ append rows ({values}) }}
+             return rows
+         }}",
+        reader_name(schema),
+        schema.name
+    )
 }
 
 /// A table's definition as text.
