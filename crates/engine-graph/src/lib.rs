@@ -28,6 +28,8 @@
 //!
 //! It is not responsible for running a call from beginning to end: that is `fabius_engine::eager`.
 
+#[cfg(test)]
+mod accounts;
 pub mod batch_size;
 pub mod composite;
 pub mod construction;
