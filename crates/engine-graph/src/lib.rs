@@ -1,4 +1,5 @@
-//! LADS: batches of calls as dependency graphs, divided among workers and executed without locks.
+//! LADS: batches of calls as dependency graphs, divided among workers and executed without locks on
+//! records.
 //!
 //! "Exploiting single-threaded model in multi-core in-memory systems" (LADS) separates the resolution of
 //! conflicts from execution. Calls are taken in batches; a batch becomes graphs of record actions; a graph's

@@ -1,9 +1,11 @@
 //! Dependency graph partitioning (LADS, section 3.2, algorithm 2).
 //!
 //! What is partitioned is the weighted graph of record queues: a vertex is a queue and weighs as much as it
-//! has actions; an edge weighs as much as there are logical dependencies between two queues. The queues are
-//! divided evenly along the key range first; then the vertex whose move takes away most of the cut's weight
-//! is moved to the other side of its edge, as long as that is a gain and the balance bound holds:
+//! has actions; an edge weighs as much as there are calls in one piece that have an action in one queue and the next of
+//! their actions in the other. Such a call needs all of its actions at once, so each pair of them depends on each other; a
+//! chain binds them together as well, with one edge less than there are actions instead of their square's half. The
+//! queues are divided evenly along the key range first; then the vertex whose move takes away most of the cut's
+//! weight is moved to the other side of its edge, as long as that is a gain and the balance bound holds:
 //!
 //! ```text
 //! w(V_k) <= (1 + epsilon) * w(V) / n      for every partition k
