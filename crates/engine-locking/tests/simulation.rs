@@ -33,7 +33,7 @@ fn no_restarts() {
     run("no-restarts", Policy { restarts_max: 0, ..Policy::default() });
 }
 
-/// Predictions become old before they are used.
+/// A prediction may be wrong many times. What passes before it is used is in `delays.rs`.
 #[test]
 fn many_restarts() {
     run("many-restarts", Policy { restarts_max: 100, ..Policy::default() });
