@@ -24,6 +24,7 @@ use crate::slice::Slice;
 use crossbeam_utils::CachePadded;
 use fabius_engine::eager::Protocol;
 use fabius_engine::eager::control::Waiting;
+use fabius_engine::eager::optimistic::ATTEMPTS_MAX;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::eager::slots::Slots;
@@ -54,6 +55,8 @@ pub struct Policy {
     pub phase_ms_max: u64,
     /// It ends when so many calls are stashed.
     pub stashed_max: usize,
+    /// A call that was refused so often for a conflict runs alone.
+    pub attempts_max: u32,
 }
 
 impl Default for Policy {
@@ -65,6 +68,7 @@ impl Default for Policy {
             applied_min: 32,
             phase_ms_max: 10,
             stashed_max: 100_000,
+            attempts_max: ATTEMPTS_MAX,
         }
     }
 }
@@ -80,7 +84,7 @@ impl Policy {
 
 /// Doppel's phases.
 pub struct Doppel {
-    policy: Policy,
+    pub(crate) policy: Policy,
     /// That of the policy, until it is set.
     phase_ms_max: AtomicU64,
     slots: Slots,

@@ -357,7 +357,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                     refused += 1;
                     self.retries += 1;
                     self.give_up(self.shared.sequencer.issued());
-                    if refused >= C::ATTEMPTS_MAX {
+                    if refused >= self.transaction.control.attempts_max() {
                         assert!(!company.is_alone(), "a call that runs alone is not refused");
                         company.leave(self.shared);
                     }
@@ -571,10 +571,35 @@ mod tests {
     use fabius_storage::Record;
     use fabius_value::TableId;
 
+    /// A table, and a program that looks a row up in it.
+    fn ground() -> Ground {
+        let ground = Ground::new(Arc::new(Foundation::new(Arc::new(SimulatedClock::at(0)))));
+        for text in ["table t { a: int, primary key (a) }", "procedure remove(a: int) { delete t[a] }"] {
+            ground.amend(ground.gate.write(), &entry::encode_definition(text)).expect("a definition");
+        }
+        ground
+    }
+
+    /// A call of the program, encoded; there is no row.
+    fn removal(a: i64) -> Vec<u8> {
+        let (mut arguments, mut bytes) = (Vec::new(), Vec::new());
+        ArgumentWriter::new(&mut arguments).int(a);
+        let call = Call { procedure: ProcedureId(0), arguments: &arguments, key: None, wants_result: false };
+        entry::encode_call(&call, &mut bytes);
+        bytes
+    }
+
     /// Refuses the first lookups, so many.
     struct Refusing(u32);
 
+    /// A call that was refused so often runs alone.
+    const ATTEMPTS_MAX: u32 = 3;
+
     impl<'a> Control<'a> for Refusing {
+        fn attempts_max(&self) -> u32 {
+            ATTEMPTS_MAX
+        }
+
         fn begin_again(&mut self) {}
 
         fn looks_up(&mut self, _: TableId, _: &'a Record) -> Result<(), Stop> {
@@ -584,25 +609,40 @@ mod tests {
         }
     }
 
+    /// Runs two calls of which the first is refused so often.
+    fn run_refused(refusals: u32) {
+        let (ground, bytes) = (ground(), removal(7).repeat(2));
+        let (schema, guard, arena) = (ground.gate.read(), crossbeam_epoch::pin(), Bump::new());
+        let control = Refusing(refusals);
+        let mut turn = Turn::new(&ground.shared, &schema, &guard, &arena, Order::Logged, 0, control);
+        assert_eq!(turn.run(&bytes, |at| at), 2);
+        assert_eq!((turn.retries, turn.aborted), (refusals.into(), 2), "there is no such row");
+        turn.end();
+    }
+
+    /// Goal: a call begins again as often as it is refused while it has company, and once more alone.
+    #[test]
+    fn a_call_is_refused_so_often() {
+        (0..=ATTEMPTS_MAX).for_each(run_refused);
+    }
+
+    /// Goal: the attempt after that many refusals is the call's last: nobody is left who could be in its way.
+    #[test]
+    #[should_panic(expected = "a call that runs alone is not refused")]
+    fn a_call_that_was_refused_so_often_runs_alone() {
+        run_refused(ATTEMPTS_MAX + 1);
+    }
+
     /// Goal: a rehearsal that is disturbed begins again, so often and no more.
     #[test]
     fn rehearsals_are_bounded() {
-        let ground = Ground::new(Arc::new(Foundation::new(Arc::new(SimulatedClock::at(0)))));
-        for text in ["table t { a: int, primary key (a) }", "procedure remove(a: int) { delete t[a] }"] {
-            ground.amend(ground.gate.write(), &entry::encode_definition(text)).expect("a definition");
-        }
-        let mut arguments = Vec::new();
-        ArgumentWriter::new(&mut arguments).int(7);
-        let call = Call { procedure: ProcedureId(0), arguments: &arguments, key: None, wants_result: false };
-        let mut bytes = Vec::new();
-        entry::encode_call(&call, &mut bytes);
+        let (ground, bytes) = (ground(), removal(7));
         let (schema, guard, arena) = (ground.gate.read(), crossbeam_epoch::pin(), Bump::new());
         for (disturbances, is_done) in [(0, true), (REHEARSALS_MAX - 1, true), (REHEARSALS_MAX, false)] {
             let control = Refusing(disturbances);
             let mut turn = Turn::new(&ground.shared, &schema, &guard, &arena, Order::Logged, 0, control);
             let ended = turn.rehearse(&bytes);
             assert_eq!(ended.is_some(), is_done, "{disturbances} disturbances");
-            // There is no such row.
             assert!(ended.is_none_or(|result| result.is_err()));
             turn.end();
         }
