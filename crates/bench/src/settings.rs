@@ -99,6 +99,12 @@ pub const COMMON: &[Setting] = &[
         domain: Domain::Integer(1, 10_000),
         help: "split: milliseconds after which a split phase ends",
     },
+    Setting {
+        name: "batch_latency_us",
+        default: "10000",
+        domain: Domain::Integer(1, 60_000_000),
+        help: "graph: microseconds that a batch of calls may take before batches become smaller",
+    },
 ];
 
 impl Domain {
@@ -256,7 +262,8 @@ mod tests {
         assert_eq!(
             told(&mut settings, "shore=1"),
             "workload demo has no setting \"shore\"; hint: its settings are share, batch, seed, in_flight, \
-             engine_partitions, chain_bound, idle, backlog, memory_mb, lock_manager, delay_us, phase_ms"
+             engine_partitions, chain_bound, idle, backlog, memory_mb, lock_manager, delay_us, phase_ms, \
+             batch_latency_us"
         );
         assert_eq!(told(&mut settings, "idle=maybe"), "idle=maybe is not allowed; hint: idle is on or off");
     }

@@ -4,8 +4,8 @@ use crate::loader::Loader;
 use crate::settings::Settings;
 use crate::workload::{Mode, Operation, Workload};
 use fabius::{
-    Database, Durability, EngineKind, LockManager, LockingPolicy, Options, Policy, Procedure, Result,
-    SplitPolicy,
+    Database, Durability, EngineKind, GraphSettings, LockManager, LockingPolicy, Options, Policy, Procedure,
+    Result, SplitPolicy,
 };
 use fabius_env::RealDisk;
 use fabius_log::Log;
@@ -155,6 +155,7 @@ fn database_options(engine: EngineKind, durability: Durability, settings: &Setti
         policy: policy(settings),
         locking: locking_policy(settings),
         split: split_policy(settings),
+        graph: graph_settings(settings),
         partitions: settings.auto("engine_partitions").map(|count| count as usize),
         ..Options::default()
     }
@@ -200,6 +201,11 @@ pub fn locking_policy(settings: &Settings) -> LockingPolicy {
         delay: std::time::Duration::from_micros(settings.integer("delay_us")),
         ..LockingPolicy::default()
     }
+}
+
+/// The graph engine's settings that the common ones ask for.
+fn graph_settings(settings: &Settings) -> GraphSettings {
+    GraphSettings { latency_target_us: settings.integer("batch_latency_us"), ..GraphSettings::default() }
 }
 
 /// The split engine's policy that settings ask for.

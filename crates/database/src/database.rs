@@ -208,8 +208,7 @@ impl Database {
             }
             EngineKind::TwoPhaseLocking => Arc::new(fabius_engine_2pl::new(foundation.clone())),
             EngineKind::Graph => {
-                let settings = fabius_engine_graph::Settings::default();
-                Arc::new(fabius_engine_graph::GraphEngine::new(foundation.clone(), settings))
+                Arc::new(fabius_engine_graph::GraphEngine::new(foundation.clone(), options.graph))
             }
             EngineKind::Optimistic => Arc::new(fabius_engine_occ::new(foundation.clone())),
             EngineKind::Split => {

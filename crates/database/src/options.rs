@@ -1,5 +1,6 @@
 //! The settings of a database.
 
+use fabius_engine_graph::Settings as GraphSettings;
 use fabius_engine_lazy::Policy;
 use fabius_engine_locking::Policy as LockingPolicy;
 use fabius_engine_split::Policy as SplitPolicy;
@@ -128,6 +129,8 @@ pub struct Options {
     pub locking: LockingPolicy,
     /// When the split engine splits records, and for how long.
     pub split: SplitPolicy,
+    /// How long a batch of the graph engine should take, and how it is divided.
+    pub graph: GraphSettings,
     /// How many partitions the engines `partitioned` and `dora` divide rows into, 64 at most. `None`: one for each
     /// core, and eight logical ones for each core.
     pub partitions: Option<usize>,
@@ -153,6 +156,7 @@ impl Default for Options {
             policy: Policy::default(),
             locking: LockingPolicy::default(),
             split: SplitPolicy::default(),
+            graph: GraphSettings::default(),
             partitions: None,
             checkpoint_log_bytes: Some(1 << 30),
             key_window_calls: None,

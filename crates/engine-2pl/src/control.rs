@@ -11,8 +11,8 @@
 //! locks first comes first. Rows of tables where the program writes whatever it looks up are locked
 //! exclusively at once ([`fabius_engine::eager::plan`]).
 
-use crate::lock::Mode;
 use crate::wait::{Locks, Wounded};
+use fabius_engine::eager::lock_mode::Mode;
 use fabius_engine::eager::plan::Plan;
 use fabius_engine::eager::{Control, Protocol};
 use fabius_program::context::Stop;
@@ -70,7 +70,7 @@ impl<'a> Locking<'a> {
 
     #[inline]
     fn lock_read(&mut self, record: &'a Record, to_write: impl Fn(&Plan) -> bool) -> Result<(), Stop> {
-        let mode = if self.plan.is_some_and(to_write) { Mode::Exclusive } else { Mode::Shared };
+        let mode = Mode::of_row(self.plan.is_some_and(to_write));
         self.lock(record.lock(), mode)
     }
 }

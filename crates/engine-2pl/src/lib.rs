@@ -30,10 +30,10 @@ use fabius_engine::Foundation;
 use fabius_engine::eager::EagerEngine;
 use std::sync::Arc;
 
-/// The locking engine.
+/// The two-phase locking engine.
 pub type LockingEngine = EagerEngine<WoundWait>;
 
-/// A locking engine with the foundation's definitions.
+/// A two-phase locking engine with the foundation's definitions.
 pub fn new(foundation: Arc<Foundation>) -> LockingEngine {
     EagerEngine::new(foundation, WoundWait::default())
 }

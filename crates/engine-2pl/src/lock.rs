@@ -5,22 +5,17 @@
 //!  +---------+----+-------+----------------------------------------+
 //!  | waiters |    | mode  | holders: a bit for each running call   |
 //!  +---------+----+-------+----------------------------------------+
-//!
-//!             shared  intent  exclusive
-//!  shared       x                          x: both may hold it at once
-//!  intent                x
-//!  exclusive
 //! ```
 //!
 //! A call that runs has one of [`SLOTS`] *slots*, and its bit says that it holds the lock, so whoever is
-//! refused knows by whom. All holders of a lock have it in the same mode, except that a single one may
-//! have added another mode to its own: `shared` and `intent` together are `exclusive` (the mode's bits are
-//! chosen so that adding is `or`). A mode without holders means nothing.
+//! refused knows by whom. All holders of a lock have it in the same [`Mode`], which is never `visit`, except that a single
+//! one may have added another mode to its own. A mode without holders means nothing.
 //!
 //! Taking a free lock is one compare-and-swap and giving it back one fetch-and. Only if someone has to
 //! wait is there anything beside the word: a queue in [`crate::wait`], announced by the waiters bit.
 //! While that bit is set, a lock is granted by whoever holds the queue's mutex, and by no one else.
 
+use fabius_engine::eager::lock_mode::Mode;
 use std::sync::atomic::{
     AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed},
@@ -33,18 +28,6 @@ pub const SLOTS: usize = 60;
 pub(crate) const WAITERS: u64 = 1 << 63;
 const HOLDERS: u64 = (1 << SLOTS) - 1;
 const MODE_SHIFT: u32 = SLOTS as u32;
-const MODE_MASK: u64 = 3;
-
-/// What a holder of a lock may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Read: others may read too.
-    Shared = 1,
-    /// Change a part of a granule: others may change other parts.
-    Intent = 2,
-    /// Alone.
-    Exclusive = 3,
-}
 
 /// The calls whose bits are in a lock's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +67,7 @@ pub fn attempt(word: &AtomicU64, slot: usize, mode: Mode) -> Attempt {
     let mut seen = word.load(Relaxed);
     loop {
         let holds = seen & bit != 0;
-        if holds && seen >> MODE_SHIFT & MODE_MASK & mode as u64 == mode as u64 {
+        if holds && mode_of(seen).covers(mode) {
             return Attempt::Held;
         }
         if seen & WAITERS != 0 {
@@ -110,15 +93,22 @@ pub(crate) fn grant(word: &AtomicU64, slot: usize, mode: Mode) -> bool {
     }
 }
 
+/// The mode in which holders have the lock.
+#[inline]
+fn mode_of(word: u64) -> Mode {
+    Mode::of_bits(word >> MODE_SHIFT)
+}
+
 /// The word after granting, if it can be granted; the waiters bit stays as it is.
 #[inline]
 fn granted(word: u64, bit: u64, mode: Mode) -> Option<u64> {
-    let current = word >> MODE_SHIFT & MODE_MASK;
-    let wanted = mode as u64 | if word & bit != 0 { current } else { 0 };
+    let current = mode_of(word);
+    let wanted = if word & bit != 0 { mode.and(current) } else { mode };
     if word & HOLDERS & !bit == 0 {
-        return Some(word & WAITERS | wanted << MODE_SHIFT | bit);
+        return Some(word & WAITERS | (wanted as u64) << MODE_SHIFT | bit);
     }
-    (wanted == current && wanted != Mode::Exclusive as u64).then_some(word | bit)
+    // Nobody visits, so they are the same mode.
+    wanted.goes_with(current).then_some(word | bit)
 }
 
 /// The holders other than the call itself.
@@ -162,14 +152,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modes_are_compatible_as_drawn() {
+    fn a_lock_is_shared_in_modes_that_go_together() {
         let modes = [Mode::Shared, Mode::Intent, Mode::Exclusive];
         for first in modes {
             for second in modes {
                 let word = AtomicU64::new(0);
                 assert_eq!(attempt(&word, 3, first), Attempt::Taken);
-                let together = first == second && first != Mode::Exclusive;
-                let expected = if together { Attempt::Taken } else { Attempt::Refused };
+                let expected = if first.goes_with(second) { Attempt::Taken } else { Attempt::Refused };
                 assert_eq!(attempt(&word, 7, second), expected, "{first:?} then {second:?}");
             }
         }

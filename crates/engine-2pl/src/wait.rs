@@ -22,8 +22,9 @@
 //! the one that was meant (then its timestamp is another, and nothing happens). The first costs one
 //! needless attempt.
 
-use crate::lock::{self, Attempt, Mode, SLOTS};
+use crate::lock::{self, Attempt, SLOTS};
 use crossbeam_utils::CachePadded;
+use fabius_engine::eager::lock_mode::Mode;
 use fabius_engine::eager::slots::Slots;
 use fabius_env::schedule;
 use fabius_env::sync::{Condvar, Mutex};

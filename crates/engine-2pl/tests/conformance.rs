@@ -1,10 +1,10 @@
-//! The locking engine does what every engine must do.
+//! The two-phase locking engine does what every engine must do.
 
 use fabius_engine::conformance;
 
 use std::sync::Arc;
 
 #[test]
-fn the_locking_engine_conforms() {
+fn the_two_phase_locking_engine_conforms() {
     conformance::run(|foundation| Arc::new(fabius_engine_2pl::new(foundation)));
 }

@@ -1,4 +1,4 @@
-//! How fast the locking engine runs calls of ten read-modify-writes on records of about 100 bytes.
+//! How fast the two-phase locking engine runs calls of ten read-modify-writes on records of about 100 bytes.
 //!
 //! ```text
 //! cargo test --release -p fabius-engine-2pl --test speed -- --ignored --nocapture

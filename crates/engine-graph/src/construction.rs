@@ -245,3 +245,61 @@ fn place(key: &[u8]) -> u64 {
     word[..length].copy_from_slice(&key[..length]);
     u64::from_be_bytes(word)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::accounts::{FIRST, calls_at, queue_of, with_graph};
+    use fabius_env::Random;
+    use fabius_value::Seq;
+
+    /// Goal: temporal dependencies are the order of seqs in an account's queue (definition 3); each action is linked to
+    /// the one that was the queue's last, L(r), and is last itself then (algorithm 1, lines 6 and 7).
+    #[test]
+    fn a_queue_is_in_the_order_of_seqs() {
+        let calls: [(&str, &[i32]); 5] =
+            [("move", &[5]), ("set", &[0, 1]), ("move", &[3]), ("move", &[1]), ("move", &[3, 5])];
+        with_graph(6, &calls, |graph| {
+            assert_eq!(calls_at(graph, 0), [1]);
+            assert_eq!(calls_at(graph, 1), [1, 3]);
+            assert_eq!(calls_at(graph, 3), [2, 4]);
+            assert_eq!(calls_at(graph, 5), [0, 4]);
+            assert_eq!((graph.queues.len(), graph.actions.len()), (4, 7), "one queue for each account");
+            let queue = &graph.queues[queue_of(graph, 3).expect("it has one")];
+            assert_eq!(graph.actions[queue.last as usize].call, 4);
+            assert_eq!(queue.weight, 2);
+        });
+    }
+
+    /// Goal: every call has one turn at each of its accounts, behind all calls with lower seqs.
+    #[test]
+    fn every_action_has_its_turn() {
+        let mut random = Random::seeded(3);
+        let lists: Vec<Vec<i32>> = (0..200)
+            .map(|_| (0..1 + random.below(4)).map(|_| random.below(20) as i32).collect::<Vec<_>>())
+            .collect();
+        let calls: Vec<(&str, &[i32])> = lists
+            .iter()
+            .map(|ids| (if random.chance(1, 2) { "set" } else { "move" }, ids.as_slice()))
+            .collect();
+        with_graph(20, &calls, |graph| {
+            for account in 0..20 {
+                let expected =
+                    (0..calls.len() as u32).filter(|call| calls[*call as usize].1.contains(&account));
+                assert!(calls_at(graph, account).into_iter().eq(expected), "account {account}");
+            }
+            let seqs = graph.calls.iter().map(|node| node.stamped.seq);
+            assert!(seqs.eq((FIRST..).map(Seq).take(calls.len())));
+        });
+    }
+
+    /// Goal: a call is taken apart only if each of its actions has a record of its own, that is there.
+    #[test]
+    fn actions_are_bound_together_where_they_need_each_other() {
+        let calls: [(&str, &[i32]); 4] =
+            [("set", &[0, 1]), ("move", &[0, 1]), ("set", &[0, 9]), ("set", &[1, 1])];
+        with_graph(2, &calls, |graph| {
+            let independent: Vec<bool> = graph.calls.iter().map(|node| node.is_independent).collect();
+            assert_eq!(independent, [true, false, false, false]);
+        });
+    }
+}

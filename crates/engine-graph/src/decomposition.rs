@@ -170,3 +170,41 @@ impl Grains {
         is_independent && !call.wants_result && call.key.is_none()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{GraphEngine, Settings};
+    use fabius_engine::rig::Rig;
+    use std::sync::Arc;
+
+    /// Goal: `docs/decisions/calls-wait-for-all-their-heads.md` says which workloads' calls are taken apart: these are
+    /// all programs of theirs that are and write something, of `ycsb`, `assert`, and `cart`.
+    #[test]
+    fn few_workloads_are_taken_apart() {
+        let programs = [
+            include_str!("../../bench/programs/ycsb.fab"),
+            include_str!("../../bench/programs/rmw10.fab"),
+            include_str!("../../bench/programs/hot.fab"),
+            include_str!("../../bench/programs/tpcc.fab"),
+            include_str!("../../bench/programs/like.fab"),
+            include_str!("../../bench/programs/rubis.fab"),
+            include_str!("../../bench/programs/assert.fab"),
+            include_str!("../../bench/programs/calvin_micro.fab"),
+            include_str!("../../bench/programs/cart.fab"),
+        ];
+        let mut found = Vec::new();
+        for text in programs {
+            let rig = Rig::new(&|foundation| Arc::new(GraphEngine::new(foundation, Settings::default())));
+            rig.define(text);
+            let definitions = rig.foundation.definitions();
+            let mut decompositions = Decompositions::default();
+            decompositions.follow(&definitions);
+            let procedures = definitions.procedures.iter_from(0).filter(|procedure| !procedure.is_read_only);
+            let is_apart = |id| decompositions.get(id).is_some_and(|of| of.actions.is_some());
+            let apart = procedures.filter(|procedure| is_apart(procedure.id));
+            found.extend(apart.map(|procedure| procedure.program.name.clone()));
+        }
+        assert_eq!(found, ["ycsb", "decrement", "clear"]);
+    }
+}

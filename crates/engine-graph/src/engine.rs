@@ -21,7 +21,8 @@ pub struct Settings {
     pub partitions: Option<usize>,
     /// Threads that work on a batch, at most.
     pub workers_max: usize,
-    /// How long a batch should take, at most.
+    /// How long a batch should take, at most, in microseconds: while batches take longer, they become smaller, down to
+    /// [`BatchSize::CALLS_MIN`].
     pub latency_target_us: u64,
 }
 

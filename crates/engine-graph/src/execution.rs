@@ -12,8 +12,10 @@
 //! worker 1                                                        \--> message: run 8 on b
 //! ```
 //!
-//! Workers take no locks and never wait for each other before the end of the graph. The call with the lowest
-//! timestamp of all that are left is at the head of all its queues, so somebody can always go on.
+//! Workers take no locks on records or keys, and never wait for a call before the end of the graph. The call with the
+//! lowest timestamp of all that are left is at the head of all its queues, so somebody can always go on. What is left of
+//! latches: whoever is at a partition holds its mutex, which others try and go past ([`Partition::begun`]); a call in one
+//! piece that inserts rows latches indexes for as long as a key goes in.
 
 use crate::composite::InTurn;
 use crate::construction::Material;

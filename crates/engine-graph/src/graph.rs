@@ -200,3 +200,27 @@ impl<'a> Graph<'a> {
         self.partitions.iter().any(|partition| !partition.inbox.is_empty())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::{queue_of, with_graph};
+    use std::sync::atomic::Ordering::Relaxed;
+
+    /// Goal: a call in one piece is executable once, when the last of its actions is at the head of its queue; an
+    /// independent action is when its own is.
+    #[test]
+    fn a_call_waits_for_all_its_heads() {
+        with_graph(3, &[("move", &[0, 1, 2]), ("set", &[0, 1])], |graph| {
+            let count = graph.actions_of(0).len() as u32;
+            graph.calls[0].waits.store(count, Relaxed);
+            graph.calls[0].home = 7;
+            assert!(graph.reach(0).is_none() && graph.reach(2).is_none());
+            assert!(matches!(graph.reach(1), Some((7, Executable::Call(0)))));
+            let behind =
+                graph.actions[graph.queues[queue_of(graph, 1).expect("it has one")].first as usize].next;
+            assert!(matches!(graph.reach(behind), Some((0, Executable::Actions(at))) if at == behind));
+            assert!(graph.reach(NONE).is_none(), "nothing is behind the last");
+        });
+    }
+}

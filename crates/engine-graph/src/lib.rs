@@ -1,4 +1,5 @@
-//! LADS: batches of calls as dependency graphs, divided among workers and executed without locks.
+//! LADS: batches of calls as dependency graphs, divided among workers and executed without locks on
+//! records.
 //!
 //! "Exploiting single-threaded model in multi-core in-memory systems" (LADS) separates the resolution of
 //! conflicts from execution. Calls are taken in batches; a batch becomes graphs of record actions; a graph's
@@ -28,6 +29,8 @@
 //!
 //! It is not responsible for running a call from beginning to end: that is `fabius_engine::eager`.
 
+#[cfg(test)]
+mod accounts;
 pub mod batch_size;
 pub mod composite;
 pub mod construction;

@@ -1,9 +1,11 @@
 //! Dependency graph partitioning (LADS, section 3.2, algorithm 2).
 //!
 //! What is partitioned is the weighted graph of record queues: a vertex is a queue and weighs as much as it
-//! has actions; an edge weighs as much as there are logical dependencies between two queues. The queues are
-//! divided evenly along the key range first; then the vertex whose move takes away most of the cut's weight
-//! is moved to the other side of its edge, as long as that is a gain and the balance bound holds:
+//! has actions; an edge weighs as much as there are calls in one piece that have an action in one queue and the next of
+//! their actions in the other. Such a call needs all of its actions at once, so each pair of them depends on each other; a
+//! chain binds them together as well, with one edge less than there are actions instead of their square's half. The
+//! queues are divided evenly along the key range first; then the vertex whose move takes away most of the cut's
+//! weight is moved to the other side of its edge, as long as that is a gain and the balance bound holds:
 //!
 //! ```text
 //! w(V_k) <= (1 + epsilon) * w(V) / n      for every partition k
@@ -143,5 +145,107 @@ fn improve(graph: &mut Graph<'_>, weights: &mut [u64]) {
             moves -= 1;
             changed.extend(neighbours(graph, queue));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::{queue_of, with_graph};
+    use fabius_env::Random;
+
+    /// The weight of all edges between queues of different partitions.
+    fn cut(graph: &Graph<'_>) -> usize {
+        let partition = |queue: u32| graph.queues[queue as usize].partition;
+        let crossing = |queue: u32| {
+            neighbours(graph, queue).filter(move |end| partition(*end) != partition(queue)).count()
+        };
+        let ends: usize = (0..graph.queues.len() as u32).map(crossing).sum();
+        ends / 2
+    }
+
+    /// The weight of each partition.
+    fn weights(graph: &Graph<'_>, partitions: usize) -> Vec<u64> {
+        let mut weights = vec![0; partitions];
+        graph.queues.iter().for_each(|queue| weights[queue.partition as usize] += u64::from(queue.weight));
+        weights
+    }
+
+    fn partition_of(graph: &Graph<'_>, account: i32) -> u32 {
+        graph.queues[queue_of(graph, account).expect("it has a queue")].partition
+    }
+
+    /// Two groups of accounts that are heavy, and one light account bound to the other side's by so many calls.
+    fn bound_across(count: usize) -> Vec<(&'static str, &'static [i32])> {
+        let mut calls: Vec<(&str, &[i32])> = [("move", &[5, 6] as &[i32]), ("move", &[15, 16])].repeat(9);
+        calls.extend(vec![("move", &[1, 15] as &[i32]); count]);
+        calls
+    }
+
+    /// Goal: the queues of a call's actions are brought together, if the balance bound allows it.
+    #[test]
+    fn a_light_queue_moves_to_its_neighbour() {
+        with_graph(20, &bound_across(1), |graph| {
+            let mut weights = by_key_range(graph, 2);
+            assert_eq!((weights.as_slice(), cut(graph)), (&[19, 19][..], 1));
+            improve(graph, &mut weights);
+            // 1.1 * 38 / 2 is 20.9.
+            assert_eq!((weights.as_slice(), cut(graph)), (&[18, 20][..], 0));
+            assert_eq!(partition_of(graph, 1), partition_of(graph, 15));
+        });
+    }
+
+    /// Goal: what would make a partition too heavy stays where it is.
+    #[test]
+    fn the_bound_keeps_a_heavy_queue() {
+        with_graph(20, &bound_across(3), |graph| {
+            let mut weights = by_key_range(graph, 2);
+            improve(graph, &mut weights);
+            // 1.1 * 42 / 2 is 23.1, and 24 would be on one side.
+            assert_eq!((weights.as_slice(), cut(graph)), (&[21, 21][..], 3));
+        });
+    }
+
+    /// Goal: whatever the graph, moves keep the balance bound, and take weight from the cut or leave it as it is; at
+    /// least one in some of the graphs has something to move.
+    #[test]
+    fn moves_keep_the_bound_and_lower_the_cut() {
+        let mut random = Random::seeded(11);
+        let mut gained = 0;
+        for round in 0..40 {
+            let partitions = 2 + random.index(4);
+            let lists: Vec<Vec<i32>> = (0..150)
+                .map(|_| (0..1 + random.below(4)).map(|_| random.below(120) as i32).collect::<Vec<_>>())
+                .collect();
+            let calls: Vec<(&str, &[i32])> = lists.iter().map(|ids| ("move", ids.as_slice())).collect();
+            with_graph(120, &calls, |graph| {
+                let mut known = by_key_range(graph, partitions);
+                let (before, cut_before) = (weights(graph, partitions), cut(graph));
+                assert_eq!(known, before, "round {round}");
+                improve(graph, &mut known);
+                let after = weights(graph, partitions);
+                assert_eq!(known, after, "round {round}");
+                let bound = ((1.0 + EPSILON) * graph.actions.len() as f64 / partitions as f64) as u64;
+                let is_kept = |(after, before): (&u64, &u64)| *after <= bound.max(*before);
+                assert!(after.iter().zip(&before).all(is_kept), "round {round}: {before:?}, then {after:?}");
+                assert!(cut(graph) <= cut_before, "round {round}");
+                gained += cut_before - cut(graph);
+            });
+        }
+        assert!(gained > 0);
+    }
+
+    /// Goal: what is executable from the beginning is what depends on nothing: a call at the heads of all its queues, in
+    /// the partition of its first action, and independent actions at the heads of theirs.
+    #[test]
+    fn execution_begins_at_the_heads() {
+        with_graph(20, &[("move", &[1, 15]), ("move", &[1, 2]), ("set", &[3, 15])], |graph| {
+            partition(graph, 2);
+            let starts = graph.partitions.iter().flat_map(|partition| &partition.starts);
+            let found: Vec<String> = starts.map(|start| format!("{start:?}")).collect();
+            assert_eq!(found, ["Call(0)", "Actions(4)"], "the call at 1 and 15, and the action at 3");
+            assert_eq!(graph.calls[0].home, partition_of(graph, 1));
+            assert_eq!(graph.open.load(Relaxed), 4, "two calls, two independent actions");
+        });
     }
 }

@@ -24,9 +24,5 @@ fn three_partitions() {
 /// Goal: a seed takes the same way each time, to the same outcomes.
 #[test]
 fn a_seed_is_reproduced_exactly() {
-    for seed in 0..3 {
-        let subject = subject("three-partitions", Some(3));
-        let first = simulation::run_seed(&subject, seed);
-        assert_eq!(simulation::run_seed(&subject, seed), first, "seed {seed}");
-    }
+    simulation::run_twice(&subject("three-partitions", Some(3)));
 }

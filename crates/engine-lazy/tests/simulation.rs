@@ -51,9 +51,5 @@ fn short_backlog() {
 /// Goal: a seed takes the same way each time, to the same outcomes.
 #[test]
 fn a_seed_is_reproduced_exactly() {
-    for seed in 0..3 {
-        let subject = subject("idle", Policy::default());
-        let first = simulation::run_seed(&subject, seed);
-        assert_eq!(simulation::run_seed(&subject, seed), first, "seed {seed}");
-    }
+    simulation::run_twice(&subject("idle", Policy::default()));
 }

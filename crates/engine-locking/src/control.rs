@@ -5,9 +5,10 @@
 //! reconnaissance run there are no locks yet; [`Recorder`] writes down which ones the call would need.
 
 use crate::footprint::{Footprint, Footprints};
-use crate::lock::{Lock, LockSet, Mode};
+use crate::lock::{Lock, LockSet};
 use fabius_engine::eager::Control;
 use fabius_engine::eager::granule::Granules;
+use fabius_engine::eager::lock_mode::Mode;
 use fabius_engine::eager::place::Take;
 use fabius_engine::eager::workspace::Workspace;
 use fabius_program::context::Stop;

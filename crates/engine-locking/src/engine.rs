@@ -384,3 +384,103 @@ impl Runner for LockingEngine {
         self.ground.stand()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabius_engine::rig::Rig;
+    use fabius_engine::{Batch, BatchBuilder};
+    use fabius_value::Value;
+    use std::panic::AssertUnwindSafe;
+    use std::sync::OnceLock;
+    use std::time::Duration;
+
+    const PROGRAMS: &str = "
+        table names { id: int, target: int, primary key (id) }
+        table targets { id: int, count: int, primary key (id) }
+        procedure open(id: int) {
+            insert names { id: id, target: 0 }
+            insert targets { id: id, count: 0 }
+        }
+        procedure rename(id: int, target: int) { names[id].target = target }
+        procedure follow(id: int) { targets[names[id].target].count += 1 }
+        procedure raise(id: int) { targets[id].count += 100 }
+    ";
+    const TARGETS: i32 = 8;
+    const DELAY: Duration = Duration::from_millis(1);
+
+    fn database(policy: Policy) -> (Arc<LockingEngine>, Rig) {
+        let made = AssertUnwindSafe(OnceLock::new());
+        let rig = Rig::new(&|foundation| {
+            made.get_or_init(|| Arc::new(LockingEngine::new(foundation, policy))).clone()
+        });
+        rig.define(PROGRAMS);
+        (0..TARGETS).for_each(|id| drop(rig.call("open", &[id.into()]).expect("it is new")));
+        (made.get().expect("it was made").clone(), rig)
+    }
+
+    /// Hands a call in, and lends a thread until there is nothing to do.
+    fn begin(rig: &Rig, name: &str, values: &[Value]) -> Arc<Batch> {
+        let mut batch = BatchBuilder::new();
+        rig.push(&mut batch, name, values, None);
+        let batch = batch.build();
+        rig.engine.submit(batch.clone());
+        while rig.engine.help() {}
+        batch
+    }
+
+    fn counts(rig: &Rig) -> Vec<i32> {
+        let rows = rig.rows("targets").into_iter();
+        rows.map(|row| if let Value::Int(count) = row[1] { count } else { unreachable!("an int") }).collect()
+    }
+
+    /// Goal: a call whose predictions are wrong goes back as often as the bound says, and keeps to it; then it locks whole
+    /// tables: it runs though its keys have changed once more, and whoever accesses other rows of them waits for it.
+    #[test]
+    fn what_is_predicted_wrongly_too_often_locks_whole_tables() {
+        let policy = Policy { delay: DELAY, ..Policy::default() };
+        let (engine, rig) = database(policy);
+        let retries = || rig.foundation.counters.retries.get();
+        let call = begin(&rig, "follow", &[1.into()]);
+        for restart in 1..=policy.restarts_max {
+            assert!(!call.is_complete());
+            rig.call("rename", &[1.into(), Value::Int(restart as i32)]).expect("it is there");
+            rig.clock.advance(DELAY);
+            while rig.engine.help() {}
+            assert_eq!(retries(), restart.into());
+        }
+        rig.call("rename", &[1.into(), 6.into()]).expect("it is there");
+        rig.clock.advance(DELAY);
+        let mut batch = BatchBuilder::new();
+        rig.push(&mut batch, "raise", &[7.into()], None);
+        let other = batch.build();
+        rig.engine.submit(other.clone());
+        assert!(engine.schedule());
+        let ready = engine.ready.take(|all| all);
+        let whole: Vec<bool> = ready.iter().map(|ready| ready.is_certain).collect();
+        assert_eq!(whole, [true], "the other call waits for the one that has whole tables");
+        engine.ready.extend(ready);
+        while rig.engine.help() {}
+        assert!(call.is_complete() && other.is_complete());
+        assert_eq!(retries(), u64::from(policy.restarts_max));
+        assert_eq!(counts(&rig), [0, 0, 0, 0, 0, 0, 1, 100]);
+    }
+
+    /// Goal: a predicted call gets its place when the delay has passed, and not before; a prediction that is still right
+    /// by then is not repeated.
+    #[test]
+    fn a_prediction_waits_for_the_delay() {
+        let (_, rig) = database(Policy { delay: DELAY, ..Policy::default() });
+        let call = begin(&rig, "follow", &[1.into()]);
+        rig.clock.advance(DELAY - Duration::from_nanos(1));
+        while rig.engine.help() {}
+        assert!(!call.is_complete());
+        // Of another row.
+        rig.call("rename", &[2.into(), 3.into()]).expect("it is there");
+        rig.clock.advance(Duration::from_nanos(1));
+        while rig.engine.help() {}
+        assert!(call.is_complete());
+        assert_eq!(rig.foundation.counters.retries.get(), 0);
+        assert_eq!(counts(&rig)[0], 1);
+    }
+}

@@ -19,8 +19,9 @@
 //! pay_order(1, 4, 77)    orders[1, 4]  intent      orders[1]  intent      orders[1, 4, 77]  exclusive
 //! ```
 
-use crate::lock::{Lock, LockSet, Mode};
+use crate::lock::{Lock, LockSet, around_row};
 use fabius_engine::eager::granule::{Granules, Space};
+use fabius_engine::eager::lock_mode::Mode;
 use fabius_engine::eager::plan::{Around, Schema};
 use fabius_engine::entry::Call;
 use fabius_engine::{Definitions, Procedure};
@@ -216,7 +217,7 @@ impl Footprints {
         locks: &mut LockSet,
     ) {
         for lock in self.prefixes(table, key, columns, granules) {
-            locks.add(Lock::new(lock.place(), Mode::around_row(writes)));
+            locks.add(Lock::new(lock.place(), around_row(writes)));
         }
     }
 

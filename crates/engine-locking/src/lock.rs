@@ -3,20 +3,11 @@
 //! A lock's name is a place in the lock table, found by hash: of a table and a primary key for rows
 //! (whether there is such a row or not), of its place among the granules
 //! ([`fabius_engine::eager::granule`]) for ranges, unique values and idempotency keys. Two names that
-//! share a place only make calls wait that need not.
-//!
-//! ```text
-//!             visit   shared  intent  exclusive
-//!  visit        x       x       x
-//!  shared       x       x                          x: both may hold it at once
-//!  intent       x               x
-//!  exclusive
-//! ```
-//!
-//! A call's own requests of one name add up: shared and intent together are exclusive (the modes' bits are
-//! chosen so that adding is `or`).
+//! share a place only make calls wait that need not. A call's own requests of one name add up, as their
+//! [modes](Mode) do.
 
 use fabius_engine::eager::granule::Granules;
+use fabius_engine::eager::lock_mode::Mode;
 use fabius_storage::Record;
 use fabius_value::{Key, TableId};
 use std::sync::atomic::AtomicU64;
@@ -24,43 +15,16 @@ use std::sync::atomic::AtomicU64;
 /// Places of the lock table, a power of two.
 pub const PLACES: usize = 1 << 18;
 
-/// What a holder of a lock may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mode {
-    /// Read something in a granule, under a lock of its own: others may change other parts.
-    Visit = 0,
-    /// Read: others may read too.
-    Shared = 1,
-    /// Change a part of a granule: others may change other parts.
-    Intent = 2,
-    /// Alone.
-    Exclusive = 3,
-}
-
-impl Mode {
-    /// Whether two calls can hold a lock at once, in this mode and that.
-    #[inline]
-    pub fn goes_with(self, other: Mode) -> bool {
-        let (narrow, wide) = (self.min(other), self.max(other));
-        wide != Mode::Exclusive && (narrow == wide || narrow == Mode::Visit)
-    }
-
-    /// The mode in which a row is locked.
-    #[inline]
-    pub fn of_row(writes: bool) -> Mode {
-        if writes { Mode::Exclusive } else { Mode::Shared }
-    }
-
-    /// The mode in which granules around a locked row are locked.
-    #[inline]
-    pub fn around_row(writes: bool) -> Mode {
-        if writes { Mode::Intent } else { Mode::Visit }
-    }
-}
-
+/// A bit above the mode.
+const DECIDES: u32 = 1 << Mode::BITS;
 /// Bits of a lock below its place: the mode, and one more.
-const MODE_BITS: u32 = 3;
-const DECIDES: u32 = 4;
+const MODE_BITS: u32 = Mode::BITS + 1;
+
+/// The mode in which granules around a locked row are locked.
+#[inline]
+pub fn around_row(writes: bool) -> Mode {
+    if writes { Mode::Intent } else { Mode::Visit }
+}
 
 /// A lock and a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,12 +77,7 @@ impl Lock {
     /// Its mode.
     #[inline]
     pub fn mode(self) -> Mode {
-        match self.0 & 3 {
-            0 => Mode::Visit,
-            1 => Mode::Shared,
-            2 => Mode::Intent,
-            _ => Mode::Exclusive,
-        }
+        Mode::of_bits(self.0.into())
     }
 }
 
@@ -175,7 +134,7 @@ impl LockSet {
     #[inline]
     pub fn covers(&self, lock: Lock) -> bool {
         const LINEAR_MAX: usize = 16;
-        let is_it = |own: &Lock| own.place() == lock.place() && own.0 & lock.0 & 3 == lock.0 & 3;
+        let is_it = |own: &Lock| own.place() == lock.place() && own.mode().covers(lock.mode());
         if self.locks.len() <= LINEAR_MAX {
             return self.locks.iter().any(is_it);
         }

@@ -13,8 +13,9 @@
 //! Only the scheduler touches it, one thread at a time, so that nothing of it is atomic. Nothing is
 //! allocated once as many requests have waited at a time as wait now.
 
-use crate::lock::{LockSet, Mode, PLACES};
+use crate::lock::{LockSet, PLACES};
 use crate::policy;
+use fabius_engine::eager::lock_mode::Mode;
 
 /// No request.
 const NONE: u32 = 0;
@@ -35,13 +36,7 @@ struct Tally([u16; 4]);
 impl Tally {
     /// Whether one more goes with all of them.
     fn admits(&self, mode: Mode) -> bool {
-        let [_, shared, intent, exclusive] = self.0;
-        match mode {
-            Mode::Visit => exclusive == 0,
-            Mode::Shared => intent | exclusive == 0,
-            Mode::Intent => shared | exclusive == 0,
-            Mode::Exclusive => self.0 == [0; 4],
-        }
+        Mode::ALL.into_iter().all(|held| self.0[held as usize] == 0 || mode.goes_with(held))
     }
 }
 

@@ -74,11 +74,11 @@ pub struct Expedition {
     pub due_ns: u64,
     /// Whether its next call waits for a certain one to end.
     pub is_held_up: bool,
-    /// The calls; those without a prediction need too much.
+    /// The calls; those without a prediction need too much, or cannot be predicted.
     pub calls: VecDeque<(Dependent, Option<Prediction>)>,
 }
 
-/// Runs a call for what it would access.
+/// Runs a call for what it would access; gives nothing if that is too much, or if rows keep changing under its scans.
 pub fn predict<'a>(
     turn: &mut Turn<'a, Recorder<'a>>,
     chunk: &'a Chunk,
@@ -89,7 +89,7 @@ pub fn predict<'a>(
 ) -> Option<Prediction> {
     let call = chunk.call();
     turn.control().footprint = footprints.get(call.procedure).clone();
-    let aborts = turn.rehearse(chunk.calls()).is_err();
+    let aborts = turn.rehearse(chunk.calls())?.is_err();
     let recorder = turn.control();
     let mut determining = std::mem::take(&mut recorder.determining);
     let mut locks = std::mem::take(&mut recorder.locks);

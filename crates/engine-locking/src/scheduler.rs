@@ -17,11 +17,12 @@
 //! access one of its tables wait for it.
 
 use crate::footprint::{Footprint, Footprints};
-use crate::lock::{LockSet, Mode, PLACES};
+use crate::lock::{LockSet, PLACES};
 use crate::lock_manager::LockManager;
 use crate::policy::Policy;
 use crate::reconnaissance::{Dependent, Prediction};
 use fabius_engine::eager::intake::Chunk;
+use fabius_engine::eager::lock_mode::Mode;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::entry;

@@ -15,7 +15,7 @@
 //! engines that run calls whole: [`fabius_engine::eager`]. Here is what remains: who takes part.
 
 use fabius_engine::Foundation;
-use fabius_engine::eager::optimistic::Optimistic;
+use fabius_engine::eager::optimistic::{ATTEMPTS_MAX, Optimistic};
 use fabius_engine::eager::slots::Slots;
 use fabius_engine::eager::{EagerEngine, Protocol};
 use std::sync::Arc;
@@ -23,15 +23,23 @@ use std::sync::Arc;
 /// Threads that run calls at one time, at most.
 const THREADS_MAX: usize = 64;
 
-/// Silo's commit protocol.
-pub struct Silo {
-    slots: Slots,
+/// How the optimistic engine is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// A call that was refused so often runs alone.
+    pub attempts_max: u32,
 }
 
-impl Default for Silo {
-    fn default() -> Silo {
-        Silo { slots: Slots::new(THREADS_MAX) }
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy { attempts_max: ATTEMPTS_MAX }
     }
+}
+
+/// Silo's commit protocol.
+pub struct Silo {
+    policy: Policy,
+    slots: Slots,
 }
 
 impl Protocol for Silo {
@@ -48,7 +56,7 @@ impl Protocol for Silo {
     }
 
     fn control<'a>(&'a self, number: usize) -> Optimistic<'a> {
-        Optimistic::new(number)
+        Optimistic::new(number, self.policy.attempts_max)
     }
 }
 
@@ -57,5 +65,10 @@ pub type OptimisticEngine = EagerEngine<Silo>;
 
 /// An optimistic engine with the foundation's definitions.
 pub fn new(foundation: Arc<Foundation>) -> OptimisticEngine {
-    EagerEngine::new(foundation, Silo::default())
+    with_policy(foundation, Policy::default())
+}
+
+/// The same with another policy.
+pub fn with_policy(foundation: Arc<Foundation>, policy: Policy) -> OptimisticEngine {
+    EagerEngine::new(foundation, Silo { policy, slots: Slots::new(THREADS_MAX) })
 }

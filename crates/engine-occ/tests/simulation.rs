@@ -1,6 +1,7 @@
 //! The optimistic engine under simulated schedules and crashes agrees with the serial oracle.
 
 use fabius_engine::differential::simulation::{self, Subject};
+use fabius_engine_occ::Policy;
 
 use std::sync::Arc;
 
@@ -13,11 +14,17 @@ fn silo() {
     simulation::run(&subject(), 0..300);
 }
 
+/// A call that loses once runs alone.
+#[test]
+fn one_attempt() {
+    let subject = Subject::new("occ", "one-attempt", |foundation| {
+        Arc::new(fabius_engine_occ::with_policy(foundation, Policy { attempts_max: 1 }))
+    });
+    simulation::run(&subject, 300..450);
+}
+
 /// Goal: a seed takes the same way each time, to the same outcomes.
 #[test]
 fn a_seed_is_reproduced_exactly() {
-    for seed in 0..3 {
-        let first = simulation::run_seed(&subject(), seed);
-        assert_eq!(simulation::run_seed(&subject(), seed), first, "seed {seed}");
-    }
+    simulation::run_twice(&subject());
 }

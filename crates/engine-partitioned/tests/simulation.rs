@@ -30,10 +30,6 @@ fn dora() {
 #[test]
 fn a_seed_is_reproduced_exactly() {
     for (scheme, partitions) in [(Scheme::Partitioned, 3), (Scheme::Dora, 8)] {
-        let subject = subject("reproduced", scheme, partitions);
-        for seed in 0..3 {
-            let first = simulation::run_seed(&subject, seed);
-            assert_eq!(simulation::run_seed(&subject, seed), first, "seed {seed}");
-        }
+        simulation::run_twice(&subject("reproduced", scheme, partitions));
     }
 }

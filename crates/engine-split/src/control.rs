@@ -47,7 +47,7 @@ impl<'a> Splitting<'a> {
         {
             *slices = phase.slices();
         }
-        let optimistic = Optimistic::new(core);
+        let optimistic = Optimistic::new(core, doppel.policy.attempts_max);
         let (met, is_put_off) = (Vec::new(), false);
         Splitting { doppel, core, phase, slices, optimistic, plan: None, met, is_put_off, calls: 0 }
     }
@@ -114,7 +114,9 @@ impl Drop for Splitting<'_> {
 }
 
 impl<'a> Control<'a> for Splitting<'a> {
-    const ATTEMPTS_MAX: u32 = Optimistic::ATTEMPTS_MAX;
+    fn attempts_max(&self) -> u32 {
+        self.optimistic.attempts_max()
+    }
 
     fn begin(&mut self) {
         self.calls += 1;

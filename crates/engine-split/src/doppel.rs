@@ -24,6 +24,7 @@ use crate::slice::Slice;
 use crossbeam_utils::CachePadded;
 use fabius_engine::eager::Protocol;
 use fabius_engine::eager::control::Waiting;
+use fabius_engine::eager::optimistic::ATTEMPTS_MAX;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::shared::Shared;
 use fabius_engine::eager::slots::Slots;
@@ -54,6 +55,8 @@ pub struct Policy {
     pub phase_ms_max: u64,
     /// It ends when so many calls are stashed.
     pub stashed_max: usize,
+    /// A call that was refused so often for a conflict runs alone.
+    pub attempts_max: u32,
 }
 
 impl Default for Policy {
@@ -65,6 +68,7 @@ impl Default for Policy {
             applied_min: 32,
             phase_ms_max: 10,
             stashed_max: 100_000,
+            attempts_max: ATTEMPTS_MAX,
         }
     }
 }
@@ -80,7 +84,7 @@ impl Policy {
 
 /// Doppel's phases.
 pub struct Doppel {
-    policy: Policy,
+    pub(crate) policy: Policy,
     /// That of the policy, until it is set.
     phase_ms_max: AtomicU64,
     slots: Slots,
@@ -253,43 +257,101 @@ impl Protocol for Doppel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::SplitEngine;
     use fabius_engine::eager::Runner;
-    use fabius_engine::rig::Rig;
-    use fabius_engine::{Batch, BatchBuilder, Engine, Foundation};
+    use fabius_engine::eager::optimistic::word;
+    use fabius_engine::rig::{Make, Rig};
+    use fabius_engine::{Batch, BatchBuilder};
     use fabius_env::Fault;
-    use fabius_program::slice::operation::operations;
-    use fabius_value::{Key, Seq, SqlState, Value};
+    use fabius_value::{Datum, Key, Seq, SqlState, Value};
     use std::panic::AssertUnwindSafe;
     use std::sync::{Arc, OnceLock};
 
-    const COUNTERS: &str = "
-    table counters { id: int, total: bigint, primary key (id) }
-    procedure open(id: int) { insert counters { id: id, total: 0 } }
-    procedure add(id: int, n: bigint) { counters[id].total += n }
-    procedure see(id: int) -> bigint { return counters[id].total }
+    const PROGRAMS: &str = "
+        table counters { id: int, total: bigint, primary key (id) }
+        procedure open(id: int) { insert counters { id: id, total: 0 } }
+        procedure add(id: int, n: bigint) { counters[id].total += n }
+        procedure see(id: int) -> bigint { return counters[id].total }
     ";
+    const MS: u64 = 1_000_000;
+    /// When the first phase begins.
+    const BEGIN_NS: u64 = 5 * MS;
 
-    /// A counter that the next phase is going to split.
-    fn contended() -> (Rig, Arc<crate::SplitEngine>) {
-        let made = AssertUnwindSafe(OnceLock::<Arc<crate::SplitEngine>>::new());
-        let make = |foundation: Arc<Foundation>| -> Arc<dyn Engine> {
-            // A phase ends when nothing is left to begin.
-            let policy = Policy { conflicts_min: 1, phase_ms_max: 1000, ..Policy::default() };
-            let engine = Arc::new(crate::with_policy(foundation, policy));
-            made.get_or_init(|| engine).clone()
-        };
-        let rig = Rig::writing_through(&make);
-        rig.define(COUNTERS);
-        rig.call("open", &[Value::Int(0)]).expect("a new counter");
-        let engine = made.get().expect("made").clone();
-        let definitions = rig.foundation.definitions();
-        let does = operations(&rig.procedure("add").program, &definitions.catalog);
-        let table = definitions.table(does[0].table);
-        let (mut key, guard) = (Key::new(), crossbeam_epoch::pin());
-        table.encode_key(&[fabius_value::Datum::Int(0)], &mut key).expect("a short key");
-        let record = table.find(&key, &guard).expect("it is there");
-        engine.protocol().sample(does[0].table, record, Some(&does[0]));
-        (rig, engine)
+    /// Counters 0 and 1, whose phases a test changes.
+    struct Counters {
+        engine: Arc<SplitEngine>,
+        rig: Rig,
+    }
+
+    impl Counters {
+        fn new(policy: Policy) -> Counters {
+            Counters::on(&Rig::new, policy)
+        }
+
+        fn on(open: &dyn Fn(Make<'_>) -> Rig, policy: Policy) -> Counters {
+            let made = AssertUnwindSafe(OnceLock::new());
+            let make = |foundation| Arc::new(crate::with_policy(foundation, policy));
+            let rig = open(&|foundation| made.get_or_init(|| make(foundation)).clone());
+            rig.define(PROGRAMS);
+            (0..2).for_each(|id| drop(rig.call("open", &[Value::Int(id)]).expect("it is new")));
+            Counters { engine: made.get().expect("it was made").clone(), rig }
+        }
+
+        fn doppel(&self) -> &Doppel {
+            self.engine.protocol()
+        }
+
+        fn with_record<R>(&self, id: i64, look: impl FnOnce(TableId, &Record) -> R) -> R {
+            let definitions = self.rig.foundation.definitions();
+            let id_of_table = definitions.catalog.find_table("counters").expect("it was defined");
+            let (guard, mut key) = (crossbeam_epoch::pin(), Key::new());
+            let table = definitions.table(id_of_table);
+            table.encode_key(&[Datum::Int(id)], &mut key).expect("a short key");
+            look(id_of_table, table.find(&key, &guard).expect("the counter is open"))
+        }
+
+        /// So many calls that add to a counter are refused for it.
+        fn conflict(&self, id: i64, count: u32) {
+            let schema = self.engine.ground().gate.read();
+            let plan = schema.plan(self.rig.procedure("add").id.0 as usize);
+            self.with_record(id, |table, record| {
+                let does = plan.operations.iter().find(|operations| operations.table == table);
+                (0..count).for_each(|_| self.doppel().sample(table, record, does));
+            });
+        }
+
+        /// Counters that are split.
+        fn split(&self) -> Vec<i64> {
+            let is_split =
+                |id: &i64| self.with_record(*id, |_, record| word::split_place(record.lock()).is_some());
+            (0..2).filter(is_split).collect()
+        }
+
+        /// A core adds one to the split record of this place, so often.
+        fn add(&self, place: usize, count: u64) {
+            let doppel = self.doppel();
+            let mut slices = doppel.slices[7].lock();
+            *slices = doppel.phase().expect("a split phase").slices();
+            (0..count).for_each(|_| slices[place].apply([(0, Datum::Int(1))].into_iter(), Seq::ZERO));
+        }
+
+        fn is_due(&self, put_off: usize, resumed: usize, is_idle: bool, now_ns: u64) -> bool {
+            self.doppel().is_phase_due(&Waiting { put_off, resumed, is_idle }, now_ns)
+        }
+
+        fn change_phase(&self, now_ns: u64) {
+            let ground = self.engine.ground();
+            self.doppel().change_phase(&ground.shared, &ground.gate.write(), now_ns);
+        }
+    }
+
+    /// Counters whose log is written through, the first of which the next phase is going to split; phases last until nothing
+    /// is left to begin.
+    fn contended() -> Counters {
+        let policy = Policy { conflicts_min: 1, phase_ms_max: 1000, ..Policy::default() };
+        let counters = Counters::on(&Rig::writing_through, policy);
+        counters.conflict(0, 1);
+        counters
     }
 
     fn adds(rig: &Rig, calls: u32) -> Arc<Batch> {
@@ -298,11 +360,97 @@ mod tests {
         batch.build()
     }
 
+    /// Goal: a split phase begins if a record has become worth splitting, calls wait, and none of those is left that were
+    /// stashed in the phase before.
+    #[test]
+    fn a_split_phase_begins_when_it_is_worth_while() {
+        let counters = Counters::new(Policy::default());
+        let min = counters.doppel().policy.conflicts_min;
+        counters.conflict(0, min - 1);
+        assert!(!counters.is_due(0, 0, false, BEGIN_NS));
+        counters.conflict(0, 1);
+        assert!(counters.is_due(0, 0, false, BEGIN_NS));
+        assert!(!counters.is_due(0, 0, true, BEGIN_NS), "nobody waits");
+        assert!(!counters.is_due(0, 1, false, BEGIN_NS), "one that was stashed is left");
+        counters.change_phase(BEGIN_NS);
+        assert!(counters.doppel().holds_back());
+        assert_eq!(counters.split(), [0]);
+    }
+
+    /// Goal: a split phase ends after its time, stashed calls or not, or when too many are stashed, or when nothing is
+    /// left to begin; once it is due it stays so until it is over.
+    #[test]
+    fn a_split_phase_ends_by_the_rule() {
+        let counters = Counters::new(Policy { stashed_max: 3, ..Policy::default() });
+        let begin = |now_ns| {
+            counters.conflict(0, counters.doppel().policy.conflicts_min);
+            counters.change_phase(now_ns);
+            assert!(counters.doppel().holds_back() && !counters.doppel().is_ending());
+        };
+        begin(BEGIN_NS);
+        let end_ns = BEGIN_NS + 10 * MS;
+        assert!(!counters.is_due(0, 0, false, end_ns - 1) && !counters.is_due(3, 0, false, end_ns - 1));
+        assert!(counters.is_due(0, 0, false, end_ns), "its time is over, and nobody is stashed");
+        assert!(counters.is_due(0, 0, false, BEGIN_NS), "cores have been told");
+        counters.change_phase(end_ns);
+        assert!(!counters.doppel().holds_back() && counters.split().is_empty());
+        begin(end_ns);
+        assert!(counters.is_due(4, 0, false, end_ns), "too many are stashed");
+        counters.change_phase(end_ns);
+        begin(end_ns);
+        assert!(counters.is_due(0, 0, true, end_ns), "nothing is left to begin");
+        assert!(!counters.doppel().is_ending(), "nobody has to stop for it");
+        counters.doppel().set_phase_ms_max(1);
+        assert!(counters.is_due(0, 0, false, end_ns + MS));
+    }
+
+    /// Goal: a record stays split, without any conflicts, as long as phases apply enough to it; when the workload moves to
+    /// another one, that is split in its place.
+    #[test]
+    fn splitting_follows_the_workload() {
+        let counters = Counters::new(Policy::default());
+        let Policy { conflicts_min, applied_min, .. } = counters.doppel().policy;
+        counters.conflict(0, conflicts_min);
+        for _ in 0..3 {
+            assert!(counters.is_due(0, 0, false, BEGIN_NS));
+            counters.change_phase(BEGIN_NS);
+            assert_eq!(counters.split(), [0]);
+            counters.add(0, applied_min);
+            counters.change_phase(BEGIN_NS);
+            assert!(counters.split().is_empty(), "between split phases it is under optimistic control");
+        }
+        counters.change_phase(BEGIN_NS);
+        counters.add(0, applied_min - 1);
+        counters.change_phase(BEGIN_NS);
+        assert!(!counters.is_due(0, 0, false, BEGIN_NS), "nothing is worth splitting any more");
+        counters.conflict(1, conflicts_min);
+        counters.change_phase(BEGIN_NS);
+        assert_eq!(counters.split(), [1]);
+        counters.add(0, 5);
+        counters.change_phase(BEGIN_NS);
+        let totals: Vec<Value> =
+            counters.rig.rows("counters").into_iter().map(|mut row| row.remove(1)).collect();
+        let applied = 4 * applied_min as i64 - 1;
+        assert_eq!(totals, [Value::BigInt(applied), Value::BigInt(5)]);
+    }
+
+    /// Goal: after so many calls, what has conflicted before counts no more.
+    #[test]
+    fn sampling_begins_anew() {
+        for (calls, is_forgotten) in [(900, false), (1000, true)] {
+            let counters = Counters::new(Policy { sample_calls: 1000, ..Policy::default() });
+            counters.conflict(0, counters.doppel().policy.conflicts_min - 1);
+            counters.doppel().count(calls);
+            counters.conflict(0, 1);
+            assert_eq!(counters.is_due(0, 0, false, BEGIN_NS), !is_forgotten, "after {calls} calls");
+        }
+    }
+
     /// Goal: what cores have done to their slices is not reconciled when it is not in the log, and whoever waits for any
     /// call of the phase is told.
     #[test]
     fn what_is_not_logged_is_not_reconciled() {
-        let (rig, engine) = contended();
+        let Counters { rig, engine } = contended();
         // The first batch is logged.
         let (first, second) = (adds(&rig, 1), adds(&rig, 10));
         rig.engine.submit(first.clone());
@@ -324,7 +472,7 @@ mod tests {
     /// Goal: within a split phase there is no state that could be read later.
     #[test]
     fn the_calls_of_a_phase_are_seen_together() {
-        let (rig, engine) = contended();
+        let Counters { rig, engine } = contended();
         rig.foundation.keep_past();
         let before = rig.foundation.promised();
         let batch = adds(&rig, 3);

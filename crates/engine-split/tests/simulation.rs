@@ -41,11 +41,19 @@ fn joins_soon() {
     simulation::run(&joining_soon(), 2_000..2_150);
 }
 
+/// Likewise, and a call that loses once runs alone.
+#[test]
+fn one_attempt() {
+    let policy = Policy { attempts_max: 1, applied_min: 1, ..Policy::default() };
+    let policy = Policy { conflicts_min: 1, impact_percent: 0, ..policy };
+    let subject = Subject::new("split", "one-attempt", move |foundation| {
+        Arc::new(fabius_engine_split::with_policy(foundation, policy))
+    });
+    simulation::run(&subject, 3_000..3_100);
+}
+
 /// Goal: a seed takes the same way each time, to the same outcomes.
 #[test]
 fn a_seed_is_reproduced_exactly() {
-    for seed in 0..3 {
-        let first = simulation::run_seed(&splitting_soon(), seed);
-        assert_eq!(simulation::run_seed(&splitting_soon(), seed), first, "seed {seed}");
-    }
+    simulation::run_twice(&splitting_soon());
 }

@@ -52,6 +52,9 @@ const SEEDS_OF_MEAN: usize = 40;
 /// At about one point in so many the power goes.
 const POINTS_PER_CRASH: u64 = 300;
 
+/// Seeds that show whether an engine is reproduced exactly.
+const SEEDS_TWICE: Range<u64> = 0..3;
+
 /// An engine to simulate, and how it is set.
 #[derive(Clone)]
 pub struct Subject {
@@ -135,6 +138,17 @@ pub fn run(subject: &Subject, seeds: Range<u64>) {
 fn parse_seeds(text: &str) -> Range<u64> {
     let range = text.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
     range.unwrap_or_else(|| panic!("FABIUS_SIM_SEEDS is {text:?}, not A..B"))
+}
+
+/// Simulates some seeds twice: a seed takes the same way each time, to the same outcomes.
+///
+/// # Panics
+/// As [`run`], and if one does not.
+pub fn run_twice(subject: &Subject) {
+    for seed in SEEDS_TWICE {
+        let first = run_seed(subject, seed);
+        assert_eq!(run_seed(subject, seed), first, "seed {seed}");
+    }
 }
 
 /// Simulates one seed.

@@ -74,8 +74,11 @@ pub trait Control<'a> {
     const RECORDS_MISSES: bool = true;
     /// Whether granules matter to it.
     const HAS_GRANULES: bool = true;
+
     /// After so many refused attempts a call runs alone, and is not refused any more.
-    const ATTEMPTS_MAX: u32 = u32::MAX;
+    fn attempts_max(&self) -> u32 {
+        u32::MAX
+    }
 
     /// A call begins.
     fn begin(&mut self) {}

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`control`] | what tells eager engines apart: concurrency control |
 //! | [`granule`] | words for what is not a record: ranges, unique values, idempotency keys |
+//! | [`lock_mode`] | modes of locks, for controls that lock |
 //! | [`plan`] | what is known of a program before it runs |
 //! | [`transaction`] | what a call sees, and tells its control |
 //! | [`workspace`] | what it has written so far |
@@ -37,6 +38,7 @@ pub mod engine;
 pub mod granule;
 pub mod ground;
 pub mod intake;
+pub mod lock_mode;
 pub mod optimistic;
 pub mod place;
 pub mod plan;

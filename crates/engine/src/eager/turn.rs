@@ -34,6 +34,9 @@ use fabius_value::{Error, Seq};
 use parking_lot::{RwLockReadGuard, RwLockWriteGuard};
 use std::sync::Arc;
 
+/// How often a call is rehearsed before it is given up on.
+pub const REHEARSALS_MAX: u32 = 32;
+
 /// Where a call's place in the order comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -255,23 +258,28 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
     }
 
     /// Runs a call only for what its control is told of it, and takes everything back; begins again if rows
-    /// change while a scan looks at them. It must not draw random numbers.
+    /// change while a scan looks at them, and gives `None` if they have done so [`REHEARSALS_MAX`] times. It must not draw
+    /// random numbers.
     ///
     /// # Errors
     /// Why it aborts.
-    pub fn rehearse(&mut self, mut bytes: &'a [u8]) -> Result<(), Error> {
+    pub fn rehearse(&mut self, mut bytes: &'a [u8]) -> Option<Result<(), Error>> {
         let call = entry::take_call(&mut bytes).expect("calls are checked when they come in");
         self.decode(&call);
         self.transaction.control.begin();
-        let called = self.called(&call)?;
-        loop {
+        let called = match self.called(&call) {
+            Ok(called) => called,
+            Err(gone) => return Some(Err(gone)),
+        };
+        for _ in 0..REHEARSALS_MAX {
             let ended = self.execute(called, None);
             self.give_up(self.shared.sequencer.issued());
             match ended {
-                Ok(result) => return result,
+                Ok(result) => return Some(result),
                 Err(Refused) => self.transaction.control.begin_again(),
             }
         }
+        None
     }
 
     /// Readers see none of the calls that follow, or all of them, and the next place in the order is behind `before`: of the
@@ -369,7 +377,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
                     if let Some(failure) = self.shared.foundation.failure() {
                         break Err(failure.clone());
                     }
-                    if refused >= C::ATTEMPTS_MAX {
+                    if refused >= self.transaction.control.attempts_max() {
                         assert!(!company.is_alone(), "a call that runs alone is not refused");
                         company.leave(self.shared);
                     }
@@ -568,6 +576,95 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
             Err(Stop::Abort(error)) => Ok(Err(error)),
             Err(Stop::Restart) => Err(Refused),
             Err(Stop::Blocked) => unreachable!("an eager engine has every value"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Foundation;
+    use crate::eager::Ground;
+    use fabius_env::SimulatedClock;
+    use fabius_program::arguments::ArgumentWriter;
+    use fabius_program::catalog::ProcedureId;
+    use fabius_storage::Record;
+    use fabius_value::TableId;
+
+    /// A table, and a program that looks a row up in it.
+    fn ground() -> Ground {
+        let ground = Ground::new(Arc::new(Foundation::new(Arc::new(SimulatedClock::at(0)))));
+        for text in ["table t { a: int, primary key (a) }", "procedure remove(a: int) { delete t[a] }"] {
+            ground.amend(ground.gate.write(), &entry::encode_definition(text)).expect("a definition");
+        }
+        ground
+    }
+
+    /// A call of the program, encoded; there is no row.
+    fn removal(a: i64) -> Vec<u8> {
+        let (mut arguments, mut bytes) = (Vec::new(), Vec::new());
+        ArgumentWriter::new(&mut arguments).int(a);
+        let call = Call { procedure: ProcedureId(0), arguments: &arguments, key: None, wants_result: false };
+        entry::encode_call(&call, &mut bytes);
+        bytes
+    }
+
+    /// Refuses the first lookups, so many.
+    struct Refusing(u32);
+
+    /// A call that was refused so often runs alone.
+    const ATTEMPTS_MAX: u32 = 3;
+
+    impl<'a> Control<'a> for Refusing {
+        fn attempts_max(&self) -> u32 {
+            ATTEMPTS_MAX
+        }
+
+        fn begin_again(&mut self) {}
+
+        fn looks_up(&mut self, _: TableId, _: &'a Record) -> Result<(), Stop> {
+            let left = self.0.checked_sub(1);
+            self.0 = left.unwrap_or_default();
+            left.map_or(Ok(()), |_| Err(Stop::Restart))
+        }
+    }
+
+    /// Runs two calls of which the first is refused so often.
+    fn run_refused(refusals: u32) {
+        let (ground, bytes) = (ground(), removal(7).repeat(2));
+        let (schema, guard, arena) = (ground.gate.read(), crossbeam_epoch::pin(), Bump::new());
+        let control = Refusing(refusals);
+        let mut turn = Turn::new(&ground.shared, &schema, &guard, &arena, Order::Logged, 0, control);
+        assert_eq!(turn.run(&bytes, |at| at), 2);
+        assert_eq!((turn.retries, turn.aborted), (refusals.into(), 2), "there is no such row");
+        turn.end();
+    }
+
+    /// Goal: a call begins again as often as it is refused while it has company, and once more alone.
+    #[test]
+    fn a_call_is_refused_so_often() {
+        (0..=ATTEMPTS_MAX).for_each(run_refused);
+    }
+
+    /// Goal: the attempt after that many refusals is the call's last: nobody is left who could be in its way.
+    #[test]
+    #[should_panic(expected = "a call that runs alone is not refused")]
+    fn a_call_that_was_refused_so_often_runs_alone() {
+        run_refused(ATTEMPTS_MAX + 1);
+    }
+
+    /// Goal: a rehearsal that is disturbed begins again, so often and no more.
+    #[test]
+    fn rehearsals_are_bounded() {
+        let (ground, bytes) = (ground(), removal(7));
+        let (schema, guard, arena) = (ground.gate.read(), crossbeam_epoch::pin(), Bump::new());
+        for (disturbances, is_done) in [(0, true), (REHEARSALS_MAX - 1, true), (REHEARSALS_MAX, false)] {
+            let control = Refusing(disturbances);
+            let mut turn = Turn::new(&ground.shared, &schema, &guard, &arena, Order::Logged, 0, control);
+            let ended = turn.rehearse(&bytes);
+            assert_eq!(ended.is_some(), is_done, "{disturbances} disturbances");
+            assert!(ended.is_none_or(|result| result.is_err()));
+            turn.end();
         }
     }
 }

@@ -56,7 +56,7 @@
 //! but not all rows at the same time. Its program may then do what it never would: abort, or run into an
 //! error. Neither counts before it is validated. Programs are total, so it ends.
 //!
-//! **Every call ends.** After [`ATTEMPTS_MAX`] refusals it runs alone.
+//! **Every call ends.** After [`ATTEMPTS_MAX`] refusals, or as many as an engine's policy says, it runs alone.
 //!
 //! **Epochs.** Silo's tell what is durable together, let garbage be freed, and order what TIDs do not. The
 //! log does the first: it is written in groups, in the order of seqs, so what is durable is a prefix
@@ -69,5 +69,5 @@ pub mod word;
 
 pub use validation::Optimistic;
 
-/// A call that was refused so often runs alone.
+/// A call that was refused so often runs alone, unless a policy says otherwise.
 pub const ATTEMPTS_MAX: u32 = 32;

@@ -1,7 +1,6 @@
 //! What a call has seen and is going to write, and how it commits: Silo's three phases.
 
 use crate::eager::Control;
-use crate::eager::optimistic::ATTEMPTS_MAX;
 use crate::eager::optimistic::backoff::Backoff;
 use crate::eager::optimistic::word::{self, Claim, Count, Owner};
 use crate::eager::place::Take;
@@ -26,6 +25,7 @@ struct Read<'a> {
 /// The optimistic control of the calls that one thread runs.
 pub struct Optimistic<'a> {
     owner: Owner,
+    attempts_max: u32,
     backoff: Backoff,
     read_set: Vec<Read<'a>>,
     node_set: Vec<(&'a AtomicU64, Count)>,
@@ -40,10 +40,11 @@ pub struct Optimistic<'a> {
 }
 
 impl<'a> Optimistic<'a> {
-    /// The control of the thread with this number, at most 254.
-    pub fn new(number: usize) -> Optimistic<'a> {
+    /// The control of the thread with this number, at most 254. A call that was refused so often runs alone.
+    pub fn new(number: usize, attempts_max: u32) -> Optimistic<'a> {
         Optimistic {
             owner: Owner::of_slot(number),
+            attempts_max,
             backoff: Backoff::new(number),
             read_set: Vec::new(),
             node_set: Vec::new(),
@@ -128,7 +129,9 @@ impl<'a> Optimistic<'a> {
 }
 
 impl<'a> Control<'a> for Optimistic<'a> {
-    const ATTEMPTS_MAX: u32 = ATTEMPTS_MAX;
+    fn attempts_max(&self) -> u32 {
+        self.attempts_max
+    }
 
     fn begin(&mut self) {
         self.backoff.reset();
@@ -218,5 +221,99 @@ impl<'a> Control<'a> for Optimistic<'a> {
         self.locked = 0;
         self.is_raised = false;
         self.is_valid = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eager::optimistic::ATTEMPTS_MAX;
+    use std::ptr::NonNull;
+
+    const TABLE: TableId = TableId(3);
+
+    /// A record without versions.
+    struct Missing(NonNull<Record>);
+
+    impl Missing {
+        fn new() -> Missing {
+            Missing(Record::create(b"key"))
+        }
+
+        fn record(&self) -> &Record {
+            // SAFETY: it lives as long as this.
+            unsafe { self.0.as_ref() }
+        }
+    }
+
+    impl Drop for Missing {
+        fn drop(&mut self) {
+            let head = NonNull::new(self.record().head().cast_mut());
+            // SAFETY: nobody else has seen it or its only version, which has no values.
+            head.into_iter().for_each(|version| unsafe { Version::free(version, ColumnMask::EMPTY) });
+            // SAFETY: as above.
+            unsafe { Record::free(self.0) };
+        }
+    }
+
+    /// The place that a call gets which has nothing to write, if what it has seen is as it was.
+    fn certify<'a>(call: &mut Optimistic<'a>) -> Option<Seq> {
+        let seq = call.certify(&Workspace::default(), &mut |is_valid| Ok(is_valid().then_some(Seq(9))));
+        seq.expect("there is no log to end")
+    }
+
+    fn reader<'a>(record: &'a Record) -> Optimistic<'a> {
+        let mut call = Optimistic::new(1, ATTEMPTS_MAX);
+        call.begin();
+        call.looks_up(TABLE, record).expect("a lookup is not refused");
+        call.observes(TABLE, record, None);
+        call
+    }
+
+    /// Goal: a call is refused for a record of its read set that has another TID, or that another call has locked, and
+    /// says for which; not for its own lock, nor for one that was given back without a new version.
+    #[test]
+    fn a_read_set_that_has_changed_is_refused() {
+        let (missing, other) = (Missing::new(), Owner::of_slot(2));
+        let record = missing.record();
+        let mut call = reader(record);
+        assert!(word::try_lock(record.lock(), other));
+        assert_eq!(certify(&mut call), None);
+        assert!(call.conflict().is_some_and(|(table, at)| table == TABLE && std::ptr::eq(at, record)));
+        word::unlock(record.lock());
+        assert_eq!(certify(&mut call), Some(Seq(9)));
+        call.release();
+
+        let mut call = reader(record);
+        assert!(word::try_lock(record.lock(), call.owner));
+        assert_eq!(certify(&mut call), Some(Seq(9)), "the lock is its own");
+        word::unlock(record.lock());
+        record.push(Version::create_tombstone(Seq(4)));
+        assert_eq!(certify(&mut call), None, "there is a version now");
+        assert!(call.conflict().is_some_and(|(_, at)| std::ptr::eq(at, record)));
+        call.release();
+        assert!(call.is_free());
+    }
+
+    /// Goal: a call is refused for a granule of its node set that has been changed or is being changed, and for no record
+    /// then; not for a change that was given up.
+    #[test]
+    fn a_node_set_that_has_changed_is_refused() {
+        let granule = AtomicU64::new(0);
+        let mut call = Optimistic::new(1, ATTEMPTS_MAX);
+        call.begin();
+        call.scans(TABLE, &granule).expect("nobody changes it");
+        assert_eq!(certify(&mut call), Some(Seq(9)));
+        word::raise(&granule);
+        assert_eq!(certify(&mut call), None, "a change is under way");
+        word::lower(&granule, false);
+        assert_eq!(certify(&mut call), Some(Seq(9)), "it was given up");
+        word::raise(&granule);
+        word::lower(&granule, true);
+        assert_eq!(certify(&mut call), None, "a change was made");
+        assert!(call.conflict().is_none());
+        call.release();
+        word::raise(&granule);
+        assert!(matches!(call.scans(TABLE, &granule), Err(Stop::Restart)), "it is not begun then");
     }
 }

@@ -1,0 +1,73 @@
+//! For tests: graphs of calls on a few accounts.
+//!
+//! ```text
+//! move(value, ids)   reads and writes each of them: one piece     set(value, ids)   writes each: independent actions
+//! ```
+
+use crate::construction::{Material, construct};
+use crate::decomposition::{Decompositions, Grains};
+use crate::graph::{Graph, Queue, Stamped};
+use crate::{GraphEngine, Settings};
+use fabius_engine::entry::Call;
+use fabius_engine::rig::Rig;
+use fabius_program::arguments;
+use fabius_value::{Datum, Key, Seq, Value};
+use std::sync::Arc;
+
+const PROGRAMS: &str = "
+    table accounts { id: int, balance: bigint, primary key (id) }
+    procedure open(count: int) { for id in 0 to count - 1 { insert accounts { id: id::int, balance: 0 } } }
+    procedure move(value: bigint, ids: list of int) { for id in ids { accounts[id].balance += value } }
+    procedure set(value: bigint, ids: list of int) { for id in ids { accounts[id].balance = value } }
+";
+
+/// A call: the name of its procedure, and its accounts.
+pub type Named<'n> = (&'n str, &'n [i32]);
+
+/// The seq of the first call of a graph.
+pub const FIRST: u64 = 100;
+
+/// Builds the graph of calls on so many accounts, with seqs from [`FIRST`] on, for a test to look at.
+pub fn with_graph<R>(accounts: i32, calls: &[Named<'_>], test: impl FnOnce(&mut Graph<'_>) -> R) -> R {
+    let rig = Rig::new(&|foundation| Arc::new(GraphEngine::new(foundation, Settings::default())));
+    rig.define(PROGRAMS);
+    rig.call("open", &[Value::Int(accounts)]).expect("they are new");
+    let encoded = calls.iter().map(|(name, ids)| {
+        let procedure = rig.procedure(name);
+        let ids = Value::List(ids.iter().map(|id| vec![Value::Int(*id)]).collect());
+        (procedure.id, arguments::encode(&procedure.program, &[Value::BigInt(1), ids]).expect("they fit"))
+    });
+    let encoded: Vec<_> = encoded.collect();
+    let definitions = rig.foundation.definitions();
+    let mut decompositions = Decompositions::default();
+    decompositions.follow(&definitions);
+    let grains = Grains::of(&decompositions, encoded.iter().map(|(procedure, _)| *procedure), &definitions);
+    let material = Material { definitions: &definitions, decompositions: &decompositions, grains };
+    let stamped = encoded.iter().zip(FIRST..).map(|((procedure, arguments), seq)| {
+        let call = Call { procedure: *procedure, arguments, key: None, wants_result: false };
+        Stamped { call, seq: Seq(seq), batch: None }
+    });
+    let stamped: Vec<_> = stamped.collect();
+    let mut graph = Graph::default();
+    construct(&material, &stamped, &mut graph);
+    test(&mut graph)
+}
+
+/// The number of an account's queue, if it has one.
+pub fn queue_of(graph: &Graph<'_>, account: i32) -> Option<usize> {
+    let is_its = |queue: &Queue<'_>| {
+        let mut key = Key::new();
+        let table = queue.table.expect("no call has an idempotency key");
+        table.encode_key(&[Datum::Int(account.into())], &mut key).expect("a short key");
+        queue.key() == key.bytes()
+    };
+    graph.queues.iter().position(is_its)
+}
+
+/// The calls in an account's queue, by number, from the head on.
+pub fn calls_at(graph: &Graph<'_>, account: i32) -> Vec<u32> {
+    let first = queue_of(graph, account).map(|queue| graph.queues[queue].first);
+    let action = |at: u32| graph.actions.get(at as usize);
+    let queue = std::iter::successors(first.and_then(action), |found| action(found.next));
+    queue.map(|found| found.call).collect()
+}
