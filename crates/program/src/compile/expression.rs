@@ -106,7 +106,9 @@ impl Builder<'_> {
                     self.emit(Instruction::Move { to, from });
                 } else {
                     let cast = self.cast(inner.ty.data_type, data_type);
-                    self.note(Operation::Cast(data_type), &[inner]);
+                    if Cast::of(inner.ty.data_type, data_type).can_fail() {
+                        self.note(Operation::Cast(data_type), &[inner]);
+                    }
                     self.emit(Instruction::Cast { cast, to, from });
                 }
             }
