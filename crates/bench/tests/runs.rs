@@ -112,6 +112,58 @@ fn calls_follow_from_the_seed() {
     }
 }
 
+/// Goal: TPC-C's check finds what breaks each of its conditions, and where; and nothing once that is mended.
+#[test]
+fn tpcc_notices_what_is_inconsistent() {
+    let kind = WorkloadKind::find("tpcc").unwrap();
+    let settings = small(kind);
+    let workload = (kind.build)(&settings);
+    let target = target(kind, &settings, EngineKind::Lazy).unwrap();
+    // The last 18 of 60 orders are not delivered yet.
+    let cases = [
+        ("warehouse[2].w_ytd += 0.01", "warehouse[2].w_ytd -= 0.01", "condition 1: warehouse 2 has"),
+        ("district[1, 3].d_ytd -= 0.01", "district[1, 3].d_ytd += 0.01", "condition 1: warehouse 1 has"),
+        (
+            "district[2, 4].d_next_o_id += 1",
+            "district[2, 4].d_next_o_id -= 1",
+            "warehouse 2, district 4: condition 2: next order after 61, orders to 60, new orders to 60",
+        ),
+        (
+            "delete new_order[1, 10, 60]",
+            "insert new_order { no_w_id: 1, no_d_id: 10, no_o_id: 60 }",
+            "warehouse 1, district 10: condition 2: next order after 60, orders to 60, new orders to 59",
+        ),
+        (
+            "delete new_order[1, 2, 50]",
+            "insert new_order { no_w_id: 1, no_d_id: 2, no_o_id: 50 }",
+            "warehouse 1, district 2: condition 3: 17 new orders span 18 numbers",
+        ),
+        (
+            "orders[2, 1, 7].o_ol_cnt += 1",
+            "orders[2, 1, 7].o_ol_cnt -= 1",
+            "warehouse 2, district 1: condition 4: orders say ",
+        ),
+    ];
+    let holds = || assert!(workload.check(&target).unwrap().is_ok());
+    holds();
+    for (number, (breaks, mends, expected)) in cases.into_iter().enumerate() {
+        let call = |name: String, statement: &str| {
+            target.database.define(&format!("procedure {name}() {{ {statement} }}")).unwrap();
+            target.database.call(&name, &[]).unwrap();
+        };
+        call(format!("break_{number}"), breaks);
+        let told = workload.check(&target).unwrap().unwrap_err();
+        assert!(told.starts_with(expected), "after {breaks}: {told}");
+        call(format!("mend_{number}"), mends);
+        holds();
+    }
+    // A line fewer than orders say, which is not brought back.
+    target.database.define("procedure lose_a_line() { delete order_line[1, 1, 1, 1] }").unwrap();
+    target.database.call("lose_a_line", &[]).unwrap();
+    let told = workload.check(&target).unwrap().unwrap_err();
+    assert!(told.starts_with("warehouse 1, district 1: condition 4: orders say "), "{told}");
+}
+
 /// Goal: the JSON object has the keys that scripts rely on, in their order, and no others.
 #[test]
 fn json_has_the_keys_that_scripts_rely_on() {

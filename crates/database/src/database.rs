@@ -21,6 +21,7 @@ use fabius_engine_split::SplitEngine;
 use fabius_env::{Clock, Disk, RealClock, RealDisk};
 use fabius_log::{Flusher, Log, LogError, LogOptions, RecoveryReport};
 use fabius_program::arguments;
+use fabius_program::catalog::Catalog;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use parking_lot::Mutex;
 use std::path::Path;
@@ -379,7 +380,7 @@ impl Database {
         let id = definitions
             .catalog
             .find_table(table)
-            .ok_or_else(|| Error::new(SqlState::UNDEFINED_TABLE, format!("there is no table {table:?}")))?;
+            .ok_or_else(|| unknown_table(&definitions.catalog, table))?;
         let mut rows = Vec::new();
         self.engine.rows(id, &mut |row| {
             rows.push(row);
@@ -481,6 +482,17 @@ impl Drop for Database {
         // Whoever wants to know calls `close`.
         let _ = self.shut_down();
     }
+}
+
+/// The error for a table that there is not.
+fn unknown_table(catalog: &Catalog, name: &str) -> Error {
+    let mut known: Vec<&str> = catalog.tables().map(|(_, schema)| schema.name.as_str()).collect();
+    known.sort_unstable();
+    let hint = match known.as_slice() {
+        [] => "none are defined yet".to_string(),
+        known => format!("defined are {}", known[..known.len().min(20)].join(", ")),
+    };
+    Error::new(SqlState::UNDEFINED_TABLE, format!("there is no table {name:?}")).with_hint(hint)
 }
 
 fn partitioned(scheme: Scheme, foundation: Arc<Foundation>, options: Options) -> Arc<dyn Engine> {

@@ -7,20 +7,19 @@ use fabius_value::{Error, Result, SqlState};
 use std::io;
 
 const FILE: &str = "IDENTITY";
-const FORMAT: &str = "fabius database 1\n";
+/// What the file begins with, before the number of its format and a line break.
+const HEAD: &str = "fabius database ";
+/// The number of the format that is written.
+const FORMAT: u64 = 1;
 
 /// The identity of the database in `disk`, made if the directory is empty.
 ///
 /// # Errors
-/// `58030` if the file cannot be read or written, `XX001` if it is not what it should be, or of a newer
-/// version.
+/// `58030` if the file cannot be read or written, `0A000` if a later version has written it, `XX001` if it is not
+/// what it should be.
 pub fn of(disk: &dyn Disk) -> Result<DatabaseId> {
     match disk.read(FILE) {
-        Ok(bytes) => parse(&bytes).ok_or_else(|| {
-            Error::new(SqlState::DATA_CORRUPTED, "the directory is not a database of this version")
-                .with_detail(format!("{}/{FILE} does not begin with {FORMAT:?}", disk.directory().display()))
-                .with_hint("open it with the version of Fabius that wrote it, or name another directory")
-        }),
+        Ok(bytes) => parse(&bytes).ok_or_else(|| refusal(disk, &bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let id = make();
             write(disk, &id).map_err(|error| io_error("creating the database", disk, &error))?;
@@ -28,6 +27,28 @@ pub fn of(disk: &dyn Disk) -> Result<DatabaseId> {
         }
         Err(error) => Err(io_error("reading the database's identity", disk, &error)),
     }
+}
+
+/// Why the file does not tell which database it is.
+fn refusal(disk: &dyn Disk, bytes: &[u8]) -> Error {
+    let file = format!("{}/{FILE}", disk.directory().display());
+    match format_of(bytes) {
+        Some(format) if format > FORMAT => {
+            let fact = format!("database format {format} is newer than this program's, {FORMAT}");
+            Error::new(SqlState::NOT_SUPPORTED, fact)
+                .with_detail(file)
+                .with_hint("use the version of Fabius that wrote the database, or a later one")
+        }
+        _ => Error::new(SqlState::DATA_CORRUPTED, "the directory is no database, or its identity is damaged")
+            .with_detail(format!("{file} is not {:?} and 32 hexadecimal digits", format!("{HEAD}{FORMAT}")))
+            .with_hint("name another directory, or bring the file back from a copy"),
+    }
+}
+
+/// The number of the format that the file says it has.
+fn format_of(bytes: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    text.strip_prefix(HEAD)?.lines().next()?.parse().ok()
 }
 
 /// An input or output error as the user meets it.
@@ -65,14 +86,18 @@ fn write(disk: &dyn Disk, id: &DatabaseId) -> io::Result<()> {
         disk.delete(&temporary)?;
     }
     let mut file = disk.create(&temporary)?;
-    file.append_all(format!("{FORMAT}{hex}\n").as_bytes())?;
+    file.append_all(format!("{HEAD}{FORMAT}\n{hex}\n").as_bytes())?;
     file.sync()?;
     disk.rename(&temporary, FILE)?;
     disk.sync()
 }
 
 fn parse(bytes: &[u8]) -> Option<DatabaseId> {
-    let hex = std::str::from_utf8(bytes).ok()?.strip_prefix(FORMAT)?.strip_suffix('\n')?;
+    let (format, rest) = std::str::from_utf8(bytes).ok()?.strip_prefix(HEAD)?.split_once('\n')?;
+    if format != FORMAT.to_string() {
+        return None;
+    }
+    let hex = rest.strip_suffix('\n')?;
     if hex.len() != 32 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }

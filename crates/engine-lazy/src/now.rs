@@ -268,7 +268,7 @@ impl<'a, 't> NowContext<'a, 't> {
                     && unsafe { chain::is_present(head) && table.entry_is_current(index, entry, head) }
             })?;
         }
-        let key = entry_of(key, record)?;
+        let key = entry_of(table, index, key, record)?;
         if table.add_entry(index, &key, record, self.guard) {
             self.undo.push(Undo::Entered { table, record, index, key: Box::new(key) });
         }

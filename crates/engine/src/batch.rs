@@ -254,14 +254,20 @@ impl BatchBuilder {
     ) -> Result<u32> {
         use fabius_value::limit::{ARGUMENT_BYTES, IDEMPOTENCY_KEY_BYTES};
         if arguments.len() > ARGUMENT_BYTES {
-            return Err(Error::new(SqlState::PROGRAM_LIMIT, "arguments too large").with_detail(format!(
-                "they have {} bytes, at most {ARGUMENT_BYTES} are allowed",
-                arguments.len()
-            )));
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "arguments too large")
+                .with_detail(format!(
+                    "they have {} bytes, at most {ARGUMENT_BYTES} are allowed",
+                    arguments.len()
+                ))
+                .with_hint("divide the work among several calls"));
         }
         if key.is_some_and(|key| key.len() > IDEMPOTENCY_KEY_BYTES) {
             return Err(Error::new(SqlState::PROGRAM_LIMIT, "idempotency key too long")
-                .with_detail(format!("at most {IDEMPOTENCY_KEY_BYTES} bytes are allowed")));
+                .with_detail(format!(
+                    "it has {} bytes, at most {IDEMPOTENCY_KEY_BYTES} are allowed",
+                    key.map_or(0, <[u8]>::len)
+                ))
+                .with_hint("a number or a hash that tells the call from others will do"));
         }
         entry::encode_call(&Call { procedure, arguments, key, wants_result }, &mut self.calls);
         self.count += 1;

@@ -2,7 +2,7 @@
 
 use crossbeam_epoch::Guard;
 use fabius_storage::{Record, Table, scan::Range};
-use fabius_value::{ColumnId, Datum, Error, IndexId, Key, Result, SqlState, TableSchema, limit};
+use fabius_value::{ColumnId, Datum, Error, IndexId, Key, Result, SqlState, TableSchema, key, limit};
 
 /// The primary key as a constraint, for [`duplicate`].
 pub const PRIMARY_KEY: &str = "primary key";
@@ -33,14 +33,14 @@ pub fn check_unique<'a>(
     Ok(())
 }
 
-/// The key of a row's entry: the encoded columns, then the primary key.
+/// The key of a row's entry in an index: the encoded columns, then the primary key.
 ///
 /// # Errors
 /// `54000` if it is too long.
-pub fn entry_of(mut columns: Key, record: &Record) -> Result<Key> {
+pub fn entry_of(table: &Table, index: IndexId, mut columns: Key, record: &Record) -> Result<Key> {
     columns.extend(record.key());
     match columns.bytes().len() > limit::KEY_BYTES {
-        true => Err(Error::new(SqlState::PROGRAM_LIMIT, "index key too long")),
+        true => Err(key::entry_too_long(table.schema(), index)),
         false => Ok(columns),
     }
 }

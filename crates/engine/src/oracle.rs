@@ -266,7 +266,7 @@ impl<'a> Run<'_, 'a> {
                 }
             }
             if entry.bytes().len() + key.bytes().len() > limit::KEY_BYTES {
-                return Err(Error::new(SqlState::PROGRAM_LIMIT, "index key too long"));
+                return Err(fabius_value::key::entry_too_long(&schema, id));
             }
         }
         Ok(())
@@ -296,8 +296,7 @@ fn encoded_columns(schema: &TableSchema, index: Option<IndexId>, row: &Row) -> R
         .map(|&column| encoded(schema, column, Datum::from_value(&row[usize::from(column.0)])))
         .collect::<Result<_>>()?;
     if parts.iter().map(Vec::len).sum::<usize>() > limit::KEY_BYTES {
-        return Err(Error::new(SqlState::PROGRAM_LIMIT, "key too long")
-            .with_detail(format!("it has more than {} bytes", limit::KEY_BYTES)));
+        return Err(fabius_value::key::too_long());
     }
     Ok(parts)
 }

@@ -5,12 +5,16 @@
 //! [P0002] no such row (line 2); accounts[7]
 //! [23502] null value in column "owner" of relation "accounts" violates not-null constraint (line 4)
 //! [22023] limit must not be negative (line 5); limit is -1
+//! [22012] division by zero (line 6); 7 / 0
 //! [54000] loops of one call may take 10000000 turns (line 6); here are 20000000, after 10 before; ...
 //! ```
 //!
 //! The reference interpreter and the executor both make them here, and add the line.
 
-use fabius_value::{Datum, Error, SqlState, Value, limit};
+use crate::ir::{Aggregate, BinaryOperator, Function};
+use crate::slice::expression_text::{aggregated, called};
+use crate::syntax::expression::operator_form;
+use fabius_value::{DataType, Datum, Error, SqlState, Value, limit};
 
 /// Characters of one value that a message shows.
 const SHOWN: usize = 80;
@@ -94,6 +98,51 @@ pub(crate) fn too_many_turns(taken: u64, turns: u128) -> Error {
         .with_hint("divide the work among several calls")
 }
 
+/// An operation, for messages about its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// `-a`
+    Negation,
+    /// `a + b`
+    Binary(BinaryOperator),
+    /// `a::int`
+    Cast(DataType),
+    /// `abs(a)`
+    Call(Function),
+}
+
+/// An operation that cannot be done with these operands: they are the detail, unless there is one already. What
+/// PostgreSQL says about a numeric's digits comes first.
+pub(crate) fn in_operation(error: Error, operation: Operation, operands: &[Value]) -> Error {
+    let operands: Vec<String> = operands.iter().map(shown).collect();
+    let text = match (operation, operands.as_slice()) {
+        (Operation::Negation, [operand]) => format!("-({operand})"),
+        (Operation::Binary(operator), [left, right]) => {
+            format!("{left} {} {right}", operator_form(operator).0)
+        }
+        (Operation::Cast(to), [operand]) => format!("{operand}::{to}"),
+        (Operation::Call(function), operands) => format!("{}({})", called(function), operands.join(", ")),
+        _ => return error,
+    };
+    with_operation(error, &text)
+}
+
+/// An aggregate that cannot be computed of so many values.
+pub(crate) fn in_aggregate(error: Error, aggregate: Aggregate, values: usize) -> Error {
+    with_operation(error, &format!("{} of {values} values", aggregated(aggregate)))
+}
+
+fn with_operation(error: Error, text: &str) -> Error {
+    match error.detail() {
+        None => error.with_detail(text),
+        Some(detail) if error.state() == SqlState::OUT_OF_RANGE => {
+            let detail = format!("{detail} Here: {text}.");
+            error.with_detail(detail)
+        }
+        Some(_) => error,
+    }
+}
+
 /// The error with the line it arose on, unless it has one.
 pub(crate) fn at_line(error: Error, line: u32) -> Error {
     if error.line().is_some() { error } else { error.at_line(line) }
@@ -102,6 +151,11 @@ pub(crate) fn at_line(error: Error, line: u32) -> Error {
 fn shown(value: &Value) -> String {
     let text = match value {
         Value::Text(text) => format!("'{text}'"),
+        // In hundreds of digits nobody sees how large it is.
+        Value::Double(number) if number.abs() >= 1e30 || number.abs() < 1e-15 => match number {
+            0.0 => "0".into(),
+            number => format!("{number:e}"),
+        },
         other => other.to_string(),
     };
     if text.chars().count() <= SHOWN {

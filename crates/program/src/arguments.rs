@@ -203,11 +203,13 @@ pub(crate) fn check_size(bytes: &[u8]) -> Result<()> {
     if bytes.len() <= limit::ARGUMENT_BYTES {
         return Ok(());
     }
-    Err(Error::new(SqlState::PROGRAM_LIMIT, "arguments too large").with_detail(format!(
-        "they have {} bytes, at most {} are allowed",
-        bytes.len(),
-        limit::ARGUMENT_BYTES
-    )))
+    Err(Error::new(SqlState::PROGRAM_LIMIT, "arguments too large")
+        .with_detail(format!(
+            "they have {} bytes, at most {} are allowed",
+            bytes.len(),
+            limit::ARGUMENT_BYTES
+        ))
+        .with_hint("divide the work among several calls"))
 }
 
 /// Dates are days of the calendar, so that nothing after this has to ask.

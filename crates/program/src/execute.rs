@@ -34,7 +34,7 @@ use crate::compile::instruction::{Instruction, Register, Truth};
 use crate::context::{Context, Deltas, ScanRange, Stop, WriteSet};
 use crate::operation::{BinaryOperation, FunctionOperation, aggregate, sort};
 use bumpalo::Bump;
-use fabius_value::{Datum, Error, Result};
+use fabius_value::{Datum, Error, Result, Value};
 
 /// Runs a frame until its code ends.
 ///
@@ -51,7 +51,10 @@ pub fn run<'a, C: Context<'a>>(
     let outcome = go(frame, code, context, arena, &mut at);
     frame.at = at as u32;
     outcome.map_err(|stop| match stop {
-        Stop::Abort(error) => Stop::Abort(abort::at_line(error, code.lines[at])),
+        Stop::Abort(error) => {
+            let error = about_operands(error, code, at, &frame.registers, &frame.lists);
+            Stop::Abort(abort::at_line(error, code.lines[at]))
+        }
         other => other,
     })
 }
@@ -451,6 +454,39 @@ fn failed(code: &Code, failure: u16, registers: &[Datum<'_>], lists: &[Vec<Datum
         }
     });
     abort::require(failure.state, message, mentioned, hint)
+}
+
+/// The error, with the operands of the instruction that failed if it computes something.
+#[cold]
+fn about_operands(
+    error: Error,
+    code: &Code,
+    at: usize,
+    registers: &[Datum<'_>],
+    lists: &[Vec<Datum<'_>>],
+) -> Error {
+    let operands = match code.instructions[at] {
+        Instruction::Binary { left, right, .. }
+        | Instruction::AddIntegers { left, right, .. }
+        | Instruction::SubtractIntegers { left, right, .. }
+        | Instruction::MultiplyIntegers { left, right, .. }
+        | Instruction::AddNumerics { left, right, .. }
+        | Instruction::SubtractNumerics { left, right, .. } => vec![left, right],
+        Instruction::Unary { from, .. } | Instruction::Cast { from, .. } => vec![from],
+        Instruction::Function { first, count, .. } => (0..count).map(|at| Register(first.0 + at)).collect(),
+        Instruction::Aggregate { plan, list, .. } => {
+            let plan = &code.aggregates[usize::from(plan)];
+            let values = lists[usize::from(list.0)].len() / usize::from(plan.width);
+            return abort::in_aggregate(error, plan.aggregate, values);
+        }
+        _ => return error,
+    };
+    let Ok(noted) = code.operations.binary_search_by_key(&at, |(at, ..)| *at as usize) else { return error };
+    let (_, operation, types) = &code.operations[noted];
+    let values = operands.iter().zip(types);
+    let values: Vec<Value> =
+        values.map(|(register, ty)| registers[usize::from(register.0)].to_value(*ty)).collect();
+    abort::in_operation(error, *operation, &values)
 }
 
 #[cold]

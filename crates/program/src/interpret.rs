@@ -9,7 +9,7 @@
 //! let results = interpret(&program, &catalog, &arguments, &mut context, &arena)?;
 //! ```
 
-use crate::abort;
+use crate::abort::{self, Operation};
 use crate::arguments::{Argument, decode, list_value};
 use crate::catalog::Catalog;
 use crate::compile::mentioned;
@@ -297,21 +297,31 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
             ExpressionKind::Variable(variable) => self.scalars[usize::from(variable.0)],
             ExpressionKind::Unary(operator, operand) => {
                 let value = self.evaluate(operand)?;
-                UnaryOperation::of(*operator, operand.ty.data_type)?.apply(value)?
+                UnaryOperation::of(*operator, operand.ty.data_type)?
+                    .apply(value)
+                    .map_err(|error| failed(error, Operation::Negation, [&**operand], &[value]))?
             }
             ExpressionKind::Binary(operator, left, right) => {
                 let operation =
                     BinaryOperation::of(*operator, left.ty.data_type, right.ty.data_type, data_type)?;
+                let operands = [&**left, &**right];
                 let left = self.evaluate(left)?;
                 match (operator, left) {
                     (BinaryOperator::And, Datum::Boolean(false)) => left,
                     (BinaryOperator::Or, Datum::Boolean(true)) => left,
-                    _ => operation.apply(left, self.evaluate(right)?, self.arena)?,
+                    _ => {
+                        let right = self.evaluate(right)?;
+                        operation.apply(left, right, self.arena).map_err(|error| {
+                            failed(error, Operation::Binary(*operator), operands, &[left, right])
+                        })?
+                    }
                 }
             }
             ExpressionKind::Cast(operand) => {
                 let value = self.evaluate(operand)?;
-                Cast::of(operand.ty.data_type, data_type).apply(value, self.arena)?
+                Cast::of(operand.ty.data_type, data_type)
+                    .apply(value, self.arena)
+                    .map_err(|error| failed(error, Operation::Cast(data_type), [&**operand], &[value]))?
             }
             ExpressionKind::Case { arms, otherwise } => {
                 for (condition, value) in arms {
@@ -332,14 +342,18 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
             }
             ExpressionKind::Call(function, arguments) => {
                 let first = arguments.first().map_or(data_type, |argument| argument.ty.data_type);
-                let arguments = self.evaluate_all(arguments)?;
-                FunctionOperation::of(*function, first, data_type)?.apply(&arguments, self.arena)?
+                let values = self.evaluate_all(arguments)?;
+                FunctionOperation::of(*function, first, data_type)?
+                    .apply(&values, self.arena)
+                    .map_err(|error| failed(error, Operation::Call(*function), arguments, &values))?
             }
             ExpressionKind::Aggregate { aggregate: which, list, field } => {
                 let (width, field_type) = self.list_field(*list, *field);
                 let values =
                     self.lists[usize::from(list.0)].chunks(width).map(|row| row[usize::from(*field)]);
-                aggregate(*which, field_type, data_type, values, self.arena)?
+                let count = values.len();
+                aggregate(*which, field_type, data_type, values, self.arena)
+                    .map_err(|error| abort::in_aggregate(error, *which, count))?
             }
             ExpressionKind::Element { list, index, field } => {
                 let index = self.evaluate(index)?;
@@ -387,6 +401,18 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
         let key = key.map(|key| key.iter().zip(types).map(|(datum, ty)| datum.to_value(ty)).collect());
         abort::no_such_row(&table.name, key).into()
     }
+}
+
+/// An operation that could not be done with these values of its operands.
+fn failed<'e>(
+    error: Error,
+    operation: Operation,
+    operands: impl IntoIterator<Item = &'e Expression>,
+    values: &[Datum<'_>],
+) -> Error {
+    let values = operands.into_iter().zip(values);
+    let values: Vec<Value> = values.map(|(operand, value)| value.to_value(operand.ty.data_type)).collect();
+    abort::in_operation(error, operation, &values)
 }
 
 /// A constant that owns nothing.

@@ -134,7 +134,7 @@ fn nulls_where_rows_are_looked_up() {
     );
 }
 
-/// Goal: an operation that fails aborts with its code and line.
+/// Goal: an operation that fails aborts with its code, line and operands.
 #[test]
 fn operations_abort_with_their_line() {
     let divide = "procedure p(a: int, b: int) -> int {
@@ -142,13 +142,17 @@ fn operations_abort_with_their_line() {
         return c / b
     }";
     assert_eq!(call(divide, &[7i64.into(), 2i64.into()]), "3");
-    assert_eq!(call(divide, &[7i64.into(), 0i64.into()]), "[22012] division by zero (line 3)");
+    assert_eq!(call(divide, &[7i64.into(), 0i64.into()]), "[22012] division by zero (line 3); 7 / 0");
     let add = "procedure p(a: int) -> int { return a + 1 }";
-    assert_eq!(call(add, &[i64::from(i32::MAX).into()]), "[22003] integer out of range (line 2)");
+    assert_eq!(
+        call(add, &[i64::from(i32::MAX).into()]),
+        "[22003] integer out of range (line 2); 2147483647 + 1"
+    );
     let store = "procedure p(a: bigint) { accounts[1].balance = a }";
     assert_eq!(
         call(store, &[1_000_000i64.into()]),
-        "[22003] numeric field overflow (line 2); A field with precision 8, scale 2 must round to an absolute value less than 10^6."
+        "[22003] numeric field overflow (line 2); A field with precision 8, scale 2 must round to an absolute value less than 10^6. \
+         Here: 1000000::numeric(8, 2)."
     );
     let duplicate = "procedure p() {
         insert accounts { id: 1, balance: 0 }
@@ -192,7 +196,7 @@ fn evaluation_is_as_lazy_as_sql_says() {
     let both = |body: &str, a: Value| call(&text(body), &[a, 0i64.into()]);
     assert_eq!(both("a > 0 and 1 / b > 0", (-1i64).into()), "false");
     assert_eq!(both("a > 0 or 1 / b > 0", 1i64.into()), "true");
-    assert_eq!(both("a > 0 and 1 / b > 0", Value::Null), "[22012] division by zero (line 2)");
+    assert_eq!(both("a > 0 and 1 / b > 0", Value::Null), "[22012] division by zero (line 2); 1 / 0");
     assert_eq!(both("coalesce(a, 1 / b) = 1", 1i64.into()), "true");
     assert_eq!(both("(if a is null then 1 else 1 / b) = 1", Value::Null), "true");
     let branch = "procedure p(a: int null, b: int) -> int {
@@ -202,7 +206,7 @@ fn evaluation_is_as_lazy_as_sql_says() {
         }
         return x
     }";
-    assert_eq!(call(branch, &[Value::Null, 0i64.into()]), "[22012] division by zero (line 3)");
+    assert_eq!(call(branch, &[Value::Null, 0i64.into()]), "[22012] division by zero (line 3); 1 / 0");
     assert_eq!(call(branch, &[(-1i64).into(), 0i64.into()]), "0");
 }
 

@@ -14,8 +14,8 @@ use crate::slot::{long_columns, may_allocate};
 use crate::{Record, chain};
 use crossbeam_epoch::Guard;
 use fabius_value::{
-    ColumnId, ColumnMask, DataType, Datum, Error, IndexId, Key, Result, ShortKey, SqlState, TableId,
-    TableSchema, key::width_bound, short_key::ShortColumns,
+    ColumnId, ColumnMask, DataType, Datum, IndexId, Key, Result, ShortKey, TableId, TableSchema,
+    key::width_bound, short_key::ShortColumns,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -302,7 +302,7 @@ impl Table {
         }
         key.extend(primary);
         if key.bytes().len() > fabius_value::limit::KEY_BYTES {
-            return Err(Error::new(SqlState::PROGRAM_LIMIT, "index key too long"));
+            return Err(fabius_value::key::entry_too_long(&self.schema, index));
         }
         Ok(())
     }

@@ -14,7 +14,7 @@
 //! PostgreSQL). A secondary index appends the primary key, so its entries are unique. The first
 //! columns of a key are a byte prefix of it: a scan over equal leading columns is a prefix scan.
 
-use crate::{DataType, Datum, Error, Result, SqlState, Value, limit};
+use crate::{DataType, Datum, Error, IndexId, Result, SqlState, TableSchema, Value, limit};
 use std::fmt;
 
 /// Keys up to this many bytes live inside [`Key`]; longer ones on the heap.
@@ -291,11 +291,27 @@ pub(crate) fn hash_words(len: usize, words: impl Iterator<Item = u64>) -> u64 {
     words.fold(mix(len as u64, 1), |hash, word| mix(word ^ hash, 0x2545_f491_4f6c_dd1d))
 }
 
+/// The error for a key whose columns together are too long.
 #[cold]
-fn too_long() -> Error {
+pub fn too_long() -> Error {
     Error::new(SqlState::PROGRAM_LIMIT, "key too long")
-        .with_detail(format!("it has more than {} bytes", limit::KEY_BYTES))
+        .with_detail(format!("its columns together have more than {} bytes", limit::KEY_BYTES))
+        .with_hint(SHORTER)
 }
+
+/// The error for a row's key that is too long for an index once the primary key is appended.
+#[cold]
+pub fn entry_too_long(table: &TableSchema, index: IndexId) -> Error {
+    let index = &table.indexes[usize::from(index.0)].name;
+    let message = format!("index key too long for {index}, an index of {}", table.name);
+    let detail =
+        format!("the index's columns and the primary key together have more than {} bytes", limit::KEY_BYTES);
+    Error::new(SqlState::PROGRAM_LIMIT, message).with_detail(detail).with_hint(SHORTER)
+}
+
+/// What to do about long keys.
+const SHORTER: &str = "keep what is long in a column of its own, and let the key have a part or a hash of it: \
+                       left(text, 100), md5(text)";
 
 impl PartialEq for Key {
     fn eq(&self, other: &Key) -> bool {

@@ -251,7 +251,8 @@ pub fn fit_text(text: &str, data_type: DataType) -> Result<&str> {
 pub fn check_blob(bytes: usize) -> Result<()> {
     if bytes > limit::BLOB_BYTES {
         return Err(Error::new(SqlState::PROGRAM_LIMIT, "value too large")
-            .with_detail(format!("it has {bytes} bytes, at most {} are allowed", limit::BLOB_BYTES)));
+            .with_detail(format!("it has {bytes} bytes, at most {} are allowed", limit::BLOB_BYTES))
+            .with_hint("divide it among several rows"));
     }
     Ok(())
 }

@@ -195,7 +195,7 @@ impl<'a, C: Control<'a>> Transaction<'a, C> {
                     && self.is_entry_of(table, index, entry, other, self.newest(other))
             })?;
         }
-        let key = entry_of(key, record)?;
+        let key = entry_of(table, index, key, record)?;
         if table.add_entry(index, &key, record, self.guard) {
             self.workspace.entered.push(Entry { table, record, index, key: Box::new(key) });
         }

@@ -13,8 +13,9 @@
 
 use super::code::{Code, Parameter, ParameterPlace};
 use super::instruction::{Instruction, ListSlot, Register, RowSlot, Target};
+use crate::abort::Operation;
 use crate::arguments::EncodedType;
-use crate::ir::{Program, RowId, Type, VariableId};
+use crate::ir::{Expression, Program, RowId, Type, VariableId};
 use fabius_value::{ColumnId, DataType, Datum, Error, Result, SqlState, TableId, Value};
 use std::collections::HashMap;
 
@@ -116,6 +117,13 @@ impl<'p> Builder<'p> {
     pub fn emit(&mut self, instruction: Instruction) {
         self.code.instructions.push(instruction);
         self.code.lines.push(self.line);
+    }
+
+    /// Notes what the next instruction computes, for messages.
+    pub fn note(&mut self, operation: Operation, operands: &[&Expression]) {
+        let at = self.code.instructions.len() as u32;
+        let types = operands.iter().map(|operand| operand.ty.data_type).collect();
+        self.code.operations.push((at, operation, types));
     }
 
     // ---- reads ----

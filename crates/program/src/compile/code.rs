@@ -1,6 +1,7 @@
 //! Compiled code: instructions and the tables beside them.
 
 use super::instruction::{Instruction, ListSlot, Register};
+use crate::abort::Operation;
 use crate::arguments::EncodedType;
 use crate::context::DeltaOperator;
 use crate::ir::{Aggregate, Field, SortKey};
@@ -17,6 +18,8 @@ pub struct Code {
     pub(crate) instructions: Vec<Instruction>,
     /// By instruction: the line of the text that it came from.
     pub(crate) lines: Vec<u32>,
+    /// Operations that can fail, by their instructions in order: for messages only.
+    pub(crate) operations: Vec<(u32, Operation, Box<[DataType]>)>,
     /// Scalars that a frame holds.
     pub(crate) register_count: usize,
     /// Row handles that a frame holds.

@@ -10,6 +10,7 @@
 use super::builder::Builder;
 use super::code::AggregatePlan;
 use super::instruction::{Instruction, Register, Truth};
+use crate::abort::Operation;
 use crate::ir::{BinaryOperator, Expression, ExpressionKind, Function, Type};
 use crate::operation::{BinaryOperation, Cast, FunctionOperation, UnaryOperation};
 use bumpalo::Bump;
@@ -63,6 +64,9 @@ impl Builder<'_> {
             ExpressionKind::Unary(operator, inner) => {
                 let operation = UnaryOperation::of(*operator, inner.ty.data_type)?;
                 let from = self.operand(inner)?;
+                if operation.can_fail() {
+                    self.note(Operation::Negation, &[inner]);
+                }
                 self.emit(Instruction::Unary { operation, to, from });
             }
             ExpressionKind::Binary(operator, left, right) => {
@@ -73,10 +77,14 @@ impl Builder<'_> {
                     BinaryOperator::Or if can_fail(right) => Some((Truth::True, true)),
                     _ => None,
                 };
+                let operands = [&**left, &**right];
                 let left = self.operand(left)?;
                 match deciding {
                     None => {
                         let right = self.operand(right)?;
+                        if operation.can_fail() {
+                            self.note(Operation::Binary(*operator), &operands);
+                        }
                         self.emit(Instruction::binary(operation, to, left, right));
                     }
                     Some((truth, decided)) => {
@@ -98,6 +106,9 @@ impl Builder<'_> {
                     self.emit(Instruction::Move { to, from });
                 } else {
                     let cast = self.cast(inner.ty.data_type, data_type);
+                    if Cast::of(inner.ty.data_type, data_type).can_fail() {
+                        self.note(Operation::Cast(data_type), &[inner]);
+                    }
                     self.emit(Instruction::Cast { cast, to, from });
                 }
             }
@@ -132,6 +143,9 @@ impl Builder<'_> {
                     FunctionOperation::of(*function, first_type(arguments, data_type), data_type)?;
                 let first = self.block(arguments)?;
                 let count = self.number(arguments.len());
+                if operation.can_fail() {
+                    self.note(Operation::Call(*function), &arguments.iter().collect::<Vec<_>>());
+                }
                 self.emit(Instruction::Function { operation, to, first, count });
             }
             ExpressionKind::Aggregate { aggregate, list, field } => {

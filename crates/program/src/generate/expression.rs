@@ -3,6 +3,7 @@
 use super::KEYS;
 use super::scope::{Kind, Term};
 use super::statement::Writer;
+use super::values::key_literal;
 use crate::ir::Function;
 use crate::operation::function::{SIGNATURES, Signature};
 use fabius_value::{ColumnId, DataType, TableId};
@@ -38,7 +39,8 @@ impl Writer<'_> {
             (_, 6) => self.call(kind, depth),
             (Kind::Boolean, _) => self.condition(depth),
             (Kind::Integer, 2) => {
-                let text = self.expression(Kind::Text, depth);
+                let kind = [Kind::Text, Kind::Bytes][self.random.index(2)];
+                let text = self.expression(kind, depth);
                 Term { text: format!("length({})", text.text), nullable: text.nullable }
             }
             (Kind::Integer, 3) => self.operator(kind, depth, &["*", "%", "/"]),
@@ -55,6 +57,15 @@ impl Writer<'_> {
                 let product = self.operator(kind, depth, &["*", "/"]);
                 Term { text: format!("({})::numeric(14, 2)", product.text), nullable: product.nullable }
             }
+            (Kind::Numeric, 4) if self.random.chance(1, 2) => {
+                let kind = [Kind::Date, Kind::Timestamp][self.random.index(2)];
+                let (field, moment) = (self.field(), self.expression(kind, depth));
+                let field = if kind == Kind::Date { "'day'".into() } else { field };
+                Term {
+                    text: format!("extract({field}, {})::numeric(38, 8)", moment.text),
+                    nullable: moment.nullable,
+                }
+            }
             (Kind::Numeric, 4) => self.expression(Kind::Integer, depth).decimal(),
             (Kind::Double, 2) => {
                 let number = self.expression(Kind::Numeric, depth);
@@ -62,7 +73,7 @@ impl Writer<'_> {
             }
             (Kind::Double, 3) => self.operator(kind, depth, &["*"]),
             (Kind::Integer | Kind::Numeric | Kind::Double, _) => self.operator(kind, depth, &["+", "-"]),
-            (Kind::Text, 2 | 3) => {
+            (Kind::Text | Kind::Bytes, 2 | 3) => {
                 let (left, right) = (self.expression(kind, depth), self.expression(kind, depth));
                 Term {
                     text: format!("({} || {})", left.text, right.text),
@@ -70,7 +81,11 @@ impl Writer<'_> {
                 }
             }
             (Kind::Text, 4) => {
-                let kind = Kind::USUAL[self.random.index(Kind::USUAL.len())];
+                // Bytes have no cast to text.
+                let kind = match Kind::USUAL[self.random.index(Kind::USUAL.len())] {
+                    Kind::Bytes => Kind::Timestamp,
+                    kind => kind,
+                };
                 let value = self.expression(kind, depth);
                 Term { text: format!("({})::text", value.text), nullable: value.nullable }
             }
@@ -79,15 +94,37 @@ impl Writer<'_> {
                 let function = ["lower", "upper"][self.random.index(2)];
                 Term { text: format!("{function}({})", text.text), nullable: text.nullable }
             }
-            (Kind::Text, _) => {
+            (Kind::Bytes, 4) => {
+                let (bytes, by) = (self.expression(kind, depth), self.expression(kind, 0));
+                let from = 1 + self.random.below(4);
+                Term {
+                    text: format!("overlay({}, {}, {from})", bytes.text, by.text),
+                    nullable: bytes.nullable || by.nullable,
+                }
+            }
+            (Kind::Bytes, 5) => {
+                let digits = self.random.below(256);
+                solid(format!("('\\x{digits:02x}' || '0a')::bytea"))
+            }
+            (Kind::Text | Kind::Bytes, _) => {
                 let text = self.expression(kind, depth);
                 let (from, count) = (self.random.below(4), self.random.below(6));
                 Term { text: format!("substring({}, {from}, {count})", text.text), nullable: text.nullable }
             }
+            (Kind::Date, 2) => {
+                let moment = self.expression(Kind::Timestamp, depth);
+                Term { text: format!("({})::date", moment.text), nullable: moment.nullable }
+            }
+            (Kind::Timestamp, 2 | 3) => {
+                let date = self.expression(Kind::Date, depth);
+                Term { text: format!("({})::timestamp", date.text), nullable: date.nullable }
+            }
+            (Kind::Timestamp, _) => self.call(kind, depth),
             (Kind::Date, _) => {
                 let (date, days) = (self.expression(kind, depth), self.expression(Kind::Integer, 0));
+                let operator = ["+", "-"][self.random.index(2)];
                 Term {
-                    text: format!("({} + ({})::int % 30)", date.text, days.text),
+                    text: format!("({} {operator} ({})::int % 30)", date.text, days.text),
                     nullable: date.nullable || days.nullable,
                 }
             }
@@ -108,24 +145,32 @@ impl Writer<'_> {
                 nullable: number.nullable,
             };
         }
-        let gives = |line: &&Signature| Kind::of(line.result) == Some(kind);
-        let takes = |line: &&Signature| line.parameters.iter().all(|ty| Kind::of(*ty).is_some());
-        let lines: Vec<&Signature> = SIGNATURES.iter().filter(gives).filter(takes).collect();
+        let lines: Vec<&Signature> = SIGNATURES.iter().filter(|line| Kind::of(line.result) == kind).collect();
         let Some(line) = self.pick(&lines) else { return self.leaf(kind) };
         let mut nullable = false;
         let mut arguments = Vec::new();
         for (at, data_type) in line.parameters.iter().enumerate() {
-            let kind = Kind::of(*data_type).unwrap_or(Kind::Text);
+            if at == 0 && matches!(line.function, Function::DatePart | Function::DateTruncate) {
+                arguments.push(self.field());
+                continue;
+            }
+            let kind = Kind::of(*data_type);
             let value = self.expression(kind, if at == 0 { depth } else { 0 });
             nullable |= value.nullable;
             // Counts and lengths are small, so that texts are; codes mostly are of letters.
             arguments.push(match (kind, line.function) {
                 (Kind::Integer, Function::CharacterOf) => format!("90 + ({}) % 8", value.text),
+                (Kind::Integer, Function::AddMicros) => format!("({}) % 6 * 1000000", value.text),
                 (Kind::Integer, _) => format!("({}) % 6", value.text),
                 _ => value.text,
             });
         }
         Term { text: format!("{}({})", line.name, arguments.join(", ")), nullable }
+    }
+
+    /// The name of a field that both dates and timestamps have, and that one can be cut at.
+    fn field(&mut self) -> String {
+        ["'year'", "'month'", "'week'", "'day'", "'hour'", "'second'"][self.random.index(6)].into()
     }
 
     fn operator(&mut self, kind: Kind, depth: usize, operators: &[&str]) -> Term {
@@ -163,6 +208,8 @@ impl Writer<'_> {
         match kind {
             Kind::Double if self.random.chance(1, 12) => return solid("random()"),
             Kind::Date if self.random.chance(1, 12) => return solid("now()::date"),
+            Kind::Timestamp if self.random.chance(1, 12) => return solid("now()"),
+            Kind::Bytes if self.random.chance(1, 4) => return solid("x''"),
             _ => {}
         }
         let number = self.random.below(10);
@@ -172,7 +219,7 @@ impl Writer<'_> {
             Kind::Numeric => format!("{number}.{:02}", self.random.below(100)),
             Kind::Double => format!("{number}.25::double precision"),
             Kind::Text => format!("'k{}'", self.random.below(KEYS)),
-            Kind::Date => format!("date '2026-11-{:02}'", number + 1),
+            Kind::Bytes | Kind::Date | Kind::Timestamp => key_literal(kind, number),
         })
     }
 
@@ -213,7 +260,7 @@ impl Writer<'_> {
 
     fn column_of(&mut self, table: TableId, kind: Kind) -> Option<(String, bool)> {
         let columns = self.catalog.table(table).columns.iter();
-        let columns = columns.filter(|column| Kind::of(column.data_type) == Some(kind));
+        let columns = columns.filter(|column| Kind::of(column.data_type) == kind);
         let columns: Vec<(String, bool)> =
             columns.map(|column| (column.name.clone(), column.nullable)).collect();
         self.pick(&columns)
@@ -251,7 +298,12 @@ impl Writer<'_> {
             0..=2 => {
                 let kind = Kind::USUAL[self.random.index(Kind::USUAL.len())];
                 let depth = depth.min(1);
-                let (left, right) = (self.expression(kind, depth), self.expression(kind, 0));
+                // A date is compared with a timestamp as one.
+                let other = match kind {
+                    Kind::Timestamp if self.random.chance(1, 4) => Kind::Date,
+                    _ => kind,
+                };
+                let (left, right) = (self.expression(kind, depth), self.expression(other, 0));
                 let operators = ["=", "<>", "<", "<=", ">", ">=", "is distinct from", "is not distinct from"];
                 let operator = operators[self.random.index(operators.len())];
                 let nullable = !operator.starts_with("is") && (left.nullable || right.nullable);
@@ -293,7 +345,7 @@ impl Writer<'_> {
 
     /// A value for a key column.
     pub fn key_value(&mut self, data_type: DataType) -> String {
-        let kind = Kind::of(data_type).unwrap_or(Kind::Integer);
+        let kind = Kind::of(data_type);
         let keys = self.scope.scalars.iter().filter(|scalar| scalar.key && scalar.kind == kind);
         let keys: Vec<String> = keys.map(|scalar| scalar.name.clone()).collect();
         match self.random.index(12) {
@@ -303,18 +355,18 @@ impl Writer<'_> {
                 }
             }
             8 if kind == Kind::Integer => return format!("({}) % {KEYS}", self.expression(kind, 1).text),
+            8 if matches!(kind, Kind::Bytes | Kind::Date | Kind::Timestamp) => {
+                return self.expression(kind, 1).text;
+            }
             _ => {}
         }
-        match kind {
-            Kind::Text => format!("'k{}'", self.random.below(KEYS)),
-            _ => format!("{}", self.random.below(KEYS)),
-        }
+        key_literal(kind, self.random.below(KEYS))
     }
 
     /// A value for a column, brought into its range most of the time.
     pub fn value_for(&mut self, table: TableId, column: ColumnId, depth: usize) -> String {
         let schema = self.catalog.table(table).columns[usize::from(column.0)].clone();
-        let kind = Kind::of(schema.data_type).unwrap_or(Kind::Integer);
+        let kind = Kind::of(schema.data_type);
         let value = self.expression(kind, depth);
         let text = match (schema.data_type, kind) {
             (DataType::Text { limit: None }, _) => value.text,

@@ -37,10 +37,10 @@ use crate::verify;
 use fabius_env::Random;
 use fabius_value::{TableId, Value};
 
-/// Distinct values that a key column takes, from 0 (or `k0`).
+/// Distinct values that a key column takes, from 0 (or `k0`, `x'00'`, `2026-11-01`, ...).
 pub const KEYS: u64 = 6;
 
-/// Two or three tables: integer and text keys, all kinds of columns, secondary indexes, hash tables.
+/// Two or three tables: keys of most types, columns of all, secondary indexes, hash tables.
 pub fn schema(seed: u64) -> Catalog {
     let text = schema::text(&mut Random::seeded(seed));
     verify::load(&text, "generated", &Catalog::new())

@@ -3,7 +3,25 @@
 use fabius_env::Random;
 use fabius_value::TableSchema;
 
-const KEY_TYPES: &[&str] = &["int", "bigint", "smallint", "varchar(4)"];
+/// Types of a key's first column: mostly integers, which loops count and arguments hit.
+const KEY_TYPES: &[&str] = &[
+    "int",
+    "int",
+    "int",
+    "bigint",
+    "bigint",
+    "smallint",
+    "varchar(4)",
+    "varchar(4)",
+    "char(4)",
+    "bytea",
+    "date",
+    "timestamp",
+    "numeric(4, 1)",
+];
+
+/// Types of a key's second column.
+const SECOND_KEY_TYPES: &[&str] = &["int", "int", "bigint", "bytea", "timestamp"];
 
 const COLUMN_TYPES: &[&str] = &[
     "int",
@@ -19,6 +37,10 @@ const COLUMN_TYPES: &[&str] = &[
     "char(6)",
     "boolean",
     "date",
+    "timestamp",
+    "timestamp",
+    "bytea",
+    "bytea",
 ];
 
 /// The text of a schema.
@@ -32,7 +54,8 @@ fn table(random: &mut Random, at: usize) -> String {
     let columns = 3 + random.index(4);
     let mut parts = Vec::new();
     for key in 0..keys {
-        let data_type = KEY_TYPES[random.index(if key == 0 { KEY_TYPES.len() } else { 2 })];
+        let types = if key == 0 { KEY_TYPES } else { SECOND_KEY_TYPES };
+        let data_type = types[random.index(types.len())];
         parts.push(format!("k{key}: {data_type}"));
     }
     for column in 0..columns {

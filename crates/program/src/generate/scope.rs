@@ -11,25 +11,39 @@ pub(super) enum Kind {
     Numeric,
     Double,
     Text,
+    Bytes,
     Date,
+    Timestamp,
 }
 
 impl Kind {
     /// Those that expressions are mostly of.
-    pub const USUAL: &[Kind] =
-        &[Kind::Integer, Kind::Integer, Kind::Numeric, Kind::Numeric, Kind::Text, Kind::Double, Kind::Date];
+    pub const USUAL: &[Kind] = &[
+        Kind::Integer,
+        Kind::Integer,
+        Kind::Integer,
+        Kind::Numeric,
+        Kind::Numeric,
+        Kind::Numeric,
+        Kind::Text,
+        Kind::Bytes,
+        Kind::Double,
+        Kind::Date,
+        Kind::Timestamp,
+    ];
 
-    /// The kind of a column; `None` for types that generated schemas do not have.
-    pub fn of(data_type: DataType) -> Option<Kind> {
-        Some(match data_type.family() {
+    /// The kind of a type.
+    pub fn of(data_type: DataType) -> Kind {
+        match data_type.family() {
             Family::Boolean => Kind::Boolean,
             Family::Integer => Kind::Integer,
             Family::Numeric => Kind::Numeric,
             Family::Double => Kind::Double,
             Family::Text => Kind::Text,
             Family::Date => Kind::Date,
-            Family::Bytea | Family::Timestamp => return None,
-        })
+            Family::Bytea => Kind::Bytes,
+            Family::Timestamp => Kind::Timestamp,
+        }
     }
 
     /// A type that declares it.
@@ -40,7 +54,9 @@ impl Kind {
             Kind::Numeric => "numeric(38, 8)",
             Kind::Double => "double precision",
             Kind::Text => "text",
+            Kind::Bytes => "bytea",
             Kind::Date => "date",
+            Kind::Timestamp => "timestamp",
         }
     }
 }

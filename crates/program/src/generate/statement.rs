@@ -1,6 +1,7 @@
 //! Statements and whole procedures.
 
 use super::scope::{Kind, List, Scalar, Scope};
+use super::values;
 use crate::catalog::Catalog;
 use fabius_env::Random;
 use fabius_value::{ColumnId, DataType, IndexId, TableId};
@@ -85,13 +86,16 @@ impl<'c> Writer<'c> {
             ("double precision", Kind::Double),
             ("text", Kind::Text),
             ("date", Kind::Date),
+            ("timestamp", Kind::Timestamp),
+            ("bytea", Kind::Bytes),
             ("boolean", Kind::Boolean),
         ];
         for _ in 0..self.random.index(4) {
             let (data_type, kind) = types[self.random.index(types.len())];
             let (name, nullable) = (self.name("p"), self.random.chance(1, 4));
             parts.push(format!("{name}: {data_type}{}", if nullable { " null" } else { "" }));
-            self.scope.scalars.push(Scalar { name, kind, nullable, mutable: false, key: false });
+            let key = !nullable && matches!(kind, Kind::Date | Kind::Timestamp | Kind::Bytes);
+            self.scope.scalars.push(Scalar { name, kind, nullable, mutable: false, key });
         }
         if self.random.chance(1, 2) {
             let name = self.name("l");
@@ -161,11 +165,11 @@ impl<'c> Writer<'c> {
     fn declare(&mut self) {
         if self.random.chance(1, 5) {
             let name = self.name("l");
-            let kinds = [Kind::Integer, Kind::Numeric, Kind::Text];
+            let kinds = [Kind::Integer, Kind::Numeric, Kind::Text, Kind::Bytes, Kind::Timestamp];
             let fields = if self.random.chance(1, 2) {
-                vec![(String::new(), kinds[self.random.index(3)], true)]
+                vec![(String::new(), kinds[self.random.index(kinds.len())], true)]
             } else {
-                let second = kinds[self.random.index(3)];
+                let second = kinds[self.random.index(kinds.len())];
                 vec![("x".into(), Kind::Integer, true), ("y".into(), second, true)]
             };
             let list = List { name, fields, mutable: true };
@@ -259,7 +263,7 @@ impl<'c> Writer<'c> {
         let columns = self.updatable(table);
         if let Some(column) = self.pick(&columns) {
             let schema = self.catalog.table(table).columns[usize::from(column.0)].clone();
-            let kind = Kind::of(schema.data_type).unwrap_or(Kind::Integer);
+            let kind = Kind::of(schema.data_type);
             let number = matches!(kind, Kind::Integer | Kind::Numeric);
             if number && self.random.chance(2, 3) {
                 let operator = ["+=", "-="][self.random.index(2)];
@@ -497,10 +501,11 @@ impl<'c> Writer<'c> {
 
     fn bound(&mut self, data_type: DataType) -> String {
         match Kind::of(data_type) {
-            Some(Kind::Integer) => self.key_value(data_type),
-            Some(Kind::Text) => format!("'k{}'", self.random.below(super::KEYS)),
-            Some(kind) => self.leaf(kind).text,
-            None => "null".into(),
+            Kind::Integer => self.key_value(data_type),
+            kind @ (Kind::Text | Kind::Bytes | Kind::Date | Kind::Timestamp) => {
+                values::key_literal(kind, self.random.below(super::KEYS))
+            }
+            kind => self.leaf(kind).text,
         }
     }
 }

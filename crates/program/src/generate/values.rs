@@ -1,11 +1,12 @@
-//! Rows and arguments.
+//! Rows and arguments, and keys as they are written in texts.
 
 use super::KEYS;
+use super::scope::Kind;
 use crate::catalog::Catalog;
 use crate::ir::{Program, ScalarType, Type};
 use fabius_env::Random;
 use fabius_value::data_type::Family;
-use fabius_value::{ColumnId, DataType, Decimal, TableId, TableSchema, Value};
+use fabius_value::{ColumnId, DataType, Decimal, TableId, TableSchema, Value, calendar};
 use std::collections::HashSet;
 
 /// Arguments for a program.
@@ -68,11 +69,36 @@ fn claim(schema: &TableSchema, row: &[Value], taken: &mut HashSet<String>) -> bo
 }
 
 fn key(random: &mut Random, data_type: DataType) -> Value {
-    let number = random.below(KEYS) as i64;
-    match data_type.family() {
+    let number = random.below(KEYS);
+    let value = match data_type.family() {
+        Family::Boolean => Value::Boolean(number % 2 == 1),
+        Family::Integer | Family::Numeric | Family::Double => Value::BigInt(number as i64),
         Family::Text => Value::Text(format!("k{number}")),
-        _ => Value::BigInt(number).cast(data_type).unwrap_or_default(),
+        Family::Bytea => Value::Bytea(vec![number as u8]),
+        Family::Date => Value::Date(FIRST_DAY + number as i32),
+        Family::Timestamp => Value::Timestamp(moment(number)),
+    };
+    value.cast(data_type).unwrap_or_default()
+}
+
+/// The same value in a text.
+pub(super) fn key_literal(kind: Kind, number: u64) -> String {
+    match kind {
+        Kind::Boolean => format!("{}", number % 2 == 1),
+        Kind::Integer | Kind::Numeric | Kind::Double => format!("{number}"),
+        Kind::Text => format!("'k{number}'"),
+        Kind::Bytes => format!("x'{number:02x}'"),
+        Kind::Date => format!("date '2026-11-{:02}'", number + 1),
+        Kind::Timestamp => format!("timestamp '2026-11-01 00:00:{number:02}'"),
     }
+}
+
+/// 2026-11-01.
+const FIRST_DAY: i32 = 20_758;
+
+/// So many seconds after 2026-11-01 00:00:00.
+fn moment(number: u64) -> i64 {
+    i64::from(FIRST_DAY) * calendar::DAY_MICROS + number as i64 * 1_000_000
 }
 
 /// A value: usually small, one in a hundred as large as the type allows.
@@ -97,8 +123,14 @@ fn value(random: &mut Random, scalar: ScalarType) -> Value {
         }
         Family::Double => Value::Double(number as f64 / 4.0),
         Family::Text => Value::Text(format!("k{}", random.below(KEYS))).cast(data_type).unwrap_or_default(),
+        Family::Bytea if random.chance(1, 2) => key(random, data_type),
         Family::Bytea => Value::Bytea(vec![number as u8; random.index(4)]),
-        Family::Date => Value::Date(20_000 + number as i32),
-        Family::Timestamp => Value::Timestamp(1_700_000_000_000_000 + number * 1_000_000),
+        Family::Date if large => {
+            let (first, last) = calendar::DATE_RANGE;
+            Value::Date(if random.chance(1, 2) { first } else { last })
+        }
+        Family::Date => Value::Date(FIRST_DAY + number as i32),
+        Family::Timestamp if large => Value::Timestamp(if random.chance(1, 2) { i64::MIN } else { i64::MAX }),
+        Family::Timestamp => Value::Timestamp(moment(number as u64)),
     }
 }

@@ -96,7 +96,8 @@ fn sign(operator: BinaryOperator) -> (&'static str, u8) {
     }
 }
 
-fn called(function: Function) -> &'static str {
+/// A function by its name.
+pub(crate) fn called(function: Function) -> &'static str {
     match function {
         Function::Abs => "abs",
         Function::Length => "length",
@@ -125,7 +126,8 @@ fn called(function: Function) -> &'static str {
     }
 }
 
-fn aggregated(aggregate: Aggregate) -> &'static str {
+/// An aggregate by its name.
+pub(crate) fn aggregated(aggregate: Aggregate) -> &'static str {
     match aggregate {
         Aggregate::Count | Aggregate::CountDistinct => "count",
         Aggregate::Sum => "sum",

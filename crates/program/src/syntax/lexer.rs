@@ -182,7 +182,8 @@ fn bytes(hex: &str) -> Result<(TokenKind, usize), Diagnostic> {
     });
     match digits.collect() {
         Some(bytes) => Ok((TokenKind::Bytes(bytes), length + 3)),
-        None => Err(error(length + 3, "bytes are written as pairs of hexadecimal digits: x'0aff'")),
+        None => Err(error(length + 3, "bytes are not pairs of hexadecimal digits")
+            .with_hint("two digits make a byte: x'0aff'")),
     }
 }
 
@@ -199,8 +200,10 @@ fn number(rest: &str) -> Result<(TokenKind, usize), Diagnostic> {
         return Err(error(end, format!("{} is neither a number nor a name", &rest[..end.min(60)]))
             .with_hint("an exponent is written as text: '1e6'::double precision"));
     }
-    let decimal = Decimal::parse(&rest[..length])
-        .ok_or_else(|| error(length, format!("a number has at most {} digits", limit::NUMERIC_PRECISION)))?;
+    let decimal = Decimal::parse(&rest[..length]).ok_or_else(|| {
+        error(length, format!("a number has at most {} digits", limit::NUMERIC_PRECISION))
+            .with_hint("one that need not be exact is written as text: '1e40'::double precision")
+    })?;
     let kind = if fraction > 0 { TokenKind::Decimal(decimal) } else { TokenKind::Integer(decimal.mantissa) };
     Ok((kind, length))
 }

@@ -103,6 +103,12 @@ pub fn parse(text: &str, file: &str) -> Result<Vec<Definition>, Diagnostics> {
 /// What reading a part of a text gives.
 pub type Parsed<T> = Result<T, Box<Diagnostic>>;
 
+/// The error, with the form of what was being read unless it says already what to do.
+pub(super) fn formed(mut error: Box<Diagnostic>, what: &str, form: &str) -> Box<Diagnostic> {
+    error.hint.get_or_insert_with(|| format!("{what} is written: {form}"));
+    error
+}
+
 /// A place in the tokens.
 #[derive(Debug)]
 pub struct Parser {
@@ -172,6 +178,11 @@ impl Parser {
         if self.eat_word(word) { Ok(span) } else { Err(self.expected(&format!("`{word}`"))) }
     }
 
+    /// The line that a place is in.
+    pub(super) fn line(&self, span: Span) -> u32 {
+        self.source.line(span.start)
+    }
+
     pub(super) fn expected(&self, what: &str) -> Box<Diagnostic> {
         let found = match self.peek() {
             TokenKind::Word(word) => format!("`{word}`"),
@@ -194,11 +205,14 @@ impl Parser {
     /// Runs `inner` one level deeper, so that no text can exhaust the stack.
     pub(super) fn nested<T>(&mut self, inner: impl FnOnce(&mut Parser) -> Parsed<T>) -> Parsed<T> {
         if self.depth == limit::NESTING {
-            return Err(Box::new(Diagnostic::new(
-                SqlState::PROGRAM_LIMIT,
-                self.span(),
-                format!("more than {} nested blocks and parentheses", limit::NESTING),
-            )));
+            return Err(Box::new(
+                Diagnostic::new(
+                    SqlState::PROGRAM_LIMIT,
+                    self.span(),
+                    format!("more than {} nested blocks and parentheses", limit::NESTING),
+                )
+                .with_hint("compute parts of it before, in variables of their own"),
+            ));
         }
         self.depth += 1;
         let parsed = inner(self);
@@ -364,7 +378,14 @@ impl Parser {
                 self.at += 1;
                 Ok(number as u32)
             }
-            _ => Err(self.expected(&format!("{what}, {least} to {most}"))),
+            _ => {
+                let mut error = self.expected(&format!("{what}, {least} to {most}"));
+                error.hint = match what {
+                    "the length" => Some("longer ones have no bound of their own: text".into()),
+                    _ => Some("say how many in all and how many after the point: numeric(12, 2)".into()),
+                };
+                Err(error)
+            }
         }
     }
 
@@ -383,10 +404,14 @@ impl Parser {
     // ---- definitions ----
 
     fn definition(&mut self) -> Parsed<Definition> {
+        const TABLE: &str = "table accounts { id: bigint, owner: text null, primary key (id) }";
+        const PROCEDURE: &str = "procedure name(a: int, l: list of int) -> bigint { ... }";
         if self.eat_word("table") {
-            self.table().map(Definition::Table)
+            self.table().map(Definition::Table).map_err(|error| formed(error, "a table", TABLE))
         } else if self.eat_word("procedure") {
-            self.procedure().map(Definition::Procedure)
+            self.procedure()
+                .map(Definition::Procedure)
+                .map_err(|error| formed(error, "a procedure", PROCEDURE))
         } else if self.eat_word("drop") {
             let what = match (self.eat_word("table"), self.at_word("procedure")) {
                 (true, _) => Dropped::Table,
@@ -399,7 +424,9 @@ impl Parser {
             let name = self.name("its name")?;
             Ok(Definition::Drop(DropDefinition { source: self.source.clone(), what, name }))
         } else {
-            Err(self.expected("`table` or `procedure`"))
+            let mut error = self.expected("`table` or `procedure`");
+            error.hint = Some(format!("a text has tables and procedures: {TABLE}"));
+            Err(error)
         }
     }
 
@@ -422,7 +449,12 @@ impl Parser {
             table.columns.push(self.column_definition()?);
         } else if self.at_word("primary") {
             if !table.primary_key.is_empty() {
-                return Err(self.error(format!("table {} has two primary keys", table.name.text)));
+                let mut error = self.error(format!("table {} has two primary keys", table.name.text));
+                error.hint = Some(
+                    "one key can have several columns: primary key (a, b); other keys are unique indexes"
+                        .into(),
+                );
+                return Err(error);
             }
             self.at += 1;
             self.word("key")?;

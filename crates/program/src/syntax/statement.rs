@@ -2,18 +2,38 @@
 
 use super::diagnostic::Diagnostic;
 use super::lexer::{Token, TokenKind};
-use super::parser::{Parsed, Parser, RESERVED};
+use super::parser::{Parsed, Parser, RESERVED, formed};
 use super::tree::*;
 use fabius_value::SqlState;
 
+/// What each statement but an assignment begins with, what it is, and an example of it, for hints.
+const FORMS: &[(&str, &str, &str)] = &[
+    ("let", "a let", "let total = price * count"),
+    ("var", "a var", "var total: numeric(12, 2) = 0"),
+    ("require", "a require", "require total > 0, \"nothing to pay\""),
+    ("insert", "an insert", "insert accounts { id: 1, balance: 0 }"),
+    ("upsert", "an upsert", "upsert accounts { id: 1, balance: 0 }"),
+    ("update", "an update", "update accounts[id] { balance: 0 }"),
+    ("delete", "a delete", "delete accounts[id]"),
+    ("append", "an append", "append list (value)"),
+    ("sort", "a sort", "sort list by field descending"),
+    ("if", "an if", "if condition { ... } else { ... }"),
+    ("for", "a for", "for row in accounts[1 .. 9] { ... }"),
+    ("return", "a return", "return value, value"),
+];
+
 impl Parser {
     pub(super) fn block(&mut self) -> Parsed<Block> {
-        self.symbol("{")?;
+        let opened = self.span();
+        self.symbol("{").map_err(|error| formed(error, "a block", "{ ... }"))?;
         self.nested(|parser| {
             let mut block = Vec::new();
             while !parser.at_symbol("}") {
                 if *parser.peek() == TokenKind::End {
-                    return Err(parser.expected("`}`"));
+                    let mut error = parser.expected("`}`");
+                    let line = parser.line(opened);
+                    error.hint = Some(format!("the {{ of line {line} has no }}"));
+                    return Err(error);
                 }
                 block.push(parser.statement()?);
             }
@@ -23,6 +43,17 @@ impl Parser {
     }
 
     fn statement(&mut self) -> Parsed<Statement> {
+        let form = match self.peek() {
+            TokenKind::Word(word) => FORMS.iter().find(|(begins, ..)| begins == word),
+            _ => None,
+        };
+        self.statement_of_any_kind().map_err(|error| match form {
+            Some((_, what, form)) => formed(error, what, form),
+            None => error,
+        })
+    }
+
+    fn statement_of_any_kind(&mut self) -> Parsed<Statement> {
         let start = self.span();
         let kind = match self.peek() {
             TokenKind::Quoted(_) => self.assignment()?,
@@ -59,7 +90,7 @@ impl Parser {
                 }
                 _ => self.assignment()?,
             },
-            _ => return Err(self.expected("a statement or `}`")),
+            _ => return Err(self.no_statement()),
         };
         Ok(Statement { kind, span: self.span_from(start) })
     }
@@ -282,7 +313,8 @@ impl Parser {
                 || range.upper.is_none() && symbol.ends_with('<')
             {
                 let message = format!("{symbol} excludes a bound that is not given");
-                return Err(Box::new(Diagnostic::new(SqlState::SYNTAX_ERROR, span, message)));
+                let error = Diagnostic::new(SqlState::SYNTAX_ERROR, span, message);
+                return Err(Box::new(error.with_hint("write .. where the range has no end")));
             }
             if range.lower.is_none() && range.upper.is_none() {
                 let error = Diagnostic::new(SqlState::SYNTAX_ERROR, span, "a range needs a bound");
@@ -326,8 +358,8 @@ impl Parser {
         let row = match self.row() {
             Ok(row) => row,
             Err(mut error) if error.hint.is_some() && self.at_reserved() => {
-                error.message = error.message.replace("a table or row", "a statement or `}`");
-                error.hint = None;
+                error.hint = self.no_statement().hint;
+                error.message = self.no_statement().message;
                 return Err(error);
             }
             Err(error) => return Err(error),
@@ -357,18 +389,25 @@ impl Parser {
         Ok(StatementKind::Assign { target, operator, value: self.expression()? })
     }
 
+    fn no_statement(&self) -> Box<Diagnostic> {
+        let mut error = self.expected("a statement or `}`");
+        let begins: Vec<&str> = FORMS.iter().map(|(begins, ..)| *begins).collect();
+        error.hint =
+            Some(format!("a statement begins with {}, or assigns: table[key].column = e", begins.join(", ")));
+        error
+    }
+
     fn at_reserved(&self) -> bool {
         matches!(self.peek(), TokenKind::Word(word) if RESERVED.contains(&word.as_str()))
     }
 
     /// A name that begins no statement is often a misspelt word.
     fn not_an_assignment(&self, target: &Target) -> Box<Diagnostic> {
-        const STATEMENTS: &[&str] = &[
-            "let", "var", "require", "insert", "upsert", "update", "delete", "append", "if", "for", "return",
-        ];
         let mut error = self.expected("`=`, `+=` or another assignment");
+        error.hint = self.no_statement().hint;
         if let Target::Variable(name) = target {
-            let found = (*error).clone().did_you_mean(&name.text, STATEMENTS.iter().copied(), || None);
+            let found =
+                (*error).clone().did_you_mean(&name.text, FORMS.iter().map(|(begins, ..)| *begins), || None);
             if found.hint.is_some() {
                 *error = Diagnostic {
                     message: format!("unknown statement {}", name.text),

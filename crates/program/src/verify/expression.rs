@@ -4,7 +4,8 @@ use super::Lowered;
 use super::lowering::{Lowering, type_text};
 use super::scope::Binding;
 use super::typing::{
-    self, Operand, as_numeric, assigned, convert, is_castable, is_number, narrowed, settled, unified,
+    self, Operand, as_numeric, assigned, convert, convertible, is_castable, is_number, narrowed, settled,
+    unified,
 };
 use crate::ir::{BinaryOperator, Expression, ExpressionKind, ScalarType, StepKind, Type, UnaryOperator};
 use crate::syntax::expression::operator_form;
@@ -79,7 +80,11 @@ impl Lowering<'_> {
         let operand = self.operand(expression, Some(DataType::Boolean))?;
         if !operand.is_null_literal() && operand.data_type() != DataType::Boolean {
             let message = format!("a condition is boolean, this is {}", operand.data_type());
-            return Err(Diagnostic::new(SqlState::DATATYPE_MISMATCH, operand.span, message).into());
+            let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, operand.span, message);
+            return Err(match is_number(operand.data_type()) {
+                true => error.with_hint("compare it: e <> 0").into(),
+                false => error.with_hint("compare it with something, or ask whether it is null").into(),
+            });
         }
         assigned(operand, DataType::Boolean, "a condition")
     }
@@ -186,7 +191,13 @@ impl Lowering<'_> {
         let from = operand.data_type();
         if !is_castable(from, to) {
             let message = format!("{from} does not convert to {to}");
-            return Err(Diagnostic::new(SqlState::DATATYPE_MISMATCH, span, message).into());
+            let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, span, message);
+            let hint = match (from, to) {
+                (DataType::Boolean, to) if is_number(to) => "choose the values: if e then 1 else 0".into(),
+                (_, DataType::Boolean) => "compare it: e <> 0".into(),
+                _ => format!("{from} converts to {}", convertible(from)),
+            };
+            return Err(error.with_hint(hint).into());
         }
         convert(operand.value, to, span)
     }

@@ -72,7 +72,8 @@ impl Lowering<'_> {
                 format!("unknown function {name}"),
             );
             let known = FORMS.iter().map(|(known, _)| *known).chain(SIGNATURES.iter().map(|line| line.name));
-            return Err(error.did_you_mean(name, known, || None).into());
+            let otherwise = || Some("docs/programs.md lists the functions".into());
+            return Err(error.did_you_mean(name, known, otherwise).into());
         };
         let wrong = || {
             let message = format!("wrong number of arguments for {name}");
@@ -210,7 +211,8 @@ impl Lowering<'_> {
             (Aggregate::Min | Aggregate::Max, same) => same,
             (_, other) if !is_number(other) => {
                 let message = format!("sum and avg take numbers, this is {other}");
-                return Err(Diagnostic::new(SqlState::DATATYPE_MISMATCH, argument.span, message).into());
+                let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, argument.span, message);
+                return Err(error.with_hint("min, max and count(distinct list.field) take any type").into());
             }
             (_, DataType::Double) => DataType::Double,
             (Aggregate::Sum, exact) if exact.family() == Family::Integer => DataType::BigInt,
@@ -230,7 +232,7 @@ impl Lowering<'_> {
     fn list_variable(&self, list: &Name) -> Lowered<crate::ir::VariableId> {
         match self.lookup(&list.text, list.span)? {
             super::scope::Binding::List { variable, .. } => Ok(*variable),
-            _ => Err(self.invalid(list.span, format!("{list} is not a list")).into()),
+            _ => Err(self.no_list(list).into()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::effects::EffectsOf;
 use super::known::Known;
 use super::scope::{Binding, Scope};
-use super::{Lowered, Refused};
+use super::{Lowered, RENAME, Refused};
 use crate::catalog::Catalog;
 use crate::ir::{
     self, Expression, ExpressionKind, Field, Program, RowId, RowVariable, ScalarType, Step, StepId, StepKind,
@@ -230,7 +230,7 @@ impl Lowering<'_> {
                     if results[..at].iter().any(|other| other.name == result.name) {
                         let message = format!("two results named {}", result.name.text);
                         let error = Diagnostic::new(SqlState::DUPLICATE_OBJECT, result.name.span, message);
-                        self.report(error.into());
+                        self.report(error.with_hint(RENAME).into());
                     }
                     self.field_names(&result.ty).unwrap_or_else(|refused| self.report(refused));
                     self.results.push((result.name.text.clone(), type_of(&result.ty)));
@@ -245,7 +245,8 @@ impl Lowering<'_> {
         for (at, field) in fields.iter().enumerate() {
             if fields[..at].iter().any(|other| other.name == field.name) {
                 let message = format!("two fields named {}", field.name.text);
-                return Err(Diagnostic::new(SqlState::DUPLICATE_OBJECT, field.name.span, message).into());
+                let error = Diagnostic::new(SqlState::DUPLICATE_OBJECT, field.name.span, message);
+                return Err(error.with_hint(RENAME).into());
             }
         }
         Ok(())
@@ -265,7 +266,13 @@ impl Lowering<'_> {
         if self.catalog.find_table(name).is_some() {
             return error.with_hint(format!("{name} is a table: name a row by its key, {name}[key].column"));
         }
-        error.did_you_mean(name, self.scope.names(), || None)
+        error.did_you_mean(name, self.scope.names(), || {
+            let known: Vec<&str> = self.scope.names().collect();
+            Some(match known.as_slice() {
+                [] => format!("declare it before: let {name} = ..., or take it as a parameter"),
+                known => format!("declare it before: let {name} = ...; known here are {}", listed(known)),
+            })
+        })
     }
 
     pub(super) fn find_table(&self, name: &Name) -> Lowered<TableId> {
@@ -277,8 +284,9 @@ impl Lowering<'_> {
         if self.scope.get(&name.text).is_some() {
             return Err(error.with_hint(format!("{} is a variable here", name.text)).into());
         }
-        let tables = self.catalog.tables().map(|(_, schema)| schema.name.as_str());
-        Err(error.did_you_mean(&name.text, tables, || None).into())
+        let tables = || self.catalog.tables().map(|(_, schema)| schema.name.as_str());
+        let otherwise = || Some(known_tables(tables()));
+        Err(error.did_you_mean(&name.text, tables(), otherwise).into())
     }
 
     // ---- blocks ----
@@ -366,5 +374,22 @@ pub(super) fn type_text(ty: &Type) -> String {
                 fields.iter().map(|field| format!("{}: {}", field.name, scalar(&field.scalar))).collect();
             format!("list of ({})", fields.join(", "))
         }
+    }
+}
+
+/// Names in a hint: the first of many.
+pub(super) fn listed(names: &[&str]) -> String {
+    const SHOWN: usize = 12;
+    let more = if names.len() > SHOWN { ", ..." } else { "" };
+    format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
+}
+
+/// Which tables there are, as a hint.
+fn known_tables<'t>(names: impl Iterator<Item = &'t str>) -> String {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    match names.as_slice() {
+        [] => "there are no tables yet: define one before its procedures".into(),
+        names => format!("tables are {}", listed(names)),
     }
 }

@@ -56,6 +56,9 @@ impl From<Diagnostic> for Refused {
     }
 }
 
+/// The hint for a second thing of a name.
+const RENAME: &str = "give one of them another name";
+
 type Lowered<T> = Result<T, Refused>;
 
 /// Verifies a procedure.
@@ -139,7 +142,8 @@ pub fn load(text: &str, file: &str, catalog: &Catalog) -> Result<Catalog, Diagno
             Definition::Procedure(definition) => {
                 if !names.insert(definition.name.text.clone()) {
                     let message = format!("two procedures named {}", definition.name.text);
-                    errors.push(Diagnostic::new(SqlState::DUPLICATE_OBJECT, definition.name.span, message));
+                    let error = Diagnostic::new(SqlState::DUPLICATE_OBJECT, definition.name.span, message);
+                    errors.push(error.with_hint(RENAME));
                     continue;
                 }
                 match procedure(&definition, &catalog) {

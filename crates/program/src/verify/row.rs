@@ -150,7 +150,8 @@ impl Lowering<'_> {
                 Binding::Scalar { scalar, .. } => {
                     let data_type = scalar.data_type;
                     let message = format!("{} is {data_type} and has no columns", reference.name);
-                    return Err(self.invalid(span, message).into());
+                    let hint = "columns are those of rows: of a loop over a table, or table[key]";
+                    return Err(self.invalid(span, message).with_hint(hint).into());
                 }
                 Binding::Refused => unreachable!("lookup refuses these"),
             },
@@ -203,7 +204,7 @@ impl Lowering<'_> {
         span: Span,
     ) -> Lowered<(crate::ir::VariableId, u16, ScalarType)> {
         let Binding::List { variable, fields, .. } = self.lookup(&list.text, list.span)? else {
-            return Err(self.invalid(list.span, format!("{list} is not a list")).into());
+            return Err(self.no_list(list).into());
         };
         let plain = fields.len() == 1 && fields[0].name.is_empty();
         let names = || fields.iter().map(|field| field.name.as_str());

@@ -52,6 +52,12 @@ impl Scope {
         }
     }
 
+    /// The lists among the names.
+    pub(super) fn lists(&self) -> Vec<&str> {
+        let is_list = |name: &&str| matches!(self.get(name), Some(Binding::List { .. }));
+        self.names().filter(is_list).collect()
+    }
+
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.order.iter().map(String::as_str)
     }

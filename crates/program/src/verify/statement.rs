@@ -257,7 +257,7 @@ impl Lowering<'_> {
                     self.invalid(list.span, format!("{list} is a parameter and cannot be appended to"));
                 return Err(error.with_hint("declare a list of your own with var").into());
             }
-            _ => return Err(self.invalid(list.span, format!("{list} is not a list")).into()),
+            _ => return Err(self.no_list(list).into()),
         };
         self.check_not_iterated(variable, list)?;
         if values.len() != fields.len() {
@@ -331,7 +331,10 @@ impl Lowering<'_> {
             let error = self.invalid(span, message);
             return Err(match results.is_empty() {
                 true => error.with_hint("say what it returns after its parameters: -> int").into(),
-                false => error.into(),
+                false => {
+                    let names: Vec<&str> = results.iter().map(|(name, _)| name.as_str()).collect();
+                    error.with_hint(format!("give a value for each: return {}", names.join(", "))).into()
+                }
             });
         }
         let mut returned = Vec::new();
@@ -360,7 +363,7 @@ impl Lowering<'_> {
             return Err(error.with_hint("return a list variable").into());
         };
         let Binding::List { variable, fields, .. } = self.lookup(list, value.span)? else {
-            return Err(self.invalid(value.span, format!("{list} is not a list")).into());
+            return Err(self.no_list(&Name { text: list.clone(), span: value.span }).into());
         };
         let Type::List(wanted) = ty else { unreachable!("the caller asked for a list") };
         let fits = wanted.len() == fields.len()
@@ -373,7 +376,18 @@ impl Lowering<'_> {
         }
         let found = type_text(&Type::List(fields.clone()));
         let message = format!("result {name} is a {}, {list} is a {found}", type_text(ty));
-        Err(Diagnostic::new(SqlState::DATATYPE_MISMATCH, value.span, message).into())
+        let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, value.span, message);
+        Err(error.with_hint(format!("declare the result, or the list, a {found}")).into())
+    }
+
+    /// Something that is used as a list and is none.
+    pub(super) fn no_list(&self, name: &Name) -> Diagnostic {
+        let lists = self.scope.lists();
+        let hint = match lists.is_empty() {
+            true => "declare one: var l: list of int = []".into(),
+            false => format!("lists here are {}", super::lowering::listed(&lists)),
+        };
+        self.invalid(name.span, format!("{name} is not a list")).with_hint(hint)
     }
 
     /// A procedure with results ends with `return`.

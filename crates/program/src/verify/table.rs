@@ -1,5 +1,6 @@
 //! Table definitions to schemas.
 
+use super::RENAME;
 use crate::catalog::Catalog;
 use crate::syntax::tree::Name;
 use crate::syntax::{Diagnostic, Diagnostics, TableDefinition};
@@ -29,7 +30,10 @@ fn schema(definition: &TableDefinition, catalog: &Catalog, errors: &mut Vec<Diag
     let table = &definition.name.text;
     let duplicate = |name: &Name, message| Diagnostic::new(SqlState::DUPLICATE_OBJECT, name.span, message);
     if catalog.find_table(table).is_some() {
-        errors.push(duplicate(&definition.name, format!("table {table} exists already")));
+        errors.push(
+            duplicate(&definition.name, format!("table {table} exists already"))
+                .with_hint(format!("give it another name, or drop the one there is: drop table {table}")),
+        );
     }
     let mut schema = TableSchema {
         name: table.clone(),
@@ -41,12 +45,13 @@ fn schema(definition: &TableDefinition, catalog: &Catalog, errors: &mut Vec<Diag
     for column in &definition.columns {
         if schema.columns.len() == limit::COLUMNS {
             let message = format!("a table has at most {} columns", limit::COLUMNS);
-            errors.push(Diagnostic::new(SqlState::PROGRAM_LIMIT, column.name.span, message));
+            let error = Diagnostic::new(SqlState::PROGRAM_LIMIT, column.name.span, message);
+            errors.push(error.with_hint("keep the others in a second table with the same key"));
             break;
         }
         if schema.column(&column.name.text).is_some() {
             let message = format!("table {table} has two columns named {}", column.name.text);
-            errors.push(duplicate(&column.name, message));
+            errors.push(duplicate(&column.name, message).with_hint(RENAME));
         }
         schema.columns.push(Column {
             name: column.name.text.clone(),
@@ -71,7 +76,7 @@ fn schema(definition: &TableDefinition, catalog: &Catalog, errors: &mut Vec<Diag
         let columns = columns(&index.columns, &schema, errors);
         if schema.index(&index.name.text).is_some() {
             let message = format!("table {table} has two indexes named {}", index.name.text);
-            errors.push(duplicate(&index.name, message));
+            errors.push(duplicate(&index.name, message).with_hint(RENAME));
         }
         schema.indexes.push(IndexSchema { name: index.name.text.clone(), columns, unique: index.unique });
     }
@@ -84,7 +89,8 @@ fn columns(names: &[Name], schema: &TableSchema, errors: &mut Vec<Diagnostic>) -
         match schema.column(&name.text) {
             Some(column) if columns.contains(&column) => {
                 let message = format!("column {} is named twice", name.text);
-                errors.push(Diagnostic::new(SqlState::INVALID_DEFINITION, name.span, message));
+                let error = Diagnostic::new(SqlState::INVALID_DEFINITION, name.span, message);
+                errors.push(error.with_hint("leave one of the two out"));
             }
             Some(column) => columns.push(column),
             None => errors.push(unknown_column(name, schema)),

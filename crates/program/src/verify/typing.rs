@@ -150,6 +150,47 @@ pub(super) fn is_castable(from: DataType, to: DataType) -> bool {
     }
 }
 
+/// The types that a cast makes of a value, for hints.
+pub(super) fn convertible(from: DataType) -> &'static str {
+    match from.family() {
+        Family::Integer | Family::Numeric | Family::Double => "other numbers, and to text",
+        Family::Text => "every type",
+        Family::Boolean => "text only",
+        Family::Bytea => "nothing else",
+        Family::Date => "timestamp and text",
+        Family::Timestamp => "date and text",
+    }
+}
+
+/// The values that a type takes, with an example, for hints.
+fn described(data_type: DataType) -> String {
+    match data_type {
+        DataType::Boolean => "true or false".into(),
+        DataType::SmallInt | DataType::Int | DataType::BigInt => {
+            let (low, high) = data_type.exact_range().unwrap_or_default();
+            format!("a whole number from {low} to {high}")
+        }
+        DataType::Numeric { precision, scale } => {
+            format!(
+                "a number with at most {} digits before the point, like {}",
+                precision - scale,
+                match scale {
+                    0 => "12",
+                    _ => "1.5",
+                }
+            )
+        }
+        DataType::Double => "a number, like 1.5".into(),
+        DataType::Text { limit: None } => "a text, like 'name'".into(),
+        DataType::Text { limit: Some(most) } | DataType::Char { length: most } => {
+            format!("a text of at most {most} characters")
+        }
+        DataType::Bytea => "bytes, like x'0aff'".into(),
+        DataType::Date => "a day, like date '2026-11-20'".into(),
+        DataType::Timestamp => "a day and time, like timestamp '2026-11-20 08:30:00'".into(),
+    }
+}
+
 /// A literal as a constant of `to`, if it has exactly its value there.
 ///
 /// # Errors
@@ -161,7 +202,10 @@ fn adapted(operand: &Operand, to: DataType) -> Lowered<Option<Expression>> {
     let Some(value) = operand.constant() else { return Ok(None) };
     let cast = match (value, to.family()) {
         (Value::Text(_), Family::Date | Family::Timestamp | Family::Bytea) => {
-            return value.cast(to).map(|value| Some(constant(value, to))).map_err(|e| at(e, operand.span));
+            return value
+                .cast(to)
+                .map(|value| Some(constant(value, to)))
+                .map_err(|e| at(e, to, operand.span));
         }
         (Value::Text(text), Family::Text) => match value.cast(to) {
             Ok(Value::Text(fit)) if *text == fit || matches!(to, DataType::Char { .. }) => Value::Text(fit),
@@ -193,12 +237,13 @@ fn exact(left: &Value, right: &Value) -> bool {
 }
 
 /// An error of the value vocabulary, at a place.
-pub(super) fn at(error: Error, span: Span) -> super::Refused {
+pub(super) fn at(error: Error, to: DataType, span: Span) -> super::Refused {
     let message = match error.detail() {
         Some(detail) => format!("{}: {detail}", error.message()),
         None => error.message().into(),
     };
-    Diagnostic { state: error.state(), message, span, hint: error.hint().map(String::from) }.into()
+    let hint = error.hint().map_or_else(|| format!("{to} takes {}", described(to)), String::from);
+    Diagnostic::new(error.state(), span, message).with_hint(hint).into()
 }
 
 /// The same value as `to`, which has all its values or is checked at run time. Constants are
@@ -208,7 +253,7 @@ pub(super) fn convert(value: Expression, to: DataType, span: Span) -> Lowered<Ex
         return Ok(value);
     }
     if let ExpressionKind::Constant(known) = &value.kind {
-        return known.cast(to).map(|value| constant(value, to)).map_err(|error| at(error, span));
+        return known.cast(to).map(|value| constant(value, to)).map_err(|error| at(error, to, span));
     }
     let ty = ScalarType { data_type: to, nullable: value.ty.nullable };
     Ok(Expression { kind: ExpressionKind::Cast(Box::new(value)), ty })
@@ -284,7 +329,7 @@ fn mismatch(wanted: DataType, operand: &Operand) -> super::Refused {
     let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, operand.span, message);
     match is_castable(found, wanted) {
         true => error.with_hint(format!("convert one of them: (...)::{wanted}")).into(),
-        false => error.into(),
+        false => error.with_hint(format!("{found} converts to {}", convertible(found))).into(),
     }
 }
 
@@ -303,7 +348,7 @@ pub(super) fn assigned(operand: Operand, to: DataType, place: &str) -> Lowered<E
         let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, operand.span, message);
         return Err(match value.cast(to) {
             Ok(_) => error.with_hint(format!("to convert it all the same, write {shown}::{to}")).into(),
-            Err(_) => error.into(),
+            Err(_) => error.with_hint(format!("{to} takes {}", described(to))).into(),
         });
     }
     if !is_assignable(found, to) {
@@ -311,7 +356,7 @@ pub(super) fn assigned(operand: Operand, to: DataType, place: &str) -> Lowered<E
         let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, operand.span, message);
         return Err(match is_castable(found, to) {
             true => error.with_hint(format!("write (...)::{to} to convert it")).into(),
-            false => error.into(),
+            false => error.with_hint(format!("{found} converts to {}", convertible(found))).into(),
         });
     }
     convert(operand.value, to, operand.span)

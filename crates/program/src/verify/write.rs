@@ -194,7 +194,8 @@ impl Lowering<'_> {
         for (name, value) in columns {
             let column = self.find_column(table, name)?;
             if seen.contains(column) {
-                return Err(self.invalid(name.span, format!("column {name} is given twice")).into());
+                let error = self.invalid(name.span, format!("column {name} is given twice"));
+                return Err(error.with_hint("leave one of its values out").into());
             }
             seen.insert(column);
             let operand = self.operand(value, Some(self.catalog.table(table).data_type(column)))?;
@@ -218,7 +219,8 @@ impl Lowering<'_> {
         let state = SqlState::NOT_NULL_VIOLATION;
         let value = match &value.kind {
             ExpressionKind::Constant(_) => {
-                return Err(Diagnostic::new(state, span, message).into());
+                let hint = format!("give it a value, or declare it {} null", stored.data_type);
+                return Err(Diagnostic::new(state, span, message).with_hint(hint).into());
             }
             ExpressionKind::Variable(_) => value,
             _ => {
