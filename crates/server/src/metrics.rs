@@ -89,6 +89,10 @@ fn describe() {
     describe_gauge!("fabius_backlog_calls", "Deferred calls neither run nor dropped yet");
     describe_counter!("fabius_log_bytes_total", "Bytes appended to the log");
     describe_counter!("fabius_deltas_merged_total", "Deltas merged into one that stood there already");
+    describe_gauge!(
+        "fabius_checkpoint_failed",
+        "1 if the last checkpoint that the log's growth asked for has failed: the log grows on, and opening takes longer"
+    );
     describe_gauge!("process_resident_memory_bytes", "Memory of the process");
 }
 
@@ -132,6 +136,8 @@ impl Metrics {
                 counter!(name).absolute(value);
             }
             gauge!("fabius_backlog_calls").set(counts.backlog as f64);
+            let has_failed = database.checkpoint_status().failed.is_some();
+            gauge!("fabius_checkpoint_failed").set(f64::from(u8::from(has_failed)));
             if let Some(bytes) = resident_bytes() {
                 gauge!("process_resident_memory_bytes").set(bytes as f64);
             }

@@ -22,7 +22,7 @@ const SERIES: [(&str, EngineKind, u64); 3] = [
 ];
 
 /// How often one warehouse is measured, with the engines in turns: the median counts, since two claims are about it.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     let warehouses = laboratory.choose(QUICK, FULL);

@@ -96,6 +96,7 @@ fn metrics_and_health() {
         "fabius_statement_duration_seconds_count{kind=\"SELECT\"} 1",
         "fabius_errors_total{sqlstate=\"42703\"} 1",
         "fabius_backlog_calls ",
+        "fabius_checkpoint_failed 0",
         "fabius_log_bytes_total ",
     ] {
         assert!(page.contains(&format!("\n{line}")), "{line}\n{page}");
