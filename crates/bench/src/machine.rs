@@ -21,11 +21,19 @@ pub fn peak_rss_bytes() -> u64 {
         .map_or(0, |kb| kb * 1024)
 }
 
-/// The machine in a line, for figures: cores and processor.
+/// `, 12.0 GB of memory reserved`, if any is.
+pub fn reserved() -> String {
+    match fabius_env::memory::reserved_bytes() {
+        0 => String::new(),
+        bytes => format!(", {:.1} GB of memory reserved", bytes as f64 / f64::from(1 << 30)),
+    }
+}
+
+/// The machine in a line, for figures: cores, processor, and what was taken of its memory beforehand.
 pub fn summary() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
         info.lines().find_map(|line| line.strip_prefix("model name")).and_then(|line| line.split_once(": "));
     let model = model.map_or("unknown processor", |(_, model)| model);
-    format!("{} cores, {model}", cores())
+    format!("{} cores, {model}{}", cores(), reserved())
 }

@@ -1,7 +1,11 @@
-//! The program's allocator, and how long it keeps memory that is not in use.
+//! The program's allocator, how long it keeps memory that is not in use, and what it has beforehand.
 
-use libmimalloc_sys::{mi_option_set_default, mi_option_t};
+use fabius::{Error, Result, SqlState};
+use fabius_env::memory;
+use libmimalloc_sys::{mi_manage_os_memory_ex, mi_option_set_default, mi_option_t};
+use std::alloc::Layout;
 use std::ffi::c_long;
+use std::io::ErrorKind;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -16,4 +20,53 @@ const KEPT_MS: c_long = 10_000;
 pub fn keep_memory() {
     // SAFETY: the option exists, and may be set at any time.
     unsafe { mi_option_set_default(PURGE_DELAY, KEPT_MS) };
+}
+
+/// What mimalloc's arenas are aligned to, and a multiple of what they are divided into.
+const ARENA_ALIGN: usize = 64 << 20;
+
+/// Takes so much memory from the system now, for whatever is allocated from then on, and never gives it back. The first
+/// touch of memory can cost more than what is written there, on virtual machines most of all: here it is paid before
+/// anyone waits, by an operator who expects spikes. `goes_on` is told how many bytes are there, every now and then.
+///
+/// # Errors
+/// `53200` if there is not so much memory; `57014` if `goes_on` says no.
+pub fn reserve(bytes: u64, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    let refused = |detail: String| {
+        let gigabytes = bytes as f64 / f64::from(1 << 30);
+        Error::new(SqlState::OUT_OF_MEMORY, format!("{gigabytes:.1} GB of memory cannot be reserved"))
+            .with_detail(detail)
+            .with_hint("reserve less")
+    };
+    if let Some(available) = memory::available_bytes().filter(|available| *available < bytes) {
+        return Err(refused(format!("{:.1} GB are available", available as f64 / f64::from(1 << 30))));
+    }
+    let layout = usize::try_from(bytes)
+        .ok()
+        .and_then(|bytes| bytes.checked_next_multiple_of(ARENA_ALIGN))
+        .and_then(|bytes| Layout::from_size_align(bytes, ARENA_ALIGN).ok())
+        .ok_or_else(|| refused("no process has as much".into()))?;
+    let start = memory::reserve(layout, goes_on).map_err(|error| match error.kind() {
+        ErrorKind::Interrupted => Error::new(SqlState::CANCELED, "interrupted while memory was reserved"),
+        _ => refused(error.to_string()),
+    })?;
+    // SAFETY: aligned as it has to be, touched, and nobody else's from here on.
+    let is_taken = unsafe {
+        let (is_committed, is_pinned, is_zero, any_node, is_exclusive) = (true, true, false, -1, false);
+        let mut arena = 0;
+        mi_manage_os_memory_ex(
+            start.as_ptr().cast(),
+            layout.size(),
+            is_committed,
+            is_pinned,
+            is_zero,
+            any_node,
+            is_exclusive,
+            &mut arena,
+        )
+    };
+    if is_taken { Ok(()) } else { Err(refused("the allocator does not take it".into())) }
 }

@@ -1,7 +1,8 @@
 //! `fabius bench list | run | compare | figure | peers`.
 
+use crate::allocator;
 use crate::message::out;
-use crate::number::{real, whole};
+use crate::number::{Size, real, whole};
 use crate::progress::Line;
 use clap::{Args, Subcommand};
 use fabius::{Durability, EngineKind, Error, Result, SqlState};
@@ -94,6 +95,9 @@ pub struct Figure {
     /// For lsd-*: how long each message of a client to the server is held back, in milliseconds
     #[arg(long, default_value_t = 1, value_name = "MS", value_parser = whole::<u64>(0, 60_000), allow_negative_numbers = true)]
     network_delay: u64,
+    /// Memory taken from the system before anything is measured, such as 12GB
+    #[arg(long, default_value = "0", value_name = "SIZE", value_parser = Size)]
+    reserved_memory: u64,
     /// Where to make the databases [default: the system's place for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -155,6 +159,9 @@ struct Conditions {
     /// Print one JSON object per engine
     #[arg(long)]
     json: bool,
+    /// Memory taken from the system before anything is measured, such as 12GB
+    #[arg(long, default_value = "0", value_name = "SIZE", value_parser = Size)]
+    reserved_memory: u64,
     /// Where to make the databases [default: the system's place for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -208,6 +215,7 @@ fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
 fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
     let kind = FigureKind::find(&arguments.id)?;
     let line = Line::new();
+    reserve(arguments.reserved_memory, &line, interrupt)?;
     let mut laboratory = Laboratory {
         is_quick: arguments.quick,
         threads: arguments.threads.unwrap_or_else(machine::cores),
@@ -220,6 +228,14 @@ fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
     line.clear();
     out(&text?);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes memory from the system before anything is measured, and says how far that is.
+fn reserve(bytes: u64, line: &Line, interrupt: &Interrupt) -> Result<()> {
+    allocator::reserve(bytes, &mut |done| {
+        line.say(format!("reserving memory: {} of {} MB", done >> 20, bytes >> 20));
+        !interrupt.is_raised()
+    })
 }
 
 fn list() {
@@ -277,8 +293,12 @@ impl Conditions {
 
     fn head(&self, options: &RunOptions) -> String {
         format!(
-            "{} on {} threads, calls made for {} s on each engine, durability {}",
-            options.name, options.threads, self.seconds, options.durability
+            "{} on {} threads, calls made for {} s on each engine, durability {}{}",
+            options.name,
+            options.threads,
+            self.seconds,
+            options.durability,
+            machine::reserved()
         )
     }
 }
@@ -289,6 +309,7 @@ fn run_workload(arguments: &Run, interrupt: &Interrupt) -> Result<ExitCode> {
     let conditions = &arguments.conditions;
     let options = conditions.options(&arguments.workload, engines)?;
     let line = Line::new();
+    reserve(conditions.reserved_memory, &line, interrupt)?;
     let reports = run::run(&options, interrupt, &mut |stage| line.say(describe(&stage)))?;
     line.clear();
     if conditions.json {
@@ -304,6 +325,7 @@ fn compare_engines(arguments: &Compare, interrupt: &Interrupt) -> Result<ExitCod
     let conditions = &arguments.conditions;
     let options = conditions.options(&arguments.workload, EngineKind::ALL.to_vec())?;
     let line = Line::new();
+    reserve(conditions.reserved_memory, &line, interrupt)?;
     let entries = compare::run(&options, interrupt, &mut |stage| line.say(describe(&stage)));
     line.clear();
     if conditions.json {

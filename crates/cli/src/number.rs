@@ -1,4 +1,4 @@
-//! Numbers on the command line: read within their bounds, and refused in the words of every other error.
+//! Numbers and sizes on the command line: read within their bounds, and refused in the words of every other error.
 
 use crate::message::told;
 use clap::builder::TypedValueParser;
@@ -6,6 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use fabius::{Error, SqlState};
 use fabius_bench::settings::Domain;
+use fabius_server::configuration::quantity::parse_size;
 use std::ffi::OsStr;
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -35,11 +36,26 @@ impl<T: FromStr + Clone + Send + Sync + 'static> TypedValueParser for Within<T> 
     fn parse_ref(&self, _: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
         let text = value.to_string_lossy();
         let number = text.parse().ok().filter(|_| self.0.holds(&text));
-        number.ok_or_else(|| {
-            let flag = arg.and_then(Arg::get_long).unwrap_or("number");
-            let error = Error::new(SqlState::INVALID_PARAMETER, format!("--{flag} cannot be {text:?}"))
-                .with_hint(format!("give {}", self.0.allowed()));
-            clap::Error::raw(ErrorKind::ValueValidation, told(&error))
-        })
+        number.ok_or_else(|| refused(arg, &text, &self.0.allowed()))
     }
+}
+
+/// Reads a size as people write it.
+#[derive(Clone)]
+pub struct Size;
+
+impl TypedValueParser for Size {
+    type Value = u64;
+
+    fn parse_ref(&self, _: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<u64, clap::Error> {
+        let text = value.to_string_lossy();
+        parse_size(&text).ok_or_else(|| refused(arg, &text, "a size, such as 64MB"))
+    }
+}
+
+fn refused(arg: Option<&Arg>, value: &str, allowed: &str) -> clap::Error {
+    let flag = arg.and_then(Arg::get_long).unwrap_or("number");
+    let error = Error::new(SqlState::INVALID_PARAMETER, format!("--{flag} cannot be {value:?}"))
+        .with_hint(format!("give {allowed}"));
+    clap::Error::raw(ErrorKind::ValueValidation, told(&error))
 }

@@ -1,8 +1,10 @@
 //! `fabius serve`: a database that PostgreSQL clients connect to.
 
+use crate::allocator;
 use crate::message::{out, print};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use fabius::{Database, Error, Options, Result, SqlState};
+use fabius_env::memory::reserved_bytes;
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
 use fabius_server::{Prepared, Server, logging};
 use fabius_sql::connection::{MemoryBounds, SqlDatabase};
@@ -105,6 +107,10 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
     }
     logging::begin(&effective.configuration)?;
     let prepared = prepare(&effective)?;
+    if effective.configuration.reserved_memory > 0 {
+        allocator::reserve(effective.configuration.reserved_memory, &mut |_| true)?;
+        tracing::info!(bytes = reserved_bytes(), "memory is reserved");
+    }
     let database = Arc::new(open(&effective.configuration)?);
     database.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -7,8 +7,9 @@
 //! ```text
 //!             claim                 settle its versions
 //!  Pending ----------> Running ---------------------------> Done
-//!     |
-//!     +--- all its versions overwritten and unreadable ---> Dropped
+//!   |   ^                 |
+//!   |   +-- a panic ------+
+//!   +--- all its versions overwritten and unreadable -----> Dropped
 //! ```
 //!
 //! Deferred calls of one turn of the lane live together in a [`Chunk`], an arena that is recycled as a
@@ -113,13 +114,14 @@ impl Deferred {
         }
     }
 
-    /// Takes the right to run it; false if someone else has.
+    /// Takes the right to run it; `None` if someone else has.
     #[inline]
-    pub fn claim(&self) -> bool {
-        self.state.compare_exchange(State::Pending as u8, State::Running as u8, AcqRel, Acquire).is_ok()
+    pub fn claim(&self) -> Option<Claim<'_>> {
+        let (from, to) = (State::Pending as u8, State::Running as u8);
+        self.state.compare_exchange(from, to, AcqRel, Acquire).is_ok().then(|| Claim(self))
     }
 
-    /// Waits until whoever has claimed it is done.
+    /// Waits until whoever has claimed it is done, or has given it back.
     pub fn wait(&self) {
         let state = &self.state;
         schedule::wait_until("deferred call", || state.load(Acquire) != State::Running as u8);
@@ -133,17 +135,6 @@ impl Deferred {
             self.leave_chunk();
         }
         dropped
-    }
-
-    /// Publishes the values of all its versions. The caller claimed it and has filled them.
-    #[inline]
-    pub fn settle(&self) {
-        // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
-        // the call is done.
-        self.stickies().for_each(|sticky| unsafe { sticky.version.as_ref() }.settle());
-        schedule::point("settled");
-        self.state.store(State::Done as u8, Release);
-        self.leave_chunk();
     }
 
     fn leave_chunk(&self) {
@@ -193,6 +184,49 @@ impl Deferred {
     unsafe fn parts<T>(&self, at: usize, count: u32) -> &[T] {
         // SAFETY: the caller's promise; the chunk outlives its calls.
         unsafe { std::slice::from_raw_parts(self.parts.byte_add(at).cast().as_ptr(), count as usize) }
+    }
+}
+
+#[cfg(test)]
+impl Deferred {
+    /// Makes a run of this call panic.
+    ///
+    /// # Safety
+    /// Nobody uses the call meanwhile.
+    pub unsafe fn spoil(call: NonNull<Deferred>) {
+        // SAFETY: the caller's promise.
+        unsafe { (*call.as_ptr()).counts.arguments = 0 };
+    }
+}
+
+/// The right to run a call. Whoever lets go of it without having settled the call, because its run has panicked, gives it
+/// back: others who wait for the call meet what is wrong with it themselves.
+pub struct Claim<'d>(&'d Deferred);
+
+impl<'d> Claim<'d> {
+    /// The call.
+    #[inline]
+    pub fn call(&self) -> &'d Deferred {
+        self.0
+    }
+
+    /// Publishes the values of all the call's versions, which the caller has filled.
+    #[inline]
+    pub fn settle(self) {
+        let deferred = self.0;
+        std::mem::forget(self);
+        // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
+        // the call is done.
+        deferred.stickies().for_each(|sticky| unsafe { sticky.version.as_ref() }.settle());
+        schedule::point("settled");
+        deferred.state.store(State::Done as u8, Release);
+        deferred.leave_chunk();
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.0.state.store(State::Pending as u8, Release);
     }
 }
 

@@ -266,24 +266,42 @@ impl LazyEngine {
                 }
             }
         } else if self.backlog_calls() > KEEP_UP_CALLS {
-            let calls = chunk.take(u32::MAX);
             // SAFETY: the chunk is alive.
-            self.work(|tools| unsafe { tools.substantiate_all(calls) });
+            unsafe { self.substantiate_all(chunk.take(u32::MAX)) };
         }
     }
 
-    /// Runs `work` with the tools of a worker, and counts what was run.
-    fn work<R>(&self, work: impl FnOnce(&mut Substantiation<'_>) -> R) -> R {
+    /// Runs `work` with the tools of a worker, and counts what was run. What panics stops the engine.
+    fn work(&self, work: impl FnOnce(&mut Substantiation<'_>)) -> Result<()> {
         let definitions = self.foundation.definitions();
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
         let mut tools = Substantiation::new(&definitions, &guard, &arena);
-        let result = work(&mut tools);
+        let result = self.foundation.attempt(|| Ok(work(&mut tools)));
         self.foundation.counters.substantiated.add(tools.run);
-        if self.is_far_behind() {
+        if self.is_far_behind() && result.is_ok() {
             self.shorten_behind(&definitions, &guard);
         }
         result
+    }
+
+    /// Runs calls that nobody waits for; whether it has. Once the engine has stopped, only what is read is computed.
+    ///
+    /// # Safety
+    /// The calls' chunks are alive.
+    unsafe fn substantiate_all(&self, calls: &[NonNull<Deferred>]) -> bool {
+        // SAFETY: the caller's promise.
+        self.foundation.failure().is_none()
+            && self.work(|tools| unsafe { tools.substantiate_all(calls) }).is_ok()
+    }
+
+    /// Runs the call of a sticky that a reader has met.
+    ///
+    /// # Safety
+    /// The address was read from an open sticky under an epoch that is still pinned.
+    unsafe fn substantiate(&self, source: *mut ()) -> Result<()> {
+        // SAFETY: the caller's promise.
+        self.work(|tools| unsafe { tools.substantiate(source) })
     }
 
     /// Takes out of chains what nobody needs any more since calls at the old end of the backlog are done.
@@ -320,19 +338,14 @@ impl LazyEngine {
         // All of them before the definitions that they are run with.
         let (_chunks, calls): (Vec<Arc<Chunk>>, Vec<NonNull<Deferred>>) =
             std::iter::from_fn(|| self.backlog.take_urgent()).take(most as usize).unzip();
-        if calls.is_empty() {
-            return false;
-        }
         // SAFETY: the chunks are alive.
-        self.work(|tools| unsafe { tools.substantiate_all(&calls) });
-        true
+        !calls.is_empty() && unsafe { self.substantiate_all(&calls) }
     }
 
     fn run_oldest(&self, most: u32) -> bool {
         let Some((_chunk, calls)) = self.backlog.take_oldest(most) else { return false };
         // SAFETY: the chunk is alive.
-        self.work(|tools| unsafe { tools.substantiate_all(&calls) });
-        true
+        unsafe { self.substantiate_all(&calls) }
     }
 
     /// Gives memory back when it is short and there is nothing to substantiate.
@@ -351,16 +364,19 @@ impl LazyEngine {
 
     /// Computes everything that is deferred if the entry drops a table: what a deferred call fills must not
     /// go before it. The lane is held, so nothing is deferred meanwhile.
-    fn rest_before(&self, entry: &[u8]) {
+    fn rest_before(&self, entry: &[u8]) -> Result<()> {
         if Definitions::drops_table(entry) {
             self.substantiate_to(self.foundation.promised());
         }
+        self.foundation.failure().cloned().map_or(Ok(()), Err)
     }
 
     fn substantiate_to(&self, limit: Seq) {
         while let Some(chunk) = self.backlog.oldest_open(limit) {
             // SAFETY: the chunk is alive.
-            self.work(|tools| unsafe { tools.substantiate_all(chunk.calls()) });
+            if !unsafe { self.substantiate_all(chunk.calls()) } {
+                break;
+            }
             schedule::point("settle");
         }
     }
@@ -374,6 +390,7 @@ impl LazyEngine {
 
     /// Runs code on a snapshot, substantiating what it meets.
     fn run_at<'a>(
+        &self,
         tools: &mut Substantiation<'_>,
         context: &mut SnapshotContext<'a>,
         mut step: impl FnMut(&mut SnapshotContext<'a>) -> Result<(), Stop>,
@@ -381,8 +398,11 @@ impl LazyEngine {
         loop {
             match step(context) {
                 Ok(()) => return Ok(()),
-                // SAFETY: read from an open sticky under the epoch that the caller has pinned.
-                Err(Stop::Blocked) => unsafe { tools.substantiate(context.blocked_on) },
+                Err(Stop::Blocked) => self.foundation.attempt(|| {
+                    // SAFETY: read from an open sticky under the epoch that the caller has pinned.
+                    unsafe { tools.substantiate(context.blocked_on) };
+                    Ok(())
+                })?,
                 Err(Stop::Abort(error)) => return Err(error),
                 Err(Stop::Restart) => unreachable!("a snapshot has nothing to give up"),
             }
@@ -470,7 +490,7 @@ impl Engine for LazyEngine {
         if let Some(reason) = self.why_closed() {
             return Err(reason);
         }
-        self.rest_before(entry);
+        self.rest_before(entry)?;
         let seq = lane.next_seq();
         let definitions = self.foundation.definitions().with(seq, entry)?;
         self.foundation.append(seq, 1, entry)?;
@@ -497,7 +517,7 @@ impl Engine for LazyEngine {
         let started =
             definitions.admit(procedure).and_then(|()| frame.start(&procedure.whole, arguments, &arena));
         let outcome = started.and_then(|()| {
-            LazyEngine::run_at(&mut tools, &mut context, |context| {
+            self.run_at(&mut tools, &mut context, |context| {
                 run(&mut frame, &procedure.whole, context, &arena)
             })
         });
@@ -517,24 +537,27 @@ impl Engine for LazyEngine {
         room: Room,
     ) -> Result<Speculated> {
         // SAFETY: read from an open sticky under an epoch that is still pinned.
-        let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
+        let mut substantiate = |source| unsafe { self.substantiate(source) };
         speculate(&self.foundation, at, procedure, arguments, overlay, room, &mut substantiate)
     }
 
-    fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> RowAt {
+    fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> Result<RowAt> {
         // SAFETY: as above.
-        let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
+        let mut substantiate = |source| unsafe { self.substantiate(source) };
         row_at(&self.foundation, at, table, key, &mut substantiate)
     }
 
     fn resolve(&self, ticket: &Ticket) {
-        self.work(|tools| {
+        let resolved = self.work(|tools| {
             let source = ticket.source();
             if !source.is_null() {
                 // SAFETY: read under this epoch; a ticket forgets its source before the chunk goes.
                 unsafe { tools.substantiate(source) };
             }
         });
+        if let Err(reason) = resolved {
+            ticket.fulfil(Err(reason));
+        }
     }
 
     fn stand(&self) -> Standpoint<'_> {
@@ -549,7 +572,7 @@ impl Engine for LazyEngine {
         visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
         // SAFETY: read from an open sticky under an epoch that is still pinned.
-        let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
+        let mut substantiate = |source| unsafe { self.substantiate(source) };
         at.scan(scan, &mut substantiate, visit)
     }
 
@@ -561,7 +584,7 @@ impl Engine for LazyEngine {
         visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
     ) -> Result<()> {
         // SAFETY: as above.
-        let mut substantiate = |source| self.work(|tools| unsafe { tools.substantiate(source) });
+        let mut substantiate = |source| unsafe { self.substantiate(source) };
         at.scan_on(scan, place, &mut substantiate, visit)
     }
 
@@ -587,7 +610,7 @@ impl Engine for LazyEngine {
         let mut lane = self.lane.lock();
         match entry::decode_next(payload, first_seq, count, lane.next_seq())? {
             Entries::Definition(_) | Entries::KeyWindow(_) => {
-                self.rest_before(payload);
+                self.rest_before(payload)?;
                 let definitions = self.foundation.definitions().with(first_seq, payload)?;
                 self.take_in(&mut lane, definitions);
             }
@@ -620,5 +643,58 @@ impl Engine for LazyEngine {
 
     fn counts(&self) -> Counts {
         self.foundation.counters.counts(self.backlog_calls())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fabius_engine::rig::Rig;
+    use fabius_value::SqlState;
+    use std::panic::AssertUnwindSafe;
+    use std::sync::OnceLock;
+
+    const SCHEMA: &str = "
+        table cells { id: bigint, x: bigint, primary key (id) }
+        procedure make(id: bigint) { insert cells { id: id, x: 1 } }
+        procedure step(id: bigint) -> bigint { update cells[id] { x: cells[id].x * 31 % 1009 } return cells[id].x }
+        procedure see(id: bigint) -> bigint { return cells[id].x }";
+
+    /// Goal: a later-phase that panics stops the engine, and all who need what it should have written are told why, also
+    /// those who wait while it runs; what other calls have written can be read, and nothing is taken in any more.
+    #[test]
+    fn a_later_phase_that_panics_is_told_to_whoever_needs_it() {
+        let policy = Policy { chain_bound: u32::MAX, idle: false, ..Policy::default() };
+        let made = AssertUnwindSafe(OnceLock::new());
+        let rig = Rig::new(&|foundation| {
+            let made = &made;
+            made.get_or_init(|| Arc::new(LazyEngine::new(foundation, policy))).clone()
+        });
+        let engine = made.get().expect("a rig makes its engine");
+        rig.define(SCHEMA);
+        (0..3).for_each(|id| _ = rig.call("make", &[Value::BigInt(id)]).expect("a new cell"));
+        rig.engine.settle();
+        let mut builder = fabius_engine::BatchBuilder::new();
+        [0, 1, 1].iter().for_each(|&id| _ = rig.push(&mut builder, "step", &[Value::BigInt(id)], None));
+        let batch = builder.build();
+        rig.run(&batch);
+        let chunk = engine.backlog.oldest_open(Seq(u64::MAX)).expect("calls are deferred");
+        // SAFETY: no thread helps.
+        unsafe { Deferred::spoil(chunk.calls()[1]) };
+        let is_told = |read: Result<Vec<Value>>| {
+            let error = read.expect_err("what it should have written is not there");
+            assert_eq!(error.state(), SqlState::INTERNAL);
+            assert!(error.detail().is_some_and(|why| why.contains("well-formed arguments")), "{error:?}");
+        };
+        std::thread::scope(|scope| {
+            (0..4).for_each(|_| _ = scope.spawn(|| is_told(rig.query("see", &[Value::BigInt(1)]))));
+        });
+        is_told(rig.result(&batch, 2));
+        assert_eq!(rig.query("see", &[Value::BigInt(0)]), Ok(vec![Value::BigInt(31)]));
+        assert_eq!(rig.query("see", &[Value::BigInt(2)]), Ok(vec![Value::BigInt(1)]));
+        is_told(rig.call("step", &[Value::BigInt(2)]));
+        rig.engine.settle();
+        assert!(!rig.engine.help());
+        rig.close();
     }
 }

@@ -16,9 +16,12 @@
 //!
 //! Waiting for a call that another worker runs cannot deadlock: whoever waits, waits for a call with a
 //! smaller seq than anything it holds itself.
+//!
+//! A run that panics gives back what this stretch has claimed, and stops the engine; a reader of what that call should have
+//! written runs it again, and is told.
 
 use crate::captured::{CapturedRow, Rows};
-use crate::deferred::{Deferred, State};
+use crate::deferred::{Claim, Deferred, State};
 use crate::later::{LaterContext, broken_promise};
 use crate::now::deferred_at;
 use bumpalo::Bump;
@@ -36,11 +39,7 @@ enum Entry<'a> {
     /// Not claimed yet; all but these rows are known to have no open stickies.
     Wanted { deferred: &'a Deferred, rows: Rows<'a> },
     /// Claimed and run up to a sticky.
-    Suspended {
-        deferred: &'a Deferred,
-        frame: Box<FrameFor<'a, LaterContext<'a>>>,
-        context: Box<LaterContext<'a>>,
-    },
+    Suspended { claim: Claim<'a>, frame: Box<FrameFor<'a, LaterContext<'a>>>, context: Box<LaterContext<'a>> },
 }
 
 /// How near a call's memory is brought.
@@ -171,7 +170,6 @@ impl<'a> Substantiation<'a> {
                     return;
                 }
                 State::Running => {
-                    self.stack.pop();
                     deferred.wait();
                     return;
                 }
@@ -191,28 +189,27 @@ impl<'a> Substantiation<'a> {
                 *rows = left.clone();
             }
             schedule::point("claim");
-            if !deferred.claim() {
-                return;
-            }
+            let Some(claim) = deferred.claim() else { return };
             let mut frame = self.frame.take().unwrap_or_default();
             let context = Box::new(LaterContext::new(self.definitions, self.guard, deferred));
             // SAFETY: its code lives as long as the call is not done, its arguments as long as the chunk.
             let (code, arguments) = unsafe { (code_of(deferred), deferred.arguments()) };
             frame.start(code, arguments, self.arena).expect("a promised call has well-formed arguments");
             self.stack.pop();
-            self.advance(deferred, frame, context);
-        } else if let Some(Entry::Suspended { deferred, frame, context }) = self.stack.pop() {
-            self.advance(deferred, frame, context);
+            self.advance(claim, frame, context);
+        } else if let Some(Entry::Suspended { claim, frame, context }) = self.stack.pop() {
+            self.advance(claim, frame, context);
         }
     }
 
     /// Runs a claimed call to its end, or to a sticky.
     fn advance(
         &mut self,
-        deferred: &'a Deferred,
+        claim: Claim<'a>,
         mut frame: Box<FrameFor<'a, LaterContext<'a>>>,
         mut context: Box<LaterContext<'a>>,
     ) {
+        let deferred = claim.call();
         // SAFETY: the call is not done, so its code is there.
         let code = unsafe { code_of(deferred) };
         match run(&mut frame, code, &mut *context, self.arena) {
@@ -221,14 +218,14 @@ impl<'a> Substantiation<'a> {
                 if let Some(ticket) = &deferred.ticket {
                     ticket.fulfil(Ok(frame.results(code).unwrap_or_default()));
                 }
-                deferred.settle();
+                claim.settle();
                 self.run += 1;
                 self.frame = Some(frame);
             }
             Err(Stop::Blocked) => {
                 // SAFETY: read from an open sticky under this epoch.
                 let wanted = unsafe { deferred_at(context.blocked_on()) };
-                self.stack.push(Entry::Suspended { deferred, frame, context });
+                self.stack.push(Entry::Suspended { claim, frame, context });
                 self.want(wanted);
             }
             Err(Stop::Abort(error)) => {

@@ -17,7 +17,7 @@ use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
 use std::sync::Arc;
 
 /// What computes the stickies of an engine that leaves none.
-fn no_sticky<T>(_: T) {
+fn no_sticky(_: *mut ()) -> Result<()> {
     unreachable!("this engine leaves no stickies")
 }
 
@@ -94,7 +94,10 @@ pub trait Engine: Send + Sync {
     }
 
     /// A row at one seq, at which the caller holds a snapshot.
-    fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> RowAt {
+    ///
+    /// # Errors
+    /// Why the engine has stopped, if what should be there cannot be computed any more.
+    fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> Result<RowAt> {
         row_at(self.foundation(), at, table, key, &mut no_sticky)
     }
 

@@ -243,6 +243,15 @@ impl Foundation {
         catch_unwind(AssertUnwindSafe(|| self.watched(work))).unwrap_or(stopped)
     }
 
+    /// The same for work whose caller is told what has become of it: after a panic, why the engine has stopped.
+    ///
+    /// # Errors
+    /// Those of the work, and that.
+    pub fn attempt<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let done = self.contained(None, || Some(work()));
+        done.unwrap_or_else(|| Err(self.failure().expect("a panic stops the engine").clone()))
+    }
+
     /// The definitions in force.
     pub fn definitions(&self) -> Arc<Definitions> {
         self.definitions.read().clone()

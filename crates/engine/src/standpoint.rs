@@ -81,8 +81,9 @@ enum Place<'f> {
     Held(HeldSnapshot),
 }
 
-/// What is done about a sticky, given its address, under the epoch in which it was read.
-type Substantiate<'s> = dyn FnMut(*mut ()) + 's;
+/// What is done about a sticky, given its address, under the epoch in which it was read. An error says that it cannot be
+/// computed any more.
+pub type Substantiate<'s> = dyn FnMut(*mut ()) -> Result<()> + 's;
 
 /// A seq with everything that belongs to it.
 pub struct Standpoint<'f> {
@@ -141,7 +142,7 @@ impl<'f> Standpoint<'f> {
     /// Shows rows of a table until `visit` says no; `substantiate` computes what a sticky stands for.
     ///
     /// # Errors
-    /// The first error of `visit`; `42P17` for an order that the table does not have, `54000` for a bound
+    /// The first error of `visit` or `substantiate`; `42P17` for an order that the table does not have, `54000` for a bound
     /// that is too long.
     pub fn scan(
         &self,
@@ -322,7 +323,7 @@ impl Show<'_, '_> {
                 // SAFETY: the caller's promise.
                 match unsafe { chain::read(version, *column, data_type, std::ptr::null_mut()) } {
                     Cell::Value(value) => break row.push(value),
-                    Cell::Pending(source) => (self.substantiate)(source),
+                    Cell::Pending(source) => (self.substantiate)(source)?,
                     Cell::Absent => unreachable!("a present row has every column"),
                 }
             }

@@ -1,9 +1,61 @@
-//! What the system is told about memory.
+//! What the system is told about memory, and asked for beforehand.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes of a large page of the processors that have any.
 const LARGE_PAGE_BYTES: usize = 2 << 20;
+/// Bytes of a page, if it is not a large one.
+const PAGE_BYTES: usize = 4 << 10;
+/// Whoever waits for a reservation is told each time so much is there.
+const RESERVED_STEP_BYTES: usize = 64 << 20;
+
+static RESERVED_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes that this process has [reserved](reserve).
+pub fn reserved_bytes() -> usize {
+    RESERVED_BYTES.load(Relaxed)
+}
+
+/// Bytes that the system could give to a process; `None` where it does not say.
+pub fn available_bytes() -> Option<u64> {
+    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
+}
+
+/// Takes memory from the system and touches all of it, on large pages where there are any, so that nobody waits for
+/// that later. `goes_on` is told how many bytes are there, every now and then.
+///
+/// # Errors
+/// `OutOfMemory`; `Interrupted` if `goes_on` says no, and then nothing is kept.
+///
+/// # Panics
+/// If the layout has no bytes.
+pub fn reserve(layout: Layout, goes_on: &mut dyn FnMut(usize) -> bool) -> io::Result<NonNull<u8>> {
+    assert!(layout.size() > 0, "there is something to reserve");
+    // SAFETY: there are bytes.
+    let start = NonNull::new(unsafe { System.alloc(layout) }).ok_or(io::ErrorKind::OutOfMemory)?;
+    // SAFETY: just allocated, and nobody reads what is in there.
+    prefer_large_pages(unsafe {
+        std::slice::from_raw_parts(start.cast::<MaybeUninit<u8>>().as_ptr(), layout.size())
+    });
+    for at in (0..layout.size()).step_by(PAGE_BYTES) {
+        if at % RESERVED_STEP_BYTES == 0 && !goes_on(at) {
+            // SAFETY: allocated above with this layout.
+            unsafe { System.dealloc(start.as_ptr(), layout) };
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        // SAFETY: within the allocation.
+        unsafe { start.as_ptr().add(at).write_volatile(0) };
+    }
+    RESERVED_BYTES.fetch_add(layout.size(), Relaxed);
+    Ok(start)
+}
 
 /// Asks the system to back memory that is read here and there with large pages, whose addresses the processor
 /// translates without walking over tables. A wish: where it cannot be fulfilled, nothing happens.
@@ -42,5 +94,30 @@ mod tests {
             prefer_large_pages(&memory);
             assert!(memory.iter().all(|&word| word == 7), "{words}");
         }
+    }
+    /// Goal: what is reserved is there, counted, and of the alignment asked for; who does not want to wait keeps nothing.
+    #[test]
+    fn memory_is_reserved() {
+        let layout = Layout::from_size_align(3 * RESERVED_STEP_BYTES, LARGE_PAGE_BYTES).expect("a layout");
+        let before = reserved_bytes();
+        let stopped = reserve(layout, &mut |bytes| bytes < RESERVED_STEP_BYTES);
+        assert_eq!(stopped.map_err(|error| error.kind()), Err(io::ErrorKind::Interrupted));
+        assert_eq!(reserved_bytes(), before);
+        let mut told = Vec::new();
+        let start = reserve(layout, &mut |bytes| {
+            told.push(bytes / RESERVED_STEP_BYTES);
+            true
+        });
+        let start = start.expect("there is memory");
+        assert_eq!((told, start.as_ptr().align_offset(LARGE_PAGE_BYTES)), (vec![0, 1, 2], 0));
+        assert_eq!(reserved_bytes(), before + layout.size());
+        // SAFETY: allocated with this layout.
+        unsafe { System.dealloc(start.as_ptr(), layout) };
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_system_says_what_is_available() {
+        assert!(available_bytes().is_some_and(|bytes| bytes > 1 << 20));
     }
 }

@@ -15,7 +15,7 @@ pub const KIND: FigureKind =
 const WINDOWS: usize = 4;
 
 fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
-    let (keys, seconds) = laboratory.choose((3, 0.8), (6, 2.5));
+    let (keys, seconds) = laboratory.choose((3, 0.8), (6, 1.5));
     let points = (0..keys * WINDOWS).map(|window| {
         let key = window / WINDOWS * 7919;
         let x = window as f64 * seconds;
@@ -40,13 +40,20 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     figure.claims = vec![
         swept.claim(
             "split finds the new key and recovers",
-            &[(0, "split")],
+            &[(0, "split"), (0, "occ")],
             |lines| {
-                let last: Vec<f64> = lines[0].chunks(WINDOWS).map(|key| key[WINDOWS - 1]).collect();
-                let worst = last.iter().copied().fold(f64::MAX, f64::min) / last[0];
+                // Beside occ, which has nothing to find: the machine itself is faster in some minutes than in others.
+                let at_ends = |line: &[f64]| -> Vec<f64> {
+                    line.chunks(WINDOWS).map(|key| key[WINDOWS / 2..].iter().sum()).collect()
+                };
+                let (split, occ) = (at_ends(&lines[0]), at_ends(&lines[1]));
+                let beside: Vec<f64> = split.iter().zip(&occ).map(|(split, occ)| split / occ).collect();
+                let worst = beside.iter().copied().fold(f64::MAX, f64::min) / beside[0];
                 (
                     worst >= 0.85,
-                    format!("at the end of each key at least {worst:.2} times as at the end of the first"),
+                    format!(
+                        "beside occ, in the second half of each key at least {worst:.2} times as in that of the first"
+                    ),
                 )
             },
             "a key that is hot for so short a time is not sampled often enough to be split",

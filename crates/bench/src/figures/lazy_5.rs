@@ -181,7 +181,7 @@ fn claims(lazy: &Open, eager: &Open, spike: (f64, f64)) -> Vec<Claim> {
             "lazy accepts 100 % of the calls through the spike",
             lazy.refused == 0,
             format!("{} of {} refused", grouped(lazy.refused as f64), grouped(lazy.offered as f64)),
-            "now-phases, load generation and substantiation share two cores here; and a backlog is new memory, which a virtual machine may have to ask its host for, at several times the usual price",
+            "now-phases, load generation and substantiation share two cores here; and a backlog is new memory, which a virtual machine may have to ask its host for, at several times the usual price: --reserved-memory takes it beforehand",
         ),
         Claim::new(
             "eager drops about half of the calls in the spike",

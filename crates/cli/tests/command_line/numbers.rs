@@ -17,6 +17,8 @@ fn numbers_are_refused_with_their_bounds() {
         (&["bench", "compare", "hot"], "seconds", "soon", "a number from 0.01 to 86400"),
         (&["bench", "figure", "lazy-6"], "threads", "0", "a whole number from 1 to 1024"),
         (&["bench", "figure", "lsd-7"], "network-delay", "-2", "a whole number from 0 to 60000"),
+        (&["bench", "run", "hot"], "reserved-memory", "much", "a size, such as 64MB"),
+        (&["bench", "figure", "lazy-5"], "reserved-memory", "12XB", "a size, such as 64MB"),
         (&["bench", "peers"], "clients", "0", "a whole number from 1 to 10000"),
         (&["bench", "peers"], "rows", "1.5", "a whole number from 1 to 1000000000"),
     ] {

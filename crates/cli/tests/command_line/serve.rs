@@ -19,6 +19,7 @@ fn settings_say_what_they_take() {
         ("workers", "-1", workers),
         ("history", "-5", "expected a time, such as 30s, 5min or 250ms; 0 for none"),
         ("session-memory", "-64MB", "expected a size, such as 64MB"),
+        ("reserved-memory", "all", "expected a size, such as 64MB"),
         ("max-connections", "-1", "expected a whole number"),
         ("durability", "maybe", "expected fsync or none"),
         ("engine", "fast", "expected one of lazy, 2pl, occ, split, locking, graph, partitioned, dora"),
@@ -43,6 +44,25 @@ fn a_filter_that_is_none_is_no_setting() {
                      MODULE=LEVEL, separated by commas: ";
     assert!(ended.err.starts_with(beginning), "{}", ended.err);
     assert_eq!(run(&["serve", "--print-config", "--log", "warn,fabius_server=debug"]).code, Some(0));
+}
+
+/// Goal: memory that the system does not have is refused before anything begins, in a benchmark too; what it has, is taken.
+#[test]
+fn memory_is_reserved_or_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let database = directory.path().join("d");
+    for arguments in [&["serve", text(&database)][..], &["bench", "run", "hot"]] {
+        let ended = run(&[arguments, &["--reserved-memory", "1000TB"]].concat());
+        assert_eq!((ended.code, ended.out.as_str()), (Some(1), ""));
+        let beginning = "error: 1024000.0 GB of memory cannot be reserved\n  detail: ";
+        assert!(ended.err.starts_with(beginning), "{}", ended.err);
+        assert!(ended.err.ends_with("\n  hint: reserve less\n"), "{}", ended.err);
+    }
+    assert!(!database.exists());
+    let ended =
+        run(&["bench", "run", "hot", "--seconds", "0.1", "--set", "keys=100", "--reserved-memory", "64MB"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(ended.out.contains(", 0.1 GB of memory reserved\n"), "{}", ended.out);
 }
 
 /// Goal: a server that cannot begin leaves no database behind.

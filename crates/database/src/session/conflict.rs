@@ -79,8 +79,8 @@ impl Database {
     /// What has become of a row, if anything has.
     fn change(&self, row: &RowKey, before: Seq, now: Seq) -> Option<String> {
         let definitions = self.definitions();
-        let old = self.engine().row_at(before, row.0, &row.1);
-        let new = self.engine().row_at(now, row.0, &row.1);
+        let old = self.engine().row_at(before, row.0, &row.1).ok()?;
+        let new = self.engine().row_at(now, row.0, &row.1).ok()?;
         if old.seq == new.seq {
             return None;
         }

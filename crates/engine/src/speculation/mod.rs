@@ -22,6 +22,7 @@ pub use overlay::{Image, KeyBytes, Mark, Overlay};
 
 use crate::constraint::{PRIMARY_KEY, duplicate};
 use crate::lend::lend;
+use crate::standpoint::Substantiate;
 use crate::{Definitions, Foundation, Procedure, Room, random::CallRandom};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
@@ -47,7 +48,7 @@ pub struct Speculated {
 /// its writes. It holds no more than there is room for. `substantiate` computes what a sticky stands for.
 ///
 /// # Errors
-/// Why the program aborted; then the overlay is as before.
+/// Why the program aborted, or what `substantiate` says; then the overlay is as before.
 pub fn speculate(
     foundation: &Foundation,
     at: Seq,
@@ -55,7 +56,7 @@ pub fn speculate(
     arguments: &[u8],
     overlay: &mut Overlay,
     room: Room,
-    substantiate: &mut dyn FnMut(*mut ()),
+    substantiate: &mut Substantiate<'_>,
 ) -> Result<Speculated> {
     let definitions = foundation.definitions();
     let guard = crossbeam_epoch::pin();
@@ -104,39 +105,44 @@ pub struct RowAt {
 }
 
 /// A row at one seq, at which the caller holds a snapshot, by the bytes of its key.
+///
+/// # Errors
+/// Those of `substantiate`.
 pub fn row_at(
     foundation: &Foundation,
     at: Seq,
     table: TableId,
     bytes: &[u8],
-    substantiate: &mut dyn FnMut(*mut ()),
-) -> RowAt {
+    substantiate: &mut Substantiate<'_>,
+) -> Result<RowAt> {
     let definitions = foundation.definitions();
     let table = definitions.table(table);
     let guard = crossbeam_epoch::pin();
     let mut key = Key::new();
     key.extend(bytes);
-    let Some(record) = table.find(&key, &guard) else { return RowAt { values: None, seq: Seq::default() } };
+    let Some(record) = table.find(&key, &guard) else {
+        return Ok(RowAt { values: None, seq: Seq::default() });
+    };
     // SAFETY: the epoch is pinned; the snapshot keeps what is visible at its seq.
     let version = unsafe { record.visible(at) };
     // SAFETY: as above.
     let seq = unsafe { version.as_ref() }.map_or(Seq::default(), |version| version.seq());
     // SAFETY: as above.
     if !unsafe { chain::is_present(version) } {
-        return RowAt { values: None, seq };
+        return Ok(RowAt { values: None, seq });
     }
     let columns = table.types().iter().enumerate();
     let values = columns.map(|(column, &data_type)| {
         loop {
             // SAFETY: as above.
             match unsafe { chain::read(version, ColumnId(column as u8), data_type, std::ptr::null_mut()) } {
-                Cell::Value(value) => break value.to_value(data_type),
-                Cell::Pending(source) => substantiate(source),
-                Cell::Absent => break Value::Null,
+                Cell::Value(value) => break Ok(value.to_value(data_type)),
+                Cell::Pending(source) => substantiate(source)?,
+                Cell::Absent => break Ok(Value::Null),
             }
         }
     });
-    RowAt { values: Some(values.collect()), seq }
+    Ok(RowAt { values: Some(values.collect::<Result<_>>()?), seq })
 }
 
 /// A row that was looked up: its key, and what the snapshot has of it.
@@ -158,7 +164,7 @@ struct Speculation<'a, 'o> {
     overlay: &'o mut Overlay,
     footprint: Footprint,
     room: Room,
-    substantiate: &'o mut dyn FnMut(*mut ()),
+    substantiate: &'o mut Substantiate<'o>,
 }
 
 /// A scan over what the snapshot and the overlay have together, in order.
@@ -201,36 +207,38 @@ impl<'a> Speculation<'a, '_> {
     }
 
     /// A column of the snapshot's version.
-    fn base_column(&mut self, table: &Table, version: Visible, column: ColumnId) -> Datum<'a> {
+    fn base_column(&mut self, table: &Table, version: Visible, column: ColumnId) -> Result<Datum<'a>> {
         let data_type = table.types()[usize::from(column.0)];
         loop {
             // SAFETY: the epoch is pinned during 'a; the snapshot keeps what is visible at its seq.
             match unsafe { chain::read(version.0, column, data_type, std::ptr::null_mut()) } {
-                Cell::Value(value) => return value,
-                Cell::Pending(source) => (self.substantiate)(source),
-                Cell::Absent => return Datum::Null,
+                Cell::Value(value) => return Ok(value),
+                Cell::Pending(source) => (self.substantiate)(source)?,
+                Cell::Absent => return Ok(Datum::Null),
             }
         }
     }
 
-    fn column(&mut self, table: &'a Table, row: Found<'a>, column: ColumnId) -> Datum<'a> {
+    fn column(&mut self, table: &'a Table, row: Found<'a>, column: ColumnId) -> Result<Datum<'a>> {
         match self.overlay.image(table.id(), row.key) {
-            Some(image) => {
-                image.as_ref().map_or(Datum::Null, |row| lend(self.arena, &row[usize::from(column.0)]))
-            }
+            Some(Some(row)) => Ok(lend(self.arena, &row[usize::from(column.0)])),
+            Some(None) => Ok(Datum::Null),
             None => self.base_column(table, row.version, column),
         }
     }
 
     /// The whole row, owned.
-    fn whole(&mut self, table: &'a Table, row: Found<'a>) -> Vec<Value> {
+    fn whole(&mut self, table: &'a Table, row: Found<'a>) -> Result<Vec<Value>> {
         if let Some(Some(row)) = self.overlay.image(table.id(), row.key) {
-            return row.to_vec();
+            return Ok(row.to_vec());
         }
         let types = table.types();
         let columns = (0..types.len()).map(|at| ColumnId(at as u8));
         columns
-            .map(|column| self.base_column(table, row.version, column).to_value(types[usize::from(column.0)]))
+            .map(|column| {
+                let value = self.base_column(table, row.version, column)?;
+                Ok(value.to_value(types[usize::from(column.0)]))
+            })
             .collect()
     }
 
@@ -271,8 +279,8 @@ impl<'a> Speculation<'a, '_> {
                 Some(index) => {
                     let columns = scan.table.index_columns(index).iter();
                     let values: Vec<(ColumnId, Datum<'a>)> = columns
-                        .map(|&column| (column, self.base_column(scan.table, found.version, column)))
-                        .collect();
+                        .map(|&column| Ok((column, self.base_column(scan.table, found.version, column)?)))
+                        .collect::<Result<_>>()?;
                     let value = |wanted| {
                         values.iter().find(|(column, _)| *column == wanted).map_or(Datum::Null, |pair| pair.1)
                     };
@@ -354,7 +362,7 @@ impl<'a> Context<'a> for Speculation<'a, '_> {
 
     fn read(&mut self, table: TableId, row: Self::Row, column: ColumnId) -> Result<Datum<'a>, Stop> {
         let table = self.table(table);
-        Ok(row.map_or(Datum::Null, |row| self.column(table, row, column)))
+        Ok(row.map_or(Ok(Datum::Null), |row| self.column(table, row, column))?)
     }
 
     fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Scan<'a>, Stop> {
@@ -394,7 +402,7 @@ impl<'a> Context<'a> for Speculation<'a, '_> {
     fn update(&mut self, table: TableId, row: Self::Row, write: WriteSet<'_, 'a>) -> Result<(), Stop> {
         let table = self.table(table);
         let row = row.ok_or_else(gone)?;
-        let before = self.whole(table, row);
+        let before = self.whole(table, row)?;
         let mut after = before.clone();
         for (column, value) in write.columns.iter().zip(write.values) {
             after[usize::from(column.0)] = value.to_value(table.types()[usize::from(column.0)]);

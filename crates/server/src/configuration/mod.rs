@@ -7,7 +7,7 @@
 //! [`SETTINGS`] has a row for each: its name, what it means, how it is read and shown. Flags, variables, keys of the
 //! file and `--print-config` all come from there.
 
-mod quantity;
+pub mod quantity;
 mod settings;
 mod sources;
 
@@ -78,6 +78,8 @@ pub struct Configuration {
     pub session_memory: u64,
     /// What all sessions together may hold.
     pub sessions_memory: u64,
+    /// What is taken from the system before the database is opened, bytes.
+    pub reserved_memory: u64,
     /// How long running statements may go on when the server is told to stop.
     pub shutdown_timeout: Duration,
     /// What is logged: `info`, `warn`, `fabius_server=debug`.
@@ -112,6 +114,7 @@ impl Default for Configuration {
             max_message_bytes: 128 << 20,
             session_memory: 1 << 30,
             sessions_memory: 2 << 30,
+            reserved_memory: 0,
             shutdown_timeout: Duration::from_secs(10),
             log: "info".into(),
             log_format: LogFormat::Text,

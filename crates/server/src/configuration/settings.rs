@@ -166,6 +166,8 @@ settings! {
     session_memory "SIZE" "What one session may hold in memory: rows, what its transaction keeps, sorts and joins",
         size, |bytes| format_size(*bytes);
     sessions_memory "SIZE" "What all sessions together may hold so", size, |bytes| format_size(*bytes);
+    reserved_memory "SIZE" "Memory taken from the system at the start and kept, so that a spike does not wait for it",
+        size, |bytes| format_size(*bytes);
     shutdown_timeout "TIME" "How long running statements may go on when the server is told to stop",
         time, |time| format_time(*time);
     log "FILTER" "What is logged: error, warn, info, debug, or by module as in fabius_server=debug",
