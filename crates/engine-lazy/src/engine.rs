@@ -277,7 +277,10 @@ impl LazyEngine {
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
         let mut tools = Substantiation::new(&definitions, &guard, &arena);
-        let result = self.foundation.attempt(|| Ok(work(&mut tools)));
+        let result = self.foundation.attempt(|| {
+            work(&mut tools);
+            Ok(())
+        });
         self.foundation.counters.substantiated.add(tools.run);
         if self.is_far_behind() && result.is_ok() {
             self.shorten_behind(&definitions, &guard);
