@@ -10,6 +10,7 @@ use crate::table::{Table, bytes, grouped, time};
 use crate::target::{Target, TargetOptions};
 use crate::workload::{Verdict, Workload};
 use fabius::{Durability, EngineKind, Result};
+use fabius_env::memory::reserved_bytes;
 use serde_json::{Map, Value as Json, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -153,6 +154,7 @@ impl Report {
             "durability": self.durability.to_string(),
             "log_bytes": counts.log_bytes,
             "peak_rss_bytes": peak_rss_bytes,
+            "reserved_memory_bytes": reserved_bytes(),
             "check": match &self.check {
                 Ok(_) if self.measured.is_interrupted => "interrupted: pass".to_string(),
                 Ok(_) => "pass".to_string(),

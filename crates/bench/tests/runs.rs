@@ -189,7 +189,8 @@ fn json_has_the_keys_that_scripts_rely_on() {
         assert_eq!(
             keys(&json),
             "workload engine settings threads seconds committed aborted_user aborted_conflict retries substantiated \
-             skipped throughput_tps latency_us durability log_bytes peak_rss_bytes check"
+             skipped throughput_tps latency_us durability log_bytes peak_rss_bytes \
+             reserved_memory_bytes check"
         );
         assert_eq!(keys(&json["latency_us"]), "commit result");
         assert_eq!(keys(&json["latency_us"]["commit"]), "p50 p99 p999 max");

@@ -3,9 +3,10 @@
 use fabius::{Error, Result, SqlState};
 use fabius_env::memory;
 use libmimalloc_sys::{mi_manage_os_memory_ex, mi_option_set_default, mi_option_t};
-use std::alloc::Layout;
+use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::c_long;
 use std::io::ErrorKind;
+use std::ops::Range;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -24,6 +25,9 @@ pub fn keep_memory() {
 
 /// What mimalloc's arenas are aligned to, and a multiple of what they are divided into.
 const ARENA_ALIGN: usize = 64 << 20;
+
+/// What mimalloc takes for an arena by itself.
+const OLDER_ARENA_BYTES: usize = 1 << 30;
 
 /// Takes so much memory from the system now, for whatever is allocated from then on, and never gives it back. The first
 /// touch of memory can cost more than what is written there, on virtual machines most of all: here it is paid before
@@ -68,5 +72,24 @@ pub fn reserve(bytes: u64, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<()>
             &mut arena,
         )
     };
-    if is_taken { Ok(()) } else { Err(refused("the allocator does not take it".into())) }
+    if !is_taken {
+        return Err(refused("the allocator does not take it".into()));
+    }
+    use_up_older_arenas(start.as_ptr() as usize..start.as_ptr() as usize + layout.size());
+    Ok(())
+}
+
+/// Takes what mimalloc would use before this arena: addresses that it has asked the system for as the program began, in
+/// arenas of a gigabyte. They are never touched, so they take no memory.
+fn use_up_older_arenas(arena: Range<usize>) {
+    let layout = Layout::from_size_align(ARENA_ALIGN / 2 - (1 << 20), 8).expect("a small layout");
+    for _ in 0..4 * OLDER_ARENA_BYTES / layout.size() {
+        // SAFETY: the layout is not empty.
+        let piece = unsafe { ALLOCATOR.alloc(layout) };
+        if arena.contains(&(piece as usize)) {
+            // SAFETY: just allocated with this layout.
+            unsafe { ALLOCATOR.dealloc(piece, layout) };
+            return;
+        }
+    }
 }

@@ -127,6 +127,7 @@ pub struct Run {
   fabius bench compare ycsb --set theta=0.9 --set cross=0.1 --json
   fabius bench compare bank.fab --load 'open_account(1..1000, null, 100)' \\
                                 --call '3*transfer(1..1000, 1..10, 1..20)' --call 'balance(1..1000)'
+  fabius bench compare bank.fab --call 'open_accounts([(1..1000000000, 100); 10])'   a list of ten rows, each drawn
 ")]
 pub struct Compare {
     /// A workload of `fabius bench list`, or a file with programs of your own (.fab)

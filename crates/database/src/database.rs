@@ -13,7 +13,7 @@ use fabius_engine::checkpoint::Progress as CheckpointProgress;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry;
 use fabius_engine::foundation::log_error;
-use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Standpoint};
+use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Room, Standpoint};
 
 use fabius_engine_lazy::LazyEngine;
 use fabius_engine_partitioned::{PartitionedEngine, Policy as Partitioning, Scheme};
@@ -170,7 +170,7 @@ impl Database {
     }
 
     /// Stands at the newest promised seq, for as long as the caller likes: what queries read from, through
-    /// [`Engine::scan_at`]. It blocks no call; what it can see is kept meanwhile.
+    /// [`Database::query_at`] and [`Engine::scan_at`]. It blocks no call; what it can see is kept meanwhile.
     pub fn standpoint(&self) -> Standpoint<'static> {
         Standpoint::held(&self.foundation)
     }
@@ -327,19 +327,7 @@ impl Database {
     /// # Errors
     /// `42883` if there is none.
     pub fn procedure(&self, name: &str) -> Result<Arc<Procedure>> {
-        let definitions = self.definitions();
-        let id = definitions.catalog.find_procedure(name).ok_or_else(|| {
-            let known: Vec<&str> =
-                definitions.catalog.procedures().map(|(_, program)| program.name.as_str()).take(20).collect();
-            Error::new(SqlState::UNDEFINED_FUNCTION, format!("there is no procedure {name:?}")).with_hint(
-                if known.is_empty() {
-                    "none are defined yet".to_string()
-                } else {
-                    format!("defined are {}", known.join(", "))
-                },
-            )
-        })?;
-        definitions.procedure(id).cloned()
+        find_procedure(&self.definitions(), name)
     }
 
     /// A procedure, ready to be called.
@@ -363,13 +351,43 @@ impl Database {
     /// # Errors
     /// `42883` if there is none of this name, `25006` if it writes; why it aborted.
     pub fn query(&self, name: &str, arguments: &[Value]) -> Result<Vec<Value>> {
-        let procedure = self.procedure(name)?;
+        self.query_at(&Standpoint::newest(&self.foundation), name, arguments)
+    }
+
+    /// Runs a procedure that writes nothing at a [standpoint](Database::standpoint), on this thread: several queries see the
+    /// same state.
+    ///
+    /// ```
+    /// # use fabius::{Database, Options};
+    /// # fn main() -> fabius::Result<()> {
+    /// let database = Database::in_memory(Options::default());
+    /// database.define(
+    ///     "table pages { id: bigint, hits: bigint, primary key (id) }
+    ///      procedure open(id: bigint) { insert pages { id: id, hits: 0 } }
+    ///      procedure hit(id: bigint) { pages[id].hits += 1 }
+    ///      procedure hits(id: bigint) -> bigint { return pages[id].hits }",
+    /// )?;
+    /// database.call("open", &[1i64.into()])?;
+    /// let before = database.standpoint();
+    /// database.call("hit", &[1i64.into()])?;
+    /// assert_eq!(database.query_at(&before, "hits", &[1i64.into()])?, [0i64.into()]);
+    /// assert_eq!(database.query("hits", &[1i64.into()])?, [1i64.into()]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Database::query`], by the definitions of the standpoint.
+    pub fn query_at(&self, at: &Standpoint<'_>, name: &str, arguments: &[Value]) -> Result<Vec<Value>> {
+        let procedure = find_procedure(at.definitions(), name)?;
         if !procedure.is_read_only {
             return Err(Error::new(SqlState(*b"25006"), format!("procedure {name} writes"))
                 .with_hint("use call for it"));
         }
         let bytes = arguments::encode(&procedure.program, arguments)?;
-        self.engine.query(&procedure, &bytes)
+        let outcome = self.engine.query_at(at, &procedure, &bytes, Room::unbounded());
+        self.foundation.wait_durable(at.seq())?;
+        outcome
     }
 
     /// Every row of a table on the newest promised state.
@@ -476,6 +494,22 @@ impl Database {
         let closed = self.log.take().map_or(Ok(()), |log| log.close().map_err(|error| log_error(&error)));
         self.foundation.failure().cloned().map_or(closed, Err)
     }
+}
+
+/// The newest procedure of a name.
+fn find_procedure(definitions: &Definitions, name: &str) -> Result<Arc<Procedure>> {
+    let id = definitions.catalog.find_procedure(name).ok_or_else(|| {
+        let known: Vec<&str> =
+            definitions.catalog.procedures().map(|(_, program)| program.name.as_str()).take(20).collect();
+        Error::new(SqlState::UNDEFINED_FUNCTION, format!("there is no procedure {name:?}")).with_hint(
+            if known.is_empty() {
+                "none are defined yet".to_string()
+            } else {
+                format!("defined are {}", known.join(", "))
+            },
+        )
+    })?;
+    definitions.procedure(id).cloned()
 }
 
 impl Drop for Database {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const TABLES: &str = "
 table counters { id: int, number: bigint, primary key (id) }
 procedure put(id: int, number: bigint) { upsert counters { id: id, number: number } }
+procedure get(id: int) -> bigint { return counters[id].number }
 ";
 
 fn database(engine: EngineKind, history: Option<Duration>) -> Database {
@@ -63,6 +64,33 @@ fn the_past_is_there() {
         database.define("drop table counters").unwrap();
         let at = database.standpoint_at(seqs[7]).unwrap();
         assert_eq!(at.seq(), seqs[7]);
+    }
+}
+
+/// Goal: procedures read what was where the caller stands, now or in the past, with the procedures and tables there were then.
+#[test]
+fn procedures_are_run_where_one_stands() {
+    for engine in EngineKind::ALL {
+        let database = database(engine, Some(Duration::from_secs(3600)));
+        let mut places = Vec::new();
+        for number in 0..20i64 {
+            database.call("put", &[Value::Int(1), number.into()]).unwrap();
+            places.push(database.standpoint());
+        }
+        database.define("procedure get(id: int) -> bigint { return counters[id].number + 1000 }").unwrap();
+        let get = |at: &Standpoint<'_>| database.query_at(at, "get", &[Value::Int(1)]);
+        for (number, held) in places.iter().enumerate() {
+            let expected = Ok(vec![Value::BigInt(number as i64)]);
+            assert_eq!(get(held), expected, "{engine}");
+            assert_eq!(get(&database.standpoint_at(held.seq()).unwrap()), expected, "{engine}");
+        }
+        assert_eq!(get(&database.standpoint()), Ok(vec![Value::BigInt(1019)]), "{engine}");
+        assert_eq!(database.query("get", &[Value::Int(1)]), Ok(vec![Value::BigInt(1019)]), "{engine}");
+        let state = |result: fabius::Result<Vec<Value>>| result.err().unwrap().state().to_string();
+        assert_eq!(state(database.query_at(&places[0], "gone", &[])), "42883");
+        assert_eq!(state(database.query_at(&places[0], "put", &[Value::Int(1), 0i64.into()])), "25006");
+        database.define("drop table counters").unwrap();
+        assert_eq!(get(&places[7]), Ok(vec![Value::BigInt(7)]), "{engine}");
     }
 }
 

@@ -7,10 +7,13 @@
 //! ```text
 //!             claim                 settle its versions
 //!  Pending ----------> Running ---------------------------> Done
-//!   |   ^                 |
-//!   |   +-- a panic ------+
-//!   +--- all its versions overwritten and unreadable -----> Dropped
+//!     |                   |
+//!     |                   +--- its run panicked ----------> Failed
+//!     +--- all its versions overwritten and unreadable ---> Dropped
 //! ```
+//!
+//! A call that has failed may have filled some of its versions, so it is not run again: what it should have written
+//! cannot be read any more.
 //!
 //! Deferred calls of one turn of the lane live together in a [`Chunk`], an arena that is recycled as a
 //! whole once all of them are done and no pinned epoch can hold an address into it.
@@ -46,6 +49,8 @@ pub enum State {
     Done,
     /// It will never run.
     Dropped,
+    /// Its run has panicked, or one that it waited for.
+    Failed,
 }
 
 /// A call whose later-phase has not run yet. Small, because each call of a backlog is out of all caches when its turn comes.
@@ -110,7 +115,8 @@ impl Deferred {
             0 => State::Pending,
             1 => State::Running,
             2 => State::Done,
-            _ => State::Dropped,
+            3 => State::Dropped,
+            _ => State::Failed,
         }
     }
 
@@ -121,7 +127,7 @@ impl Deferred {
         self.state.compare_exchange(from, to, AcqRel, Acquire).is_ok().then(|| Claim(self))
     }
 
-    /// Waits until whoever has claimed it is done, or has given it back.
+    /// Waits until whoever has claimed it has come to an end.
     pub fn wait(&self) {
         let state = &self.state;
         schedule::wait_until("deferred call", || state.load(Acquire) != State::Running as u8);
@@ -199,8 +205,7 @@ impl Deferred {
     }
 }
 
-/// The right to run a call. Whoever lets go of it without having settled the call, because its run has panicked, gives it
-/// back: others who wait for the call meet what is wrong with it themselves.
+/// The right to run a call. If it is let go before the call is settled, the call has failed.
 pub struct Claim<'d>(&'d Deferred);
 
 impl<'d> Claim<'d> {
@@ -226,7 +231,7 @@ impl<'d> Claim<'d> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        self.0.state.store(State::Pending as u8, Release);
+        self.0.state.store(State::Failed as u8, Release);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::deferred::{Chunk, Deferred};
 use crate::intake::{Buffers, Intake, runs};
 use crate::lane::{Lane, Rest, Surroundings, closed, is_memory_short};
 use crate::policy::Policy;
-use crate::substantiate::Substantiation;
+use crate::substantiate::{Failed, Substantiation};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use crossbeam_queue::SegQueue;
@@ -199,7 +199,8 @@ impl LazyEngine {
             batches.iter().for_each(|batch| batch.fail(reason.clone(), now));
             Rest::default()
         } else {
-            lane.turn(&around, batches, &intake, chunk)
+            // A panic stops the engine before another thread gets the lane.
+            self.foundation.watched(|| lane.turn(&around, batches, &intake, chunk))
         };
         drop(lane);
         // Now that nobody waits, what the lane has left is dropped, and what it has retired is freed.
@@ -272,20 +273,22 @@ impl LazyEngine {
     }
 
     /// Runs `work` with the tools of a worker, and counts what was run. What panics stops the engine.
-    fn work(&self, work: impl FnOnce(&mut Substantiation<'_>)) -> Result<()> {
+    fn work(&self, work: impl FnOnce(&mut Substantiation<'_>) -> Result<(), Failed>) -> Result<()> {
         let definitions = self.foundation.definitions();
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
         let mut tools = Substantiation::new(&definitions, &guard, &arena);
-        let result = self.foundation.attempt(|| {
-            work(&mut tools);
-            Ok(())
-        });
+        let result = self.unless_failed(|| work(&mut tools));
         self.foundation.counters.substantiated.add(tools.run);
         if self.is_far_behind() && result.is_ok() {
             self.shorten_behind(&definitions, &guard);
         }
         result
+    }
+
+    /// Runs later-phases; if that fails, says why the engine has stopped.
+    fn unless_failed(&self, work: impl FnOnce() -> Result<(), Failed>) -> Result<()> {
+        self.foundation.attempt(|| work().map_err(|Failed| self.foundation.why_stopped()))
     }
 
     /// Runs calls that nobody waits for; whether it has. Once the engine has stopped, only what is read is computed.
@@ -357,12 +360,12 @@ impl LazyEngine {
             && self.foundation.failure().is_none()
             && self.sweeps.fetch_add(1, Relaxed).is_multiple_of(1024);
         if due && let Some(mut lane) = self.lane.try_lock() {
-            lane.sweep(&self.surroundings());
+            self.foundation.watched(|| lane.sweep(&self.surroundings()));
         }
     }
 
     fn tidy(&self, lane: &mut Lane) -> bool {
-        self.foundation.failure().is_none() && lane.tidy(&self.surroundings())
+        self.foundation.failure().is_none() && self.foundation.watched(|| lane.tidy(&self.surroundings()))
     }
 
     /// Computes everything that is deferred if the entry drops a table: what a deferred call fills must not
@@ -401,11 +404,10 @@ impl LazyEngine {
         loop {
             match step(context) {
                 Ok(()) => return Ok(()),
-                Err(Stop::Blocked) => self.foundation.attempt(|| {
+                Err(Stop::Blocked) => {
                     // SAFETY: read from an open sticky under the epoch that the caller has pinned.
-                    unsafe { tools.substantiate(context.blocked_on) };
-                    Ok(())
-                })?,
+                    self.unless_failed(|| unsafe { tools.substantiate(context.blocked_on) })?;
+                }
                 Err(Stop::Abort(error)) => return Err(error),
                 Err(Stop::Restart) => unreachable!("a snapshot has nothing to give up"),
             }
@@ -502,20 +504,19 @@ impl Engine for LazyEngine {
         self.foundation.wait_durable(seq)
     }
 
-    fn query_unanswered(
+    fn query_at(
         &self,
+        at: &Standpoint<'_>,
         procedure: &Procedure,
         arguments: &[u8],
         room: Room,
-    ) -> (Seq, Result<Vec<Value>>) {
-        let snapshot = self.foundation.begin_snapshot();
-        let definitions = self.foundation.definitions();
+    ) -> Result<Vec<Value>> {
+        let (definitions, in_force) = (at.definitions(), self.foundation.definitions());
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
-        let mut tools = Substantiation::new(&definitions, &guard, &arena);
+        let mut tools = Substantiation::new(&in_force, &guard, &arena);
         let mut context =
-            SnapshotContext::new(&definitions, &guard, snapshot.seq(), self.foundation.clock.now_us())
-                .within(room);
+            SnapshotContext::new(definitions, &guard, at.seq(), self.foundation.clock.now_us()).within(room);
         let mut frame = FrameFor::<SnapshotContext<'_>>::default();
         let started =
             definitions.admit(procedure).and_then(|()| frame.start(&procedure.whole, arguments, &arena));
@@ -528,7 +529,7 @@ impl Engine for LazyEngine {
         counters.substantiated.add(tools.run);
         let counter = if outcome.is_ok() { &counters.committed } else { &counters.aborted };
         counter.add(1);
-        (snapshot.seq(), outcome.map(|()| frame.results(&procedure.whole).unwrap_or_default()))
+        outcome.map(|()| frame.results(&procedure.whole).unwrap_or_default())
     }
 
     fn speculate(
@@ -553,10 +554,8 @@ impl Engine for LazyEngine {
     fn resolve(&self, ticket: &Ticket) {
         let resolved = self.work(|tools| {
             let source = ticket.source();
-            if !source.is_null() {
-                // SAFETY: read under this epoch; a ticket forgets its source before the chunk goes.
-                unsafe { tools.substantiate(source) };
-            }
+            // SAFETY: read under this epoch; a ticket forgets its source before the chunk goes.
+            if source.is_null() { Ok(()) } else { unsafe { tools.substantiate(source) } }
         });
         if let Err(reason) = resolved {
             ticket.fulfil(Err(reason));
@@ -632,7 +631,7 @@ impl Engine for LazyEngine {
         drop(lane);
         let policy = *self.policy.read();
         while self.must_relieve(&policy) && self.run_deferred() {}
-        Ok(())
+        self.foundation.failure().cloned().map_or(Ok(()), Err)
     }
 
     fn close(&self, reason: Error) {
@@ -652,6 +651,7 @@ impl Engine for LazyEngine {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::deferred;
     use fabius_engine::rig::Rig;
     use fabius_value::SqlState;
     use std::panic::AssertUnwindSafe;
@@ -661,10 +661,16 @@ mod tests {
         table cells { id: bigint, x: bigint, primary key (id) }
         procedure make(id: bigint) { insert cells { id: id, x: 1 } }
         procedure step(id: bigint) -> bigint { update cells[id] { x: cells[id].x * 31 % 1009 } return cells[id].x }
+        procedure gather(id: bigint) {
+            var total: bigint = 0
+            for cell in cells[..<3] { total = (total + cell.x) % 1009 }
+            update cells[id] { x: total }
+        }
         procedure see(id: bigint) -> bigint { return cells[id].x }";
 
     /// Goal: a later-phase that panics stops the engine, and all who need what it should have written are told why, also
-    /// those who wait while it runs; what other calls have written can be read, and nothing is taken in any more.
+    /// those who wait while it runs, and those who need it by way of a call that was suspended for it; what other calls
+    /// have written can be read, and nothing is taken in any more.
     #[test]
     fn a_later_phase_that_panics_is_told_to_whoever_needs_it() {
         let policy = Policy { chain_bound: u32::MAX, idle: false, ..Policy::default() };
@@ -675,29 +681,48 @@ mod tests {
         });
         let engine = made.get().expect("a rig makes its engine");
         rig.define(SCHEMA);
-        (0..3).for_each(|id| _ = rig.call("make", &[Value::BigInt(id)]).expect("a new cell"));
+        (0..4).for_each(|id| _ = rig.call("make", &[Value::BigInt(id)]).expect("a new cell"));
         rig.engine.settle();
         let mut builder = fabius_engine::BatchBuilder::new();
-        [0, 1, 1].iter().for_each(|&id| _ = rig.push(&mut builder, "step", &[Value::BigInt(id)], None));
+        let calls = [("step", 0), ("step", 1), ("step", 1), ("gather", 3)];
+        calls.iter().for_each(|&(name, id)| _ = rig.push(&mut builder, name, &[Value::BigInt(id)], None));
         let batch = builder.build();
         rig.run(&batch);
         let chunk = engine.backlog.oldest_open(Seq(u64::MAX)).expect("calls are deferred");
+        let states = || {
+            chunk.calls().iter().map(|call| {
+                // SAFETY: the chunk is alive.
+                unsafe { call.as_ref() }.state()
+            })
+        };
+        assert!(
+            states().all(|state| state == deferred::State::Pending),
+            "{:?}",
+            states().collect::<Vec<_>>()
+        );
         // SAFETY: no thread helps.
         unsafe { Deferred::spoil(chunk.calls()[1]) };
+        let see = |id: i64| rig.query("see", &[Value::BigInt(id)]);
         let is_told = |read: Result<Vec<Value>>| {
             let error = read.expect_err("what it should have written is not there");
             assert_eq!(error.state(), SqlState::INTERNAL);
             assert!(error.detail().is_some_and(|why| why.contains("well-formed arguments")), "{error:?}");
         };
         std::thread::scope(|scope| {
-            (0..4).for_each(|_| _ = scope.spawn(|| is_told(rig.query("see", &[Value::BigInt(1)]))));
+            (0..4).for_each(|at| _ = scope.spawn(move || is_told(see(1 + at % 2 * 2))))
         });
+        is_told(see(3));
         is_told(rig.result(&batch, 2));
-        assert_eq!(rig.query("see", &[Value::BigInt(0)]), Ok(vec![Value::BigInt(31)]));
-        assert_eq!(rig.query("see", &[Value::BigInt(2)]), Ok(vec![Value::BigInt(1)]));
+        assert_eq!(see(0), Ok(vec![Value::BigInt(31)]));
+        assert_eq!(see(2), Ok(vec![Value::BigInt(1)]));
         is_told(rig.call("step", &[Value::BigInt(2)]));
         rig.engine.settle();
         assert!(!rig.engine.help());
+        let ended: Vec<_> = states().collect();
+        assert_eq!(
+            (ended[0], ended[1], ended[3]),
+            (deferred::State::Done, deferred::State::Failed, deferred::State::Failed)
+        );
         rig.close();
     }
 }

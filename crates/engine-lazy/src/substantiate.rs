@@ -17,8 +17,8 @@
 //! Waiting for a call that another worker runs cannot deadlock: whoever waits, waits for a call with a
 //! smaller seq than anything it holds itself.
 //!
-//! A run that panics gives back what this stretch has claimed, and stops the engine; a reader of what that call should have
-//! written runs it again, and is told.
+//! If a run panics, it and those that were suspended for it have failed, and the engine stops. Readers of what they should
+//! have written are told so, and everything else can be read.
 
 use crate::captured::{CapturedRow, Rows};
 use crate::deferred::{Claim, Deferred, State};
@@ -55,6 +55,10 @@ enum Stage {
     Values,
 }
 
+/// A call whose values will never be known, because a run has panicked.
+#[derive(Debug)]
+pub struct Failed;
+
 /// A worker's tools for one stretch of substantiation under one pinned epoch.
 pub struct Substantiation<'a> {
     definitions: &'a Definitions,
@@ -74,15 +78,18 @@ impl<'a> Substantiation<'a> {
 
     /// Returns when the call at this address is done or dropped.
     ///
+    /// # Errors
+    /// If it has failed, or one that it needs.
+    ///
     /// # Safety
     /// The address was read, under this epoch or a chunk's own reference, from an open sticky, a
     /// ticket or a chunk.
-    pub unsafe fn substantiate(&mut self, address: *mut ()) {
+    pub unsafe fn substantiate(&mut self, address: *mut ()) -> Result<(), Failed> {
         // SAFETY: the caller's promise.
         let deferred = unsafe { deferred_at(address) };
         let bottom = self.stack.len();
         self.want(deferred);
-        self.step_down_to(bottom);
+        self.step_down_to(bottom)
     }
 
     /// Puts a call on the stack that was met on the way, and asks for all that it will read at once.
@@ -95,10 +102,15 @@ impl<'a> Substantiation<'a> {
     }
 
     /// Runs what is on the stack above `bottom`.
-    fn step_down_to(&mut self, bottom: usize) {
+    fn step_down_to(&mut self, bottom: usize) -> Result<(), Failed> {
         while self.stack.len() > bottom {
-            self.step();
+            if let Err(failed) = self.step() {
+                // What was suspended for it fails with it.
+                self.stack.truncate(bottom);
+                return Err(failed);
+            }
         }
+        Ok(())
     }
 
     /// Substantiates calls that are known together, bringing near what each will read while those
@@ -106,7 +118,7 @@ impl<'a> Substantiation<'a> {
     ///
     /// # Safety
     /// The calls' chunks are alive.
-    pub unsafe fn substantiate_all(&mut self, calls: &[NonNull<Deferred>]) {
+    pub unsafe fn substantiate_all(&mut self, calls: &[NonNull<Deferred>]) -> Result<(), Failed> {
         for (at, call) in calls.iter().enumerate() {
             // SAFETY: the caller's promise.
             unsafe {
@@ -120,9 +132,10 @@ impl<'a> Substantiation<'a> {
                 let deferred = deferred_at(call.as_ptr().cast());
                 let bottom = self.stack.len();
                 self.stack.push(Entry::Wanted { deferred, rows: deferred.rows() });
-                self.step_down_to(bottom);
+                self.step_down_to(bottom)?;
             }
         }
+        Ok(())
     }
 
     /// Asks for the memory that a call's run will read, one step of indirection at a time.
@@ -160,19 +173,20 @@ impl<'a> Substantiation<'a> {
     }
 
     /// Takes the top of the stack one step further.
-    fn step(&mut self) {
-        let Some(top) = self.stack.last_mut() else { return };
+    fn step(&mut self) -> Result<(), Failed> {
+        let Some(top) = self.stack.last_mut() else { return Ok(()) };
         if let Entry::Wanted { deferred, rows } = top {
             let deferred = *deferred;
             match deferred.state() {
                 State::Done | State::Dropped => {
                     self.stack.pop();
-                    return;
+                    return Ok(());
                 }
                 State::Running => {
                     deferred.wait();
-                    return;
+                    return Ok(());
                 }
+                State::Failed => return Err(Failed),
                 State::Pending => {}
             }
             let own = std::ptr::from_ref(deferred).cast_mut().cast();
@@ -184,12 +198,12 @@ impl<'a> Substantiation<'a> {
                     // SAFETY: read from an open sticky under this epoch.
                     let deferred = unsafe { deferred_at(address) };
                     self.want(deferred);
-                    return;
+                    return Ok(());
                 }
                 *rows = left.clone();
             }
             schedule::point("claim");
-            let Some(claim) = deferred.claim() else { return };
+            let Some(claim) = deferred.claim() else { return Ok(()) };
             let mut frame = self.frame.take().unwrap_or_default();
             let context = Box::new(LaterContext::new(self.definitions, self.guard, deferred));
             // SAFETY: its code lives as long as the call is not done, its arguments as long as the chunk.
@@ -200,6 +214,7 @@ impl<'a> Substantiation<'a> {
         } else if let Some(Entry::Suspended { claim, frame, context }) = self.stack.pop() {
             self.advance(claim, frame, context);
         }
+        Ok(())
     }
 
     /// Runs a claimed call to its end, or to a sticky.

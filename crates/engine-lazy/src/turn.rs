@@ -139,7 +139,8 @@ impl<'a, 't> Turn<'a, '_, 't> {
                 Ok(()) => break,
                 Err(Stop::Blocked) => {
                     // SAFETY: read from an open sticky under this epoch.
-                    unsafe { self.substantiation.substantiate(self.context.blocked_on) };
+                    unsafe { self.substantiation.substantiate(self.context.blocked_on) }
+                        .expect("what a call reads can be computed while the engine goes on");
                 }
                 Err(Stop::Abort(error)) => {
                     self.context.roll_back();

@@ -23,7 +23,7 @@ use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::queue::Queue;
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_engine::eager::{Ground, Runner};
-use fabius_engine::reader::query_unanswered;
+use fabius_engine::reader::query_at;
 use fabius_engine::{Foundation, Room, Standpoint};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
@@ -304,11 +304,11 @@ impl LockingEngine {
     fn query_in_batch(&self, schema: &Schema, chunk: &Chunk) {
         let call = chunk.call();
         let foundation = self.ground.foundation();
-        let (last, result) = match schema.definitions.procedure(call.procedure) {
-            Ok(procedure) => query_unanswered(foundation, procedure, call.arguments, Room::unbounded()),
-            Err(gone) => (foundation.promised(), Err(gone)),
-        };
-        let mut outcomes = Outcomes { last, ..Outcomes::default() };
+        let at = Standpoint::newest(foundation);
+        let procedure = schema.definitions.procedure(call.procedure);
+        let result = procedure
+            .and_then(|procedure| query_at(foundation, &at, procedure, call.arguments, Room::unbounded()));
+        let mut outcomes = Outcomes { last: at.seq(), ..Outcomes::default() };
         match result {
             Ok(values) if call.wants_result => {
                 outcomes.returned.push(chunk.first, values.into_iter());

@@ -10,7 +10,7 @@
 
 use crate::checkpoint::State;
 use crate::counters::Counts;
-use crate::reader::query_unanswered;
+use crate::reader::query_at;
 use crate::speculation::{Overlay, RowAt, Speculated, row_at, speculate};
 use crate::{Batch, Foundation, Procedure, Room, ScanPlace, Standpoint, TableScan, Ticket, entry};
 use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
@@ -66,15 +66,31 @@ pub trait Engine: Send + Sync {
     }
 
     /// The same, for a caller who sees to it that nobody is told before the seq that was read is durable;
-    /// gives that seq beside the outcome. As it is here, of engines that leave no stickies; so with all that follows.
-    /// It holds no more than there is room for: `53200`.
+    /// gives that seq beside the outcome. It holds no more than there is room for: `53200`.
     fn query_unanswered(
         &self,
         procedure: &Procedure,
         arguments: &[u8],
         room: Room,
     ) -> (Seq, Result<Vec<Value>>) {
-        query_unanswered(self.foundation(), procedure, arguments, room)
+        let at = Standpoint::newest(self.foundation());
+        let outcome = self.query_at(&at, procedure, arguments, room);
+        (at.seq(), outcome)
+    }
+
+    /// The same at a standpoint, with the definitions there. As it is here, of engines that leave no stickies; so with
+    /// all that follows.
+    ///
+    /// # Errors
+    /// Why the procedure aborted.
+    fn query_at(
+        &self,
+        at: &Standpoint<'_>,
+        procedure: &Procedure,
+        arguments: &[u8],
+        room: Room,
+    ) -> Result<Vec<Value>> {
+        query_at(self.foundation(), at, procedure, arguments, room)
     }
 
     /// Runs a program on the rows of one seq and a transaction's own writes, which it adds to; see

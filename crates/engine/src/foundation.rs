@@ -222,6 +222,12 @@ impl Foundation {
         self.failure.get()
     }
 
+    /// Why the engine has stopped, for whoever has met what a panic has left behind: it may be about to stop.
+    pub fn why_stopped(&self) -> Error {
+        schedule::wait_until("stopped", || self.failure().is_some());
+        self.failure().expect("waited for").clone()
+    }
+
     /// Does some work for which others may wait. If it panics, the engine stops before the panic goes on: whatever the
     /// work has left halfway done, nobody goes on from there.
     pub fn watched<R>(&self, work: impl FnOnce() -> R) -> R {
@@ -249,7 +255,7 @@ impl Foundation {
     /// Those of the work, and that.
     pub fn attempt<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
         let done = self.contained(None, || Some(work()));
-        done.unwrap_or_else(|| Err(self.failure().expect("a panic stops the engine").clone()))
+        done.unwrap_or_else(|| Err(self.why_stopped()))
     }
 
     /// The definitions in force.

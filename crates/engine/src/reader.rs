@@ -4,7 +4,7 @@
 //! engine that left it there computes it (see [`SnapshotContext::blocked_on`]), others never meet one.
 //! A deferred call reads through the same view at its own seq, where it sees what it has filled so far.
 
-use crate::{Definitions, Foundation, Procedure, Room, random::CallRandom};
+use crate::{Definitions, Foundation, Procedure, Room, Standpoint, random::CallRandom};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
@@ -143,19 +143,22 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
     }
 }
 
-/// Runs a procedure that writes nothing on the newest promised state, for an engine that leaves no stickies:
-/// see [`Engine::query_unanswered`](crate::Engine::query_unanswered).
-pub fn query_unanswered(
+/// Runs a procedure that writes nothing at a standpoint, for an engine that leaves no stickies: see
+/// [`Engine::query_at`](crate::Engine::query_at).
+///
+/// # Errors
+/// Why the procedure aborted.
+pub fn query_at(
     foundation: &Foundation,
+    at: &Standpoint<'_>,
     procedure: &Procedure,
     arguments: &[u8],
     room: Room,
-) -> (Seq, Result<Vec<Value>>) {
-    let snapshot = foundation.begin_snapshot();
-    let definitions = foundation.definitions();
+) -> Result<Vec<Value>> {
+    let definitions = at.definitions();
     let guard = crossbeam_epoch::pin();
     let arena = Bump::new();
-    let mut context = SnapshotContext::new(&definitions, &guard, snapshot.seq(), foundation.clock.now_us());
+    let mut context = SnapshotContext::new(definitions, &guard, at.seq(), foundation.clock.now_us());
     context.room = room;
     let mut frame = FrameFor::<SnapshotContext<'_>>::default();
     let started = definitions.admit(procedure);
@@ -163,7 +166,7 @@ pub fn query_unanswered(
         Ok(()) => execute::run(&mut frame, &procedure.whole, &mut context, &arena),
         Err(error) => Err(Stop::Abort(error)),
     };
-    let outcome = match outcome {
+    match outcome {
         Ok(()) => {
             foundation.counters.committed.add(1);
             Ok(frame.results(&procedure.whole).unwrap_or_default())
@@ -173,6 +176,5 @@ pub fn query_unanswered(
             Err(error)
         }
         Err(Stop::Blocked | Stop::Restart) => unreachable!("a snapshot has every value"),
-    };
-    (snapshot.seq(), outcome)
+    }
 }

@@ -21,11 +21,17 @@ pub fn reserved_bytes() -> usize {
     RESERVED_BYTES.load(Relaxed)
 }
 
-/// Bytes that the system could give to a process; `None` where it does not say.
+/// Bytes that the system could give to this process, within the bound of its control group; `None` where it does not say.
 pub fn available_bytes() -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
+    let free = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)?;
+    let of_group = |file: &str| {
+        let text = std::fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}")).ok()?;
+        text.trim().parse::<u64>().ok()
+    };
+    let bound = of_group("max").zip(of_group("current")).map(|(max, current)| max.saturating_sub(current));
+    Some(bound.map_or(free, |bound| bound.min(free)))
 }
 
 /// Takes memory from the system and touches all of it, on large pages where there are any, so that nobody waits for
