@@ -351,7 +351,8 @@ impl Database {
     /// # Errors
     /// `42883` if there is none of this name, `25006` if it writes; why it aborted.
     pub fn query(&self, name: &str, arguments: &[Value]) -> Result<Vec<Value>> {
-        self.query_at(&Standpoint::newest(&self.foundation), name, arguments)
+        let (procedure, bytes) = read_only(&self.definitions(), name, arguments)?;
+        self.engine.query(&procedure, &bytes)
     }
 
     /// Runs a procedure that writes nothing at a [standpoint](Database::standpoint), on this thread: several queries see the
@@ -377,14 +378,13 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// As [`Database::query`], by the definitions of the standpoint.
-    pub fn query_at(&self, at: &Standpoint<'_>, name: &str, arguments: &[Value]) -> Result<Vec<Value>> {
-        let procedure = find_procedure(at.definitions(), name)?;
-        if !procedure.is_read_only {
-            return Err(Error::new(SqlState(*b"25006"), format!("procedure {name} writes"))
-                .with_hint("use call for it"));
+    /// As [`Database::query`], by the definitions of the standpoint; `22023` if that is one of another database.
+    pub fn query_at(&self, at: &Standpoint<'static>, name: &str, arguments: &[Value]) -> Result<Vec<Value>> {
+        if !at.is_of(&self.foundation) {
+            return Err(Error::new(SqlState::INVALID_PARAMETER, "the standpoint is one of another database")
+                .with_hint("stand in the database that is asked"));
         }
-        let bytes = arguments::encode(&procedure.program, arguments)?;
+        let (procedure, bytes) = read_only(at.definitions(), name, arguments)?;
         let outcome = self.engine.query_at(at, &procedure, &bytes, Room::unbounded());
         self.foundation.wait_durable(at.seq())?;
         outcome
@@ -494,6 +494,22 @@ impl Database {
         let closed = self.log.take().map_or(Ok(()), |log| log.close().map_err(|error| log_error(&error)));
         self.foundation.failure().cloned().map_or(closed, Err)
     }
+}
+
+/// A procedure that writes nothing, and its encoded arguments.
+fn read_only(
+    definitions: &Definitions,
+    name: &str,
+    arguments: &[Value],
+) -> Result<(Arc<Procedure>, Vec<u8>)> {
+    let procedure = find_procedure(definitions, name)?;
+    if !procedure.is_read_only {
+        return Err(
+            Error::new(SqlState(*b"25006"), format!("procedure {name} writes")).with_hint("use call for it")
+        );
+    }
+    let bytes = arguments::encode(&procedure.program, arguments)?;
+    Ok((procedure, bytes))
 }
 
 /// The newest procedure of a name.

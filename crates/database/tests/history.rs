@@ -78,7 +78,7 @@ fn procedures_are_run_where_one_stands() {
             places.push(database.standpoint());
         }
         database.define("procedure get(id: int) -> bigint { return counters[id].number + 1000 }").unwrap();
-        let get = |at: &Standpoint<'_>| database.query_at(at, "get", &[Value::Int(1)]);
+        let get = |at: &Standpoint<'static>| database.query_at(at, "get", &[Value::Int(1)]);
         for (number, held) in places.iter().enumerate() {
             let expected = Ok(vec![Value::BigInt(number as i64)]);
             assert_eq!(get(held), expected, "{engine}");
@@ -89,6 +89,8 @@ fn procedures_are_run_where_one_stands() {
         let state = |result: fabius::Result<Vec<Value>>| result.err().unwrap().state().to_string();
         assert_eq!(state(database.query_at(&places[0], "gone", &[])), "42883");
         assert_eq!(state(database.query_at(&places[0], "put", &[Value::Int(1), 0i64.into()])), "25006");
+        let elsewhere = Database::in_memory(Options { engine, workers: 0, ..Options::default() });
+        assert_eq!(state(elsewhere.query_at(&places[0], "get", &[Value::Int(1)])), "22023");
         database.define("drop table counters").unwrap();
         assert_eq!(get(&places[7]), Ok(vec![Value::BigInt(7)]), "{engine}");
     }

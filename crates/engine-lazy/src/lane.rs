@@ -206,6 +206,7 @@ impl Lane {
         );
         chunk.begin(time_us);
         let mut turn = Turn {
+            foundation,
             definitions,
             arena: &arena,
             chunk: &chunk,

@@ -17,7 +17,7 @@ use crate::variant::{Variant, Variants};
 use bumpalo::Bump;
 use fabius_engine::entry::Call;
 use fabius_engine::idempotency::{First, KeyWindow, Keys};
-use fabius_engine::{Definitions, Ticket};
+use fabius_engine::{Definitions, Foundation, Ticket};
 use fabius_program::arguments::Arguments;
 use fabius_program::context::Stop;
 use fabius_program::execute::{FrameFor, run};
@@ -55,6 +55,8 @@ pub struct Left {
 
 /// One turn in progress.
 pub struct Turn<'a, 'l, 't> {
+    /// What says why the engine has stopped.
+    pub foundation: &'l Foundation,
     /// Procedures and tables.
     pub definitions: &'a Definitions,
     /// For what lives as long as the turn.
@@ -139,8 +141,10 @@ impl<'a, 't> Turn<'a, '_, 't> {
                 Ok(()) => break,
                 Err(Stop::Blocked) => {
                     // SAFETY: read from an open sticky under this epoch.
-                    unsafe { self.substantiation.substantiate(self.context.blocked_on) }
-                        .expect("what a call reads can be computed while the engine goes on");
+                    if unsafe { self.substantiation.substantiate(self.context.blocked_on) }.is_err() {
+                        // Whoever ran that call stops the engine; the turn cannot go on, and has to stop it too.
+                        panic!("{:?}", self.foundation.why_stopped());
+                    }
                 }
                 Err(Stop::Abort(error)) => {
                     self.context.roll_back();

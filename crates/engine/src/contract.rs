@@ -78,7 +78,7 @@ pub trait Engine: Send + Sync {
         (at.seq(), outcome)
     }
 
-    /// The same at a standpoint, with the definitions there. As it is here, of engines that leave no stickies; so with
+    /// The same at a standpoint, with a procedure of the definitions there. As it is here, of engines that leave no stickies; so with
     /// all that follows.
     ///
     /// # Errors

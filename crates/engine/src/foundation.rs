@@ -482,6 +482,11 @@ impl HeldSnapshot {
     pub fn seq(&self) -> Seq {
         self.claim.as_ref().map_or(Seq::default(), Claim::seq)
     }
+
+    /// Whether it is one of this foundation.
+    pub fn is_of(&self, foundation: &Foundation) -> bool {
+        std::ptr::eq(&*self.foundation, foundation)
+    }
 }
 
 impl HeldSnapshot {

@@ -102,8 +102,24 @@ impl<'f> Standpoint<'f> {
     /// The newest promised seq, for a reader that borrows nothing: a query that takes its time, on any
     /// thread. It blocks no call; what it can see is kept until it is dropped.
     pub fn held(foundation: &Arc<Foundation>) -> Standpoint<'static> {
-        let place = Place::Held(foundation.hold_snapshot());
-        Standpoint { place, definitions: foundation.definitions(), keys: None }
+        let mut before = foundation.definitions();
+        loop {
+            let place = Place::Held(foundation.hold_snapshot());
+            // Those of the snapshot's seq: none have come into force beside it.
+            let definitions = foundation.definitions();
+            if Arc::ptr_eq(&before, &definitions) {
+                return Standpoint { place, definitions, keys: None };
+            }
+            before = definitions;
+        }
+    }
+
+    /// Whether this is a place in what stands on this foundation.
+    pub fn is_of(&self, foundation: &Foundation) -> bool {
+        match &self.place {
+            Place::Borrowed(snapshot) => snapshot.is_of(&foundation.snapshots),
+            Place::Held(snapshot) => snapshot.is_of(foundation),
+        }
     }
 
     /// A seq of the past with definitions that were in force, as [`HeldSnapshot::at`] gives it.

@@ -4,6 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::c_void;
 use std::io;
 use std::mem::MaybeUninit;
+use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -26,12 +27,24 @@ pub fn available_bytes() -> Option<u64> {
     let info = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let free = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)?;
-    let of_group = |file: &str| {
-        let text = std::fs::read_to_string(format!("/sys/fs/cgroup/memory.{file}")).ok()?;
-        text.trim().parse::<u64>().ok()
-    };
-    let bound = of_group("max").zip(of_group("current")).map(|(max, current)| max.saturating_sub(current));
-    Some(bound.map_or(free, |bound| bound.min(free)))
+    Some(free.min(left_to_group().unwrap_or(u64::MAX)))
+}
+
+/// Bytes that the control groups of this process may take besides what they have; `None` if nothing bounds them. What the
+/// system keeps of files for them goes when it is needed.
+fn left_to_group() -> Option<u64> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let groups = Path::new("/sys/fs/cgroup").join(path);
+    let left = groups.ancestors().filter_map(|group| {
+        let read = |file: &str| std::fs::read_to_string(group.join(file)).ok();
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let (max, current) = (number(&read("memory.max")?)?, number(&read("memory.current")?)?);
+        let stat = read("memory.stat").unwrap_or_default();
+        let files = stat.lines().find_map(|line| number(line.strip_prefix("inactive_file ")?));
+        Some(max.saturating_sub(current.saturating_sub(files.unwrap_or_default())))
+    });
+    left.min()
 }
 
 /// Takes memory from the system and touches all of it, on large pages where there are any, so that nobody waits for

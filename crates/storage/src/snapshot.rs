@@ -123,6 +123,11 @@ impl Snapshots {
 }
 
 impl Snapshot<'_> {
+    /// Whether it is one of these.
+    pub fn is_of(&self, snapshots: &Snapshots) -> bool {
+        std::ptr::eq(self.snapshots, snapshots)
+    }
+
     /// The claim without its owner; it has to be ended.
     pub fn into_claim(self) -> Claim {
         let claim = Claim { slot: self.slot, seq: self.seq };

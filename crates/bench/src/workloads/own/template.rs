@@ -108,7 +108,7 @@ impl Template {
     /// Encoded arguments; the number for one place may be given.
     ///
     /// # Errors
-    /// None that parsing has not met: there both ends of each range were tried.
+    /// None that parsing has not met: there both ends of each range were tried, and the longest lists.
     pub fn encode(&self, random: &mut Random, given: Option<(usize, i64)>) -> Result<Vec<u8>> {
         self.encode_with(&mut |place, low, high| match given {
             Some((chosen, number)) if place == Some(chosen) => number,
@@ -150,7 +150,7 @@ impl Argument {
         };
         let rows: Vec<_> =
             pieces(rows, ',').into_iter().map(|row| parse_row(row, fields)).collect::<Result<_>>()?;
-        if times.1.saturating_mul(rows.len() as i64) > ROWS_MAX {
+        if times.1.saturating_mul(rows.len().max(1) as i64) > ROWS_MAX {
             return Err(refused(format!("a described list has {ROWS_MAX} rows at most")));
         }
         Ok(Argument::List { rows, times })
@@ -181,6 +181,10 @@ impl Slot {
         {
             if low > high {
                 return Err(refused(format!("the range {text} is empty")));
+            }
+            // Both ends fit, and with them all between.
+            for end in [low, high] {
+                Value::BigInt(end).cast(scalar.data_type)?;
             }
             return Ok(Slot::Range(low, high));
         }
@@ -238,7 +242,8 @@ mod tests {
         database.define(include_str!("../../../programs/bank.fab")).unwrap();
         database
             .define(
-                "procedure sum_of(numbers: list of bigint) -> bigint null { return sum(numbers)::bigint }",
+                "procedure sum_of(numbers: list of bigint) -> bigint null { return sum(numbers)::bigint }
+                 procedure few(numbers: list of int) { }",
             )
             .unwrap();
         database
@@ -301,6 +306,8 @@ mod tests {
             ("open_accounts([(1, 2); -1])", "\"-1\" does not say how often the rows are given"),
             ("open_accounts([(1, 2); 5000000000])", "a described list has 10000 rows at most"),
             ("sum_of([4..2])", "numbers: the range 4..2 is empty"),
+            ("sum_of([; 9223372036854775807])", "a described list has 10000 rows at most"),
+            ("few([(0..5000000000); 0..9])", "numbers: integer out of range"),
         ] {
             let error = Template::parse(description, &database).err().unwrap();
             assert!(error.message().contains(why), "{description}: {}", error.message());
