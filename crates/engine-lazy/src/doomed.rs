@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Below a version that covers it and does not depend on it, a sticky can be read only by snapshots of the past (they
-//! are waited for), by later-phases that captured it (it is marked then) or that search the table, and by the call that
-//! wrote the version above it, which is doomed first. So whoever overwrites stickies walks down the chain as far as that
+//! are waited for), by later-phases that captured it (it is marked then) or that search the table, by the call that
+//! wrote the version above it, which is doomed first, and by the call that overwrites it, if that is deferred too. So whoever overwrites stickies walks down the chain as far as that
 //! goes, and nothing that comes later in the turn changes how far.
 
 use crate::backlog::let_go;
@@ -60,6 +60,8 @@ pub struct Doomed {
 struct Walk {
     overwritten: Overwritten,
     covers: ColumnMask,
+    /// What the call that overwrites will read itself.
+    reads: ColumnMask,
     /// The newest call whose later-phase searches the table, when the walk began.
     searcher: Seq,
     /// Stickies that nobody can read.
@@ -109,6 +111,7 @@ impl Walk {
         let is_unread = |version: &&Version| {
             !version.sticky().is_empty()
                 && self.covers.covers(version.columns())
+                && !self.reads.intersects(version.columns())
                 && !version.is_read_elsewhere()
                 && version.seq() != self.overwritten.at
                 && self.searcher <= version.seq()
@@ -164,8 +167,11 @@ impl Doomed {
             let Some(first) = (unsafe { own.next().as_ref() }) else { continue };
             let covers =
                 if own.is_tombstone() { ColumnMask(u64::MAX) } else { own.columns().without(own.deltas()) };
-            let reads = variant.reads.get(table).copied().unwrap_or_default();
-            if first.sticky().is_empty() || !own.sticky().is_empty() && reads.intersects(first.columns()) {
+            let reads = match own.sticky().is_empty() {
+                true => ColumnMask::default(),
+                false => variant.reads.get(table).copied().unwrap_or_default(),
+            };
+            if first.sticky().is_empty() || reads.intersects(first.columns()) {
                 continue;
             }
             let mut walk = Walk {
@@ -177,6 +183,7 @@ impl Doomed {
                     calls: 0,
                 },
                 covers,
+                reads,
                 searcher: later_searcher[table],
                 found: self.spare.pop().unwrap_or_default(),
                 below: first,

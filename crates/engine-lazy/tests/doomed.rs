@@ -17,6 +17,9 @@ const SCHEMA: &str = "
         update cells[b] { x: (x + 1) % 1009 }
     }
     procedure note(a: bigint, b: bigint) { update cells[b] { y: (cells[a].x * 3) % 1009 } }
+    procedure pair(id: bigint) {
+        update cells[id] { x: (cells[id].x * 31 + 7) % 1009, y: (cells[id].x * 5) % 1009 }
+    }
     procedure clear(id: bigint) { update cells[id] { x: 0 } }";
 
 /// An engine that computes nothing before somebody asks, with the cells 1 to 3.
@@ -85,6 +88,15 @@ fn a_bound_counts_what_may_be_needed() {
     (0..10).for_each(|_| promise(&rig, &[("step", &[1])]));
     rig.engine.help();
     assert_eq!(rig.engine.counts().substantiated, 10);
+}
+
+/// Goal: what the call that overwrites will read itself is not pointless, also below stickies that it does not read.
+#[test]
+fn what_is_read_below_another_sticky_stays() {
+    let rig = rig();
+    promise(&rig, &[("pair", &[1]), ("note", &[2, 1]), ("pair", &[1])]);
+    assert_eq!(dropped(&rig), 1, "the note");
+    assert_eq!(numbers(&rig)[0], [Some(176), Some(190)]);
 }
 
 /// Goal: a call that has written two rows is dropped once both are overwritten, with what only it could read, in whichever
