@@ -405,6 +405,10 @@ mod tests {
         procedure rename(id: int, target: int) { names[id].target = target }
         procedure follow(id: int) { targets[names[id].target].count += 1 }
         procedure raise(id: int) { targets[id].count += 100 }
+        procedure pass_on(id: int) {
+            names[id].target = targets[0].count % 8
+            targets[names[id].target].count += 10000
+        }
     ";
     const TARGETS: i32 = 8;
     const DELAY: Duration = Duration::from_millis(1);
@@ -464,6 +468,19 @@ mod tests {
         assert!(call.is_complete() && other.is_complete());
         assert_eq!(retries(), u64::from(policy.restarts_max));
         assert_eq!(counts(&rig), [0, 0, 0, 0, 0, 0, 1, 100]);
+    }
+
+    /// Goal: what decides may come by way of a row that the call itself has written.
+    #[test]
+    fn what_is_predicted_may_depend_on_what_the_call_has_written() {
+        let (_, rig) = database(Policy { delay: DELAY, ..Policy::default() });
+        let call = begin(&rig, "pass_on", &[1.into()]);
+        rig.call("raise", &[0.into()]).expect("it is there");
+        while !call.is_complete() {
+            rig.clock.advance(DELAY);
+            while rig.engine.help() {}
+        }
+        assert_eq!(counts(&rig), [100, 0, 0, 0, 10_000, 0, 0, 0]);
     }
 
     /// Goal: a predicted call gets its place when the delay has passed, and not before; a prediction that is still right

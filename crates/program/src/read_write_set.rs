@@ -12,8 +12,9 @@
 //!
 //! *Determining* tables are those of the reads that decide: whose values flow into keys of undeclared
 //! accesses, into the loops and conditions around them, or into entries of indexes; and scans, because
-//! what is in a range decides which rows are met. As long as nothing that a call has read in these tables
-//! changes, and it does not abort, it accesses what it accessed before.
+//! what is in a range decides which rows are met. Where a program reads what it may itself have written, what it has
+//! written there decides too. As long as nothing that a call has read in these tables changes, and it does not abort, it
+//! accesses what it accessed before.
 //!
 //! A change of an entry of a secondary index (an update of an indexed column, a deletion) counts as undeclared: the
 //! old entry has to be read.
@@ -135,7 +136,7 @@ impl ReadWriteSet {
             }
         }
         if !set.is_declared() {
-            reading.follow_rows();
+            reading.follow_reads();
         }
         for &step in &reading.steps {
             let row = reading.row_read(step);
@@ -317,8 +318,9 @@ impl<'p> Reading<'p, '_> {
         (located, scanned)
     }
 
-    /// Adds what determines which rows the determining steps read, and whether the program ends early.
-    fn follow_rows(&mut self) {
+    /// Adds what determines which rows the determining steps read, what the program has written there before, and whether
+    /// it ends early.
+    fn follow_reads(&mut self) {
         for &step in &self.outline.order {
             if let StepKind::Return { .. } = self.outline.at(step).step.kind {
                 self.steps.extend(self.origins.of_control(self.outline, step));
@@ -331,11 +333,39 @@ impl<'p> Reading<'p, '_> {
                     found.extend(self.origins.of_key(self.outline, self.catalog, handle));
                     found.extend(self.origins.of_control(self.outline, handle));
                 }
+                self.follow_own_writes(step, &mut found);
             }
             if found.len() == self.steps.len() {
                 return;
             }
             self.steps = found;
+        }
+    }
+
+    /// Adds the origins of what the program may itself have written where a determining step reads: those of the values, and
+    /// of whether they are written.
+    fn follow_own_writes(&self, step: StepId, found: &mut BTreeSet<StepId>) {
+        let (table, read) = (self.outline.table(self.row_read(step)), self.columns_read(step));
+        let is_there = |row: &RowId| self.outline.table(*row) == table;
+        for &write in &self.outline.order {
+            let values: Vec<&Expression> = match &self.outline.at(write).step.kind {
+                StepKind::Update { row, sets } if is_there(row) => {
+                    let met: Vec<_> = sets.iter().filter(|(column, _)| read.contains(*column)).collect();
+                    if met.is_empty() {
+                        continue;
+                    }
+                    met.into_iter().map(|(_, value)| value).collect()
+                }
+                StepKind::Insert { row, values } if is_there(row) => {
+                    read.iter().map(|column| &values[usize::from(column.0)]).collect()
+                }
+                StepKind::Delete { row } if is_there(row) => Vec::new(),
+                _ => continue,
+            };
+            for value in values {
+                variables(value, &mut |variable| found.extend(self.origins.of_variable(variable)));
+            }
+            found.extend(self.origins.of_control(self.outline, write));
         }
     }
 
