@@ -222,8 +222,10 @@ impl<'d> Claim<'d> {
         std::mem::forget(self);
         // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
         // the call is done.
-        deferred.stickies().for_each(|sticky| unsafe { sticky.version.as_ref() }.settle());
-        schedule::point("settled");
+        deferred.stickies().for_each(|sticky| {
+            unsafe { sticky.version.as_ref() }.settle();
+            schedule::point("settled");
+        });
         deferred.state.store(State::Done as u8, Release);
         deferred.leave_chunk();
     }

@@ -8,8 +8,9 @@
 //!
 //! Below a version that covers it and does not depend on it, a sticky can be read only by snapshots of the past (they
 //! are waited for), by later-phases that captured it (it is marked then) or that search the table, by the call that
-//! wrote the version above it, which is doomed first, and by the call that overwrites it, if that is deferred too. So whoever overwrites stickies walks down the chain as far as that
-//! goes, and nothing that comes later in the turn changes how far.
+//! wrote the version above it, which is doomed first, and by the call that overwrites it, if that is deferred too. So
+//! whoever overwrites stickies walks down the chain as far as that goes, and nothing that comes later in the turn changes
+//! how far.
 
 use crate::backlog::let_go;
 use crate::deferred::{Chunk, Deferred, State};
@@ -325,6 +326,7 @@ impl Unread {
                 // SAFETY: the call's chunk was kept alive until the epoch was pinned.
                 is_unread = is_unread && unsafe { call.as_ref() }.drop_unrun();
                 dropped += u64::from(is_unread);
+                schedule::point("dropped");
                 if is_unread && may_unlink {
                     // SAFETY: while a call below was pending, what overwrote it has stayed, and nobody comes below that any more.
                     unsafe { overwritten.by.as_ref().set_next(sticky.as_ref().next()) };

@@ -184,9 +184,21 @@ impl Rig {
 
     /// Adds a call that wants its result to a batch.
     pub fn push(&self, batch: &mut BatchBuilder, name: &str, values: &[Value], key: Option<&[u8]>) -> u32 {
+        self.push_call(batch, name, values, key, true)
+    }
+
+    /// Adds a call to a batch.
+    pub fn push_call(
+        &self,
+        batch: &mut BatchBuilder,
+        name: &str,
+        values: &[Value],
+        key: Option<&[u8]>,
+        wants_result: bool,
+    ) -> u32 {
         let procedure = self.procedure(name);
         let bytes = arguments::encode(&procedure.program, values).expect("arguments fit");
-        batch.push(procedure.id, &bytes, key, true).expect("a small call")
+        batch.push(procedure.id, &bytes, key, wants_result).expect("a small call")
     }
 
     /// Hands a batch in, and lends this thread until it is complete.

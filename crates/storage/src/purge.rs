@@ -188,10 +188,8 @@ mod tests {
     use crate::Version;
     use fabius_value::{Column, ColumnId, ColumnMask, DataType, Datum, TableSchema};
 
-    /// Goal: a deleted row leaves the index also when the note of an insert that was undone before comes after that of the
-    /// deletion.
-    #[test]
-    fn notes_may_come_late() {
+    /// A table with the row 1, deleted at 12.
+    fn table_of_a_deleted_row() -> (Arc<Table>, Key) {
         let column = Column { name: "id".into(), data_type: DataType::BigInt, nullable: false };
         let schema = TableSchema {
             name: "rows".into(),
@@ -207,6 +205,16 @@ mod tests {
         let (record, _) = table.find_or_create(&key, &guard);
         record.push(Version::of_values(Seq(5), ColumnMask::first(1), &[Datum::Int(1)], table.types()));
         record.push(Version::create_tombstone(Seq(12)));
+        (table, key)
+    }
+
+    /// Goal: a deleted row leaves the index also when the note of an insert that was undone before comes after that of the
+    /// deletion.
+    #[test]
+    fn notes_may_come_late() {
+        let (table, key) = table_of_a_deleted_row();
+        let guard = crossbeam_epoch::pin();
+        let record = table.find(&key, &guard).expect("readers of the past need it");
         let (mut purge, mut retired) = (Purge::default(), Retired::default());
         purge.record(Seq(12), &table, record);
         purge.record(Seq(11), &table, record);
@@ -218,5 +226,23 @@ mod tests {
         purge.run(|_| Seq(12), Seq(12), 10, &mut retired, &guard);
         assert!(purge.is_empty());
         retired.hand_over(&guard);
+    }
+
+    /// Goal: a record goes with the last of the notes about it and not before, however many there are: a row may be deleted
+    /// and come back many times while somebody reads the past. Of more than it can count it never goes.
+    #[test]
+    fn there_may_be_many_notes() {
+        for (count, goes) in [(65_534, true), (65_535, false), (65_537, false), (131_073, false)] {
+            let (table, key) = table_of_a_deleted_row();
+            let guard = crossbeam_epoch::pin();
+            let record = table.find(&key, &guard).expect("readers of the past need it");
+            let (mut purge, mut retired) = (Purge::default(), Retired::default());
+            (0..count).for_each(|_| purge.record(Seq(12), &table, record));
+            purge.run(|_| Seq(12), Seq(12), count - 1, &mut retired, &guard);
+            assert!(table.find(&key, &guard).is_some());
+            purge.run(|_| Seq(12), Seq(12), 1, &mut retired, &guard);
+            assert_eq!((purge.len(), table.find(&key, &guard).is_none()), (0, goes), "{count} notes");
+            retired.hand_over(&guard);
+        }
     }
 }

@@ -226,9 +226,11 @@ impl Record {
         count
     }
 
-    /// Counts notes about this record that wait in a purge; gives how many there are now.
+    /// Counts notes about this record that wait in a purge; gives how many there are now. Once there were too many to be
+    /// counted, nobody knows which is the last: that stays so, and the record stays in its index.
     pub(crate) fn count_notes(&self, change: i16) -> u16 {
-        let notes = self.notes.load(Relaxed).wrapping_add_signed(change);
+        let before = self.notes.load(Relaxed);
+        let notes = if before == u16::MAX { before } else { before.wrapping_add_signed(change) };
         self.notes.store(notes, Relaxed);
         notes
     }

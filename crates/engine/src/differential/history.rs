@@ -5,7 +5,7 @@ use crate::entry::{self, Call, Entries};
 use crate::oracle::{Oracle, Outcome};
 use crate::rig::{Logged, Rig};
 use fabius_program::arguments;
-use fabius_value::{Seq, Value};
+use fabius_value::{Error, Seq, Value};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -15,8 +15,12 @@ pub struct History {
     oracle: Oracle,
     by_key: HashMap<Vec<u8>, Outcome>,
     by_seq: HashMap<Seq, Outcome>,
+    nameless: HashMap<Nameless, usize>,
     log: Vec<Logged>,
 }
+
+/// What a call without a key looks like, with its outcome: its procedure's name, its arguments, and why it aborted.
+type Nameless = (String, Vec<u8>, Option<String>);
 
 /// Rows that a reader was shown: those of one state within a stretch of the order.
 pub struct Seen {
@@ -57,6 +61,9 @@ impl History {
                 if let Some((call, outcome)) = called {
                     if let Some(key) = call.key {
                         self.by_key.entry(key.to_vec()).or_insert_with(|| outcome.clone());
+                    } else if let Some(program) = oracle.catalog().procedure(call.procedure) {
+                        let looks = nameless(&program.name, call.arguments, outcome.result.as_ref().err());
+                        *self.nameless.entry(looks).or_default() += 1;
                     }
                     self.by_seq.insert(outcome.seq, outcome);
                 }
@@ -71,9 +78,24 @@ impl History {
         self.log.len()
     }
 
-    /// Whether the outcome of every call of a batch is in the log.
-    pub fn has(&self, submitted: &Submitted) -> bool {
-        (0..submitted.calls.len()).all(|place| self.outcome(submitted, place).is_some())
+    /// Whether the log has every call of these batches: with its outcome, those that can only be told by how they look.
+    pub fn has(&self, rig: &Rig, submitted: &[Submitted]) -> bool {
+        let mut seen: HashMap<Nameless, usize> = HashMap::new();
+        submitted.iter().all(|submitted| {
+            (0..submitted.calls.len()).all(|place| {
+                if !submitted.is_nameless(place) {
+                    return self.outcome(submitted, place).is_some();
+                }
+                let call = &submitted.calls[place];
+                let bytes = arguments::encode(&rig.procedure(&call.name).program, &call.arguments);
+                let aborted = submitted.batch.outcome(place as u32).err();
+                let looks = nameless(&call.name, &bytes.expect("arguments fit"), aborted.as_ref());
+                let logged = self.nameless.get(&looks).copied().unwrap_or_default();
+                let seen = seen.entry(looks).or_default();
+                *seen += 1;
+                *seen <= logged
+            })
+        })
     }
 
     fn outcome(&self, submitted: &Submitted, place: usize) -> Option<&Outcome> {
@@ -89,15 +111,28 @@ impl History {
     /// # Panics
     /// At the first difference, with all calls up to there.
     pub fn compare_calls(&self, rig: &Rig, submitted: &[Submitted]) {
+        assert!(
+            self.has(rig, submitted),
+            "{}calls are not in the log, or not with their outcomes",
+            self.tale()
+        );
         for submitted in submitted {
             for (place, call) in submitted.calls.iter().enumerate() {
+                if submitted.is_nameless(place) {
+                    continue;
+                }
                 let expected = self.outcome(submitted, place).expect("a call of a complete batch is logged");
                 let (name, after) = (&call.name, submitted.after);
                 assert!(expected.seq > after, "{name} has {}, but {after} was promised before", expected.seq);
-                let expected = &expected.result;
-                let actual = rig.result(&submitted.batch, place as u32);
+                let (expected, actual) = match call.wants_result {
+                    true => (expected.result.clone(), rig.result(&submitted.batch, place as u32)),
+                    false => {
+                        let outcome = submitted.batch.outcome(place as u32);
+                        (expected.result.clone().map(|_| Vec::new()), outcome.map(|()| Vec::new()))
+                    }
+                };
                 // Not every value equals itself, but what it looks like does.
-                if actual != *expected && format!("{actual:?}") != format!("{expected:?}") {
+                if actual != expected && format!("{actual:?}") != format!("{expected:?}") {
                     let key = call.key.as_deref().map(String::from_utf8_lossy);
                     let tale = self.tale();
                     let call = format!("{} {:?} key {key:?}", call.name, call.arguments);
@@ -139,6 +174,10 @@ impl History {
         }
         tale
     }
+}
+
+fn nameless(name: &str, arguments: &[u8], aborted: Option<&Error>) -> Nameless {
+    (name.to_string(), arguments.to_vec(), aborted.map(|error| format!("{error:?}")))
 }
 
 /// Follows each entry of a log, and what became of it if it was a call.

@@ -30,10 +30,11 @@ use crate::differential::history::{History, Seen, texts};
 use crate::differential::work::{Submitted, Work};
 use crate::differential::{Size, Tally};
 use crate::rig::{Logged, Rig};
+use crate::standpoint::Standpoint;
 use crate::{BatchBuilder, Engine, Foundation};
 use fabius_env::schedule::{self, Trace};
 use fabius_env::{Random, SimulatedDisk};
-use fabius_value::{Seq, Value};
+use fabius_value::{Datum, Seq, TableId, Value};
 use parking_lot::Mutex;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -81,6 +82,12 @@ pub struct Report {
     pub tally: Tally,
     /// Crashes that were recovered from.
     pub crashes: usize,
+    /// Deferred calls that were run.
+    pub substantiated: u64,
+    /// Deferred calls that were dropped.
+    pub skipped: u64,
+    /// Deltas merged into others.
+    pub merged: u64,
     /// The schedule.
     pub trace: Trace,
     /// Hash over logs, outcomes and rows.
@@ -98,7 +105,7 @@ pub fn size() -> Size {
 ///
 /// # Panics
 /// At the first difference, after printing the programs, and the command that repeats it. If the seeds have hardly any calls.
-pub fn run(subject: &Subject, seeds: Range<u64>) {
+pub fn run(subject: &Subject, seeds: Range<u64>) -> Report {
     let seeds = std::env::var("FABIUS_SIM_SEEDS").map_or(seeds, |text| parse_seeds(&text));
     let minutes = std::env::var("FABIUS_SIM_MINUTES").ok();
     let time = minutes.map(|text| Duration::from_secs_f64(60.0 * text.parse::<f64>().expect("a number")));
@@ -108,6 +115,9 @@ pub fn run(subject: &Subject, seeds: Range<u64>) {
         let report = run_seed(subject, seed);
         all.tally.add(report.tally);
         all.crashes += report.crashes;
+        all.substantiated += report.substantiated;
+        all.skipped += report.skipped;
+        all.merged += report.merged;
         all.trace.points += report.trace.points;
         runs += 1;
         if is_one {
@@ -120,10 +130,13 @@ pub fn run(subject: &Subject, seeds: Range<u64>) {
     }
     let (Tally { committed, aborted }, seconds) = (all.tally, begun.elapsed().as_secs_f64());
     println!(
-        "{}, {}: {runs} seeds, {committed} calls committed, {aborted} aborted, {} crashes, {} points, as on the oracle; \
-         {:.0} calls/s",
+        "{}, {}: {runs} seeds, {committed} calls committed, {aborted} aborted, {} substantiated, {} dropped, {} deltas merged, \
+         {} crashes, {} points, as on the oracle; {:.0} calls/s",
         subject.engine,
         subject.policy,
+        all.substantiated,
+        all.skipped,
+        all.merged,
         all.crashes,
         all.trace.points,
         (committed + aborted) as f64 / seconds
@@ -133,6 +146,7 @@ pub fn run(subject: &Subject, seeds: Range<u64>) {
         runs < SEEDS_OF_MEAN || calls >= runs * CALLS_PER_SEED,
         "{calls} calls are too few for {runs} seeds"
     );
+    all
 }
 
 fn parse_seeds(text: &str) -> Range<u64> {
@@ -218,6 +232,9 @@ impl Simulation {
             let from_there = rig.at_checkpoint(&*self.subject.make, &checkpoint);
             history.compare_rows(&from_there, "those of an engine with a checkpoint");
         }
+        let counts = rig.engine.counts();
+        let Report { substantiated, skipped, merged, .. } = &mut self.report;
+        (*substantiated, *skipped, *merged) = (counts.substantiated, counts.skipped, counts.merged);
         let log = rig.logged();
         rig.log.close().expect("a simulated disk takes it");
         drop(rig);
@@ -312,9 +329,7 @@ impl Simulation {
         );
         let mut history = History::default();
         history.follow(&left, Vec::new());
-        for submitted in &crash.answered {
-            assert!(history.has(submitted), "{id}: answered calls are lost");
-        }
+        assert!(history.has(&rig, &crash.answered), "{id}: answered calls are lost");
         history.compare_rows(&rig, "the reopened engine's");
         self.report.crashes += 1;
         if self.work.is_defined(&rig) {
@@ -346,7 +361,8 @@ struct Client {
 
 impl Client {
     fn run(&mut self, size: Size) {
-        let mut mine = Vec::new();
+        let mut mine: Vec<Submitted> = Vec::new();
+        let mut held = None;
         for number in 0..size.batches {
             self.rig.clock.advance(Duration::from_millis(1));
             let id = format!("{} {number}", self.id);
@@ -354,15 +370,19 @@ impl Client {
             let submitted = work.batch(rig, random, size.calls, &id, spare.as_deref());
             self.done.submitted.lock().push(submitted.clone());
             self.rig.engine.submit(submitted.batch.clone());
-            match self.random.below(32) {
+            match self.random.below(40) {
                 0..12 => self.rig.wait(&submitted.batch),
                 12..16 => self.look(),
-                17..21 => self.ask(),
                 16 => self.spare = Some(self.work.define_spare(&self.rig, self.number)),
+                17..21 => self.ask(),
+                21..24 => self.want(&mine),
+                24 | 25 => held = Some(Standpoint::held(&self.rig.foundation)),
+                26..28 => held.take().into_iter().for_each(|held| self.look_back(&held)),
                 _ => {}
             }
             mine.push(submitted);
         }
+        held.into_iter().for_each(|held| self.look_back(&held));
         mine.iter().for_each(|submitted| self.rig.wait(&submitted.batch));
     }
 
@@ -370,14 +390,38 @@ impl Client {
     fn look(&mut self) {
         let tables: Vec<&str> = self.work.tables().collect();
         let table = tables[self.random.index(tables.len())].to_string();
-        let id = self.rig.foundation.definitions().catalog.find_table(&table).expect("it was defined");
+        let at = Standpoint::newest(&self.rig.foundation);
+        let id = at.definitions().catalog.find_table(&table).expect("it was defined");
+        self.see(&at, id);
+    }
+
+    /// Reads all tables where it has stood for a while.
+    fn look_back(&mut self, held: &Standpoint<'_>) {
+        held.definitions().catalog.tables().for_each(|(table, _)| self.see(held, table));
+    }
+
+    fn see(&self, at: &Standpoint<'_>, table: TableId) {
+        let types = at.definitions().table(table).types().clone();
         let mut rows = Vec::new();
-        let mut visit = |row| {
-            rows.push(row);
+        let mut visit = |row: &[Datum<'_>]| {
+            rows.push(row.iter().zip(&*types).map(|(value, data_type)| value.to_value(*data_type)).collect());
             Ok(())
         };
-        let seq = self.rig.engine.rows(id, &mut visit).expect("rows are read");
+        self.rig.engine.rows_at(at, table, &mut visit).expect("rows are read");
+        let (seq, table) = (at.seq(), at.definitions().table(table).schema().name.clone());
         self.done.seen.lock().push(Seen { from: seq, until: seq, table, rows: texts(rows) });
+    }
+
+    /// Asks for what a call has returned that it has handed in before; whether that is right is seen at the end.
+    fn want(&mut self, mine: &[Submitted]) {
+        let answered: Vec<&Submitted> =
+            mine.iter().filter(|submitted| submitted.batch.is_complete()).collect();
+        let Some(submitted) = answered.get(self.random.index(answered.len().max(1))) else { return };
+        let place = self.random.index(submitted.calls.len());
+        if submitted.calls[place].wants_result {
+            // Why it has aborted is compared too.
+            _ = self.rig.result(&submitted.batch, place as u32);
+        }
     }
 
     /// Reads a table by a call that has no key, which an engine need not log: the state that it has seen is one of those

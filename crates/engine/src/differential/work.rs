@@ -23,8 +23,9 @@ pub struct Work {
 
 /// A batch, with what it takes to find its calls in the log and to hand them in again.
 ///
-/// A call of a batch is found by its idempotency key, and a call without one by its seq; such calls are
-/// handed in alone, and must write, because an engine need not log what only reads.
+/// A call of a batch is found by its idempotency key, and a call without one by its seq, if it is handed in alone. Where
+/// several come together without keys, calls that look alike are counted. Whatever has no key must write, because an engine
+/// need not log what only reads.
 #[derive(Clone)]
 pub struct Submitted {
     /// The batch.
@@ -44,6 +45,8 @@ pub struct Planned {
     pub arguments: Vec<Value>,
     /// Its idempotency key.
     pub key: Option<Vec<u8>>,
+    /// Whether anybody will ask for what it returns.
+    pub wants_result: bool,
 }
 
 impl Work {
@@ -51,8 +54,13 @@ impl Work {
     pub fn generate(random: &mut Random, programs: usize) -> Work {
         let catalog = generate::schema(random.next_u64());
         let tables = catalog.tables().map(|(_, schema)| table_text(schema)).collect();
+        // Of many small writes to few rows, whatever can become of a row in between does.
+        let is_brief = random.chance(2, 5);
         let mut program = |name: String| {
-            let program = generate::program(random.next_u64(), &catalog);
+            let program = match is_brief {
+                true => generate::brief_program(random.next_u64(), &catalog),
+                false => generate::program(random.next_u64(), &catalog),
+            };
             // Every program has the same name, and a name of its own here.
             program.text.replacen(&format!("procedure {}", program.name), &format!("procedure {name}"), 1)
         };
@@ -118,6 +126,7 @@ impl Work {
         spare: Option<&str>,
     ) -> Submitted {
         let is_alone = random.chance(1, 3);
+        let has_names = !is_alone && random.chance(2, 3);
         let count = if is_alone { 1 } else { 1 + random.index(calls) };
         let call = |place| {
             let name = match spare {
@@ -126,8 +135,9 @@ impl Work {
             };
             let procedure = rig.procedure(&name);
             let arguments = generate::arguments(random.next_u64(), &procedure.program);
-            let has_key = !is_alone || procedure.is_read_only;
-            Planned { name, arguments, key: has_key.then(|| format!("{id} {place}").into_bytes()) }
+            let key = (has_names || procedure.is_read_only).then(|| format!("{id} {place}").into_bytes());
+            let wants_result = (is_alone || key.is_some()) && random.chance(1, 2);
+            Planned { name, arguments, key, wants_result }
         };
         Submitted::of(rig, (0..count).map(call).collect(), rig.foundation.promised())
     }
@@ -143,10 +153,15 @@ impl Submitted {
     /// A batch of these calls, not yet handed in, which come after a seq.
     pub fn of(rig: &Rig, calls: Vec<Planned>, after: Seq) -> Submitted {
         let mut builder = BatchBuilder::new();
-        for Planned { name, arguments, key } in &calls {
-            rig.push(&mut builder, name, arguments, key.as_deref());
+        for Planned { name, arguments, key, wants_result } in &calls {
+            rig.push_call(&mut builder, name, arguments, key.as_deref(), *wants_result);
         }
         Submitted { batch: builder.build(), calls, after }
+    }
+
+    /// Whether the call at a place can only be told from calls that look different.
+    pub fn is_nameless(&self, place: usize) -> bool {
+        self.calls.len() > 1 && self.calls[place].key.is_none()
     }
 }
 

@@ -8,6 +8,9 @@ use crate::ir::Function;
 use crate::operation::function::{SIGNATURES, Signature};
 use fabius_value::{ColumnId, DataType, TableId};
 
+/// Of the keys, those that procedures of few statements mostly write to.
+const FEW_KEYS: u64 = 2;
+
 fn solid(text: impl Into<String>) -> Term {
     Term { text: text.into(), nullable: false }
 }
@@ -346,6 +349,9 @@ impl Writer<'_> {
     /// A value for a key column.
     pub fn key_value(&mut self, data_type: DataType) -> String {
         let kind = Kind::of(data_type);
+        if self.is_brief && self.random.chance(2, 3) {
+            return key_literal(kind, self.random.below(FEW_KEYS));
+        }
         let keys = self.scope.scalars.iter().filter(|scalar| scalar.key && scalar.kind == kind);
         let keys: Vec<String> = keys.map(|scalar| scalar.name.clone()).collect();
         match self.random.index(12) {

@@ -13,13 +13,16 @@ const STATEMENTS: usize = 9;
 const NESTING: usize = 3;
 
 /// The text of a procedure over the catalog's tables.
-pub(super) fn procedure(random: Random, catalog: &Catalog) -> String {
-    let mut writer = Writer::new(random, catalog);
+pub(super) fn procedure(random: Random, catalog: &Catalog, is_brief: bool) -> String {
+    let mut writer = Writer { is_brief, ..Writer::new(random, catalog) };
     let parameters = writer.parameters();
-    for _ in 0..1 + writer.random.index(STATEMENTS) {
-        writer.statement();
-    }
-    let results = writer.results();
+    let results = if writer.is_brief {
+        (0..1 + writer.random.index(2)).for_each(|_| writer.overwrite());
+        String::new()
+    } else {
+        (0..1 + writer.random.index(STATEMENTS)).for_each(|_| writer.statement());
+        writer.results()
+    };
     format!("procedure p({parameters}){results} {{\n{}}}\n", writer.text)
 }
 
@@ -30,6 +33,8 @@ pub(super) struct Writer<'c> {
     pub scope: Scope,
     /// In a scan's filter, where no other row is looked up.
     pub in_filter: bool,
+    /// In a procedure that only writes to a few rows: see [`Writer::overwrite`].
+    pub is_brief: bool,
     text: String,
     depth: usize,
     names: usize,
@@ -46,6 +51,7 @@ impl<'c> Writer<'c> {
             catalog,
             scope: Scope::default(),
             in_filter: false,
+            is_brief: false,
             text: String::new(),
             depth: 0,
             names: 0,
@@ -162,6 +168,30 @@ impl<'c> Writer<'c> {
         }
     }
 
+    /// Writes to a row that many others are written to by, too, by what it is or without asking: calls that do make chains
+    /// of deferred ones, and make those pointless that others have left there.
+    fn overwrite(&mut self) {
+        let table = if self.random.chance(1, 2) { TableId(0) } else { self.any_table() };
+        let row = self.row_by_key(table);
+        let kind = self.random.index(12);
+        if kind == 0 {
+            return self.upsert();
+        }
+        self.line(&format!("if exists {row} {{"));
+        self.depth += 1;
+        let scope = self.scope.clone();
+        if self.random.chance(2, 3) {
+            self.scope.rows.push((row.clone(), table));
+        }
+        match kind {
+            1 => self.line(&format!("delete {row}")),
+            2..7 => self.assign_column_of(table, &row),
+            _ => self.update_of(table, &row),
+        }
+        self.scope = scope;
+        self.close(true);
+    }
+
     fn declare(&mut self) {
         if self.random.chance(1, 5) {
             let name = self.name("l");
@@ -260,35 +290,47 @@ impl<'c> Writer<'c> {
 
     fn assign_column(&mut self) {
         let (table, row, open) = self.row_to_write();
+        self.assign_column_of(table, &row);
+        self.close(open);
+    }
+
+    fn assign_column_of(&mut self, table: TableId, row: &str) {
         let columns = self.updatable(table);
         if let Some(column) = self.pick(&columns) {
             let schema = self.catalog.table(table).columns[usize::from(column.0)].clone();
             let kind = Kind::of(schema.data_type);
             let number = matches!(kind, Kind::Integer | Kind::Numeric);
             if number && self.random.chance(2, 3) {
-                let operator = ["+=", "-="][self.random.index(2)];
+                let operator = ["+=", "-=", "greatest", "least"][self.random.index(4)];
                 let operand = self.leaf(kind);
                 let operand = match operand.nullable && !schema.nullable {
                     true => format!("coalesce({}, 1)", operand.text),
                     false => operand.text,
                 };
-                self.line(&format!("{row}.{} {operator} {operand}", schema.name));
+                let name = &schema.name;
+                self.line(&match operator {
+                    "+=" | "-=" => format!("{row}.{name} {operator} {operand}"),
+                    _ => format!("{row}.{name} = {operator}({row}.{name}, {operand})"),
+                });
             } else {
                 let value = self.value_for(table, column, 2);
                 self.line(&format!("{row}.{} = {value}", schema.name));
             }
         }
-        self.close(open);
     }
 
     fn update(&mut self) {
         let (table, row, open) = self.row_to_write();
+        self.update_of(table, &row);
+        self.close(open);
+    }
+
+    fn update_of(&mut self, table: TableId, row: &str) {
         let columns = self.updatable(table);
         let values = self.values(table, columns, 2);
         if !values.is_empty() {
             self.line(&format!("update {row} {{ {values} }}"));
         }
-        self.close(open);
     }
 
     /// `c0: ..., c1: ...` for some of the columns.
