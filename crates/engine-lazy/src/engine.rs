@@ -280,7 +280,7 @@ impl LazyEngine {
         let mut tools = Substantiation::new(&definitions, &guard, &arena);
         let result = self.unless_failed(|| work(&mut tools));
         self.foundation.counters.substantiated.add(tools.run);
-        if self.is_far_behind() && result.is_ok() {
+        if result.is_ok() && (self.is_far_behind() || self.policy.read().is_eager()) {
             self.shorten_behind(&definitions, &guard);
         }
         result

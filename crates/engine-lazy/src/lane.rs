@@ -200,6 +200,7 @@ impl Lane {
                 intervals: &mut self.intervals,
                 collected,
                 is_far_behind: around.is_far_behind,
+                is_eager: around.policy.is_eager(),
                 turn: self.next_seq,
                 merged: 0,
             },

@@ -82,6 +82,8 @@ pub struct Tools<'t> {
     pub collected: Seq,
     /// Whether there is a long backlog, whose calls' chains are shortened as they are done.
     pub is_far_behind: bool,
+    /// Whether calls are run as soon as they are promised, and their chains shortened then.
+    pub is_eager: bool,
     /// The first seq of this turn: what has it or a later one is invisible to snapshots.
     pub turn: Seq,
     /// Deltas merged in this turn.
@@ -288,12 +290,12 @@ impl<'a, 't> NowContext<'a, 't> {
         self.written.push(Written { table, record, version });
     }
 
-    /// Folds the record's chain if that is due again.
+    /// Folds the record's chain if that is due again after a push.
     #[inline]
-    fn fold(&mut self, table: &Arc<Table>, record: &Record) {
+    fn fold(&mut self, table: &Arc<Table>, record: &Record, has_sticky: bool) {
         let collected = self.tools.collected;
-        let is_due = match self.tools.is_far_behind {
-            true => record.is_fold_overdue(),
+        let is_due = match self.tools.is_far_behind || self.tools.is_eager && has_sticky {
+            true => record.is_fold_overdue(collected),
             false => record.is_fold_due(collected),
         };
         if !is_due {
@@ -486,7 +488,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
         };
         self.push(table, record, Version::create(&contents, table.types()));
         if !is_new {
-            self.fold(table, record);
+            self.fold(table, record, !write.sticky.is_empty());
         }
         Ok(NowRow { record: Some(record), table: table.id() })
     }
@@ -534,7 +536,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             None => Version::create(&contents, table.types()),
         };
         self.push(table, record, version);
-        self.fold(table, record);
+        self.fold(table, record, !write.sticky.is_empty());
         Ok(())
     }
 
@@ -562,7 +564,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
             self.written.push(Written { table, record, version: tombstone });
         } else {
             self.push(table, record, tombstone);
-            self.fold(table, record);
+            self.fold(table, record, false);
         }
         Ok(())
     }

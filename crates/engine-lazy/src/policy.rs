@@ -15,6 +15,13 @@ pub struct Policy {
     pub backlog_calls: u64,
 }
 
+impl Policy {
+    /// Whether every call is substantiated as soon as it is promised.
+    pub fn is_eager(&self) -> bool {
+        self.chain_bound <= 1
+    }
+}
+
 impl Default for Policy {
     fn default() -> Policy {
         Policy { chain_bound: 100, idle: true, memory_bytes: 8 << 30, backlog_calls: 1_000_000 }

@@ -13,8 +13,8 @@ use std::sync::atomic::{
 
 /// Pushes to a chain without a look at what could be folded, at most.
 const BLIND_PUSHES_MAX: u32 = 32;
-/// The same where others shorten most chains.
-const BLIND_PUSHES_BESIDE_OTHERS: u32 = 1024;
+/// The same where others shorten most chains, but merge nothing: at least, and at most.
+const BLIND_PUSHES_BESIDE_OTHERS: (u32, u32) = (8, 1024);
 
 /// A record; its primary key bytes follow it in memory.
 #[repr(C)]
@@ -145,26 +145,35 @@ impl Record {
     /// chain in vain; the next one is tried after twice as many pushes.
     #[inline]
     pub fn is_fold_due(&self, collected: Seq) -> bool {
+        self.is_due(|pushes| pushes < BLIND_PUSHES_MAX && self.is_fold_vain(collected))
+    }
+
+    /// The same where others shorten most chains: what they leave is to be merged, and what they do not come to shortened.
+    #[inline]
+    pub fn is_fold_overdue(&self, collected: Seq) -> bool {
+        let (least, most) = BLIND_PUSHES_BESIDE_OTHERS;
+        self.is_due(|pushes| pushes < least || pushes < most && self.is_fold_vain(collected))
+    }
+
+    /// Whether even the version before the newest is newer than `collected`.
+    #[inline]
+    fn is_fold_vain(&self, collected: Seq) -> bool {
         // SAFETY: the writer reads its own chain.
-        let before = || unsafe { self.head().as_ref().and_then(|head| head.next().as_ref()) };
-        self.is_due(BLIND_PUSHES_MAX, || before().is_some_and(|before| before.seq() > collected))
+        let before = unsafe { self.head().as_ref().and_then(|head| head.next().as_ref()) };
+        before.is_some_and(|before| before.seq() > collected)
     }
 
-    /// The same where others shorten most chains, and only those that grow very long are worth a walk.
+    /// Counts a push; whether the chain is to be looked at now. `goes_on` says whether to wait for twice as many pushes as came
+    /// since it last was.
     #[inline]
-    pub fn is_fold_overdue(&self) -> bool {
-        self.is_due(BLIND_PUSHES_BESIDE_OTHERS, || true)
-    }
-
-    #[inline]
-    fn is_due(&self, blind_pushes: u32, is_vain: impl Fn() -> bool) -> bool {
+    fn is_due(&self, goes_on: impl Fn(u32) -> bool) -> bool {
         let left = self.until_fold.load(Relaxed).saturating_sub(1);
         self.until_fold.store(left, Relaxed);
         if left > 0 {
             return false;
         }
         let interval = u32::from(self.fold_interval.load(Relaxed));
-        if interval < blind_pushes && is_vain() {
+        if goes_on(interval) {
             self.fold_after(2 * interval);
             return false;
         }

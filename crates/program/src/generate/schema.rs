@@ -51,7 +51,9 @@ pub(super) fn text(random: &mut Random) -> String {
 
 fn table(random: &mut Random, at: usize) -> String {
     let keys = 1 + usize::from(random.chance(1, 3));
-    let columns = 3 + random.index(4);
+    let few = 3 + random.index(4);
+    // Masks of columns have halves.
+    let columns = if random.chance(1, 16) { few + 31 } else { few };
     let mut parts = Vec::new();
     for key in 0..keys {
         let types = if key == 0 { KEY_TYPES } else { SECOND_KEY_TYPES };
@@ -61,7 +63,8 @@ fn table(random: &mut Random, at: usize) -> String {
     for column in 0..columns {
         // Every table has something to count with.
         let data_type = if column == 0 { "int" } else { COLUMN_TYPES[random.index(COLUMN_TYPES.len())] };
-        let null = if column > 0 && random.chance(1, 3) { " null" } else { "" };
+        let is_nullable = column >= few || column > 0 && random.chance(1, 3);
+        let null = if is_nullable { " null" } else { "" };
         parts.push(format!("c{column}: {data_type}{null}"));
     }
     let names: Vec<String> = (0..keys).map(|key| format!("k{key}")).collect();

@@ -336,6 +336,8 @@ impl<'c> Writer<'c> {
     /// `c0: ..., c1: ...` for some of the columns.
     fn values(&mut self, table: TableId, mut columns: Vec<ColumnId>, of: u64) -> String {
         let random = &mut self.random;
+        // Of many, not many at once.
+        let of = of * (columns.len() as u64).div_ceil(8);
         columns.retain(|_| random.chance(1, of));
         if self.random.chance(1, 3) {
             columns.reverse();
@@ -363,7 +365,8 @@ impl<'c> Writer<'c> {
         }
         for column in schema.all_mask().without(key).iter() {
             let declared = &schema.columns[usize::from(column.0)];
-            if !declared.nullable || self.random.chance(1, 2) {
+            let of = 2 * schema.columns.len().div_ceil(8) as u64;
+            if !declared.nullable || self.random.chance(1, of) {
                 parts.push(format!("{}: {}", declared.name, self.value_for(table, column, 1)));
             }
         }
