@@ -19,6 +19,7 @@ use fabius_log::{DatabaseId, Log};
 use fabius_storage::checkpoint::{self as files, Counts, Found};
 use fabius_value::{Error, Result, Seq, SqlState};
 use parking_lot::{Condvar, Mutex};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
@@ -170,11 +171,13 @@ impl Automatic {
                 if checkpoints.bytes_since() < every_bytes.max(checkpoints.newest_bytes.load(Relaxed)) {
                     continue;
                 }
-                let taken = checkpoints.take(&mut |_| match *stopping.0.lock() {
+                let mut watch = |_: &_| match *stopping.0.lock() {
                     true => Err(Error::new(SqlState::CANCELED, "the database is closing")),
                     false => Ok(()),
-                });
-                checkpoints.status.lock().failed = taken.err();
+                };
+                let taken = catch_unwind(AssertUnwindSafe(|| checkpoints.take(&mut watch)));
+                let panicked = || Error::new(SqlState::INTERNAL, "taking a checkpoint has panicked");
+                checkpoints.status.lock().failed = taken.map_or_else(|_| Some(panicked()), Result::err);
             }
         };
         let thread = std::thread::Builder::new().name("fabius-checkpoint".to_string()).spawn(work);

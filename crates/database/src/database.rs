@@ -94,7 +94,7 @@ impl Database {
         let (log_disk, checkpoints) = (inside("log")?, inside("checkpoints")?);
         // Before anything is read: of two who find nothing, one alone gives the database its identity.
         let held = opening::hold(&*disk, &*checkpoints)?;
-        let id = identity::of(&*disk)?;
+        let id = identity::of(&*disk, &[&*log_disk, &*checkpoints])?;
         let disk = checkpoints;
         let begin = opening::begin(&*disk, &*log_disk, id)?;
         let mut log_options = LogOptions::new(id);
@@ -170,7 +170,8 @@ impl Database {
     }
 
     /// Stands at the newest promised seq, for as long as the caller likes: what queries read from, through
-    /// [`Database::query_at`] and [`Engine::scan_at`]. It blocks no call; what it can see is kept meanwhile.
+    /// [`Database::query_at`] and [`Engine::scan_at`]. It blocks no call; what it can see is kept meanwhile. It may not be
+    /// durable yet: queries wait for that, and whoever scans does by [`fabius_engine::Foundation::wait_durable`].
     pub fn standpoint(&self) -> Standpoint<'static> {
         Standpoint::held(&self.foundation)
     }
@@ -390,10 +391,10 @@ impl Database {
         outcome
     }
 
-    /// Every row of a table on the newest promised state.
+    /// Every row of a table on the newest promised state, once that is durable.
     ///
     /// # Errors
-    /// `42P01` if there is no such table.
+    /// `42P01` if there is no such table; if the log has failed, why.
     pub fn rows(&self, table: &str) -> Result<Vec<Vec<Value>>> {
         let definitions = self.definitions();
         let id = definitions
@@ -401,10 +402,11 @@ impl Database {
             .find_table(table)
             .ok_or_else(|| unknown_table(&definitions.catalog, table))?;
         let mut rows = Vec::new();
-        self.engine.rows(id, &mut |row| {
+        let seq = self.engine.rows(id, &mut |row| {
             rows.push(row);
             Ok(())
         })?;
+        self.foundation.wait_durable(seq)?;
         Ok(rows)
     }
 

@@ -12,21 +12,45 @@ const HEAD: &str = "fabius database ";
 /// The number of the format that is written.
 const FORMAT: u64 = 1;
 
-/// The identity of the database in `disk`, made if the directory is empty.
+/// The identity of the database in `disk`, made if there is nothing of one in `data`.
 ///
 /// # Errors
 /// `58030` if the file cannot be read or written, `0A000` if a later version has written it, `XX001` if it is not
-/// what it should be.
-pub fn of(disk: &dyn Disk) -> Result<DatabaseId> {
+/// what it should be, or missing.
+pub fn of(disk: &dyn Disk, data: &[&dyn Disk]) -> Result<DatabaseId> {
     match disk.read(FILE) {
-        Ok(bytes) => parse(&bytes).ok_or_else(|| refusal(disk, &bytes)),
+        Ok(bytes) => {
+            let id = parse(&bytes).ok_or_else(|| refusal(disk, &bytes))?;
+            // Whoever has made it may have been killed before its name was safe.
+            disk.sync().map_err(|error| io_error("reading the database's identity", disk, &error))?;
+            Ok(id)
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            for data in data {
+                let names = data.list().map_err(|error| io_error("opening", *data, &error))?;
+                if let Some(name) = names.iter().find(|name| is_data(name)) {
+                    return Err(missing(disk, &format!("{}/{name}", data.directory().display())));
+                }
+            }
             let id = make();
             write(disk, &id).map_err(|error| io_error("creating the database", disk, &error))?;
             Ok(id)
         }
         Err(error) => Err(io_error("reading the database's identity", disk, &error)),
     }
+}
+
+/// Whether a file of this name is part of a database.
+fn is_data(name: &str) -> bool {
+    name.ends_with(".log") || name.ends_with(".checkpoint")
+}
+
+/// Why a directory with a database's files and no identity is not begun anew.
+fn missing(disk: &dyn Disk, file: &str) -> Error {
+    let fact = format!("the database's identity is missing: {}/{FILE}", disk.directory().display());
+    Error::new(SqlState::DATA_CORRUPTED, fact)
+        .with_detail(format!("{file} is of a database"))
+        .with_hint("bring the file back from a copy of the same database, or name another directory")
 }
 
 /// Why the file does not tell which database it is.

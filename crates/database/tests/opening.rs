@@ -178,6 +178,22 @@ fn a_broken_identity_is_refused() {
     Database::open(directory.path(), options()).unwrap().close().unwrap();
 }
 
+/// Goal: a database without its identity is not begun anew, which would make its files those of another one.
+#[test]
+fn a_missing_identity_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    Database::open(directory.path(), options()).unwrap().close().unwrap();
+    let (identity, aside) = (directory.path().join("IDENTITY"), directory.path().join("aside"));
+    fs::rename(&identity, &aside).unwrap();
+    let error = refused(directory.path());
+    assert_eq!(error.state().as_str(), "XX001");
+    assert!(error.message().starts_with("the database's identity is missing"), "{error:?}");
+    assert!(error.detail().is_some_and(|detail| detail.ends_with(".log is of a database")), "{error:?}");
+    assert!(error.hint().is_some() && !identity.exists());
+    fs::rename(&aside, &identity).unwrap();
+    Database::open(directory.path(), options()).unwrap().close().unwrap();
+}
+
 /// CRC-32C, bit by bit.
 fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, |crc, byte| {

@@ -390,6 +390,7 @@ impl LazyEngine {
     fn take_in(&self, lane: &mut Lane, definitions: Definitions) -> Seq {
         let seq = lane.follow(&definitions);
         self.foundation.set_definitions(Arc::new(definitions));
+        schedule::point("definitions");
         self.foundation.set_promised(seq);
         seq
     }

@@ -121,11 +121,12 @@ pub fn decode_next(payload: &[u8], first_seq: Seq, count: u32, expected: Seq) ->
         return Err(damaged(format!("log goes on at {first_seq}, expected {expected}")));
     }
     let entries = decode(payload)?;
-    if let Entries::Calls { bytes, .. } = entries {
-        let found = calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?;
-        if found != count {
-            return Err(damaged(format!("log batch at {first_seq} has {found} calls, expected {count}")));
-        }
+    let found = match entries {
+        Entries::Calls { bytes, .. } => calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?,
+        Entries::Definition(_) | Entries::KeyWindow(_) => 1,
+    };
+    if found != count {
+        return Err(damaged(format!("log batch at {first_seq} has {found} entries, expected {count}")));
     }
     Ok(entries)
 }
@@ -215,6 +216,13 @@ mod tests {
             let Entries::Calls { time_us, bytes } = decode(&bytes).unwrap() else { panic!("calls") };
             prop_assert_eq!(time_us, -7);
             prop_assert_eq!(calls(bytes).collect::<Result<Vec<_>>>().unwrap(), expected);
+        }
+
+        #[test]
+        fn a_batch_has_as_many_entries_as_it_says(count in 0u32..4) {
+            let definition = encode_definition("table t { a: int, primary key (a) }");
+            let next = decode_next(&definition, Seq(7), count, Seq(7));
+            prop_assert_eq!(next.is_ok(), count == 1);
         }
 
         #[test]

@@ -44,6 +44,12 @@ pub struct Definitions {
 }
 
 impl Definitions {
+    /// The seq of the newest of them.
+    pub fn last_seq(&self) -> Seq {
+        let last = self.entries.len().checked_sub(1).and_then(|last| self.entries.get(last));
+        last.map_or(Seq::ZERO, |(seq, _)| *seq)
+    }
+
     /// The procedure with this number.
     ///
     /// # Errors

@@ -11,6 +11,7 @@
 
 use crate::idempotency::KeyWalk;
 use crate::{Definitions, Foundation, HeldSnapshot};
+use fabius_env::schedule;
 use fabius_storage::scan::Range;
 use fabius_storage::snapshot::Snapshot;
 use fabius_storage::{Cell, Table, Version, chain, checkpoint};
@@ -104,13 +105,14 @@ impl<'f> Standpoint<'f> {
     pub fn held(foundation: &Arc<Foundation>) -> Standpoint<'static> {
         let mut before = foundation.definitions();
         loop {
-            let place = Place::Held(foundation.hold_snapshot());
-            // Those of the snapshot's seq: none have come into force beside it.
+            let snapshot = foundation.hold_snapshot();
+            // Those of the snapshot's seq: none have come into force beside it, or are about to.
             let definitions = foundation.definitions();
-            if Arc::ptr_eq(&before, &definitions) {
-                return Standpoint { place, definitions, keys: None };
+            if Arc::ptr_eq(&before, &definitions) && definitions.last_seq() <= snapshot.seq() {
+                return Standpoint { place: Place::Held(snapshot), definitions, keys: None };
             }
             before = definitions;
+            schedule::give_way("definitions");
         }
     }
 

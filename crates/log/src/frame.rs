@@ -22,7 +22,7 @@
 //! proves that the place had once been good (see `reading.rs`). The seed and the offset keep bytes
 //! of another file, another place or an earlier life of this one from passing for a frame.
 
-use crate::segment::FrameSeed;
+use crate::segment::{FrameSeed, SEQ_END};
 
 pub(crate) const FRAME_HEADER_BYTES: usize = 32;
 
@@ -158,9 +158,10 @@ pub(crate) fn find_witness(file: &[u8], from: usize, seed: FrameSeed, seq: u64) 
     let last = file.len().checked_sub(FRAME_HEADER_BYTES)?;
     (from..=last).find(|&offset| {
         // The fields are looked at first, because that is ten times cheaper than the checksum.
+        // They keep chance out besides: of some GB, 32 bits would let one of a few starts pass.
         let fields = FrameHeader::fields(&file[offset..offset + FRAME_HEADER_BYTES]);
-        fields.synced_seq >= seq
-            && fields.first_seq > fields.synced_seq
+        (seq..fields.first_seq).contains(&fields.synced_seq)
+            && fields.first_seq < SEQ_END
             && read_header(file, offset, seed).is_ok()
     })
 }
@@ -189,6 +190,18 @@ mod tests {
     use super::*;
 
     const SEED: FrameSeed = FrameSeed(0x1234_5678);
+
+    /// Goal: what looks like a header and has numbers that no log comes to proves nothing.
+    #[test]
+    fn only_numbers_of_a_log_are_a_witness() {
+        for (first_seq, is_one) in [(100, true), (SEQ_END - 1, true), (SEQ_END, false), (u64::MAX, false)] {
+            let mut file = vec![0; 64];
+            append_unsealed(&mut file, first_seq, 1, b"entry");
+            seal(&mut file[64..], SEED, 64, 50);
+            assert_eq!(find_witness(&file, 0, SEED, 42), is_one.then_some(64), "{first_seq}");
+            assert_eq!(find_witness(&file, 0, SEED, 51), None);
+        }
+    }
 
     fn file() -> Vec<u8> {
         let mut file = vec![0xAA; 64];

@@ -30,8 +30,8 @@ use crate::{DatabaseId, Durability, LogError, LogErrorKind};
 pub(crate) const HEADER_BYTES: usize = 64;
 const MAGIC: [u8; 8] = *b"FABIUSLG";
 pub(crate) const FORMAT_VERSION: u32 = 1;
-/// Sequence numbers have 53 bits; no segment begins within the last frame's reach of that.
-const SEQ_END: u64 = (1 << 53) - (1 << 32);
+/// Sequence numbers have 53 bits; no segment or frame begins within the last frame's reach of that.
+pub(crate) const SEQ_END: u64 = (1 << 53) - (1 << 32);
 
 /// Names have twelve digits.
 const NUMBER_END: u64 = 10u64.pow(12);

@@ -45,6 +45,16 @@ struct Notes {
     unlinked: VecDeque<(Seq, NonNull<Record>)>,
 }
 
+impl Drop for Notes {
+    /// Frees what is in no index any more, and no table will: when a database is closed with calls left to run.
+    fn drop(&mut self) {
+        let mut retired = Retired::default();
+        let types = self.table.types();
+        self.unlinked.drain(..).for_each(|(_, record)| retire_record(record, types, &mut retired));
+        retired.hand_over(&crossbeam_epoch::pin());
+    }
+}
+
 /// All notes, by table.
 #[derive(Default)]
 pub struct Purge {

@@ -51,6 +51,8 @@ use std::sync::atomic::{
 };
 
 const SEQ_BITS: u32 = 53;
+/// No log comes this far: what is read from files is refused from here on.
+pub(crate) const SEQ_END: Seq = Seq((1 << SEQ_BITS) - (1 << 32));
 const TOMBSTONE: u64 = 1 << 63;
 const EXTREMES: u64 = 1 << 62;
 const READ_ELSEWHERE: u64 = 1 << 61;

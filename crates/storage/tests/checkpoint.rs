@@ -42,6 +42,16 @@ fn damage_of(disk: &SimulatedDisk, seq: u64) -> Option<Error> {
     }
 }
 
+/// Goal: numbers that no log comes to are refused where they are read, not where somebody counts on from them.
+#[test]
+fn a_seq_beyond_any_log_is_refused() {
+    for (seq, is_sound) in [(1 << 40, true), ((1 << 53) - (1 << 32), false), (u64::MAX, false)] {
+        let disk = SimulatedDisk::new(1);
+        write(&disk, seq, 10).unwrap();
+        assert_eq!(damage_of(&disk, seq).is_none(), is_sound, "{seq}");
+    }
+}
+
 #[test]
 fn a_checkpoint_reads_back() {
     let disk = SimulatedDisk::new(1);

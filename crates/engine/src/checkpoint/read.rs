@@ -98,6 +98,9 @@ impl Loading {
     fn remember(&mut self, items: u32, mut payload: &[u8]) -> Result<(), Fault> {
         for _ in 0..items {
             let (key, first) = take_key(&mut payload).ok_or("an idempotency key is malformed")?;
+            if first.seq > self.seq {
+                return Err(format!("an idempotency key is of call {}, which comes later", first.seq));
+            }
             self.keys.remember(key, first, Seq::ZERO);
         }
         nothing_left(payload)

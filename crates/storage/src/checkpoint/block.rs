@@ -1,5 +1,6 @@
 //! Header and blocks as bytes.
 
+use crate::version::SEQ_END;
 use fabius_value::{Seq, TableId};
 
 pub(super) const HEADER_BYTES: usize = 64;
@@ -81,6 +82,9 @@ impl Header {
         let mut database_id = [0; 16];
         database_id.copy_from_slice(&bytes[16..32]);
         let header = Header { database_id, seq: Seq(u64_at(bytes, 32)), begun_us: u64_at(bytes, 40) as i64 };
+        if header.seq >= SEQ_END {
+            return Err(HeaderFault::Bad("the header's seq is beyond any log"));
+        }
         Ok((header, checksum))
     }
 }
@@ -140,7 +144,7 @@ pub(super) struct BlockHeader {
 pub(super) fn seal(block: &mut [u8], kind: BlockKind, items: u32, seed: u32, offset: u64) {
     let (head, payload) = block.split_at_mut(BLOCK_HEADER_BYTES);
     let (number, table) = kind.numbers();
-    let length = u32::try_from(payload.len()).expect("an item is far below 4 GiB, and a block little more");
+    let length = u32::try_from(payload.len()).expect("a larger block is refused");
     for (at, word) in [length, items, number, table, crc32c::crc32c(payload)].into_iter().enumerate() {
         head[at * 4..at * 4 + 4].copy_from_slice(&word.to_le_bytes());
     }

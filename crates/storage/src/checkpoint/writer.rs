@@ -4,11 +4,14 @@ use super::block::{BLOCK_HEADER_BYTES, BlockKind, Counts, Header, seal};
 use super::directory::{file_name, unfinished_name};
 use super::fault::io_error;
 use fabius_env::{Disk, DiskFile};
-use fabius_value::{Error, Result};
+use fabius_value::{Error, Result, SqlState};
 use std::io;
 
 /// A block with this much in it is written.
 const BLOCK_BYTES: usize = 256 << 10;
+
+/// More than a block can hold is refused: beyond what one item beside another's 256 KB may be.
+const PAYLOAD_BYTES_MAX: usize = u32::MAX as usize;
 
 /// So much is synced at a time: one sync of everything at the end would hold up those of the log.
 const SYNCED_BYTES: u64 = 32 << 20;
@@ -112,6 +115,11 @@ impl<'d> CheckpointWriter<'d> {
     fn end_block(&mut self) -> Result<()> {
         if self.items == 0 {
             return Ok(());
+        }
+        if self.block.len() > PAYLOAD_BYTES_MAX {
+            let fact = format!("a checkpoint cannot take an item of {} bytes", self.block.len());
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, fact)
+                .with_detail("it is a row, or the result of a call with an idempotency key"));
         }
         let mut block = std::mem::take(&mut self.block);
         seal(&mut block, self.kind, self.items, self.seed, self.bytes);
