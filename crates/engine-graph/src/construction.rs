@@ -140,9 +140,9 @@ impl<'a> Construction<'_, 'a> {
             let has_all = decomposition.keys.for_each_element(decoded.at(place), |table, values, element| {
                 let Some(grain) = grains.get(table) else { return };
                 let table = definitions.table(table);
-                // A key that is too long aborts its call before anything is accessed.
-                fits &= table.encode_key(&values[..grain], key).is_ok();
-                if !fits {
+                // A key that is too long has no row; its call aborts if it gets there, and may access others before.
+                if table.encode_key(&values[..grain], key).is_err() {
+                    fits = false;
                     return;
                 }
                 let is_whole = grain == table.schema().primary_key.len();

@@ -161,10 +161,14 @@ impl SplitRecord {
     }
 }
 
-/// The largest factor that so many cores can multiply by, one after the other, within `most`.
+/// The largest factor that so many cores can multiply by, one after the other, within `most`; 0 if even 1 is more, as for the
+/// lowest number of a type, whose absolute value is not in it.
 fn factor(most: i128, cores: i128) -> i128 {
+    if most < 1 {
+        return 0;
+    }
     let power = |factor: i128| (0..cores).try_fold(1i128, |product, _| product.checked_mul(factor));
-    let (mut low, mut high) = (1, most.max(1));
+    let (mut low, mut high) = (1, most);
     while low < high {
         let middle = low + (high - low + 1) / 2;
         match power(middle).is_some_and(|product| product <= most) {
@@ -233,5 +237,25 @@ impl SplitPhase {
         ended.iter().for_each(|(record, done)| record.reconcile(done, seq, collected, &mut retired));
         retired.hand_over(&guard);
         ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: what cores multiply by stays within the room, of which the lowest number of a type has none, even for 1.
+    #[test]
+    fn factors_stay_within_their_room() {
+        for most in 0..200i128 {
+            for cores in 1..4 {
+                let largest = factor(most, cores);
+                assert!(
+                    largest.pow(cores as u32) <= most && most < (largest + 1).pow(cores as u32),
+                    "{most}"
+                );
+            }
+        }
+        assert_eq!(factor(i64::MAX.into(), 2), 3_037_000_499);
     }
 }

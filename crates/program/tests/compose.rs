@@ -8,7 +8,7 @@ use fabius_value::Value;
 
 const TABLES: &str = "
     table stock { item: int, quantity: int, primary key (item) }
-    table s1_n { item: int, primary key (item) }
+    table n { item: int, primary key (item) }
 ";
 
 fn statement(text: &str) -> ProcedureDefinition {
@@ -42,8 +42,13 @@ fn show() -> ProcedureDefinition {
 }
 
 fn verified(parts: &[Part<&ProcedureDefinition>]) -> String {
-    let definition = compose("transaction", parts).expect("small enough");
-    let catalog = verify::load(TABLES, "tables", &Catalog::new()).expect("tables");
+    verified_beside(TABLES, parts)
+}
+
+fn verified_beside(tables: &str, parts: &[Part<&ProcedureDefinition>]) -> String {
+    let catalog = verify::load(tables, "tables", &Catalog::new()).expect("tables");
+    let names = catalog.tables().map(|(_, schema)| schema.name.as_str());
+    let definition = compose("transaction", parts, names).expect("small enough");
     verify::procedure(&definition, &catalog).unwrap_or_else(|errors| panic!("{errors}\n{definition}"));
     definition.to_string()
 }
@@ -82,6 +87,34 @@ sqlstate '40001'
 "
     );
     assert_eq!(verified(&[]), "procedure transaction() {\n}\n");
+}
+
+/// Goal: no list has the name of a table, whatever tables are called.
+#[test]
+fn tables_are_not_hidden() {
+    let count = statement("procedure count(item: int) { t1[item].quantity += 1 }");
+    let total = statement(
+        "procedure total() -> bigint { var n: bigint = 0 for row in t1 { n += row.quantity } return n }",
+    );
+    for name in ["t1", "t_1", "e1_1", "s1_rows", "t__9x"] {
+        let tables = format!(
+            "{TABLES} table t1 {{ item: int, quantity: int, primary key (item) }}
+             table other_{name} {{ a: int, primary key (a) }}"
+        );
+        let tables = match name {
+            "t1" => tables,
+            _ => format!("{tables} table {name} {{ a: int, primary key (a) }}"),
+        };
+        let text = verified_beside(&tables, &[Part::Repeated(vec![&count]), Part::Once(&total)]);
+        let list = if name.contains("__") {
+            "t___1"
+        } else if name.contains("t_") {
+            "t__1"
+        } else {
+            "t_1"
+        };
+        assert!(text.contains(&format!("for u1 in {list} {{")), "{name}: {text}");
+    }
 }
 
 /// Goal: what repeats is a loop, whatever it returns; the longest repetition is taken.

@@ -72,7 +72,9 @@ impl Database {
         }
         let parts: Vec<_> =
             parts.iter().map(|(part, _)| mapped(part, |listed| listed.0.definition())).collect();
-        let definition = compose::compose("transaction", &parts)?;
+        let definitions = self.definitions();
+        let tables = definitions.catalog.tables().map(|(_, schema)| schema.name.as_str());
+        let definition = compose::compose("transaction", &parts, tables)?;
         let program = self.statement(&definition).map_err(|error| match error.state() {
             SqlState::PROGRAM_LIMIT => too_large(error),
             _ => error,

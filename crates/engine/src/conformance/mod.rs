@@ -65,6 +65,10 @@ const CASES: &[Case] = &[
     ("tables_come_and_go", drops::tables_come_and_go),
     ("ranges_are_read_at_a_standpoint", scans::ranges_are_read_at_a_standpoint),
     ("constraints_hold_after_a_checkpoint", checkpoints::constraints_hold_after_a_checkpoint),
+    (
+        "a_key_that_is_too_long_matters_where_it_is_used",
+        rows::a_key_that_is_too_long_matters_where_it_is_used,
+    ),
 ];
 
 /// Runs every case.

@@ -308,3 +308,35 @@ pub(super) fn many_rows_in_one_call(make: Make<'_>) {
     rig.call("fill", &[int(1999)]).unwrap();
     assert_eq!(rig.query("having", &[int(1)]), Ok(vec![big(201)]));
 }
+
+/// Goal: a key that is too long aborts its call where that gets there, and otherwise changes nothing about it.
+pub(super) fn a_key_that_is_too_long_matters_where_it_is_used(make: Make<'_>) {
+    let rig = Rig::new(make);
+    rig.define(
+        "table names { name: text, n: int, primary key (name) }
+         table cells { id: int, v: bigint, primary key (id) }
+         procedure open(id: int) { insert cells { id: id, v: 0 } }
+         procedure put(id: int, v: bigint) { cells[id].v = v }
+         procedure step(flag: boolean, name: text, id: int) {
+             if flag { names[name].n = 1 }
+             cells[id].v += 1
+         }
+         procedure twice(id: int) { cells[id].v = cells[id].v * 2 % 1000003 }",
+    );
+    rig.call("open", &[int(1)]).expect("a new cell");
+    let long = text(&"x".repeat(3000));
+    let mut batch = BatchBuilder::new();
+    let mut expected = 7;
+    rig.push_call(&mut batch, "put", &[int(1), big(7)], None, false);
+    for _ in 0..50 {
+        rig.push_call(&mut batch, "step", &[Value::Boolean(false), long.clone(), int(1)], None, false);
+        rig.push_call(&mut batch, "twice", &[int(1)], None, false);
+        expected = (expected + 1) * 2 % 1_000_003;
+    }
+    let batch = batch.build();
+    rig.helped(2, || rig.run(&batch));
+    (0..batch.count()).for_each(|call| assert_eq!(batch.outcome(call), Ok(())));
+    assert_eq!(rig.rows("cells"), [[int(1), big(expected)]]);
+    aborts(rig.call("step", &[Value::Boolean(true), long, int(1)]), SqlState::PROGRAM_LIMIT);
+    assert_eq!(rig.rows("cells"), [[int(1), big(expected)]]);
+}

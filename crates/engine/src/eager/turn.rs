@@ -449,6 +449,7 @@ impl<'a, C: Control<'a>> Turn<'a, C> {
         } else if self.order == Order::Now
             && !only_reads
             && call.key.is_none()
+            && known.is_none()
             && self.transaction.control.commutes(&self.transaction.workspace)
         {
             let Transaction { control, workspace, .. } = &mut self.transaction;

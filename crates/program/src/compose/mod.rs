@@ -100,12 +100,17 @@ pub fn is_repeatable(definition: &ProcedureDefinition) -> bool {
         && definition.parameters.len() + result_types(definition).len() > 0
 }
 
-/// The program of a transaction.
+/// The program of a transaction, none of whose names hides one of `tables`.
 ///
 /// # Errors
 /// `54000` if it is too large.
-pub fn compose(name: &str, parts: &[Part<&ProcedureDefinition>]) -> Result<ProcedureDefinition> {
-    let mut composition = Composition { parameters: Vec::new(), body: Vec::new(), number: 0 };
+pub fn compose<'t>(
+    name: &str,
+    parts: &[Part<&ProcedureDefinition>],
+    tables: impl Iterator<Item = &'t str>,
+) -> Result<ProcedureDefinition> {
+    let mark = mark(tables);
+    let mut composition = Composition { parameters: Vec::new(), body: Vec::new(), number: 0, mark };
     for part in parts {
         match part {
             Part::Once(statement) => composition.once(statement),
@@ -129,6 +134,16 @@ pub fn compose(name: &str, parts: &[Part<&ProcedureDefinition>]) -> Result<Proce
             .with_hint("divide it among several transactions, or write several rows in one statement"));
     }
     Ok(definition)
+}
+
+/// What stands between letter and number in the names of lists, so that no table has such a name: mostly nothing.
+fn mark<'t>(tables: impl Iterator<Item = &'t str>) -> String {
+    let underscores = tables.filter_map(|table| {
+        let rest = table.strip_prefix(['s', 'e', 't'])?;
+        let number = rest.trim_start_matches('_');
+        number.starts_with(|first: char| first.is_ascii_digit()).then(|| rest.len() - number.len())
+    });
+    underscores.max().map_or_else(String::new, |most| "_".repeat(most + 1))
 }
 
 /// The arguments of the call that commits a transaction; `parts` are those of its program, with how many
@@ -192,19 +207,21 @@ struct Composition {
     body: Block,
     /// Of the last statement.
     number: usize,
+    /// See [`mark`].
+    mark: String,
 }
 
 impl Composition {
     fn once(&mut self, statement: &ProcedureDefinition) {
         self.number += 1;
-        let prefix = format!("s{}_", self.number);
+        let prefix = format!("s{}{}_", self.mark, self.number);
         for parameter in &statement.parameters {
             let name = Name::new(prefixed(&prefix, &parameter.name.text));
             self.parameters.push(Parameter { name, ty: parameter.ty.clone() });
         }
         let mut expected = Vec::new();
         for (at, ty) in result_types(statement).into_iter().enumerate() {
-            let name = format!("e{}_{}", self.number, at + 1);
+            let name = format!("e{}{}_{}", self.mark, self.number, at + 1);
             self.parameters.push(Parameter { name: Name::new(&name), ty: nullable(ty) });
             expected.push(match ty.kind {
                 TypeKind::Scalar(_) => Expected::Scalar(Expression::variable(&name)),
@@ -216,12 +233,12 @@ impl Composition {
 
     fn repeated(&mut self, statements: &[&ProcedureDefinition]) {
         let first = self.number + 1;
-        let (list, turn) = (format!("t{first}"), format!("u{first}"));
+        let (list, turn) = (format!("t{}{first}", self.mark), format!("u{first}"));
         let (mut fields, mut elements) = (Vec::new(), Vec::new());
         let outer = std::mem::take(&mut self.body);
         for statement in statements {
             self.number += 1;
-            let prefix = format!("s{}_", self.number);
+            let prefix = format!("s{}{}_", self.mark, self.number);
             for parameter in &statement.parameters {
                 let name = prefixed(&prefix, &parameter.name.text);
                 fields.extend(
@@ -231,7 +248,7 @@ impl Composition {
             }
             let mut expected = Vec::new();
             for (at, ty) in result_types(statement).into_iter().enumerate() {
-                let name = format!("e{}_{}", self.number, at + 1);
+                let name = format!("e{}{}_{}", self.mark, self.number, at + 1);
                 if let Some(scalar) = scalar(&nullable(ty)) {
                     fields.push(ColumnDefinition { name: Name::new(&name), scalar });
                     expected.push(Expected::Scalar(field(&turn, &name)));

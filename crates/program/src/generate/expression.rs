@@ -210,6 +210,7 @@ impl Writer<'_> {
     fn literal(&mut self, kind: Kind) -> Term {
         match kind {
             Kind::Double if self.random.chance(1, 12) => return solid("random()"),
+            Kind::Integer if self.random.chance(1, 24) => return solid("(random() * 10)::int"),
             Kind::Date if self.random.chance(1, 12) => return solid("now()::date"),
             Kind::Timestamp if self.random.chance(1, 12) => return solid("now()"),
             Kind::Bytes if self.random.chance(1, 4) => return solid("x''"),
@@ -375,7 +376,10 @@ impl Writer<'_> {
         let kind = Kind::of(schema.data_type);
         let value = self.expression(kind, depth);
         let text = match (schema.data_type, kind) {
-            (DataType::Text { limit: None }, _) => value.text,
+            // What is written again and again must not double each time.
+            (DataType::Text { limit: None }, _) | (_, Kind::Bytes) => {
+                format!("substring({}, 1, 20)", value.text)
+            }
             (_, Kind::Text) if self.random.chance(9, 10) => format!("substring({}, 1, 6)", value.text),
             (DataType::SmallInt, _) if self.random.chance(9, 10) => format!("({}) % 100", value.text),
             (_, Kind::Integer) if self.random.chance(1, 2) => format!("({}) % 1000", value.text),

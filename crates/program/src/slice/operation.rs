@@ -16,7 +16,7 @@
 
 use super::delta::{self, applied_to_old, is_variable};
 use super::knowledge::type_range;
-use super::outline::{Outline, WriteSite, mentions, used_variables};
+use super::outline::{Outline, WriteSite, draws_random, mentions, used_variables};
 use crate::catalog::Catalog;
 use crate::context::DeltaOperator;
 use crate::ir::{BinaryOperator, Expression, ExpressionKind, Program, RowId, Step, StepKind, VariableId};
@@ -241,7 +241,8 @@ fn reads(outline: &Outline<'_>, variable: VariableId) -> Option<RowId> {
     }
 }
 
-/// Whether two handles are of one row: each is set once, by the same key, whose variables stay as they are.
+/// Whether two handles are of one row: each is set once, by the same key, whose variables stay as they are. A random key is
+/// another one each time.
 fn is_same_row(outline: &Outline<'_>, one: RowId, other: RowId) -> bool {
     let located = |row: RowId| match outline.handles[usize::from(row.0)][..] {
         [set] => match &outline.at(set).step.kind {
@@ -257,7 +258,11 @@ fn is_same_row(outline: &Outline<'_>, one: RowId, other: RowId) -> bool {
         let mut assignments = outline.assignments[usize::from(variable.0)].iter();
         assignments.all(|step| outline.at(*step).position < first && outline.loops(*step).is_empty())
     };
-    one == other || outline.table(one) == outline.table(other) && key == same && variables.iter().all(stays)
+    one == other
+        || outline.table(one) == outline.table(other)
+            && key == same
+            && variables.iter().all(stays)
+            && !key.iter().any(draws_random)
 }
 
 /// Those of columns to which the program does nothing else, and whose old values it does not look at.
@@ -355,6 +360,8 @@ mod tests {
             "if m >= t[k].b { update t[k] { b: m, c: s } }",
             // More happens when it is not higher.
             "if m > t[k].b { update t[k] { b: m, c: s } } else { update t[k] { d: 1 } }",
+            // The rows are two.
+            "if m > t[(random() * 9)::int].b { update t[(random() * 9)::int] { b: m, c: s } }",
             // One of the columns is written otherwise.
             "if m > t[k].b { update t[k] { b: m, c: s } } t[k].c = s",
             // The factor depends on the value.
