@@ -3,6 +3,7 @@
 use super::programs::CHOICES;
 use super::{aborts, bank, big, int, ints, settle, shop, text};
 use crate::BatchBuilder;
+use crate::differential::history::History;
 use crate::rig::{Make, Rig};
 use fabius_program::arguments::encode;
 use fabius_program::catalog::ProcedureId;
@@ -326,17 +327,17 @@ pub(super) fn a_key_that_is_too_long_matters_where_it_is_used(make: Make<'_>) {
     rig.call("open", &[int(1)]).expect("a new cell");
     let long = text(&"x".repeat(3000));
     let mut batch = BatchBuilder::new();
-    let mut expected = 7;
     rig.push_call(&mut batch, "put", &[int(1), big(7)], None, false);
     for _ in 0..50 {
         rig.push_call(&mut batch, "step", &[Value::Boolean(false), long.clone(), int(1)], None, false);
         rig.push_call(&mut batch, "twice", &[int(1)], None, false);
-        expected = (expected + 1) * 2 % 1_000_003;
     }
     let batch = batch.build();
     rig.helped(2, || rig.run(&batch));
     (0..batch.count()).for_each(|call| assert_eq!(batch.outcome(call), Ok(())));
-    assert_eq!(rig.rows("cells"), [[int(1), big(expected)]]);
     aborts(rig.call("step", &[Value::Boolean(true), long, int(1)]), SqlState::PROGRAM_LIMIT);
-    assert_eq!(rig.rows("cells"), [[int(1), big(expected)]]);
+    // In whatever order the engine has taken them.
+    let mut history = History::default();
+    history.follow(&rig.logged(), Vec::new());
+    history.compare_rows(&rig, "the engine's");
 }
