@@ -170,8 +170,11 @@ impl Database {
     }
 
     /// Stands at the newest promised seq, for as long as the caller likes: what queries read from, through
-    /// [`Database::query_at`] and [`Engine::scan_at`]. It blocks no call; what it can see is kept meanwhile. There are some 4,000
-    /// places for all readers; who finds none waits until another one has gone. What is seen may not be durable yet: queries wait for that, and whoever scans does by [`fabius_engine::Foundation::wait_durable`].
+    /// [`Database::query_at`] and [`Engine::scan_at`]. It blocks no call; what it can see is kept meanwhile.
+    ///
+    /// What is seen may not be durable yet: queries wait for that, and whoever scans does by
+    /// [`fabius_engine::Foundation::wait_durable`]. There are some 4,000 places for all readers; who finds none waits
+    /// until another one has gone.
     pub fn standpoint(&self) -> Standpoint<'static> {
         Standpoint::held(&self.foundation)
     }

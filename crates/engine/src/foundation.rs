@@ -271,8 +271,7 @@ impl Foundation {
 
     /// Puts new definitions in force; the engine calls this at their place in the order.
     pub fn set_definitions(&self, definitions: Arc<Definitions>) {
-        let from = definitions.entries.len().checked_sub(1).and_then(|last| definitions.entries.get(last));
-        let from = from.map_or(Seq::ZERO, |(seq, _)| *seq);
+        let from = definitions.last_seq();
         let mut in_force = self.definitions.write();
         let before = std::mem::replace(&mut *in_force, definitions);
         // Whoever sees the new ones finds the old ones kept.

@@ -10,8 +10,8 @@ use std::io;
 /// A block with this much in it is written.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// More than a block can hold is refused: beyond what one item beside another's 256 KB may be.
-const PAYLOAD_BYTES_MAX: usize = u32::MAX as usize;
+/// A block is at most as long as its header can say: a longer item is refused.
+const BLOCK_BYTES_MAX: usize = u32::MAX as usize;
 
 /// So much is synced at a time: one sync of everything at the end would hold up those of the log.
 const SYNCED_BYTES: u64 = 32 << 20;
@@ -116,7 +116,7 @@ impl<'d> CheckpointWriter<'d> {
         if self.items == 0 {
             return Ok(());
         }
-        if self.block.len() > PAYLOAD_BYTES_MAX {
+        if self.block.len() > BLOCK_BYTES_MAX {
             let fact = format!("a checkpoint cannot take an item of {} bytes", self.block.len());
             return Err(Error::new(SqlState::PROGRAM_LIMIT, fact)
                 .with_detail("it is a row, or the result of a call with an idempotency key"));
