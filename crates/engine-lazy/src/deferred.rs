@@ -26,7 +26,7 @@ use crossbeam_utils::CachePadded;
 use fabius_engine::{Definitions, Ticket};
 use fabius_env::schedule;
 use fabius_storage::fold::{Retired, shorten_at};
-use fabius_storage::{index::prefetch, memory};
+use fabius_storage::{chain, index::prefetch, memory};
 use fabius_value::{Datum, Seq};
 use parking_lot::Mutex;
 use std::alloc::Layout;
@@ -215,17 +215,20 @@ impl<'d> Claim<'d> {
         self.0
     }
 
-    /// Publishes the values of all the call's versions, which the caller has filled.
+    /// Publishes the values of all the call's versions, which the caller has filled in the epoch that is pinned.
     #[inline]
-    pub fn settle(self) {
+    pub fn settle(self, definitions: &Definitions) {
         let deferred = self.0;
-        std::mem::forget(self);
-        // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
-        // the call is done.
         deferred.stickies().for_each(|sticky| {
-            unsafe { sticky.version.as_ref() }.settle();
+            // SAFETY: versions with open stickies are linked, or kept by whoever overwrote them, until
+            // the call is done.
+            let version = unsafe { sticky.version.as_ref() };
+            // SAFETY: as above; the call is claimed.
+            unsafe { chain::resolve(version, definitions.table(sticky.table).types()) };
+            version.settle();
             schedule::point("settled");
         });
+        std::mem::forget(self);
         deferred.state.store(State::Done as u8, Release);
         deferred.leave_chunk();
     }

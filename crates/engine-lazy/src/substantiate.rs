@@ -233,7 +233,7 @@ impl<'a> Substantiation<'a> {
                 if let Some(ticket) = &deferred.ticket {
                     ticket.fulfil(Ok(frame.results(code).unwrap_or_default()));
                 }
-                claim.settle();
+                claim.settle(self.definitions);
                 self.run += 1;
                 self.frame = Some(frame);
             }

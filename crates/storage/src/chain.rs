@@ -4,8 +4,10 @@
 //! that has a plain value for `c`, and applies the deltas met on the way, oldest first. A sticky on
 //! the way ends the walk: whoever asks has to have it filled first.
 
-use crate::Version;
+use crate::{Version, slot};
+use fabius_env::schedule;
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator};
+use std::sync::atomic::{Ordering::Acquire, fence};
 
 /// The newest version of a row that a reader sees; null if the row is missing. Readable as long as the
 /// reader's epoch is pinned.
@@ -90,7 +92,13 @@ unsafe fn read_below<'a>(
                 }
             } else if version.deltas().contains(column) {
                 // SAFETY: as above.
-                return unsafe { read_delta(version, column, data_type, own) };
+                if let Some(first) = unsafe { Operand::of(version, column, data_type) } {
+                    // SAFETY: as above.
+                    return unsafe { read_delta(first, column, data_type, own) };
+                }
+                // It has been resolved meanwhile, or is about to be: it is looked at again.
+                at = version;
+                continue;
             } else {
                 // SAFETY: a plain value, or a settled sticky.
                 return Cell::Value(unsafe { version.value(column, data_type) });
@@ -103,28 +111,56 @@ unsafe fn read_below<'a>(
     Cell::Absent
 }
 
-/// Continues [`read`] from a delta: collects operations down to a value, then applies them.
+/// What a delta says.
+struct Operand<'a> {
+    operator: DeltaOperator,
+    operand: Datum<'a>,
+    /// The version below.
+    next: *const Version,
+}
+
+impl<'a> Operand<'a> {
+    /// What a column says that has been seen to be a delta; `None` if it is not one any more, or not for long.
+    ///
+    /// # Safety
+    /// As [`read`].
+    #[inline]
+    unsafe fn of(version: &Version, column: ColumnId, data_type: DataType) -> Option<Operand<'a>> {
+        let (operator, next) = (version.operator(column), version.next());
+        // SAFETY: as the caller's.
+        let operand = unsafe { version.value(column, data_type) };
+        // If this was the value already, or what is below had gone because of that, then the sticky shows, or that it is no
+        // delta: see `Version::begin_resolving`.
+        fence(Acquire);
+        let is_delta = !version.sticky().contains(column) && version.deltas().contains(column);
+        is_delta.then_some(Operand { operator, operand, next })
+    }
+}
+
+/// Continues [`read`] below a delta: collects operations down to a value, then applies them.
 ///
 /// # Safety
 /// As [`read`].
-unsafe fn read_delta<'a>(first: &Version, column: ColumnId, data_type: DataType, own: *mut ()) -> Cell<'a> {
+unsafe fn read_delta<'a>(
+    first: Operand<'a>,
+    column: ColumnId,
+    data_type: DataType,
+    own: *mut (),
+) -> Cell<'a> {
     // Sums are by far the most common and need no list; a change of operator starts one.
-    // SAFETY: as the caller's.
-    let mut sum = unsafe { first.value(column, data_type) };
-    let operator = first.operator(column);
+    let Operand { operator, operand: mut sum, next: mut at } = first;
     let mut others: Vec<(DeltaOperator, Datum<'a>)> = Vec::new();
-    let mut at = first.next();
     let base = loop {
         // SAFETY: as the caller's.
         let Some(mut version) = (unsafe { at.as_ref() }) else { return Cell::Absent };
         if let Some(base) = version.shortcut(ColumnMask::of(column)) {
             version = base;
         }
-        at = version.next();
         if version.is_tombstone() {
             return Cell::Absent;
         }
         if !version.columns().contains(column) {
+            at = version.next();
             continue;
         }
         let is_sticky = version.sticky().contains(column);
@@ -132,18 +168,24 @@ unsafe fn read_delta<'a>(first: &Version, column: ColumnId, data_type: DataType,
             return Cell::Pending(version.deferred());
         }
         if is_sticky && !version.filled().contains(column) {
+            at = version.next();
             continue;
         }
-        // SAFETY: not an open sticky of someone else.
-        let value = unsafe { version.value(column, data_type) };
         if is_sticky || !version.deltas().contains(column) {
-            break value;
+            // SAFETY: not an open sticky of someone else.
+            break unsafe { version.value(column, data_type) };
         }
-        let below = version.operator(column);
-        match (others.is_empty() && below == operator).then(|| operator.combine(value, sum)).flatten() {
+        // SAFETY: as above.
+        let Some(delta) = (unsafe { Operand::of(version, column, data_type) }) else {
+            at = version;
+            continue;
+        };
+        let is_alike = others.is_empty() && delta.operator == operator;
+        match is_alike.then(|| operator.combine(delta.operand, sum)).flatten() {
             Some(combined) => sum = combined,
-            None => others.push((below, value)),
+            None => others.push((delta.operator, delta.operand)),
         }
+        at = delta.next;
     };
     if base.is_null() {
         return Cell::Value(Datum::Null);
@@ -153,6 +195,37 @@ unsafe fn read_delta<'a>(first: &Version, column: ColumnId, data_type: DataType,
         .rev()
         .fold(base, |value, (operator, operand)| operator.apply(value, operand, data_type));
     Cell::Value(operator.apply(value, sum, data_type))
+}
+
+/// Gives the delta columns of a version the values that they come to, where what is below says so, and they are not
+/// long: for whoever has filled all stickies of the version and is about to settle it, so that it shadows what is below.
+///
+/// # Safety
+/// The version has open stickies, which the caller has claimed, and is linked; an epoch is pinned.
+pub unsafe fn resolve(version: &Version, types: &[DataType]) {
+    let is_short = |column: &ColumnId| !slot::may_allocate(types[usize::from(column.0)]);
+    let deltas: ColumnMask = version.deltas().iter().filter(is_short).collect();
+    if deltas.is_empty() {
+        return;
+    }
+    version.begin_resolving(deltas);
+    schedule::point("resolving");
+    let mut resolved = ColumnMask::EMPTY;
+    for column in deltas.iter() {
+        let data_type = types[usize::from(column.0)];
+        // SAFETY: the caller's promise.
+        let below = unsafe { read(version.next(), column, data_type, std::ptr::null_mut()) };
+        if let Cell::Value(base) = below
+            && !base.is_null()
+        {
+            // SAFETY: nobody else writes the slot.
+            let operand = unsafe { version.value(column, data_type) };
+            version.resolve(column, version.operator(column).apply(base, operand, data_type), data_type);
+            resolved.insert(column);
+            schedule::point("resolved");
+        }
+    }
+    version.end_resolving(deltas, resolved);
 }
 
 /// Whether any of `columns`, read from `version` downwards, meets a sticky of someone other than

@@ -48,6 +48,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{
     AtomicPtr, AtomicU32, AtomicU64, Ordering,
     Ordering::{Acquire, Relaxed, Release},
+    fence,
 };
 
 const SEQ_BITS: u32 = 53;
@@ -543,10 +544,10 @@ impl Version {
         ColumnMask(self.mask(Mask::Columns, Relaxed))
     }
 
-    /// The columns it has operations for.
+    /// The columns it has operations for. Acquires the values of those that have been resolved.
     #[inline]
     pub fn deltas(&self) -> ColumnMask {
-        ColumnMask(if self.has_open_part() { self.mask(Mask::Deltas, Relaxed) } else { 0 })
+        ColumnMask(if self.has_open_part() { self.mask(Mask::Deltas, Acquire) } else { 0 })
     }
 
     /// The columns whose values are not there yet. Acquires what the filler wrote.
@@ -672,6 +673,27 @@ impl Version {
         self.set_mask(Mask::Nulls, if value.is_null() { nulls | bit } else { nulls & !bit }, Relaxed);
         self.set_mask(Mask::Filled, filled | bit, Relaxed);
         (filled & bit != 0 && slot::may_allocate(data_type) && slot::is_long(before)).then_some(before)
+    }
+
+    /// Has delta columns treated as stickies of the deferred call, which is running, until their values are there.
+    pub(crate) fn begin_resolving(&self, deltas: ColumnMask) {
+        debug_assert!(!self.sticky().is_empty() && self.deltas().covers(deltas));
+        self.set_mask(Mask::Sticky, self.sticky().union(deltas).0, Relaxed);
+        // Whoever reads a value as an operand has to see that.
+        fence(Release);
+    }
+
+    /// Replaces the operand of a delta by a value that is not long.
+    pub(crate) fn resolve(&self, column: ColumnId, value: Datum<'_>, data_type: DataType) {
+        debug_assert!(!slot::may_allocate(data_type) && !value.is_null());
+        self.slot(column).store(slot::store(value, data_type), Relaxed);
+    }
+
+    /// Ends what [`begin_resolving`](Version::begin_resolving) began: some are plain values once the version settles, the
+    /// others deltas as before.
+    pub(crate) fn end_resolving(&self, deltas: ColumnMask, resolved: ColumnMask) {
+        self.set_mask(Mask::Deltas, self.deltas().without(resolved).0, Release);
+        self.set_mask(Mask::Sticky, self.sticky().without(deltas.without(resolved)).0, Release);
     }
 
     /// Publishes what was filled: the version has no stickies any more.

@@ -12,6 +12,7 @@ use fabius_storage::snapshot::Snapshots;
 use fabius_storage::version::{Contents, renew};
 use fabius_storage::{Record, Version};
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, DeltaOperator, Deltas, Seq};
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -364,5 +365,89 @@ fn readers_see_their_seq_while_numbers_take_turns() {
         (8..=SEQS).for_each(&mut write);
     });
     assert!(renewed > 0);
+    free(record, &types);
+}
+
+/// Goal: the same where each version adds to a sum and leaves a number open, which is filled, and the sum resolved, a few
+/// versions later: a reader finds the sum at its seq, or somebody at work on it. What is resolved shadows what is below.
+#[test]
+fn readers_see_their_sum_while_it_is_resolved() {
+    const BEHIND: usize = 3;
+    let sum_at = |seq: Seq| (seq.0 * (seq.0 + 1) / 2) as i64 - 1;
+    let types: Arc<[DataType]> = Arc::from(TYPES);
+    let record = record_with_row(0, &types);
+    // SAFETY: freed at the end.
+    let shared = unsafe { record.as_ref() };
+    let (snapshots, promised) = (Snapshots::default(), AtomicU64::new(1));
+    let deferred = || std::ptr::without_provenance_mut(8);
+    let settle = |version: NonNull<Version>, retired: &mut Retired| {
+        // SAFETY: linked, and nobody else fills it; nobody reads below what has been settled; an epoch is pinned.
+        unsafe {
+            let version = version.as_ref();
+            assert!(version.fill(NUMBER, Datum::Int(version.seq().0 as i64), TYPES[0]).is_none());
+            chain::resolve(version, &types);
+            version.settle();
+            let collected = snapshots.collect(version.seq());
+            if collected == version.seq() {
+                shorten_at(shared, version, &types, retired);
+            }
+        }
+    };
+    let mut open = VecDeque::new();
+    std::thread::scope(|scope| {
+        for _ in 0..READERS {
+            scope.spawn(|| {
+                while promised.load(SeqCst) < SEQS {
+                    let _guard = epoch::pin();
+                    let reader = snapshots.begin(|| Seq(promised.load(SeqCst)));
+                    // SAFETY: the epoch is pinned.
+                    let found = unsafe {
+                        chain::read(shared.visible(reader.seq()), SUM, TYPES[2], std::ptr::null_mut())
+                    };
+                    match found {
+                        Cell::Value(sum) => assert_eq!(sum.int(), sum_at(reader.seq())),
+                        Cell::Pending(of) => assert_eq!(of, deferred()),
+                        Cell::Absent => panic!("the row is there"),
+                    }
+                }
+            });
+        }
+        for seq in 2..=SEQS {
+            let guard = &epoch::pin();
+            let version = Version::create(
+                &Contents {
+                    seq: Seq(seq),
+                    values_mask: ColumnMask::EMPTY,
+                    values: &[],
+                    deltas: Deltas {
+                        operations: &[(SUM, DeltaOperator::Add)],
+                        operands: &[Datum::Int(seq as i64)],
+                    },
+                    sticky: ColumnMask::of(NUMBER),
+                    deferred: deferred(),
+                },
+                &types,
+            );
+            shared.push(version);
+            promised.store(seq, SeqCst);
+            open.push_back(version);
+            let mut retired = Retired::default();
+            if open.len() > BEHIND {
+                open.drain(..1).for_each(|version| settle(version, &mut retired));
+            }
+            retired.hand_over(guard);
+        }
+    });
+    let guard = &epoch::pin();
+    let mut retired = Retired::default();
+    open.drain(..).for_each(|version| settle(version, &mut retired));
+    retired.hand_over(guard);
+    // SAFETY: nobody else is there any more.
+    let (newest, below) = unsafe { (&*shared.head(), &*(*shared.head()).next()) };
+    assert_eq!(newest.deltas(), ColumnMask::EMPTY);
+    assert!(below.is_whole(), "{:?} is shadowed", below.seq());
+    // SAFETY: as above.
+    let sum = unsafe { chain::read(newest, SUM, TYPES[2], std::ptr::null_mut()) };
+    assert!(matches!(sum, Cell::Value(Datum::Int(sum)) if sum == sum_at(Seq(SEQS))));
     free(record, &types);
 }
