@@ -44,7 +44,8 @@ impl Record {
                 head: AtomicPtr::new(std::ptr::null_mut()),
                 lock: AtomicU64::new(0),
                 pending: AtomicU32::new(0),
-                until_fold: AtomicU32::new(1),
+                // Below the first version nothing can go.
+                until_fold: AtomicU32::new(2),
                 fold_interval: AtomicU16::new(1),
                 notes: AtomicU16::new(0),
                 key_bytes: u16::try_from(key.len()).expect("a key's size is bounded"),
