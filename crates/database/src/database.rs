@@ -22,6 +22,7 @@ use fabius_env::{Clock, Disk, RealClock, RealDisk};
 use fabius_log::{Flusher, Log, LogError, LogOptions, RecoveryReport};
 use fabius_program::arguments;
 use fabius_program::catalog::Catalog;
+use fabius_storage::memory;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use parking_lot::Mutex;
 use std::path::Path;
@@ -51,6 +52,17 @@ pub struct Database {
     automatic: Option<Automatic>,
     history: Option<History>,
     sessions: Sessions,
+    /// Comes last, so that it is dropped when the tables are gone.
+    _memory: GivesMemoryBack,
+}
+
+/// Leaves the process's memory in order.
+struct GivesMemoryBack;
+
+impl Drop for GivesMemoryBack {
+    fn drop(&mut self) {
+        memory::give_back();
+    }
 }
 
 impl Database {
@@ -241,6 +253,7 @@ impl Database {
             automatic: None,
             history: None,
             sessions: Sessions::default(),
+            _memory: GivesMemoryBack,
         };
         database.start_workers(options.workers);
         database

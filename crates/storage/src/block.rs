@@ -179,17 +179,22 @@ impl Drop for Thread {
 /// Leaves blocks in the depot, or with the allocator if the depot has enough.
 fn put_away(mut list: Magazine, class: usize) {
     while !list.0.is_empty() {
-        let mut part = Magazine(list.0.split_off(list.0.len().saturating_sub(BATCH)));
+        let part = Magazine(list.0.split_off(list.0.len().saturating_sub(BATCH)));
         let mut depot = DEPOT[class].lock();
         if depot.len() < DEPOT_BYTES / (class_bytes(class) * BATCH) {
             depot.push(part);
             continue;
         }
         drop(depot);
-        while let Some(block) = part.pop(class) {
-            // SAFETY: taken from the allocator with this layout.
-            unsafe { std::alloc::dealloc(block.as_ptr(), layout(class_bytes(class))) };
-        }
+        give_back(part, class);
+    }
+}
+
+/// Hands blocks back to the allocator.
+fn give_back(mut list: Magazine, class: usize) {
+    while let Some(block) = list.pop(class) {
+        // SAFETY: taken from the allocator with this layout.
+        unsafe { std::alloc::dealloc(block.as_ptr(), layout(class_bytes(class))) };
     }
 }
 
@@ -238,6 +243,23 @@ pub fn make_ready() {
         // SAFETY: as in `take`.
         unsafe { &mut *thread.get() }.make_ready();
     });
+}
+
+/// Hands the free blocks of this thread and of the depot back to the allocator. A block that is kept keeps the whole page of its
+/// allocator from being cleared up, and pages that are in part free are filled here and there.
+pub(crate) fn keep_none() {
+    _ = THREAD.try_with(|thread| {
+        // SAFETY: as in `take`.
+        let thread = unsafe { &mut *thread.get() };
+        for (class, list) in thread.loaded.iter_mut().enumerate().chain(thread.spare.iter_mut().enumerate()) {
+            give_back(std::mem::take(list), class);
+        }
+        thread.ready = [0; CLASSES];
+    });
+    for (class, depot) in DEPOT.iter().enumerate() {
+        let lists = std::mem::take(&mut *depot.lock());
+        lists.into_iter().for_each(|list| give_back(list, class));
+    }
 }
 
 /// Gives back a block that was taken with this size.
