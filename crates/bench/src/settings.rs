@@ -58,6 +58,12 @@ pub const COMMON: &[Setting] = &[
         help: "partitioned, dora: parts that rows are divided into",
     },
     Setting {
+        name: "waiting",
+        default: "lends",
+        domain: Domain::Choice(&["lends", "blocks"]),
+        help: "partitioned: while a call that crosses waits for more partitions, a thread works elsewhere, or sleeps",
+    },
+    Setting {
         name: "chain_bound",
         default: "100",
         domain: Domain::Integer(1, u32::MAX as u64),
@@ -262,7 +268,7 @@ mod tests {
         assert_eq!(
             told(&mut settings, "shore=1"),
             "workload demo has no setting \"shore\"; hint: its settings are share, batch, seed, in_flight, \
-             engine_partitions, chain_bound, idle, backlog, memory_mb, lock_manager, delay_us, phase_ms, \
+             engine_partitions, waiting, chain_bound, idle, backlog, memory_mb, lock_manager, delay_us, phase_ms, \
              batch_latency_us"
         );
         assert_eq!(told(&mut settings, "idle=maybe"), "idle=maybe is not allowed; hint: idle is on or off");

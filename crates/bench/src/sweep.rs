@@ -6,8 +6,9 @@
 //!            +--run--> Swept --table, chart, claim--> figure
 //! ```
 //!
-//! Engines are named as users name them. One that is not in this build is left out, and the figure says so;
-//! claims that need it are not measured. The same holds for points with more threads than there are cores.
+//! Engines are named as users name them, and settings of their own follow the name (`graph batch_latency_us=500`). One that
+//! is not in this build is left out, and the figure says so; claims that need it are not measured. The same holds for points
+//! with more threads than there are cores.
 
 use crate::chart::{Axis, Chart, Series};
 use crate::claim::Claim;
@@ -123,7 +124,13 @@ pub type Line = (String, Vec<Option<Sample>>);
 
 /// The engine of a user's name, if this build has it.
 pub fn engine(name: &str) -> Option<EngineKind> {
-    name.parse().ok()
+    name.split(' ').next()?.parse().ok()
+}
+
+/// The settings that follow an engine's name.
+fn own_settings(name: &'static str) -> Assignments {
+    let words = name.split(' ').skip(1).filter_map(|word| word.split_once('='));
+    words.map(|(setting, value)| (setting, value.to_string())).collect()
 }
 
 impl Sweep<'_> {
@@ -159,7 +166,7 @@ impl Sweep<'_> {
         let panels = self.panels.iter().map(|panel| (panel.title.clone(), Vec::new())).collect();
         let mut swept =
             Swept { axis: self.axis.clone(), points: self.points.clone(), panels, notes: Vec::new() };
-        let (there, missing): (Vec<&str>, Vec<&str>) =
+        let (there, missing): (Vec<&'static str>, Vec<_>) =
             self.engines.iter().partition(|name| engine(name).is_some());
         if !missing.is_empty() {
             swept.notes.push(format!("not run, since this build has no such engine: {}", missing.join(", ")));
@@ -183,13 +190,11 @@ impl Sweep<'_> {
                 }
                 if targets.is_empty() {
                     let settings = assigned(&self.base, &panel.set);
-                    for kind in engines.iter().filter_map(|name| engine(name)) {
-                        targets.push(laboratory.target_with(
-                            kind,
-                            self.workload,
-                            &settings,
-                            panel.durability,
-                        )?);
+                    for (name, kind) in engines.iter().filter_map(|name| Some((name, engine(name)?))) {
+                        let settings = assigned(&settings, &own_settings(name));
+                        let target =
+                            laboratory.target_with(kind, self.workload, &settings, panel.durability)?;
+                        targets.push(target);
                     }
                 }
                 let lines = self.lines(laboratory, panel, &targets, (rounds, most), &mut tally)?;
@@ -400,6 +405,16 @@ mod tests {
     fn line(name: &str, numbers: [Option<f64>; 3]) -> Line {
         let sample = |tps: f64| Sample { throughput_tps: tps, ..Sample::default() };
         (name.to_string(), numbers.into_iter().map(|number| number.map(sample)).collect())
+    }
+
+    /// Goal: an engine is known by its name, whatever settings it has.
+    #[test]
+    fn settings_follow_the_name() {
+        let name = "partitioned waiting=lends engine_partitions=2";
+        assert_eq!(engine(name), Some(EngineKind::Partitioned));
+        let set = [("waiting", "lends"), ("engine_partitions", "2")];
+        assert_eq!(own_settings(name), set.map(|(setting, value)| (setting, value.to_string())));
+        assert_eq!((engine("no such"), own_settings("occ")), (None, Vec::new()));
     }
 
     /// Goal: a claim is judged by the points that were run, and not at all without its lines.

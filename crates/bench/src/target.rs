@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use crate::workload::{Mode, Operation, Workload};
 use fabius::{
     Database, Durability, EngineKind, GraphSettings, LockManager, LockingPolicy, Options, Policy, Procedure,
-    Result, SplitPolicy,
+    Result, SplitPolicy, Waiting,
 };
 use fabius_env::RealDisk;
 use fabius_log::Log;
@@ -157,6 +157,7 @@ fn database_options(engine: EngineKind, durability: Durability, settings: &Setti
         split: split_policy(settings),
         graph: graph_settings(settings),
         partitions: settings.auto("engine_partitions").map(|count| count as usize),
+        waiting: waiting(settings),
         ..Options::default()
     }
 }
@@ -206,6 +207,14 @@ pub fn locking_policy(settings: &Settings) -> LockingPolicy {
 /// The graph engine's settings that the common ones ask for.
 fn graph_settings(settings: &Settings) -> GraphSettings {
     GraphSettings { latency_target_us: settings.integer("batch_latency_us"), ..GraphSettings::default() }
+}
+
+/// How the partitioned engine waits, by the common settings.
+fn waiting(settings: &Settings) -> Waiting {
+    match settings.text("waiting") {
+        "blocks" => Waiting::Blocks,
+        _ => Waiting::Lends,
+    }
 }
 
 /// The split engine's policy that settings ask for.

@@ -567,7 +567,8 @@ fn unknown_table(catalog: &Catalog, name: &str) -> Error {
 fn partitioned(scheme: Scheme, foundation: Arc<Foundation>, options: Options) -> Arc<dyn Engine> {
     let usual = Partitioning::of(scheme);
     let partitions = options.partitions.unwrap_or(usual.partitions);
-    Arc::new(PartitionedEngine::new(foundation, Partitioning { partitions, ..usual }))
+    let policy = Partitioning { partitions, waiting: options.waiting, ..usual };
+    Arc::new(PartitionedEngine::new(foundation, policy))
 }
 
 /// What can go wrong while the log is read.

@@ -62,6 +62,7 @@ pub use fabius_engine_graph::Settings as GraphSettings;
 pub use fabius_engine_lazy::Policy;
 pub use fabius_engine_locking::Policy as LockingPolicy;
 pub use fabius_engine_locking::policy::LockManager;
+pub use fabius_engine_partitioned::Waiting;
 pub use fabius_engine_split::Policy as SplitPolicy;
 pub use fabius_log::RecoveryReport;
 pub use fabius_program as program;

@@ -3,6 +3,7 @@
 use fabius_engine_graph::Settings as GraphSettings;
 use fabius_engine_lazy::Policy;
 use fabius_engine_locking::Policy as LockingPolicy;
+use fabius_engine_partitioned::Waiting;
 use fabius_engine_split::Policy as SplitPolicy;
 use fabius_value::{Error, Result, SqlState};
 use std::fmt;
@@ -134,6 +135,8 @@ pub struct Options {
     /// How many partitions the engines `partitioned` and `dora` divide rows into, 64 at most. `None`: one for each
     /// core, and eight logical ones for each core.
     pub partitions: Option<usize>,
+    /// What a thread of the engine `partitioned` does whose partition is held for a call that needs others too.
+    pub waiting: Waiting,
     /// A checkpoint is taken whenever the log has grown by this many bytes (1 GiB), or by as much as the
     /// last one takes, if that is more: so much has opening to replay, and about twice as much of the log is
     /// kept. `None` leaves it to [`crate::Database::checkpoint`], and so does a database without workers.
@@ -158,6 +161,7 @@ impl Default for Options {
             split: SplitPolicy::default(),
             graph: GraphSettings::default(),
             partitions: None,
+            waiting: Waiting::default(),
             checkpoint_log_bytes: Some(1 << 30),
             key_window_calls: None,
             history: None,

@@ -50,7 +50,7 @@ impl PartitionedEngine {
             intake: Intake::default(),
             scheme: policy.scheme,
             division: match policy.scheme {
-                Scheme::Partitioned => Box::new(Partitions::new(partitions)),
+                Scheme::Partitioned => Box::new(Partitions::new(partitions, policy.waiting)),
                 Scheme::Dora => Box::new(LogicalPartitions::new(partitions)),
             },
             dispatcher: Mutex::default(),

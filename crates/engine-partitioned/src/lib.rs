@@ -43,4 +43,4 @@ pub mod route;
 pub mod run;
 
 pub use engine::PartitionedEngine;
-pub use policy::{Policy, Scheme};
+pub use policy::{Policy, Scheme, Waiting};

@@ -24,6 +24,7 @@
 
 use crate::division::Division;
 use crate::partition_set::PartitionSet;
+use crate::policy::Waiting;
 use crate::rotation::Rotation;
 use crate::route::Routes;
 use crate::run::{Dispatched, Place, RUN_CALLS, Runs};
@@ -31,11 +32,17 @@ use fabius_engine::eager::intake::Work;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::queue::Queue;
 use fabius_env::schedule;
+use fabius_env::sync::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{
     AtomicBool, AtomicU32,
     Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
+use std::time::Duration;
+
+/// Whoever owns another partition of a call may have left, since threads are lent: after this time one that blocks looks
+/// whether there is work that nobody does.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// What stands in a partition's queue.
 enum Entry {
@@ -52,6 +59,27 @@ struct Crossing {
     partitions: PartitionSet,
     /// Partitions that have not been granted to it.
     missing: AtomicU32,
+    has_ended: Mutex<bool>,
+    ending: Condvar,
+}
+
+impl Crossing {
+    fn has_ended(&self) -> bool {
+        *self.has_ended.lock()
+    }
+
+    /// Sleeps until the call has ended, or for some time.
+    fn sleep(&self) {
+        let mut has_ended = self.has_ended.lock();
+        if !*has_ended {
+            self.ending.wait_for(&mut has_ended, LOOK_AGAIN);
+        }
+    }
+
+    fn end(&self) {
+        *self.has_ended.lock() = true;
+        self.ending.notify_all();
+    }
 }
 
 #[derive(Default)]
@@ -64,6 +92,11 @@ struct Partition {
 impl Partition {
     /// Takes it, and the first of its work, if there is any.
     fn claim(&self) -> Option<Entry> {
+        self.claim_if(|| true)
+    }
+
+    /// The same as long as something holds that can only end while somebody else has it.
+    fn claim_if(&self, holds: impl FnOnce() -> bool) -> Option<Entry> {
         if self.queue.is_empty() {
             return None;
         }
@@ -71,7 +104,7 @@ impl Partition {
         if self.is_taken.load(Relaxed) || self.is_taken.swap(true, Acquire) {
             return None;
         }
-        let entry = self.queue.pop();
+        let entry = if holds() { self.queue.pop() } else { None };
         if entry.is_none() {
             self.give_back();
         }
@@ -84,32 +117,67 @@ impl Partition {
 }
 
 /// All partitions.
-pub struct Partitions(Rotation<Partition>);
+pub struct Partitions {
+    partitions: Rotation<Partition>,
+    waiting: Waiting,
+}
 
 impl Partitions {
     /// So many partitions.
-    pub fn new(count: usize) -> Partitions {
-        Partitions(Rotation::new(count))
+    pub fn new(count: usize, waiting: Waiting) -> Partitions {
+        Partitions { partitions: Rotation::new(count), waiting }
     }
 
     /// Puts calls that touch this partition alone into its queue, behind what is there.
     fn flush(&self, partition: usize, work: &Arc<Work>, gathered: &mut Vec<Place>) {
         if !gathered.is_empty() {
-            self.0[partition].queue.push(Entry::Run(work.clone(), std::mem::take(gathered)));
+            self.partitions[partition].queue.push(Entry::Run(work.clone(), std::mem::take(gathered)));
         }
     }
 
-    /// Runs a call that has all its partitions, and gives them back.
-    fn run_crossing(&self, crossing: &Crossing, runs: &Runs, schema: &Schema, routes: &Routes) {
-        let Crossing { work, place, partitions, .. } = crossing;
-        runs.run(schema, &routes.layout, work, &[*place], *partitions);
-        partitions.iter().for_each(|partition| self.0[partition].give_back());
+    /// Does what was claimed of a partition.
+    fn work_off(&self, number: usize, entry: Entry, runs: &Runs, schema: &Schema, routes: &Routes) {
+        match entry {
+            Entry::Run(work, places) => {
+                runs.run(schema, &routes.layout, &work, &places, PartitionSet::of(number));
+            }
+            Entry::Crossing(crossing) => {
+                schedule::point("granted");
+                let Crossing { work, place, partitions, .. } = &*crossing;
+                if crossing.missing.fetch_sub(1, AcqRel) == 1 {
+                    runs.run(schema, &routes.layout, work, &[*place], *partitions);
+                    crossing.end();
+                    if self.waiting == Waiting::Lends {
+                        partitions.iter().for_each(|partition| self.partitions[partition].give_back());
+                    }
+                } else if self.waiting == Waiting::Blocks {
+                    self.block(&crossing, runs, schema, routes);
+                }
+                if self.waiting == Waiting::Lends {
+                    return;
+                }
+            }
+        }
+        self.partitions[number].give_back();
+    }
+
+    /// Blocks until a call has ended that this thread has granted a partition. What it does meanwhile comes before that call,
+    /// and so needs nothing that this thread has already. Within each other a thread blocks at most once for each partition.
+    fn block(&self, crossing: &Crossing, runs: &Runs, schema: &Schema, routes: &Routes) {
+        let has_stopped = || runs.ground.foundation().failure().is_some();
+        while !crossing.has_ended() && !has_stopped() {
+            let claim = |number: usize| self.partitions[number].claim_if(|| !crossing.has_ended());
+            match crossing.partitions.iter().find_map(|number| Some((number, claim(number)?))) {
+                Some((number, entry)) => self.work_off(number, entry, runs, schema, routes),
+                None => crossing.sleep(),
+            }
+        }
     }
 }
 
 impl Division for Partitions {
     fn dispatch(&self, work: &Arc<Work>, calls: &mut dyn Iterator<Item = Dispatched>, _: &Routes) {
-        let mut gathered = vec![Vec::new(); self.0.len()];
+        let mut gathered = vec![Vec::new(); self.partitions.len()];
         for Dispatched { place, partitions, .. } in calls {
             if let Some(only) = partitions.single() {
                 gathered[only].push(place);
@@ -119,10 +187,12 @@ impl Division for Partitions {
                 continue;
             }
             let missing = AtomicU32::new(partitions.len() as u32);
-            let crossing = Arc::new(Crossing { work: work.clone(), place, partitions, missing });
+            let (has_ended, ending) = (Mutex::default(), Condvar::default());
+            let crossing =
+                Arc::new(Crossing { work: work.clone(), place, partitions, missing, has_ended, ending });
             for partition in partitions.iter() {
                 self.flush(partition, work, &mut gathered[partition]);
-                self.0[partition].queue.push(Entry::Crossing(crossing.clone()));
+                self.partitions[partition].queue.push(Entry::Crossing(crossing.clone()));
             }
         }
         for (partition, places) in gathered.iter_mut().enumerate() {
@@ -132,19 +202,11 @@ impl Division for Partitions {
 
     /// Claims a partition that has work, and does the first of it.
     fn take_turn(&self, runs: &Runs, schema: &Schema, routes: &Routes) -> bool {
-        match self.0.claim(Partition::claim) {
-            None => return false,
-            Some((number, Entry::Run(work, places))) => {
-                runs.run(schema, &routes.layout, &work, &places, PartitionSet::of(number));
-                self.0[number].give_back();
-            }
-            Some((_, Entry::Crossing(crossing))) => {
-                schedule::point("granted");
-                if crossing.missing.fetch_sub(1, AcqRel) == 1 {
-                    self.run_crossing(&crossing, runs, schema, routes);
-                }
-            }
+        let claimed = self.partitions.claim(Partition::claim);
+        let did = claimed.is_some();
+        if let Some((number, entry)) = claimed {
+            self.work_off(number, entry, runs, schema, routes);
         }
-        true
+        did
     }
 }

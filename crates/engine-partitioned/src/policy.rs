@@ -12,6 +12,16 @@ pub enum Scheme {
     Dora,
 }
 
+/// What the owner of a static partition does that is granted to a call which still needs others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Waiting {
+    /// Lends its thread elsewhere.
+    #[default]
+    Lends,
+    /// Blocks until the call has ended, as in H-Store.
+    Blocks,
+}
+
 /// How the engine is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
@@ -20,6 +30,8 @@ pub struct Policy {
     /// How many partitions there are, 1 to 64. H-Store has as many as threads, TPC-C as many as warehouses;
     /// DORA's are logical, and more.
     pub partitions: usize,
+    /// What owners of static partitions do while a call that crosses waits for others.
+    pub waiting: Waiting,
 }
 
 /// Logical partitions for each core.
@@ -33,7 +45,7 @@ impl Policy {
             Scheme::Partitioned => cores,
             Scheme::Dora => cores * LOGICAL_PER_CORE,
         };
-        Policy { scheme, partitions: partitions.min(PARTITIONS_MAX) }
+        Policy { scheme, partitions: partitions.min(PARTITIONS_MAX), waiting: Waiting::default() }
     }
 }
 

@@ -2,14 +2,15 @@
 //! local locks too.
 
 use fabius_engine::conformance;
-use fabius_engine_partitioned::{PartitionedEngine, Policy, Scheme};
-
+use fabius_engine_partitioned::{PartitionedEngine, Policy, Scheme, Waiting};
 use std::sync::Arc;
 
 fn conforms(scheme: Scheme, partitions: usize) {
-    conformance::run(move |foundation| {
-        Arc::new(PartitionedEngine::new(foundation, Policy { scheme, partitions }))
-    });
+    conforms_to(Policy { scheme, partitions, waiting: Waiting::Lends });
+}
+
+fn conforms_to(policy: Policy) {
+    conformance::run(move |foundation| Arc::new(PartitionedEngine::new(foundation, policy)));
 }
 
 #[test]
@@ -25,6 +26,11 @@ fn two_partitions_conform() {
 #[test]
 fn many_partitions_conform() {
     conforms(Scheme::Partitioned, 24);
+}
+
+#[test]
+fn owners_that_block_conform() {
+    conforms_to(Policy { scheme: Scheme::Partitioned, partitions: 4, waiting: Waiting::Blocks });
 }
 
 #[test]

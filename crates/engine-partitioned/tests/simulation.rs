@@ -1,14 +1,15 @@
 //! The partitioned engine under simulated schedules and crashes agrees with the serial oracle.
 
 use fabius_engine::differential::simulation::{self, Subject};
-use fabius_engine_partitioned::{PartitionedEngine, Policy, Scheme};
-
+use fabius_engine_partitioned::{PartitionedEngine, Policy, Scheme, Waiting};
 use std::sync::Arc;
 
 fn subject(policy: &'static str, scheme: Scheme, partitions: usize) -> Subject {
-    Subject::new("partitioned", policy, move |foundation| {
-        Arc::new(PartitionedEngine::new(foundation, Policy { scheme, partitions }))
-    })
+    waiting(policy, Policy { scheme, partitions, waiting: Waiting::Lends })
+}
+
+fn waiting(name: &'static str, policy: Policy) -> Subject {
+    Subject::new("partitioned", name, move |foundation| Arc::new(PartitionedEngine::new(foundation, policy)))
 }
 
 #[test]
@@ -19,6 +20,12 @@ fn two_partitions() {
 #[test]
 fn many_partitions() {
     simulation::run(&subject("many-partitions", Scheme::Partitioned, 24), 150..300);
+}
+
+#[test]
+fn owners_that_block() {
+    let policy = Policy { scheme: Scheme::Partitioned, partitions: 6, waiting: Waiting::Blocks };
+    simulation::run(&waiting("blocks", policy), 500..600);
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn add(rig: &Rig) {
 /// somebody reads what was before, that stays too.
 #[test]
 fn a_run_leaves_one_version() {
-    let policy = Policy { scheme: Scheme::Partitioned, partitions: 1 };
+    let policy = Policy { partitions: 1, ..Policy::of(Scheme::Partitioned) };
     let rig = Rig::new(&|foundation| Arc::new(PartitionedEngine::new(foundation, policy)));
     rig.define(PROGRAMS);
     rig.call("make", &[Value::Int(0)]).expect("it is new");
