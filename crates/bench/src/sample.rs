@@ -1,8 +1,7 @@
 //! What a point of a figure was measured to be.
 
-use crate::measured::Measured;
+use crate::measured::{Measured, middle};
 use crate::recorder::Latencies;
-use std::time::Duration;
 
 /// What was measured, in one run or several.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,17 +40,17 @@ impl Percentiles {
 }
 
 impl Sample {
-    /// What some runs gave together; `None` if there was none.
+    /// What some runs gave: the throughput is the middle one, so that one slow second of the machine does not count; the rest is
+    /// of all of them together. `None` if there was none.
     pub fn of_runs(runs: &[Measured]) -> Option<Sample> {
         let mut seen = runs.first()?.seen.clone();
         runs[1..].iter().for_each(|run| seen.merge(&run.seen));
-        let elapsed: Duration = runs.iter().map(|run| run.elapsed).sum();
-        let committed = seen.committed_total() as f64;
+        let throughputs = runs.iter().map(Measured::throughput_tps).collect();
         Some(Sample {
-            throughput_tps: committed / elapsed.as_secs_f64().max(1e-9),
+            throughput_tps: middle(throughputs, |throughput| *throughput),
             commit_us: Percentiles::of(&seen.all_commits()),
             result_us: Percentiles::of(&seen.all_results()),
-            committed,
+            committed: seen.committed_total() as f64,
             retries: runs.iter().map(|run| run.counts.retries).sum::<u64>() as f64,
         })
     }
