@@ -10,14 +10,18 @@
 //!
 //! A call that touches one partition runs when the owner comes to it, with no concurrency control on rows.
 //! A call that crosses stands in the queue of each of its partitions. A partition whose owner comes to it is
-//! *granted* to it, whole: the owner leaves and nobody owns it until the call has ended. Whoever grants the last
-//! one runs it.
+//! *granted* to it, whole, until the call has ended. Whoever grants the last one runs it.
 //!
 //! **Why there is no deadlock.** Calls are dispatched one after the other, into all their queues at once
 //! ([`crate::engine`]), so every queue holds its calls in one global order, and grants follow it: partition
 //! locks are acquired in an order that is the same for all. The oldest call that has not ended is
-//! first in each of its queues, so nothing keeps it from being granted them all. Nobody blocks:
-//! an owner whose partition is granted lends its thread elsewhere, if there is work.
+//! first in each of its queues, so nothing keeps it from being granted them all.
+//!
+//! **What an owner does whose partition is granted** to a call that still needs others ([`Waiting`]): it leaves, and lends its
+//! thread elsewhere, if there is work; or it blocks until the call has ended and goes on as the owner, as H-Store's threads do.
+//! Threads of ours are their callers', and there may be fewer of them than partitions. So one that blocks does the work of
+//! those partitions of the call that nobody owns, but only what comes before the call: what comes behind it may need the
+//! partition that this very thread holds.
 //!
 //! A call in front of another that touches one of its partitions also runs before it. So calls of one batch,
 //! and of batches handed in one after the other, are in order wherever it could matter.
@@ -143,19 +147,20 @@ impl Partitions {
             }
             Entry::Crossing(crossing) => {
                 schedule::point("granted");
-                let Crossing { work, place, partitions, .. } = &*crossing;
-                if crossing.missing.fetch_sub(1, AcqRel) == 1 {
+                let Crossing { work, place, partitions, missing, .. } = &*crossing;
+                let has_all = missing.fetch_sub(1, AcqRel) == 1;
+                if has_all {
                     runs.run(schema, &routes.layout, work, &[*place], *partitions);
                     crossing.end();
-                    if self.waiting == Waiting::Lends {
-                        partitions.iter().for_each(|partition| self.partitions[partition].give_back());
-                    }
-                } else if self.waiting == Waiting::Blocks {
-                    self.block(&crossing, runs, schema, routes);
                 }
                 if self.waiting == Waiting::Lends {
+                    // Nobody has owned them since they were granted.
+                    if has_all {
+                        partitions.iter().for_each(|partition| self.partitions[partition].give_back());
+                    }
                     return;
                 }
+                self.block(&crossing, runs, schema, routes);
             }
         }
         self.partitions[number].give_back();

@@ -5,10 +5,10 @@ use fabius_engine_partitioned::{PartitionedEngine, Policy, Scheme, Waiting};
 use std::sync::Arc;
 
 fn subject(policy: &'static str, scheme: Scheme, partitions: usize) -> Subject {
-    waiting(policy, Policy { scheme, partitions, waiting: Waiting::Lends })
+    with_policy(policy, Policy { scheme, partitions, waiting: Waiting::Lends })
 }
 
-fn waiting(name: &'static str, policy: Policy) -> Subject {
+fn with_policy(name: &'static str, policy: Policy) -> Subject {
     Subject::new("partitioned", name, move |foundation| Arc::new(PartitionedEngine::new(foundation, policy)))
 }
 
@@ -25,7 +25,7 @@ fn many_partitions() {
 #[test]
 fn owners_that_block() {
     let policy = Policy { scheme: Scheme::Partitioned, partitions: 6, waiting: Waiting::Blocks };
-    simulation::run(&waiting("blocks", policy), 500..600);
+    simulation::run(&with_policy("blocks", policy), 500..600);
 }
 
 #[test]
