@@ -142,8 +142,9 @@ impl Sweep<'_> {
         self.measure(laboratory, 1, 1)
     }
 
-    /// The same with the points of an engine in turn, in so many rounds: for what is claimed along its line, whatever the
-    /// others do. A machine that becomes slower or faster for a while does so for all points alike.
+    /// The same with the points of an engine in turn, in so many rounds, panels over the same rows together: for what is
+    /// claimed along its lines, whatever the others do. A machine that becomes slower or faster for a while does so for all
+    /// points alike.
     ///
     /// # Errors
     /// As [`Sweep::run`].
@@ -183,73 +184,65 @@ impl Sweep<'_> {
         let points = self.points.len() - beyond.len();
         let mut tally = Tally { number: 0, total: there.len() * self.panels.len() * points * rounds };
         for engines in there.chunks(together) {
-            let mut targets = Vec::new();
-            for (at, panel) in self.panels.iter().enumerate() {
-                if panel.is_loaded_anew && at > 0 {
-                    self.finish(laboratory, targets.drain(..), &self.panels[at - 1])?;
+            let mut lines = swept.panels.iter_mut().map(|(_, lines)| lines);
+            // Panels over the same rows.
+            for panels in self.panels.chunk_by(|_, next| !next.is_loaded_anew) {
+                let first = &panels[0];
+                let settings = assigned(&self.base, &first.set);
+                let mut targets = Vec::new();
+                for (name, kind) in engines.iter().filter_map(|name| Some((name, engine(name)?))) {
+                    let settings = assigned(&settings, &own_settings(name));
+                    targets.push(laboratory.target_with(kind, self.workload, &settings, first.durability)?);
                 }
-                if targets.is_empty() {
-                    let settings = assigned(&self.base, &panel.set);
-                    for (name, kind) in engines.iter().filter_map(|name| Some((name, engine(name)?))) {
-                        let settings = assigned(&settings, &own_settings(name));
-                        let target =
-                            laboratory.target_with(kind, self.workload, &settings, panel.durability)?;
-                        targets.push(target);
-                    }
+                let measured = self.lines(laboratory, panels, &targets, (rounds, most), &mut tally)?;
+                for (lines, measured) in lines.by_ref().zip(measured) {
+                    lines.extend(engines.iter().map(ToString::to_string).zip(measured));
                 }
-                let lines = self.lines(laboratory, panel, &targets, (rounds, most), &mut tally)?;
-                swept.panels[at].1.extend(engines.iter().map(ToString::to_string).zip(lines));
-            }
-            if let Some(panel) = self.panels.last() {
-                self.finish(laboratory, targets.into_iter(), panel)?;
+                let settings = assigned(&self.base, &panels[panels.len() - 1].set);
+                targets
+                    .into_iter()
+                    .try_for_each(|target| laboratory.finish(target, self.workload, &settings))?;
             }
         }
         Ok(swept)
     }
 
-    /// Measures the points of a panel on these targets, in so many rounds, up to so many threads.
+    /// Measures the points of panels on these targets, in so many rounds over all of them, up to so many threads: by panel,
+    /// the line of each target.
     fn lines(
         &self,
         laboratory: &mut Laboratory<'_>,
-        panel: &Panel,
+        panels: &[Panel],
         targets: &[Target],
         (rounds, most): (usize, usize),
         tally: &mut Tally,
-    ) -> Result<Vec<Vec<Option<Sample>>>> {
-        let mut runs: Vec<Vec<Vec<Measured>>> =
-            targets.iter().map(|_| self.points.iter().map(|_| Vec::new()).collect()).collect();
+    ) -> Result<Vec<Vec<Vec<Option<Sample>>>>> {
+        // By panel, target and point.
+        let points = || self.points.iter().map(|_| Vec::new()).collect();
+        let lines = || targets.iter().map(|_| points()).collect();
+        let mut runs: Vec<Vec<Vec<Vec<Measured>>>> = panels.iter().map(|_| lines()).collect();
+        let seconds = self.seconds / rounds as f64;
         for round in 0..rounds {
-            for (at, point) in self.points.iter().enumerate() {
-                let threads = point.threads.unwrap_or(laboratory.threads);
-                if threads > most {
-                    continue;
-                }
-                let settings = assigned(&assigned(&self.base, &panel.set), &point.set);
-                let seconds = self.seconds / rounds as f64;
-                for turn in 0..targets.len() {
-                    // Another one begins in each round: what went before leaves its traces in the machine.
-                    let number = (round + turn) % targets.len();
-                    let (target, what) = (&targets[number], tally.next(&panel.title, &point.label));
-                    let run =
-                        laboratory.measure_on(threads, target, self.workload, &settings, seconds, &what)?;
-                    runs[number][at].push(run);
+            for (panel, runs) in panels.iter().zip(&mut runs) {
+                for (at, point) in self.points.iter().enumerate() {
+                    let threads = point.threads.unwrap_or(laboratory.threads);
+                    if threads > most {
+                        continue;
+                    }
+                    let settings = assigned(&assigned(&self.base, &panel.set), &point.set);
+                    for turn in 0..targets.len() {
+                        // Another one begins in each round: what went before leaves its traces in the machine.
+                        let number = (round + turn) % targets.len();
+                        let (target, what) = (&targets[number], tally.next(&panel.title, &point.label));
+                        let run = laboratory
+                            .measure_on(threads, target, self.workload, &settings, seconds, &what)?;
+                        runs[number][at].push(run);
+                    }
                 }
             }
         }
         let line = |points: &Vec<Vec<Measured>>| points.iter().map(|runs| Sample::of_runs(runs)).collect();
-        Ok(runs.iter().map(line).collect())
-    }
-
-    /// Checks and closes targets after their last panel.
-    fn finish(
-        &self,
-        laboratory: &mut Laboratory<'_>,
-        mut targets: impl Iterator<Item = Target>,
-        panel: &Panel,
-    ) -> Result<()> {
-        targets.try_for_each(|target| {
-            laboratory.finish(target, self.workload, &assigned(&self.base, &panel.set))
-        })
+        Ok(runs.iter().map(|lines| lines.iter().map(line).collect()).collect())
     }
 }
 

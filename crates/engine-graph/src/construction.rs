@@ -12,7 +12,7 @@
 //! ```
 
 use crate::decomposition::{Decompositions, Grains};
-use crate::graph::{Action, CallNode, Graph, NONE, Queue, Stamped};
+use crate::graph::{Action, CallNode, Graph, NONE, Queue, Stamped, Subject};
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
 use fabius_program::arguments::DecodedArguments;
@@ -40,6 +40,8 @@ pub struct Material<'a> {
 struct Pending<'a> {
     call: u32,
     element: Option<(u16, u32)>,
+    /// Whether it writes the record, if it is independent.
+    writes: bool,
     /// None, if it is about an idempotency key.
     table: Option<&'a Arc<Table>>,
     /// Among the bytes of the keys.
@@ -111,17 +113,18 @@ impl<'a> Construction<'_, 'a> {
         let Material { definitions, decompositions, grains } = self.material;
         let (call, number) = (&stamped.call, self.graph.calls.len() as u32);
         let Construction { guard, decoded, rows, keys, pending, key, .. } = self;
-        let mut add = |table: Option<&'a Arc<Table>>, key: &Key, is_whole, element| {
+        let mut add = |table: Option<&'a Arc<Table>>, key: &Key, is_whole, element, writes| {
             let (begin, hash) = (keys.len(), key.hash());
             keys.extend_from_slice(key.bytes());
             let key = begin..keys.len();
-            pending.push(Pending { call: number, element, table, key, hash, is_whole, likely: None });
+            let likely = None;
+            pending.push(Pending { call: number, element, writes, table, key, hash, is_whole, likely });
         };
         if let Some(bytes) = call.key {
             // Who repeats it gets the first one's outcome.
             key.clear();
             key.extend(bytes);
-            add(None, key, false, None);
+            add(None, key, false, None, false);
         }
         rows.clear();
         decoded.clear();
@@ -135,7 +138,8 @@ impl<'a> Construction<'_, 'a> {
             && call.arguments.len() as u64 <= limit::LOOP_TURNS;
         // Arguments that cannot be decoded abort a call before it accesses anything.
         if let (Some(decomposition), Some(place)) = (decompositions.get(call.procedure), place) {
-            let mut list = (u16::MAX, 0);
+            let mut list = (u16::MAX, 0, false);
+            let writes_once = decomposition.writes_at(None);
             let mut fits = true;
             let has_all = decomposition.keys.for_each_element(decoded.at(place), |table, values, element| {
                 let Some(grain) = grains.get(table) else { return };
@@ -151,11 +155,13 @@ impl<'a> Construction<'_, 'a> {
                 }
                 let element = element.map(|(of, row)| {
                     if of != list.0 {
-                        list = (of, rows.partition_point(|(parameter, _)| *parameter < of));
+                        let begin = rows.partition_point(|(parameter, _)| *parameter < of);
+                        list = (of, begin, decomposition.writes_at(Some(of)));
                     }
                     rows[list.1 + row]
                 });
-                add(Some(table), key, is_whole, element);
+                let writes = if element.is_some() { list.2 } else { writes_once };
+                add(Some(table), key, is_whole, element, writes);
             });
             is_independent &= has_all && fits;
         }
@@ -184,6 +190,7 @@ impl<'a> Construction<'_, 'a> {
                 last.next = action;
                 queue.last = action;
                 queue.weight += 1;
+                queue.is_written |= wanted.writes;
                 *found.get()
             }
             Entry::Vacant(free) => {
@@ -199,18 +206,18 @@ impl<'a> Construction<'_, 'a> {
                 queues.push(Queue {
                     hash,
                     table: wanted.table,
-                    record,
-                    own_key: if record.is_some() { Box::default() } else { key.into() },
+                    subject: record.map_or_else(|| Subject::Key(key.into()), Subject::Record),
                     first: action,
                     last: action,
                     place: place(key),
                     weight: 1,
                     partition: 0,
+                    is_written: wanted.writes,
                 });
                 *free.insert(queues.len() as u32 - 1).get()
             }
         };
-        node.is_independent &= queues[number as usize].record.is_some();
+        node.is_independent &= queues[number as usize].record().is_some();
         actions.push(Action { call: wanted.call, queue: number, next: NONE, element: wanted.element });
     }
 
@@ -218,11 +225,10 @@ impl<'a> Construction<'_, 'a> {
     fn look(&mut self, number: usize) {
         let Graph { calls, actions, queues, .. } = &mut *self.graph;
         let queue = &mut queues[number];
-        let (Some(record), Some(table)) = (queue.record, queue.table) else { return };
+        let (Some(record), Some(table)) = (queue.record(), queue.table) else { return };
         // SAFETY: the epoch is pinned.
         if self.material.grains.is_still(table.id()) && !unsafe { chain::is_present(record.head()) } {
-            queue.own_key = record.key().into();
-            queue.record = None;
+            queue.subject = Subject::Key(record.key().into());
             let mut action = queue.first;
             while action != NONE {
                 calls[actions[action as usize].call as usize].is_independent = false;

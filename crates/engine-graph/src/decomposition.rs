@@ -75,6 +75,11 @@ impl Decomposition {
         let found = self.actions.iter().flatten().find(|(of, _)| *of == list);
         &found.expect("the action is independent").1
     }
+
+    /// Whether an independent action writes its record that is about an element of this list.
+    pub fn writes_at(&self, list: Option<u16>) -> bool {
+        self.actions.iter().flatten().any(|(of, code)| *of == list && code.has_writes())
+    }
 }
 
 /// The decompositions of all procedures, by number.

@@ -27,7 +27,7 @@ use fabius_engine::eager::Ground;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::turn::{Order, Turn};
 use fabius_env::schedule;
-use fabius_storage::{Record, Version};
+use fabius_storage::index::prefetch;
 
 /// Queues between one stage of bringing rows near and the next.
 const STRIDE: usize = 4;
@@ -101,16 +101,21 @@ impl<'w> Worker<'w> {
         Some(*next)
     }
 
-    /// Asks for the rows of actions that are executed soon, step by step.
+    /// Asks for the rows of actions that are executed soon, step by step; for what is written to be this core's alone:
+    /// whoever built the graph may have looked at it on another.
     fn bring_near(&self, later: impl Fn(usize) -> Option<&'w [Action]>) {
         let records = |ahead: usize| {
-            let actions = later(ahead).unwrap_or_default().iter();
-            actions.filter_map(|action| self.graph.queue_of(action).record)
+            let queues = later(ahead).unwrap_or_default().iter().map(|action| self.graph.queue_of(action));
+            queues.filter_map(|queue| Some((queue.record()?, queue.is_written)))
         };
-        records(2).for_each(Record::prefetch);
-        // SAFETY: linked versions stay readable while the epoch is pinned.
-        let heads = records(1).filter_map(|record| unsafe { record.head().as_ref() });
-        heads.for_each(Version::prefetch_with_twin);
+        for (record, is_written) in records(2) {
+            if is_written { record.prefetch_to_write() } else { record.prefetch() }
+        }
+        for (record, is_written) in records(1) {
+            // SAFETY: linked versions stay readable while the epoch is pinned.
+            let Some(newest) = (unsafe { record.head().as_ref() }) else { continue };
+            if is_written { newest.prefetch_twins() } else { newest.prefetch() }
+        }
     }
 
     /// Executes what is executable, and all that is so behind it in its queue; how much that was.
@@ -141,6 +146,7 @@ impl<'w> Worker<'w> {
                     let node = &graph.calls[action.call as usize];
                     node.is_independent.then(|| {
                         next = action.next;
+                        graph.actions.get(next as usize).into_iter().for_each(|next| prefetch(next));
                         ended += 1;
                         (action, node)
                     })

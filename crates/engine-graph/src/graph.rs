@@ -72,10 +72,8 @@ pub struct Queue<'a> {
     pub hash: u64,
     /// The table; none has idempotency keys.
     pub table: Option<&'a Arc<Table>>,
-    /// The record, if the key is whole and there was a row when the graph was built.
-    pub record: Option<&'a Record>,
-    /// The leading columns of the primary key, encoded; empty if there is a record, which has them.
-    pub own_key: Box<[u8]>,
+    /// What its actions are about.
+    pub subject: Subject<'a>,
     /// The first action.
     pub first: u32,
     /// The last action: L(r) of algorithm 1.
@@ -86,13 +84,35 @@ pub struct Queue<'a> {
     pub weight: u32,
     /// Where it is executed.
     pub partition: u32,
+    /// Whether an independent action writes the record.
+    pub is_written: bool,
 }
 
-impl Queue<'_> {
+/// What the actions of a queue are about.
+pub enum Subject<'a> {
+    /// A record: the key is whole, and there was a row when the graph was built.
+    Record(&'a Record),
+    /// The leading columns of a primary key, encoded; or an idempotency key.
+    Key(Box<[u8]>),
+}
+
+impl<'a> Queue<'a> {
+    /// The record, if it is known.
+    #[inline]
+    pub fn record(&self) -> Option<&'a Record> {
+        match self.subject {
+            Subject::Record(record) => Some(record),
+            Subject::Key(_) => None,
+        }
+    }
+
     /// The leading columns of the primary key, encoded.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        self.record.map_or(&self.own_key, |record| record.key())
+        match &self.subject {
+            Subject::Record(record) => record.key(),
+            Subject::Key(key) => key,
+        }
     }
 
     /// Whether it is that of this table and key.

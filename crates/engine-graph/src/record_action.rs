@@ -51,7 +51,7 @@ impl<'a> ActionRunner<'a> {
 
     /// Runs actions of a queue, which are at its head, and writes the record, if any of them has.
     pub fn run(&mut self, queue: &Queue<'a>, actions: impl Iterator<Item = (&'a Action, &'a CallNode<'a>)>) {
-        let (Some(table), Some(record)) = (queue.table, queue.record) else {
+        let (Some(table), Some(record)) = (queue.table, queue.record()) else {
             unreachable!("an independent action has a record");
         };
         let mut context = RecordContext {

@@ -3,7 +3,8 @@
 //! A record is made when its key is first inserted and lives until the key has been purged from the
 //! primary index; deleting a row only puts a tombstone on its chain.
 
-use crate::{Version, block, index::prefetch};
+use crate::index::{prefetch, prefetch_to_write};
+use crate::{Version, block};
 use fabius_value::Seq;
 use std::ptr::NonNull;
 use std::sync::atomic::{
@@ -90,6 +91,14 @@ impl Record {
     pub fn prefetch(&self) {
         prefetch(self);
         // SAFETY: an address within or at the end of the allocation; prefetching reads nothing.
+        prefetch(unsafe { std::ptr::from_ref(self).add(1) });
+    }
+
+    /// The same for whoever writes the record.
+    #[inline]
+    pub fn prefetch_to_write(&self) {
+        prefetch_to_write(self);
+        // SAFETY: as above.
         prefetch(unsafe { std::ptr::from_ref(self).add(1) });
     }
 

@@ -54,6 +54,13 @@ pub struct Code {
     pub(crate) results: Option<Vec<ResultPlan>>,
 }
 
+impl Code {
+    /// Whether there is anything in it that writes columns of a row.
+    pub fn has_writes(&self) -> bool {
+        !self.writes.is_empty()
+    }
+}
+
 /// A parameter: its name for messages, type and place.
 #[derive(Clone, Debug)]
 pub(crate) struct Parameter {

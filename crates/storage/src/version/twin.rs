@@ -14,7 +14,7 @@
 
 use super::{BARE, HAS_OPEN_PART, Mask, TWIN, UNLINKED, Version, WIDE};
 use crate::block::{self, LINE_BYTES};
-use crate::{Record, index::prefetch};
+use crate::{Record, index::prefetch_to_write};
 use fabius_value::{ColumnMask, DataType, Seq};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -80,11 +80,11 @@ impl Version {
         (NonNull::new(begin).expect("a version is somewhere"), TWINS_BYTES)
     }
 
-    /// Asks for the memory of a version, and for that of its twin if it has one.
+    /// Asks for the memory of a version, and for that of its twin if it has one, for whoever writes them.
     #[inline]
-    pub fn prefetch_with_twin(&self) {
-        self.prefetch();
-        prefetch(std::ptr::from_ref(self).map_addr(|address| address ^ LINE_BYTES));
+    pub fn prefetch_twins(&self) {
+        prefetch_to_write(self);
+        prefetch_to_write(std::ptr::from_ref(self).map_addr(|address| address ^ LINE_BYTES));
     }
 }
 
