@@ -122,6 +122,9 @@ pub struct Swept {
 /// A line: its name and what was measured at each point.
 pub type Line = (String, Vec<Option<Sample>>);
 
+/// By panel, and the line in it, what there is of each point.
+type ByPanel<T> = Vec<Vec<Vec<T>>>;
+
 /// The engine of a user's name, if this build has it.
 pub fn engine(name: &str) -> Option<EngineKind> {
     name.split(' ').next()?.parse().ok()
@@ -195,7 +198,7 @@ impl Sweep<'_> {
                     targets.push(laboratory.target_with(kind, self.workload, &settings, first.durability)?);
                 }
                 let measured = self.lines(laboratory, panels, &targets, (rounds, most), &mut tally)?;
-                for (lines, measured) in lines.by_ref().zip(measured) {
+                for (measured, lines) in measured.into_iter().zip(lines.by_ref()) {
                     lines.extend(engines.iter().map(ToString::to_string).zip(measured));
                 }
                 let settings = assigned(&self.base, &panels[panels.len() - 1].set);
@@ -216,11 +219,10 @@ impl Sweep<'_> {
         targets: &[Target],
         (rounds, most): (usize, usize),
         tally: &mut Tally,
-    ) -> Result<Vec<Vec<Vec<Option<Sample>>>>> {
-        // By panel, target and point.
+    ) -> Result<ByPanel<Option<Sample>>> {
         let points = || self.points.iter().map(|_| Vec::new()).collect();
         let lines = || targets.iter().map(|_| points()).collect();
-        let mut runs: Vec<Vec<Vec<Vec<Measured>>>> = panels.iter().map(|_| lines()).collect();
+        let mut runs: ByPanel<Vec<Measured>> = panels.iter().map(|_| lines()).collect();
         let seconds = self.seconds / rounds as f64;
         for round in 0..rounds {
             for (panel, runs) in panels.iter().zip(&mut runs) {

@@ -95,9 +95,9 @@ pub struct Figure {
     /// For lsd-*: how long each message of a client to the server is held back, in milliseconds
     #[arg(long, default_value_t = 1, value_name = "MS", value_parser = whole::<u64>(0, 60_000), allow_negative_numbers = true)]
     network_delay: u64,
-    /// Memory taken from the system before anything is measured, such as 12GB
-    #[arg(long, default_value = "0", value_name = "SIZE", value_parser = Size)]
-    reserved_memory: u64,
+    /// Memory taken from the system before anything is measured, such as 12GB [default: what the figure asks for]
+    #[arg(long, value_name = "SIZE", value_parser = Size)]
+    reserved_memory: Option<u64>,
     /// Where to make the databases [default: the system's place for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -216,7 +216,7 @@ fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
 fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
     let kind = FigureKind::find(&arguments.id)?;
     let line = Line::new();
-    reserve(arguments.reserved_memory, &line, interrupt)?;
+    reserve(arguments.reserved_memory.unwrap_or(0), &line, interrupt)?;
     let mut laboratory = Laboratory {
         is_quick: arguments.quick,
         threads: arguments.threads.unwrap_or_else(machine::cores),
@@ -224,6 +224,10 @@ fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
         network_delay: Duration::from_millis(arguments.network_delay),
         interrupt: interrupt.clone(),
         say: &mut |text| line.say(format!("{}: {text}", kind.id)),
+        reserve: &mut |bytes| match arguments.reserved_memory {
+            None => reserve(bytes, &line, interrupt),
+            Some(_) => Ok(()),
+        },
     };
     let text = figure::make(kind, &mut laboratory, arguments.out.as_deref());
     line.clear();

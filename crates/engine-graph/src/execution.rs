@@ -146,7 +146,9 @@ impl<'w> Worker<'w> {
                     let node = &graph.calls[action.call as usize];
                     node.is_independent.then(|| {
                         next = action.next;
-                        graph.actions.get(next as usize).into_iter().for_each(|next| prefetch(next));
+                        if let Some(later) = graph.actions.get(next as usize) {
+                            prefetch(later);
+                        }
                         ended += 1;
                         (action, node)
                     })

@@ -12,8 +12,8 @@ pub const THREADS: [usize; 9] = [1, 2, 4, 8, 12, 16, 20, 24, 48];
 pub const CONTENTION: [f64; 3] = [0.5, 0.8, 0.9];
 /// Shares of calls that cross partitions.
 pub const CROSS: [f64; 8] = [0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 0.8, 1.0];
-/// The same in a hurry.
-pub const CROSS_QUICK: [f64; 4] = [0.0, 0.01, 0.1, 1.0];
+/// The same in a hurry: as far as claims go.
+pub const CROSS_QUICK: [f64; 3] = [0.0, 0.01, 0.1];
 
 /// Records of YCSB, unless in a hurry.
 pub const YCSB_RECORDS: u64 = 1_000_000;
@@ -21,9 +21,11 @@ pub const YCSB_RECORDS: u64 = 1_000_000;
 /// The setting of engines with partitions: into how many they divide rows.
 pub const PARTITIONS: &str = "engine_partitions";
 
-/// How often each point is measured in the figures about how much a line falls, one point after the other: a shared machine
-/// becomes slower and faster within seconds, and the first point comes right after loading.
-pub const ROUNDS: usize = 5;
+/// How often each point is measured, briefly, in the figures about the highest and the lowest of a line: a slow second of a
+/// shared machine would be one of them, and the first rounds come right after loading, and are the first to write most rows.
+pub fn rounds(laboratory: &Laboratory<'_>) -> usize {
+    laboratory.choose(15, 30)
+}
 
 /// Calls that wait, of all threads together: the paper keeps all systems at full capacity, with as many calls in the
 /// queue as a batch of LADS takes at the most (section 5.7).

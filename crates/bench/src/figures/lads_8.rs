@@ -7,10 +7,6 @@ use crate::sweep::{Panel, Sweep, along, ends, spread};
 use crate::workloads::ycsb::KIND as WORKLOAD;
 use fabius::Result;
 
-/// How often each point is measured, briefly: the claim is about the highest and the lowest of a line, which a slow second
-/// of a shared machine would be, and the first rounds are the first to write most rows.
-const ROUNDS: usize = 15;
-
 /// As `fabius bench list` shows it.
 pub const KIND: FigureKind =
     FigureKind { id: "lads-8", title: "YCSB throughput against the share of writes, theta 0.8", make };
@@ -26,9 +22,9 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         ],
         axis: Axis::linear("share of writes"),
         points: along("writes", laboratory.choose(&[0.0, 0.5, 1.0], &[0.0, 0.25, 0.5, 0.75, 1.0])),
-        seconds: laboratory.choose(1.2, 4.0),
+        seconds: laboratory.choose(1.2, 8.0),
     };
-    let swept = sweep.run_in_rounds(laboratory, ROUNDS)?;
+    let swept = sweep.run_in_rounds(laboratory, lads::rounds(laboratory))?;
     let mut figure = Figure { notes: lads::notes(laboratory), ..Figure::default() };
     figure.notes.extend(swept.notes());
     swept.show(&mut figure, "calls/s", |sample| sample.throughput_tps);
