@@ -236,8 +236,14 @@ impl Sweep<'_> {
                         // Another one begins in each round: what went before leaves its traces in the machine.
                         let number = (round + turn) % targets.len();
                         let (target, what) = (&targets[number], tally.next(&panel.title, &point.label));
-                        let run = laboratory
-                            .measure_on(threads, target, self.workload, &settings, seconds, &what)?;
+                        let run = laboratory.measure_on(
+                            threads,
+                            target,
+                            self.workload,
+                            &settings,
+                            seconds,
+                            &what,
+                        )?;
                         runs[number][at].push(run);
                     }
                 }
