@@ -138,7 +138,8 @@ impl<'a> Construction<'_, 'a> {
             && call.arguments.len() as u64 <= limit::LOOP_TURNS;
         // Arguments that cannot be decoded abort a call before it accesses anything.
         if let (Some(decomposition), Some(place)) = (decompositions.get(call.procedure), place) {
-            let mut list = (u16::MAX, 0, false);
+            // The list whose elements keys vary with, where its rows begin, and whether actions about them write.
+            let (mut list, mut begin, mut writes_each) = (u16::MAX, 0, false);
             let writes_once = decomposition.writes_at(None);
             let mut fits = true;
             let has_all = decomposition.keys.for_each_element(decoded.at(place), |table, values, element| {
@@ -154,13 +155,14 @@ impl<'a> Construction<'_, 'a> {
                     table.prefetch(key.hash(), guard);
                 }
                 let element = element.map(|(of, row)| {
-                    if of != list.0 {
-                        let begin = rows.partition_point(|(parameter, _)| *parameter < of);
-                        list = (of, begin, decomposition.writes_at(Some(of)));
+                    if of != list {
+                        list = of;
+                        begin = rows.partition_point(|(parameter, _)| *parameter < of);
+                        writes_each = decomposition.writes_at(Some(of));
                     }
-                    rows[list.1 + row]
+                    rows[begin + row]
                 });
-                let writes = if element.is_some() { list.2 } else { writes_once };
+                let writes = if element.is_some() { writes_each } else { writes_once };
                 add(Some(table), key, is_whole, element, writes);
             });
             is_independent &= has_all && fits;
