@@ -82,6 +82,8 @@ impl Surroundings<'_> {
         // SAFETY: the caller's epoch.
         let skipped = unsafe { unread.drop_calls(&mut retired) };
         self.foundation.counters.skipped.add(skipped);
+        // A chain has been taken from as many places as there were turns.
+        retired.sort_by_address();
         retired.hand_over_unsaid(guard);
     }
 }

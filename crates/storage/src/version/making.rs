@@ -12,6 +12,7 @@ const VALUES_BYTES_MAX: usize = 384;
 /// A version that is being made: every slot is put once.
 pub(super) struct Making {
     version: NonNull<Version>,
+    slots: NonNull<u64>,
     nulls: u64,
     /// Where the next long value comes, if it is to be in the same block.
     place: Option<NonNull<u8>>,
@@ -21,8 +22,15 @@ impl Making {
     /// Allocates a version without long values in its block.
     #[inline]
     pub fn begin(seq: Seq, flags: u64, columns: ColumnMask) -> Making {
-        let version = Version::allocate(seq, flags, columns.0, 0);
-        Making { version, nulls: 0, place: None }
+        Making::of(Version::allocate(seq, flags, columns.0, 0), flags)
+    }
+
+    /// A version just allocated by these flags.
+    #[inline]
+    fn of(version: NonNull<Version>, flags: u64) -> Making {
+        // SAFETY: the place is within or at the end of the block.
+        let slots = unsafe { version.byte_add(Version::slots_at(flags)).cast() };
+        Making { version, slots, nulls: 0, place: None }
     }
 
     /// Allocates one of plain values, with room for those given, which are of some of `all` columns.
@@ -39,13 +47,11 @@ impl Making {
         let typed = columns.iter().zip(values);
         let long = typed.map(|(column, datum)| slot::bytes_beside(*datum, types[usize::from(column.0)]));
         let beside = Some(long.sum()).filter(|bytes| *bytes <= VALUES_BYTES_MAX).unwrap_or(0);
-        let version = Version::allocate(seq, flags, all.0, beside);
-        // SAFETY: the place behind the slots, within or at the end of the block.
-        let place = (beside > 0).then(|| unsafe {
-            let slots = Version::slot_count(all.0, flags);
-            version.byte_add(Version::slots_at(flags)).cast::<u64>().add(slots).cast()
-        });
-        Making { version, nulls: 0, place }
+        let making = Making::of(Version::allocate(seq, flags, all.0, beside), flags);
+        // SAFETY: the place behind the slots, within the block.
+        let place =
+            (beside > 0).then(|| unsafe { making.slots.add(Version::slot_count(all.0, flags)).cast() });
+        Making { place, ..making }
     }
 
     /// Stores a value in the slot at this place, a long one in a block of its own.
@@ -76,14 +82,16 @@ impl Making {
     pub fn put_word(&mut self, at: usize, column: ColumnId, word: Option<u64>) {
         self.nulls |= u64::from(word.is_none()) << column.0;
         // SAFETY: just allocated, and ours alone.
-        unsafe { Version::write_word(self.version, at, word.unwrap_or(0)) };
+        unsafe { self.slots.add(at).write(word.unwrap_or(0)) };
     }
 
     /// The version, with all slots written.
     #[inline]
     pub fn end(self) -> NonNull<Version> {
-        // SAFETY: as above.
-        unsafe { self.version.as_ref() }.set_mask(Mask::Nulls, self.nulls, Relaxed);
+        if self.nulls != 0 {
+            // SAFETY: as above.
+            unsafe { self.version.as_ref() }.set_mask(Mask::Nulls, self.nulls, Relaxed);
+        }
         self.version
     }
 }

@@ -61,7 +61,10 @@ impl Version {
         let bit = ColumnMask::of(column).0;
         debug_assert!(self.sticky().contains(column), "only stickies are filled");
         let stored = slot::store(value, data_type);
-        let before = self.slot(column).swap(stored, Relaxed);
+        let slot = self.slot(column);
+        // Nobody else stores there until the version is settled.
+        let before = slot.load(Relaxed);
+        slot.store(stored, Relaxed);
         let (filled, nulls) = (self.filled().0, self.nulls().0);
         self.set_mask(Mask::Nulls, if value.is_null() { nulls | bit } else { nulls & !bit }, Relaxed);
         self.set_mask(Mask::Filled, filled | bit, Relaxed);
