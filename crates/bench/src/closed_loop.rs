@@ -165,11 +165,14 @@ pub fn run(
             }
             rest -= 1;
         }
-        failure.map_or(Ok(offered), Err)
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        target.database.settle();
+        // Before the threads are gone, whose allocators have much to give back.
+        Ok((offered, started.elapsed()))
     });
-    let offered = outcome?;
-    target.database.settle();
-    let elapsed = started.elapsed();
+    let (offered, elapsed) = outcome?;
     let seen = merged(&recorders);
     target.count(operations, &seen.committed);
     Ok(Measured {

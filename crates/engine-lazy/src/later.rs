@@ -8,9 +8,10 @@ use crate::captured::Rows;
 use crate::deferred::Deferred;
 use crossbeam_epoch::Guard;
 use fabius_engine::Definitions;
+use fabius_engine::join::JoinScan;
 use fabius_engine::reader::SnapshotContext;
 use fabius_program::context::{Context, ScanRange, Stop, WriteSet};
-use fabius_storage::{chain::Visible, scan::RowScan, slot};
+use fabius_storage::{chain::Visible, slot};
 use fabius_value::{ColumnId, Datum, Error, Result, SqlState, TableId};
 
 /// The context of one deferred call while it runs.
@@ -55,7 +56,7 @@ impl Drop for LaterContext<'_> {
 
 impl<'a> Context<'a> for LaterContext<'a> {
     type Row = Visible;
-    type Scan = RowScan<'a>;
+    type Scan = JoinScan<'a>;
 
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Visible, Stop> {
         self.view.locate(table, key)
@@ -70,11 +71,11 @@ impl<'a> Context<'a> for LaterContext<'a> {
         self.view.read(table, row, column)
     }
 
-    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<RowScan<'a>, Stop> {
+    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<JoinScan<'a>, Stop> {
         self.view.scan_open(range)
     }
 
-    fn scan_next(&mut self, scan: &mut RowScan<'a>) -> Result<Option<Visible>, Stop> {
+    fn scan_next(&mut self, scan: &mut JoinScan<'a>) -> Result<Option<Visible>, Stop> {
         self.view.scan_next(scan)
     }
 

@@ -443,7 +443,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
     }
 
     fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<RowScan<'a>, Stop> {
-        let ScanRange { table, index, equal, lower, upper, descending, limit_hint } = range;
+        let ScanRange { table, index, equal, lower, upper, descending, limit_hint, .. } = range;
         let range = Range { index, equal, lower, upper, descending };
         Ok(RowScan::open(self.definitions.table(table), &range, self.guard)?.expecting(limit_hint))
     }

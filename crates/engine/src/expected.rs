@@ -90,6 +90,12 @@ impl<'a> ExpectedRow<'a> {
         self.likely.and_then(|record| unsafe { record.head().as_ref() })
     }
 
+    /// The record, once its version has been looked for.
+    #[inline]
+    pub fn record(&self) -> Option<&'a Record> {
+        self.found
+    }
+
     /// Whether the likely record is that of the key.
     #[inline]
     fn check(&mut self) {

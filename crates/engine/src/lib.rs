@@ -11,6 +11,7 @@
 //! | [`constraint`] | the errors of constraints that engines check |
 //! | [`ahead`] | bringing rows near before their calls run |
 //! | [`expected`] | the rows that a call is going to look up, found before it runs |
+//! | [`join`] | what a scan's rows lead to, brought near for some of them at a time |
 //! | [`eager`] | what engines that run calls whole have in common |
 //! | [`random`] | the random numbers of a call |
 //! | [`reader`] | a view of the rows at one seq |
@@ -40,6 +41,7 @@ pub mod entry;
 pub mod expected;
 pub mod foundation;
 pub mod idempotency;
+pub mod join;
 mod lend;
 pub mod oracle;
 pub mod procedure;

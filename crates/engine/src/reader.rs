@@ -4,6 +4,7 @@
 //! engine that left it there computes it (see [`SnapshotContext::blocked_on`]), others never meet one.
 //! A deferred call reads through the same view at its own seq, where it sees what it has filled so far.
 
+use crate::join::{JoinScan, Joined};
 use crate::{Definitions, Foundation, Procedure, Room, Standpoint, random::CallRandom};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
@@ -26,6 +27,8 @@ pub struct SnapshotContext<'a> {
     key: Key,
     own: *mut (),
     room: Room,
+    /// Once a scan has joins.
+    joined: Option<Box<Joined<'a>>>,
     /// What the sticky that ended the last step belongs to.
     pub blocked_on: *mut (),
 }
@@ -47,6 +50,7 @@ impl<'a> SnapshotContext<'a> {
             key: Key::new(),
             own: std::ptr::null_mut(),
             room: Room::unbounded(),
+            joined: None,
             blocked_on: std::ptr::null_mut(),
         }
     }
@@ -56,6 +60,12 @@ impl<'a> SnapshotContext<'a> {
     pub fn within(mut self, room: Room) -> SnapshotContext<'a> {
         self.room = room;
         self
+    }
+
+    /// What other stickies belong to that will most likely be met next, as far as that is known; they are forgotten
+    /// with this.
+    pub fn drain_pending(&mut self) -> impl Iterator<Item = *mut ()> + '_ {
+        self.joined.iter_mut().flat_map(|joined| joined.pending.drain(..))
     }
 
     /// The same view for the deferred call at this address, which fills versions at the view's seq.
@@ -68,12 +78,17 @@ impl<'a> SnapshotContext<'a> {
 
 impl<'a> Context<'a> for SnapshotContext<'a> {
     type Row = Visible;
-    type Scan = RowScan<'a>;
+    type Scan = JoinScan<'a>;
 
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Visible, Stop> {
-        let table = self.definitions.table(table);
-        table.encode_key(key, &mut self.key)?;
-        let record = table.find(&self.key, self.guard);
+        let record = match self.joined.as_mut().and_then(|joined| joined.expected.find(table, key)) {
+            Some(record) => Some(record),
+            None => {
+                let table = self.definitions.table(table);
+                table.encode_key(key, &mut self.key)?;
+                table.find(&self.key, self.guard)
+            }
+        };
         // SAFETY: the epoch is pinned during 'a.
         Ok(record.map_or_else(Visible::default, |record| Visible(unsafe { record.visible(self.seq) })))
     }
@@ -97,15 +112,22 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
         }
     }
 
-    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<RowScan<'a>, Stop> {
-        let ScanRange { table, index, equal, lower, upper, descending, limit_hint } = range;
+    fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<JoinScan<'a>, Stop> {
+        let ScanRange { table, index, equal, lower, upper, descending, limit_hint, joins } = range;
         let range = Range { index, equal, lower, upper, descending };
-        Ok(RowScan::open(self.definitions.table(table), &range, self.guard)?.expecting(limit_hint))
+        let rows = RowScan::open(self.definitions.table(table), &range, self.guard)?;
+        let scan = JoinScan::new(rows, limit_hint, joins, self.definitions);
+        if scan.has_joins() {
+            self.joined.get_or_insert_default();
+        }
+        Ok(scan)
     }
 
-    fn scan_next(&mut self, scan: &mut RowScan<'a>) -> Result<Option<Visible>, Stop> {
-        // SAFETY: the epoch is pinned during 'a.
-        Ok(unsafe { scan.next_row(|record| record.visible(self.seq)) }.map(|(_, version)| Visible(version)))
+    fn scan_next(&mut self, scan: &mut JoinScan<'a>) -> Result<Option<Visible>, Stop> {
+        Ok(match &mut self.joined {
+            Some(joined) if scan.has_joins() => joined.next_row(scan, self.seq, self.definitions, self.guard),
+            _ => scan.next_row(self.seq),
+        })
     }
 
     fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<Visible, Stop> {

@@ -7,6 +7,7 @@
 //! A method that cannot answer yet returns [`Stop::Blocked`]: the executor keeps its frame as it is,
 //! and running the frame again repeats the very same request.
 
+use crate::compile::code::{JoinPart, JoinPlan};
 use crate::ir::{RowId, StepId};
 use fabius_value::{ColumnId, ColumnMask, Datum, Error, IndexId, TableId};
 pub use fabius_value::{DeltaOperator, Deltas};
@@ -45,6 +46,48 @@ pub struct ScanRange<'r, 'a> {
     pub descending: bool,
     /// The code will ask for about this many rows, if known: a hint.
     pub limit_hint: Option<u64>,
+    /// What it will look up for each row: a hint.
+    pub joins: Joins<'r, 'a>,
+}
+
+/// The lookups that code makes for each row of a scan.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Joins<'r, 'a> {
+    pub(crate) plans: &'r [JoinPlan],
+    pub(crate) registers: &'r [Datum<'a>],
+}
+
+/// One lookup for each row of a scan.
+#[derive(Clone, Debug)]
+pub struct Join<'a> {
+    /// The table.
+    pub table: TableId,
+    /// The columns of the key.
+    pub key: Vec<JoinKey<'a>>,
+    /// What is read of each row that is found.
+    pub reads: ColumnMask,
+}
+
+/// Where a column of a lookup's key comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum JoinKey<'a> {
+    /// It is the same for all rows of the scan.
+    Value(Datum<'a>),
+    /// It is a column of the scan's row.
+    Column(ColumnId),
+}
+
+impl<'a> Joins<'_, 'a> {
+    /// The lookups, in the order in which they are made.
+    pub fn iter(&self) -> impl Iterator<Item = Join<'a>> + '_ {
+        self.plans.iter().map(|plan| {
+            let part = |part: &JoinPart| match *part {
+                JoinPart::Register(register) => JoinKey::Value(self.registers[usize::from(register.0)]),
+                JoinPart::Column(column) => JoinKey::Column(column),
+            };
+            Join { table: plan.table, key: plan.key.iter().map(part).collect(), reads: plan.reads }
+        })
+    }
 }
 
 /// The columns that one write step stores, in ascending column order.

@@ -31,7 +31,7 @@ use crate::arguments::list_value;
 use crate::compile::Code;
 use crate::compile::code::{FailureMessage, Mention};
 use crate::compile::instruction::{Instruction, Register, Truth};
-use crate::context::{Context, Deltas, ScanRange, Stop, WriteSet};
+use crate::context::{Context, Deltas, Joins, ScanRange, Stop, WriteSet};
 use crate::operation::{BinaryOperation, FunctionOperation, aggregate, sort};
 use bumpalo::Bump;
 use fabius_value::{Datum, Error, Result, Value};
@@ -311,6 +311,7 @@ fn go<'a, C: Context<'a>>(
                     upper,
                     descending: plan.descending,
                     limit_hint: hint.map(i64::unsigned_abs),
+                    joins: Joins { plans: &plan.joins, registers },
                 })));
             }
             Instruction::ScanNext { row, target } => {

@@ -13,7 +13,7 @@ use crate::abort::{self, Operation};
 use crate::arguments::{Argument, decode, list_value};
 use crate::catalog::Catalog;
 use crate::compile::mentioned;
-use crate::context::{Context, Deltas, ScanRange, Stop, WriteSet};
+use crate::context::{Context, Deltas, Joins, ScanRange, Stop, WriteSet};
 use crate::execute::element;
 use crate::ir::{
     BinaryOperator, Block, Expression, ExpressionKind, Failure, Filter, Function, Message, Program, Returned,
@@ -220,6 +220,7 @@ impl<'a, C: Context<'a>> Interpreter<'_, '_, 'a, C> {
             upper,
             descending: scan.descending,
             limit_hint: left.filter(|_| scan.filter.is_none()).map(i64::unsigned_abs),
+            joins: Joins::default(),
         })?;
         while left != Some(0) {
             let Some(found) = self.context.scan_next(&mut open)? else { break };

@@ -52,6 +52,7 @@ const CASES: &[Case] = &[
     ("hot_increments_count_exactly", threads::hot_increments_count_exactly),
     ("scans_meet_no_phantoms", threads::scans_meet_no_phantoms),
     ("one_of_many_gets_a_unique_value", threads::one_of_many_gets_a_unique_value),
+    ("joins_show_what_lookups_show", threads::joins_show_what_lookups_show),
     ("queues_give_each_entry_once", threads::queues_give_each_entry_once),
     ("snapshots_stand_still", threads::snapshots_stand_still),
     ("one_key_from_many_threads", threads::one_key_from_many_threads),

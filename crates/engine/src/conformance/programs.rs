@@ -170,3 +170,52 @@ procedure half_done(id: int) {
     require id < 0, \"never\"
 }
 ";
+
+/// Lines that name parts, read with what they name. A key that is an operation is looked up where it stands; one that is a
+/// column may be looked up before.
+pub(super) const PARTS: &str = "
+table lines { shop: int, number: int, part: int null, primary key (shop, number) }
+table parts { id: int, stock: int, note: text null, primary key (id) using hash }
+procedure line(shop: int, number: int, part: int null) {
+    upsert lines { shop: shop, number: number, part: part }
+}
+procedure follow(shop: int, number: int, part: int) {
+    lines[shop, number].part = if parts[part].stock > 50 then part else part + 1
+}
+procedure part(id: int, stock: int) { upsert parts { id: id, stock: stock } }
+procedure take(id: int, count: int) {
+    require count between 1 and 10, \"too many\"
+    let left = parts[id].stock - count
+    parts[id].stock = if left >= 10 then left else left + 91
+}
+procedure rebuild(id: int) {
+    let stock = parts[id].stock
+    delete parts[id]
+    insert parts { id: id, stock: stock, note: 'new' }
+}
+procedure drop_part(id: int) { delete parts[id] }
+procedure stocks(shop: int) -> (early: list of (number: int, stock: int null), late: list of (number: int, stock: int null)) {
+    var early: list of (number: int, stock: int null) = []
+    var late: list of (number: int, stock: int null) = []
+    for line in lines[shop] { append early (line.number, parts[line.part]?.stock) }
+    for line in lines[shop] { append late (line.number, parts[line.part + 0]?.stock) }
+    return early, late
+}
+procedure plenty(shop: int, least: int, most: bigint) -> (early: list of int, late: list of int) {
+    var early: list of int = []
+    var late: list of int = []
+    for line in lines[shop] where parts[line.part]?.stock >= least descending limit most {
+        for other in lines[shop, .. line.number] {
+            if parts[other.part]?.stock < least { append early (other.number) }
+        }
+        append early (line.number)
+    }
+    for line in lines[shop] where parts[line.part + 0]?.stock >= least descending limit most {
+        for other in lines[shop, .. line.number] {
+            if parts[other.part + 0]?.stock < least { append late (other.number) }
+        }
+        append late (line.number)
+    }
+    return early, late
+}
+";

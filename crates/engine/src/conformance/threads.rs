@@ -1,6 +1,6 @@
 //! Calls from several threads at once: what must hold in every interleaving.
 
-use super::programs::{BANK, SHOP};
+use super::programs::{BANK, PARTS, SHOP};
 use super::{aborts, bank, big, int, ints, on_threads, settle, shop, text};
 use crate::BatchBuilder;
 use crate::rig::{Make, Rig};
@@ -224,4 +224,41 @@ pub(super) fn replay_gives_the_same(make: Make<'_>) {
         again.engine.replay(logged[0].first_seq, logged[0].count, &logged[0].payload),
         SqlState::DATA_CORRUPTED,
     );
+}
+
+pub(super) fn joins_show_what_lookups_show(make: Make<'_>) {
+    let rig = Rig::new(make);
+    rig.define(PARTS);
+    for id in 0..30 {
+        rig.call("part", &[int(id), int(40)]).unwrap();
+        rig.call("line", &[int(0), int(id), int(id)]).unwrap();
+    }
+    on_threads(&rig, |random, _| {
+        for _ in 0..60 {
+            let mut batch = BatchBuilder::new();
+            for _ in 0..40 {
+                let mut some = |most: u64| int(random.below(most) as i32);
+                let (number, part) = (some(40), some(30));
+                let (name, arguments) = match some(12) {
+                    Value::Int(0) => ("line", vec![int(0), number, Value::Null]),
+                    Value::Int(1) => ("line", vec![int(0), number, part]),
+                    Value::Int(2) => ("follow", vec![int(0), number, part]),
+                    Value::Int(3) => ("part", vec![part, int(30)]),
+                    Value::Int(4) => ("rebuild", vec![part]),
+                    Value::Int(5) => ("drop_part", vec![part]),
+                    _ => ("take", vec![part, int(7)]),
+                };
+                // What is not there is refused.
+                rig.push(&mut batch, name, &arguments, None);
+            }
+            rig.run(&batch.build());
+            let reads = [("stocks", vec![int(0)]), ("plenty", vec![int(0), int(35), big(4)])];
+            for (name, arguments) in reads {
+                for read in [rig.query(name, &arguments), rig.call(name, &arguments)] {
+                    let lists = read.unwrap();
+                    assert_eq!(lists[0], lists[1], "{name}");
+                }
+            }
+        }
+    });
 }

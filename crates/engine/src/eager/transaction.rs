@@ -282,7 +282,7 @@ impl<'a, C: Control<'a>> Context<'a> for Transaction<'a, C> {
     }
 
     fn scan_open(&mut self, range: ScanRange<'_, 'a>) -> Result<Scan<'a>, Stop> {
-        let ScanRange { table: id, index, equal, lower, upper, descending, limit_hint } = range;
+        let ScanRange { table: id, index, equal, lower, upper, descending, limit_hint, .. } = range;
         let table = self.schema.definitions.table(id);
         let columns = match index {
             None => &table.schema().primary_key[..],

@@ -13,15 +13,15 @@
 //! in the same block, can change the row or the handle: then its column is read there, if control comes
 //! that way, into the register that wants it.
 
-use crate::ir::{Block, Expression, Program, RowId, Step, StepKind, VariableId};
+use crate::ir::{Block, Expression, RowId, Step, StepKind, VariableId};
 use crate::slice::outline::{Outline, mentions, used_variables};
 
 /// By variable: whether its column is read where it is used.
 pub(super) struct LateReads(Vec<bool>);
 
 impl LateReads {
-    pub fn of(program: &Program) -> LateReads {
-        let outline = Outline::of(program);
+    pub fn of(outline: &Outline<'_>) -> LateReads {
+        let program = outline.program;
         let mut uses = vec![0u32; program.variables.len()];
         for &step in &outline.order {
             used_variables(outline.at(step).step).iter().for_each(|used| uses[usize::from(used.0)] += 1);

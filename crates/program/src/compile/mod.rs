@@ -23,6 +23,7 @@
 //! | `expression.rs` | expressions to instructions |
 //! | `condition.rs` | conditions to jumps |
 //! | `step.rs`, `repeat.rs` | steps and loops to instructions, by phase |
+//! | `join.rs` | lookups by the rows of a scan |
 //! | `write.rs` | inserts, updates and fills |
 //! | `late_read.rs` | columns that are read where their value is used |
 //! | `presence.rs` | which rows are known to be there |
@@ -33,6 +34,7 @@ pub(crate) mod code;
 mod condition;
 mod expression;
 pub(crate) mod instruction;
+mod join;
 mod late_read;
 mod presence;
 mod repeat;
@@ -46,6 +48,7 @@ pub(crate) use step::mentioned;
 use crate::catalog::Catalog;
 use crate::ir::{Program, RowId, VariableId};
 use crate::slice::Phases;
+use crate::slice::outline::Outline;
 use builder::Builder;
 use fabius_value::Result;
 use instruction::Register;
@@ -105,6 +108,7 @@ struct Compiler<'p> {
     builder: Builder<'p>,
     presence: Presence,
     late_reads: LateReads,
+    outline: Outline<'p>,
     /// By row handle: where its last `Locate` has the key.
     keys: HashMap<RowId, Register>,
     /// By row handle: how many steps locate it.
@@ -123,6 +127,7 @@ impl<'p> Compiler<'p> {
         phases: Option<&'p Phases>,
     ) -> Compiler<'p> {
         let results = part == Part::Later { results: true };
+        let outline = Outline::of(program);
         Compiler {
             program,
             catalog,
@@ -130,7 +135,8 @@ impl<'p> Compiler<'p> {
             tape: phases.map(|phases| Tape::new(program, phases, results)),
             builder: Builder::new(program),
             presence: Presence::nothing(program),
-            late_reads: LateReads::of(program),
+            late_reads: LateReads::of(&outline),
+            outline,
             keys: HashMap::new(),
             locates: presence::locates(program),
             key_blocks: HashMap::new(),

@@ -154,6 +154,7 @@ impl<'p> Compiler<'p> {
             upper,
             descending: scan.descending,
             limit_hint: limit.filter(|_| scan.filter.is_none()),
+            joins: self.joins(step),
         };
         let at = self.builder.number(self.builder.code.scans.len());
         self.builder.code.scans.push(plan);
