@@ -168,7 +168,9 @@ pub fn run(
         if let Some(error) = failure {
             return Err(error);
         }
-        target.database.settle();
+        if rest == 0 {
+            target.database.settle();
+        }
         // Before the threads are gone, whose allocators have much to give back.
         Ok((offered, started.elapsed()))
     });

@@ -402,18 +402,12 @@ impl LazyEngine {
         context: &mut SnapshotContext<'a>,
         mut step: impl FnMut(&mut SnapshotContext<'a>) -> Result<(), Stop>,
     ) -> Result<()> {
-        let mut wanted = Vec::new();
         loop {
             match step(context) {
                 Ok(()) => return Ok(()),
                 Err(Stop::Blocked) => {
-                    wanted.clear();
-                    wanted.extend(context.drain_pending().filter_map(NonNull::new).map(NonNull::cast));
-                    // SAFETY: read from open stickies under the epoch that the caller has pinned.
-                    self.unless_failed(|| unsafe {
-                        tools.substantiate_all(&wanted)?;
-                        tools.substantiate(context.blocked_on)
-                    })?;
+                    // SAFETY: read from an open sticky under the epoch that the caller has pinned.
+                    self.unless_failed(|| unsafe { tools.substantiate(context.blocked_on) })?;
                 }
                 Err(Stop::Abort(error)) => return Err(error),
                 Err(Stop::Restart) => unreachable!("a snapshot has nothing to give up"),

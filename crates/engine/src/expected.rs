@@ -1,7 +1,7 @@
-//! The rows that a call is going to look up, found before it runs.
+//! The rows that a call is going to look up, found before it does.
 //!
-//! A call looked at [ahead](crate::ahead) is known by the keys that are functions of its arguments. Their records are
-//! found while they are brought near, so the program need not look for them again: it most often asks for them in the
+//! A call looked at [ahead](crate::ahead) is known by the keys that are functions of its arguments, a loop over a range by the
+//! columns of its [rows](crate::join). Their records are found while they are brought near, so the program need not look for them again: it most often asks for them in the
 //! order in which they were found, or for those of two tables in turns.
 
 use crate::Definitions;
@@ -88,12 +88,6 @@ impl<'a> ExpectedRow<'a> {
     pub fn newest_version(&self) -> Option<&'a Version> {
         // SAFETY: linked versions stay readable while the epoch is pinned, as it is for as long as the record is known.
         self.likely.and_then(|record| unsafe { record.head().as_ref() })
-    }
-
-    /// The record, once its version has been looked for.
-    #[inline]
-    pub fn record(&self) -> Option<&'a Record> {
-        self.found
     }
 
     /// Whether the likely record is that of the key.

@@ -4,7 +4,7 @@
 //! engine that left it there computes it (see [`SnapshotContext::blocked_on`]), others never meet one.
 //! A deferred call reads through the same view at its own seq, where it sees what it has filled so far.
 
-use crate::join::{JoinScan, Joined};
+use crate::join::{JoinScan, Nearby};
 use crate::{Definitions, Foundation, Procedure, Room, Standpoint, random::CallRandom};
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
@@ -28,7 +28,7 @@ pub struct SnapshotContext<'a> {
     own: *mut (),
     room: Room,
     /// Once a scan has joins.
-    joined: Option<Box<Joined<'a>>>,
+    nearby: Option<Box<Nearby<'a>>>,
     /// What the sticky that ended the last step belongs to.
     pub blocked_on: *mut (),
 }
@@ -50,7 +50,7 @@ impl<'a> SnapshotContext<'a> {
             key: Key::new(),
             own: std::ptr::null_mut(),
             room: Room::unbounded(),
-            joined: None,
+            nearby: None,
             blocked_on: std::ptr::null_mut(),
         }
     }
@@ -60,12 +60,6 @@ impl<'a> SnapshotContext<'a> {
     pub fn within(mut self, room: Room) -> SnapshotContext<'a> {
         self.room = room;
         self
-    }
-
-    /// What other stickies belong to that will most likely be met next, as far as that is known; they are forgotten
-    /// with this.
-    pub fn drain_pending(&mut self) -> impl Iterator<Item = *mut ()> + '_ {
-        self.joined.iter_mut().flat_map(|joined| joined.pending.drain(..))
     }
 
     /// The same view for the deferred call at this address, which fills versions at the view's seq.
@@ -81,7 +75,7 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
     type Scan = JoinScan<'a>;
 
     fn locate(&mut self, table: TableId, key: &[Datum<'a>]) -> Result<Visible, Stop> {
-        let record = match self.joined.as_mut().and_then(|joined| joined.expected.find(table, key)) {
+        let record = match self.nearby.as_mut().and_then(|nearby| nearby.expected.find(table, key)) {
             Some(record) => Some(record),
             None => {
                 let table = self.definitions.table(table);
@@ -118,15 +112,15 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
         let rows = RowScan::open(self.definitions.table(table), &range, self.guard)?;
         let scan = JoinScan::new(rows, limit_hint, joins, self.definitions);
         if scan.has_joins() {
-            self.joined.get_or_insert_default();
+            self.nearby.get_or_insert_default();
         }
         Ok(scan)
     }
 
     fn scan_next(&mut self, scan: &mut JoinScan<'a>) -> Result<Option<Visible>, Stop> {
-        Ok(match &mut self.joined {
-            Some(joined) if scan.has_joins() => joined.next_row(scan, self.seq, self.definitions, self.guard),
-            _ => scan.next_row(self.seq),
+        Ok(match &mut self.nearby {
+            Some(nearby) if scan.has_joins() => nearby.next_row(scan, self.seq, self.definitions, self.guard),
+            _ => scan.take_row(self.seq),
         })
     }
 

@@ -7,7 +7,7 @@
 //! A method that cannot answer yet returns [`Stop::Blocked`]: the executor keeps its frame as it is,
 //! and running the frame again repeats the very same request.
 
-use crate::compile::code::{JoinPart, JoinPlan};
+use crate::compile::code::{JoinPlan, KeyColumnPlan};
 use crate::ir::{RowId, StepId};
 use fabius_value::{ColumnId, ColumnMask, Datum, Error, IndexId, TableId};
 pub use fabius_value::{DeltaOperator, Deltas};
@@ -60,32 +60,32 @@ pub struct Joins<'r, 'a> {
 /// One lookup for each row of a scan.
 #[derive(Clone, Debug)]
 pub struct Join<'a> {
-    /// The table.
+    /// The table, which has a hash index.
     pub table: TableId,
     /// The columns of the key.
-    pub key: Vec<JoinKey<'a>>,
-    /// What is read of each row that is found.
-    pub reads: ColumnMask,
+    pub key: Vec<KeyColumn<'a>>,
 }
 
-/// Where a column of a lookup's key comes from.
+/// Where a column of such a lookup's key comes from.
 #[derive(Clone, Copy, Debug)]
-pub enum JoinKey<'a> {
+pub enum KeyColumn<'a> {
     /// It is the same for all rows of the scan.
     Value(Datum<'a>),
-    /// It is a column of the scan's row.
-    Column(ColumnId),
+    /// It is this column of the scan's row.
+    OfRow(ColumnId),
 }
 
 impl<'a> Joins<'_, 'a> {
-    /// The lookups, in the order in which they are made.
-    pub fn iter(&self) -> impl Iterator<Item = Join<'a>> + '_ {
-        self.plans.iter().map(|plan| {
-            let part = |part: &JoinPart| match *part {
-                JoinPart::Register(register) => JoinKey::Value(self.registers[usize::from(register.0)]),
-                JoinPart::Column(column) => JoinKey::Column(column),
+    /// The lookups in tables of which `is_wanted`, in the order in which they are made.
+    pub fn with(&self, is_wanted: impl Fn(TableId) -> bool) -> impl Iterator<Item = Join<'a>> {
+        self.plans.iter().filter(move |plan| is_wanted(plan.table)).map(|plan| {
+            let column = |column: &KeyColumnPlan| match *column {
+                KeyColumnPlan::Register(register) => {
+                    KeyColumn::Value(self.registers[usize::from(register.0)])
+                }
+                KeyColumnPlan::OfRow(column) => KeyColumn::OfRow(column),
             };
-            Join { table: plan.table, key: plan.key.iter().map(part).collect(), reads: plan.reads }
+            Join { table: plan.table, key: plan.key.iter().map(column).collect() }
         })
     }
 }

@@ -226,6 +226,7 @@ pub(super) fn replay_gives_the_same(make: Make<'_>) {
     );
 }
 
+/// What a loop looks up by the columns of its rows may be brought near before: it shows the same as what is looked up by an operation.
 pub(super) fn joins_show_what_lookups_show(make: Make<'_>) {
     let rig = Rig::new(make);
     rig.define(PARTS);

@@ -112,25 +112,24 @@ pub(crate) struct ScanPlan {
     pub descending: bool,
     /// A limit that no filter lengthens.
     pub limit_hint: Option<Register>,
+    /// What is looked up for each row.
     pub joins: Box<[JoinPlan]>,
 }
 
 /// A lookup that is made for each row of a scan.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct JoinPlan {
     pub table: TableId,
-    pub key: Box<[JoinPart]>,
-    /// What is read of each row that is found, whatever it and the scan's row hold.
-    pub reads: ColumnMask,
+    pub key: Box<[KeyColumnPlan]>,
 }
 
-/// A column of such a lookup's key.
+/// Where a column of such a lookup's key comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum JoinPart {
-    /// Where its value is before the scan and during it.
+pub(crate) enum KeyColumnPlan {
+    /// A register, before the scan and during it.
     Register(Register),
     /// A column of the scan's row.
-    Column(ColumnId),
+    OfRow(ColumnId),
 }
 
 /// A write set: values from `first` on in column order, then the operands of the deltas.
