@@ -1,6 +1,7 @@
 //! `fabius demo`: a flash sale on the lazy engine, the same calls on eager two-phase locking, and
 //! proof that nothing was lost.
 
+use crate::allocator;
 use crate::flash_sale::{self, FlashSale};
 use crate::message::out;
 use crate::number::real;
@@ -15,6 +16,7 @@ use fabius_bench::settings::Settings;
 use fabius_bench::table::{Table, bytes, grouped, time};
 use fabius_bench::target::{Target, TargetOptions};
 use fabius_bench::workload::Workload;
+use fabius_env::memory::available_bytes;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -46,6 +48,9 @@ const PIECES_PER_CALL: f64 = 0.3 / 6.0 * 0.98;
 /// How the time is divided: finding out what this machine does, the lazy engine, at most for eager;
 /// the rest is for opening the databases again.
 const PARTS: (f64, f64, f64) = (0.03, 0.12, 0.3);
+/// Memory taken before the sale, for each second of the whole and at most: whichever engine goes first would pay for what
+/// both use (`docs/decisions/memory-is-reserved.md`).
+const RESERVED_BYTES: (f64, u64) = (36e6, 1 << 30);
 /// How often a line is printed where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
@@ -69,12 +74,13 @@ impl Half {
 pub fn run(arguments: &Demo, interrupt: &Interrupt) -> Result<ExitCode> {
     let settings = flash_sale::settings();
     let stage = Stage { dir: arguments.dir.clone(), settings, interrupt };
+    let memory = RESERVED_BYTES.1.min((arguments.seconds * RESERVED_BYTES.0) as u64);
     let seconds = |part: f64| Duration::from_secs_f64(arguments.seconds * part);
 
     out(
         "Fabius: a flash sale. Six items that everyone wants, 50,000 shoppers, every call durable (fsync).\n\n",
     );
-    let calls = stage.calls_in(seconds(PARTS.0), seconds(PARTS.1))?;
+    let calls = stage.calls_in(seconds(PARTS.0), seconds(PARTS.1), memory)?;
     if interrupt.is_raised() {
         out("Interrupted before the sale began.\n");
         return Ok(ExitCode::SUCCESS);
@@ -138,10 +144,16 @@ impl Stage<'_> {
         Target::load(&options, sale, &self.settings)
     }
 
-    /// How many calls each client makes in `time` on the lazy engine, by a short trial.
-    fn calls_in(&self, trial: Duration, time: Duration) -> Result<u64> {
+    /// How many calls each client makes in `time` on the lazy engine, by a short trial, once so much memory is there;
+    /// 0 if the user does not wait for that.
+    fn calls_in(&self, trial: Duration, time: Duration, memory_bytes: u64) -> Result<u64> {
         let line = Line::new();
         line.say("getting ready");
+        let half = available_bytes().unwrap_or(0) / 2;
+        match allocator::reserve(memory_bytes.min(half), &mut |_| !self.interrupt.is_raised()) {
+            Err(_) if self.interrupt.is_raised() => return Ok(0),
+            reserved => reserved?,
+        }
         let sale = FlashSale { seed: 2, shoppers: SHOPPERS, stock: 1_000_000_000 };
         let target = self.target(EngineKind::Lazy, &sale)?;
         let plan = Plan { threads: machine::cores(), limit: Limit::Time(trial) };
