@@ -203,7 +203,7 @@ fn claims(lazy: &Open, eager: &Open, spike: (f64, f64)) -> Vec<Claim> {
                 grouped(done),
                 grouped(offered)
             ),
-            "there was no backlog to speak of, or no time left for it",
+            "there was no backlog to speak of; or what is left of calls that come now meets the oldest of a long backlog, whose rows and versions have left the cache",
         ),
     ]
 }
