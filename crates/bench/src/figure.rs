@@ -17,7 +17,6 @@ use crate::table::Table;
 use crate::target::{Target, TargetOptions};
 use crate::workload::WorkloadKind;
 use fabius::{Durability, EngineKind, Result};
-use fabius_env::memory::available_bytes;
 use fabius_value::{Error, SqlState};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -110,7 +109,7 @@ pub struct Laboratory<'l> {
     pub interrupt: Interrupt,
     /// Told what is going on.
     pub say: &'l mut dyn FnMut(String),
-    /// Takes so many bytes of memory from the system before they are needed.
+    /// Takes so many bytes of memory from the system before they are needed, or as many as is prudent.
     pub reserve: &'l mut dyn FnMut(u64) -> Result<()>,
 }
 
@@ -120,14 +119,13 @@ impl Laboratory<'_> {
         if self.is_quick { quick } else { full }
     }
 
-    /// Asks for memory that the system is to have made ready when a spike needs it, at most half of what there is: for
-    /// figures about what an operator has prepared for. To be called before anything else.
+    /// Asks for memory that the system is to have made ready when a spike needs it: for figures about what an operator
+    /// has prepared for. To be called before anything else.
     ///
     /// # Errors
     /// `53200` if it is not to be had; `57014` if the user wants to stop.
     pub fn reserve(&mut self, bytes: u64) -> Result<()> {
-        let available = available_bytes().unwrap_or(0);
-        (self.reserve)(bytes.min(available / 2))
+        (self.reserve)(bytes)
     }
 
     /// A database with the workload's rows. Figures compare engines, not disks: the log is written

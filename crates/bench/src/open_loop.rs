@@ -173,13 +173,16 @@ pub fn run(
             });
         }
         let outcome = front.run(interrupt);
+        let offered_time = started.elapsed().min(offered.time);
+        if outcome.is_ok() {
+            target.database.settle();
+        }
+        // Before the threads are gone, whose allocators have much to give back.
+        let elapsed = started.elapsed();
         is_over.store(true, SeqCst);
-        outcome
+        outcome.map(|()| (offered_time, elapsed))
     });
-    let offered_time = started.elapsed().min(offered.time);
-    outcome?;
-    target.database.settle();
-    let elapsed = started.elapsed();
+    let (offered_time, elapsed) = outcome?;
     front.finish_samples(elapsed);
     let Front { mut recorder, samples, total_offered, total_refused, .. } = front;
     for (operation, took, outcome) in queries.answered.into_inner() {

@@ -204,11 +204,6 @@ impl Settings {
         settings
     }
 
-    /// Whether there is a setting of this name; settings of an engine come with the engine.
-    pub fn has(&self, name: &str) -> bool {
-        self.values.contains_key(name)
-    }
-
     /// A setting's value as text.
     ///
     /// # Panics

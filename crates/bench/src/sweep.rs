@@ -6,9 +6,8 @@
 //!            +--run--> Swept --table, chart, claim--> figure
 //! ```
 //!
-//! Engines are named as users name them, and settings of their own follow the name (`graph batch_latency_us=500`). One that
-//! is not in this build is left out, and the figure says so; claims that need it are not measured. The same holds for points
-//! with more threads than there are cores.
+//! Engines are named as users name them, and settings of their own follow the name (`graph batch_latency_us=500`). Points
+//! with more threads than there are cores are left out, and the figure says so; claims that need them are not measured.
 
 use crate::chart::{Axis, Chart, Series};
 use crate::claim::Claim;
@@ -125,9 +124,10 @@ pub type Line = (String, Vec<Option<Sample>>);
 /// By panel, and the line in it, what there is of each point.
 type ByPanel<T> = Vec<Vec<Vec<T>>>;
 
-/// The engine of a user's name, if this build has it.
-pub fn engine(name: &str) -> Option<EngineKind> {
-    name.split(' ').next()?.parse().ok()
+/// The engine of a user's name.
+fn engine(name: &str) -> EngineKind {
+    let kind = name.split(' ').next().and_then(|kind| kind.parse().ok());
+    kind.unwrap_or_else(|| panic!("a figure names no engine: {name}"))
 }
 
 /// The settings that follow an engine's name.
@@ -170,11 +170,6 @@ impl Sweep<'_> {
         let panels = self.panels.iter().map(|panel| (panel.title.clone(), Vec::new())).collect();
         let mut swept =
             Swept { axis: self.axis.clone(), points: self.points.clone(), panels, notes: Vec::new() };
-        let (there, missing): (Vec<&'static str>, Vec<_>) =
-            self.engines.iter().partition(|name| engine(name).is_some());
-        if !missing.is_empty() {
-            swept.notes.push(format!("not run, since this build has no such engine: {}", missing.join(", ")));
-        }
         let cores = machine::cores();
         let most = cores.max(laboratory.threads);
         let beyond: Vec<&str> =
@@ -185,17 +180,19 @@ impl Sweep<'_> {
                 .push(format!("not run, with more threads than the {cores} cores: {}", beyond.join(", ")));
         }
         let points = self.points.len() - beyond.len();
-        let mut tally = Tally { number: 0, total: there.len() * self.panels.len() * points * rounds };
-        for engines in there.chunks(together) {
+        let mut tally = Tally { number: 0, total: self.engines.len() * self.panels.len() * points * rounds };
+        for engines in self.engines.chunks(together) {
             let mut lines = swept.panels.iter_mut().map(|(_, lines)| lines);
             // Panels over the same rows.
             for panels in self.panels.chunk_by(|_, next| !next.is_loaded_anew) {
                 let first = &panels[0];
                 let settings = assigned(&self.base, &first.set);
                 let mut targets = Vec::new();
-                for (name, kind) in engines.iter().filter_map(|name| Some((name, engine(name)?))) {
+                for name in engines {
                     let settings = assigned(&settings, &own_settings(name));
-                    targets.push(laboratory.target_with(kind, self.workload, &settings, first.durability)?);
+                    let target =
+                        laboratory.target_with(engine(name), self.workload, &settings, first.durability)?;
+                    targets.push(target);
                 }
                 let measured = self.lines(laboratory, panels, &targets, (rounds, most), &mut tally)?;
                 for (measured, lines) in measured.into_iter().zip(lines.by_ref()) {
@@ -268,10 +265,9 @@ impl Tally {
     }
 }
 
-/// Settings that an engine brings along are left as they are where the build has not got it.
 fn assigned(settings: &Settings, set: &Assignments) -> Settings {
-    let set = set.iter().filter(|(name, _)| settings.has(name));
-    let list: Vec<(&str, &dyn Display)> = set.map(|(name, value)| (*name, value as &dyn Display)).collect();
+    let list: Vec<(&str, &dyn Display)> =
+        set.iter().map(|(name, value)| (*name, value as &dyn Display)).collect();
     settings.with(&list)
 }
 
@@ -321,11 +317,6 @@ impl Swept {
     /// Adds a remark.
     pub fn note(&mut self, note: String) {
         self.notes.push(note);
-    }
-
-    /// How many panels there are.
-    pub fn panels(&self) -> usize {
-        self.panels.len()
     }
 
     /// What was not run.
@@ -412,10 +403,10 @@ mod tests {
     #[test]
     fn settings_follow_the_name() {
         let name = "partitioned waiting=lends engine_partitions=2";
-        assert_eq!(engine(name), Some(EngineKind::Partitioned));
+        assert_eq!(engine(name), EngineKind::Partitioned);
         let set = [("waiting", "lends"), ("engine_partitions", "2")];
         assert_eq!(own_settings(name), set.map(|(setting, value)| (setting, value.to_string())));
-        assert_eq!((engine("no such"), own_settings("occ")), (None, Vec::new()));
+        assert_eq!((engine("occ"), own_settings("occ")), (EngineKind::Optimistic, Vec::new()));
     }
 
     /// Goal: a claim is judged by the points that were run, and not at all without its lines.

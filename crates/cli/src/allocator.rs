@@ -1,6 +1,8 @@
 //! The program's allocator, how long it keeps memory that is not in use, and what it has beforehand.
 
+use crate::progress::Line;
 use fabius::{Error, Result, SqlState};
+use fabius_bench::interrupt::Interrupt;
 use fabius_env::memory;
 use libmimalloc_sys::{mi_manage_os_memory_ex, mi_option_set_default, mi_option_t};
 use std::alloc::{GlobalAlloc, Layout};
@@ -77,6 +79,25 @@ pub fn reserve(bytes: u64, goes_on: &mut dyn FnMut(usize) -> bool) -> Result<()>
     }
     use_up_older_arenas(start.as_ptr() as usize..start.as_ptr() as usize + layout.size());
     Ok(())
+}
+
+/// The same, showing how far it is, until the user does not want it any more.
+///
+/// # Errors
+/// As [`reserve`].
+pub fn reserve_visibly(bytes: u64, line: &Line, interrupt: &Interrupt) -> Result<()> {
+    reserve(bytes, &mut |done| {
+        line.say(format!("reserving memory: {} of {} MB", done >> 20, bytes >> 20));
+        !interrupt.is_raised()
+    })
+}
+
+/// The same for somebody whom nobody has told how much there is: at most half of what is available.
+///
+/// # Errors
+/// As [`reserve`].
+pub fn prepare(bytes: u64, line: &Line, interrupt: &Interrupt) -> Result<()> {
+    reserve_visibly(bytes.min(memory::available_bytes().unwrap_or(0) / 2), line, interrupt)
 }
 
 /// Takes what mimalloc would use before this arena: addresses that it has asked the system for as the program began, in

@@ -216,7 +216,7 @@ fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
 fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
     let kind = FigureKind::find(&arguments.id)?;
     let line = Line::new();
-    reserve(arguments.reserved_memory.unwrap_or(0), &line, interrupt)?;
+    allocator::reserve_visibly(arguments.reserved_memory.unwrap_or(0), &line, interrupt)?;
     let mut laboratory = Laboratory {
         is_quick: arguments.quick,
         threads: arguments.threads.unwrap_or_else(machine::cores),
@@ -225,7 +225,7 @@ fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
         interrupt: interrupt.clone(),
         say: &mut |text| line.say(format!("{}: {text}", kind.id)),
         reserve: &mut |bytes| match arguments.reserved_memory {
-            None => reserve(bytes, &line, interrupt),
+            None => allocator::prepare(bytes, &line, interrupt),
             Some(_) => Ok(()),
         },
     };
@@ -233,14 +233,6 @@ fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
     line.clear();
     out(&text?);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Takes memory from the system before anything is measured, and says how far that is.
-fn reserve(bytes: u64, line: &Line, interrupt: &Interrupt) -> Result<()> {
-    allocator::reserve(bytes, &mut |done| {
-        line.say(format!("reserving memory: {} of {} MB", done >> 20, bytes >> 20));
-        !interrupt.is_raised()
-    })
 }
 
 fn list() {
@@ -314,7 +306,7 @@ fn run_workload(arguments: &Run, interrupt: &Interrupt) -> Result<ExitCode> {
     let conditions = &arguments.conditions;
     let options = conditions.options(&arguments.workload, engines)?;
     let line = Line::new();
-    reserve(conditions.reserved_memory, &line, interrupt)?;
+    allocator::reserve_visibly(conditions.reserved_memory, &line, interrupt)?;
     let reports = run::run(&options, interrupt, &mut |stage| line.say(describe(&stage)))?;
     line.clear();
     if conditions.json {
@@ -330,7 +322,7 @@ fn compare_engines(arguments: &Compare, interrupt: &Interrupt) -> Result<ExitCod
     let conditions = &arguments.conditions;
     let options = conditions.options(&arguments.workload, EngineKind::ALL.to_vec())?;
     let line = Line::new();
-    reserve(conditions.reserved_memory, &line, interrupt)?;
+    allocator::reserve_visibly(conditions.reserved_memory, &line, interrupt)?;
     let entries = compare::run(&options, interrupt, &mut |stage| line.say(describe(&stage)));
     line.clear();
     if conditions.json {

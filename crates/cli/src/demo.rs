@@ -16,7 +16,6 @@ use fabius_bench::settings::Settings;
 use fabius_bench::table::{Table, bytes, grouped, time};
 use fabius_bench::target::{Target, TargetOptions};
 use fabius_bench::workload::Workload;
-use fabius_env::memory::available_bytes;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -48,9 +47,10 @@ const PIECES_PER_CALL: f64 = 0.3 / 6.0 * 0.98;
 /// How the time is divided: finding out what this machine does, the lazy engine, at most for eager;
 /// the rest is for opening the databases again.
 const PARTS: (f64, f64, f64) = (0.03, 0.12, 0.3);
-/// Memory taken before the sale, for each second of the whole and at most: whichever engine goes first would pay for what
-/// both use (`docs/decisions/memory-is-reserved.md`).
-const RESERVED_BYTES: (f64, u64) = (36e6, 1 << 30);
+/// Memory taken before the sale for each second of the whole.
+const RESERVED_BYTES_PER_SECOND: f64 = 36e6;
+/// The same, at most.
+const RESERVED_BYTES_MAX: u64 = 1 << 30;
 /// How often a line is printed where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
@@ -74,13 +74,13 @@ impl Half {
 pub fn run(arguments: &Demo, interrupt: &Interrupt) -> Result<ExitCode> {
     let settings = flash_sale::settings();
     let stage = Stage { dir: arguments.dir.clone(), settings, interrupt };
-    let memory = RESERVED_BYTES.1.min((arguments.seconds * RESERVED_BYTES.0) as u64);
     let seconds = |part: f64| Duration::from_secs_f64(arguments.seconds * part);
 
     out(
         "Fabius: a flash sale. Six items that everyone wants, 50,000 shoppers, every call durable (fsync).\n\n",
     );
-    let calls = stage.calls_in(seconds(PARTS.0), seconds(PARTS.1), memory)?;
+    stage.take_memory((arguments.seconds * RESERVED_BYTES_PER_SECOND) as u64);
+    let calls = stage.calls_in(seconds(PARTS.0), seconds(PARTS.1))?;
     if interrupt.is_raised() {
         out("Interrupted before the sale began.\n");
         return Ok(ExitCode::SUCCESS);
@@ -144,16 +144,19 @@ impl Stage<'_> {
         Target::load(&options, sale, &self.settings)
     }
 
-    /// How many calls each client makes in `time` on the lazy engine, by a short trial, once so much memory is there;
-    /// 0 if the user does not wait for that.
-    fn calls_in(&self, trial: Duration, time: Duration, memory_bytes: u64) -> Result<u64> {
+    /// Takes so much memory, or [`RESERVED_BYTES_MAX`]: whichever engine goes first would pay for what both use
+    /// (`docs/decisions/memory-is-reserved.md`).
+    fn take_memory(&self, bytes: u64) {
+        let line = Line::new();
+        // Where it is not to be had, the sale goes on without.
+        let _ = allocator::prepare(bytes.min(RESERVED_BYTES_MAX), &line, self.interrupt);
+        line.clear();
+    }
+
+    /// How many calls each client makes in `time` on the lazy engine, by a short trial.
+    fn calls_in(&self, trial: Duration, time: Duration) -> Result<u64> {
         let line = Line::new();
         line.say("getting ready");
-        let half = available_bytes().unwrap_or(0) / 2;
-        match allocator::reserve(memory_bytes.min(half), &mut |_| !self.interrupt.is_raised()) {
-            Err(_) if self.interrupt.is_raised() => return Ok(0),
-            reserved => reserved?,
-        }
         let sale = FlashSale { seed: 2, shoppers: SHOPPERS, stock: 1_000_000_000 };
         let target = self.target(EngineKind::Lazy, &sale)?;
         let plan = Plan { threads: machine::cores(), limit: Limit::Time(trial) };

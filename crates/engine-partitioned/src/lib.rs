@@ -1,5 +1,5 @@
 //! Static partitions with one thread at a time in each, as in H-Store; and logical partitions with local locks,
-//! as in DORA. Both as LADS describes the systems that it compares with (sections 2.1 and 5).
+//! as in DORA. Both as LADS describes the systems that it compares with (sections 2.2 and 5).
 //!
 //! ```text
 //! batches --> intake --> dispatch: which partitions? --> queues, one a partition --> promised --> durable

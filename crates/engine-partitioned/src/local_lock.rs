@@ -1,5 +1,5 @@
 //! The local lock table of a logical partition: only its owner looks at it, so it needs no latch (DORA;
-//! LADS, sections 2.1 and 5.4).
+//! LADS, sections 2.2 and 5.4).
 //!
 //! ```text
 //! entered: 3 actions        records   17: exclusive [waits: exclusive, shared]

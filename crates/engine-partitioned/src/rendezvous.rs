@@ -1,5 +1,5 @@
 //! Logical partitions: a call's accesses as actions, dispatched to owners, with rendezvous points between
-//! its phases (DORA, as LADS describes it in sections 2.1 and 5).
+//! its phases (DORA, as LADS describes it in sections 2.2 and 5).
 //!
 //! ```text
 //!            phase 1: actions                      phase 2                phase 3

@@ -1,8 +1,9 @@
 //! The rows that a call is going to look up, found before it does.
 //!
-//! A call looked at [ahead](crate::ahead) is known by the keys that are functions of its arguments, a loop over a range by the
-//! columns of its [rows](crate::join). Their records are found while they are brought near, so the program need not look for them again: it most often asks for them in the
-//! order in which they were found, or for those of two tables in turns.
+//! A call looked at [ahead](crate::ahead) is known by the keys that are functions of its arguments, a loop over a range by
+//! the columns of its [rows](crate::join). Their records are found while they are brought near, so the program need not
+//! look for them again: it most often asks for them in the order in which they were found, or for those of two tables in
+//! turns.
 
 use crate::Definitions;
 use crossbeam_epoch::Guard;
@@ -10,7 +11,7 @@ use fabius_storage::{Record, Table, Version};
 use fabius_value::short_key::COLUMNS_MAX;
 use fabius_value::{Datum, Key, ShortKey, TableId};
 
-/// Rows that are looked at for the one that is asked for, at most.
+/// Rows that are looked at for the one that is asked for, at most: those of a turn of two joins.
 const LOOKS_MAX: usize = 32;
 
 /// A row by its key.

@@ -26,9 +26,11 @@ const NOBODY: *mut () = std::ptr::null_mut();
 pub struct JoinScan<'a> {
     rows: RowScan<'a>,
     joins: Vec<Join<'a>>,
-    /// Rows that were taken from the range: how many, and how many of them were given out.
-    taken: [Visible; ROWS_MAX],
+    /// Rows that were taken from the range.
+    near: [Visible; ROWS_MAX],
+    /// How many.
     filled: usize,
+    /// How many of them were given out.
     given: usize,
     /// How many are taken at once.
     take: usize,
@@ -46,7 +48,7 @@ impl<'a> JoinScan<'a> {
         JoinScan {
             rows: rows.expecting(limit),
             joins: joins.with(|table| definitions.table(table).is_worth_prefetching()).collect(),
-            taken: [Visible::default(); ROWS_MAX],
+            near: [Visible::default(); ROWS_MAX],
             filled: 0,
             given: 0,
             take: limit.map_or(ROWS_MAX, |limit| limit.clamp(1, ROWS_MAX as u64) as usize),
@@ -89,19 +91,19 @@ impl<'a> Nearby<'a> {
             while scan.filled < scan.take
                 && let Some(row) = scan.take_row(seq)
             {
-                scan.taken[scan.filled] = row;
+                scan.near[scan.filled] = row;
                 scan.filled += 1;
             }
             self.bring_near(scan, definitions, guard);
         }
-        let row = scan.taken[..scan.filled].get(scan.given).copied()?;
+        let row = scan.near[..scan.filled].get(scan.given).copied()?;
         scan.given += 1;
         Some(row)
     }
 
     fn bring_near(&mut self, scan: &JoinScan<'a>, definitions: &'a Definitions, guard: &'a Guard) {
         self.expected.clear();
-        for row in &scan.taken[..scan.filled] {
+        for row in &scan.near[..scan.filled] {
             for join in &scan.joins {
                 if self.compute_key(join, scan.rows.table(), *row) {
                     let table = definitions.table(join.table);

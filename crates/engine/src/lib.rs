@@ -10,7 +10,7 @@
 //! | [`idempotency`] | repeated calls get their first outcome |
 //! | [`constraint`] | the errors of constraints that engines check |
 //! | [`ahead`] | bringing rows near before their calls run |
-//! | [`expected`] | the rows that a call is going to look up, found before it runs |
+//! | [`expected`] | the rows that a call is going to look up, found before it does |
 //! | [`join`] | what a scan's rows lead to, brought near for some of them at a time |
 //! | [`eager`] | what engines that run calls whole have in common |
 //! | [`random`] | the random numbers of a call |

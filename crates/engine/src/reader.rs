@@ -110,18 +110,15 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
         let ScanRange { table, index, equal, lower, upper, descending, limit_hint, joins } = range;
         let range = Range { index, equal, lower, upper, descending };
         let rows = RowScan::open(self.definitions.table(table), &range, self.guard)?;
-        let scan = JoinScan::new(rows, limit_hint, joins, self.definitions);
-        if scan.has_joins() {
-            self.nearby.get_or_insert_default();
-        }
-        Ok(scan)
+        Ok(JoinScan::new(rows, limit_hint, joins, self.definitions))
     }
 
     fn scan_next(&mut self, scan: &mut JoinScan<'a>) -> Result<Option<Visible>, Stop> {
-        Ok(match &mut self.nearby {
-            Some(nearby) if scan.has_joins() => nearby.next_row(scan, self.seq, self.definitions, self.guard),
-            _ => scan.take_row(self.seq),
-        })
+        if !scan.has_joins() {
+            return Ok(scan.take_row(self.seq));
+        }
+        let nearby = self.nearby.get_or_insert_default();
+        Ok(nearby.next_row(scan, self.seq, self.definitions, self.guard))
     }
 
     fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<Visible, Stop> {

@@ -26,17 +26,19 @@ const NEAR_MAX: usize = 16;
 /// A scan in progress over the records of a range, visible or not.
 pub struct TableScan<'g> {
     cursor: AnyCursor<'g>,
-    /// Records taken from the cursor and asked for, but not given out: newest last.
+    /// Records that were taken from the cursor and asked for.
     near: [Option<&'g Record>; NEAR_MAX],
-    taken: usize,
+    /// How many.
     filled: usize,
+    /// How many of them were given out.
+    given: usize,
     /// How many to take next time: few at first, for scans that may stop early.
     take: usize,
 }
 
 impl<'g> TableScan<'g> {
     pub(crate) fn new(cursor: AnyCursor<'g>) -> TableScan<'g> {
-        TableScan { cursor, near: [None; NEAR_MAX], taken: 0, filled: 0, take: 1 }
+        TableScan { cursor, near: [None; NEAR_MAX], filled: 0, given: 0, take: 1 }
     }
 
     /// The same scan for someone who will ask for about so many records, or for all of them.
@@ -49,18 +51,17 @@ impl<'g> TableScan<'g> {
     /// The next record of the range.
     #[inline]
     pub fn next_record(&mut self) -> Option<&'g Record> {
-        if self.taken == self.filled {
+        if self.given == self.filled {
             self.bring_near();
         }
-        let record = self.near[..self.filled].get(self.taken).copied().flatten();
-        self.taken += 1;
+        let record = self.near[..self.filled].get(self.given).copied().flatten();
+        self.given += 1;
         record
     }
 
     /// Takes some records from the cursor, and asks for all of them and their newest versions at once.
     fn bring_near(&mut self) {
-        self.taken = 0;
-        self.filled = 0;
+        (self.given, self.filled) = (0, 0);
         while self.filled < self.take {
             let Some(pointer) = self.cursor.next_pointer() else { break };
             pointer.prefetch();

@@ -42,11 +42,9 @@ const QUICK: &[f64] = &[0.01, 0.2, 1.0, 10.0];
 fn sweep(laboratory: &mut Laboratory<'_>, shares: &[f64], figure: &mut Figure) -> Result<Swept> {
     // Room for what is on its way during the delay; small batches, since a batch is answered as a whole.
     let base = WORKLOAD.defaults().with(&[("batch", &16), ("in_flight", &512), ("hot_records", &10_000)]);
-    let can_be_delayed = base.has(DELAY);
-    let delays = if can_be_delayed { &DELAYS_MS[..] } else { &DELAYS_MS[..1] };
     let mut panels = Vec::new();
     for share in shares {
-        for delay in delays {
+        for delay in DELAYS_MS {
             let title = format!("{:.0} % dependent, delay {delay} ms", share * 100.0);
             panels.push(Panel::new(title, &[("dependent", share), (DELAY, &(delay * 1000))]).loaded_anew());
         }
@@ -65,9 +63,6 @@ fn sweep(laboratory: &mut Laboratory<'_>, shares: &[f64], figure: &mut Figure) -
     let swept = sweep.run(laboratory)?;
     figure.notes = swept.notes();
     figure.notes.push("1,000 names; a name changes by exchange with another".to_string());
-    if !can_be_delayed {
-        figure.notes.push("not run, since this build cannot delay calls: 100 ms, 500 ms".to_string());
-    }
     Ok(swept)
 }
 
@@ -99,7 +94,7 @@ fn make_restarts(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         figure.claims.push(swept.claim_of(
             restarts,
             &format!("delay {delay_ms} ms: a call restarts v*d / (1 - v*d) times"),
-            &[(panel.min(swept.panels() - 1), if panel < swept.panels() { ENGINE } else { "a delay" })],
+            &[(panel, ENGINE)],
             |lines| {
                 // Where v*d is between 1 % and 60 %: below, restarts are few, above the model has no meaning.
                 let pairs: Vec<(f64, f64)> = volatilities

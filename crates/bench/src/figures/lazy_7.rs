@@ -59,20 +59,11 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
         }
     }
     for _ in 0..ROUNDS {
-        let mut most_tps = None;
+        let most_tps = most_of_eager(laboratory, probe)?;
         for lines in lines.chunks_mut(LOADS.len()) {
             // A database of its own for each, since orders pile up.
             let settings = WORKLOAD.defaults().with(&[("warehouses", &lines[0].warehouses)]);
             let target = laboratory.target(lines[0].engine, &WORKLOAD, &settings)?;
-            let most_tps = match most_tps {
-                Some(most_tps) => most_tps,
-                // The first is eager's, with 1 warehouse.
-                None => {
-                    let what = "what eager can do with 1 warehouse";
-                    let measured = laboratory.measure(&target, &WORKLOAD, &settings, probe, what)?;
-                    *most_tps.insert(measured.throughput_tps())
-                }
-            };
             for line in lines {
                 let load_tps = most_tps * line.load;
                 let offered = Arrivals::steady(load_tps).over(Duration::from_millis(each_ms));
@@ -127,6 +118,16 @@ fn make(laboratory: &mut Laboratory<'_>) -> Result<Figure> {
     })
 }
 
+/// How many calls a second the eager engine makes at most with one warehouse, measured for so many seconds.
+fn most_of_eager(laboratory: &mut Laboratory<'_>, seconds: f64) -> Result<f64> {
+    let settings = WORKLOAD.defaults();
+    let target = laboratory.target(EngineKind::TwoPhaseLocking, &WORKLOAD, &settings)?;
+    let what = "what eager can do with 1 warehouse";
+    let measured = laboratory.measure(&target, &WORKLOAD, &settings, seconds, what)?;
+    laboratory.finish(target, &WORKLOAD, &settings)?;
+    Ok(measured.throughput_tps())
+}
+
 /// The lines at one of the loads.
 fn at(lines: &[Line], load: f64) -> impl Iterator<Item = &Line> {
     lines.iter().filter(move |line| line.load == load)
@@ -136,7 +137,7 @@ fn claims(lines: &[Line]) -> Vec<Claim> {
     let find = |load, engine, one: bool| {
         at(lines, load)
             .find(|line| line.engine == engine && (line.warehouses == 1) == one)
-            .expect("all four lines")
+            .expect("one of each engine with one warehouse and with more, at each load")
     };
     let pair = |load, one| (find(load, EngineKind::Lazy, one), find(load, EngineKind::TwoPhaseLocking, one));
     let ((lazy_one, eager_one), (lazy_many, eager_many)) = (pair(FULL, true), pair(FULL, false));

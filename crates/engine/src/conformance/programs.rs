@@ -174,7 +174,7 @@ procedure half_done(id: int) {
 /// Lines that name parts, read with what they name. A key that is an operation is looked up where it stands; one that is a
 /// column may be looked up before.
 pub(super) const PARTS: &str = "
-table lines { shop: int, number: int, part: int null, primary key (shop, number) }
+table lines { shop: int, number: int, part: int null, primary key (shop, number), index of_part (part) }
 table parts { id: int, stock: int, note: text null, primary key (id) using hash }
 procedure line(shop: int, number: int, part: int null) {
     upsert lines { shop: shop, number: number, part: part }
@@ -204,17 +204,36 @@ procedure stocks(shop: int) -> (early: list of (number: int, stock: int null), l
 procedure plenty(shop: int, least: int, most: bigint) -> (early: list of int, late: list of int) {
     var early: list of int = []
     var late: list of int = []
-    for line in lines[shop] where parts[line.part]?.stock >= least descending limit most {
+    for line in lines[shop] where parts[line.part]?.stock >= least descending limit most { append early (line.number) }
+    for line in lines[shop] where parts[line.part + 0]?.stock >= least descending limit most { append late (line.number) }
+    return early, late
+}
+procedure newest(shop: int, most: bigint) -> (early: list of (number: int, stock: int null), late: list of (number: int, stock: int null)) {
+    var early: list of (number: int, stock: int null) = []
+    var late: list of (number: int, stock: int null) = []
+    for line in lines[shop] descending limit most { append early (line.number, parts[line.part]?.stock) }
+    for line in lines[shop] descending limit most { append late (line.number, parts[line.part + 0]?.stock) }
+    return early, late
+}
+procedure of_parts(least: int) -> (early: list of (number: int, stock: int null), late: list of (number: int, stock: int null)) {
+    var early: list of (number: int, stock: int null) = []
+    var late: list of (number: int, stock: int null) = []
+    for line in lines by of_part[least ..] { append early (line.number, parts[line.part]?.stock) }
+    for line in lines by of_part[least ..] { append late (line.number, parts[line.part + 0]?.stock) }
+    return early, late
+}
+procedure around(shop: int, least: int) -> (early: list of int, late: list of int) {
+    var early: list of int = []
+    var late: list of int = []
+    for line in lines[shop] where parts[line.part]?.stock < least {
         for other in lines[shop, .. line.number] {
             if parts[other.part]?.stock < least { append early (other.number) }
         }
-        append early (line.number)
     }
-    for line in lines[shop] where parts[line.part + 0]?.stock >= least descending limit most {
+    for line in lines[shop] where parts[line.part + 0]?.stock < least {
         for other in lines[shop, .. line.number] {
             if parts[other.part + 0]?.stock < least { append late (other.number) }
         }
-        append late (line.number)
     }
     return early, late
 }

@@ -226,7 +226,8 @@ pub(super) fn replay_gives_the_same(make: Make<'_>) {
     );
 }
 
-/// What a loop looks up by the columns of its rows may be brought near before: it shows the same as what is looked up by an operation.
+/// What a loop looks up by the columns of its rows may be brought near before: it shows the same as what is looked up by
+/// an operation.
 pub(super) fn joins_show_what_lookups_show(make: Make<'_>) {
     let rig = Rig::new(make);
     rig.define(PARTS);
@@ -253,7 +254,13 @@ pub(super) fn joins_show_what_lookups_show(make: Make<'_>) {
                 rig.push(&mut batch, name, &arguments, None);
             }
             rig.run(&batch.build());
-            let reads = [("stocks", vec![int(0)]), ("plenty", vec![int(0), int(35), big(4)])];
+            let reads = [
+                ("stocks", vec![int(0)]),
+                ("plenty", vec![int(0), int(35), big(4)]),
+                ("newest", vec![int(0), big(20)]),
+                ("of_parts", vec![int(5)]),
+                ("around", vec![int(0), int(20)]),
+            ];
             for (name, arguments) in reads {
                 for read in [rig.query(name, &arguments), rig.call(name, &arguments)] {
                     let lists = read.unwrap();

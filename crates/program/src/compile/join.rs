@@ -5,16 +5,17 @@
 //!     if stock[w, ol.ol_i_id].s_quantity < threshold {     looked up for each row
 //! ```
 //!
-//! An engine that is told so can bring near what will be looked up for some rows, before it gives out the first of them. Only
-//! what is looked up for every row is a join: in the filter if there is one, or else in the body, before it branches. Of loops within
-//! each other the innermost has joins: it has most of the turns.
+//! An engine that is told so can bring near what will be looked up for some rows, before it gives out the first of
+//! them. Only what is looked up for every row is a join: in the filter if there is one, or else in the body, before it
+//! branches. Of loops within each other the innermost has joins: it has most of the turns.
 
 use super::code::{JoinPlan, KeyColumnPlan};
 use super::{Compiler, Part};
 use crate::ir::{Expression, ExpressionKind, Step, StepKind, VariableId};
 use fabius_value::ColumnId;
 
-/// Joins of one scan.
+/// Joins of one scan, at most: those of all rows that are taken together are to be found in any order
+/// (`crates/engine/src/expected.rs`).
 const JOINS_MAX: usize = 2;
 
 impl<'p> Compiler<'p> {
@@ -52,7 +53,7 @@ impl<'p> Compiler<'p> {
 
     fn has_inner_scan(&self, scan: &Step) -> bool {
         let is_scan = |step| matches!(self.outline.at(step).step.kind, StepKind::ForScan { .. });
-        self.outline.order.iter().any(|&step| is_scan(step) && self.outline.contains(scan.id, step))
+        self.outline.inside(scan.id).any(is_scan)
     }
 
     /// A column of a key that is one of the scanned row, or does not change while the scan lasts.

@@ -190,6 +190,12 @@ impl<'p> Outline<'p> {
         loops
     }
 
+    /// The steps that stand inside `outer`, in the order of the text.
+    pub fn inside(&self, outer: StepId) -> impl Iterator<Item = StepId> {
+        let behind = &self.order[self.at(outer).position + 1..];
+        behind.iter().copied().take_while(move |&step| self.contains(outer, step))
+    }
+
     /// Whether `inner` stands inside `outer`.
     pub fn contains(&self, outer: StepId, inner: StepId) -> bool {
         self.around(inner).any(|(parent, _)| parent == outer)
