@@ -29,6 +29,7 @@ pub fn run(options: &RunOptions, interrupt: &Interrupt, observe: &mut dyn FnMut(
         match outcome.map(|mut reports| reports.pop()) {
             Ok(Some(report)) => entries.push(Entry { engine, outcome: Ok(report) }),
             Ok(None) => break,
+            Err(_) if interrupt.is_raised() => break,
             Err(error) => entries.push(Entry { engine, outcome: Err(error) }),
         }
     }
@@ -83,6 +84,9 @@ pub fn table(entries: &[Entry]) -> String {
         match &report.check {
             Ok(found) => notes += &format!("{engine}: {found}\n"),
             Err(why) => notes += &format!("{engine}: the check fails: {why}\n"),
+        }
+        if seen.committed_total() == 0 {
+            notes += &report.aborts();
         }
     }
     let done: String = entries.iter().map(|entry| description(entry.engine)).collect();

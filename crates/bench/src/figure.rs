@@ -150,7 +150,8 @@ impl Laboratory<'_> {
     ) -> Result<Target> {
         self.go_on()?;
         (self.say)(format!("{} on {engine}: loading", kind.name));
-        let options = TargetOptions { engine, durability, parent: self.parent.clone() };
+        let (parent, interrupt) = (self.parent.clone(), self.interrupt.clone());
+        let options = TargetOptions { engine, durability, parent, interrupt };
         Target::load(&options, &*(kind.build)(settings), settings)
     }
 

@@ -39,6 +39,7 @@ pub mod settings;
 pub mod sweep;
 pub mod table;
 pub mod target;
+pub mod temporary;
 pub mod workload;
 pub mod workloads;
 pub mod zipf;

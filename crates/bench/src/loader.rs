@@ -1,9 +1,10 @@
 //! Filling a database with the rows that a workload begins with.
 
+use crate::interrupt::Interrupt;
 use fabius::{Batch, BatchBuilder, Database};
 use fabius_program::arguments::ArgumentWriter;
 use fabius_program::catalog::ProcedureId;
-use fabius_value::Result;
+use fabius_value::{Error, Result, SqlState};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ const IN_FLIGHT: usize = 4;
 /// Hands calls in in batches; a call that aborts is an error.
 pub struct Loader<'d> {
     database: &'d Database,
+    interrupt: &'d Interrupt,
     procedures: HashMap<&'static str, ProcedureId>,
     builder: BatchBuilder,
     bytes: usize,
@@ -23,10 +25,11 @@ pub struct Loader<'d> {
 }
 
 impl<'d> Loader<'d> {
-    /// Loads into `database`.
-    pub fn new(database: &'d Database) -> Loader<'d> {
+    /// Loads into `database`, until it is interrupted.
+    pub fn new(database: &'d Database, interrupt: &'d Interrupt) -> Loader<'d> {
         Loader {
             database,
+            interrupt,
             procedures: HashMap::new(),
             builder: BatchBuilder::new(),
             bytes: 0,
@@ -38,7 +41,7 @@ impl<'d> Loader<'d> {
     /// Calls a procedure with the arguments that `write` writes.
     ///
     /// # Errors
-    /// `42883` for an unknown procedure; why this or an earlier call aborted.
+    /// `42883` for an unknown procedure; why this or an earlier call aborted; `57014` if interrupted.
     pub fn call(
         &mut self,
         procedure: &'static str,
@@ -94,20 +97,32 @@ impl<'d> Loader<'d> {
         Ok(())
     }
 
-    /// Waits for everything.
+    /// Waits for everything, and until it is settled.
     ///
     /// # Errors
     /// Why a call aborted.
     pub fn finish(mut self) -> Result<()> {
-        self.submit()?;
-        while !self.in_flight.is_empty() {
-            self.reap()?;
-        }
+        self.wait()?;
         self.database.settle();
         Ok(())
     }
 
+    /// Waits until everything so far is decided.
+    ///
+    /// # Errors
+    /// Why a call aborted.
+    pub fn wait(&mut self) -> Result<()> {
+        self.submit()?;
+        while !self.in_flight.is_empty() {
+            self.reap()?;
+        }
+        Ok(())
+    }
+
     fn submit(&mut self) -> Result<()> {
+        if self.interrupt.is_raised() {
+            return Err(Error::new(SqlState::CANCELED, "interrupted while rows were loaded"));
+        }
         if self.in_flight.len() >= IN_FLIGHT {
             self.reap()?;
         }

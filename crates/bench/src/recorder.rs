@@ -1,6 +1,7 @@
 //! What one client saw: outcomes by operation, latencies by kind.
 
 use crate::workload::Operation;
+use fabius_value::Error;
 use hdrhistogram::Histogram;
 
 /// Latencies in nanoseconds, to two digits, up to two minutes.
@@ -9,6 +10,15 @@ pub type Latencies = Histogram<u64>;
 /// An empty histogram.
 pub fn latencies() -> Latencies {
     Histogram::new_with_bounds(1, 120_000_000_000, 2).expect("bounds that the crate takes")
+}
+
+/// Aborts for one reason.
+#[derive(Clone, Debug)]
+pub struct Abort {
+    /// The first of them; the others have its SQLSTATE.
+    pub first: Error,
+    /// How many.
+    pub count: u64,
 }
 
 /// What one client saw, or several together.
@@ -27,6 +37,8 @@ pub struct Recorder {
     pub aborted: Vec<u64>,
     /// Calls that the engine gave up.
     pub conflicts: u64,
+    /// Why calls and queries were aborted.
+    pub aborts: Vec<Abort>,
 }
 
 impl Recorder {
@@ -47,6 +59,7 @@ impl Recorder {
             committed: vec![0; operations.len()],
             aborted: vec![0; operations.len()],
             conflicts: 0,
+            aborts: Vec::new(),
             kinds,
             kind_of,
         }
@@ -57,6 +70,18 @@ impl Recorder {
         self.committed[operation] += committed;
         self.aborted[operation] += aborted;
         self.commit[self.kind_of[operation]].saturating_record_n(latency_ns.max(1), committed + aborted);
+    }
+
+    /// Notes why a call or a query was aborted.
+    pub fn note_abort(&mut self, error: &Error) {
+        self.note_aborts(error, 1);
+    }
+
+    fn note_aborts(&mut self, first: &Error, count: u64) {
+        match self.aborts.iter_mut().find(|abort| abort.first.state() == first.state()) {
+            Some(abort) => abort.count += count,
+            None => self.aborts.push(Abort { first: first.clone(), count }),
+        }
     }
 
     /// Notes how long returned values took.
@@ -77,6 +102,7 @@ impl Recorder {
         count(&mut self.committed, &other.committed);
         count(&mut self.aborted, &other.aborted);
         self.conflicts += other.conflicts;
+        other.aborts.iter().for_each(|abort| self.note_aborts(&abort.first, abort.count));
     }
 
     /// Committed calls and answered queries in all.

@@ -4,13 +4,14 @@ use crate::closed_loop::{self, Limit, Plan, Progress};
 use crate::interrupt::Interrupt;
 use crate::measured::Measured;
 use crate::open_loop;
-use crate::recorder::Latencies;
+use crate::recorder::{Abort, Latencies};
 use crate::settings::Settings;
 use crate::table::{Table, bytes, grouped, time};
 use crate::target::{Target, TargetOptions};
 use crate::workload::{Verdict, Workload};
 use fabius::{Durability, EngineKind, Result};
 use fabius_env::memory::reserved_bytes;
+use fabius_value::SqlState;
 use serde_json::{Map, Value as Json, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,7 +87,11 @@ pub fn run(
         if interrupt.is_raised() {
             break;
         }
-        reports.push(run_engine(options, engine, interrupt, observe)?);
+        match run_engine(options, engine, interrupt, observe) {
+            // What there is so far is shown.
+            Err(error) if error.state() == SqlState::CANCELED && !reports.is_empty() => break,
+            report => reports.push(report?),
+        }
     }
     Ok(reports)
 }
@@ -101,7 +106,8 @@ fn run_engine(
     observe(Stage::Loading(engine));
     let began = Instant::now();
     let (durability, settings) = (options.durability, &options.settings);
-    let target_options = TargetOptions { engine, durability, parent: options.parent.clone() };
+    let target_options =
+        TargetOptions { engine, durability, parent: options.parent.clone(), interrupt: interrupt.clone() };
     let target = Target::load(&target_options, workload, settings)?;
     let loading = began.elapsed();
     let mut watch = |progress: &Progress<'_>| observe(Stage::Running(engine, progress));
@@ -163,6 +169,26 @@ impl Report {
         })
     }
 
+    /// Why calls aborted: a line for each SQLSTATE, the most frequent first.
+    pub fn aborts(&self) -> String {
+        let mut aborts = self.measured.seen.aborts.clone();
+        aborts.sort_by_key(|abort| std::cmp::Reverse(abort.count));
+        let line = |Abort { first, count }: &Abort| {
+            let count = grouped(*count as f64);
+            format!(
+                "aborts on {}: {count} with {}, such as: {}\n",
+                self.engine,
+                first.state().as_str(),
+                first.message()
+            )
+        };
+        let mut text: String = aborts.iter().map(line).collect();
+        if self.measured.seen.committed_total() == 0 && !aborts.is_empty() {
+            text += &format!("warning: nothing has committed on {}\n", self.engine);
+        }
+        text
+    }
+
     /// Whether the check holds and nothing was aborted for the engine's own reasons.
     pub fn is_sound(&self) -> bool {
         self.check.is_ok() && self.measured.seen.conflicts == 0
@@ -217,6 +243,7 @@ pub fn table(reports: &[Report]) -> String {
             Err(why) => ("FAIL", why),
         };
         text += &format!("check on {}: {word}: {why}\n", report.engine);
+        text += &report.aborts();
         if report.measured.is_interrupted {
             text += &format!(
                 "{} was interrupted: the figures are those of the calls made until then\n",

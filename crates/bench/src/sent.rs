@@ -42,6 +42,7 @@ impl Sent {
                 *count = (count.0 - 1, count.1 + 1);
                 // Class 40 is transaction rollback: the engine's own reasons.
                 recorder.conflicts += u64::from(error.state().as_str().starts_with("40"));
+                recorder.note_abort(error);
             }
             let latency = self.batch.completed_ns().saturating_sub(self.sent_ns);
             for (operation, &(committed, aborted)) in counts.iter().take(operations.len()).enumerate() {
@@ -82,7 +83,10 @@ pub fn note_query(
     match outcome {
         Ok(()) => recorder.committed[operation] += 1,
         // Class P0 is raised by programs; anything else is not the query's own fault.
-        Err(error) if error.state().as_str().starts_with("P0") => recorder.aborted[operation] += 1,
+        Err(error) if error.state().as_str().starts_with("P0") => {
+            recorder.aborted[operation] += 1;
+            recorder.note_abort(&error);
+        }
         Err(error) => return Err(error),
     }
     recorder.returned(operation, took.as_nanos() as u64);

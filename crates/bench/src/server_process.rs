@@ -1,12 +1,12 @@
 //! A database server as a process of our own: started in a directory that goes with it, stopped when dropped.
 
+use crate::temporary::TemporaryDirectory;
 use fabius::{Error, Result, SqlState};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// How long a server may take until it takes connections.
 const START: Duration = Duration::from_secs(60);
@@ -25,7 +25,7 @@ pub struct ServerProcess {
     /// What it was told when it was started, and does not tell.
     pub settings: Vec<(&'static str, String)>,
     child: Child,
-    _directory: TempDir,
+    _directory: TemporaryDirectory,
 }
 
 impl ServerProcess {
@@ -42,7 +42,7 @@ impl ServerProcess {
     /// # Errors
     /// If the program does not start, or takes no connections within a minute.
     pub fn fabius(program: &Path, parent: Option<&Path>, arguments: &[&str]) -> Result<ServerProcess> {
-        let directory = directory(parent)?;
+        let directory = TemporaryDirectory::new(parent)?;
         let port = free_port()?;
         let mut command = Command::new(program);
         command.arg("serve").arg(directory.path().join("data"));
@@ -64,7 +64,7 @@ impl ServerProcess {
     /// # Errors
     /// If it cannot be set up, or takes no connections within a minute.
     pub fn postgres(programs: &Path, parent: Option<&Path>, connections: usize) -> Result<ServerProcess> {
-        let directory = directory(parent)?;
+        let directory = TemporaryDirectory::new(parent)?;
         let data = directory.path().join("data");
         let user = unprivileged();
         if let Some((user, group)) = user {
@@ -102,7 +102,7 @@ impl ServerProcess {
         mut command: Command,
         port: u16,
         user: &str,
-        directory: TempDir,
+        directory: TemporaryDirectory,
     ) -> Result<ServerProcess> {
         let log = directory.path().join("server.log");
         let output = std::fs::File::create(&log).map_err(|error| failed("a log cannot be made", &error))?;
@@ -147,16 +147,6 @@ impl Drop for ServerProcess {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn directory(parent: Option<&Path>) -> Result<TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("fabius-server-");
-    match parent {
-        Some(parent) => builder.tempdir_in(parent),
-        None => builder.tempdir(),
-    }
-    .map_err(|error| failed("a temporary directory cannot be made", &error))
 }
 
 fn free_port() -> Result<u16> {

@@ -1,7 +1,9 @@
 //! A database under measurement: where it is, what was loaded, what was done to it since.
 
+use crate::interrupt::Interrupt;
 use crate::loader::Loader;
 use crate::settings::Settings;
+use crate::temporary::TemporaryDirectory;
 use crate::workload::{Mode, Operation, Workload};
 use fabius::{
     Database, Durability, EngineKind, GraphSettings, LockManager, LockingPolicy, Options, Policy, Procedure,
@@ -14,7 +16,6 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tempfile::TempDir;
 
 /// A loaded database.
 pub struct Target {
@@ -26,7 +27,7 @@ pub struct Target {
     pub durability: Durability,
     directory: PathBuf,
     /// Deleted with the target, if we made it up.
-    _temporary: TempDir,
+    _temporary: TemporaryDirectory,
     committed: Mutex<HashMap<&'static str, u64>>,
     runs: Mutex<u64>,
 }
@@ -40,20 +41,22 @@ pub struct TargetOptions {
     pub durability: Durability,
     /// Where to make a directory for it; the system's place for temporary files if `None`.
     pub parent: Option<PathBuf>,
+    /// Raised if the user does not want it any more.
+    pub interrupt: Interrupt,
 }
 
 impl Target {
     /// Makes a database in a new directory and loads it.
     ///
     /// # Errors
-    /// If the directory cannot be made, or a call of the loader aborts.
+    /// If the directory cannot be made, or a call of the loader aborts; `57014` if the user does not want it any more.
     pub fn load(options: &TargetOptions, workload: &dyn Workload, settings: &Settings) -> Result<Target> {
-        let temporary = temporary_directory(options.parent.as_deref())?;
+        let temporary = TemporaryDirectory::new(options.parent.as_deref())?;
         let directory = temporary.path().to_path_buf();
         let database =
             Database::open(&directory, database_options(options.engine, options.durability, settings))?;
         database.define(workload.programs())?;
-        let mut loader = Loader::new(&database);
+        let mut loader = Loader::new(&database, &options.interrupt);
         workload.load(&mut loader)?;
         loader.finish()?;
         let (engine, durability) = (options.engine, options.durability);
@@ -160,25 +163,6 @@ fn database_options(engine: EngineKind, durability: Durability, settings: &Setti
         waiting: waiting(settings),
         ..Options::default()
     }
-}
-
-/// A directory that is deleted when dropped, in `parent` or the system's place for such.
-///
-/// # Errors
-/// If it cannot be made.
-pub fn temporary_directory(parent: Option<&Path>) -> Result<TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("fabius-");
-    let made = match parent {
-        Some(parent) => std::fs::create_dir_all(parent).and_then(|()| builder.tempdir_in(parent)),
-        None => builder.tempdir(),
-    };
-    made.map_err(|error| {
-        let place = parent.map_or_else(std::env::temp_dir, Path::to_path_buf);
-        Error::new(SqlState::IO_ERROR, "no directory for the database")
-            .with_detail(format!("{}: {error}", place.display()))
-            .with_hint("choose a directory in which this user may write with --dir")
-    })
 }
 
 /// The lazy engine's policy by the common settings.

@@ -37,7 +37,8 @@ fn small(kind: &WorkloadKind) -> Settings {
 }
 
 fn target(kind: &WorkloadKind, settings: &Settings, engine: EngineKind) -> Result<Target> {
-    let options = TargetOptions { engine, durability: Durability::None, parent: None };
+    let interrupt = Interrupt::default();
+    let options = TargetOptions { engine, durability: Durability::None, parent: None, interrupt };
     Target::load(&options, &*(kind.build)(settings), settings)
 }
 

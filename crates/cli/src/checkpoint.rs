@@ -1,6 +1,6 @@
 //! `fabius checkpoint DIR`: takes a checkpoint; and what `fabius log` tells of those that are there.
 
-use crate::message::{out, print};
+use crate::message::{out, tell};
 use crate::progress::Line;
 use clap::Args;
 use fabius::{Database, EngineKind, Error, Options, Result, Seq, SqlState};
@@ -51,7 +51,7 @@ pub fn run(arguments: &Checkpoint, interrupt: &Interrupt) -> Result<ExitCode> {
     let database = Database::open(&arguments.dir, options)?;
     let opened = began.elapsed();
     line.clear();
-    database.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
+    database.warnings().iter().for_each(|warning| tell(&format!("warning: {warning}\n")));
     let line = Line::new();
     let began = Instant::now();
     let taken = database.checkpoint_watched(&mut |progress| {
@@ -88,38 +88,51 @@ pub fn run(arguments: &Checkpoint, interrupt: &Interrupt) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads all checkpoints of a database, and reports what they hold and what is damaged.
+/// What there is of checkpoints.
+#[derive(Default)]
+pub struct Verified {
+    /// The newest that is whole.
+    pub newest: Option<Seq>,
+    /// A line for each, if there is any.
+    pub table: String,
+    /// Why some are not whole.
+    pub faults: Vec<Error>,
+}
+
+/// Reads all checkpoints of a database.
 ///
 /// # Errors
 /// If they cannot be listed.
-pub fn verify(dir: &Path) -> Result<ExitCode> {
-    let Some((disk, found)) = list(dir)? else { return Ok(ExitCode::SUCCESS) };
+pub fn verify(dir: &Path) -> Result<Verified> {
+    let Some((disk, found)) = list(dir)? else { return Ok(Verified::default()) };
+    let mut verified = Verified::default();
     let mut table = Table::new(["checkpoint", "seq", "rows", "keys", "size", ""]);
-    let mut faults = Vec::new();
     for found in &found {
         let seq = found.seq.to_string();
         match checkpoint::inspect(&disk, found) {
-            Ok(inspection) => table.row([
-                found.name.clone(),
-                seq,
-                grouped(inspection.counts.rows as f64),
-                grouped(inspection.counts.keys as f64),
-                bytes(inspection.bytes),
-                "whole".to_string(),
-            ]),
+            Ok(inspection) => {
+                verified.newest = verified.newest.max(Some(found.seq));
+                table.row([
+                    found.name.clone(),
+                    seq,
+                    grouped(inspection.counts.rows as f64),
+                    grouped(inspection.counts.keys as f64),
+                    bytes(inspection.bytes),
+                    "whole".to_string(),
+                ]);
+            }
             Err(error) => {
                 let is_damage = error.state() == SqlState::DATA_CORRUPTED;
                 let what = if is_damage { "damaged" } else { "not readable" };
                 table.row([&found.name, &seq, "", "", "", what]);
-                faults.push(error);
+                verified.faults.push(error);
             }
         }
     }
     if !found.is_empty() {
-        out(&format!("\n{table}"));
+        verified.table = format!("\n{table}");
     }
-    faults.iter().for_each(print);
-    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(verified)
 }
 
 /// The entries behind the definitions of the oldest checkpoint that can be read: the log begins there, or

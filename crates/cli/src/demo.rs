@@ -140,7 +140,10 @@ struct Stage<'d> {
 
 impl Stage<'_> {
     fn target(&self, engine: EngineKind, sale: &FlashSale) -> Result<Target> {
-        let options = TargetOptions { engine, durability: Durability::Fsync, parent: self.dir.clone() };
+        // Shoppers are there in a moment: a sale that is interrupted begins, so that it can end in its own words.
+        let interrupt = Interrupt::default();
+        let options =
+            TargetOptions { engine, durability: Durability::Fsync, parent: self.dir.clone(), interrupt };
         Target::load(&options, sale, &self.settings)
     }
 

@@ -1,6 +1,6 @@
 //! `fabius explain FILE [PROCEDURE]`: what of a procedure is done now, what later, and why.
 
-use crate::message::out;
+use crate::message::{out, tell};
 use clap::Args;
 use fabius::program::catalog::Catalog;
 use fabius::program::explain::explain;
@@ -48,7 +48,7 @@ pub fn run(arguments: &Explain) -> Result<ExitCode> {
         Ok(catalog) => catalog,
         Err(diagnostics) => {
             // These have their own way of being shown, with lines and carets.
-            eprint!("{diagnostics}");
+            tell(&diagnostics.to_string());
             return Ok(ExitCode::FAILURE);
         }
     };

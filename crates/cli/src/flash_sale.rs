@@ -210,7 +210,8 @@ mod tests {
         let sale = FlashSale { seed: 1, shoppers: 200, stock: 100 };
         let settings = settings();
         for engine in EngineKind::ALL {
-            let options = TargetOptions { engine, durability: Durability::None, parent: None };
+            let interrupt = Interrupt::default();
+            let options = TargetOptions { engine, durability: Durability::None, parent: None, interrupt };
             let target = Target::load(&options, &sale, &settings).unwrap();
             let plan = Plan { threads: 2, limit: Limit::Calls(3000, Duration::from_secs(600)) };
             let measured =

@@ -1,10 +1,10 @@
 //! `fabius log dump | verify DIR`: what a database's log and checkpoints hold, and whether they are sound.
 
-use crate::checkpoint;
-use crate::message::out;
+use crate::checkpoint::{self, Verified};
+use crate::message::{out, print, tell};
 use crate::number::whole;
 use clap::{Args, Subcommand};
-use fabius::{Error, Result, Seq, SqlState};
+use fabius::{Error, Result, Seq, SqlState, Value, identity};
 use fabius_bench::table::{Table, bytes, grouped};
 use fabius_engine::Definitions;
 use fabius_engine::entry::{self, Call, Entries};
@@ -74,25 +74,79 @@ pub fn run(command: &Command) -> Result<ExitCode> {
             }
         }
         Command::Verify(arguments) => {
+            // Before the log: whoever writes the database meanwhile may take another that is behind what was read.
+            let checkpoints = checkpoint::verify(&arguments.dir)?;
             let inspection = fabius_log::verify(&disk(&arguments.dir)?).map_err(|error| log_error(&error))?;
             check_is_log(&inspection, &arguments.dir)?;
             out(&summary(&inspection));
             let log = report_damage(&inspection);
-            let checkpoints = checkpoint::verify(&arguments.dir)?;
-            Ok(if log == ExitCode::SUCCESS { checkpoints } else { log })
+            out(&checkpoints.table);
+            checkpoints.faults.iter().for_each(print);
+            if inspection.is_sound() && is_database(&arguments.dir) {
+                check_identity(&inspection, &arguments.dir)?;
+                check_range(&inspection, &checkpoints)?;
+            }
+            Ok(if checkpoints.faults.is_empty() { log } else { ExitCode::FAILURE })
         }
     }
 }
 
+/// Whether this is a database's directory, and not only that of its log.
+fn is_database(dir: &Path) -> bool {
+    dir.join("log").is_dir()
+}
+
 fn disk(dir: &Path) -> Result<RealDisk> {
-    let inside = dir.join("log");
-    let path = if inside.is_dir() { inside } else { dir.to_path_buf() };
+    let path = if is_database(dir) { dir.join("log") } else { dir.to_path_buf() };
     let disk = RealDisk::open(&path).map_err(|error| {
         Error::new(SqlState::IO_ERROR, "the log cannot be read")
             .with_detail(format!("{}: {error}", path.display()))
             .with_hint("name the directory of a database")
     })?;
     Ok(disk)
+}
+
+/// The log is that of the database in the directory.
+fn check_identity(inspection: &Inspection, dir: &Path) -> Result<()> {
+    let open = |path: &Path| {
+        RealDisk::open(path).map_err(|error| {
+            Error::new(SqlState::IO_ERROR, "the database cannot be read")
+                .with_detail(format!("{}: {error}", path.display()))
+        })
+    };
+    let (database, log) = (open(dir)?, open(&dir.join("log"))?);
+    let id = identity::read(&database, &[&log])?;
+    match inspection.segments.first() {
+        Some(segment) if id.is_some_and(|id| id != segment.header.database_id) => {
+            Err(Error::new(SqlState::NOT_IN_STATE, "the log is that of another database")
+                .with_detail(format!("{} says {}", segment.name, segment.header.database_id))
+                .with_hint("bring the log or the file IDENTITY back from a copy of the same database"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Opening begins with the newest checkpoint, and with what the log has behind it.
+fn check_range(inspection: &Inspection, checkpoints: &Verified) -> Result<()> {
+    let last = inspection.next_seq.map_or(0, |next| next - 1);
+    let newest = checkpoints.newest.unwrap_or_default().0;
+    let first = inspection.first_seq.unwrap_or(1);
+    let (fact, hint) = if last < newest {
+        (
+            format!("the log ends at {last}, before the checkpoint at {newest}"),
+            "bring the end of the log back from a copy: what it has lost was durable when the checkpoint was taken",
+        )
+    } else if first > newest + 1 {
+        (
+            format!("the log begins at {first}, and no whole checkpoint reaches up to it"),
+            "bring the checkpoint, or the segments before, back from a copy",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(SqlState::DATA_CORRUPTED, fact)
+        .with_detail("the database cannot be opened")
+        .with_hint(hint))
 }
 
 /// A directory without a single segment, whole or not, is not that of a log.
@@ -111,7 +165,7 @@ fn check_reach(inspection: &Inspection, from: Option<u64>) -> Result<()> {
     let entries: u64 = inspection.segments.iter().map(|segment| segment.entries).sum();
     let next = inspection.next_seq.unwrap_or_default();
     match from {
-        None if entries == 0 => eprintln!("the log has no entries"),
+        None if entries == 0 => tell("the log has no entries\n"),
         Some(from) if from >= next => {
             let what = match entries {
                 0 => "it has no entries".to_string(),
@@ -140,7 +194,7 @@ fn summary(inspection: &Inspection) -> String {
         );
     }
     if inspection.is_sound() {
-        text += "sound: every checksum is right\n";
+        text += "the log is sound: every checksum is right\n";
     }
     text
 }
@@ -162,7 +216,11 @@ fn segments(inspection: &Inspection) -> Option<String> {
         last if last < first => "no entries".to_string(),
         last => format!("entries {first} to {last}"),
     };
-    let end = if inspection.closed_cleanly { "closed cleanly" } else { "not closed, or still being written" };
+    let end = match (inspection.is_sound(), inspection.closed_cleanly) {
+        (false, _) => "damaged behind them",
+        (true, true) => "closed cleanly",
+        (true, false) => "not closed, or still being written",
+    };
     Some(format!("{table}\n{entries}; {end}\n"))
 }
 
@@ -173,6 +231,26 @@ fn report_damage(inspection: &Inspection) -> ExitCode {
             crate::message::print(&log_error(damage));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// A value in one line, texts in quotes.
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Text(text) => {
+            let one = |character: char| match character {
+                '\'' => "''".to_string(),
+                _ if character.is_control() => character.escape_default().to_string(),
+                _ => character.to_string(),
+            };
+            format!("'{}'", text.chars().map(one).collect::<String>())
+        }
+        Value::List(rows) => {
+            let row =
+                |row: &Vec<Value>| format!("({})", row.iter().map(literal).collect::<Vec<_>>().join(", "));
+            format!("[{}]", rows.iter().map(row).collect::<Vec<_>>().join(", "))
+        }
+        _ => value.to_string(),
     }
 }
 
@@ -235,7 +313,7 @@ impl Dumper {
         let name = &procedure.program.name;
         match arguments::to_values(&procedure.program, call.arguments) {
             Ok(values) => {
-                let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+                let values: Vec<String> = values.iter().map(literal).collect();
                 format!("{name}({}){key}", values.join(", "))
             }
             Err(error) => {

@@ -15,6 +15,7 @@ mod number;
 mod progress;
 mod serve;
 
+use crate::message::{end_at_once, tell};
 use clap::{Parser, Subcommand};
 use fabius::SqlState;
 use fabius_bench::interrupt::Interrupt;
@@ -60,19 +61,23 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let interrupt = Interrupt::default();
     let raised = interrupt.clone();
-    let notice = if matches!(arguments.command, Command::Demo(_)) { demo::INTERRUPTED } else { "" };
+    let notice = match arguments.command {
+        Command::Demo(_) => demo::INTERRUPTED,
+        Command::Bench(_) => bench::INTERRUPTED,
+        _ => "",
+    };
     // The server has its own way to end; what only reads may end at once.
     if !matches!(arguments.command, Command::Serve(_) | Command::Explain(_) | Command::Log(_))
         && let Err(error) = ctrlc::set_handler(move || {
             if raised.is_raised() {
-                eprintln!("stopped at once");
-                std::process::exit(130);
+                tell("stopped at once\n");
+                end_at_once(130);
             }
-            eprint!("{notice}");
+            tell(notice);
             raised.raise();
         })
     {
-        eprintln!("warning: Ctrl-C ends the program at once: {error}");
+        tell(&format!("warning: Ctrl-C ends the program at once: {error}\n"));
     }
     let outcome = match arguments.command {
         Command::Serve(command) => serve::run(&command),

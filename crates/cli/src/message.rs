@@ -1,20 +1,36 @@
 //! How things are told: output, and errors.
 
-use fabius::Error;
-use std::io::Write;
+use fabius::{Error, SqlState};
+use fabius_bench::temporary;
+use std::io::{ErrorKind, Write};
 
-/// Prints to the standard output. Ends the program quietly when nobody reads it any more
+/// Prints to the standard output. Ends the program when that cannot be: quietly when nobody reads it any more
 /// (`fabius bench list | head`).
 pub fn out(text: &str) {
     let mut stdout = std::io::stdout().lock();
-    if stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).is_err() {
-        std::process::exit(0);
+    if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        if error.kind() == ErrorKind::BrokenPipe {
+            end_at_once(0);
+        }
+        print(&Error::new(SqlState::IO_ERROR, "the output cannot be written").with_detail(error.to_string()));
+        end_at_once(1);
     }
+}
+
+/// Prints to the standard error, if anybody reads it.
+pub fn tell(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Prints an error to the standard error: the fact, and its detail and hint on lines of their own.
 pub fn print(error: &Error) {
-    eprint!("{}", text(error));
+    tell(&text(error));
+}
+
+/// Ends the program with this exit code, and leaves no temporary database behind.
+pub fn end_at_once(code: i32) -> ! {
+    temporary::delete_all();
+    std::process::exit(code)
 }
 
 fn text(error: &Error) -> String {
@@ -37,7 +53,6 @@ pub fn told(error: &Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fabius::SqlState;
 
     /// Goal: fact, detail and hint are told apart.
     #[test]

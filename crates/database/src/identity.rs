@@ -18,13 +18,23 @@ const FORMAT: u64 = 1;
 /// `58030` if the file cannot be read or written, `0A000` if a later version has written it, `XX001` if it is not
 /// what it should be, or missing.
 pub fn of(disk: &dyn Disk, data: &[&dyn Disk]) -> Result<DatabaseId> {
+    if let Some(id) = read(disk, data)? {
+        // Whoever has made it may have been killed before its name was safe.
+        disk.sync().map_err(|error| io_error("reading the database's identity", disk, &error))?;
+        return Ok(id);
+    }
+    let id = make();
+    write(disk, &id).map_err(|error| io_error("creating the database", disk, &error))?;
+    Ok(id)
+}
+
+/// The identity of the database in `disk`; `None` if it has none, and there is nothing of one in `data`.
+///
+/// # Errors
+/// As [`of`].
+pub fn read(disk: &dyn Disk, data: &[&dyn Disk]) -> Result<Option<DatabaseId>> {
     match disk.read(FILE) {
-        Ok(bytes) => {
-            let id = parse(&bytes).ok_or_else(|| refusal(disk, &bytes))?;
-            // Whoever has made it may have been killed before its name was safe.
-            disk.sync().map_err(|error| io_error("reading the database's identity", disk, &error))?;
-            Ok(id)
-        }
+        Ok(bytes) => parse(&bytes).map(Some).ok_or_else(|| refusal(disk, &bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             for data in data {
                 let names = data.list().map_err(|error| io_error("opening", *data, &error))?;
@@ -32,9 +42,7 @@ pub fn of(disk: &dyn Disk, data: &[&dyn Disk]) -> Result<DatabaseId> {
                     return Err(missing(disk, &format!("{}/{name}", data.directory().display())));
                 }
             }
-            let id = make();
-            write(disk, &id).map_err(|error| io_error("creating the database", disk, &error))?;
-            Ok(id)
+            Ok(None)
         }
         Err(error) => Err(io_error("reading the database's identity", disk, &error)),
     }

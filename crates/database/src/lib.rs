@@ -43,7 +43,7 @@ mod call;
 mod checkpoints;
 mod database;
 mod history;
-mod identity;
+pub mod identity;
 mod keyed;
 mod opening;
 mod options;

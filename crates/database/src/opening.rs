@@ -72,7 +72,7 @@ fn check_log(log: &dyn Disk) -> Result<()> {
     }
     Err(Error::new(SqlState::DATA_CORRUPTED, "there are checkpoints, but no log")
         .with_detail(format!("{} has no segments", log.directory().display()))
-        .with_hint("restore the log from a copy or a replica: it has the calls since the newest checkpoint"))
+        .with_hint("restore the log from a copy: it has the calls since the newest checkpoint"))
 }
 
 /// The error of a log that does not reach back to where it is needed, because checkpoints are damaged; any
@@ -86,7 +86,7 @@ pub(crate) fn explain(error: &LogError, passed_over: &[Error]) -> Error {
     Error::new(SqlState::DATA_CORRUPTED, "checkpoints are damaged, and the log does not reach back behind them")
         .with_detail(detail.join("; "))
         .with_hint(
-            "nothing was changed; restore one of these checkpoints from a copy or a replica. What the log still \
+            "nothing was changed; restore one of these checkpoints from a copy. What the log still \
              has can be saved with `fabius log dump`, what is whole of a checkpoint is told by `fabius log verify`",
         )
 }

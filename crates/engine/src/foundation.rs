@@ -528,12 +528,16 @@ pub fn panicked(panic: &(dyn Any + Send)) -> Error {
 /// A log's error as the user meets it.
 pub fn log_error(error: &fabius_log::LogError) -> Error {
     let state = error.sqlstate().as_bytes().try_into().map_or(SqlState::IO_ERROR, SqlState);
+    let offset = error.offset().map(|offset| format!(", offset {offset}")).unwrap_or_default();
+    let details = [
+        error.segment().map(|segment| format!("segment {segment}{offset}")),
+        error.last_good_seq().map(|seq| format!("good up to sequence number {seq}")),
+        std::error::Error::source(error).map(ToString::to_string),
+    ];
     let mut result = Error::new(state, error.fact());
-    if let Some(segment) = error.segment() {
-        let offset = error.offset().map(|offset| format!(", offset {offset}")).unwrap_or_default();
-        result = result.with_detail(format!("segment {segment}{offset}: {error}"));
-    } else {
-        result = result.with_detail(error.to_string());
+    let details: Vec<String> = details.into_iter().flatten().collect();
+    if !details.is_empty() {
+        result = result.with_detail(details.join("; "));
     }
     match error.hint() {
         Some(hint) => result.with_hint(hint),

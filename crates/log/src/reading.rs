@@ -229,7 +229,7 @@ impl Reader<'_> {
             None => Ok(()),
             Some(pair) => Err(LogError::new(LogErrorKind::Damaged, "a segment is missing")
                 .in_file(file_name(pair[0] + 1))
-                .hint_is("restore the file from a copy of the log or from a replica")),
+                .hint_is("restore the file from a copy of the log")),
         }
     }
 
@@ -424,7 +424,7 @@ impl Reader<'_> {
             Some((number, fact)) => Err(LogError::new(LogErrorKind::Damaged, fact)
                 .in_file(file_name(number))
                 .good_until(self.last_good_seq())
-                .hint_is("restore the file from a copy of the log or from a replica")),
+                .hint_is("restore the file from a copy of the log")),
         }
     }
 
@@ -434,7 +434,7 @@ impl Reader<'_> {
             .at(file_name(self.numbers[index]), offset as u64)
             .good_until(last_good_seq)
             .hint_is(format!(
-                "nothing was changed; restore the file from a copy or a replica. `fabius log dump` \
+                "nothing was changed; restore the file from a copy. `fabius log dump` \
                  reads everything up to sequence number {last_good_seq}"
             ))
     }

@@ -71,18 +71,26 @@ pub(crate) fn recover<E: From<LogError>>(
 /// The log has to reach from the first sequence number needed to at least the one before it.
 fn check_range(reading: &Reading, options: &LogOptions) -> Result<(), LogError> {
     let needed = options.first_seq;
-    let (Some(first), Some(next_seq)) = (reading.segments.first(), reading.next_seq) else {
-        return Ok(());
-    };
-    let fact = if first.header.first_seq > needed {
-        format!("the log begins with sequence number {}, but {needed} is needed", first.header.first_seq)
-    } else if next_seq < needed {
-        format!("the log ends before sequence number {next_seq}, but {needed} is to come next")
-    } else {
-        return Ok(());
+    let (file, fact) = match (reading.segments.first(), &reading.torn) {
+        (Some(SegmentRead { header, .. }), _) => {
+            let next_seq = reading.next_seq.unwrap_or(header.first_seq);
+            let fact = if header.first_seq > needed {
+                format!("the log begins with sequence number {}, but {needed} is needed", header.first_seq)
+            } else if next_seq < needed {
+                format!("the log ends before sequence number {next_seq}, but {needed} is to come next")
+            } else {
+                return Ok(());
+            };
+            (file_name(header.number), fact)
+        }
+        // A log may die while its first segment is made, but not one that has had entries.
+        (None, Some(torn)) if needed > 1 => {
+            (torn.segment.clone(), format!("nothing of the log can be read, but {needed} is to come next"))
+        }
+        (None, _) => return Ok(()),
     };
     Err(LogError::new(LogErrorKind::MissingEntries, fact)
-        .in_file(file_name(first.header.number))
+        .in_file(file)
         .hint_is("restore the missing segments, or open with the checkpoint that fits the log"))
 }
 

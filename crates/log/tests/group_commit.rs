@@ -243,6 +243,13 @@ fn discarding_old_segments() {
     let error = open(&disk, later(11)).expect_err("10 is not there yet");
     assert_eq!(error.fact(), "the log ends before sequence number 10, but 11 is to come next");
     assert_eq!(open(&disk, later(10)).expect("enough").next_seq(), 10);
+    // What is left of a first segment that was never begun may go; not where entries have been.
+    disk.damage("000000000005.log", |bytes| bytes.clear()).expect("it is there");
+    disk.delete("CLOSED").expect("it is there");
+    let error = open(&disk, later(10)).expect_err("it had entries");
+    assert_eq!(error.kind(), LogErrorKind::MissingEntries);
+    assert_eq!(error.fact(), "nothing of the log can be read, but 10 is to come next");
+    assert_eq!(open(&disk, later(1)).expect("as new").next_seq(), 1);
 }
 
 /// Goal: segments that hold nothing needed are not read, whatever is in them, and can be discarded.

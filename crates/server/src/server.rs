@@ -119,7 +119,9 @@ impl Place {
 fn refused(address: SocketAddr, setting: &str, error: &std::io::Error) -> Error {
     Error::new(SqlState::IO_ERROR, format!("cannot listen on {address}"))
         .with_detail(error.to_string())
-        .with_hint(format!("another program may be there; choose another address with --{setting} ADDRESS"))
+        .with_hint(format!(
+            "something listens there already; choose another address with --{setting} ADDRESS"
+        ))
 }
 
 /// A server that is running; dropping it ends it at once.

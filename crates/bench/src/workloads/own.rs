@@ -35,6 +35,7 @@ impl Own {
         let text = std::fs::read_to_string(path).map_err(|error| {
             Error::new(SqlState::IO_ERROR, "the program file cannot be read")
                 .with_detail(format!("{}: {error}", path.display()))
+                .with_hint("name a file with tables and procedures in the text form")
         })?;
         let scratch = Database::in_memory(Options { workers: 0, ..Options::default() });
         scratch.define(&text)?;
@@ -79,10 +80,17 @@ impl Workload for Own {
         for template in &self.load {
             let first = template.first_range();
             let (low, high) = first.map_or((0, 0), |(_, low, high)| (low, high));
-            for number in low..=high {
-                let encoded = template.encode(&mut random, first.map(|(at, ..)| (at, number)))?;
-                loader.call_encoded(template.procedure, &encoded)?;
-            }
+            let mut load = || {
+                for number in low..=high {
+                    let encoded = template.encode(&mut random, first.map(|(at, ..)| (at, number)))?;
+                    loader.call_encoded(template.procedure, &encoded)?;
+                }
+                loader.wait()
+            };
+            load().map_err(|error| {
+                let detail = error.detail().map_or(String::new(), |detail| format!("{detail}; "));
+                error.with_detail(format!("{detail}while rows were loaded by {}", template.procedure))
+            })?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `fabius log`: what is no log is an error, and so is a place that the log has not got.
 
-use crate::{Ended, refused, run, text};
-use fabius::{Database, Options};
+use crate::{Ended, fabius, refused, run, text};
+use fabius::{Database, Options, Value};
 use tempfile::TempDir;
 
 const COUNTER: &str = "
@@ -63,7 +63,7 @@ fn a_log_without_entries_is_a_log() {
     let verified = run(&["log", "verify", directory]);
     assert_eq!(verified.code, Some(0), "{}", verified.err);
     assert!(
-        verified.out.ends_with("\nno entries; closed cleanly\nsound: every checksum is right\n"),
+        verified.out.ends_with("\nno entries; closed cleanly\nthe log is sound: every checksum is right\n"),
         "{}",
         verified.out
     );
@@ -72,6 +72,66 @@ fn a_log_without_entries_is_a_log() {
         (dumped.code, dumped.out.as_str(), dumped.err.as_str()),
         (Some(0), "", "the log has no entries\n")
     );
+}
+
+/// Goal: a log that lost what a checkpoint proves is no sound one, and is not opened; nor is one of another database.
+#[test]
+fn a_log_fits_its_database() {
+    let database = database(20);
+    let directory = text(database.path());
+    assert_eq!(run(&["checkpoint", directory]).code, Some(0));
+    assert_eq!(run(&["log", "verify", directory]).code, Some(0));
+    std::fs::remove_file(database.path().join("log/CLOSED")).expect("a closing mark");
+    let segment = segment(&database);
+    let whole = std::fs::read(&segment).expect("a segment");
+    for kept in [0, 30, whole.len() / 2] {
+        std::fs::write(&segment, &whole[..kept]).expect("a segment");
+        let verified = run(&["log", "verify", directory]);
+        assert_eq!(verified.code, Some(1), "{}", verified.out);
+        assert!(verified.err.contains("before the checkpoint at 22"), "{}", verified.err);
+        let opened = run(&["checkpoint", directory]);
+        assert_eq!((opened.code, opened.out.as_str()), (Some(1), ""), "{}", opened.err);
+        assert!(opened.err.contains("but 23 is to come next"), "{}", opened.err);
+    }
+    std::fs::write(&segment, &whole).expect("a segment");
+    let identity = database.path().join("IDENTITY");
+    std::fs::write(&identity, format!("fabius database 1\n{:032x}\n", 7)).expect("an identity");
+    let verified = run(&["log", "verify", directory]);
+    assert!(verified.err.contains("the log is that of another database"), "{}", verified.err);
+    std::fs::remove_file(&identity).expect("an identity");
+    let verified = run(&["log", "verify", directory]);
+    assert!(verified.err.contains("the database's identity is missing"), "{}", verified.err);
+    assert_eq!(verified.code, Some(1));
+}
+
+/// Goal: texts are told from what they look like, and stay in their line.
+#[test]
+fn texts_are_in_quotes() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let database = Database::open(directory.path(), Options::default()).expect("a database");
+    database.define("procedure say(a: text null, b: text) {}").expect("a definition");
+    for value in [Value::Null, Value::Text("it's\n null".into())] {
+        database.call("say", &[value, Value::Text("null".into())]).expect("a call");
+    }
+    database.close().expect("it closes");
+    let dumped = run(&["log", "dump", text(directory.path())]).out;
+    let calls: Vec<&str> = dumped
+        .lines()
+        .filter_map(|line| line.split("  ").nth(2))
+        .filter(|call| call.starts_with("say"))
+        .collect();
+    assert_eq!(calls, ["say(null, 'null')", r"say('it''s\n null', 'null')"]);
+}
+
+/// Goal: what cannot be printed is an error; who no longer reads is none.
+#[test]
+#[cfg(target_os = "linux")]
+fn output_that_cannot_be_written_is_told() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has one");
+    let ended = fabius(&["bench", "list"]).stdout(full).output().expect("the program starts");
+    assert_eq!(ended.status.code(), Some(1));
+    let error = String::from_utf8(ended.stderr).expect("text");
+    assert!(error.starts_with("error: the output cannot be written\n  detail: No space left"), "{error}");
 }
 
 /// The segment of a small database's log.

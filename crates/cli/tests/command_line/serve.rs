@@ -74,8 +74,8 @@ fn nothing_is_made_when_the_port_is_taken() {
     let database = directory.path().join("d2");
     for (flag, other) in [("listen", "http"), ("http", "listen")] {
         let error = format!(
-            "error: cannot listen on {address}\n  detail: Address already in use (os error 98)\n  hint: another \
-             program may be there; choose another address with --{flag} ADDRESS\n"
+            "error: cannot listen on {address}\n  detail: Address already in use (os error 98)\n  hint: something \
+             listens there already; choose another address with --{flag} ADDRESS\n"
         );
         let (flag, other) = (format!("--{flag}"), format!("--{other}"));
         refused(&["serve", text(&database), &flag, &address, &other, "127.0.0.1:0"], 1, &error);
