@@ -50,6 +50,10 @@ impl Users {
     }
 
     fn parse(text: &str) -> Result<Users> {
+        let refused = |detail: String| {
+            Error::new(SqlState::INVALID_PARAMETER, "the file of users is not well formed")
+                .with_detail(detail)
+        };
         let mut verifiers = HashMap::new();
         for (at, line) in text.lines().enumerate() {
             let line = line.trim_end_matches('\r');
@@ -59,10 +63,14 @@ impl Users {
             let read = line.split_once(':').filter(|(name, _)| !name.is_empty());
             let (name, verifier) =
                 read.and_then(|(name, password)| Some((name, verifier(password)?))).ok_or_else(|| {
-                    Error::new(SqlState::INVALID_PARAMETER, "the file of users is not well formed")
-                        .with_detail(format!("line {}: expected NAME:PASSWORD or NAME:{VERIFIER}...", at + 1))
+                    refused(format!("line {}: expected NAME:PASSWORD or NAME:{VERIFIER}...", at + 1))
                 })?;
-            verifiers.insert(name.to_string(), verifier);
+            if verifiers.insert(name.to_string(), verifier).is_some() {
+                return Err(refused(format!("line {}: {name} is there twice", at + 1)));
+            }
+        }
+        if verifiers.is_empty() {
+            return Err(refused("nobody is in it, so nobody could connect".into()));
         }
         let mut pepper = [0; KEY_BYTES];
         rand::rng().fill_bytes(&mut pepper);
@@ -144,6 +152,11 @@ mod tests {
         for wrong in ["ana", ":x", "ana:", "ana:SCRAM-SHA-256$x"] {
             let error = Users::parse(&format!("# one\n{wrong}\n")).err().expect("a wrong line");
             assert!(error.detail().is_some_and(|detail| detail.starts_with("line 2: ")), "{error}");
+        }
+        for (wrong, why) in [("ana:a\nana:b", "line 2: ana is there twice"), ("# nobody", "nobody is in it")]
+        {
+            let error = Users::parse(wrong).err().expect("a wrong file");
+            assert!(error.detail().is_some_and(|detail| detail.starts_with(why)), "{error}");
         }
     }
 }

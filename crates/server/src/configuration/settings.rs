@@ -61,6 +61,11 @@ fn size(text: &str) -> Result<u64> {
     parse_size(text).ok_or_else(|| refused("a size, such as 64MB"))
 }
 
+/// What sessions may hold: less than this holds no statement.
+fn session_size(text: &str) -> Result<u64> {
+    parse_size(text).filter(|bytes| *bytes >= 64 << 10).ok_or_else(|| refused("a size from 64kB"))
+}
+
 fn count(text: &str) -> Result<usize> {
     text.parse().map_err(|_| refused("a whole number"))
 }
@@ -164,8 +169,8 @@ settings! {
         },
         |bytes| format_size(*bytes);
     session_memory "SIZE" "What one session may hold in memory: rows, what its transaction keeps, sorts and joins",
-        size, |bytes| format_size(*bytes);
-    sessions_memory "SIZE" "What all sessions together may hold so", size, |bytes| format_size(*bytes);
+        session_size, |bytes| format_size(*bytes);
+    sessions_memory "SIZE" "What all sessions together may hold so", session_size, |bytes| format_size(*bytes);
     reserved_memory "SIZE" "Memory taken from the system at the start and kept, so that a spike does not wait for it",
         size, |bytes| format_size(*bytes);
     shutdown_timeout "TIME" "How long running statements may go on when the server is told to stop",
