@@ -14,7 +14,7 @@
 //! not, and an access in a loop stands for one per turn.
 
 use crate::catalog::Catalog;
-use crate::ir::{Expression, Program, RowId, Scan, ScanBound, StepId, StepKind, VariableId};
+use crate::ir::{Expression, ExpressionKind, Program, RowId, Scan, ScanBound, StepId, StepKind, VariableId};
 use crate::slice::expression_text::expression_text;
 use crate::slice::outline::{Outline, scan_expressions, used_variables, variables};
 use fabius_value::{ColumnMask, TableId};
@@ -63,6 +63,8 @@ pub struct Access {
     pub writes: ColumnMask,
     /// Whether the program asks whether the row is there.
     pub exists: bool,
+    /// Whether the call aborts if the row is missing, whichever branches it takes from here.
+    pub required: bool,
     /// Whether it deletes the row.
     pub deletes: bool,
     /// The key as text: `stock[line.supply, line.item]`.
@@ -97,10 +99,11 @@ pub fn accesses(program: &Program, catalog: &Catalog) -> Vec<Access> {
             kind,
             source: origins.key_source(&outline, catalog, step),
             loops: outline.loops(step),
-            conditional: outline.around(step).any(|(parent, _)| !outline.is_loop(parent)),
+            conditional: !outline.branches(step).is_empty(),
             reads: ColumnMask::EMPTY,
             writes: ColumnMask::EMPTY,
             exists: false,
+            required: false,
             deletes: false,
             text: record_text(&outline, catalog, step),
         };
@@ -125,10 +128,19 @@ fn add_use(outline: &Outline<'_>, catalog: &Catalog, step: StepId, all: &mut [Ac
     let mut add = |row: RowId, note: &mut dyn FnMut(&mut Access)| {
         all.iter_mut().filter(|access| access.row == row).for_each(note);
     };
+    let is_required = |access: &Access| outline.branches(step) == outline.branches(access.step);
     match &outline.at(step).step.kind {
-        StepKind::RequireRow { row } | StepKind::Exists { row, .. } => {
-            add(*row, &mut |access| access.exists = true);
+        StepKind::RequireRow { row } => {
+            add(*row, &mut |access| {
+                access.exists = true;
+                access.required |= is_required(access);
+            });
         }
+        StepKind::Require { condition: Expression { kind: ExpressionKind::Variable(asked), .. }, .. } => {
+            let row = outline.asked_row(*asked);
+            row.into_iter().for_each(|row| add(row, &mut |access| access.required |= is_required(access)));
+        }
+        StepKind::Exists { row, .. } => add(*row, &mut |access| access.exists = true),
         StepKind::Read { row, columns } => {
             add(*row, &mut |access| columns.iter().for_each(|(column, _)| access.reads.insert(*column)));
         }

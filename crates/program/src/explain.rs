@@ -17,12 +17,12 @@
 use crate::access::{AccessKind, KeySource, accesses, read_only};
 use crate::catalog::Catalog;
 use crate::context::DeltaOperator;
-use crate::ir::{Program, StepId, StepKind, Type, VariableId};
+use crate::ir::{Expression, ExpressionKind, Program, StepId, StepKind, Type, VariableId};
 use crate::record_action::{DependencyKind, RecordAction, record_actions};
 use crate::slice::expression_text::expression_text;
 use crate::slice::now_slice::AT_HAND;
 use crate::slice::operation::{Operation, operations};
-use crate::slice::outline::Outline;
+use crate::slice::outline::{Outline, Part};
 use crate::slice::{ColumnPhase, Interval, Phases};
 use fabius_value::{ColumnId, ColumnMask, DataType, Decimal, TableId};
 use std::collections::BTreeSet;
@@ -220,6 +220,9 @@ impl Explanation<'_, '_> {
 
     /// The parts of a step's reason, each with how little it tells.
     fn notes(&self, step: StepId, line: Option<Tag>) -> Vec<(usize, String)> {
+        if self.is_found(step) {
+            return Vec::new();
+        }
         let restores = matches!(tag(self.outline, self.phases, step), Some(Tag::Now | Tag::Free));
         let parts = self.phases.reasons[usize::from(step.0)].split("; ");
         let parts = parts.filter(|part| !(part.is_empty() || restores && part.starts_with("later: ")));
@@ -239,6 +242,20 @@ impl Explanation<'_, '_> {
             .collect()
     }
 
+    /// Whether a step requires a row in the branch that is taken if the row exists, and nothing deletes it.
+    fn is_found(&self, step: StepId) -> bool {
+        let StepKind::RequireRow { row } = &self.outline.at(step).step.kind else { return false };
+        let asks = |(parent, part): (StepId, Part)| match &self.outline.at(parent).step.kind {
+            StepKind::If { condition: Expression { kind: ExpressionKind::Variable(asked), .. }, .. } => {
+                part == Part::Then && self.outline.asked_row(*asked) == Some(*row)
+            }
+            _ => false,
+        };
+        let table = self.outline.table(*row);
+        let loses_rows = self.outline.existence_changes.iter().any(|&(_, of, added)| of == table && !added);
+        !loses_rows && self.outline.branches(step).into_iter().any(asks)
+    }
+
     fn keys(&self) -> Vec<Vec<String>> {
         let accesses = accesses(self.program, self.catalog);
         let mut rows = Vec::new();
@@ -255,8 +272,8 @@ impl Explanation<'_, '_> {
             let what = match access.kind {
                 AccessKind::Insert => "is added",
                 AccessKind::Range => "range",
-                AccessKind::Row if access.exists => "must exist",
-                AccessKind::Row => "",
+                AccessKind::Row if access.required => "must exist",
+                AccessKind::Row => "may be missing",
             };
             let what = if access.deletes { "is deleted" } else { what };
             let phase = self.phases.steps[usize::from(access.step.0)];

@@ -159,6 +159,17 @@ impl<'p> Outline<'p> {
         self.places[usize::from(step.0)].expect("every step number below the count is a step's")
     }
 
+    /// The row that a variable says is there or not: `exists table[key]`.
+    pub fn asked_row(&self, variable: VariableId) -> Option<RowId> {
+        match self.assignments[usize::from(variable.0)].as_slice() {
+            [step] => match &self.at(*step).step.kind {
+                StepKind::Exists { row, .. } => Some(*row),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The table of a row handle.
     pub fn table(&self, row: RowId) -> TableId {
         self.program.rows[usize::from(row.0)].table
@@ -194,6 +205,11 @@ impl<'p> Outline<'p> {
     pub fn inside(&self, outer: StepId) -> impl Iterator<Item = StepId> {
         let behind = &self.order[self.at(outer).position + 1..];
         behind.iter().copied().take_while(move |&step| self.contains(outer, step))
+    }
+
+    /// The branches around a step, innermost first.
+    pub fn branches(&self, step: StepId) -> Vec<(StepId, Part)> {
+        self.around(step).filter(|(parent, _)| !self.is_loop(*parent)).collect()
     }
 
     /// Whether `inner` stands inside `outer`.

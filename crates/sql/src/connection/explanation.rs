@@ -3,7 +3,7 @@
 //! ```text
 //!  Update on stock  (actual time=0.041 rows=1)
 //!    Phase: values are computed later
-//!    Key: stock[p1]   now   from arguments   must exist   reads qty, writes qty
+//!    Key: stock[p1]   now   from arguments   may be missing   reads qty, writes qty
 //!    ->  Row of stock by primary key (id)
 //! ```
 

@@ -7,14 +7,14 @@ statement: everything is done now
 1  procedure statement(p1: int, p2: int) -> bigint {
 2      var count: bigint = 0                          now    results at hand
 3      if exists t[p1] {                              now    indexed column t.v
-4          update t[p1] { v: t[p1].v + p2 }           now    indexed column t.v; t[p1] must exist
+4          update t[p1] { v: t[p1].v + p2 }           now    indexed column t.v
 5          count += 1::bigint                         now    results at hand
 6      }
 7      return count                                   now    results at hand
 8  }
 
 keys
-  t[p1]   now   from arguments   must exist   reads v, writes v
+  t[p1]   now   from arguments   may be missing   reads v, writes v
 
 relied on
   p2    in [-10000, 10000]
@@ -32,14 +32,14 @@ statement: values are computed later
 1  procedure statement(p1: int, p2: numeric(38, 10)) -> bigint {
 2      var count: bigint = 0                                                   now    results at hand
 3      if exists stock[p1] {                                                   both   later: value of stock.price
-4          update stock[p1] { price: (stock[p1].price - p2)::numeric(12, 2) }  later  value of stock.price; stock[p1] must exist
+4          update stock[p1] { price: (stock[p1].price - p2)::numeric(12, 2) }  later  value of stock.price
 5          count += 1::bigint                                                  now    results at hand
 6      }
 7      return count                                                            now    results at hand
 8  }
 
 keys
-  stock[p1]   now   from arguments   must exist   reads price, writes price
+  stock[p1]   now   from arguments   may be missing   reads price, writes price
 
 captured for later
   stock[p1]          row
@@ -61,7 +61,7 @@ statement: everything is done now
  1  procedure statement(p1: int, p2: int, p3: int) -> bigint {
  2      var count: bigint = 0                                                             now    results at hand
  3      if exists stock[p1] {                                                             now    key of a write to stock; decides a write to stock
- 4          if stock[p1].qty >= p2 {                                                      now    stock[p1] must exist
+ 4          if stock[p1].qty >= p2 {                                                      now    decides a write to stock
  5              require stock[p1].qty - p3 >= 0::int, "new row for relation ""stock"" …   now    decides the outcome (require)
  6              update stock[p1] { qty: stock[p1].qty - p3 }                              free   values at hand
  7              count += 1::bigint                                                        now    results at hand
@@ -71,7 +71,7 @@ statement: everything is done now
 11  }
 
 keys
-  stock[p1]   now   from arguments   must exist   reads qty, writes qty
+  stock[p1]   now   from arguments   may be missing   reads qty, writes qty
 
 relied on
   p3          in [-10000, 10000]
@@ -88,7 +88,7 @@ statement: everything is done now
  1  procedure statement(p1: int, p2: int) -> bigint {
  2      var count: bigint = 0                          now    results at hand
  3      if exists t[p1] {                              now    decides an insert into t
- 4          update t[p1] { v: t[p1].v + p2 }           now    indexed column t.v; t[p1] must exist
+ 4          update t[p1] { v: t[p1].v + p2 }           now    indexed column t.v
  5          count += 1::bigint                         now    results at hand
  6      } else {
  7          insert t { id: p1, v: p2 }                 now    values at hand
@@ -98,7 +98,7 @@ statement: everything is done now
 11  }
 
 keys
-  t[p1]   now   from arguments   must exist   reads v, writes v
+  t[p1]   now   from arguments   may be missing   reads v, writes v
   t[p1]   now   from arguments   is added
 
 relied on
@@ -137,14 +137,14 @@ statement: everything is done now, but for deltas, which are stored now and appl
 1  procedure statement(p1: int, p2: numeric(18, 1)) -> bigint {
 2      var count: bigint = 0                                                   now    results at hand
 3      if exists stock[p1] {                                                   now    key of a write to stock; decides a write to stock
-4          update stock[p1] { price: (stock[p1].price - p2)::numeric(12, 2) }  delta  adds -p2 to stock.price; stock[p1] must exist
+4          update stock[p1] { price: (stock[p1].price - p2)::numeric(12, 2) }  delta  adds -p2 to stock.price
 5          count += 1::bigint                                                  now    results at hand
 6      }
 7      return count                                                            now    results at hand
 8  }
 
 keys
-  stock[p1]   now   from arguments   must exist   reads price, writes price
+  stock[p1]   now   from arguments   may be missing   reads price, writes price
 
 deltas
   stock.price   +=   -p2   line 4
