@@ -86,7 +86,9 @@ fn chosen<'c>(catalog: &'c Catalog, arguments: &Explain) -> Result<Vec<&'c Progr
         .with_hint("name a file with procedures; docs/programs.md shows how they are written"));
     }
     let Some(name) = &arguments.procedure else { return Ok(all) };
-    let found = catalog.find_procedure(name).and_then(|id| catalog.procedure(id));
+    // Names are lower case, but for those in backquotes.
+    let id = catalog.find_procedure(name).or_else(|| catalog.find_procedure(&name.to_ascii_lowercase()));
+    let found = id.and_then(|id| catalog.procedure(id));
     found.map(|program| vec![&**program]).ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|program| program.name.as_str()).collect();
         Error::new(

@@ -76,7 +76,10 @@ impl Template {
             call.trim().split_once('(').ok_or_else(|| wrong("it has no parenthesis".into()))?;
         let inside =
             rest.strip_suffix(')').ok_or_else(|| wrong("it does not end with a parenthesis".into()))?;
-        let program = database.procedure(name.trim())?.program.clone();
+        let name = name.trim();
+        // Names are lower case, but for those in backquotes.
+        let lower = |error| database.procedure(&name.to_ascii_lowercase()).map_err(|_| error);
+        let program = database.procedure(name).or_else(lower)?.program.clone();
         let parameters = &program.variables[..program.parameter_count];
         let pieces = pieces(inside, ',');
         if pieces.len() != parameters.len() {
