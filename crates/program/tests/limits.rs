@@ -42,6 +42,24 @@ fn deep_nesting_is_refused() {
     is_limit(format!("if b {{ }} {}", "else if b { }".repeat(deep)));
 }
 
+/// Goal: 20 errors are shown, and whoever reads them learns of others.
+#[test]
+fn more_errors_than_are_shown() {
+    let errors = |count: usize| load("let x = y\n".repeat(count)).expect_err("y is not declared");
+    let texts = |count| (errors(count).to_string(), Error::from(errors(count)).detail().unwrap().to_string());
+    let (all, some) = (texts(20), texts(50));
+    assert!(!all.0.contains("and more") && !all.1.contains("and more"));
+    assert!(some.0.starts_with(&all.0) && some.1.starts_with(&all.1));
+    assert!(some.0.ends_with("\n\nand more: the others are shown when these are mended\n"));
+    assert!(some.1.ends_with("\nand more: the others are shown when these are mended"));
+    // Of all definitions together, too.
+    let texts = ["procedure p() { let }\n".repeat(21), "table t { a: int }\n".repeat(21)];
+    for text in texts {
+        let errors = verify::load(&text, "limits.fab", &Catalog::new()).expect_err("none is right");
+        assert!(errors.to_string().contains("and more"), "{errors}");
+    }
+}
+
 #[test]
 fn tall_expressions_are_refused() {
     let tall = 100_000;

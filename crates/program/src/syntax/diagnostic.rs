@@ -106,9 +106,12 @@ impl Diagnostic {
         candidates: impl IntoIterator<Item = &'a str>,
         otherwise: impl FnOnce() -> Option<String>,
     ) -> Diagnostic {
+        // Any letter looks like any other: nothing is guessed of names that have only one.
+        let is_word = |name: &str| name.chars().nth(1).is_some();
         let most = (wrong.chars().count() / 3).max(1);
         let best = candidates
             .into_iter()
+            .filter(|candidate| is_word(wrong) && is_word(candidate))
             .map(|candidate| (strsim::osa_distance(wrong, candidate), candidate))
             .filter(|&(distance, _)| distance <= most)
             .min();
@@ -117,8 +120,12 @@ impl Diagnostic {
     }
 }
 
-/// How many facts are shown of one text: later ones are often consequences of earlier ones.
+/// How many facts are shown of one text: later ones are often consequences of earlier ones. One more
+/// is kept, which says that there are more.
 pub const DIAGNOSTICS_MAX: usize = 20;
+
+/// What is said of the others.
+const MORE: &str = "and more: the others are shown when these are mended";
 
 /// Everything found wrong with a text; never empty.
 #[derive(Clone)]
@@ -163,7 +170,7 @@ fn window(line: &str, at: usize) -> (&str, usize) {
 impl fmt::Display for Diagnostics {
     /// Each fact with its snippet and hint, a blank line between them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, diagnostic) in self.list.iter().enumerate() {
+        for (at, diagnostic) in self.list.iter().take(DIAGNOSTICS_MAX).enumerate() {
             if at > 0 {
                 writeln!(f)?;
             }
@@ -172,6 +179,9 @@ impl fmt::Display for Diagnostics {
             if let Some(hint) = &diagnostic.hint {
                 writeln!(f, "{} = hint: {hint}", " ".repeat(line.to_string().len()))?;
             }
+        }
+        if self.list.len() > DIAGNOSTICS_MAX {
+            writeln!(f, "\n{MORE}")?;
         }
         Ok(())
     }
@@ -192,9 +202,12 @@ impl From<Diagnostics> for Error {
             return Error::new(SqlState::INVALID_DEFINITION, "invalid definition");
         };
         let mut detail = diagnostics.snippet(first);
-        for further in &diagnostics.list[1..] {
+        for further in diagnostics.list.iter().take(DIAGNOSTICS_MAX).skip(1) {
             let (line, _, _) = diagnostics.source.place(further.span.start);
             detail += &format!("\nalso: {} (line {line})", further.message);
+        }
+        if diagnostics.list.len() > DIAGNOSTICS_MAX {
+            detail += &format!("\n{MORE}");
         }
         let error = Error::new(first.state, first.message.clone())
             .with_detail(detail)

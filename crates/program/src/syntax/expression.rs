@@ -24,6 +24,7 @@
 use super::diagnostic::{Diagnostic, Span};
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser, RESERVED};
+use super::statement::ASSIGNS;
 use super::tree::*;
 use fabius_value::{SqlState, calendar, limit};
 use std::ops::RangeInclusive;
@@ -227,10 +228,32 @@ impl Parser {
             }
             let height = left.1.max(right.1);
             (ExpressionKind::Binary(operator, Box::new(left.0), Box::new(right.0)), height)
+        } else if let Some(error) = self.foreign_operator() {
+            return Err(error);
         } else {
             return Ok((left, false));
         };
         Ok(((Expression { kind, span: self.span_from(start) }, height + 1), true))
+    }
+
+    /// After an operand: an operator of SQL that is none here.
+    fn foreign_operator(&self) -> Option<Box<Diagnostic>> {
+        const FOREIGN: &[(&str, &str)] = &[
+            ("in", "write x = 1 or x = 2; what is in a list is found by a for over it"),
+            ("like", "it is a function: like(text, pattern)"),
+            ("ilike", "it is a function: ilike(text, pattern)"),
+        ];
+        let after = usize::from(self.at_word("not"));
+        let TokenKind::Word(word) = self.peek_after(after) else { return None };
+        let (word, hint) = FOREIGN.iter().find(|(foreign, _)| foreign == word)?;
+        // These are names too, and may begin the next statement.
+        let assigned_to = ASSIGNS.iter().any(|next| *self.peek_after(after + 1) == TokenKind::Symbol(next));
+        if assigned_to && !RESERVED.contains(word) {
+            return None;
+        }
+        let mut error = self.error(format!("there is no operator {word}"));
+        error.hint = Some((*hint).into());
+        Some(error)
     }
 
     fn prefix(&mut self, least: Precedence) -> Parsed<Tall> {

@@ -65,14 +65,40 @@ fn continues_name(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// All tokens of a text, the last being [`TokenKind::End`].
-///
-/// # Errors
-/// The first character that starts no token, an unclosed quote, a number with too many digits, a
-/// name that is too long.
-pub fn tokens(text: &str) -> Result<Vec<Token>, Diagnostic> {
+/// What other languages write and this one does not: what it begins with, and what to write. None
+/// of it can stand in a text that follows the grammar.
+const FOREIGN: &[(&str, &str)] = &[
+    ("!=", "write <> for not equal"),
+    ("==", "write = for equal; a statement that begins with a name assigns"),
+    ("=>", "write >= for greater or equal"),
+    ("=+", "write += to add to what is there"),
+    (":=", "write = to assign"),
+    ("++", "write += 1 to add one"),
+    ("/*", "each line of a comment starts with //"),
+    ("#", "comments start with //"),
+    ("!", "write not"),
+    ("&", "write and"),
+    ("|", "write or, or || to join texts"),
+    ("?", "a choice is written if e then a else b, a row that may be missing table[key]?.column"),
+    ("$", "parameters are named: procedure p(amount: int)"),
+    ("^", "write power(a, b)"),
+    ("\u{2018}", TEXTS),
+    ("\u{2019}", TEXTS),
+    ("\u{201a}", TEXTS),
+    ("\u{201c}", TEXTS),
+    ("\u{201d}", TEXTS),
+    ("\u{201e}", TEXTS),
+];
+
+/// For quotes of other kinds.
+const TEXTS: &str = "texts stand in straight single quotes: 'text'";
+
+/// All tokens of a text, the last being [`TokenKind::End`]; if something in it is no token, those
+/// before that, and what is wrong with it: a character that starts none, an unclosed quote, a number
+/// with too many digits, a name that is too long.
+pub fn tokens(text: &str) -> (Vec<Token>, Option<Diagnostic>) {
     let mut tokens = Vec::new();
-    let mut at = 0;
+    let (mut at, mut stray) = (0, None);
     while at < text.len() {
         let rest = &text[at..];
         let first = rest.chars().next().expect("the text goes on");
@@ -84,17 +110,36 @@ pub fn tokens(text: &str) -> Result<Vec<Token>, Diagnostic> {
             at += rest.find('\n').unwrap_or(rest.len());
             continue;
         }
-        let (kind, length) = token(rest, first).map_err(|mut diagnostic| {
-            diagnostic.span.start += at as u32;
-            diagnostic.span.end += at as u32;
-            diagnostic
-        })?;
+        let (kind, length) = match token(rest, first) {
+            Ok(token) => token,
+            Err(mut diagnostic) => {
+                diagnostic.span.start += at as u32;
+                diagnostic.span.end += at as u32;
+                if first == ';' {
+                    diagnostic = diagnostic.with_hint(without_semicolon(&tokens));
+                }
+                stray = Some(diagnostic);
+                break;
+            }
+        };
         tokens.push(Token { kind, span: Span { start: at as u32, end: (at + length) as u32 } });
         at += length;
     }
-    let end = text.len() as u32;
+    let end = at as u32;
     tokens.push(Token { kind: TokenKind::End, span: Span { start: end, end } });
-    Ok(tokens)
+    (tokens, stray)
+}
+
+/// What to write for a `;` after these tokens: in a table's braces a comma.
+fn without_semicolon(tokens: &[Token]) -> &'static str {
+    let begins = |token: &Token| matches!(&token.kind, TokenKind::Word(word) if word == "table" || word == "procedure");
+    let definition = tokens.iter().rposition(begins).map_or(&[][..], |at| &tokens[at..]);
+    let count = |symbol| definition.iter().filter(|token| token.kind == TokenKind::Symbol(symbol)).count();
+    let is_table = definition.first().is_some_and(|token| token.kind == TokenKind::Word("table".into()));
+    match is_table && count("{") > count("}") {
+        true => "a comma stands between the parts of a table: table t { id: int, primary key (id) }",
+        false => "statements end by themselves; leave the ; out",
+    }
 }
 
 /// The token that `rest` begins with, and its length in bytes. Spans of errors count from `rest`.
@@ -116,27 +161,30 @@ fn token(rest: &str, first: char) -> Result<(TokenKind, usize), Diagnostic> {
             let (name, length) = quoted(rest, '`')?;
             Ok((TokenKind::Quoted(checked_name(name, length)?), length))
         }
-        _ => match SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)) {
-            Some(symbol) => Ok((TokenKind::Symbol(symbol), symbol.len())),
-            None => Err(unexpected(rest, first)),
-        },
+        _ => symbol(rest, first),
+    }
+}
+
+fn symbol(rest: &str, first: char) -> Result<(TokenKind, usize), Diagnostic> {
+    let found = SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol));
+    let length = found.map_or(0, |symbol| symbol.len());
+    let foreign = FOREIGN.iter().find(|(foreign, _)| foreign.len() > length && rest.starts_with(foreign));
+    match (foreign, found) {
+        (Some((foreign, hint)), _) => {
+            let what = if foreign.len() > first.len_utf8() {
+                format!("`{foreign}`")
+            } else {
+                format!("character {first:?}")
+            };
+            Err(error(foreign.len(), format!("unexpected {what}")).with_hint(*hint))
+        }
+        (None, Some(symbol)) => Ok((TokenKind::Symbol(symbol), length)),
+        (None, None) => Err(error(first.len_utf8(), format!("unexpected character {first:?}"))),
     }
 }
 
 fn error(length: usize, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(SqlState::SYNTAX_ERROR, Span { start: 0, end: length as u32 }, message)
-}
-
-fn unexpected(rest: &str, first: char) -> Diagnostic {
-    let diagnostic = error(first.len_utf8(), format!("unexpected character {first:?}"));
-    match first {
-        ';' => diagnostic.with_hint("statements end by themselves; leave the ; out"),
-        '!' if rest.starts_with("!=") => diagnostic.with_hint("write <> for not equal"),
-        '&' => diagnostic.with_hint("write and"),
-        '|' => diagnostic.with_hint("write or, or || to join texts"),
-        '#' => diagnostic.with_hint("comments start with //"),
-        _ => diagnostic,
-    }
 }
 
 fn checked_name(name: String, length: usize) -> Result<String, Diagnostic> {

@@ -74,7 +74,8 @@ pub const RESERVED: &[&str] = &[
 /// Reads every definition of a text. `file` is for messages.
 ///
 /// # Errors
-/// What does not follow the grammar: the first error of each definition.
+/// What does not follow the grammar: the first error of each definition, as far as the first thing
+/// that is no token.
 pub fn parse(text: &str, file: &str) -> Result<Vec<Definition>, Diagnostics> {
     let source = Arc::new(Source::new(text, file));
     let fail = |list| Diagnostics { source: source.clone(), list };
@@ -82,20 +83,26 @@ pub fn parse(text: &str, file: &str) -> Result<Vec<Definition>, Diagnostics> {
         let message = "a text of more than 4 GiB cannot be read";
         return Err(fail(vec![Diagnostic::new(SqlState::PROGRAM_LIMIT, Span::default(), message)]));
     }
-    let tokens = tokens(text).map_err(|diagnostic| fail(vec![diagnostic]))?;
-    let mut parser = Parser { tokens, at: 0, depth: 0, source: source.clone() };
+    let (tokens, stray) = tokens(text);
+    let mut parser = Parser { tokens, at: 0, depth: 0, chained: 0, source: source.clone() };
     let (mut definitions, mut errors) = (Vec::new(), Vec::new());
     while parser.peek() != &TokenKind::End {
         match parser.definition() {
             Ok(definition) => definitions.push(definition),
             Err(error) => {
-                errors.push(*error);
+                errors.push(parser.unless_comment(*error));
                 parser.skip_to_definition();
             }
         }
-        if errors.len() == DIAGNOSTICS_MAX {
+        if errors.len() > DIAGNOSTICS_MAX {
             break;
         }
+    }
+    if let Some(stray) = stray {
+        let stray = parser.unless_comment(stray);
+        // Where the tokens end, the text does not.
+        errors.retain(|error| error.span.end <= stray.span.start && error.span.start < stray.span.start);
+        errors.push(stray);
     }
     if errors.is_empty() { Ok(definitions) } else { Err(fail(errors)) }
 }
@@ -116,6 +123,8 @@ pub struct Parser {
     pub(super) at: usize,
     /// Blocks and parentheses around the current token.
     pub(super) depth: usize,
+    /// How many of them are branches of the same `if`, each an `else if` of the one before.
+    pub(super) chained: usize,
     source: Arc<Source>,
 }
 
@@ -205,13 +214,20 @@ impl Parser {
     /// Runs `inner` one level deeper, so that no text can exhaust the stack.
     pub(super) fn nested<T>(&mut self, inner: impl FnOnce(&mut Parser) -> Parsed<T>) -> Parsed<T> {
         if self.depth == limit::NESTING {
+            let hint = match self.chained > limit::NESTING / 2 {
+                true => {
+                    "every else if is one level deeper; choose in two steps, if n < 30 { ... } else { ... }, \
+                     or keep what is chosen in a table"
+                }
+                false => "compute parts of it before, in variables of their own",
+            };
             return Err(Box::new(
                 Diagnostic::new(
                     SqlState::PROGRAM_LIMIT,
                     self.span(),
                     format!("more than {} nested blocks and parentheses", limit::NESTING),
                 )
-                .with_hint("compute parts of it before, in variables of their own"),
+                .with_hint(hint),
             ));
         }
         self.depth += 1;
@@ -242,9 +258,30 @@ impl Parser {
             let opens = |symbol| *parser.peek_after(2) == TokenKind::Symbol(symbol);
             (parser.at_word("table") && opens("{")) || (parser.at_word("procedure") && opens("("))
         };
-        self.depth = 0;
+        (self.depth, self.chained) = (0, 0);
         while self.peek() != &TokenKind::End && (self.at == 0 || !begins(self)) {
             self.at += 1;
+        }
+    }
+
+    /// The error, or two dashes if they stand before it, in its line or that of the token before: what
+    /// is behind them was meant as a comment.
+    fn unless_comment(&self, error: Diagnostic) -> Diagnostic {
+        let line = |token: &Token| self.source.line(token.span.start);
+        let next = self.tokens.partition_point(|token| token.span.start <= error.span.start);
+        let first = line(&self.tokens[next.saturating_sub(2)]);
+        let near = self.tokens[..self.tokens.len().min(next + 1)].windows(2).rev();
+        let is_dash = |token: &Token| token.kind == TokenKind::Symbol("-");
+        let dashes = near
+            .take_while(|pair| line(&pair[0]) >= first)
+            .find(|pair| pair.iter().all(is_dash) && pair[0].span.end == pair[1].span.start);
+        match dashes {
+            Some(pair) if error.state == SqlState::SYNTAX_ERROR => {
+                let span = pair[0].span.to(pair[1].span);
+                Diagnostic::new(SqlState::SYNTAX_ERROR, span, "unexpected `--`")
+                    .with_hint("a comment starts with //; one less is a -= 1")
+            }
+            _ => error,
         }
     }
 
@@ -333,6 +370,14 @@ impl Parser {
             "numeric" | "decimal" => return self.numeric(start),
             "varchar" => DataType::Text { limit: Some(self.length("varchar")?) },
             "char" => DataType::Char { length: self.length("char")? },
+            "list" => {
+                let message = "only parameters, variables and results are lists";
+                let error = Diagnostic::new(SqlState::DATATYPE_MISMATCH, start, message);
+                return Err(Box::new(error.with_hint(
+                    "in a list, give its rows fields: list of (a: int, b: int); rows that belong to a row \
+                     have a table of their own",
+                )));
+            }
             unknown => {
                 let error =
                     Diagnostic::new(SqlState::DATATYPE_MISMATCH, start, format!("unknown type {unknown}"));

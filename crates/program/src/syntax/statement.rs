@@ -22,6 +22,50 @@ const FORMS: &[(&str, &str, &str)] = &[
     ("return", "a return", "return value, value"),
 ];
 
+/// What follows a name that a statement begins with.
+pub(super) const ASSIGNS: &[&str] = &["=", "+=", "-=", "*=", "/=", "%=", ".", "["];
+
+/// What other languages begin statements with, and what is written here.
+const FOREIGN: &[(&str, &str)] = &[
+    ("begin", TRANSACTION),
+    ("break", TURNS),
+    ("call", CALLS),
+    ("case", CHOICE),
+    ("commit", TRANSACTION),
+    ("const", "a variable that keeps its value is written: let total = price * count"),
+    ("continue", TURNS),
+    ("do", LOOPS),
+    ("elif", "write else if"),
+    ("elseif", "write else if"),
+    ("elsif", "write else if"),
+    ("end", "a block ends with }"),
+    ("endif", "a block ends with }"),
+    ("exec", CALLS),
+    ("execute", CALLS),
+    ("exit", TURNS),
+    ("foreach", LOOPS),
+    ("loop", LOOPS),
+    ("perform", CALLS),
+    ("print", "a procedure tells what it returns: return value"),
+    ("raise", FAILURE),
+    ("repeat", LOOPS),
+    ("rollback", FAILURE),
+    ("select", "a row is read where it is used, let a = accounts[id].balance; many are gone over by a for"),
+    ("set", "assign without a word: accounts[id].balance = 0, or total = 0"),
+    ("switch", CHOICE),
+    ("throw", FAILURE),
+    ("when", CHOICE),
+    ("while", LOOPS),
+];
+const LOOPS: &str = "every loop is a for: for n in 1 to 10 { ... }, or over a list or the rows of a table";
+const TURNS: &str = "a for makes all its turns: use if inside, or where and limit on a table";
+const CHOICE: &str = "write if e { ... } else { ... }, or for a value if e then a else b";
+const CALLS: &str =
+    "procedures do not call each other; the value of a function is used: let n = length(name)";
+const TRANSACTION: &str = "a procedure is one transaction: it commits by itself when it ends";
+const FAILURE: &str =
+    "a procedure takes everything back if a condition is not met: require false, \"message\"";
+
 impl Parser {
     pub(super) fn block(&mut self) -> Parsed<Block> {
         let opened = self.span();
@@ -167,8 +211,7 @@ impl Parser {
 
     fn sort_key(&mut self, field: Option<Name>) -> Parsed<SortKey> {
         // The next statement may assign to a variable of this name.
-        let assigns = ["=", "+=", "-=", "*=", "/=", "%=", ".", "["];
-        let is_name = matches!(self.peek_after(1), TokenKind::Symbol(next) if assigns.contains(next));
+        let is_name = matches!(self.peek_after(1), TokenKind::Symbol(next) if ASSIGNS.contains(next));
         let descending = !is_name && self.eat_word("descending");
         let mut nulls_first = descending;
         let is_end =
@@ -215,16 +258,17 @@ impl Parser {
         self.advance();
         let mut arms = vec![(self.expression()?, self.block()?)];
         let mut otherwise = None;
-        let depth = self.depth;
+        let (depth, chained) = (self.depth, self.chained);
         while otherwise.is_none() && self.eat_word("else") {
             if self.eat_word("if") {
                 arms.push(self.nested(|parser| Ok((parser.expression()?, parser.block()?)))?);
                 self.depth += 1;
+                self.chained += 1;
             } else {
                 otherwise = Some(self.block()?);
             }
         }
-        self.depth = depth;
+        (self.depth, self.chained) = (depth, chained);
         Ok(StatementKind::If { arms, otherwise })
     }
 
@@ -286,6 +330,11 @@ impl Parser {
         let filter = if self.eat_word("where") { Some(self.expression()?) } else { None };
         let descending = self.eat_word("descending");
         let limit = if self.eat_word("limit") { Some(self.expression()?) } else { None };
+        if ["by", "where", "descending", "limit"].into_iter().any(|word| self.at_word(word)) {
+            let mut error = self.expected("`{`");
+            error.hint = Some("the order is: by index[range] where e descending limit n".into());
+            return Err(error);
+        }
         let span = self.span_from(start);
         Ok(Scan { name, index, range, filter, descending, limit, span })
     }
@@ -401,21 +450,20 @@ impl Parser {
         matches!(self.peek(), TokenKind::Word(word) if RESERVED.contains(&word.as_str()))
     }
 
-    /// A name that begins no statement is often a misspelt word.
+    /// A name that begins no statement is often a misspelt word, or one of another language.
     fn not_an_assignment(&self, target: &Target) -> Box<Diagnostic> {
         let mut error = self.expected("`=`, `+=` or another assignment");
         error.hint = self.no_statement().hint;
-        if let Target::Variable(name) = target {
-            let found =
-                (*error).clone().did_you_mean(&name.text, FORMS.iter().map(|(begins, ..)| *begins), || None);
-            if found.hint.is_some() {
-                *error = Diagnostic {
-                    message: format!("unknown statement {}", name.text),
-                    span: name.span,
-                    ..found
-                };
-            }
-        }
-        error
+        let Target::Variable(name) = target else { return error };
+        let foreign = FOREIGN.iter().find(|(word, _)| *word == name.text).map(|(_, hint)| *hint);
+        let called = self.at_symbol("(").then_some(CALLS);
+        let begins = FORMS.iter().map(|(begins, ..)| *begins);
+        let unknown =
+            Diagnostic::new(SqlState::SYNTAX_ERROR, name.span, format!("unknown statement {}", name.text));
+        let unknown = match foreign {
+            Some(hint) => unknown.with_hint(hint),
+            None => unknown.did_you_mean(&name.text, begins, || called.map(String::from)),
+        };
+        if unknown.hint.is_some() { Box::new(unknown) } else { error }
     }
 }

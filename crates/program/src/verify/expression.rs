@@ -12,7 +12,7 @@ use crate::syntax::expression::operator_form;
 use crate::syntax::tree::{self, Literal, RowReference};
 use crate::syntax::{Diagnostic, Span};
 use fabius_value::data_type::Family;
-use fabius_value::{DataType, Decimal, SqlState, limit};
+use fabius_value::{DataType, Decimal, SqlState, Value, limit};
 
 impl Lowering<'_> {
     /// An expression; `expected` is what its place would like, for a null that says no type itself.
@@ -322,6 +322,12 @@ fn arithmetic(operator: BinaryOperator, left: Operand, right: Operand, span: Spa
     let is_numeric = |operand: &Operand| operand.is_null_literal() || is_number(operand.data_type());
     if !is_numeric(&left) || !is_numeric(&right) || left.is_null_literal() && right.is_null_literal() {
         let error = does_not_take(operator, &left, &right, span);
+        let pairs = [(&left, &right), (&right, &left)];
+        let quoted =
+            pairs.iter().filter(|(number, _)| is_numeric(number)).find_map(|(_, text)| quoted_number(text));
+        if let Some(quoted) = quoted {
+            return Err(error.with_hint(format!("write {quoted} without quotes")).into());
+        }
         return Err(match (operator, family(&left), family(&right)) {
             (Add, Family::Text, _) | (Add, _, Family::Text) => {
                 error.with_hint("texts are joined with ||").into()
@@ -351,6 +357,14 @@ fn arithmetic(operator: BinaryOperator, left: Operand, right: Operand, span: Spa
         (same, _) => same,
     };
     Ok(apply(operator, left, right, data_type))
+}
+
+/// The number that a text literal shows.
+fn quoted_number(operand: &Operand) -> Option<Decimal> {
+    match &operand.value.kind {
+        ExpressionKind::Constant(Value::Text(text)) if operand.literal => Decimal::parse(text),
+        _ => None,
+    }
 }
 
 /// `*` or `/` with a numeric: operands keep their own scales.

@@ -48,6 +48,31 @@ const FORMS: &[(&str, &str)] = &[
     ("upper", "upper(text)"),
 ];
 
+/// What other languages call, and what is called here; [`bare_call`] has those without arguments.
+const FOREIGN: &[(&str, &str)] = &[
+    ("ceiling", "ceil(number)"),
+    ("char_length", "length(text)"),
+    ("character_length", "length(text)"),
+    ("current_date", "now()::date"),
+    ("current_timestamp", "now()"),
+    ("getdate", "now()"),
+    ("ifnull", "coalesce(value, value, ...)"),
+    ("isnull", "coalesce(value, value, ...), or value is null"),
+    ("len", "length(text)"),
+    ("localtimestamp", "now()"),
+    ("nvl", "coalesce(value, value, ...)"),
+    ("pow", "power(number, number)"),
+    ("rand", "random()"),
+    ("substr", "substring(text, from, count)"),
+    ("sysdate", "now()"),
+];
+
+/// How a name is called that some write without parentheses.
+pub(super) fn bare_call(name: &str) -> Option<&'static str> {
+    let mut forms = FORMS.iter().chain(FOREIGN).filter(|(_, form)| form.contains("()"));
+    forms.find(|(known, _)| *known == name).map(|(_, form)| *form)
+}
+
 /// Digits after the point that an average has more than its values, as far as 16.
 const AVERAGE_SCALE: u8 = 6;
 
@@ -71,6 +96,13 @@ impl Lowering<'_> {
                 function.span,
                 format!("unknown function {name}"),
             );
+            if self.catalog.find_procedure(name).is_some() {
+                let hint = "it is a procedure; procedures do not call each other: write its statements here";
+                return Err(error.with_hint(hint).into());
+            }
+            if let Some((_, form)) = FOREIGN.iter().find(|(foreign, _)| *foreign == name) {
+                return Err(error.with_hint(format!("write {form}")).into());
+            }
             let known = FORMS.iter().map(|(known, _)| *known).chain(SIGNATURES.iter().map(|line| line.name));
             let otherwise = || Some("docs/programs.md lists the functions".into());
             return Err(error.did_you_mean(name, known, otherwise).into());

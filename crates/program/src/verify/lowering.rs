@@ -1,8 +1,9 @@
 //! The state of lowering one procedure: variables, row handles, steps, names, errors.
 
 use super::effects::EffectsOf;
+use super::function::bare_call;
 use super::known::Known;
-use super::scope::{Binding, Scope};
+use super::scope::{Binding, Declared, Scope};
 use super::{Lowered, RENAME, Refused};
 use crate::catalog::Catalog;
 use crate::ir::{
@@ -117,7 +118,7 @@ impl Lowering<'_> {
 
     pub(super) fn report(&mut self, Refused(refused): Refused) {
         if let Some(diagnostic) = refused
-            && self.errors.len() < DIAGNOSTICS_MAX
+            && self.errors.len() <= DIAGNOSTICS_MAX
         {
             self.errors.push(*diagnostic);
         }
@@ -205,7 +206,9 @@ impl Lowering<'_> {
                 let name = parameter.name.text.clone();
                 let variable = self.new_variable(name, ty.clone(), parameter.name.span)?;
                 let binding = match ty {
-                    Type::Scalar(scalar) => Binding::Scalar { variable, scalar, mutable: false },
+                    Type::Scalar(scalar) => {
+                        Binding::Scalar { variable, scalar, declared: Declared::Parameter }
+                    }
                     Type::List(fields) => Binding::List { variable, fields, mutable: false },
                 };
                 self.declare(&parameter.name, binding)
@@ -266,6 +269,18 @@ impl Lowering<'_> {
         if self.catalog.find_table(name).is_some() {
             return error.with_hint(format!("{name} is a table: name a row by its key, {name}[key].column"));
         }
+        if let Some(line) = self.scope.left(name) {
+            return error.with_hint(format!(
+                "it is visible only in its block, of line {line}; what is used after a block is declared before it"
+            ));
+        }
+        if let Some(call) = bare_call(name) {
+            return error.with_hint(format!("write {call}"));
+        }
+        let has_column = |(_, table): &(&str, TableId)| self.catalog.table(*table).column(name).is_some();
+        if let Some((row, _)) = self.scope.rows().find(has_column) {
+            return error.with_hint(format!("it is a column of the row: {row}.{name}"));
+        }
         error.did_you_mean(name, self.scope.names(), || {
             let known: Vec<&str> = self.scope.names().collect();
             Some(match known.as_slice() {
@@ -295,9 +310,9 @@ impl Lowering<'_> {
     pub(super) fn block(&mut self, block: &Block) -> ir::Block {
         let outer = std::mem::take(&mut self.steps);
         let known = self.known.clone();
-        let mark = self.scope.enter();
+        let (mark, line) = (self.scope.enter(), self.line);
         self.statements(block, false);
-        self.scope.leave(mark);
+        self.scope.leave(mark, line);
         self.known = known;
         std::mem::replace(&mut self.steps, outer)
     }
@@ -375,6 +390,16 @@ pub(super) fn type_text(ty: &Type) -> String {
             format!("list of ({})", fields.join(", "))
         }
     }
+}
+
+/// `1 column`, `2 columns`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// `here is 1`, `here are 2`.
+pub(super) fn given(count: usize) -> String {
+    format!("here {} {count}", if count == 1 { "is" } else { "are" })
 }
 
 /// Names in a hint: the first of many.

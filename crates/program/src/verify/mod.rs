@@ -64,7 +64,7 @@ type Lowered<T> = Result<T, Refused>;
 /// Verifies a procedure.
 ///
 /// # Errors
-/// Everything in it that does not follow the rules, up to [`DIAGNOSTICS_MAX`] facts.
+/// Everything in it that does not follow the rules, up to one more than [`DIAGNOSTICS_MAX`] facts.
 pub fn procedure(definition: &ProcedureDefinition, catalog: &Catalog) -> Result<Program, Diagnostics> {
     let refuse = |state, message: String| Diagnostics {
         source: definition.source.clone(),
@@ -153,7 +153,7 @@ pub fn load(text: &str, file: &str, catalog: &Catalog) -> Result<Catalog, Diagno
             }
         }
     }
-    errors.truncate(DIAGNOSTICS_MAX);
+    errors.truncate(DIAGNOSTICS_MAX + 1);
     if errors.is_empty() {
         return Ok(catalog);
     }

@@ -1,8 +1,8 @@
 //! Loops: over integers, lists, and ranges of tables.
 
 use super::Lowered;
-use super::lowering::{Lowering, OpenLoop};
-use super::scope::Binding;
+use super::lowering::{Lowering, OpenLoop, counted, given};
+use super::scope::{Binding, Declared};
 use super::typing::assigned;
 use crate::ir::{self, Expression, Filter, RowId, ScalarType, ScanBound, StepKind, VariableId};
 use crate::syntax::tree::{self, Block, Bound, Name};
@@ -23,7 +23,8 @@ impl Lowering<'_> {
         let to = self.bigint(to, "the last value of a for")?;
         let scalar = ScalarType { data_type: DataType::BigInt, nullable: false };
         let variable = self.new_scalar(name.text.clone(), scalar, name.span)?;
-        let body = self.loop_body(name, Binding::Scalar { variable, scalar, mutable: false }, None, body)?;
+        let binding = Binding::Scalar { variable, scalar, declared: Declared::For };
+        let body = self.loop_body(name, binding, None, body)?;
         self.emit(StepKind::ForRange { variable, from, to, body }, span)
     }
 
@@ -76,7 +77,7 @@ impl Lowering<'_> {
             variables.push(self.new_scalar(text, field.scalar, name.span)?);
         }
         let binding = if plain {
-            Binding::Scalar { variable: variables[0], scalar: fields[0].scalar, mutable: false }
+            Binding::Scalar { variable: variables[0], scalar: fields[0].scalar, declared: Declared::For }
         } else {
             Binding::Record { fields: fields.into_iter().zip(variables.iter().copied()).collect() }
         };
@@ -105,7 +106,7 @@ impl Lowering<'_> {
         self.loops.extend(open);
         let body = self.block(body);
         self.loops.truncate(loops);
-        self.scope.leave(mark);
+        self.scope.leave(mark, line);
         self.line = line;
         Ok(body)
     }
@@ -172,12 +173,12 @@ impl Lowering<'_> {
     ) -> Lowered<(Vec<Expression>, Option<ScanBound>, Option<ScanBound>)> {
         let Some(range) = &scan.range else { return Ok((Vec::new(), None, None)) };
         let bounded = range.lower.is_some() || range.upper.is_some();
-        let given = range.equal.len() + usize::from(bounded);
-        if given > columns.len() {
+        let count = range.equal.len() + usize::from(bounded);
+        if count > columns.len() {
             let schema = self.catalog.table(table);
             let names: Vec<&str> =
                 columns.iter().map(|column| schema.columns[usize::from(column.0)].name.as_str()).collect();
-            let message = format!("the index has {} columns, here are {given}", columns.len());
+            let message = format!("the index has {}, {}", counted(columns.len(), "column"), given(count));
             let error = self.invalid(scan.span, message);
             return Err(error.with_hint(format!("its columns are {}", names.join(", "))).into());
         }
@@ -226,7 +227,7 @@ impl Lowering<'_> {
         self.in_filter = false;
         let steps = std::mem::replace(&mut self.steps, outer);
         self.known = known;
-        self.scope.leave(mark);
+        self.scope.leave(mark, self.line);
         Ok(Filter { steps, condition: condition? })
     }
 }

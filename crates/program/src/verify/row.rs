@@ -2,7 +2,7 @@
 //! as far as [`Known`](super::known::Known) reaches.
 
 use super::Lowered;
-use super::lowering::Lowering;
+use super::lowering::{Lowering, counted};
 use super::scope::Binding;
 use super::table::unknown_column;
 use super::typing::{Operand, assigned};
@@ -24,9 +24,9 @@ impl Lowering<'_> {
                 .map(|column| schema.columns[usize::from(column.0)].name.as_str())
                 .collect();
             let message = format!(
-                "table {} has a key of {} columns, this one has {}",
+                "table {} has a key of {}, this one has {}",
                 schema.name,
-                names.len(),
+                counted(names.len(), "column"),
                 values.len()
             );
             let error = self.invalid(reference.span, message);

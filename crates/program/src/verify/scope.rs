@@ -4,11 +4,21 @@ use crate::ir::{Field, RowId, ScalarType, VariableId};
 use fabius_value::TableId;
 use std::collections::HashMap;
 
+/// How a scalar variable came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Declared {
+    Parameter,
+    Let,
+    Var,
+    /// By a `for`, for each of its turns.
+    For,
+}
+
 /// What a name stands for.
 #[derive(Clone, Debug)]
 pub(super) enum Binding {
-    /// A scalar variable; `var` if mutable.
-    Scalar { variable: VariableId, scalar: ScalarType, mutable: bool },
+    /// A scalar variable; only a `var` changes.
+    Scalar { variable: VariableId, scalar: ScalarType, declared: Declared },
     /// A list variable; parameters are not mutable.
     List { variable: VariableId, fields: Vec<Field>, mutable: bool },
     /// The element of a list in a `for`: its fields, each a variable.
@@ -24,6 +34,8 @@ pub(super) enum Binding {
 pub(super) struct Scope {
     bindings: HashMap<String, Binding>,
     order: Vec<String>,
+    /// Names that were in force, with the line of their block.
+    left: HashMap<String, u32>,
 }
 
 impl Scope {
@@ -46,10 +58,25 @@ impl Scope {
         self.order.len()
     }
 
-    pub(super) fn leave(&mut self, mark: usize) {
+    /// Ends the block that a statement of this line has.
+    pub(super) fn leave(&mut self, mark: usize, line: u32) {
         for name in self.order.drain(mark..) {
             self.bindings.remove(&name);
+            self.left.insert(name, line);
         }
+    }
+
+    /// The line of the block that a name was last visible in.
+    pub(super) fn left(&self, name: &str) -> Option<u32> {
+        self.left.get(name).copied()
+    }
+
+    /// The rows of the loops in force, innermost first.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&str, TableId)> {
+        self.names().rev().filter_map(|name| match self.get(name) {
+            Some(Binding::Row { table, .. }) => Some((name, *table)),
+            _ => None,
+        })
     }
 
     /// The lists among the names.
@@ -58,7 +85,7 @@ impl Scope {
         self.names().filter(is_list).collect()
     }
 
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.order.iter().map(String::as_str)
     }
 }

@@ -1,8 +1,8 @@
 //! Statements that are neither writes to tables nor loops.
 
 use super::Lowered;
-use super::lowering::{Lowering, OpenLoop, type_of, type_text};
-use super::scope::Binding;
+use super::lowering::{Lowering, OpenLoop, counted, given, type_of, type_text};
+use super::scope::{Binding, Declared};
 use super::typing::{assigned, settled};
 use crate::ir::{
     Expression, Failure, Field, Message, Returned, ScalarType, SortKey, StepKind, Type, VariableId,
@@ -154,7 +154,8 @@ impl Lowering<'_> {
         value: Expression,
     ) -> Lowered<()> {
         let variable = self.new_scalar(name.text.clone(), scalar, name.span)?;
-        self.declare(name, Binding::Scalar { variable, scalar, mutable })?;
+        let declared = if mutable { Declared::Var } else { Declared::Let };
+        self.declare(name, Binding::Scalar { variable, scalar, declared })?;
         self.emit(StepKind::Assign { variable, value }, name.span)
     }
 
@@ -205,7 +206,7 @@ impl Lowering<'_> {
         span: Span,
     ) -> Lowered<()> {
         let (variable, scalar) = match self.lookup(&name.text, name.span)?.clone() {
-            Binding::Scalar { variable, scalar, mutable: true } => (variable, scalar),
+            Binding::Scalar { variable, scalar, declared: Declared::Var } => (variable, scalar),
             Binding::List { variable, mutable: true, .. } => {
                 if operator.is_some() || !matches!(value.kind, ExpressionKind::EmptyList) {
                     let error = self.invalid(span, "only the empty list is assigned to a list");
@@ -235,16 +236,18 @@ impl Lowering<'_> {
 
     fn not_assignable(&self, name: &Name, binding: &Binding) -> Diagnostic {
         let error = self.invalid(name.span, format!("{name} cannot be assigned to"));
-        match binding {
-            Binding::Row { .. } => {
-                error.with_hint(format!("assign to one of its columns: {name}.column = e"))
+        error.with_hint(match binding {
+            Binding::Row { .. } => format!("assign to one of its columns: {name}.column = e"),
+            Binding::Record { .. } => "it is an element of a list, which a for does not change".into(),
+            Binding::Scalar { declared: Declared::Parameter, .. } => {
+                format!("a parameter keeps its value; change a variable of your own: var other = {name}")
             }
-            Binding::Record { .. } => {
-                error.with_hint("it is an element of a list, which a for does not change")
+            Binding::Scalar { declared: Declared::For, .. } => {
+                format!("the for gives it its values; change a variable of your own: var other = {name}")
             }
-            _ => error
-                .with_hint("it is a parameter, a loop's variable or declared with let; declare it with var"),
-        }
+            Binding::List { .. } => "it is a parameter; declare a list of your own with var".into(),
+            _ => "it is declared with let; declare it with var".into(),
+        })
     }
 
     // ---- lists ----
@@ -261,7 +264,7 @@ impl Lowering<'_> {
         };
         self.check_not_iterated(variable, list)?;
         if values.len() != fields.len() {
-            let message = format!("{list} has {} fields, here are {}", fields.len(), values.len());
+            let message = format!("{list} has {}, {}", counted(fields.len(), "field"), given(values.len()));
             let error = self.invalid(span, message);
             return Err(error.with_hint(format!("it is a {}", type_text(&Type::List(fields)))).into());
         }
@@ -327,15 +330,19 @@ impl Lowering<'_> {
     fn return_values(&mut self, values: &[tree::Expression], span: Span) -> Lowered<()> {
         let results = self.results.clone();
         if values.len() != results.len() {
-            let message = format!("the procedure has {} results, here are {}", results.len(), values.len());
-            let error = self.invalid(span, message);
-            return Err(match results.is_empty() {
-                true => error.with_hint("say what it returns after its parameters: -> int").into(),
-                false => {
-                    let names: Vec<&str> = results.iter().map(|(name, _)| name.as_str()).collect();
-                    error.with_hint(format!("give a value for each: return {}", names.join(", "))).into()
+            let has = counted(results.len(), "result");
+            let error = self.invalid(span, format!("the procedure has {has}, {}", given(values.len())));
+            let hint = match values.len() {
+                1 if results.is_empty() => "say what it returns after its parameters: -> int".into(),
+                more if more > results.len() => {
+                    "say what it returns after its parameters: -> (a: int, b: int)".into()
                 }
-            });
+                _ => {
+                    let names: Vec<&str> = results.iter().map(|(name, _)| name.as_str()).collect();
+                    format!("give a value for each: return {}", names.join(", "))
+                }
+            };
+            return Err(error.with_hint(hint).into());
         }
         let mut returned = Vec::new();
         for (value, (name, ty)) in values.iter().zip(&results) {
