@@ -63,7 +63,7 @@ fn size(text: &str) -> Result<u64> {
 
 /// What sessions may hold: less than this holds no statement.
 fn session_size(text: &str) -> Result<u64> {
-    parse_size(text).filter(|bytes| *bytes >= 64 << 10).ok_or_else(|| refused("a size from 64kB"))
+    size(text).and_then(|bytes| if bytes < 64 << 10 { Err(refused("at least 64kB")) } else { Ok(bytes) })
 }
 
 fn count(text: &str) -> Result<usize> {
