@@ -6,7 +6,7 @@
 use crate::interrupt::Interrupt;
 use crate::run::{self, Report, RunOptions, Stage};
 use crate::table::{Table, grouped, time};
-use fabius::{EngineKind, Error};
+use fabius::{EngineKind, Error, SqlState};
 use serde_json::{Value as Json, json};
 
 /// The engines' page, whose first table says what each of them does.
@@ -29,7 +29,8 @@ pub fn run(options: &RunOptions, interrupt: &Interrupt, observe: &mut dyn FnMut(
         match outcome.map(|mut reports| reports.pop()) {
             Ok(Some(report)) => entries.push(Entry { engine, outcome: Ok(report) }),
             Ok(None) => break,
-            Err(_) if interrupt.is_raised() => break,
+            // What there is so far is shown.
+            Err(error) if error.state() == SqlState::CANCELED && !entries.is_empty() => break,
             Err(error) => entries.push(Entry { engine, outcome: Err(error) }),
         }
     }

@@ -26,7 +26,7 @@ pub struct Target {
     /// When callers are told.
     pub durability: Durability,
     directory: PathBuf,
-    /// Deleted with the target, if we made it up.
+    /// Deleted with the target.
     _temporary: TemporaryDirectory,
     committed: Mutex<HashMap<&'static str, u64>>,
     runs: Mutex<u64>,

@@ -21,7 +21,7 @@ impl TemporaryDirectory {
         let mut builder = tempfile::Builder::new();
         builder.prefix("fabius-");
         let made = match parent {
-            Some(parent) => builder.tempdir_in(parent),
+            Some(parent) => std::fs::create_dir_all(parent).and_then(|()| builder.tempdir_in(parent)),
             None => builder.tempdir(),
         };
         let made = made.map_err(|error| {
@@ -42,15 +42,17 @@ impl TemporaryDirectory {
 
 impl Drop for TemporaryDirectory {
     fn drop(&mut self) {
+        // First, since the process may be ended meanwhile. What cannot be deleted stays.
+        let _ = std::fs::remove_dir_all(self.0.path());
         THERE.lock().retain(|path| path != self.0.path());
     }
 }
 
-/// Deletes them all, for a process that ends at once; whatever still writes there fails.
+/// Deletes them all, for a process that ends at once; whatever would make files there from now on fails.
 pub fn delete_all() {
     for path in THERE.lock().drain(..) {
-        // What cannot be deleted stays, as after a power loss.
-        let _ = std::fs::remove_dir_all(path);
+        let gone = path.with_extension("gone");
+        let _ = std::fs::rename(&path, &gone).and_then(|()| std::fs::remove_dir_all(&gone));
     }
 }
 
@@ -69,7 +71,7 @@ mod tests {
         std::fs::write(other.path().join("file"), "text").unwrap();
         std::fs::remove_dir_all(other.path()).unwrap();
         drop(other);
-        let nowhere = TemporaryDirectory::new(Some(Path::new("/no/such/place"))).err().unwrap();
-        assert!(nowhere.detail().unwrap().starts_with("/no/such/place"));
+        let nowhere = TemporaryDirectory::new(Some(Path::new("/dev/null/place"))).err().unwrap();
+        assert!(nowhere.detail().unwrap().starts_with("/dev/null/place"));
     }
 }

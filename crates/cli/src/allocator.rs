@@ -92,11 +92,11 @@ pub fn reserve_visibly(bytes: u64, line: &Line, interrupt: &Interrupt) -> Result
     })
 }
 
-/// The same for somebody whom nobody has told how much there is: at most half of what is available.
+/// The same, but at most half of what is available: for those whom nobody has told how much there is.
 ///
 /// # Errors
 /// As [`reserve`].
-pub fn prepare(bytes: u64, line: &Line, interrupt: &Interrupt) -> Result<()> {
+pub fn reserve_prudently(bytes: u64, line: &Line, interrupt: &Interrupt) -> Result<()> {
     reserve_visibly(bytes.min(memory::available_bytes().unwrap_or(0) / 2), line, interrupt)
 }
 

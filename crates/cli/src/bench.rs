@@ -23,7 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// What is said at once when the user wants no more of it.
-pub const INTERRUPTED: &str = "\ninterrupted: no more calls are made, what was made is finished and checked; once more ends it at once\n";
+pub const INTERRUPTED: &str =
+    "\ninterrupted: what was begun is finished or given up; once more ends it at once\n";
 
 /// `fabius bench ...`
 #[derive(Subcommand)]
@@ -112,7 +113,7 @@ pub struct Figure {
   fabius bench run hot --set only=hot --durability none
   fabius bench run rmw10 --set distribution=normal --set chain_bound=1000 --set record_bytes=100
   fabius bench run tpcc --engine lazy,2pl --threads 2 --seconds 10 --set warehouses=4 --json
-  fabius bench run bank.fab --load 'open_account(1..1000, null, 100)' --call 'transfer(1..1000, 1..10, 1..20)'
+  fabius bench run crates/bench/programs/bank.fab --load 'open_account(1..1000, null, 100)' --call 'transfer(1..1000, 1..10, 1..20)'
 ")]
 pub struct Run {
     /// A workload of `fabius bench list`, or a file with programs of your own (.fab)
@@ -229,7 +230,7 @@ fn make_figure(arguments: &Figure, interrupt: &Interrupt) -> Result<ExitCode> {
         interrupt: interrupt.clone(),
         say: &mut |text| line.say(format!("{}: {text}", kind.id)),
         reserve: &mut |bytes| match arguments.reserved_memory {
-            None => allocator::prepare(bytes, &line, interrupt),
+            None => allocator::reserve_prudently(bytes, &line, interrupt),
             Some(_) => Ok(()),
         },
     };

@@ -152,7 +152,7 @@ impl Stage<'_> {
     fn take_memory(&self, bytes: u64) {
         let line = Line::new();
         // Where it is not to be had, the sale goes on without.
-        let _ = allocator::prepare(bytes.min(RESERVED_BYTES_MAX), &line, self.interrupt);
+        let _ = allocator::reserve_prudently(bytes.min(RESERVED_BYTES_MAX), &line, self.interrupt);
         line.clear();
     }
 

@@ -9,13 +9,13 @@ mod checkpoint;
 mod demo;
 mod explain;
 mod flash_sale;
+mod interrupt;
 mod log;
 mod message;
 mod number;
 mod progress;
 mod serve;
 
-use crate::message::{end_at_once, tell};
 use clap::{Parser, Subcommand};
 use fabius::SqlState;
 use fabius_bench::interrupt::Interrupt;
@@ -60,24 +60,12 @@ fn main() -> ExitCode {
     allocator::keep_memory();
     let arguments = Arguments::parse();
     let interrupt = Interrupt::default();
-    let raised = interrupt.clone();
-    let notice = match arguments.command {
-        Command::Demo(_) => demo::INTERRUPTED,
-        Command::Bench(_) => bench::INTERRUPTED,
-        _ => "",
-    };
     // The server has its own way to end; what only reads may end at once.
-    if !matches!(arguments.command, Command::Serve(_) | Command::Explain(_) | Command::Log(_))
-        && let Err(error) = ctrlc::set_handler(move || {
-            if raised.is_raised() {
-                tell("stopped at once\n");
-                end_at_once(130);
-            }
-            tell(notice);
-            raised.raise();
-        })
-    {
-        tell(&format!("warning: Ctrl-C ends the program at once: {error}\n"));
+    match arguments.command {
+        Command::Serve(_) | Command::Explain(_) | Command::Log(_) => {}
+        Command::Demo(_) => interrupt::handle(&interrupt, demo::INTERRUPTED),
+        Command::Bench(_) => interrupt::handle(&interrupt, bench::INTERRUPTED),
+        Command::Checkpoint(_) => interrupt::handle(&interrupt, ""),
     }
     let outcome = match arguments.command {
         Command::Serve(command) => serve::run(&command),

@@ -75,11 +75,15 @@ impl LogError {
                      acknowledged is safe",
                 ),
             ),
-            io::ErrorKind::PermissionDenied if doing.starts_with("reading") => (
-                LogErrorKind::ReadOnly,
-                format!("not permitted: {doing} in {directory}"),
-                Some("let this user read the files of the database"),
-            ),
+            io::ErrorKind::PermissionDenied
+                if doing.starts_with("reading") || doing.starts_with("listing") =>
+            {
+                (
+                    LogErrorKind::ReadOnly,
+                    format!("not permitted: {doing} in {directory}"),
+                    Some("let this user read the files of the database"),
+                )
+            }
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => (
                 LogErrorKind::ReadOnly,
                 format!("not permitted: {doing} in {directory}"),

@@ -73,7 +73,7 @@ fn check_range(reading: &Reading, options: &LogOptions) -> Result<(), LogError> 
     let needed = options.first_seq;
     let (file, fact) = match (reading.segments.first(), &reading.torn) {
         (Some(SegmentRead { header, .. }), _) => {
-            let next_seq = reading.next_seq.unwrap_or(header.first_seq);
+            let next_seq = reading.next_seq.expect("a segment sets it");
             let fact = if header.first_seq > needed {
                 format!("the log begins with sequence number {}, but {needed} is needed", header.first_seq)
             } else if next_seq < needed {

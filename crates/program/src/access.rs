@@ -14,7 +14,9 @@
 //! not, and an access in a loop stands for one per turn.
 
 use crate::catalog::Catalog;
-use crate::ir::{Expression, ExpressionKind, Program, RowId, Scan, ScanBound, StepId, StepKind, VariableId};
+use crate::ir::{
+    BinaryOperator, Expression, ExpressionKind, Program, RowId, Scan, ScanBound, StepId, StepKind, VariableId,
+};
 use crate::slice::expression_text::expression_text;
 use crate::slice::outline::{Outline, scan_expressions, used_variables, variables};
 use fabius_value::{ColumnMask, TableId};
@@ -61,8 +63,6 @@ pub struct Access {
     pub reads: ColumnMask,
     /// Columns written; all of them by an insert or delete.
     pub writes: ColumnMask,
-    /// Whether the program asks whether the row is there.
-    pub exists: bool,
     /// Whether the call aborts if the row is missing, whichever branches it takes from here.
     pub required: bool,
     /// Whether it deletes the row.
@@ -102,7 +102,6 @@ pub fn accesses(program: &Program, catalog: &Catalog) -> Vec<Access> {
             conditional: !outline.branches(step).is_empty(),
             reads: ColumnMask::EMPTY,
             writes: ColumnMask::EMPTY,
-            exists: false,
             required: false,
             deletes: false,
             text: record_text(&outline, catalog, step),
@@ -124,23 +123,31 @@ pub fn read_only(program: &Program) -> bool {
     outline.writes.is_empty() && outline.existence_changes.is_empty()
 }
 
+/// The rows that are there if a condition holds: `exists a and exists b`.
+fn required_rows(outline: &Outline<'_>, condition: &Expression) -> Vec<RowId> {
+    match &condition.kind {
+        ExpressionKind::Variable(asked) => outline.asked_row(*asked).into_iter().collect(),
+        ExpressionKind::Binary(BinaryOperator::And, left, right) => {
+            [left, right].into_iter().flat_map(|part| required_rows(outline, part)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 fn add_use(outline: &Outline<'_>, catalog: &Catalog, step: StepId, all: &mut [Access]) {
     let mut add = |row: RowId, note: &mut dyn FnMut(&mut Access)| {
         all.iter_mut().filter(|access| access.row == row).for_each(note);
     };
-    let is_required = |access: &Access| outline.branches(step) == outline.branches(access.step);
+    let mut require = |access: &mut Access| {
+        access.required |= outline.around(step).eq(outline.around(access.step));
+    };
     match &outline.at(step).step.kind {
-        StepKind::RequireRow { row } => {
-            add(*row, &mut |access| {
-                access.exists = true;
-                access.required |= is_required(access);
-            });
+        StepKind::RequireRow { row } => add(*row, &mut require),
+        StepKind::Require { condition, .. } => {
+            for row in required_rows(outline, condition) {
+                add(row, &mut require);
+            }
         }
-        StepKind::Require { condition: Expression { kind: ExpressionKind::Variable(asked), .. }, .. } => {
-            let row = outline.asked_row(*asked);
-            row.into_iter().for_each(|row| add(row, &mut |access| access.required |= is_required(access)));
-        }
-        StepKind::Exists { row, .. } => add(*row, &mut |access| access.exists = true),
         StepKind::Read { row, columns } => {
             add(*row, &mut |access| columns.iter().for_each(|(column, _)| access.reads.insert(*column)));
         }

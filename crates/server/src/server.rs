@@ -16,6 +16,7 @@ use crate::tls::{self, Tls};
 use crate::users::Users;
 use fabius_sql::connection::SqlDatabase;
 use fabius_value::{Error, Result, SqlState};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -117,11 +118,13 @@ impl Place {
 }
 
 fn refused(address: SocketAddr, setting: &str, error: &std::io::Error) -> Error {
+    let why = match error.kind() {
+        ErrorKind::AddrInUse => "something listens there already; ",
+        _ => "",
+    };
     Error::new(SqlState::IO_ERROR, format!("cannot listen on {address}"))
         .with_detail(error.to_string())
-        .with_hint(format!(
-            "something listens there already; choose another address with --{setting} ADDRESS"
-        ))
+        .with_hint(format!("{why}choose another address with --{setting} ADDRESS"))
 }
 
 /// A server that is running; dropping it ends it at once.

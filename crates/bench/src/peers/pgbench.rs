@@ -2,6 +2,7 @@
 
 use super::script::Script;
 use crate::server_process::ServerProcess;
+use crate::temporary::TemporaryDirectory;
 use fabius::{Error, Result, SqlState};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -80,7 +81,7 @@ pub fn version(pgbench: &Path) -> Result<String> {
 /// # Errors
 /// What pgbench says.
 pub fn set_up(pgbench: &Path, server: &ServerProcess, script: &Script, load: &Load) -> Result<()> {
-    let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
+    let directory = TemporaryDirectory::new(None)?;
     let file = directory.path().join("setup.sql");
     std::fs::write(&file, script.setup.replace("{rows}", &load.rows.to_string()))
         .map_err(|error| failed(&error))?;
@@ -94,7 +95,7 @@ pub fn set_up(pgbench: &Path, server: &ServerProcess, script: &Script, load: &Lo
 /// # Errors
 /// What pgbench says.
 pub fn measure(pgbench: &Path, server: &ServerProcess, script: &Script, load: &Load) -> Result<Sample> {
-    let directory = tempfile::tempdir().map_err(|error| failed(&error))?;
+    let directory = TemporaryDirectory::new(None)?;
     let file = directory.path().join("transaction.sql");
     std::fs::write(&file, script.transaction.replace("{rows}", &load.rows.to_string()))
         .map_err(|error| failed(&error))?;

@@ -58,7 +58,15 @@ fn a_second_interrupt_ends_it_at_once() {
     // The check runs all the calls once more, one at a time.
     let mut run =
         begun(&["bench", "run", program, "--load", load, "--call", call, "--seconds", "600"], &directory);
-    std::thread::sleep(Duration::from_secs(3));
+    let log_bytes = || {
+        let databases = std::fs::read_dir(&directory).expect("the directory").flatten();
+        let files = databases.filter_map(|database| std::fs::read_dir(database.path().join("log")).ok());
+        files.flatten().flatten().filter_map(|file| Some(file.metadata().ok()?.len())).sum::<u64>()
+    };
+    // Far more than loading leaves.
+    while log_bytes() < 10 << 20 {
+        pause();
+    }
     let ended = loop {
         if let Some(ended) = run.try_wait().expect("its state") {
             break ended;

@@ -264,20 +264,36 @@ impl Parser {
         }
     }
 
-    /// The error, or two dashes if they stand before it, in its line or that of the token before: what
-    /// is behind them was meant as a comment.
+    /// The error, or two dashes if they stand before it, in its line or that of the token before, and
+    /// what is behind them was meant as a comment: at the beginning of a line, several words, or nothing
+    /// that has a sign.
     fn unless_comment(&self, error: Diagnostic) -> Diagnostic {
         let line = |token: &Token| self.source.line(token.span.start);
         let next = self.tokens.partition_point(|token| token.span.start <= error.span.start);
         let first = line(&self.tokens[next.saturating_sub(2)]);
-        let near = self.tokens[..self.tokens.len().min(next + 1)].windows(2).rev();
         let is_dash = |token: &Token| token.kind == TokenKind::Symbol("-");
-        let dashes = near
-            .take_while(|pair| line(&pair[0]) >= first)
-            .find(|pair| pair.iter().all(is_dash) && pair[0].span.end == pair[1].span.start);
+        let is_word = |token: &Token| matches!(token.kind, TokenKind::Word(_));
+        let has_sign = |token: &Token| match &token.kind {
+            TokenKind::Symbol(symbol) => *symbol == "(",
+            kind => *kind != TokenKind::End,
+        };
+        let is_comment = |at: usize| {
+            let [one, other] = [at, at + 1].map(|at| &self.tokens[at]);
+            let behind: Vec<&Token> =
+                self.tokens[at + 2..].iter().take_while(|token| line(token) == line(one)).take(2).collect();
+            is_dash(one)
+                && is_dash(other)
+                && one.span.end == other.span.start
+                && (at == 0
+                    || line(&self.tokens[at - 1]) < line(one)
+                    || behind.first().is_none_or(|token| !has_sign(token))
+                    || behind.len() == 2 && behind.iter().all(|token| is_word(token)))
+        };
+        let near = 0..next.min(self.tokens.len() - 1);
+        let dashes = near.rev().take_while(|&at| line(&self.tokens[at]) >= first).find(|&at| is_comment(at));
         match dashes {
-            Some(pair) if error.state == SqlState::SYNTAX_ERROR => {
-                let span = pair[0].span.to(pair[1].span);
+            Some(at) if error.state == SqlState::SYNTAX_ERROR => {
+                let span = self.tokens[at].span.to(self.tokens[at + 1].span);
                 Diagnostic::new(SqlState::SYNTAX_ERROR, span, "unexpected `--`")
                     .with_hint("a comment starts with //; one less is a -= 1")
             }
