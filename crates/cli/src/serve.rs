@@ -6,11 +6,14 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use fabius::{Database, Error, Options, Result, SqlState};
 use fabius_env::memory::reserved_bytes;
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
-use fabius_server::{Prepared, Server, logging};
+use fabius_server::{HURRIED_END, Haste, Prepared, Server, logging};
 use fabius_sql::connection::{MemoryBounds, SqlDatabase};
+use std::panic::resume_unwind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const CONFIG: &str = "config";
@@ -95,6 +98,9 @@ impl FromArgMatches for Serve {
 /// What is not used takes no memory.
 const STACK_BYTES: usize = 16 << 20;
 
+/// How long threads have to be done with what they compute once nobody waits for it.
+const THREADS_END: Duration = Duration::from_secs(1);
+
 /// Serves until a signal ends it.
 ///
 /// # Errors
@@ -118,17 +124,51 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
         .thread_name("fabius-server")
         .thread_stack_size(STACK_BYTES)
         .build()
-        .map_err(|error| {
-            Error::new(SqlState::IO_ERROR, "threads cannot be started").with_detail(error.to_string())
-        })?;
-    let served = runtime.block_on(serve(&effective.configuration, prepared, database.clone()));
-    // Everyone who holds the database is gone with the runtime's tasks.
-    drop(runtime);
-    match Arc::try_unwrap(database) {
-        Ok(database) => database.close()?,
-        Err(_) => tracing::warn!("the database is still in use; it is closed as the process ends"),
-    }
-    served
+        .map_err(without_threads)?;
+    // Signals and the time to end are seen to by this thread, which never computes, whatever the others do.
+    let overseer =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(without_threads)?;
+    let mut signals = overseer.block_on(async { Signals::new() })?;
+    let configuration = &effective.configuration;
+    let served = overseer.block_on(serve(&runtime, configuration, prepared, database.clone(), &mut signals));
+    // Everyone who holds the database is gone with the runtime's tasks, but for those whose threads still compute.
+    runtime.shutdown_timeout(THREADS_END);
+    let haste = served.as_ref().copied().unwrap_or(Haste::No);
+    close(overseer, database, haste, signals)?;
+    served?;
+    out("fabius has ended\n");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn without_threads(error: std::io::Error) -> Error {
+    Error::new(SqlState::IO_ERROR, "threads cannot be started").with_detail(error.to_string())
+}
+
+/// Closes the database, unless somebody holds it or has no time for that: what was acknowledged is in the log either way.
+///
+/// # Errors
+/// What ended the log, or stopped the database.
+fn close(overseer: Runtime, database: Arc<Database>, haste: Haste, mut signals: Signals) -> Result<()> {
+    let Ok(database) = Arc::try_unwrap(database) else {
+        tracing::warn!("the database is still in use; what was acknowledged is in its log");
+        return Ok(());
+    };
+    let closing = overseer.spawn_blocking(move || database.close());
+    let closed = overseer.block_on(async {
+        tokio::select! {
+            closed = closing => closed.unwrap_or_else(|failed| resume_unwind(failed.into_panic())),
+            () = signals.next() => {
+                tracing::warn!("told to hurry: the database is not closed; what was acknowledged is in its log");
+                Ok(())
+            }
+            () = tokio::time::sleep(HURRIED_END), if haste == Haste::Hurried => {
+                tracing::warn!("the database was not closed in time; what was acknowledged is in its log");
+                Ok(())
+            }
+        }
+    });
+    overseer.shutdown_background();
+    closed
 }
 
 fn open(configuration: &Configuration) -> Result<Database> {
@@ -144,13 +184,22 @@ fn open(configuration: &Configuration) -> Result<Database> {
     Database::open(&configuration.directory, options)
 }
 
-async fn serve(settings: &Configuration, prepared: Prepared, database: Arc<Database>) -> Result<ExitCode> {
-    let mut signals = Signals::new()?;
+/// Serves until a signal, on the threads of a runtime; those who are told so end on the caller's thread.
+async fn serve(
+    runtime: &Runtime,
+    settings: &Configuration,
+    prepared: Prepared,
+    database: Arc<Database>,
+    signals: &mut Signals,
+) -> Result<Haste> {
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let memory =
         MemoryBounds { session: bytes(settings.session_memory), sessions: bytes(settings.sessions_memory) };
-    let sql = SqlDatabase::open_within(database, memory).await?;
-    let server = Server::start(prepared, sql)?;
+    let starting = runtime.spawn(async move {
+        let sql = SqlDatabase::open_within(database, memory).await?;
+        Server::start(prepared, sql)
+    });
+    let server = starting.await.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))?;
     let configuration = &server.shared().configuration;
     let address = server.address();
     let mut text = format!(
@@ -165,9 +214,7 @@ async fn serve(settings: &Configuration, prepared: Prepared, database: Arc<Datab
     }
     out(&text);
     signals.next().await;
-    server.shut_down(signals.next()).await;
-    out("fabius has ended\n");
-    Ok(ExitCode::SUCCESS)
+    Ok(server.shut_down(async || signals.next().await).await)
 }
 
 /// What comes before the database. A port for metrics that nobody asked for may be taken.

@@ -27,4 +27,4 @@ pub mod users;
 pub mod wire;
 
 pub use configuration::Configuration;
-pub use server::{Prepared, Server};
+pub use server::{HURRIED_END, Haste, Prepared, Server};

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! running --shut_down--> closing: idle sessions end, running statements may finish
-//!                           | shutdown_timeout, or shut_down again
+//!                           | shutdown_timeout, or told to hurry
 //!                           v
-//!                        closing now: only commits that are in the order already are waited for
+//!                        closing now: only commits that are in the order already are waited for, and no longer
+//!                                     than `FORCED_END`; `HURRIED_END` if told so
 //! ```
 
 use crate::client;
@@ -35,6 +36,8 @@ const ACCEPT_QUEUE: u32 = 1024;
 const OTHERS_OPEN: usize = 128 + http::CONNECTIONS_MAX;
 /// How long sessions have to end once they are told to end now.
 const FORCED_END: Duration = Duration::from_secs(5);
+/// The same for a server that was told to hurry.
+pub const HURRIED_END: Duration = Duration::from_secs(1);
 /// How often histograms are taken in.
 const UPKEEP: Duration = Duration::from_secs(5);
 
@@ -127,6 +130,15 @@ fn refused(address: SocketAddr, setting: &str, error: &std::io::Error) -> Error 
         .with_hint(format!("{why}choose another address with --{setting} ADDRESS"))
 }
 
+/// Whether a server that ended was told to hurry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Haste {
+    /// It had the time that it wanted.
+    No,
+    /// It was.
+    Hurried,
+}
+
 /// A server that is running; dropping it ends it at once.
 pub struct Server {
     shared: Arc<Shared>,
@@ -183,9 +195,10 @@ impl Server {
         &self.shared
     }
 
-    /// Ends: takes no more connections, lets running statements finish for `shutdown_timeout` or until `hurry`,
-    /// then ends what is left. Commits that are in the order are always waited for.
-    pub async fn shut_down(self, hurry: impl Future<Output = ()>) {
+    /// Ends: takes no more connections, lets running statements finish for `shutdown_timeout` or until `hurry` returns,
+    /// then ends what is left. Commits that are in the order are waited for, unless they take longer than
+    /// [`FORCED_END`]; [`HURRIED_END`] after a `hurry`, and not at all after another one.
+    pub async fn shut_down(self, mut hurry: impl AsyncFnMut()) -> Haste {
         tracing::info!("shutting down");
         self.shared.ending.send_replace(Ending::Soon);
         self.shared.registry.end(Ending::Soon);
@@ -195,17 +208,27 @@ impl Server {
             accepting.abort();
         }
         let grace = self.shared.configuration.shutdown_timeout;
+        let mut haste = Haste::No;
         tokio::select! {
             () = self.empty() => {}
             () = tokio::time::sleep(grace) => tracing::warn!("statements still run; they are ended now"),
-            () = hurry => tracing::warn!("told to hurry: statements that still run are ended"),
+            () = hurry() => {
+                tracing::warn!("told to hurry: statements that still run are ended");
+                haste = Haste::Hurried;
+            }
         }
         self.shared.ending.send_replace(Ending::Now);
         self.shared.registry.end(Ending::Now);
-        if tokio::time::timeout(FORCED_END, self.empty()).await.is_err() {
-            tracing::warn!(sockets = self.shared.sockets.load(Acquire), "connections did not end in time");
+        let patience = if haste == Haste::Hurried { HURRIED_END } else { FORCED_END };
+        tokio::select! {
+            () = self.empty() => {}
+            () = tokio::time::sleep(patience) => {
+                tracing::warn!(sockets = self.shared.sockets.load(Acquire), "connections did not end in time");
+            }
+            () = hurry() => haste = Haste::Hurried,
         }
         self.tasks.iter().for_each(JoinHandle::abort);
+        haste
     }
 
     /// Returns when no connection is left.

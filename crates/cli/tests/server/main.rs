@@ -11,6 +11,7 @@ mod language;
 mod large_statements;
 mod lazy_state;
 mod limits;
+mod long_queries;
 mod memory;
 mod pgbench;
 mod protocol;

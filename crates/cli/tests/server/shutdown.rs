@@ -49,6 +49,46 @@ fn a_second_signal_hurries() {
     assert!(ends(&mut server));
 }
 
+/// Goal: a query that computes without end is told so when the time of the end is over, and by a second signal.
+#[test]
+fn a_query_that_computes_is_ended() {
+    let query = "SELECT count(*) FROM n AS x, n AS y WHERE x.i + y.i = -7";
+    for (patience, signals) in [("100ms", &["INT"][..]), ("1h", &["INT", "TERM"])] {
+        let mut server = Server::start(&["--shutdown-timeout", patience]);
+        server.run("CREATE TABLE n (i integer); INSERT INTO n SELECT generate_series(1, 200000)");
+        let (mut busy, _) = Raw::begin(&server);
+        busy.send(&[(b'Q', format!("{query}\0").as_bytes())]);
+        server.wait_for(query);
+        signals.iter().for_each(|signal| server.signal(signal));
+        assert_eq!(field(&busy.until(b'Z'), b'C'), "57P01");
+        assert!(ends(&mut server));
+    }
+}
+
+/// Goal: the end waits for no thread, even for one that looks at nothing while it computes: planning does not give way.
+/// What was acknowledged is there afterwards.
+#[test]
+fn the_end_waits_for_no_thread() {
+    let keys: Vec<String> = (0..20_000).map(|key| format!("id + {key}")).collect();
+    let endless = format!("SELECT id FROM t ORDER BY {}", keys.join(", "));
+    for (patience, signals) in [("100ms", &["INT"][..]), ("1h", &["INT", "TERM"])] {
+        let mut server = Server::start(&["--shutdown-timeout", patience]);
+        server.run("CREATE TABLE t (id integer PRIMARY KEY); INSERT INTO t VALUES (1)");
+        let (mut busy, _) = Raw::begin(&server);
+        let before = server.processor_ticks();
+        busy.send(&[(b'Q', format!("{endless}\0").as_bytes())]);
+        // The text is read in much less.
+        while server.processor_ticks() < before + 200 {
+            server.run("SELECT 1");
+        }
+        server.run("INSERT INTO t VALUES (2)");
+        signals.iter().for_each(|signal| server.signal(signal));
+        assert!(ends(&mut server), "{signals:?}");
+        let server = Server::start_in(server.into_directory(), &[]);
+        server.wait_until("SELECT 1 FROM t HAVING count(*) = 2");
+    }
+}
+
 /// Goal: with users, the right password is needed; without them, only this machine is served.
 #[test]
 fn passwords() {

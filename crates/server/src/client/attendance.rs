@@ -14,6 +14,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, sleep_until};
 
 /// Why a statement was given up.
@@ -25,10 +26,10 @@ pub(super) enum Interruption {
     Gone,
 }
 
-/// Ends when a statement is to be given up.
+/// Ends when a statement is to be given up, also if the statement has used up what its task may do in one turn.
 pub(super) async fn is_due(deadline: Option<Instant>) {
     match deadline {
-        Some(deadline) => sleep_until(deadline).await,
+        Some(deadline) => unconstrained(sleep_until(deadline)).await,
         None => std::future::pending().await,
     }
 }
@@ -166,7 +167,8 @@ impl Sight<'_> {
                 is_timed_out = timer.as_mut().poll(cx).is_ready();
             }
             if self.socket.is_full() && !is_gone {
-                is_gone = matches!(self.socket.poll_send(cx), Poll::Ready(Err(_)));
+                let sending = unconstrained(poll_fn(|cx| self.socket.poll_send(cx)));
+                is_gone = matches!(pin!(sending).poll(cx), Poll::Ready(Err(_)));
             }
             let interruption = match () {
                 () if is_gone => Interruption::Gone,

@@ -16,9 +16,8 @@ use fabius_value::{ColumnId, DataType, Datum, Error, IndexId, Result, SqlState, 
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use std::fmt::Write;
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use tokio::task::yield_now;
 
 /// Rows of one part of a scan, at most.
 const PART_ROWS: usize = 8192;
@@ -133,7 +132,7 @@ fn parts(database: Arc<SqlDatabase>, stand: Arc<ReaderStandpoint>, scan: &TableS
         async move {
             if has_begun {
                 // Others have their turn, and whoever waits may give up.
-                give_way().await;
+                yield_now().await;
             }
             Ok(rows?.map(|rows| {
                 let left = left - rows.len();
@@ -196,19 +195,6 @@ fn beneath(stand: &Standpoint<'_>, scan: &TableScan) -> Result<fabius::TableScan
         descending: false,
         columns: scan.columns.iter().map(column).collect::<Result<_>>()?,
     })
-}
-
-/// Lets whoever polls look at something else.
-async fn give_way() {
-    let mut has_given = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut has_given, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 /// The program of a scan, as text, and its arguments.

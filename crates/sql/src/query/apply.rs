@@ -38,6 +38,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use tokio::task::yield_now;
 
 /// What is wanted of a subquery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Hash)]
@@ -619,6 +620,8 @@ async fn apply_batch(
                 } else {
                     plan
                 };
+                // Each is a query of its own: others have their turn between them.
+                yield_now().await;
                 let result = rows(&plan, context).await?;
                 if results.len() < KEPT {
                     results.insert(values, result.clone());

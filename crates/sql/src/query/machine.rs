@@ -4,6 +4,7 @@ use crate::query::apply::ApplyPlanner;
 use crate::query::failure::inbound;
 use crate::query::leaf::Run;
 use crate::query::operator_memory::OperatorMemory;
+use crate::query::pace::paced;
 use crate::query::row_source::RowSource;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -93,10 +94,10 @@ pub(super) fn context(source: Arc<dyn RowSource>, memory: &Arc<Allowance>) -> Ar
     ))
 }
 
-/// Runs operators.
+/// Runs operators; they give way.
 pub(super) fn run(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
 ) -> Result<SendableRecordBatchStream> {
-    execute_stream(plan, context).map_err(inbound)
+    paced(plan).and_then(|plan| execute_stream(plan, context)).map_err(inbound)
 }

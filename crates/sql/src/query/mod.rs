@@ -17,6 +17,7 @@
 //! | `key_range` | filters as ranges of a key |
 //! | `apply` | correlated subqueries that no join can replace |
 //! | `machine` | DataFusion as it is used here |
+//! | `pace` | long work gives way, and can be ended |
 //! | `operator_memory` | what sorts, joins and groups may hold |
 //! | [`arrow_column`] | values as Arrow columns and back |
 //! | [`value_text`] | values as text and back |
@@ -33,6 +34,7 @@ mod key_range;
 mod leaf;
 mod machine;
 mod operator_memory;
+mod pace;
 pub mod query_plan;
 pub mod row_source;
 pub mod session_facts;
