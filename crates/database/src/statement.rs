@@ -7,11 +7,11 @@
 
 use crate::Database;
 use crate::session::admission::{Wait, waited_too_long};
-use crate::session::recall::Recall;
+use crate::session::recall::{Recall, room};
 use crate::session::transaction::TransactionOptions;
 use crate::session::wound_wait::Owner;
 use crate::unnamed::Use;
-use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure, Room};
+use fabius_engine::{Batch, BatchBuilder, Definitions, Procedure};
 use fabius_program::arguments;
 use fabius_program::catalog::ProcedureId;
 use fabius_program::ir::{Block, Program, StepKind};
@@ -250,7 +250,7 @@ impl Database {
         key: Option<&[u8]>,
     ) -> Result<Outcome> {
         if statement.is_read_only() {
-            return self.read(statement, arguments, usize::MAX).await;
+            return self.read(statement, arguments, usize::MAX, caller.recall.as_ref()).await;
         }
         let bytes = statement.encode(arguments)?;
         let procedure = self.define_statement(statement)?;
@@ -260,15 +260,17 @@ impl Database {
     /// Runs a statement that writes nothing on the newest state.
     ///
     /// # Errors
-    /// Why it aborted; `53200` if its result would take more bytes than are allowed.
+    /// Why it aborted; `53200` if its result would take more bytes than are allowed; what `recall` says if nobody waits
+    /// for it any more.
     pub async fn read(
         &self,
         statement: &Statement,
         arguments: &[Value],
         bytes_max: usize,
+        recall: Option<&Arc<Recall>>,
     ) -> Result<Outcome> {
         let encoded = statement.encode(arguments)?;
-        let room = Room::new(bytes_max);
+        let room = room(bytes_max, recall);
         let (seq, results) = self.engine().query_unanswered(statement.procedure(), &encoded, room);
         self.durable(seq).await?;
         Ok(Outcome { seq, results: results? })

@@ -114,6 +114,7 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
     }
 
     fn scan_next(&mut self, scan: &mut JoinScan<'a>) -> Result<Option<Visible>, Stop> {
+        self.room.look()?;
         if !scan.has_joins() {
             return Ok(scan.take_row(self.seq));
         }

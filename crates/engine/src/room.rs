@@ -1,16 +1,29 @@
-//! How much a program may hold that runs for a reader: the lists it fills, and what it notes of the rows it has met.
+//! How much a program may hold that runs for a reader, the lists it fills, and what it notes of the rows it has met; and how
+//! long.
 //!
 //! A query's result is a list, and as large as what it finds. Whoever runs it says what it may take, and is told when
-//! that is not enough before it has taken more. Programs that are in the log are not bounded so: how they end must not
+//! that is not enough before it has taken more. It may go through many rows, and its reader be gone meanwhile, so it asks
+//! now and then. Programs that are in the log are not bounded so: how they end must not
 //! depend on who runs them.
 
 use fabius_value::{Datum, Error, Result, SqlState, Value};
+use std::sync::Arc;
 
-/// Bytes that a run may hold, and those that it holds.
-#[derive(Debug)]
+/// Rows between two questions whether the reader still waits: a fraction of a millisecond.
+const ROWS: u32 = 1024;
+
+/// Somebody who waits for what a program reads.
+pub trait Patience: Send + Sync {
+    /// Why nobody waits any more, if that is so.
+    fn over(&self) -> Option<Error>;
+}
+
+/// Bytes that a run may hold, and those that it holds; and who waits for it.
 pub struct Room {
     max: usize,
     used: usize,
+    rows: u32,
+    patience: Option<Arc<dyn Patience>>,
 }
 
 /// What values take as elements of a list in a result.
@@ -26,7 +39,14 @@ fn bytes(values: &[Datum<'_>]) -> usize {
 impl Room {
     /// Room for so many bytes.
     pub fn new(max: usize) -> Room {
-        Room { max, used: 0 }
+        Room { max, used: 0, rows: 0, patience: None }
+    }
+
+    /// The same for a program that ends when nobody waits for it any more.
+    #[must_use]
+    pub fn with_patience(mut self, patience: Option<Arc<dyn Patience>>) -> Room {
+        self.patience = patience;
+        self
     }
 
     /// As much as there is.
@@ -51,6 +71,22 @@ impl Room {
         }
     }
 
+    /// A row of a range is looked at.
+    ///
+    /// # Errors
+    /// Why nobody waits for what comes of it.
+    #[inline]
+    pub fn look(&mut self) -> Result<()> {
+        self.rows = self.rows.wrapping_add(1);
+        if self.rows.is_multiple_of(ROWS) { self.ask() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn ask(&self) -> Result<()> {
+        let over = self.patience.as_ref().and_then(|patience| patience.over());
+        over.map_or(Ok(()), Err)
+    }
+
     /// Something else is kept.
     ///
     /// # Errors
@@ -71,6 +107,7 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     /// Goal: what is let go can be kept again; what is too much is refused.
     #[test]
@@ -84,5 +121,22 @@ mod tests {
         room.let_go(&row);
         room.let_go(&row);
         room.keep(&row).unwrap();
+    }
+
+    /// Goal: a program ends soon after nobody waits for it any more, and not before.
+    #[test]
+    fn rows_are_looked_at_while_somebody_waits() {
+        struct Until(AtomicBool);
+        impl Patience for Until {
+            fn over(&self) -> Option<Error> {
+                self.0.load(Relaxed).then(|| Error::new(SqlState::CANCELED, "given up"))
+            }
+        }
+        let reader = Arc::new(Until(AtomicBool::new(false)));
+        let mut room = Room::unbounded().with_patience(Some(reader.clone()));
+        (0..10 * ROWS).for_each(|_| room.look().unwrap());
+        reader.0.store(true, Relaxed);
+        let error = (0..ROWS).find_map(|_| room.look().err());
+        assert_eq!(error.unwrap().state(), SqlState::CANCELED);
     }
 }

@@ -4,9 +4,10 @@ use futures::task::AtomicWaker;
 use rand::RngCore;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use std::time::Instant;
 
 /// How urgently a session is asked to end. Only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +29,9 @@ pub struct Session {
     cancelled: AtomicBool,
     ending: AtomicU8,
     waker: AtomicWaker,
+    begun: Instant,
+    /// When the running statement is to be given up, in microseconds since then; 0 for never.
+    deadline_us: AtomicU64,
 }
 
 impl Session {
@@ -50,6 +54,21 @@ impl Session {
     /// Forgets what was asked before: of an earlier query or batch of messages.
     pub fn forget_cancel(&self) {
         self.cancelled.store(false, Release);
+    }
+
+    /// The statement that runs from now on is to be given up then.
+    pub fn set_deadline(&self, deadline: Option<Instant>) {
+        let micros = |deadline: Instant| deadline.saturating_duration_since(self.begun).as_micros().max(1);
+        let deadline_us = deadline.map_or(0, |deadline| u64::try_from(micros(deadline)).unwrap_or(u64::MAX));
+        self.deadline_us.store(deadline_us, Release);
+    }
+
+    /// Whether its time is over.
+    pub fn is_timed_out(&self) -> bool {
+        match self.deadline_us.load(Acquire) {
+            0 => false,
+            deadline_us => self.begun.elapsed().as_micros() >= u128::from(deadline_us),
+        }
     }
 
     /// How urgently it is asked to end.
@@ -101,6 +120,8 @@ impl Registry {
             cancelled: AtomicBool::new(false),
             ending: AtomicU8::new(self.ending.load(Acquire)),
             waker: AtomicWaker::new(),
+            begun: Instant::now(),
+            deadline_us: AtomicU64::new(0),
         });
         sessions.insert(process, session.clone());
         Some(session)

@@ -21,6 +21,8 @@ fn time_ends_what_computes() {
         // Pairs without a match, a nested loop.
         "SELECT count(*) FROM n AS x, n AS y WHERE x.i + y.i = -7",
         "SELECT count(*) FROM n AS x LEFT JOIN n AS y ON x.i + y.i = -7",
+        // The same along a key, which is a program.
+        "SELECT count(*) FROM n AS x, n AS y WHERE x.i < y.i",
         // Pairs that all match.
         "SELECT count(*) FROM n AS x, n AS y WHERE x.i + y.i > -7",
         // A cross join.

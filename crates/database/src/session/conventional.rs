@@ -9,9 +9,9 @@
 //!       the update itself: 1 row
 //! ```
 
+use super::recall::room;
 use super::transaction::{Concurrency, Hold, Transaction};
 use crate::Statement;
-use fabius_engine::Room;
 use fabius_program::compose::scalar_type;
 use fabius_program::syntax::tree::{
     Expression, ExpressionKind, Name, Parameter, ProcedureDefinition, Results, RowReference,
@@ -36,7 +36,7 @@ impl Transaction {
         let begin = self.overlay.mark();
         let procedure = statement.procedure();
         // If it fails there is nothing to show; it fails again when it is run.
-        let room = Room::new(self.held.left());
+        let room = room(self.held.left(), self.options.recall.as_ref());
         let run = self.database.engine().speculate(at, procedure, &encoded, &mut self.overlay, room);
         let Ok(run) = run else { return Ok(()) };
         let written: BTreeSet<_> =

@@ -12,10 +12,11 @@
 //! ```
 
 use super::observation::Observation;
+use super::recall::room;
 use super::transaction::{Concurrency, Hold, Transaction};
 use crate::{Database, Statement};
+use fabius_engine::Standpoint;
 use fabius_engine::speculation::{Overlay, Speculated};
-use fabius_engine::{Room, Standpoint};
 use fabius_value::{Error, Result, Seq, SqlState, Value};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -112,7 +113,7 @@ impl Transaction {
     fn observe(&mut self, noted: &Noted) -> Result<Arc<Observation>> {
         let Noted { statement, arguments, at } = noted;
         let encoded: Arc<[u8]> = statement.encode(arguments)?.into();
-        let room = Room::new(self.held.left());
+        let room = room(self.held.left(), self.options.recall.as_ref());
         let engine = self.database.engine();
         let ran = engine.speculate(*at, statement.procedure(), &encoded, &mut Overlay::default(), room);
         let Speculated { results, footprint } = ran.map_err(|error| self.held.refusal(error))?;

@@ -5,7 +5,7 @@ use super::allowance::{Allowance, Held};
 use super::compound::STATEMENTS_MAX;
 use super::observation::Observation;
 use super::reading::Noted;
-use super::recall::Recall;
+use super::recall::{Recall, room};
 use super::request::{Asked, Wish, until_granted};
 use super::wound_wait::{Age, Owner};
 use crate::history::Moment;
@@ -265,16 +265,16 @@ impl Transaction {
         let mut begin = self.overlay.mark();
         let database = self.database.clone();
         let (engine, procedure) = (database.engine(), run.statement.procedure());
-        let room = || Room::new(run.bytes_max.min(self.held.left()));
-        let mut ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay, room());
+        let space = || room(run.bytes_max.min(self.held.left()), self.options.recall.as_ref());
+        let mut ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay, space());
         // A row of its own that it looks at may have been made of what others have changed since.
         let is_behind = self.overlay_at != at && !self.overlay.is_empty();
         if is_behind && ran.as_ref().map_or(true, |ran| ran.footprint.meets_before(&self.overlay, begin)) {
             self.overlay.undo_to(begin);
             self.lay_over(at)?;
             begin = self.overlay.mark();
-            let room = Room::new(run.bytes_max.min(self.held.left()));
-            ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay, room);
+            let space = room(run.bytes_max.min(self.held.left()), self.options.recall.as_ref());
+            ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay, space);
         }
         if begin == Overlay::default().mark() {
             self.overlay_at = at;

@@ -372,6 +372,7 @@ impl<'a> Context<'a> for Speculation<'a, '_> {
     }
 
     fn scan_next(&mut self, scan: &mut Scan<'a>) -> Result<Option<Self::Row>, Stop> {
+        self.room.look()?;
         let found = self.next_row(scan)?;
         if let Some(found) = found {
             self.room.take(found.key.len() + NOTE_BYTES)?;

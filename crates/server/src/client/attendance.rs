@@ -34,6 +34,24 @@ pub(super) async fn is_due(deadline: Option<Instant>) {
     }
 }
 
+/// Why a program that reads is to end before it is done, if it is: no turn of the thread comes in between.
+pub(super) fn over(session: &Session) -> Option<Error> {
+    match () {
+        () if session.ending() == Ending::Now => Some(shutdown()),
+        () if session.is_cancelled() => Some(cancelled()),
+        () if session.is_timed_out() => Some(timed_out()),
+        () => None,
+    }
+}
+
+fn cancelled() -> Error {
+    Error::new(SqlState::CANCELED, "canceling statement due to user request")
+}
+
+fn timed_out() -> Error {
+    Error::new(SqlState::CANCELED, "canceling statement due to statement timeout")
+}
+
 /// What a server that is told to stop tells its clients.
 pub(super) fn shutdown() -> Error {
     Error::new(SqlState::SHUTDOWN, "terminating connection due to administrator command")
@@ -132,12 +150,8 @@ impl Client {
     pub(super) fn interrupted(&mut self, interruption: Interruption) -> Failure {
         self.sql.interrupted();
         match interruption {
-            Interruption::Cancelled => {
-                Error::new(SqlState::CANCELED, "canceling statement due to user request").into()
-            }
-            Interruption::TimedOut => {
-                Error::new(SqlState::CANCELED, "canceling statement due to statement timeout").into()
-            }
+            Interruption::Cancelled => cancelled().into(),
+            Interruption::TimedOut => timed_out().into(),
             Interruption::Ending => Failure::Fatal(shutdown()),
             Interruption::Gone => Failure::Gone,
         }
@@ -154,6 +168,7 @@ struct Sight<'c> {
 
 impl Sight<'_> {
     async fn attend<T>(self, work: impl Future<Output = T>) -> std::result::Result<T, Interruption> {
+        self.session.set_deadline(self.deadline.map(Instant::into_std));
         let mut work = pin!(work);
         let mut timer = pin!(is_due(self.deadline));
         let mut is_timed_out = false;

@@ -1,7 +1,7 @@
 //! From the first byte to a session: encryption, who it is, what it wants.
 
 use super::extended::Extended;
-use super::{Client, Failure, Outcome, authentication};
+use super::{Client, Failure, Outcome, attendance, authentication};
 use crate::registry::Session;
 use crate::server::Shared;
 use crate::wire::backend;
@@ -31,14 +31,9 @@ impl Begun {
     pub(super) fn into_client(self, mut socket: Socket, shared: Arc<Shared>) -> Client {
         socket.message_bytes_max = shared.configuration.max_message_bytes as usize;
         shared.metrics.connections.increment(1.0);
-        Client {
-            socket,
-            recall: self.sql.recall(),
-            sql: self.sql,
-            session: self.session,
-            shared,
-            extended: Extended::default(),
-        }
+        let (recall, session) = (self.sql.recall(), self.session.clone());
+        recall.ask(move || attendance::over(&session));
+        Client { socket, recall, sql: self.sql, session: self.session, shared, extended: Extended::default() }
     }
 }
 

@@ -175,7 +175,8 @@ impl Connection {
     ) -> Result<Vec<Value>> {
         let options = self.options();
         let Some(open) = &mut self.transaction else {
-            let outcome = self.database.database().read(statement, arguments, bytes_max).await?;
+            let database = self.database.database();
+            let outcome = database.read(statement, arguments, bytes_max, Some(&self.recall)).await?;
             self.last_seq = Some(outcome.seq);
             return Ok(outcome.results);
         };

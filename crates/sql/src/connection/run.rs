@@ -288,7 +288,8 @@ impl Connection {
         row_lock: Option<RowLock>,
     ) -> Result<Vec<Value>> {
         if statement.is_read_only() && row_lock.is_none() && self.transaction.is_none() {
-            let outcome = self.database.database().read(statement, arguments, self.memory.left()).await;
+            let (database, room) = (self.database.database(), self.memory.left());
+            let outcome = database.read(statement, arguments, room, Some(&self.recall)).await;
             let outcome = outcome.map_err(|error| self.refusal(error))?;
             self.last_seq = Some(outcome.seq);
             return Ok(outcome.results);
