@@ -172,8 +172,8 @@ pub fn query_at(
     let definitions = at.definitions();
     let guard = crossbeam_epoch::pin();
     let arena = Bump::new();
-    let mut context = SnapshotContext::new(definitions, &guard, at.seq(), foundation.clock.now_us());
-    context.room = room;
+    let now_us = foundation.clock.now_us();
+    let mut context = SnapshotContext::new(definitions, &guard, at.seq(), now_us).within(room);
     let mut frame = FrameFor::<SnapshotContext<'_>>::default();
     let started = definitions.admit(procedure);
     let outcome = match started.and_then(|()| frame.start(&procedure.whole, arguments, &arena)) {

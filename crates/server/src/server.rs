@@ -225,7 +225,10 @@ impl Server {
             () = tokio::time::sleep(patience) => {
                 tracing::warn!(sockets = self.shared.sockets.load(Acquire), "connections did not end in time");
             }
-            () = hurry() => haste = Haste::Hurried,
+            () = hurry() => {
+                tracing::warn!("told to hurry: connections that still end are not waited for");
+                haste = Haste::Hurried;
+            }
         }
         self.tasks.iter().for_each(JoinHandle::abort);
         haste

@@ -23,6 +23,8 @@ fn time_ends_what_computes() {
         "SELECT count(*) FROM n AS x LEFT JOIN n AS y ON x.i + y.i = -7",
         // The same along a key, which is a program.
         "SELECT count(*) FROM n AS x, n AS y WHERE x.i < y.i",
+        // Rows that come now and then.
+        "SELECT x.i, y.i FROM n AS x, n AS y WHERE x.i + y.i = 200007",
         // Pairs that all match.
         "SELECT count(*) FROM n AS x, n AS y WHERE x.i + y.i > -7",
         // A cross join.
@@ -103,5 +105,28 @@ fn others_have_their_turn() {
             let error = running.await.expect("no panic").expect_err("it is ended");
             assert_eq!(error.code().map(|code| code.code().to_string()), Some(expected.to_string()));
         }
+    });
+}
+
+/// Goal: a session whose program goes through many rows ends when it is told so, and is told with that alone.
+#[test]
+fn a_program_is_ended_with_its_session() {
+    let server = Server::start(&["--statement-timeout", "1min"]);
+    let conninfo = server.conninfo();
+    server.run(TABLE);
+    block_on(async {
+        let (client, observer) = (connect(&conninfo).await, connect(&conninfo).await);
+        let process: i32 = client.query_one("SELECT pg_backend_pid()", &[]).await.expect("a number").get(0);
+        let running = tokio::spawn(async move {
+            let ended = client.simple_query("SELECT count(*) FROM n AS x, n AS y WHERE x.i < y.i").await;
+            (ended.expect_err("it is ended"), client.simple_query("SELECT 1").await.is_err())
+        });
+        let active = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND query LIKE '% AS y %'";
+        while observer.query_one(active, &[&process]).await.expect("a number").get::<_, i64>(0) == 0 {}
+        observer.query_one("SELECT pg_terminate_backend($1)", &[&process]).await.expect("an answer");
+        let (error, is_gone) = running.await.expect("no panic");
+        let told =
+            error.as_db_error().map(|told| (told.severity().to_string(), told.code().code().to_string()));
+        assert_eq!((told, is_gone), (Some(("FATAL".to_string(), "57P01".to_string())), true));
     });
 }

@@ -9,7 +9,7 @@
 //!       the update itself: 1 row
 //! ```
 
-use super::recall::room;
+use super::recall::{is_given_up, room};
 use super::transaction::{Concurrency, Hold, Transaction};
 use crate::Statement;
 use fabius_program::compose::scalar_type;
@@ -38,7 +38,11 @@ impl Transaction {
         // If it fails there is nothing to show; it fails again when it is run.
         let room = room(self.held.left(), self.options.recall.as_ref());
         let run = self.database.engine().speculate(at, procedure, &encoded, &mut self.overlay, room);
-        let Ok(run) = run else { return Ok(()) };
+        let run = match run {
+            Ok(run) => run,
+            Err(error) if is_given_up(&error) => return Err(error),
+            Err(_) => return Ok(()),
+        };
         let written: BTreeSet<_> =
             self.overlay.written_since(begin).map(|(table, key)| (table, key.clone())).collect();
         self.overlay.undo_to(begin);

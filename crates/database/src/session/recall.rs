@@ -10,7 +10,7 @@
 //! ```
 
 use fabius_engine::room::{Patience, Room};
-use fabius_value::Error;
+use fabius_value::{Error, SqlState};
 use std::fmt;
 use std::sync::atomic::{
     AtomicU8,
@@ -45,7 +45,7 @@ impl Patience for Recall {
 }
 
 impl Recall {
-    /// Has programs that read for it ask this, every some thousand rows: why they are to end before they are done, if they
+    /// Has programs that read for it ask this, now and then: why they are to end before they are done, if they
     /// are. The first question stays.
     pub fn ask(&self, question: impl Fn() -> Option<Error> + Send + Sync + 'static) {
         let _ = self.question.set(Box::new(question));
@@ -77,6 +77,11 @@ impl Recall {
 /// Room for so many bytes, for a program that reads until it is given up.
 pub(crate) fn room(bytes_max: usize, recall: Option<&Arc<Recall>>) -> Room {
     Room::new(bytes_max).with_patience(recall.map(|recall| recall.clone() as Arc<dyn Patience>))
+}
+
+/// Whether a program ended because nobody waited for it any more.
+pub(crate) fn is_given_up(error: &Error) -> bool {
+    [SqlState::CANCELED, SqlState::SHUTDOWN].contains(&error.state())
 }
 
 #[cfg(test)]

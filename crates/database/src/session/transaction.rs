@@ -5,7 +5,7 @@ use super::allowance::{Allowance, Held};
 use super::compound::STATEMENTS_MAX;
 use super::observation::Observation;
 use super::reading::Noted;
-use super::recall::{Recall, room};
+use super::recall::{Recall, is_given_up, room};
 use super::request::{Asked, Wish, until_granted};
 use super::wound_wait::{Age, Owner};
 use crate::history::Moment;
@@ -269,7 +269,11 @@ impl Transaction {
         let mut ran = engine.speculate(at, procedure, run.encoded, &mut self.overlay, space());
         // A row of its own that it looks at may have been made of what others have changed since.
         let is_behind = self.overlay_at != at && !self.overlay.is_empty();
-        if is_behind && ran.as_ref().map_or(true, |ran| ran.footprint.meets_before(&self.overlay, begin)) {
+        let may_differ = match &ran {
+            Ok(ran) => ran.footprint.meets_before(&self.overlay, begin),
+            Err(error) => !is_given_up(error),
+        };
+        if is_behind && may_differ {
             self.overlay.undo_to(begin);
             self.lay_over(at)?;
             begin = self.overlay.mark();

@@ -76,7 +76,7 @@ impl Client {
         let sight =
             Sight { session: &self.session, recall: &self.recall, deadline, socket: &mut self.socket };
         let attended = sight.attend(work(&mut self.sql)).await;
-        attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
+        attended.map_err(|interruption| self.interrupted(interruption))?.map_err(|error| self.failed(error))
     }
 
     /// The same for something that does not need the session: rows of a result.
@@ -91,7 +91,7 @@ impl Client {
         let sight =
             Sight { session: &self.session, recall: &self.recall, deadline, socket: &mut self.socket };
         let attended = sight.attend(work).await;
-        attended.map_err(|interruption| self.interrupted(interruption))?.map_err(Failure::Statement)
+        attended.map_err(|interruption| self.interrupted(interruption))?.map_err(|error| self.failed(error))
     }
 
     /// `57014` if it was asked for since the query or the batch began: the next statement does not begin.
@@ -147,6 +147,14 @@ impl Client {
         Ok(sent.await?)
     }
 
+    /// A statement's own error, unless the session is to end for it.
+    fn failed(&self, error: Error) -> Failure {
+        match self.session.ending() {
+            Ending::Now if error.state() == SqlState::SHUTDOWN => Failure::Fatal(error),
+            _ => Failure::Statement(error),
+        }
+    }
+
     pub(super) fn interrupted(&mut self, interruption: Interruption) -> Failure {
         self.sql.interrupted();
         match interruption {
@@ -155,6 +163,22 @@ impl Client {
             Interruption::Ending => Failure::Fatal(shutdown()),
             Interruption::Gone => Failure::Gone,
         }
+    }
+}
+
+/// What a session runs is to be done by then, as long as this lives.
+struct Until<'s>(&'s Session);
+
+impl Until<'_> {
+    fn of(session: &Session, deadline: Option<Instant>) -> Until<'_> {
+        session.set_deadline(deadline.map(Instant::into_std));
+        Until(session)
+    }
+}
+
+impl Drop for Until<'_> {
+    fn drop(&mut self) {
+        self.0.set_deadline(None);
     }
 }
 
@@ -168,7 +192,7 @@ struct Sight<'c> {
 
 impl Sight<'_> {
     async fn attend<T>(self, work: impl Future<Output = T>) -> std::result::Result<T, Interruption> {
-        self.session.set_deadline(self.deadline.map(Instant::into_std));
+        let _until = Until::of(self.session, self.deadline);
         let mut work = pin!(work);
         let mut timer = pin!(is_due(self.deadline));
         let mut is_timed_out = false;

@@ -12,6 +12,7 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use std::future::poll_fn;
 use std::task::Poll;
+use tokio::task::yield_now;
 use tokio::time::Instant;
 
 /// What is said when a statement is done.
@@ -97,7 +98,12 @@ impl Client {
             let row = match ready_now(&mut rows.rows).await {
                 Some(row) => row,
                 None => {
-                    self.attend_rows(deadline, async { rows.rows.next().await.transpose() }).await?.map(Ok)
+                    let next = async {
+                        // Instead of the pause that the query was about to make.
+                        yield_now().await;
+                        rows.rows.next().await.transpose()
+                    };
+                    self.attend_rows(deadline, next).await?.map(Ok)
                 }
             };
             let Some(row) = row.transpose()? else { return Ok((count, true)) };

@@ -50,7 +50,11 @@ pub(super) fn paced(plan: Arc<dyn ExecutionPlan>) -> FusionResult<Arc<dyn Execut
         let beat = Arc::new(Beat::default());
         let mut children: Vec<_> = plan.children().into_iter().cloned().collect();
         if let Some(probed) = children.get_mut(PROBED) {
-            *probed = Paced::over(probed.clone(), Role::Probed(beat.clone()));
+            let input = match probed.downcast_ref::<Paced>() {
+                Some(Paced { input, role: Role::Other }) => input,
+                _ => &*probed,
+            };
+            *probed = Paced::over(input.clone(), Role::Probed(beat.clone()));
         }
         let plan =
             plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))?;
