@@ -163,6 +163,7 @@ pub fn run(
         total_refused: 0,
     };
     let outcome = std::thread::scope(|scope| {
+        let ending = Raised(&is_over);
         for _ in 1..threads {
             scope.spawn(|| {
                 while !is_over.load(SeqCst) {
@@ -179,7 +180,7 @@ pub fn run(
         }
         // Before the threads are gone, whose allocators have much to give back.
         let elapsed = started.elapsed();
-        is_over.store(true, SeqCst);
+        drop(ending);
         outcome.map(|()| (offered_time, elapsed))
     });
     let (offered_time, elapsed) = outcome?;
@@ -199,6 +200,15 @@ pub fn run(
         is_interrupted: interrupt.is_raised(),
     };
     Ok(Open { measured, samples, offered: total_offered, refused: total_refused })
+}
+
+/// Raises a flag when dropped, however that comes about.
+struct Raised<'a>(&'a AtomicBool);
+
+impl Drop for Raised<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
 }
 
 /// Queries on their way to whoever has time for them.

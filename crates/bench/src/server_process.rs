@@ -2,6 +2,7 @@
 
 use crate::temporary::TemporaryDirectory;
 use fabius::{Error, Result, SqlState};
+use parking_lot::Mutex;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,9 @@ const START: Duration = Duration::from_secs(60);
 
 /// How long it may take to end when asked to.
 const END: Duration = Duration::from_secs(20);
+
+/// All that run.
+static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// A server that runs.
 pub struct ServerProcess {
@@ -109,6 +113,7 @@ impl ServerProcess {
         let again = output.try_clone().map_err(|error| failed("a log cannot be made", &error))?;
         command.stdin(Stdio::null()).stdout(output).stderr(again);
         let child = command.spawn().map_err(|error| failed(&format!("{name} does not start"), &error))?;
+        RUNNING.lock().push(child.id());
         let (name, user, settings) = (name.to_string(), user.to_string(), Vec::new());
         let mut server = ServerProcess { name, port, user, settings, child, _directory: directory };
         let begin = Instant::now();
@@ -140,12 +145,22 @@ impl Drop for ServerProcess {
         let begin = Instant::now();
         while asked.is_ok() && begin.elapsed() < END {
             if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
+                break;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+        // Nothing happens to one that has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        RUNNING.lock().retain(|&id| id != self.child.id());
+    }
+}
+
+/// Ends them all, for a process that ends at once.
+pub fn end_all() {
+    let running: Vec<String> = RUNNING.lock().drain(..).map(|id| id.to_string()).collect();
+    if !running.is_empty() {
+        let _ = Command::new("kill").arg("-KILL").args(running).status();
     }
 }
 

@@ -48,7 +48,7 @@ impl Drop for TemporaryDirectory {
     }
 }
 
-/// Deletes them all, for a process that ends at once; whatever would make files there from now on fails.
+/// Deletes them all, for a process that ends at once; whoever makes a file by its path from now on fails.
 pub fn delete_all() {
     for path in THERE.lock().drain(..) {
         let gone = path.with_extension("gone");

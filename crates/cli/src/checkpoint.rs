@@ -7,6 +7,7 @@ use fabius::{Database, EngineKind, Error, Options, Result, Seq, SqlState};
 use fabius_bench::interrupt::Interrupt;
 use fabius_bench::table::{Table, bytes, grouped};
 use fabius_env::RealDisk;
+use fabius_log::DatabaseId;
 use fabius_storage::checkpoint::{self, Found};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -33,6 +34,9 @@ pub struct Checkpoint {
     engine: String,
 }
 
+/// What is said to the first signal.
+pub const INTERRUPTED: &str = "giving the checkpoint up; again to stop at once\n";
+
 /// Takes a checkpoint.
 ///
 /// # Errors
@@ -52,6 +56,11 @@ pub fn run(arguments: &Checkpoint, interrupt: &Interrupt) -> Result<ExitCode> {
     let opened = began.elapsed();
     line.clear();
     database.warnings().iter().for_each(|warning| tell(&format!("warning: {warning}\n")));
+    let heed = || match interrupt.is_raised() {
+        true => Err(Error::new(SqlState::CANCELED, "given up; the database is as it was")),
+        false => Ok(()),
+    };
+    heed()?;
     let line = Line::new();
     let began = Instant::now();
     let taken = database.checkpoint_watched(&mut |progress| {
@@ -61,10 +70,7 @@ pub fn run(arguments: &Checkpoint, interrupt: &Interrupt) -> Result<ExitCode> {
             grouped(progress.items as f64),
             bytes(progress.bytes)
         ));
-        if interrupt.is_raised() {
-            return Err(Error::new(SqlState::CANCELED, "given up; the database is as it was"));
-        }
-        Ok(())
+        heed()
     });
     line.clear();
     let taken = taken?;
@@ -99,17 +105,17 @@ pub struct Verified {
     pub faults: Vec<Error>,
 }
 
-/// Reads all checkpoints of a database.
+/// Reads all checkpoints of a database; with its `id`, those of another are none of its.
 ///
 /// # Errors
 /// If they cannot be listed.
-pub fn verify(dir: &Path) -> Result<Verified> {
+pub fn verify(dir: &Path, id: Option<DatabaseId>) -> Result<Verified> {
     let Some((disk, found)) = list(dir)? else { return Ok(Verified::default()) };
     let mut verified = Verified::default();
     let mut table = Table::new(["checkpoint", "seq", "rows", "keys", "size", ""]);
     for found in &found {
         let seq = found.seq.to_string();
-        match checkpoint::inspect(&disk, found) {
+        match checkpoint::inspect(&disk, found, id.map(|id| id.0)) {
             Ok(inspection) => {
                 verified.newest = verified.newest.max(Some(found.seq));
                 table.row([
@@ -122,8 +128,11 @@ pub fn verify(dir: &Path) -> Result<Verified> {
                 ]);
             }
             Err(error) => {
-                let is_damage = error.state() == SqlState::DATA_CORRUPTED;
-                let what = if is_damage { "damaged" } else { "not readable" };
+                let what = match error.state() {
+                    SqlState::DATA_CORRUPTED => "damaged",
+                    SqlState::NOT_IN_STATE => "of another database",
+                    _ => "not readable",
+                };
                 table.row([&found.name, &seq, "", "", "", what]);
                 verified.faults.push(error);
             }

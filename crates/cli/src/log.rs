@@ -10,7 +10,7 @@ use fabius_engine::Definitions;
 use fabius_engine::entry::{self, Call, Entries};
 use fabius_engine::foundation::log_error;
 use fabius_env::RealDisk;
-use fabius_log::{Frame, Inspection, LogError, LogItem};
+use fabius_log::{DatabaseId, Frame, Inspection, LogError, LogItem};
 use fabius_program::arguments;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -75,22 +75,26 @@ pub fn run(command: &Command) -> Result<ExitCode> {
         }
         Command::Verify(arguments) => {
             // Before the log: whoever writes the database meanwhile may take another that is behind what was read.
-            let checkpoints = checkpoint::verify(&arguments.dir)?;
+            let id = if is_database(&arguments.dir) { identity(&arguments.dir) } else { Ok(None) };
+            let known = id.as_ref().ok().copied().flatten();
+            let checkpoints = checkpoint::verify(&arguments.dir, known)?;
             let inspection = fabius_log::verify(&disk(&arguments.dir)?).map_err(|error| log_error(&error))?;
             check_is_log(&inspection, &arguments.dir)?;
             out(&summary(&inspection));
             report_damage(&inspection);
             out(&checkpoints.table);
             checkpoints.faults.iter().for_each(print);
+            if inspection.is_sound() {
+                check_identity(&inspection, id?)?;
+            }
             if !inspection.is_sound() || !checkpoints.faults.is_empty() {
                 return Ok(ExitCode::FAILURE);
             }
             if is_database(&arguments.dir) {
-                check_identity(&inspection, &arguments.dir)?;
                 check_end(&inspection, &checkpoints)?;
                 // Two more checkpoints may have come meanwhile, and taken the beginning of the log with them.
                 check_beginning(&inspection, &checkpoints)
-                    .or_else(|_| check_beginning(&inspection, &checkpoint::verify(&arguments.dir)?))?;
+                    .or_else(|_| check_beginning(&inspection, &checkpoint::verify(&arguments.dir, known)?))?;
             }
             out("sound\n");
             Ok(ExitCode::SUCCESS)
@@ -113,8 +117,8 @@ fn disk(dir: &Path) -> Result<RealDisk> {
     Ok(disk)
 }
 
-/// The log is that of the database in the directory.
-fn check_identity(inspection: &Inspection, dir: &Path) -> Result<()> {
+/// Which database the directory is of; `None` if there is nothing of one.
+fn identity(dir: &Path) -> Result<Option<DatabaseId>> {
     let open = |path: &Path| {
         RealDisk::open(path).map_err(|error| {
             Error::new(SqlState::IO_ERROR, "the database cannot be read")
@@ -122,7 +126,11 @@ fn check_identity(inspection: &Inspection, dir: &Path) -> Result<()> {
         })
     };
     let (database, log) = (open(dir)?, open(&dir.join("log"))?);
-    let id = identity::read(&database, &[&log])?;
+    identity::read(&database, &[&log])
+}
+
+/// The log is that of the database.
+fn check_identity(inspection: &Inspection, id: Option<DatabaseId>) -> Result<()> {
     match inspection.segments.first() {
         Some(segment) if id.is_some_and(|id| id != segment.header.database_id) => {
             Err(Error::new(SqlState::NOT_IN_STATE, "the log is that of another database")

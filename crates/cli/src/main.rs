@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         Command::Serve(_) | Command::Explain(_) | Command::Log(_) => {}
         Command::Demo(_) => interrupt::handle(&interrupt, demo::INTERRUPTED),
         Command::Bench(_) => interrupt::handle(&interrupt, bench::INTERRUPTED),
-        Command::Checkpoint(_) => interrupt::handle(&interrupt, ""),
+        Command::Checkpoint(_) => interrupt::handle(&interrupt, checkpoint::INTERRUPTED),
     }
     let outcome = match arguments.command {
         Command::Serve(command) => serve::run(&command),

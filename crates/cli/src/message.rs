@@ -1,7 +1,7 @@
 //! How things are told: output, and errors.
 
 use fabius::{Error, SqlState};
-use fabius_bench::temporary;
+use fabius_bench::{server_process, temporary};
 use std::io::{ErrorKind, Write};
 
 /// Prints to the standard output. Ends the program when that cannot be: quietly when nobody reads it any more
@@ -27,8 +27,9 @@ pub fn print(error: &Error) {
     tell(&text(error));
 }
 
-/// Ends the program with this exit code, and leaves no temporary database behind.
+/// Ends the program with this exit code, and leaves no server and no temporary database behind.
 pub fn end_at_once(code: i32) -> ! {
+    server_process::end_all();
     temporary::delete_all();
     std::process::exit(code)
 }

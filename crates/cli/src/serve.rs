@@ -3,7 +3,7 @@
 use crate::allocator;
 use crate::message::{out, print};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use fabius::{Database, Error, Options, Result, SqlState};
+use fabius::{Database, Durability, Error, Options, Result, SqlState};
 use fabius_env::memory::reserved_bytes;
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
 use fabius_server::{HURRIED_END, Haste, Prepared, Server, logging};
@@ -134,6 +134,10 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
     // Everyone who holds the database is gone with the runtime's tasks, but for those whose threads still compute.
     runtime.shutdown_timeout(THREADS_END);
     let haste = served.as_ref().copied().unwrap_or(Haste::No);
+    if configuration.durability == Durability::None {
+        // What was acknowledged may be on its way to the log's files, and closing may be cut short.
+        database.flush()?;
+    }
     close(overseer, database, haste, signals)?;
     served?;
     out("fabius has ended\n");

@@ -114,7 +114,7 @@ impl Checkpoints {
 
     fn there(&self, seq: Seq) -> Result<Checkpoint> {
         let found = Found { name: files::file_name(seq), seq };
-        let inspection = files::inspect(&*self.disk, &found)?;
+        let inspection = files::inspect(&*self.disk, &found, Some(self.database.0))?;
         Ok(Checkpoint {
             seq,
             name: found.name,

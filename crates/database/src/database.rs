@@ -444,6 +444,15 @@ impl Database {
         self.engine.help()
     }
 
+    /// Writes the log's entries up to here to its files, as happens by itself within a moment: with [`Durability::None`]
+    /// calls are acknowledged before that, and would be lost if the process ended without closing the database.
+    ///
+    /// # Errors
+    /// What ended the log.
+    pub fn flush(&self) -> Result<()> {
+        self.log.as_ref().map_or(Ok(()), |log| log.flush_now().map_err(|error| log_error(&error)))
+    }
+
     /// Finishes all deferred work of calls promised so far.
     pub fn settle(&self) {
         self.engine.settle();

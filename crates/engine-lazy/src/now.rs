@@ -21,6 +21,7 @@ use fabius_storage::{
     version::Contents,
 };
 use fabius_value::{ColumnId, ColumnMask, DataType, Datum, Deltas, IndexId, Key, Result, Seq, TableId};
+use std::convert::Infallible;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -451,7 +452,7 @@ impl<'a> Context<'a> for NowContext<'a, '_> {
     fn scan_next(&mut self, scan: &mut RowScan<'a>) -> Result<Option<NowRow<'a>>, Stop> {
         let table = scan.table().id();
         // SAFETY: the epoch is pinned during 'a.
-        let next = unsafe { scan.next_row(Record::head) };
+        let Ok(next) = unsafe { scan.next_row(|record| Ok::<_, Infallible>(record.head())) };
         Ok(next.map(|(record, _)| NowRow { record: Some(record), table }))
     }
 

@@ -10,12 +10,13 @@
 
 use crate::Definitions;
 use crate::expected::{ExpectedRow, ExpectedRows, expect};
+use crate::room::Room;
 use crossbeam_epoch::Guard;
 use fabius_program::context::{Join, Joins, KeyColumn};
 use fabius_storage::chain::{self, Visible};
 use fabius_storage::scan::RowScan;
 use fabius_storage::{Cell, Table};
-use fabius_value::{Datum, Key, Seq};
+use fabius_value::{Datum, Key, Result, Seq};
 
 /// Rows of a range that are taken together.
 const ROWS_MAX: usize = 16;
@@ -61,10 +62,14 @@ impl<'a> JoinScan<'a> {
     }
 
     /// Takes the next row from the range that is there at `seq`.
+    ///
+    /// # Errors
+    /// As [`Room::look`].
     #[inline]
-    pub fn take_row(&mut self, seq: Seq) -> Option<Visible> {
+    pub fn take_row(&mut self, seq: Seq, room: &mut Room) -> Result<Option<Visible>> {
         // SAFETY: an epoch is pinned during 'a.
-        unsafe { self.rows.next_row(|record| record.visible(seq)) }.map(|(_, version)| Visible(version))
+        let next = unsafe { self.rows.next_row(|record| room.look().map(|()| record.visible(seq))) }?;
+        Ok(next.map(|(_, version)| Visible(version)))
     }
 }
 
@@ -79,26 +84,30 @@ pub struct Nearby<'a> {
 
 impl<'a> Nearby<'a> {
     /// The next row of a scan with joins, at `seq`. If rows have to be taken for that, what they lead to is brought near.
+    ///
+    /// # Errors
+    /// As [`Room::look`].
     pub fn next_row(
         &mut self,
         scan: &mut JoinScan<'a>,
         seq: Seq,
+        room: &mut Room,
         definitions: &'a Definitions,
         guard: &'a Guard,
-    ) -> Option<Visible> {
+    ) -> Result<Option<Visible>> {
         if scan.given == scan.filled {
             (scan.given, scan.filled) = (0, 0);
             while scan.filled < scan.take
-                && let Some(row) = scan.take_row(seq)
+                && let Some(row) = scan.take_row(seq, room)?
             {
                 scan.near[scan.filled] = row;
                 scan.filled += 1;
             }
             self.bring_near(scan, definitions, guard);
         }
-        let row = scan.near[..scan.filled].get(scan.given).copied()?;
-        scan.given += 1;
-        Some(row)
+        let row = scan.near[..scan.filled].get(scan.given).copied();
+        scan.given += usize::from(row.is_some());
+        Ok(row)
     }
 
     fn bring_near(&mut self, scan: &JoinScan<'a>, definitions: &'a Definitions, guard: &'a Guard) {

@@ -114,12 +114,12 @@ impl<'a> Context<'a> for SnapshotContext<'a> {
     }
 
     fn scan_next(&mut self, scan: &mut JoinScan<'a>) -> Result<Option<Visible>, Stop> {
-        self.room.look()?;
+        let (seq, room) = (self.seq, &mut self.room);
         if !scan.has_joins() {
-            return Ok(scan.take_row(self.seq));
+            return Ok(scan.take_row(seq, room)?);
         }
         let nearby = self.nearby.get_or_insert_default();
-        Ok(nearby.next_row(scan, self.seq, self.definitions, self.guard))
+        Ok(nearby.next_row(scan, seq, room, self.definitions, self.guard)?)
     }
 
     fn insert(&mut self, _: TableId, _: WriteSet<'_, 'a>) -> Result<Visible, Stop> {

@@ -1,15 +1,14 @@
-//! How much a program may hold that runs for a reader, the lists it fills, and what it notes of the rows it has met; and how
-//! long.
+//! How much a program may take that runs for a reader: what it holds, which is the lists it fills and what it notes of the
+//! rows it has met, and how long it runs.
 //!
 //! A query's result is a list, and as large as what it finds. Whoever runs it says what it may take, and is told when
-//! that is not enough before it has taken more. It may go through many rows, and its reader be gone meanwhile, so it asks
-//! now and then. Programs that are in the log are not bounded so: how they end must not
-//! depend on who runs them.
+//! that is not enough before it has taken more. It may go through many rows, there or not, and its reader be gone meanwhile,
+//! so it asks now and then. Programs that are in the log are not bounded so: how they end must not depend on who runs them.
 
 use fabius_value::{Datum, Error, Result, SqlState, Value};
 use std::sync::Arc;
 
-/// Rows between two questions whether the reader still waits: a fraction of a millisecond.
+/// Records between two questions whether the reader still waits: a fraction of a millisecond.
 const ROWS: u32 = 1024;
 
 /// Somebody who waits for what a program reads.
@@ -71,7 +70,7 @@ impl Room {
         }
     }
 
-    /// A row of a range is looked at.
+    /// A record of a range is looked at, whether its row is there or not.
     ///
     /// # Errors
     /// Why nobody waits for what comes of it.

@@ -41,7 +41,7 @@ pub(crate) fn run(bytes: &[u8]) {
 
 /// What an inspection finds damaged is not loaded; what is loaded was found whole.
 fn check(disk: &SimulatedDisk, found: &Found) {
-    let inspected = inspect(disk, found).map_err(|error| refused(&error, found));
+    let inspected = inspect(disk, found, None).map_err(|error| refused(&error, found));
     if let Err(error) = read_definitions(disk, found) {
         refused(&error, found);
     }

@@ -111,30 +111,31 @@ impl<'g> RowScan<'g> {
     }
 
     /// The next record whose row is there, with the version at which the reader begins; `visible`
-    /// gives that version of a record.
+    /// gives that version of a record, or ends the scan: of many records the row may not be there.
+    ///
+    /// # Errors
+    /// Those of `visible`.
     ///
     /// # Safety
     /// What `visible` gives is null or readable.
-    pub unsafe fn next_row(
+    pub unsafe fn next_row<E>(
         &mut self,
-        visible: impl Fn(&Record) -> *const Version,
-    ) -> Option<(&'g Record, *const Version)> {
+        mut visible: impl FnMut(&Record) -> Result<*const Version, E>,
+    ) -> Result<Option<(&'g Record, *const Version)>, E> {
         loop {
-            let (record, entry) = match self.index {
-                None => (self.scan.next_record()?, None),
-                Some(index) => {
-                    let (record, key) = self.scan.next_entry()?;
-                    (record, Some((index, key)))
-                }
+            let next = match self.index {
+                None => self.scan.next_record().map(|record| (record, None)),
+                Some(index) => self.scan.next_entry().map(|(record, key)| (record, Some((index, key)))),
             };
-            let version = visible(record);
+            let Some((record, entry)) = next else { return Ok(None) };
+            let version = visible(record)?;
             // SAFETY: the caller's promise; indexed columns are never stickies.
             let is_there = unsafe {
                 chain::is_present(version)
                     && entry.is_none_or(|(index, key)| self.table.entry_is_current(index, &key, version))
             };
             if is_there {
-                return Some((record, version));
+                return Ok(Some((record, version)));
             }
         }
     }

@@ -31,7 +31,7 @@ fn found(seq: u64) -> Found {
 }
 
 fn damage_of(disk: &SimulatedDisk, seq: u64) -> Option<Error> {
-    match inspect(disk, &found(seq)) {
+    match inspect(disk, &found(seq), None) {
         Ok(_) => None,
         Err(error) => {
             assert_eq!(error.state(), SqlState::DATA_CORRUPTED, "{error}");
@@ -57,7 +57,7 @@ fn a_checkpoint_reads_back() {
     let disk = SimulatedDisk::new(1);
     // Rows so long that there are several blocks of them.
     let (counts, bytes) = write(&disk, 12, 100_000).unwrap();
-    let inspection = inspect(&disk, &found(12)).unwrap();
+    let inspection = inspect(&disk, &found(12), None).unwrap();
     assert_eq!((inspection.header, inspection.counts, inspection.bytes), (header(12), counts, bytes));
     assert_eq!((counts.definitions, counts.keys, counts.rows), (1, 3, 11));
     let mut reader = CheckpointReader::open(&disk, &found(12), Some(ID)).unwrap();
@@ -136,7 +136,7 @@ fn an_older_version_is_read() {
     let disk = SimulatedDisk::new(1);
     let (counts, _) = write(&disk, 5, 3).unwrap();
     set_version(&disk, 1);
-    assert_eq!(inspect(&disk, &found(5)).unwrap().counts, counts);
+    assert_eq!(inspect(&disk, &found(5), None).unwrap().counts, counts);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_failing_disk_leaves_no_half_checkpoint() {
         let second = write(&disk, 2, 50);
         let crashed = disk.crash(seed);
         let there = list(&crashed).unwrap();
-        assert!(there.iter().all(|found| inspect(&crashed, found).is_ok()), "seed {seed}");
+        assert!(there.iter().all(|found| inspect(&crashed, found, None).is_ok()), "seed {seed}");
         assert_eq!(there.last(), Some(&found(1)), "seed {seed}: the one before is there");
         if second.is_ok() {
             assert_eq!(there.len(), 2, "seed {seed}: what was finished is there");

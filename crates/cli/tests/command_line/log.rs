@@ -94,6 +94,10 @@ fn a_log_fits_its_database() {
         assert!(opened.err.contains("but 23 is to come next"), "{}", opened.err);
     }
     std::fs::write(&segment, &whole).expect("a segment");
+    checkpoint_of_another(&database);
+    let verified = run(&["log", "verify", directory]);
+    assert_eq!(verified.code, Some(1), "{}", verified.out);
+    assert!(verified.err.contains("another database"), "{}", verified.err);
     let identity = database.path().join("IDENTITY");
     std::fs::write(&identity, format!("fabius database 1\n{:032x}\n", 7)).expect("an identity");
     let verified = run(&["log", "verify", directory]);
@@ -102,6 +106,18 @@ fn a_log_fits_its_database() {
     let verified = run(&["log", "verify", directory]);
     assert!(verified.err.contains("the database's identity is missing"), "{}", verified.err);
     assert_eq!(verified.code, Some(1));
+}
+
+/// Puts a checkpoint of another database in the place of this one's newest.
+fn checkpoint_of_another(database: &TempDir) {
+    let other = self::database(20);
+    assert_eq!(run(&["checkpoint", text(other.path())]).code, Some(0));
+    let newest = |of: &TempDir| {
+        let files = std::fs::read_dir(of.path().join("checkpoints")).expect("checkpoints");
+        let files = files.map(|entry| entry.expect("a file").path());
+        files.filter(|path| path.extension().is_some()).max().expect("a checkpoint")
+    };
+    std::fs::copy(newest(&other), newest(database)).expect("a copy");
 }
 
 /// Goal: texts are told from what they look like, and stay in their line.

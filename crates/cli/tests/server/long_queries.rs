@@ -38,6 +38,8 @@ fn time_ends_what_computes() {
         "SELECT count(*) FROM (SELECT row_number() OVER () AS n FROM n AS x, n AS y) AS numbered WHERE n < 0",
         // Several inputs, each with a task of its own.
         "SELECT count(*) FROM (SELECT x.i FROM n AS x, n AS y UNION ALL SELECT y.i FROM n AS x, n AS y) AS both",
+        // The same on the side that comes in portions.
+        "SELECT count(*) FROM n AS x JOIN (SELECT i FROM n UNION ALL SELECT i FROM n) AS y ON x.i + y.i = -7",
         // A subquery for each row.
         "SELECT count(*) FROM n AS a WHERE j = (SELECT b.j FROM n AS b WHERE b.i * a.i < 0 LIMIT 1)",
         // Recursion.

@@ -268,7 +268,8 @@ impl<'a> Speculation<'a, '_> {
     fn next_base(&mut self, scan: &mut Scan<'a>) -> Result<Option<(KeyBytes, Found<'a>)>> {
         loop {
             // SAFETY: the epoch is pinned during 'a.
-            let next = unsafe { scan.base.next_row(|record| record.visible(self.seq)) };
+            let next =
+                unsafe { scan.base.next_row(|record| self.room.look().map(|()| record.visible(self.seq))) }?;
             let Some((record, version)) = next else { return Ok(None) };
             if self.overlay.had_image(scan.table.id(), record.key(), scan.opened) {
                 continue;
@@ -372,7 +373,6 @@ impl<'a> Context<'a> for Speculation<'a, '_> {
     }
 
     fn scan_next(&mut self, scan: &mut Scan<'a>) -> Result<Option<Self::Row>, Stop> {
-        self.room.look()?;
         let found = self.next_row(scan)?;
         if let Some(found) = found {
             self.room.take(found.key.len() + NOTE_BYTES)?;

@@ -10,6 +10,8 @@ use crate::wire::socket::Socket;
 use fabius::Recall;
 use fabius_sql::connection::Connection;
 use fabius_value::{Error, Result, SqlState};
+use futures::StreamExt;
+use futures::stream::BoxStream;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::task::Poll;
@@ -92,6 +94,24 @@ impl Client {
             Sight { session: &self.session, recall: &self.recall, deadline, socket: &mut self.socket };
         let attended = sight.attend(work).await;
         attended.map_err(|interruption| self.interrupted(interruption))?.map_err(|error| self.failed(error))
+    }
+
+    /// The next row if it is there without waiting: `Some(None)` at the end.
+    ///
+    /// # Errors
+    /// The row's.
+    pub(super) async fn ready_row<T>(
+        &mut self,
+        deadline: Option<Instant>,
+        rows: &mut BoxStream<'static, Result<T>>,
+    ) -> Outcome<Option<Option<T>>> {
+        let _until = Until::of(&self.session, deadline);
+        poll_fn(|cx| match rows.poll_next_unpin(cx) {
+            Poll::Ready(row) => Poll::Ready(row.transpose().map(Some)),
+            Poll::Pending => Poll::Ready(Ok(None)),
+        })
+        .await
+        .map_err(|error| self.failed(error))
     }
 
     /// `57014` if it was asked for since the query or the batch began: the next statement does not begin.

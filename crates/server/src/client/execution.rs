@@ -10,8 +10,6 @@ use fabius_sql::lowered::OutputColumn;
 use fabius_value::{Result, Value};
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use std::future::poll_fn;
-use std::task::Poll;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
@@ -95,7 +93,7 @@ impl Client {
         let style = self.sql.text_style();
         let mut count = 0;
         while count < most {
-            let row = match ready_now(&mut rows.rows).await {
+            let row = match self.ready_row(deadline, &mut rows.rows).await? {
                 Some(row) => row,
                 None => {
                     let next = async {
@@ -103,10 +101,10 @@ impl Client {
                         yield_now().await;
                         rows.rows.next().await.transpose()
                     };
-                    self.attend_rows(deadline, next).await?.map(Ok)
+                    self.attend_rows(deadline, next).await?
                 }
             };
-            let Some(row) = row.transpose()? else { return Ok((count, true)) };
+            let Some(row) = row else { return Ok((count, true)) };
             write_row(&mut self.socket.output, &row, &rows.columns, formats, &style)?;
             count += 1;
             if self.socket.output.len() > OUTPUT_BYTES {
@@ -126,13 +124,4 @@ impl Client {
             Completion::Rows(tag, rows) => backend::command_complete_rows(out, tag, *rows),
         }
     }
-}
-
-/// The next row if it is there without waiting: `Some(None)` at the end.
-async fn ready_now<T>(rows: &mut BoxStream<'static, T>) -> Option<Option<T>> {
-    poll_fn(|cx| match rows.poll_next_unpin(cx) {
-        Poll::Ready(row) => Poll::Ready(Some(row)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }

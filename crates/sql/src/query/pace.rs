@@ -31,8 +31,10 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use tokio::task::yield_now;
 
-/// How long an operator runs before it gives way, and a join with one portion.
+/// How long an operator runs before it gives way.
 const TURN: Duration = Duration::from_millis(10);
+/// How long a join runs with one portion: each row of its other side costs as much as several hundred pairs, once a portion.
+const PORTION_TURN: Duration = Duration::from_millis(50);
 /// Rows of a join's first portion.
 const PORTION_ROWS: usize = 8;
 /// A portion has at most so many times the rows of the one before.
@@ -47,18 +49,20 @@ pub(super) fn paced(plan: Arc<dyn ExecutionPlan>) -> FusionResult<Arc<dyn Execut
         if !is_mute(&plan) {
             return Ok(Transformed::yes(Paced::over(plan, Role::Other)));
         }
-        let beat = Arc::new(Beat::default());
+        let mut beats = Beats::default();
         let mut children: Vec<_> = plan.children().into_iter().cloned().collect();
         if let Some(probed) = children.get_mut(PROBED) {
+            let partitions = probed.properties().output_partitioning().partition_count();
+            beats = (0..partitions).map(|_| Arc::default()).collect();
             let input = match probed.downcast_ref::<Paced>() {
                 Some(Paced { input, role: Role::Other }) => input,
                 _ => &*probed,
             };
-            *probed = Paced::over(input.clone(), Role::Probed(beat.clone()));
+            *probed = Paced::over(input.clone(), Role::Probed(beats.clone()));
         }
         let plan =
             plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))?;
-        Ok(Transformed::yes(Paced::over(plan, Role::Join(beat))))
+        Ok(Transformed::yes(Paced::over(plan, Role::Join(beats))))
     };
     plan.transform_up(each).map(|paced| paced.data)
 }
@@ -75,7 +79,10 @@ fn is_mute(plan: &Arc<dyn ExecutionPlan>) -> bool {
     }
 }
 
-/// When a join was asked for a batch last: it computes since then.
+/// Those of a join's partitions, each of which may have a task of its own.
+type Beats = Arc<[Arc<Beat>]>;
+
+/// When a join was asked for a batch of a partition last: it computes since then.
 #[derive(Debug)]
 struct Beat {
     begun: Instant,
@@ -103,9 +110,9 @@ impl Beat {
 #[derive(Clone, Debug)]
 enum Role {
     /// The side of a join that comes in portions.
-    Probed(Arc<Beat>),
+    Probed(Beats),
     /// The join.
-    Join(Arc<Beat>),
+    Join(Beats),
     Other,
 }
 
@@ -167,8 +174,8 @@ impl ExecutionPlan for Paced {
     ) -> FusionResult<SendableRecordBatchStream> {
         let rows = self.input.execute(partition, context)?;
         let (portions, join) = match &self.role {
-            Role::Probed(beat) => (Some(Portions::new(beat.clone())), None),
-            Role::Join(beat) => (None, Some(beat.clone())),
+            Role::Probed(beats) => (beats.get(partition).cloned().map(Portions::new), None),
+            Role::Join(beats) => (None, beats.get(partition).cloned()),
             Role::Other => (None, None),
         };
         Ok(Box::pin(Pauses { rows, portions, join, since: None, pause: None }))
@@ -267,7 +274,7 @@ impl Portions {
 /// The rows of the next portion, if those of the last took so long.
 fn next_rows(rows: usize, took: Duration) -> usize {
     let took_us = took.as_micros().max(1);
-    let fitting = (rows as u128).saturating_mul(TURN.as_micros()) / took_us;
+    let fitting = (rows as u128).saturating_mul(PORTION_TURN.as_micros()) / took_us;
     usize::try_from(fitting).unwrap_or(usize::MAX).clamp(1, rows.saturating_mul(PORTION_GROWTH))
 }
 
@@ -279,9 +286,9 @@ mod tests {
     #[test]
     fn portions_follow_the_time_they_take() {
         assert_eq!(next_rows(8, Duration::ZERO), 8 * PORTION_GROWTH);
-        assert_eq!(next_rows(1000, TURN), 1000);
-        assert_eq!(next_rows(1000, TURN * 4), 250);
-        assert_eq!(next_rows(8, TURN * 1000), 1);
+        assert_eq!(next_rows(1000, PORTION_TURN), 1000);
+        assert_eq!(next_rows(1000, PORTION_TURN * 4), 250);
+        assert_eq!(next_rows(8, PORTION_TURN * 1000), 1);
         assert_eq!(next_rows(usize::MAX, Duration::ZERO), usize::MAX);
     }
 }

@@ -171,12 +171,13 @@ fn read_exact(file: &dyn DiskFile, mut buffer: &mut [u8], mut offset: u64) -> st
     Ok(())
 }
 
-/// Reads a whole checkpoint without using what it holds: whether it is what was written.
+/// Reads a whole checkpoint without using what it holds: whether it is what was written, and with `database_id` by that
+/// database.
 ///
 /// # Errors
 /// As [`CheckpointReader::open`] and [`CheckpointReader::next_block`].
-pub fn inspect(disk: &dyn Disk, found: &Found) -> Result<Inspection> {
-    let mut reader = CheckpointReader::open(disk, found, None)?;
+pub fn inspect(disk: &dyn Disk, found: &Found, database_id: Option<[u8; 16]>) -> Result<Inspection> {
+    let mut reader = CheckpointReader::open(disk, found, database_id)?;
     while reader.next_block()?.is_some() {}
     Ok(Inspection { header: reader.header, counts: reader.counts, bytes: reader.bytes })
 }
