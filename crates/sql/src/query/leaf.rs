@@ -154,7 +154,7 @@ impl TableProvider for LeafProvider {
 }
 
 /// A scan of a leaf.
-struct LeafScan {
+pub(super) struct LeafScan {
     provider: LeafProvider,
     columns: Vec<usize>,
     ranges: Vec<KeyRange>,
@@ -179,6 +179,17 @@ impl LeafScan {
             Boundedness::Bounded,
         );
         LeafScan { provider, columns, ranges, limit, schema, properties: Arc::new(properties) }
+    }
+
+    /// The places among its columns of those of the table's key, if all of that are read.
+    pub(super) fn key_columns(&self) -> Vec<usize> {
+        let Leaf::Table { table, .. } = &self.provider.leaf else { return Vec::new() };
+        let place = |name: &String| {
+            let stored = table.columns.iter().position(|column| column.name == *name)?;
+            self.columns.iter().position(|column| *column == stored)
+        };
+        let key = table.primary_key.iter().flat_map(|key| &key.columns);
+        key.map(place).collect::<Option<_>>().unwrap_or_default()
     }
 }
 

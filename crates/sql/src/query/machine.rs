@@ -1,6 +1,8 @@
 //! DataFusion as it is used here: its optimizer and operators, one partition, none of its own functions' names.
 
 use crate::query::apply::ApplyPlanner;
+use crate::query::claims::ModestClaims;
+use crate::query::claims::check::CheckedPlan;
 use crate::query::failure::inbound;
 use crate::query::leaf::Run;
 use crate::query::operator_memory::OperatorMemory;
@@ -14,6 +16,8 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
@@ -43,7 +47,13 @@ static STATE: LazyLock<SessionState> = LazyLock::new(|| {
         options.optimizer.enable_topk_dynamic_filter_pushdown = false;
         options.optimizer.enable_join_dynamic_filter_pushdown = false;
     }
-    SessionStateBuilder::new().with_config(config).with_query_planner(Arc::new(Planner)).build()
+    let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(ModestClaims)];
+    rules.extend(PhysicalOptimizer::new().rules);
+    SessionStateBuilder::new()
+        .with_config(config)
+        .with_query_planner(Arc::new(Planner))
+        .with_physical_optimizer_rules(rules)
+        .build()
 });
 
 #[derive(Debug)]
@@ -94,10 +104,18 @@ pub(super) fn context(source: Arc<dyn RowSource>, memory: &Arc<Allowance>) -> Ar
     ))
 }
 
-/// Runs operators; they give way.
+/// Runs operators; they give way. In builds with assertions, what they claim of their rows is checked.
 pub(super) fn run(
     plan: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
 ) -> Result<SendableRecordBatchStream> {
-    paced(plan).and_then(|plan| execute_stream(plan, context)).map_err(inbound)
+    let run = || {
+        if !cfg!(debug_assertions) {
+            return execute_stream(paced(plan)?, context);
+        }
+        let checked = CheckedPlan::over(plan)?;
+        let rows = execute_stream(paced(checked.plan.clone())?, context)?;
+        Ok(checked.to_its_end(rows))
+    };
+    run().map_err(inbound)
 }

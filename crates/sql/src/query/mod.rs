@@ -16,6 +16,7 @@
 //! | `leaf` | tables and catalog relations as DataFusion reads them |
 //! | `key_range` | filters as ranges of a key |
 //! | `apply` | correlated subqueries that no join can replace |
+//! | `claims` | what operators claim of their rows |
 //! | `machine` | DataFusion as it is used here |
 //! | `pace` | long work gives way, and can be ended |
 //! | `operator_memory` | what sorts, joins and groups may hold |
@@ -28,6 +29,7 @@ mod apply;
 pub mod arrow_column;
 mod bind;
 pub mod calendar;
+mod claims;
 pub mod failure;
 pub mod functions;
 mod key_range;

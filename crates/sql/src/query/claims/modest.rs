@@ -1,0 +1,167 @@
+//! An operator that claims less of its rows than the one beneath.
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::error::Result as FusionResult;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr_common::physical_expr::is_volatile;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{
+    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, PiecewiseMergeJoinExec, SortMergeJoinExec,
+};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, Statistics};
+use std::fmt;
+use std::sync::Arc;
+
+/// Puts [`Modest`] over operators that claim more than they keep. It is the first rule, so that no sort is left out for such
+/// a claim.
+#[derive(Debug)]
+pub(in crate::query) struct ModestClaims;
+
+impl PhysicalOptimizerRule for ModestClaims {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _: &ConfigOptions,
+    ) -> FusionResult<Arc<dyn ExecutionPlan>> {
+        let each = |plan: Arc<dyn ExecutionPlan>| match Kept::of(plan.as_ref()) {
+            Some(kept) => Ok(Transformed::yes(Arc::new(Modest::over(plan, kept)) as _)),
+            None => Ok(Transformed::no(plan)),
+        };
+        plan.transform_up(each).map(|modest| modest.data)
+    }
+
+    fn name(&self) -> &str {
+        "modest_claims"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+/// What is left of an operator's claims.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kept {
+    Nothing,
+    /// The order of its input, whose columns are its first.
+    InputOrder,
+}
+
+impl Kept {
+    /// What is left of the claims of an operator that claims too much; `None` if it does not.
+    fn of(plan: &dyn ExecutionPlan) -> Option<Kept> {
+        let is_join = plan.is::<HashJoinExec>()
+            || plan.is::<NestedLoopJoinExec>()
+            || plan.is::<CrossJoinExec>()
+            || plan.is::<SortMergeJoinExec>()
+            || plan.is::<PiecewiseMergeJoinExec>();
+        let is_window = plan.is::<WindowAggExec>() || plan.is::<BoundedWindowAggExec>();
+        let is_volatile = match (plan.downcast_ref::<ProjectionExec>(), plan.downcast_ref::<FilterExec>()) {
+            (Some(projection), _) => projection.expr().iter().any(|column| is_volatile(&column.expr)),
+            (_, Some(filter)) => is_volatile(filter.predicate()),
+            _ => false,
+        };
+        match () {
+            () if is_join || is_volatile || plan.is::<AggregateExec>() => Some(Kept::Nothing),
+            () if is_window => Some(Kept::InputOrder),
+            () => None,
+        }
+    }
+}
+
+/// The rows of an operator, without its claims.
+#[derive(Debug)]
+pub(in crate::query) struct Modest {
+    input: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl Modest {
+    fn over(input: Arc<dyn ExecutionPlan>, kept: Kept) -> Modest {
+        let schema = input.schema();
+        let mut claims = EquivalenceProperties::new(schema);
+        if kept == Kept::InputOrder
+            && let [below] = input.children().as_slice()
+        {
+            claims.add_orderings(below.properties().equivalence_properties().oeq_class().clone());
+        }
+        let properties = input.properties().as_ref().clone().with_eq_properties(claims);
+        Modest { input, properties: Arc::new(properties) }
+    }
+}
+
+impl DisplayAs for Modest {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Modest")
+    }
+}
+
+impl ExecutionPlan for Modest {
+    fn name(&self) -> &str {
+        "Modest"
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> FusionResult<TreeNodeRecursion>,
+    ) -> FusionResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    /// Nothing that is asked of its rows is put beneath it, where it would be in the claims' way.
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> FusionResult<Arc<dyn ExecutionPlan>> {
+        let input = children.into_iter().next().unwrap_or_else(|| self.input.clone());
+        Ok(Arc::new(match Kept::of(input.as_ref()) {
+            Some(kept) => Modest::over(input, kept),
+            // The same operator, beneath what only looks at its rows.
+            None => Modest { input, properties: self.properties.clone() },
+        }))
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> FusionResult<SendableRecordBatchStream> {
+        self.input.execute(partition, context)
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        inputs: &[Arc<Statistics>],
+        _: &StatisticsArgs,
+    ) -> FusionResult<Arc<Statistics>> {
+        let unknown = || Arc::new(Statistics::new_unknown(&self.input.schema()));
+        Ok(inputs.first().cloned().unwrap_or_else(unknown))
+    }
+}
