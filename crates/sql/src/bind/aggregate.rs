@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
+use super::scope::Found;
 use super::select::{QueryFacts, RowBody};
 use super::stop::{Bind, Place, beyond, wrong};
 use super::tree;
@@ -147,6 +148,9 @@ impl<'a> Binder<'a> {
         let (relations, joined) = self.relations(&select.from)?;
         self.with_scope(relations.clone(), |binder| {
             let mut from = binder.from(&relations, &joined, select.selection.as_ref());
+            for argument in collectors.iter().filter_map(|collector| collector.argument.as_ref()) {
+                binder.stop_if_of_outer_rows(argument)?;
+            }
             // The least is the first along an index, the greatest the last.
             binder.by_index_end(&mut from, &collectors, &relations)?;
             let (block, ()) = binder.nested(|binder| {
@@ -176,6 +180,37 @@ impl<'a> Binder<'a> {
             done?;
             Ok(QueryFacts { is_single: true, is_keyed: from.found.is_keyed })
         })
+    }
+
+    /// Stops at an aggregate whose argument names columns of queries around this one only: it is over the rows of those.
+    fn stop_if_of_outer_rows(&self, argument: &Expr) -> Bind<()> {
+        if self.scopes.len() < 2 {
+            return Ok(());
+        }
+        let mut innermost = None;
+        let stopped = ast::visit_expressions(argument, |part| {
+            let path: Vec<String> = match part {
+                Expr::Identifier(name) => vec![super::binder::ident(name)],
+                Expr::CompoundIdentifier(parts) => parts.iter().map(super::binder::ident).collect(),
+                Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {
+                    return ControlFlow::Break(beyond("an aggregate of a subquery within a subquery"));
+                }
+                _ => return ControlFlow::Continue(()),
+            };
+            match self.lookup(&path, Place::of(part)) {
+                Ok(Some(Found::Column { out, .. })) => {
+                    innermost = Some(innermost.map_or(out, |least: usize| least.min(out)));
+                    ControlFlow::Continue(())
+                }
+                Ok(_) => ControlFlow::Continue(()),
+                Err(stop) => ControlFlow::Break(Err(stop)),
+            }
+        });
+        match (stopped, innermost) {
+            (ControlFlow::Break(stop), _) => stop,
+            (_, Some(1..)) => beyond("an aggregate over the rows of a query around it"),
+            _ => Ok(()),
+        }
     }
 
     fn aggregated_row(

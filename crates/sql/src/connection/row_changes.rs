@@ -191,6 +191,13 @@ fn as_written(
             ast::Expr::Identifier(name) => folded(name),
             ast::Expr::CompoundIdentifier(path) => match path.as_slice() {
                 [relation, name] if folded(relation) == target.called => folded(name),
+                [schema, relation, name]
+                    if target.alias.is_none()
+                        && folded(relation) == target.called
+                        && folded(schema) == target.table.name.schema =>
+                {
+                    folded(name)
+                }
                 _ => return ControlFlow::Continue(()),
             },
             _ => return ControlFlow::Continue(()),

@@ -20,15 +20,19 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DFSchemaRef, JoinType};
 use datafusion::error::{DataFusionError, Result as FusionResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::functions_aggregate::bool_and_or::bool_or;
+use datafusion::functions_aggregate::count::count;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
     Expr, Extension, InvariantLevel, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
-    UserDefinedLogicalNode,
+    UserDefinedLogicalNode, when,
 };
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, Partitioning, PlanProperties,
+};
 use datafusion::physical_planner::{ExtensionPlanner, PhysicalPlanner};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, SqlState};
@@ -217,7 +221,7 @@ fn has_column(plan: &LogicalPlan, column: &Column) -> bool {
 }
 
 /// The columns of rows around a plan that it asks for, at any depth.
-fn references(plan: &LogicalPlan) -> Vec<Column> {
+pub(super) fn references(plan: &LogicalPlan) -> Vec<Column> {
     let mut columns: Vec<Column> = Vec::new();
     let _ = plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
@@ -440,31 +444,23 @@ fn take_out(
                 .map(Expr::from)
                 .ok_or_else(|| DataFusionError::Plan("a subquery without columns".into()))?;
             let inner = outside(within.expr.as_ref(), &inner)?;
-            let equal = LogicalPlanBuilder::from(plan).project([inner.alias("equal")])?.build()?;
-            let all = datafusion::functions_aggregate::bool_and_or::bool_or(Expr::Column(
-                Column::new_unqualified("equal"),
-            ));
-            let any = datafusion::functions::core::expr_fn::coalesce(vec![
-                Expr::Column(Column::new_unqualified("any")),
-                Expr::Column(Column::new_unqualified("none")),
-            ]);
-            let counted = datafusion::functions_aggregate::count::count(Expr::Literal(
-                ScalarValue::Int64(Some(1)),
-                None,
-            ));
-            let plan = LogicalPlanBuilder::from(equal)
-                .aggregate(Vec::<Expr>::new(), [all.alias("any"), counted.alias("rows")])?
-                .project([
-                    Expr::Column(Column::new_unqualified("any")),
-                    datafusion::logical_expr::when(
-                        Expr::Column(Column::new_unqualified("rows"))
-                            .eq(Expr::Literal(ScalarValue::Int64(Some(0)), None)),
-                        Expr::Literal(ScalarValue::Boolean(Some(false)), None),
-                    )
-                    .end()?
-                    .alias("none"),
-                ])?
-                .project([any.alias("found")])?
+            let column = |name: &str| Expr::Column(Column::new_unqualified(name));
+            let truth = |value| Expr::Literal(ScalarValue::Boolean(value), None);
+            let one = Expr::Literal(ScalarValue::Int64(Some(1)), None);
+            let plan = LogicalPlanBuilder::from(plan)
+                .project([inner.alias("equal")])?
+                .aggregate(
+                    Vec::<Expr>::new(),
+                    [
+                        bool_or(column("equal")).alias("any"),
+                        count(column("equal")).alias("known"),
+                        count(one).alias("rows"),
+                    ],
+                )?
+                .project([when(column("any"), truth(Some(true)))
+                    .when(column("rows").gt(column("known")), truth(None))
+                    .otherwise(truth(Some(false)))?
+                    .alias("found")])?
                 .build()?;
             let column = leave(plan, Wanted::Value);
             Transformed::yes(if within.negated { Expr::Not(Box::new(column)) } else { column })
@@ -551,6 +547,11 @@ impl ExecutionPlan for ApplyOperator {
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]
+    }
+
+    /// Its results are kept for all rows of its input, which come as one partition.
+    fn required_input_distribution(&self) -> Vec<Distribution> {
+        vec![Distribution::SinglePartition]
     }
 
     fn with_new_children(

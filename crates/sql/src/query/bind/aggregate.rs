@@ -3,13 +3,16 @@
 use super::call::WHOLE_ROW;
 use super::coerce::{is_integer, is_number};
 use super::expression::unknown;
-use super::{Binder, Flavor, Typed};
+use super::scope::outward;
+use super::select::asked_within;
+use super::{Binder, Flavor, Sense, Typed, parts_of};
 use crate::query::arrow_column::{QUOTIENT, scale_of};
-use crate::query::failure::unsupported;
+use crate::query::failure::{inbound, unsupported};
 use crate::query::functions::in_order::in_order;
 use crate::query::functions::operator::{Arithmetic, Operation};
 use crate::sql_type::SqlType;
 use datafusion::arrow::compute::SortOptions;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::functions_aggregate as aggregate;
 use datafusion::functions_window as window;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort};
@@ -28,6 +31,9 @@ impl Binder<'_> {
         list: &[ast::FunctionArg],
     ) -> Result<Typed> {
         let is_window = call.over.is_some();
+        if !is_window && let Some(outer) = self.level_of_aggregate(call, list)? {
+            return self.aggregate_within(outer, name, call, list);
+        }
         if let Some(level) = self.levels.last_mut()
             && !is_window
         {
@@ -53,6 +59,62 @@ impl Binder<'_> {
         self.aggregate_of(name, arguments, shape)
     }
 
+    /// The query around this one that an aggregate is over, if it is not over this one's rows: the innermost of which its
+    /// arguments name columns (SQL:2016, 6.10, syntax rule 5).
+    fn level_of_aggregate(
+        &mut self,
+        call: &ast::Function,
+        list: &[ast::FunctionArg],
+    ) -> Result<Option<usize>> {
+        if self.levels.len() < 2 || list.is_empty() {
+            return Ok(None);
+        }
+        let own = self.levels.len() - 1;
+        let (arguments, shape) = self.aggregate_parts(call, list)?;
+        let keys = shape.order_by.iter().map(|sort| &sort.expr);
+        let parts = arguments.iter().map(|typed| &typed.expr).chain(keys).chain(shape.filter.as_deref());
+        let mut innermost = None;
+        for part in parts {
+            let mut named = asked_within(part);
+            part.apply(|part| {
+                match part {
+                    Expr::Column(column) | Expr::OuterReferenceColumn(_, column) => {
+                        named.push(column.clone())
+                    }
+                    _ => {}
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+            .map_err(inbound)?;
+            for column in named {
+                let level = self.levels.iter().rposition(|level| level.scope.has_column(&column));
+                innermost = innermost.max(level);
+            }
+        }
+        Ok(innermost.filter(|level| *level < own))
+    }
+
+    /// An aggregate over the rows of a query around this one, for which it is a value.
+    fn aggregate_within(
+        &mut self,
+        outer: usize,
+        name: &str,
+        call: &ast::Function,
+        list: &[ast::FunctionArg],
+    ) -> Result<Typed> {
+        let inner = self.levels.split_off(outer + 1);
+        let bound = self.aggregate(name, call, list);
+        let column = self.fresh_column();
+        let typed = bound.map(|typed| {
+            if let Some(level) = self.levels.last_mut() {
+                level.aggregates_within.push((typed.clone(), column.clone()));
+            }
+            Typed { expr: Expr::Column(column), ..typed }
+        });
+        self.levels.extend(inner);
+        typed.map(outward)
+    }
+
     fn aggregate_parts<'c>(
         &mut self,
         call: &'c ast::Function,
@@ -68,13 +130,15 @@ impl Binder<'_> {
                 }
             }
         }
-        let is_all = matches!(
-            list,
-            [ast::FunctionArg::Unnamed(
-                ast::FunctionArgExpr::Wildcard | ast::FunctionArgExpr::QualifiedWildcard(_)
-            )]
-        );
-        let arguments = if is_all { Vec::new() } else { self.arguments(list)? };
+        let arguments = match list {
+            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard)] => Vec::new(),
+            // Whole rows: those that an outer join has not found are none.
+            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(relation))] => {
+                let relation = parts_of(relation).pop().unwrap_or_default();
+                self.presence(&relation)?.into_iter().collect()
+            }
+            list => self.arguments(list)?,
+        };
         let mut ordered = None;
         if let [key] = call.within_group.as_slice() {
             let typed = self.expression(&key.expr)?;
@@ -85,7 +149,7 @@ impl Binder<'_> {
         }
         let filter = match &call.filter {
             Some(filter) => {
-                let typed = self.expression(filter)?;
+                let typed = self.expression_as(filter, Sense::Truth)?;
                 Some(Box::new(self.condition(typed, "FILTER")?))
             }
             None => None,

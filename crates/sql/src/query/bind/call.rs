@@ -2,7 +2,7 @@
 
 use super::aggregate::{is_aggregate, window_function};
 use super::coerce::{cost, is_integer};
-use super::{Binder, Flavor, Typed, parts_of};
+use super::{Binder, Flavor, Sight, Typed, parts_of};
 use crate::query::arrow_column::scale_of;
 use crate::query::failure::unsupported;
 use crate::query::functions::{Call, Definition, FUNCTIONS, Kind, RowFunction};
@@ -110,7 +110,8 @@ impl Binder<'_> {
         }
         let level = self.levels.iter().rev().find(|level| level.scope.has_relation(&name));
         let Some(level) = level else { return Ok(None) };
-        let own = level.scope.columns.iter().filter(|column| column.relation == name && !column.is_hidden);
+        let columns = level.scope.columns.iter();
+        let own = columns.filter(|column| column.relation == name && column.sight != Sight::OfSystem);
         let names: Vec<String> = own.map(|column| column.output.name.clone()).collect();
         let keys = names.iter().map(|name| vec![Value::Text(name.clone())]).collect();
         let keys_type = SqlType::Array(Box::new(SqlType::Text));
@@ -120,7 +121,11 @@ impl Binder<'_> {
             let path = [name.clone(), column];
             arguments.push(self.find_column(&path)?.ok_or_else(|| self.no_column(&path))?);
         }
-        self.function(WHOLE_ROW, arguments).map(Some)
+        let row = self.function(WHOLE_ROW, arguments)?;
+        let Some(present) = self.presence(&name)? else { return Ok(Some(row)) };
+        let there = Expr::IsNotNull(Box::new(present.expr));
+        let case = Case::new(None, vec![(Box::new(there), Box::new(row.expr))], None);
+        Ok(Some(Typed { expr: Expr::Case(case), ..row }))
     }
 
     pub(super) fn no_function(&self, name: &str, arguments: &[Typed]) -> Error {

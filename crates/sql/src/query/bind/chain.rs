@@ -8,7 +8,7 @@
 //! c1 AND ... AND c255 AND as_one(c256 AND ... AND c5000)
 //! ```
 
-use super::{Binder, Typed, plain_binary};
+use super::{Binder, Sense, Typed, plain_binary};
 use crate::parse::dialect::balanced;
 use crate::query::functions::operator::as_one;
 use crate::sql_type::SqlType;
@@ -26,11 +26,15 @@ const SEEN_ALWAYS: usize = 8;
 
 impl Binder<'_> {
     /// `a AND b AND c`, or the same with `OR`.
-    pub(super) fn chain(&mut self, expression: &ast::Expr, is_and: bool) -> Result<Typed> {
+    pub(super) fn chain(&mut self, expression: &ast::Expr, is_and: bool, sense: Sense) -> Result<Typed> {
         let (operator, place) = if is_and { (Operator::And, "AND") } else { (Operator::Or, "OR") };
+        let sense = match sense {
+            Sense::Conjunct if !is_and => Sense::Truth,
+            other => other,
+        };
         let mut conditions = Vec::new();
         for part in parts(expression, is_and) {
-            let typed = self.expression(part)?;
+            let typed = self.expression_as(part, sense)?;
             conditions.push(self.condition(typed, place)?);
         }
         let seen = match self.conditions < SEEN_OF_ALL {

@@ -3,7 +3,7 @@
 use super::operator::{negated, plain_binary};
 use super::scope::Named;
 use super::subquery::nested;
-use super::{Binder, Flavor, Typed, name_of, parts_of};
+use super::{Binder, Flavor, Sense, Typed, name_of, parts_of};
 use crate::parse::is_bare_function;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
@@ -13,6 +13,10 @@ use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
+/// Operators that `ANY` and `ALL` take.
+const QUANTIFIED: &[&str] =
+    &["=", "<>", "<", "<=", ">", ">=", "~~", "~~*", "!~~", "!~~*", "~", "~*", "!~", "!~*"];
+
 /// Dimensions of an array, at most.
 const DIMENSIONS: usize = 6;
 
@@ -21,9 +25,10 @@ impl Binder<'_> {
     #[recursive::recursive]
     pub(super) fn expression(&mut self, expression: &ast::Expr) -> Result<Typed> {
         use ast::Expr as E;
+        let sense = std::mem::take(&mut self.sense);
         match expression {
-            E::BinaryOp { op: BinaryOperator::And, .. } => self.chain(expression, true),
-            E::BinaryOp { op: BinaryOperator::Or, .. } => self.chain(expression, false),
+            E::BinaryOp { op: BinaryOperator::And, .. } => self.chain(expression, true, sense),
+            E::BinaryOp { op: BinaryOperator::Or, .. } => self.chain(expression, false, sense),
             E::BinaryOp { .. } => self.binary_chain(expression),
             E::Identifier(ident) => self.identifier(ident),
             E::CompoundIdentifier(idents) => {
@@ -31,7 +36,7 @@ impl Binder<'_> {
                 self.find_column(&path)?.ok_or_else(|| self.no_column(&path))
             }
             E::Value(value) => self.value(&value.value),
-            E::Nested(inner) => self.expression(inner),
+            E::Nested(inner) => self.expression_as(inner, sense),
             E::Collate { expr, .. } => self.expression(expr),
             E::Cast { expr, data_type, .. } => self.cast_to(expr, data_type),
             E::TypedString(typed) => {
@@ -40,6 +45,10 @@ impl Binder<'_> {
                 self.coerce(unknown(&text), &to)
             }
             E::Interval(interval) => self.interval(interval),
+            E::UnaryOp { op: UnaryOperator::Not, expr } if in_subquery_of(expr).is_some() => {
+                let (expr, subquery, negated) = in_subquery_of(expr).ok_or_else(|| unsupported("NOT"))?;
+                self.in_subquery(expr, subquery, !negated, sense)
+            }
             E::UnaryOp { op, expr } => self.unary(*op, expr),
             E::IsNull(inner) if row_of(inner).is_some() => self.row_is_null(inner, Expr::IsNull),
             E::IsNotNull(inner) if row_of(inner).is_some() => self.row_is_null(inner, Expr::IsNotNull),
@@ -74,15 +83,17 @@ impl Binder<'_> {
                 Ok(if *not { negated(both) } else { both })
             }
             E::InList { expr, list, negated: not } => self.in_list(expr, list, *not),
-            E::InSubquery { expr, subquery, negated: not } => self.in_subquery(expr, subquery, *not),
+            E::InSubquery { expr, subquery, negated: not } => self.in_subquery(expr, subquery, *not, sense),
             E::Exists { subquery, negated } => {
                 let relation = self.subquery(subquery)?;
                 let exists = Exists { subquery: nested(relation.plan), negated: *negated };
                 Ok(Typed::new(Expr::Exists(exists), SqlType::Boolean))
             }
             E::Subquery(query) => self.scalar_subquery(query),
-            E::AnyOp { left, compare_op, right, .. } => self.quantified(left, compare_op, right, true),
-            E::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, false),
+            E::AnyOp { left, compare_op, right, .. } => {
+                self.quantified(left, compare_op, right, (true, sense))
+            }
+            E::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, (false, sense)),
             E::Like { negated, expr, pattern, escape_char, any: false } => {
                 let (text, pattern) = (self.expression(expr)?, self.expression(pattern)?);
                 self.like(text, pattern, escape(escape_char)?, false, *negated)
@@ -142,6 +153,12 @@ impl Binder<'_> {
             E::Prefixed { .. } => Err(unsupported("this kind of literal is not supported")),
             other => Err(unsupported(format!("the expression {other} is not supported"))),
         }
+    }
+
+    /// An expression that is used for what is said.
+    pub(super) fn expression_as(&mut self, expression: &ast::Expr, sense: Sense) -> Result<Typed> {
+        self.sense = sense;
+        self.expression(expression)
     }
 
     /// A chain of operators without nesting the calls, as generated expressions are long.
@@ -348,7 +365,7 @@ impl Binder<'_> {
             (Some(left), None) if matches!(right, ast::Expr::Subquery(_)) && name == "=" => {
                 let ast::Expr::Subquery(query) = right else { return Err(unsupported("row values")) };
                 let tuple = ast::Expr::Tuple(left.to_vec());
-                return self.in_subquery(&tuple, query, false);
+                return self.in_subquery(&tuple, query, false, Sense::Value);
             }
             _ => return Err(unsupported("row values are supported in comparisons with row values only")),
         };
@@ -451,7 +468,7 @@ impl Binder<'_> {
         left: &ast::Expr,
         operator: &BinaryOperator,
         right: &ast::Expr,
-        is_any: bool,
+        (is_any, sense): (bool, Sense),
     ) -> Result<Typed> {
         let name = match operator {
             BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
@@ -461,10 +478,10 @@ impl Binder<'_> {
         let inner = if let ast::Expr::Nested(inner) = right { inner } else { right };
         if let ast::Expr::Subquery(query) = inner {
             if is_any && name == "=" {
-                return self.in_subquery(left, query, false);
+                return self.in_subquery(left, query, false, sense);
             }
             if !is_any && name == "<>" {
-                return self.in_subquery(left, query, true);
+                return self.in_subquery(left, query, true, sense);
             }
             // Otherwise the subquery's rows become an array.
             let array = self.array_subquery(query)?;
@@ -510,6 +527,9 @@ impl Binder<'_> {
                 return Ok(Typed::new(Expr::InList(list), SqlType::Boolean));
             }
         }
+        if !QUANTIFIED.contains(&name) {
+            return Err(unsupported(format!("{name} with ANY or ALL is not supported")));
+        }
         let operator = Typed::literal(ScalarValue::Utf8(Some(name.to_string())), SqlType::Text);
         let function = if is_any { "fabius_any" } else { "fabius_all" };
         self.function(function, vec![value, operator, array])
@@ -526,7 +546,7 @@ impl Binder<'_> {
         for when in conditions {
             let condition = match operand {
                 Some(operand) => self.compare_parts(operand, "=", &when.condition)?,
-                None => self.expression(&when.condition)?,
+                None => self.expression_as(&when.condition, Sense::Truth)?,
             };
             whens.push(self.condition(condition, "CASE/WHEN")?);
             results.push(self.expression(&when.result)?);
@@ -700,6 +720,15 @@ fn number(text: &str) -> Result<Typed> {
 
 pub(super) fn false_literal() -> Expr {
     Expr::Literal(ScalarValue::Boolean(Some(false)), None)
+}
+
+/// `value [NOT] IN (SELECT ...)`, perhaps in parentheses: the value, the query, and whether there is a `NOT`.
+fn in_subquery_of(expression: &ast::Expr) -> Option<(&ast::Expr, &ast::Query, bool)> {
+    match expression {
+        ast::Expr::InSubquery { expr, subquery, negated } => Some((expr, subquery, *negated)),
+        ast::Expr::Nested(inner) => in_subquery_of(inner),
+        _ => None,
+    }
 }
 
 /// The parts of a row value.

@@ -2,7 +2,9 @@
 
 use super::operator::plain_binary;
 use super::query::rename;
-use super::{Binder, Flavor, Level, Output, Relation, Scope, ScopeColumn, Typed, name_of, parts_of};
+use super::{
+    Binder, Flavor, Level, Output, Relation, Scope, ScopeColumn, Sense, Sight, Typed, name_of, parts_of,
+};
 use crate::catalog::{ObjectName, TEMPORARY, Table, View};
 use crate::parse::tokens::Tokens;
 use crate::pg_catalog;
@@ -125,6 +127,8 @@ impl Binder<'_> {
                     for column in &mut scope.columns {
                         column.relation = name_of(&alias.name);
                     }
+                    // Its own rows are there, whatever those that it joins are.
+                    scope.present.clear();
                 }
                 Ok(Item::Relation { plan, scope })
             }
@@ -431,7 +435,7 @@ impl Binder<'_> {
                     flavor: Flavor::Plain,
                     origin: (0, 0),
                 },
-                is_hidden: true,
+                sight: Sight::OfSystem,
                 is_key: false,
             });
             return Ok((plan, scope));
@@ -459,7 +463,7 @@ impl Binder<'_> {
             column.schema = alias.is_none().then(|| table.name.schema.clone());
         }
         for number in scope.columns.iter_mut().skip(table.columns.len()) {
-            number.is_hidden = true;
+            number.sight = Sight::OfSystem;
         }
         Ok((plan, scope))
     }
@@ -501,7 +505,20 @@ impl Binder<'_> {
             J::FullOuter(constraint) => (JoinType::Full, constraint),
             _ => return Err(unsupported("this kind of join is not supported")),
         };
-        let (left_plan, left_scope) = left;
+        let (mut left_plan, mut left_scope) = left;
+        let mut right = right;
+        if self.has_whole_rows {
+            if matches!(join_type, JoinType::Right | JoinType::Full) {
+                left_plan = self.marked(left_plan, &mut left_scope)?;
+            }
+            if let (
+                JoinType::Left | JoinType::Full,
+                Item::Relation { plan, scope } | Item::Lateral { plan, scope },
+            ) = (join_type, &mut right)
+            {
+                *plan = self.marked(plan.clone(), scope)?;
+            }
+        }
         let right_scope = match &right {
             Item::Relation { scope, .. } | Item::Lateral { scope, .. } | Item::Arrays { scope, .. } => {
                 scope.clone()
@@ -556,6 +573,25 @@ impl Binder<'_> {
         Ok((plan, scope))
     }
 
+    /// A plan with a column that tells whether its row is there, behind an outer join that may not have found it.
+    fn marked(&mut self, plan: LogicalPlan, scope: &mut Scope) -> Result<LogicalPlan> {
+        let mut relations: Vec<String> = scope.columns.iter().map(|column| column.relation.clone()).collect();
+        relations.dedup();
+        relations.retain(|relation| scope.present.iter().all(|(known, _)| known != relation));
+        if relations.is_empty() {
+            return Ok(plan);
+        }
+        let column = self.fresh_column();
+        let there = Expr::Literal(datafusion::scalar::ScalarValue::Boolean(Some(true)), None);
+        let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
+        expressions.push(there.alias(column.name.clone()));
+        scope.present.extend(relations.into_iter().map(|relation| (relation, column.clone())));
+        LogicalPlanBuilder::from(plan)
+            .project(expressions)
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)
+    }
+
     fn constraint(
         &mut self,
         left: Scope,
@@ -572,7 +608,8 @@ impl Binder<'_> {
                     clause: Some("JOIN conditions"),
                     ..Level::default()
                 });
-                let bound = self.expression(condition).and_then(|typed| self.condition(typed, "JOIN/ON"));
+                let bound = self.expression_as(condition, Sense::Truth);
+                let bound = bound.and_then(|typed| self.condition(typed, "JOIN/ON"));
                 self.levels.pop();
                 let bound = bound?;
                 let is_true =
@@ -584,7 +621,7 @@ impl Binder<'_> {
             }
             ast::JoinConstraint::Natural => {
                 let visible = |scope: &Scope| -> Vec<String> {
-                    let columns = scope.columns.iter().filter(|column| !column.is_hidden);
+                    let columns = scope.columns.iter().filter(|column| column.sight == Sight::Everywhere);
                     columns.map(|column| column.output.name.clone()).collect()
                 };
                 let others = visible(&right);
@@ -598,12 +635,14 @@ impl Binder<'_> {
             let side = |scope: &mut Scope, place: &str| -> Result<Typed> {
                 let known =
                     scope.merged.iter().find(|(other, _)| *other == name).map(|(_, typed)| typed.clone());
-                let column =
-                    scope.columns.iter_mut().find(|column| column.output.name == name && !column.is_hidden);
+                let column = scope
+                    .columns
+                    .iter_mut()
+                    .find(|column| column.output.name == name && column.sight == Sight::Everywhere);
                 match (known, column) {
                     (Some(typed), _) => Ok(typed),
                     (None, Some(column)) => {
-                        column.is_hidden = true;
+                        column.sight = Sight::OfRelation;
                         Ok(column.output.typed())
                     }
                     (None, None) => Err(Error::new(

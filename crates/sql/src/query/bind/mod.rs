@@ -32,7 +32,7 @@ mod subquery;
 mod window;
 
 pub(super) use operator::plain_binary;
-pub(super) use scope::{Flavor, Named, Output, Scope, ScopeColumn, Typed};
+pub(super) use scope::{Flavor, Named, Output, Scope, ScopeColumn, Sight, Typed};
 
 use crate::catalog::ObjectName;
 use crate::lowered::RowLock;
@@ -68,6 +68,20 @@ struct Level {
     windows: Vec<ast::NamedWindowDefinition>,
     /// The order that the first aggregate with one wants its values in.
     ordering: Option<Vec<Sort>>,
+    /// Aggregates over this query's rows that queries within it ask for, and the columns that these see.
+    aggregates_within: Vec<(Typed, Column)>,
+}
+
+/// What an expression's answer is used for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Sense {
+    /// Its value: true, false and null differ.
+    #[default]
+    Value,
+    /// Whether it is true: null is as good as false.
+    Truth,
+    /// Whether it is true, and without that nothing else matters: a part of `WHERE` between `AND`s.
+    Conjunct,
 }
 
 /// A common table expression.
@@ -91,6 +105,10 @@ pub(super) struct Binder<'a> {
     locking: Vec<(Option<Vec<String>>, RowLock)>,
     /// Whether the `SELECT` that comes is a side of a set operation, where bare literals have no type yet.
     is_operand: bool,
+    /// What the expression that is bound next is used for.
+    sense: Sense,
+    /// Whether the `FROM` that is bound has to tell which rows outer joins have not found.
+    has_whole_rows: bool,
     next: usize,
     depth: usize,
     /// Conditions in chains that DataFusion sees, so far.
@@ -108,6 +126,8 @@ impl<'a> Binder<'a> {
             commons: Vec::new(),
             locking: Vec::new(),
             is_operand: false,
+            sense: Sense::Value,
+            has_whole_rows: false,
             next: 0,
             depth: 0,
             conditions: 0,

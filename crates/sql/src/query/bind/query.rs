@@ -138,7 +138,9 @@ impl Binder<'_> {
                 let name = table.table_name.clone().unwrap_or_default();
                 let path = [table.schema_name.clone(), Some(name)].into_iter().flatten().collect::<Vec<_>>();
                 let (plan, scope) = self.table(&path, None)?;
-                let columns = scope.columns.into_iter().filter(|c| !c.is_hidden).map(|c| c.output).collect();
+                let seen =
+                    scope.columns.into_iter().filter(|column| column.sight == super::Sight::Everywhere);
+                let columns = seen.map(|column| column.output).collect();
                 Ok(Relation { plan, columns })
             }
             _ => Err(unsupported("a writing statement inside of a query is not supported")),

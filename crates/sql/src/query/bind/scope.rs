@@ -116,6 +116,17 @@ impl Output {
     }
 }
 
+/// Where a column is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::query) enum Sight {
+    /// By its name, and in `*`.
+    Everywhere,
+    /// With its relation, and in `relation.*`: a join has merged it with another of its name.
+    OfRelation,
+    /// Where it is asked for by name with its relation: what the system keeps of a row.
+    OfSystem,
+}
+
 /// A column by the names that SQL has for it.
 #[derive(Clone, Debug)]
 pub(in crate::query) struct ScopeColumn {
@@ -124,8 +135,7 @@ pub(in crate::query) struct ScopeColumn {
     /// The relation's schema, if it is a table without an alias.
     pub(in crate::query) schema: Option<String>,
     pub(in crate::query) output: Output,
-    /// Left out of `*` and of unqualified names: the other side of `USING`, system columns.
-    pub(in crate::query) is_hidden: bool,
+    pub(in crate::query) sight: Sight,
     /// Whether it is of the relation's primary key.
     pub(in crate::query) is_key: bool,
 }
@@ -136,6 +146,8 @@ pub(in crate::query) struct Scope {
     pub(in crate::query) columns: Vec<ScopeColumn>,
     /// What `JOIN ... USING` made of columns with one name: named without a relation.
     pub(in crate::query) merged: Vec<(String, Typed)>,
+    /// Of relations whose rows an outer join may miss: a column that is null where it does.
+    pub(in crate::query) present: Vec<(String, Column)>,
 }
 
 impl Scope {
@@ -144,16 +156,23 @@ impl Scope {
             relation: relation.to_string(),
             schema: None,
             output,
-            is_hidden: false,
+            sight: Sight::Everywhere,
             is_key: false,
         });
-        Scope { columns: columns.collect(), merged: Vec::new() }
+        Scope { columns: columns.collect(), ..Scope::default() }
     }
 
     pub(in crate::query) fn join(mut self, other: Scope) -> Scope {
         self.columns.extend(other.columns);
         self.merged.extend(other.merged);
+        self.present.extend(other.present);
         self
+    }
+
+    /// Whether a column of the plan is one of its own.
+    pub(in crate::query) fn has_column(&self, column: &Column) -> bool {
+        let is_merged = |(_, typed): &(String, Typed)| typed.expr.column_refs().contains(column);
+        self.columns.iter().any(|own| own.output.column == *column) || self.merged.iter().any(is_merged)
     }
 
     /// Finds a column; `None` if there is none.
@@ -171,7 +190,7 @@ impl Scope {
         let schema = if path.len() > 2 { path.get(path.len() - 3) } else { None };
         let mut found = self.columns.iter().filter(|column| {
             column.output.name == *name
-                && relation.map_or(!column.is_hidden, |relation| column.relation == *relation)
+                && relation.map_or(column.sight == Sight::Everywhere, |relation| column.relation == *relation)
                 && schema.is_none_or(|schema| column.schema.as_ref().is_none_or(|own| own == schema))
         });
         let first = found.next();
@@ -205,6 +224,21 @@ impl Binder<'_> {
         Ok(None)
     }
 
+    /// What is null where a relation's row is missing, if it may be; an error if there is no such relation.
+    pub(super) fn presence(&self, relation: &str) -> Result<Option<Typed>> {
+        let level =
+            self.levels.iter().rev().enumerate().find(|(_, level)| level.scope.has_relation(relation));
+        let Some((depth, level)) = level else {
+            return Err(Error::new(
+                SqlState::UNDEFINED_TABLE,
+                format!("missing FROM-clause entry for table \"{relation}\""),
+            ));
+        };
+        let present = level.scope.present.iter().find(|(known, _)| known == relation);
+        let typed = present.map(|(_, column)| Typed::new(Expr::Column(column.clone()), SqlType::Boolean));
+        Ok(if depth > 0 { typed.map(outward) } else { typed })
+    }
+
     /// What is wrong with a name that no column has.
     pub(super) fn no_column(&self, path: &[String]) -> Error {
         let name = path.join(".");
@@ -222,7 +256,7 @@ impl Binder<'_> {
 }
 
 /// A column as an inner query sees it.
-fn outward(typed: Typed) -> Typed {
+pub(super) fn outward(typed: Typed) -> Typed {
     use crate::query::arrow_column::arrow_type;
     use datafusion::common::tree_node::{Transformed, TreeNode};
     let sql_type = typed.sql_type.clone();

@@ -1,7 +1,8 @@
 //! `SELECT`.
 
 use super::window::sort_of;
-use super::{Binder, Level, Output, Relation, Scope, Typed, name_of, parts_of};
+use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sense, Sight, Typed, name_of, parts_of};
+use crate::query::apply::references;
 use crate::query::failure::{inbound, unsupported};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -36,12 +37,15 @@ impl Binder<'_> {
     pub(super) fn select(&mut self, select: &ast::Select, keys: &[ast::OrderByExpr]) -> Result<Relation> {
         refuse(select)?;
         let is_operand = std::mem::take(&mut self.is_operand);
-        let (mut plan, scope) = self.from(&select.from)?;
+        let has_whole_rows = std::mem::replace(&mut self.has_whole_rows, has_whole_rows(select));
+        let from = self.from(&select.from);
+        self.has_whole_rows = has_whole_rows;
+        let (mut plan, scope) = from?;
         self.levels.push(Level { scope, windows: select.named_window.clone(), ..Level::default() });
         let result = (|| {
             if let Some(selection) = &select.selection {
                 self.set_clause(Some("WHERE"));
-                let typed = self.expression(selection)?;
+                let typed = self.expression_as(selection, Sense::Conjunct)?;
                 let condition = self.condition(typed, "WHERE")?;
                 self.set_clause(None);
                 plan = LogicalPlanBuilder::from(plan)
@@ -80,7 +84,7 @@ impl Binder<'_> {
         }
         let mut having = match &select.having {
             Some(having) => {
-                let typed = self.expression(having)?;
+                let typed = self.expression_as(having, Sense::Conjunct)?;
                 Some(self.condition(typed, "HAVING")?)
             }
             None => None,
@@ -99,14 +103,28 @@ impl Binder<'_> {
         let groups = self.groups(&select.group_by, &selected)?;
         let has_aggregate = self.levels.last().is_some_and(|level| level.has_aggregate);
         if groups.is_some() || has_aggregate || having.is_some() {
+            let mut within = self
+                .levels
+                .last_mut()
+                .map_or_else(Vec::new, |level| std::mem::take(&mut level.aggregates_within));
+            let seen: Vec<Column> = within.iter().map(|(_, column)| column.clone()).collect();
             let mut all: Vec<&mut Expr> = selected.iter_mut().map(|entry| &mut entry.typed.expr).collect();
             all.extend(having.as_mut());
+            all.extend(within.iter_mut().map(|(typed, _)| &mut typed.expr));
             for key in on.iter_mut().chain(sorts.iter_mut().map(|(key, _)| key)) {
                 if let Key::Own(typed) = key {
                     all.push(&mut typed.expr);
                 }
             }
-            plan = self.group(plan, groups.unwrap_or_default(), all)?;
+            plan = self.group(plan, groups.unwrap_or_default(), all, &seen)?;
+            if !within.is_empty() {
+                let columns = plan.schema().iter().map(Expr::from).collect::<Vec<_>>();
+                let within = within.into_iter().map(|(typed, column)| typed.expr.alias(column.name));
+                plan = LogicalPlanBuilder::from(plan)
+                    .project(columns.into_iter().chain(within))
+                    .and_then(LogicalPlanBuilder::build)
+                    .map_err(inbound)?;
+            }
         }
         if let Some(having) = having {
             plan = LogicalPlanBuilder::from(plan)
@@ -299,7 +317,8 @@ impl Binder<'_> {
                     }
                     let merged = scope.merged.into_iter().map(|(name, typed)| Selected { name, typed });
                     selected.extend(merged);
-                    let visible = scope.columns.into_iter().filter(|column| !column.is_hidden);
+                    let columns = scope.columns.into_iter();
+                    let visible = columns.filter(|column| column.sight == Sight::Everywhere);
                     selected.extend(
                         visible.map(|column| Selected {
                             typed: column.output.typed(),
@@ -328,10 +347,9 @@ impl Binder<'_> {
                             format!("missing FROM-clause entry for table \"{relation}\""),
                         ));
                     }
-                    for column in matching.into_iter().filter(|column| column.relation == relation) {
-                        if column.output.name == "tableoid" && column.is_hidden {
-                            continue;
-                        }
+                    let own =
+                        |column: &ScopeColumn| column.relation == relation && column.sight != Sight::OfSystem;
+                    for column in matching.into_iter().filter(own) {
                         let path = [relation.clone(), column.output.name.clone()];
                         if let Some(typed) = self.find_column(&path)? {
                             selected.push(Selected { name: column.output.name, typed });
@@ -448,8 +466,9 @@ impl Binder<'_> {
                 let path = [name_of(ident)];
                 // A column goes before the list's name, the other way round than in ORDER BY.
                 let own = self.levels.last().map(|level| level.scope.clone()).unwrap_or_default();
-                let is_column = own.columns.iter().any(|c| c.output.name == path[0] && !c.is_hidden)
-                    || own.merged.iter().any(|(name, _)| *name == path[0]);
+                let is_column =
+                    own.columns.iter().any(|c| c.output.name == path[0] && c.sight == Sight::Everywhere)
+                        || own.merged.iter().any(|(name, _)| *name == path[0]);
                 let entry = selected.iter().find(|entry| entry.name == path[0]);
                 match (is_column, entry) {
                     (false, Some(entry)) => entry.typed.clone(),
@@ -471,6 +490,7 @@ impl Binder<'_> {
         plan: LogicalPlan,
         groups: Vec<Expr>,
         mut all: Vec<&mut Expr>,
+        within: &[Column],
     ) -> Result<LogicalPlan> {
         // Computed keys become columns first, so that they can be named.
         let mut computed: Vec<(Expr, Column)> = Vec::new();
@@ -554,8 +574,11 @@ impl Binder<'_> {
         }
         let scope = self.scope();
         for expr in &all {
-            for column in expr.column_refs() {
-                if names.contains(column) || grouped.contains(column) {
+            let asked = asked_within(expr);
+            let asked = asked.iter().filter(|column| scope.has_column(column));
+            let own = expr.column_refs().into_iter().map(|column| (column, false));
+            for (column, is_within) in own.chain(asked.map(|column| (column, true))) {
+                if names.contains(column) || grouped.contains(column) || within.contains(column) {
                     continue;
                 }
                 let known = scope.columns.iter().find(|known| known.output.column == *column);
@@ -573,12 +596,13 @@ impl Binder<'_> {
                         Some(known) => format!("\"{}.{}\"", relation, known.output.name),
                         None => format!("\"{}\"", column.name),
                     };
-                    return Err(Error::new(
-                        SqlState(*b"42803"),
-                        format!(
+                    let message = match is_within {
+                        true => format!("subquery uses ungrouped column {name} from outer query"),
+                        false => format!(
                             "column {name} must appear in the GROUP BY clause or be used in an aggregate function"
                         ),
-                    ));
+                    };
+                    return Err(Error::new(SqlState(*b"42803"), message));
                 }
                 grouped.push(column.clone());
                 keys.push(Expr::Column(column.clone()));
@@ -614,6 +638,69 @@ pub(super) fn row_number(partition_by: Vec<Expr>, order_by: Vec<Sort>) -> Expr {
             distinct: false,
         },
     }))
+}
+
+/// The columns of this query's rows, and of those around it, that subqueries of an expression ask for.
+pub(super) fn asked_within(expr: &Expr) -> Vec<Column> {
+    let mut columns = Vec::new();
+    let _ = expr.apply(|part| {
+        let subquery = match part {
+            Expr::ScalarSubquery(subquery) => Some(subquery),
+            Expr::Exists(exists) => Some(&exists.subquery),
+            Expr::InSubquery(within) => Some(&within.subquery),
+            _ => None,
+        };
+        columns.extend(subquery.into_iter().flat_map(|subquery| references(&subquery.subquery)));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    columns
+}
+
+/// Whether a `SELECT` with outer joins has calls with whole rows of relations: `count(t.*)`, `row_to_json(t)`.
+fn has_whole_rows(select: &ast::Select) -> bool {
+    use std::ops::ControlFlow;
+    let is_outer = |join: &ast::Join| {
+        use ast::JoinOperator as J;
+        matches!(
+            join.join_operator,
+            J::Left(_) | J::LeftOuter(_) | J::Right(_) | J::RightOuter(_) | J::FullOuter(_)
+        )
+    };
+    if !select.from.iter().flat_map(|from| &from.joins).any(is_outer) {
+        return false;
+    }
+    let mut relations = Vec::new();
+    let _ = ast::visit_relations(&select.from, |name| {
+        relations.extend(parts_of(name).pop());
+        ControlFlow::<()>::Continue(())
+    });
+    let factors = select
+        .from
+        .iter()
+        .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)));
+    for factor in factors {
+        if let ast::TableFactor::Table { alias: Some(alias), .. }
+        | ast::TableFactor::Derived { alias: Some(alias), .. } = factor
+        {
+            relations.push(name_of(&alias.name));
+        }
+    }
+    let is_row = |argument: &ast::FunctionArg| match argument {
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(_)) => true,
+        ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(name))) => {
+            relations.contains(&name_of(name))
+        }
+        _ => false,
+    };
+    let found = ast::visit_expressions(select, |part| match part {
+        ast::Expr::Function(ast::Function { args: ast::FunctionArguments::List(list), .. })
+            if list.args.iter().any(is_row) =>
+        {
+            ControlFlow::Break(())
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    found.is_break()
 }
 
 /// Replaces expressions that are computed below by their columns.

@@ -2,12 +2,14 @@
 
 use super::expression::{false_literal, row_of};
 use super::operator::plain_binary;
-use super::{Binder, Flavor, Relation, Typed};
+use super::{Binder, Flavor, Relation, Sense, Typed};
 use crate::query::failure::inbound;
 use crate::sql_type::SqlType;
 use datafusion::common::Spans;
+use datafusion::functions_aggregate::count::count;
 use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, when};
+use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -18,12 +20,22 @@ impl Binder<'_> {
         self.deeper(|binder| binder.query(query))
     }
 
-    /// `value IN (SELECT ...)`.
+    /// `value IN (SELECT ...)`, also of rows.
+    ///
+    /// It is true if the value equals a row's, null if it might (the value or a row has a null), else false. A join that
+    /// marks rows knows true and not true only; so where null differs from false it is asked for apart:
+    ///
+    /// | asked for | one value, of a query that stands by itself | otherwise |
+    /// |---|---|---|
+    /// | whether it is in | `IN` | `EXISTS` of an equal row |
+    /// | whether it is not in | `NOT IN` between `AND`s, which knows nulls; else its value | `NOT EXISTS` of a row that is not unequal |
+    /// | its value | true if in, else null if anything is null | true if a row is equal, null if one might be |
     pub(super) fn in_subquery(
         &mut self,
         expression: &ast::Expr,
         query: &ast::Query,
         not: bool,
+        sense: Sense,
     ) -> Result<Typed> {
         let values: Vec<Typed> = match row_of(expression) {
             Some(row) => row.iter().map(|value| self.expression(value)).collect::<Result<_>>()?,
@@ -34,35 +46,83 @@ impl Binder<'_> {
             let few = if relation.columns.len() > values.len() { "many" } else { "few" };
             return Err(Error::new(SqlState::SYNTAX_ERROR, format!("subquery has too {few} columns")));
         }
-        if values.len() > 1 {
-            // `(a, b) IN (SELECT c, d ...)` is a question of existence.
-            let mut condition: Option<Expr> = None;
-            for (value, column) in values.into_iter().zip(&relation.columns) {
-                let value = Typed { expr: to_outer(value.expr.clone(), &value.sql_type), ..value };
-                let equal = self.comparison(value, "=", column.typed())?.expr;
-                condition = Some(match condition {
-                    None => equal,
-                    Some(before) => plain_binary(before, Operator::And, equal),
-                });
+        let stands_by_itself = relation.plan.all_out_ref_exprs().is_empty();
+        if let ([value], [column]) = (values.as_slice(), relation.columns.as_slice())
+            && (stands_by_itself || (!not && sense != Sense::Value))
+        {
+            let types = (value.sql_type.clone(), column.sql_type.clone());
+            let Some(both) = self.align(value.clone(), column.typed()) else {
+                return Err(super::operator::no_operator("=", &types.0, &types.1));
+            };
+            let (value, inner, _) = both?;
+            let plan = self.with_column(relation.plan, inner.expr)?;
+            let within = |not| {
+                Expr::InSubquery(InSubquery::new(Box::new(value.expr.clone()), nested(plan.clone()), not))
+            };
+            let answer = match (sense, not) {
+                (Sense::Truth | Sense::Conjunct, false) => within(false),
+                (Sense::Conjunct, true) => within(true),
+                _ => {
+                    let exact = self.membership(&value.expr, within(false), &plan)?;
+                    if not { Expr::Not(Box::new(exact)) } else { exact }
+                }
+            };
+            return Ok(Typed::new(answer, SqlType::Boolean));
+        }
+        let mut equal: Option<Expr> = None;
+        for (value, column) in values.into_iter().zip(&relation.columns) {
+            let value = Typed { expr: to_outer(value.expr.clone(), &value.sql_type), ..value };
+            let one = self.comparison(value, "=", column.typed())?.expr;
+            equal = Some(match equal {
+                None => one,
+                Some(before) => plain_binary(before, Operator::And, one),
+            });
+        }
+        let equal = equal.unwrap_or(false_literal());
+        let exists = |condition: Expr, negated: bool| -> Result<Expr> {
+            let rows = LogicalPlanBuilder::from(relation.plan.clone()).filter(condition);
+            let rows = rows.and_then(LogicalPlanBuilder::build).map_err(inbound)?;
+            Ok(Expr::Exists(Exists { subquery: nested(rows), negated }))
+        };
+        let answer = match (sense, not) {
+            (Sense::Truth | Sense::Conjunct, false) => exists(equal, false)?,
+            (Sense::Truth | Sense::Conjunct, true) => exists(Expr::IsNotFalse(Box::new(equal)), true)?,
+            (Sense::Value, _) => {
+                let might = exists(Expr::IsUnknown(Box::new(equal.clone())), false)?;
+                let exact = when(exists(equal, false)?, truth(Some(!not)))
+                    .when(might, truth(None))
+                    .otherwise(truth(Some(not)));
+                exact.map_err(inbound)?
             }
-            let plan = LogicalPlanBuilder::from(relation.plan)
-                .filter(condition.unwrap_or(false_literal()))
+        };
+        Ok(Typed::new(answer, SqlType::Boolean))
+    }
+
+    /// What `value IN (SELECT ...)` is, null included, of a subquery that stands by itself; `within` says whether it is true.
+    fn membership(&mut self, value: &Expr, within: Expr, plan: &LogicalPlan) -> Result<Expr> {
+        // Null instead of false, if there are more rows than rows to compare with.
+        let mut unless_more = |counted: Expr| -> Result<Expr> {
+            let (rows, known) = (self.fresh_column(), self.fresh_column());
+            let answer = self.fresh("c");
+            let one = Expr::Literal(ScalarValue::Int64(Some(1)), None);
+            let more = plain_binary(Expr::Column(rows.clone()), Operator::Gt, Expr::Column(known.clone()));
+            let plan = LogicalPlanBuilder::from(plan.clone())
+                .aggregate(Vec::<Expr>::new(), [count(one).alias(rows.name), counted.alias(known.name)])
+                .and_then(|builder| {
+                    builder.project([when(more, truth(None)).otherwise(truth(Some(false)))?.alias(answer)])
+                })
                 .and_then(LogicalPlanBuilder::build)
                 .map_err(inbound)?;
-            let exists = Exists { subquery: nested(plan), negated: not };
-            return Ok(Typed::new(Expr::Exists(exists), SqlType::Boolean));
-        }
-        let (Some(value), Some(column)) = (values.into_iter().next(), relation.columns.first()) else {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery has too few columns"));
+            Ok(Expr::ScalarSubquery(nested(plan)))
         };
-        let types = (value.sql_type.clone(), column.sql_type.clone());
-        let Some(both) = self.align(value, column.typed()) else {
-            return Err(super::operator::no_operator("=", &types.0, &types.1));
-        };
-        let (value, inner, _) = both?;
-        let plan = self.with_column(relation.plan, inner.expr)?;
-        let within = InSubquery::new(Box::new(value.expr), nested(plan), not);
-        Ok(Typed::new(Expr::InSubquery(within), SqlType::Boolean))
+        let inner = plan.schema().iter().next().map(Expr::from).unwrap_or(false_literal());
+        let none = count(Expr::Literal(ScalarValue::Int64(None), None));
+        let of_null = unless_more(none)?;
+        let of_known = unless_more(count(inner))?;
+        when(within, truth(Some(true)))
+            .when(Expr::IsNull(Box::new(value.clone())), of_null)
+            .otherwise(of_known)
+            .map_err(inbound)
     }
 
     /// A plan that gives one expression over another.
@@ -124,6 +184,10 @@ impl Binder<'_> {
             .map_err(inbound)?;
         Ok(Typed::new(Expr::ScalarSubquery(nested(plan)), sql_type))
     }
+}
+
+fn truth(value: Option<bool>) -> Expr {
+    Expr::Literal(ScalarValue::Boolean(value), None)
 }
 
 /// A plan as a subquery, with what it says of the queries around it.

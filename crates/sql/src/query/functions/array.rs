@@ -161,8 +161,8 @@ pub fn definitions() -> Vec<Definition> {
             let count = usize::try_from(to - from + 1).unwrap_or(0);
             Ok(array_of(elements_at(a, 0).into_iter().skip(from as usize - 1).take(count)))
         }),
-        define("fabius_any(anyelement, text, anyarray) bool", |a, _| quantified(a, true)),
-        define("fabius_all(anyelement, text, anyarray) bool", |a, _| quantified(a, false)),
+        define("fabius_any(anyelement, text, anyarray) bool null", |a, _| quantified(a, true)),
+        define("fabius_all(anyelement, text, anyarray) bool null", |a, _| quantified(a, false)),
         define("fabius_contains(anyarray, anyarray) bool", |a, _| {
             let left = elements_at(a, 0);
             Ok(Value::Boolean(elements_at(a, 1).iter().all(|element| left.contains(element))))
@@ -256,7 +256,11 @@ pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
 /// `value operator ANY (array)` and `ALL`: null if only nulls stand in the way of an answer.
 fn quantified(a: &[Value], is_any: bool) -> Result<Value> {
     let operator = text_at(a, 1);
+    if a.get(2).is_none_or(Value::is_null) {
+        return Ok(Value::Null);
+    }
     let mut has_null = false;
+    // Of no elements all hold, whatever the value is.
     for element in elements_at(a, 2) {
         let holds = match operator {
             "~~" | "~~*" | "!~~" | "!~~*" => match (&a[0], &element) {
