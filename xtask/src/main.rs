@@ -41,15 +41,8 @@ enum Command {
     Clients,
     /// Simulate: random programs, calls, schedules of threads and crashes, on every engine and on the oracle
     Sim(sim::Options),
-    /// Run one fuzz target of crates/fuzz; needs nightly Rust and cargo-fuzz, and says so
-    Fuzz {
-        /// Its name; a wrong one is answered with all there are
-        #[arg(value_name = "TARGET")]
-        target: String,
-        /// How long
-        #[arg(long, value_name = "N", default_value_t = 60)]
-        seconds: u64,
-    },
+    /// Run one fuzz target of crates/fuzz, or compare SQL with PostgreSQL's: `sql-differential`
+    Fuzz(fuzz::Options),
     /// Run the tests of unsafe and lock-free code under Miri; needs it installed, and says so
     Miri {
         /// Schedules to try for tests that depend on them
@@ -85,7 +78,7 @@ fn main() -> ExitCode {
         Command::Test { long } => test::run(long),
         Command::Clients => clients::fetch(),
         Command::Sim(options) => sim::run(&options),
-        Command::Fuzz { target, seconds } => fuzz::fuzz(&target, seconds),
+        Command::Fuzz(options) => fuzz::run(&options),
         Command::Miri { schedules } => miri::miri(schedules),
         Command::Bench { arguments } => measure::bench(&arguments),
         Command::Figures { ids, quick, out } => measure::figures(&ids, quick, &out),

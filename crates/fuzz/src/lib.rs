@@ -30,6 +30,7 @@ mod log_segment;
 mod program_text;
 mod protocol;
 mod sql_agreement;
+pub mod sql_differential;
 mod sql_generator;
 mod sql_rig;
 mod sql_text;

@@ -1,0 +1,200 @@
+//! Cases one after another: each statement in several ways on both databases, what differs kept with its script.
+//!
+//! | statement | how often |
+//! |---|---|
+//! | reads | as it is, and every second one also as a query |
+//! | writes | every second one first in a transaction that is rolled back; then to stay; the rows of the table after each |
+
+use super::case::Case;
+use super::pair::{Differs, Pair, Verdict};
+use super::pending::Feature;
+use super::report::{Found, Report};
+use super::shrink;
+use super::statement::{Form, Kind, PLAIN, Statement, Way};
+use fabius_env::Random;
+use std::io::Result;
+
+/// Runs the case of a seed; what differs first is found, shrunk, and ends the case.
+///
+/// # Errors
+/// If a server cannot be started again.
+pub fn run_case(pair: &mut Pair, seed: u64, pending: &[Feature], report: &mut Report) -> Result<()> {
+    let Case { setup, statements, random } = Case::of(seed, pending);
+    pair.begin()?;
+    report.cases += 1;
+    let mut run = Run { pair, report, history: Vec::new(), block: None, random };
+    let found = run.all(setup, statements);
+    let Err(Stop { difference: Some((last, way, differs)) }) = found else { return Ok(()) };
+    let history = run.history;
+    report.count(last.kind, true);
+    let last_words = pair.last_words();
+    let found = Found { seed, history, last, way, differs: *differs, last_words };
+    if report.is_worth_shrinking(&found) {
+        let found = shrink::shrink(pair, found)?;
+        return report.add(pair, found);
+    }
+    report.add_unshrunk(&found);
+    Ok(())
+}
+
+/// Why a case does not go on: a difference, or that the two cannot be compared any more.
+struct Stop {
+    difference: Option<(Statement, Way, Box<Differs>)>,
+}
+
+/// A case that runs.
+struct Run<'r> {
+    pair: &'r mut Pair,
+    report: &'r mut Report,
+    /// What has led to the state that both are in.
+    history: Vec<Statement>,
+    /// Where in it the transaction begins that is open.
+    block: Option<usize>,
+    random: Random,
+}
+
+impl Run<'_> {
+    fn all(&mut self, setup: Vec<Statement>, statements: Vec<Statement>) -> std::result::Result<(), Stop> {
+        for statement in setup {
+            self.one(&statement, PLAIN)?;
+        }
+        let mut is_skipping = false;
+        for statement in statements {
+            let is_control = statement.kind == Kind::Control;
+            if is_skipping {
+                is_skipping = !(is_control && matches!(statement.node.sql().as_str(), "COMMIT" | "ROLLBACK"));
+                continue;
+            }
+            let is_done = match statement.kind {
+                kind if kind.writes() => self.write(&statement)?,
+                Kind::Select => self.read(&statement)?,
+                _ => self.one(&statement, PLAIN)?,
+            };
+            // A transaction that has failed has nothing more to compare.
+            if !is_done && self.block.is_some() {
+                self.roll_back();
+                is_skipping = true;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, statement: &Statement) -> std::result::Result<bool, Stop> {
+        let way = Way::random(&mut self.random, Form::Plain);
+        let is_done = self.one(statement, way)?;
+        if (is_done || self.block.is_none()) && self.random.chance(1, 2) {
+            let way = Way::random(&mut self.random, Form::Query);
+            return self.one(statement, way);
+        }
+        Ok(is_done)
+    }
+
+    fn write(&mut self, statement: &Statement) -> std::result::Result<bool, Stop> {
+        if self.random.chance(1, 2) {
+            let (begin, end) = match self.block {
+                None => ("BEGIN", "ROLLBACK"),
+                Some(_) => ("SAVEPOINT attempt", "ROLLBACK TO attempt"),
+            };
+            let length = self.history.len();
+            self.one(&Statement::text(Kind::Control, begin), PLAIN)?;
+            let form = if self.random.chance(1, 2) { Form::Query } else { Form::Plain };
+            let way = Way::random(&mut self.random, form);
+            if self.one(statement, way)? {
+                self.probe(statement)?;
+            }
+            self.pair.roll_back(end);
+            self.history.truncate(length);
+            if end == "ROLLBACK" {
+                self.block = None;
+            }
+        }
+        let form = if self.random.chance(1, 3) { Form::Query } else { Form::Plain };
+        let way = Way::random(&mut self.random, form);
+        let is_done = self.one(statement, way)?;
+        if is_done {
+            self.probe(statement)?;
+        }
+        Ok(is_done)
+    }
+
+    /// Compares all rows of the tables that a statement has written to.
+    fn probe(&mut self, statement: &Statement) -> std::result::Result<(), Stop> {
+        for table in &statement.tables {
+            let probe = Statement::text(Kind::Probe, format!("SELECT * FROM {table}"));
+            match self.pair.run(&probe, PLAIN) {
+                Verdict::Same { .. } => self.report.count(Kind::Probe, true),
+                Verdict::Different(differs) => {
+                    return Err(Stop { difference: Some((probe, PLAIN, differs)) });
+                }
+                _ => return Err(Stop { difference: None }),
+            }
+        }
+        Ok(())
+    }
+
+    fn roll_back(&mut self) {
+        self.pair.roll_back("ROLLBACK");
+        if let Some(begin) = self.block.take() {
+            self.history.truncate(begin);
+        }
+    }
+
+    /// One statement in one way; whether it was done.
+    fn one(&mut self, statement: &Statement, way: Way) -> std::result::Result<bool, Stop> {
+        match self.pair.run(statement, way) {
+            Verdict::Same { is_done } => {
+                self.report.count(statement.kind, is_done);
+                if is_done && !statement.kind.only_reads() {
+                    self.remember(statement);
+                }
+                Ok(is_done)
+            }
+            Verdict::NotSupported(message) => {
+                self.report.not_supported(statement.kind, &message);
+                Ok(false)
+            }
+            Verdict::NotComparable => {
+                self.report.not_comparable += 1;
+                // Both have to have done the same.
+                if statement.kind.only_reads() && self.block.is_none() {
+                    return Ok(false);
+                }
+                Err(Stop { difference: None })
+            }
+            Verdict::Different(differs) => Err(Stop { difference: Some((statement.clone(), way, differs)) }),
+        }
+    }
+
+    /// Keeps a statement that has changed the state of both.
+    fn remember(&mut self, statement: &Statement) {
+        if statement.kind == Kind::Control {
+            match statement.node.sql().as_str() {
+                "BEGIN" => self.block = Some(self.history.len()),
+                "COMMIT" => self.block = None,
+                "ROLLBACK" => {
+                    if let Some(begin) = self.block.take() {
+                        self.history.truncate(begin);
+                    }
+                    return;
+                }
+                _ => {}
+            }
+        }
+        self.history.push(statement.clone());
+    }
+}
+
+impl Kind {
+    /// All kinds, as they are reported.
+    pub const ALL: [Kind; 9] = [
+        Kind::Setup,
+        Kind::Select,
+        Kind::Partition,
+        Kind::Insert,
+        Kind::Update,
+        Kind::Delete,
+        Kind::WithWrites,
+        Kind::Control,
+        Kind::Probe,
+    ];
+}

@@ -1,0 +1,85 @@
+//! One case: the random script of a seed.
+
+use super::generator::{Generator, Relation};
+use super::pending::Feature;
+use super::schema::{Column, Schema};
+use super::statement::{Kind, Statement};
+use super::tree::Node;
+use fabius_env::Random;
+
+/// Statements of a case behind those that make its tables.
+const STATEMENTS: usize = 30;
+
+/// A script.
+pub struct Case {
+    pub setup: Vec<Statement>,
+    pub statements: Vec<Statement>,
+    /// Tells in which ways statements are sent.
+    pub random: Random,
+}
+
+impl Case {
+    /// The script of a seed, without some features.
+    pub fn of(seed: u64, pending: &[Feature]) -> Case {
+        let mut random = Random::seeded(seed);
+        let schema = Schema::random(&mut random);
+        let mut generator = Generator::new(random.split(), &schema, pending);
+        let mut setup: Vec<Statement> =
+            schema.setup.iter().map(|node| Statement::new(Kind::Setup, node.clone())).collect();
+        if generator.chance(1, 2) {
+            setup.push(generator.view());
+        }
+        let mut statements = Vec::new();
+        while statements.len() < STATEMENTS {
+            match generator.chance(1, 8) {
+                true => generator.block(&mut statements),
+                false => statements.push(generator.statement()),
+            }
+        }
+        Case { setup, statements, random }
+    }
+}
+
+impl Generator<'_> {
+    fn statement(&mut self) -> Statement {
+        self.begin();
+        match self.below(30) {
+            0 | 1 => self.partition(),
+            2..=20 => Statement::new(Kind::Select, self.select_statement()),
+            _ => self.write_statement(),
+        }
+    }
+
+    /// A transaction of some statements.
+    fn block(&mut self, statements: &mut Vec<Statement>) {
+        let control = |text: &str| Statement::text(Kind::Control, text.to_string());
+        statements.push(control("BEGIN"));
+        let mut has_savepoint = false;
+        for at in 0..2 + self.below(5) {
+            self.begin();
+            match at == 0 || self.chance(1, 2) {
+                true => statements.push(self.write_statement()),
+                false => statements.push(self.statement()),
+            }
+            if self.chance(1, 8) {
+                statements.push(control("SAVEPOINT s"));
+                has_savepoint = true;
+            } else if has_savepoint && self.chance(1, 4) {
+                statements.push(control("ROLLBACK TO s"));
+            }
+        }
+        let end = if self.chance(2, 3) { "COMMIT" } else { "ROLLBACK" };
+        statements.push(control(end));
+    }
+
+    /// A view, which can be read from then on.
+    fn view(&mut self) -> Statement {
+        self.begin();
+        let (query, outputs) = self.query(None);
+        let column = |name, of| Column { name, of, is_nullable: true, is_generated: false };
+        let columns = outputs.into_iter().map(|output| column(output.name, output.of)).collect();
+        let node = Node::plain("CREATE VIEW view0 AS {}", [query]);
+        self.relations.push(Relation { name: "view0".into(), columns, key: Vec::new(), rows: 10 });
+        Statement::new(Kind::Setup, node)
+    }
+}

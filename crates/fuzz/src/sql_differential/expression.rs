@@ -1,0 +1,178 @@
+//! Random expressions of a type.
+
+use super::function_list::{AGGREGATES, FUNCTIONS, Function, SORTED_AGGREGATES};
+use super::generator::Generator;
+use super::pending::Feature;
+use super::tree::Node;
+use super::value_type::ValueType;
+
+/// How deep expressions are nested at most.
+const DEPTH: usize = 4;
+
+impl Generator<'_> {
+    pub fn expression(&mut self, of: ValueType) -> Node {
+        self.budget -= 1;
+        self.depth += 1;
+        let is_leaf = self.depth > DEPTH || self.budget <= 0 || self.chance(2, 5);
+        let node = if is_leaf { self.leaf(of) } else { self.composed(of) };
+        self.depth -= 1;
+        node
+    }
+
+    fn leaf(&mut self, of: ValueType) -> Node {
+        if self.chance(4, 5)
+            && let Some(column) = self.column(of)
+        {
+            return column;
+        }
+        self.literal(of)
+    }
+
+    fn composed(&mut self, of: ValueType) -> Node {
+        if self.scopes.last().is_some_and(|scope| scope.ungrouped.is_some())
+            && self.chance(1, 2)
+            && let Some(aggregate) = self.aggregate(of)
+        {
+            return aggregate;
+        }
+        if of == ValueType::Boolean && self.chance(3, 4) {
+            return self.predicate();
+        }
+        match self.below(10) {
+            0 => self.case(of),
+            1 => Node::expression(of, "coalesce({}, {})", [self.expression(of), self.expression(of)]),
+            2 if of.has_equality() => {
+                Node::expression(of, "nullif({}, {})", [self.expression(of), self.expression(of)])
+            }
+            3 if of.has_order() => {
+                let template = self.one_of(&["greatest({}, {})", "least({}, {})"]);
+                Node::expression(of, template, [self.expression(of), self.expression(of)])
+            }
+            4 | 5 if self.can_have_query() => self.scalar_subquery(of),
+            _ => self.function(of),
+        }
+    }
+
+    /// Whether a query fits into the expression.
+    pub fn can_have_query(&self) -> bool {
+        self.query_depth < 3 && self.budget > 4
+    }
+
+    fn function(&mut self, of: ValueType) -> Node {
+        let fitting: Vec<&Function> = FUNCTIONS.iter().filter(|(_, result, _)| *result == of).collect();
+        if fitting.is_empty() {
+            return self.leaf(of);
+        }
+        let function = *self.one_of(&fitting);
+        self.call(&function)
+    }
+
+    /// A call of a function, its arguments of its types or of types that become these.
+    pub fn call(&mut self, (template, of, types): &Function) -> Node {
+        let mut arguments = Vec::new();
+        for argument in *types {
+            let near = match argument {
+                ValueType::Text if self.chance(1, 6) => ValueType::Varchar,
+                other => *other,
+            };
+            arguments.push(self.expression(near));
+        }
+        Node::expression(*of, template, arguments)
+    }
+
+    fn case(&mut self, of: ValueType) -> Node {
+        if self.chance(1, 3) {
+            let compared = self.type_with(ValueType::has_equality);
+            let parts = [
+                self.expression(compared),
+                self.expression(compared),
+                self.expression(of),
+                self.expression(of),
+            ];
+            return Node::expression(of, "CASE {} WHEN {} THEN {} ELSE {} END", parts);
+        }
+        let mut parts = vec![self.expression(ValueType::Boolean), self.expression(of)];
+        if self.chance(1, 2) {
+            let value = self.expression(of);
+            parts.push(Node::optional(" ELSE {}", [value]));
+        } else {
+            parts.push(Node::nothing());
+        }
+        Node::expression(of, "CASE WHEN {} THEN {}{} END", parts)
+    }
+
+    /// A query of one value: an aggregate, or the first row of some.
+    fn scalar_subquery(&mut self, of: ValueType) -> Node {
+        if self.chance(1, 3) && of.has_order() {
+            let (query, _) = self.first_rows(&[of], 1);
+            return Node::expression(of, "({})", [query]);
+        }
+        if of == ValueType::Ints && self.chance(1, 2) {
+            let (query, _) = self.first_rows(&[ValueType::Int], 3);
+            return Node::expression(of, "ARRAY({})", [query]);
+        }
+        self.query_depth += 1;
+        let from = self.from_clause();
+        let condition = self.optional_condition();
+        let base = self.scopes.last().cloned().unwrap_or_default();
+        let scope = self.scopes.last_mut().expect("the query's own");
+        scope.leaves.clear();
+        scope.total = None;
+        scope.ungrouped = Some(Box::new(base));
+        let value = self.aggregate(of);
+        self.scopes.pop();
+        self.query_depth -= 1;
+        // Without an aggregate there may be many rows.
+        let Some(value) = value else { return self.leaf(of) };
+        Node::expression(of, "(SELECT {}{}{})", [value, from, condition])
+    }
+
+    /// An aggregate of this type, in a query that has groups.
+    pub fn aggregate(&mut self, of: ValueType) -> Option<Node> {
+        let level = self.scopes.len() - 1;
+        let ungrouped = *self.scopes[level].ungrouped.clone()?;
+        let grouped = std::mem::replace(&mut self.scopes[level], ungrouped);
+        let node = self.aggregate_within(of);
+        self.scopes[level] = grouped;
+        node
+    }
+
+    fn aggregate_within(&mut self, of: ValueType) -> Option<Node> {
+        let sorted: Vec<&Function> =
+            SORTED_AGGREGATES.iter().filter(|(_, result, _)| *result == of).collect();
+        let plain: Vec<&Function> = AGGREGATES.iter().filter(|(_, result, _)| *result == of).collect();
+        let choice = self.below(4);
+        let call = if choice == 0 && !sorted.is_empty() {
+            self.sorted_aggregate(&sorted)?
+        } else if of == ValueType::BigInt && choice == 1 {
+            let sources = self.scope().sources.clone();
+            match self.chance(1, 2) && !sources.is_empty() && self.allows(Feature::CountOfRow) {
+                true => Node::raw(of, format!("count({}.*)", self.one_of(&sources))),
+                false => Node::raw(of, "count(*)"),
+            }
+        } else if of.has_extremes() && choice < 3 {
+            let template = self.one_of(&["min({})", "max({})"]);
+            let argument = self.expression(of);
+            Node::expression(of, template, [argument])
+        } else if !plain.is_empty() {
+            let function = *self.one_of(&plain);
+            self.call(&function)
+        } else {
+            return None;
+        };
+        let is_plain = !call.sql().starts_with("round(");
+        if is_plain && self.chance(1, 6) {
+            let condition = self.expression(ValueType::Boolean);
+            let filter = Node::optional(" FILTER (WHERE {})", [condition]);
+            return Some(Node::expression(of, "{}{}", [call, filter]));
+        }
+        Some(call)
+    }
+
+    /// One that sorts its input by what it aggregates. It is kept as it is while a statement is shrunk.
+    fn sorted_aggregate(&mut self, sorted: &[&Function]) -> Option<Node> {
+        let (template, of, types) = *self.one_of(sorted);
+        let argument = self.column(types[0])?.sql();
+        Some(Node::raw(of, template.replace("{}", &argument)))
+    }
+}

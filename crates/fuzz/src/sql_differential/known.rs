@@ -1,0 +1,77 @@
+//! Differences from PostgreSQL that are on purpose, as far as the comparison meets them: `docs/sql.md` prints this list.
+
+/// How the comparison deals with a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Statements do not have it.
+    NotGenerated,
+    /// Answers that differ only in this are the same.
+    Tolerated,
+}
+
+/// A difference.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    /// What differs.
+    pub what: &'static str,
+    pub why: &'static str,
+    pub how: How,
+}
+
+/// All of them.
+pub const KNOWN: &[Known] = &[
+    Known {
+        what: "zeros at the end of `numeric`, and its digits beyond the eighth",
+        why: "`numeric` without digits keeps ten behind the point, and loses zeros",
+        how: How::Tolerated,
+    },
+    Known {
+        what: "`numeric` as text or in JSON, and its division other than rounded",
+        why: "the same digits would be seen",
+        how: How::NotGenerated,
+    },
+    Known {
+        what: "the last digits of `real` and `double precision`",
+        why: "sums are taken in another order",
+        how: How::Tolerated,
+    },
+    Known {
+        what: "`stddev`, `variance` and their like of whole numbers and `numeric`",
+        why: "they are `double precision`",
+        how: How::NotGenerated,
+    },
+    Known {
+        what: "which constraint a statement has violated, if it has violated several (SQLSTATEs of class 23)",
+        why: "unique constraints are checked when a statement ends",
+        how: How::Tolerated,
+    },
+    Known {
+        what: "`UPDATE` of columns with a unique constraint",
+        why: "PostgreSQL refuses what is not unique in between",
+        how: How::NotGenerated,
+    },
+    Known {
+        what: "numbers with a point in `jsonb`",
+        why: "they are those of JavaScript",
+        how: How::NotGenerated,
+    },
+    Known {
+        what: "messages, details, hints and positions of errors",
+        why: "only SQLSTATEs are compared",
+        how: How::Tolerated,
+    },
+];
+
+/// The list as Markdown.
+pub fn markdown() -> String {
+    let line = |known: &Known| {
+        let Known { what, why, how } = known;
+        let how = match how {
+            How::NotGenerated => "not generated",
+            How::Tolerated => "tolerated",
+        };
+        format!("| {what} | {why} | {how} |\n")
+    };
+    let lines: String = KNOWN.iter().map(line).collect();
+    format!("| what | why | in the comparison |\n|---|---|---|\n{lines}")
+}

@@ -1,0 +1,199 @@
+//! The two databases side by side: fresh for each script, and brought back when one of them was lost.
+//!
+//! Where there is no PostgreSQL, the other one is Fabius too, which gets every statement in the other form: what runs as a
+//! program on the one side is a query on the other.
+
+use super::compare::{Determined, Difference, are_same_rows, difference, is_part};
+use super::self_check;
+use super::server::{Fabius, Postgres};
+use super::session::{Answer, Message, Session};
+use super::statement::{Form, Kind, PLAIN, Statement, Way};
+use std::io::Result;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Scripts that one server runs: what it keeps of schemas that are gone is not what is looked for.
+const SCRIPTS_PER_SERVER: usize = 300;
+
+/// A session on each.
+pub struct Pair {
+    program: PathBuf,
+    log: PathBuf,
+    server: Fabius,
+    scripts: usize,
+    fabius: Session,
+    other: Session,
+    postgres: Option<Arc<Postgres>>,
+    worker: usize,
+    /// Whether the last statement has left either in a state in which nothing more can be asked.
+    is_lost: bool,
+}
+
+/// What one statement has come to on both.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// They agree; whether it was done, or refused by both.
+    Same {
+        is_done: bool,
+    },
+    /// Fabius does not have it.
+    NotSupported(String),
+    /// PostgreSQL does not have it, or takes too long.
+    NotComparable,
+    Different(Box<Differs>),
+}
+
+/// A difference with both answers.
+#[derive(Clone, Debug)]
+pub struct Differs {
+    pub difference: Difference,
+    pub expected: Answer,
+    pub got: Answer,
+}
+
+impl Pair {
+    pub fn new(
+        postgres: Option<Arc<Postgres>>,
+        worker: usize,
+        program: PathBuf,
+        log: PathBuf,
+    ) -> Result<Pair> {
+        let server = Fabius::start(&program, log.clone())?;
+        let fabius = server.session()?;
+        let other = match &postgres {
+            Some(postgres) => postgres.session(worker)?,
+            None => server.session()?,
+        };
+        Ok(Pair { program, log, server, scripts: 0, fabius, other, postgres, worker, is_lost: false })
+    }
+
+    /// Empties both.
+    pub fn begin(&mut self) -> Result<()> {
+        self.scripts += 1;
+        if self.is_lost || self.scripts > SCRIPTS_PER_SERVER {
+            self.server = Fabius::start(&self.program, self.log.clone())?;
+            self.fabius = self.server.session()?;
+            if self.postgres.is_none() {
+                self.other = self.server.session()?;
+            }
+            (self.is_lost, self.scripts) = (false, 0);
+        }
+        if let Some(postgres) = &self.postgres
+            && self.other.say("ROLLBACK") == Answer::Lost
+        {
+            self.other = postgres.session(self.worker)?;
+        }
+        let other = if self.postgres.is_some() { "script" } else { "other" };
+        for (session, schema) in [(&mut self.fabius, "script"), (&mut self.other, other)] {
+            session.say("ROLLBACK");
+            session.say(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE"));
+            for text in [format!("CREATE SCHEMA {schema}"), format!("SET search_path = {schema}")] {
+                match session.say(&text) {
+                    Answer::Done(_) => {}
+                    other => return Err(std::io::Error::other(format!("{text}: {other:?}"))),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The last lines of the server's log.
+    pub fn last_words(&self) -> String {
+        self.server.last_words()
+    }
+
+    /// Runs a statement in a way on both. What Fabius refuses because it does not have it, PostgreSQL does not get: so
+    /// both have the same rows afterwards.
+    pub fn run(&mut self, statement: &Statement, way: Way) -> Verdict {
+        let message = statement.message(way);
+        let got = self.fabius.ask(&message);
+        self.is_lost |= matches!(got, Answer::Lost | Answer::Hangs);
+        if let Answer::Refused { state, message } = &got
+            && state == "0A000"
+        {
+            return Verdict::NotSupported(message.clone());
+        }
+        let expected = match self.is_lost {
+            true => Answer::Done(Default::default()),
+            false => self.other.ask(&self.other_message(statement, way, message)),
+        };
+        if matches!(expected.state(), Some("0A000" | "57014" | "54001"))
+            || !matches!(expected, Answer::Done(_) | Answer::Refused { .. })
+        {
+            return Verdict::NotComparable;
+        }
+        let determined = expected.shown().map(|shown| statement.determined(shown)).unwrap_or_default();
+        let mut found = difference(&expected, &got, &determined);
+        if found.is_none() && determined.keys_only {
+            found = self.difference_within_limit(statement, &expected, &got);
+        }
+        if found.is_none()
+            && let Some(shown) = got.shown()
+        {
+            found = match statement.kind {
+                Kind::Partition => self_check::partition(&mut self.fabius, statement),
+                Kind::Select if determined.keys_only => {
+                    self_check::prefix(&mut self.fabius, statement, shown)
+                }
+                _ => None,
+            };
+        }
+        let is_probe = statement.kind == Kind::Probe;
+        match found {
+            Some(Difference::Rows | Difference::RowCount) if is_probe => {
+                Verdict::Different(Box::new(Differs { difference: Difference::Table, expected, got }))
+            }
+            Some(difference) => Verdict::Different(Box::new(Differs { difference, expected, got })),
+            None => Verdict::Same { is_done: got.shown().is_some() },
+        }
+    }
+
+    /// What the other one gets: the same, or the other form if it is Fabius too.
+    fn other_message(&self, statement: &Statement, way: Way, message: Message) -> Message {
+        if self.postgres.is_some() || statement.kind == Kind::Setup || statement.kind == Kind::Control {
+            return message;
+        }
+        let form = match way.form {
+            Form::Plain => Form::Query,
+            Form::Query => Form::Plain,
+        };
+        statement.message(Way { form, ..way })
+    }
+
+    /// Other rows behind a limit are right if they are among all rows.
+    fn difference_within_limit(
+        &mut self,
+        statement: &Statement,
+        expected: &Answer,
+        got: &Answer,
+    ) -> Option<Difference> {
+        let (expected, got) = (expected.shown()?, got.shown()?);
+        if are_same_rows(expected, got) {
+            return None;
+        }
+        let all = self.other.ask(&statement.without_limit()?.message(PLAIN));
+        match is_part(got, all.shown()?) {
+            true => None,
+            false => Some(Difference::Rows),
+        }
+    }
+
+    /// What PostgreSQL alone says.
+    pub fn expected(&mut self, statement: &Statement) -> Answer {
+        self.other.ask(&statement.message(PLAIN))
+    }
+
+    /// Ends what is open on both.
+    pub fn roll_back(&mut self, text: &str) {
+        for session in [&mut self.fabius, &mut self.other] {
+            session.say(text);
+        }
+    }
+}
+
+impl Determined {
+    /// Whether rows may come in any order.
+    pub fn is_unordered(&self) -> bool {
+        self.keys.is_empty()
+    }
+}

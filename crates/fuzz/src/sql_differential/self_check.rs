@@ -1,0 +1,65 @@
+//! What a database can be asked about itself, without another one.
+//!
+//! | check | source |
+//! |---|---|
+//! | a predicate, its negation and its null part add up to the whole | Rigger and Su, "Finding Bugs in Database Systems via Query Partitioning", 2020 |
+//! | rows behind a limit are a piece of the rows without it | the definition of `LIMIT` |
+
+use super::compare::{Difference, are_same_rows, is_part};
+use super::generator::Generator;
+use super::session::{Answer, Session, Shown};
+use super::statement::{Kind, PLAIN, Statement};
+use super::tree::Node;
+use super::value_type::ValueType;
+
+/// The name of the difference between a whole and its parts.
+pub const PARTITION: &str = "a predicate, its negation and its null part do not add up to the whole";
+
+/// The name of the difference between rows behind a limit and all rows.
+pub const PREFIX: &str = "the rows behind a limit are not a piece of all rows";
+
+impl Generator<'_> {
+    /// A query in parts: one without a condition, which has to give what the other three give together. The statement
+    /// has them one after another.
+    pub fn partition(&mut self) -> Statement {
+        let from = self.from_clause();
+        let mut items = Vec::new();
+        for at in 0..1 + self.below(3) {
+            let of = self.any_type();
+            let value = self.expression(of);
+            items.push(Node::plain(&format!("{{}} AS c{at}"), [value]));
+        }
+        let condition = self.expression(ValueType::Boolean);
+        self.scopes.pop();
+        Statement::new(
+            Kind::Partition,
+            Node::plain("SELECT {}{} WHERE {}", [Node::list(items), from, condition]),
+        )
+    }
+}
+
+/// Whether the parts of a query add up to it; nothing if it cannot be asked.
+pub fn partition(session: &mut Session, statement: &Statement) -> Option<Difference> {
+    let parts: Vec<&Node> = statement.node.children().collect();
+    let [items, from, condition] = parts.as_slice() else { return None };
+    let (items, from, condition) = (items.sql(), from.sql(), condition.sql());
+    let mut ask = |condition: String| match session.say(&format!("SELECT {items}{from}{condition}")) {
+        Answer::Done(shown) => Some(shown),
+        _ => None,
+    };
+    let whole = ask(String::new())?;
+    let mut sum = Shown { columns: whole.columns.clone(), ..Shown::default() };
+    for part in [condition.clone(), format!("NOT ({condition})"), format!("({condition}) IS NULL")] {
+        sum.rows.extend(ask(format!(" WHERE {part}"))?.rows);
+    }
+    (!are_same_rows(&whole, &sum)).then_some(Difference::Itself(PARTITION))
+}
+
+/// Whether the rows that a statement with a limit has given are a piece of all of its rows.
+pub fn prefix(session: &mut Session, statement: &Statement, got: &Shown) -> Option<Difference> {
+    let all = match session.ask(&statement.without_limit()?.message(PLAIN)) {
+        Answer::Done(all) => all,
+        _ => return None,
+    };
+    (!is_part(got, &all)).then_some(Difference::Itself(PREFIX))
+}

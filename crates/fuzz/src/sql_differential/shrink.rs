@@ -1,0 +1,236 @@
+//! Makes a script that shows a difference smaller as long as it shows the same difference.
+
+use super::literal::Literal;
+use super::pair::{Differs, Pair, Verdict};
+use super::report::Found;
+use super::statement::{Kind, PLAIN, Statement, Way};
+use super::tree::{ALONE, Node, Part, Role};
+use std::io::Result;
+use std::time::{Duration, Instant};
+
+/// How long one script may take to shrink.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// A smaller script with the same difference.
+pub fn shrink(pair: &mut Pair, found: Found) -> Result<Found> {
+    let begun = Instant::now();
+    let mut shrinking = Shrinking { pair, found, begun };
+    // Most differences do not need the way in which they were found.
+    shrinking.try_way(PLAIN)?;
+    loop {
+        let before = shrinking.size();
+        shrinking.drop_statements()?;
+        shrinking.simplify()?;
+        if shrinking.size() == before || shrinking.is_over() {
+            return Ok(shrinking.found);
+        }
+    }
+}
+
+struct Shrinking<'p> {
+    pair: &'p mut Pair,
+    found: Found,
+    begun: Instant,
+}
+
+impl Shrinking<'_> {
+    fn is_over(&self) -> bool {
+        self.begun.elapsed() > PATIENCE
+    }
+
+    fn size(&self) -> usize {
+        self.found.history.iter().chain([&self.found.last]).map(|statement| statement.node.sql().len()).sum()
+    }
+
+    /// Takes a script if it shows the same difference.
+    fn attempt(&mut self, history: Vec<Statement>, last: Statement, way: Way) -> Result<bool> {
+        let differs = replay(self.pair, &history, &last, way)?;
+        match differs.filter(|differs| differs.difference == self.found.differs.difference) {
+            Some(differs) => {
+                self.found = Found { history, last, way, differs, ..self.found.clone() };
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    fn try_way(&mut self, way: Way) -> Result<bool> {
+        self.attempt(self.found.history.clone(), self.found.last.clone(), way)
+    }
+
+    /// Without as many of the statements before as possible: halves, quarters, single ones.
+    fn drop_statements(&mut self) -> Result<()> {
+        let mut length = self.found.history.len();
+        while length > 0 {
+            let mut at = 0;
+            while at < self.found.history.len() && !self.is_over() {
+                let mut history = self.found.history.clone();
+                history.drain(at..(at + length).min(history.len()));
+                if !self.attempt(history, self.found.last.clone(), self.found.way)? {
+                    at += length;
+                }
+            }
+            length /= 2;
+        }
+        Ok(())
+    }
+
+    /// Each statement made smaller, the last one first.
+    fn simplify(&mut self) -> Result<()> {
+        let mut skip = 0;
+        loop {
+            let script: Vec<Statement> =
+                [&self.found.last].into_iter().chain(self.found.history.iter().rev()).cloned().collect();
+            let mut candidates = (0..script.len()).flat_map(|at| candidates(&script, at)).skip(skip);
+            loop {
+                let Some(candidate) = candidates.next() else { return Ok(()) };
+                if self.is_over() {
+                    return Ok(());
+                }
+                let mut history = candidate;
+                let last = history.remove(0);
+                history.reverse();
+                if self.attempt(history, last, self.found.way)? {
+                    break;
+                }
+                skip += 1;
+            }
+        }
+    }
+}
+
+/// What the last statement of a script differs in, if it does.
+pub fn replay(pair: &mut Pair, history: &[Statement], last: &Statement, way: Way) -> Result<Option<Differs>> {
+    pair.begin()?;
+    for statement in history {
+        match pair.run(statement, PLAIN) {
+            Verdict::Same { .. } => {}
+            _ => return Ok(None),
+        }
+    }
+    match pair.run(last, way) {
+        Verdict::Different(differs) => Ok(Some(*differs)),
+        _ => Ok(None),
+    }
+}
+
+/// Scripts in which the statement at a place is smaller, the smallest first.
+fn candidates(script: &[Statement], at: usize) -> Vec<Vec<Statement>> {
+    let root = &script[at].node;
+    let mut ways: Vec<(Vec<usize>, Node)> = Vec::new();
+    root.visit(&mut Vec::new(), &mut |way, node| ways.push((way.to_vec(), node.clone())));
+    let mut all = Vec::new();
+    for (way, node) in &ways {
+        let replaced = |by: Node| {
+            let mut script = script.to_vec();
+            if let Some(place) = script[at].node.at_mut(way) {
+                *place = by;
+            }
+            script
+        };
+        match &node.role {
+            Role::Optional | Role::Limit if !node.parts.is_empty() => all.push(replaced(Node::nothing())),
+            Role::OrderBy => {
+                all.push(replaced(Node::nothing()));
+                if node.parts.len() > 1 {
+                    all.extend((0..node.parts.len()).map(|at| replaced(without(node, at, 1))));
+                }
+            }
+            Role::List { least, group, .. } => {
+                let mut length = node.parts.len().saturating_sub(*least);
+                while length > 0 {
+                    for first in (0..node.parts.len()).step_by(length) {
+                        let length = length.min(node.parts.len() - first);
+                        if node.parts.len() - length < *least {
+                            continue;
+                        }
+                        all.push(match *group {
+                            ALONE => replaced(without(node, first, length)),
+                            group => without_of_group(script, group, node.parts.len(), first, length),
+                        });
+                    }
+                    length /= 2;
+                }
+            }
+            Role::Query => {
+                let mut inner = Vec::new();
+                node.visit(&mut Vec::new(), &mut |way, node| {
+                    if !way.is_empty() && node.role == Role::Query {
+                        inner.push(node.clone());
+                    }
+                });
+                inner.sort_by_key(Node::size);
+                all.extend(inner.into_iter().map(replaced));
+            }
+            Role::Expression(of) if node.size() > 1 || !is_simple(node) => {
+                let null = Node::literal(*of, Literal::new(*of, None));
+                let first = Node::literal(*of, Literal::new(*of, of.values().first().copied()));
+                let is_literal = matches!(node.parts.first(), Some(Part::Literal(_)));
+                if !is_literal {
+                    all.push(replaced(null));
+                    all.push(replaced(first));
+                }
+                let mut inner = Vec::new();
+                node.visit(&mut Vec::new(), &mut |way, other| {
+                    if !way.is_empty() && other.role == node.role {
+                        inner.push(other.clone());
+                    }
+                });
+                inner.sort_by_key(Node::size);
+                all.extend(inner.into_iter().map(replaced));
+            }
+            Role::Word { simpler } if *node != Node::word(simpler, simpler) => {
+                all.push(replaced(Node::word(simpler, simpler)));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Whether an expression is a column or a value already.
+fn is_simple(node: &Node) -> bool {
+    match node.parts.as_slice() {
+        [Part::Literal(_)] => true,
+        [Part::Text(text)] => text.chars().all(|c| c.is_alphanumeric() || c == '.'),
+        _ => false,
+    }
+}
+
+fn without(node: &Node, first: usize, length: usize) -> Node {
+    let mut node = node.clone();
+    node.parts.drain(first..first + length);
+    node
+}
+
+/// A script whose lists of a group, if they are of this length, have lost these elements.
+fn without_of_group(
+    script: &[Statement],
+    group: u32,
+    count: usize,
+    first: usize,
+    length: usize,
+) -> Vec<Statement> {
+    fn lose(node: &mut Node, group: u32, count: usize, first: usize, length: usize) {
+        if matches!(node.role, Role::List { group: own, .. } if own == group) && node.parts.len() == count {
+            node.parts.drain(first..first + length);
+        }
+        for part in &mut node.parts {
+            if let Part::Node(node) = part {
+                lose(node, group, count, first, length);
+            }
+        }
+    }
+    let mut script = script.to_vec();
+    for statement in &mut script {
+        lose(&mut statement.node, group, count, first, length);
+    }
+    script
+}
+
+impl Found {
+    /// How it is grouped before it is shrunk.
+    pub fn rough_cause(&self) -> (Kind, String) {
+        (self.last.kind, self.differs.difference.to_string())
+    }
+}

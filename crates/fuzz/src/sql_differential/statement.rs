@@ -1,0 +1,159 @@
+//! Statements of a script: what kind each is, and the ways in which one is sent.
+
+use super::compare::Determined;
+use super::literal::Literal;
+use super::session::{Message, Protocol, Shown};
+use super::tree::{Node, OrderKey, Part, Role};
+use fabius_env::Random;
+
+/// What a statement does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// It makes a table, an index, a view, or its first rows.
+    Setup,
+    Select,
+    /// A query whose parts have to add up to the whole (`self_check.rs`).
+    Partition,
+    Insert,
+    Update,
+    Delete,
+    /// `WITH` whose parts write.
+    WithWrites,
+    /// `BEGIN`, `COMMIT` and their like.
+    Control,
+    /// Asks for all rows of a table, after it was written to.
+    Probe,
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Setup => "setup",
+            Kind::Select => "SELECT",
+            Kind::Partition => "SELECT in parts",
+            Kind::Insert => "INSERT",
+            Kind::Update => "UPDATE",
+            Kind::Delete => "DELETE",
+            Kind::WithWrites => "WITH ... writes",
+            Kind::Control => "BEGIN, COMMIT, ...",
+            Kind::Probe => "rows afterwards",
+        }
+    }
+
+    /// Whether it leaves everything as it was.
+    pub fn only_reads(self) -> bool {
+        matches!(self, Kind::Select | Kind::Partition | Kind::Probe)
+    }
+
+    /// Whether it changes rows of tables that statements read.
+    pub fn writes(self) -> bool {
+        matches!(self, Kind::Insert | Kind::Update | Kind::Delete | Kind::WithWrites)
+    }
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    pub kind: Kind,
+    pub node: Node,
+    /// The tables that it writes to.
+    pub tables: Vec<String>,
+}
+
+/// The form that a statement is sent in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As it is: mostly a program.
+    Plain,
+    /// With a `WITH` that nothing reads: programs have none.
+    Query,
+}
+
+/// A way in which a statement is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    pub form: Form,
+    pub protocol: Protocol,
+    /// The seed by which some values become parameters.
+    pub parameters: Option<u64>,
+}
+
+/// As people type it.
+pub const PLAIN: Way = Way { form: Form::Plain, protocol: Protocol::Simple, parameters: None };
+
+impl Way {
+    pub fn random(random: &mut Random, form: Form) -> Way {
+        match random.below(4) {
+            0 | 1 => Way { form, ..PLAIN },
+            2 => Way { form, protocol: Protocol::Extended, parameters: None },
+            _ => Way { form, protocol: Protocol::Extended, parameters: Some(random.next_u64()) },
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match (self.form, self.protocol, self.parameters) {
+            (Form::Plain, Protocol::Simple, _) => "plain, simple",
+            (Form::Plain, Protocol::Extended, None) => "plain, extended",
+            (Form::Plain, Protocol::Extended, Some(_)) => "plain, parameters",
+            (Form::Query, Protocol::Simple, _) => "query, simple",
+            (Form::Query, Protocol::Extended, None) => "query, extended",
+            (Form::Query, Protocol::Extended, Some(_)) => "query, parameters",
+        }
+    }
+}
+
+impl Statement {
+    pub fn new(kind: Kind, node: Node) -> Statement {
+        Statement { kind, node, tables: Vec::new() }
+    }
+
+    pub fn text(kind: Kind, text: impl Into<String>) -> Statement {
+        Statement::new(kind, Node::text(text.into()))
+    }
+
+    /// The message that sends it in a way.
+    pub fn message(&self, way: Way) -> Message {
+        let (sql, parameters) = match way.parameters {
+            None => (self.node.sql(), Vec::new()),
+            Some(seed) => {
+                let mut random = Random::seeded(seed);
+                self.node.sql_with_parameters(|_: &Literal| random.chance(1, 2))
+            }
+        };
+        let sql = match way.form {
+            Form::Query if !sql.starts_with("WITH ") => format!("WITH unread AS (SELECT 1) {sql}"),
+            _ => sql,
+        };
+        Message { sql, parameters, protocol: way.protocol }
+    }
+
+    /// What of its rows it determines.
+    pub fn determined(&self, expected: &Shown) -> Determined {
+        let mut determined = Determined::default();
+        let has_limit = self.node.children().any(|node| node.role == Role::Limit);
+        let keys = self.node.children().filter(|node| node.role == Role::OrderBy).flat_map(Node::children);
+        for key in keys {
+            let column = match &key.role {
+                Role::OrderKey(OrderKey::Position(at)) => Some(at - 1),
+                Role::OrderKey(OrderKey::Name(name)) => {
+                    expected.columns.iter().position(|column| column.name == *name)
+                }
+                _ => None,
+            };
+            match column.filter(|column| *column < expected.columns.len()) {
+                Some(column) => determined.keys.push(column),
+                // What comes behind decides only among rows that cannot be told apart here.
+                None => break,
+            }
+        }
+        determined.keys_only = has_limit;
+        determined
+    }
+
+    /// The same without its limit, if it has one.
+    pub fn without_limit(&self) -> Option<Statement> {
+        let mut all = self.clone();
+        all.node.parts.retain(|part| !matches!(part, Part::Node(node) if node.role == Role::Limit));
+        (all != *self).then_some(all)
+    }
+}
