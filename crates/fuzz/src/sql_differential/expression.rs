@@ -55,7 +55,7 @@ impl Generator<'_> {
 
     /// Whether a query fits into the expression.
     pub fn can_have_query(&self) -> bool {
-        self.query_depth < 3 && self.budget > 4
+        self.query_depth < 3 && self.budget > 4 && !self.is_without_queries
     }
 
     fn function(&mut self, of: ValueType) -> Node {
@@ -72,7 +72,7 @@ impl Generator<'_> {
         let mut arguments = Vec::new();
         for argument in *types {
             let near = match argument {
-                ValueType::Text if self.chance(1, 6) => ValueType::Varchar,
+                ValueType::Text if *of != ValueType::Texts && self.chance(1, 6) => ValueType::Varchar,
                 other => *other,
             };
             arguments.push(self.expression(near));
@@ -132,7 +132,10 @@ impl Generator<'_> {
         let level = self.scopes.len() - 1;
         let ungrouped = *self.scopes[level].ungrouped.clone()?;
         let grouped = std::mem::replace(&mut self.scopes[level], ungrouped);
+        let was_own_only = self.is_own_only;
+        self.is_own_only |= !self.allows(Feature::OuterAggregate);
         let node = self.aggregate_within(of);
+        self.is_own_only = was_own_only;
         self.scopes[level] = grouped;
         node
     }

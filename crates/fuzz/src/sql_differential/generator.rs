@@ -65,6 +65,12 @@ pub struct Generator<'s> {
     pub budget: i32,
     pub depth: usize,
     pub query_depth: usize,
+    /// Whether no columns of queries around are chosen.
+    pub is_own_only: bool,
+    /// Whether no subqueries are made.
+    pub is_without_queries: bool,
+    /// Whether values have to say their type, as nothing around them does.
+    pub is_typed: bool,
     names: usize,
     groups: u32,
 }
@@ -91,9 +97,21 @@ impl<'s> Generator<'s> {
             budget: BUDGET,
             depth: 0,
             query_depth: 0,
+            is_own_only: false,
+            is_without_queries: false,
+            is_typed: false,
             names: 0,
             groups: GROUPS,
         }
+    }
+
+    /// Makes something without subqueries, and without columns of queries around.
+    pub fn without_queries<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        let were = (self.is_own_only, self.is_without_queries);
+        (self.is_own_only, self.is_without_queries) = (true, true);
+        let made = make(self);
+        (self.is_own_only, self.is_without_queries) = were;
+        made
     }
 
     /// Begins a statement: names are given anew.
@@ -165,7 +183,7 @@ impl<'s> Generator<'s> {
     pub fn literal(&mut self, of: ValueType) -> Node {
         let null = self.chance(1, 8);
         let value = (!null).then(|| self.one_of(of.values()));
-        let can_be_bare = matches!(of, ValueType::Text) && value.is_some();
+        let can_be_bare = of == ValueType::Text && value.is_some() && !self.is_typed;
         let literal = match can_be_bare && self.chance(1, 2) {
             true => Literal::bare(of, value),
             false => Literal::new(of, value),
@@ -176,7 +194,7 @@ impl<'s> Generator<'s> {
     /// A column that is in scope, or another expression that can stand for one.
     pub fn column(&mut self, of: ValueType) -> Option<Node> {
         let innermost = self.scopes.len().checked_sub(1)?;
-        let outer = innermost > 0 && self.chance(1, 4);
+        let outer = innermost > 0 && !self.is_own_only && self.chance(1, 4);
         let level = if outer { self.random.index(innermost) } else { innermost };
         let fitting: Vec<&Leaf> = self.scopes[level]
             .leaves

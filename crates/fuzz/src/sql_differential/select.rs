@@ -2,6 +2,7 @@
 
 use super::function_list::INEXACT;
 use super::generator::{Generator, Leaf, Output, Scope};
+use super::pending::Feature;
 use super::tree::{ALONE, Node, OrderKey, Part, Role};
 use super::value_type::ValueType;
 
@@ -12,6 +13,16 @@ struct Core {
     /// Whether it may be sorted by what it does not show, and by which expressions.
     hidden: Vec<Node>,
     is_distinct: bool,
+    /// Whether it ends with a sorting of its own, so that no other can come behind.
+    is_sorted: bool,
+}
+
+/// What may come at the end of a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Any,
+    /// Nothing: a sorting is added.
+    Open,
 }
 
 const DIRECTIONS: [&str; 6] = ["", "", " DESC", " ASC", " NULLS FIRST", " DESC NULLS LAST"];
@@ -19,11 +30,15 @@ const DIRECTIONS: [&str; 6] = ["", "", " DESC", " ASC", " NULLS FIRST", " DESC N
 impl Generator<'_> {
     /// A query whose rows are determined but not sorted.
     pub fn query(&mut self, wanted: Option<&[ValueType]>) -> (Node, Vec<Output>) {
+        self.query_that(wanted, Ending::Any)
+    }
+
+    fn query_that(&mut self, wanted: Option<&[ValueType]>, ending: Ending) -> (Node, Vec<Output>) {
         self.query_depth += 1;
         let (node, outputs) = match self.budget > 6 && self.chance(1, 5) {
             true => self.set_operation(wanted),
             false => {
-                let core = self.core(wanted, ALONE, false);
+                let core = self.core(wanted, ALONE, false, ending);
                 (core.node, core.outputs)
             }
         };
@@ -55,7 +70,7 @@ impl Generator<'_> {
 
     /// A query sorted by all of its columns, with a limit: its rows are determined.
     pub fn first_rows(&mut self, types: &[ValueType], rows: usize) -> (Node, Vec<Output>) {
-        let (query, outputs) = self.query(Some(types));
+        let (query, outputs) = self.query_that(Some(types), Ending::Open);
         let mut keys = Vec::new();
         for at in 1..=outputs.len() {
             keys.push(format!("{at}{}", self.one_of(&DIRECTIONS)));
@@ -74,8 +89,11 @@ impl Generator<'_> {
         let group = self.group();
         let mut outputs = Vec::new();
         let mut node = Node::nothing();
-        for at in 0..2 + self.below(2) {
-            let arm = self.core(Some(&types), group, false);
+        let in_parentheses = self.allows(Feature::UnionInParentheses) && self.chance(1, 2);
+        let (arms, ending) =
+            if in_parentheses { (2 + self.below(2), Ending::Any) } else { (2, Ending::Open) };
+        for at in 0..arms {
+            let arm = self.core(Some(&types), group, false, ending);
             let arm_node = Node { role: Role::Query, parts: vec![Part::Node(arm.node)] };
             if at == 0 {
                 (node, outputs) = (arm_node, arm.outputs);
@@ -95,13 +113,14 @@ impl Generator<'_> {
                 ]),
             };
             // What is in parentheses is not bound to the wrong neighbour.
-            node = Node::fill(Role::Query, "({}) {} ({})", [node, Node::word(word, "UNION ALL"), arm_node]);
+            let template = if in_parentheses { "({}) {} ({})" } else { "{} {} {}" };
+            node = Node::fill(Role::Query, template, [node, Node::word(word, "UNION ALL"), arm_node]);
         }
         (node, outputs)
     }
 
     /// One `SELECT`.
-    fn core(&mut self, wanted: Option<&[ValueType]>, group: u32, is_outermost: bool) -> Core {
+    fn core(&mut self, wanted: Option<&[ValueType]>, group: u32, is_outermost: bool, ending: Ending) -> Core {
         let from = match wanted.is_some() && self.chance(1, 12) {
             true => {
                 self.scopes.push(Scope { total: Some(Vec::new()), rows: 1, ..Scope::default() });
@@ -136,20 +155,21 @@ impl Generator<'_> {
             };
             let name = self.name("c");
             // Without a name the databases make one up.
-            let is_named = !is_outermost || self.chance(3, 4);
+            let is_named = !is_outermost || !self.allows(Feature::NoName) || self.chance(3, 4);
             items.push(match is_named {
                 true => Node::plain(&format!("{{}} AS {name}"), [value]),
                 false => value,
             });
             outputs.push(Output { name: if is_named { name } else { String::new() }, of: *of });
         }
-        let total = self.scope().total.clone();
+        let total = self.window_total();
         if distinct.is_empty()
             && !is_grouped
             && group == ALONE
+            && ending == Ending::Any
             && self.chance(1, 10)
             && let Some(total) = total
-            && let Some(key) = self.scope().leaves.iter().find(|leaf| leaf.of.has_order()).cloned()
+            && let Some(key) = self.scope().leaves.iter().find(|leaf| self.sorts_windows(leaf.of)).cloned()
         {
             // Which row of several is shown is determined by sorting by all that tells them apart.
             let key = Node::text(key.node.sql());
@@ -157,9 +177,7 @@ impl Generator<'_> {
             self.scopes.pop();
             let parts = [key, Node::list_of(", ", 1, group, items), from, condition, Node::text(sorted)];
             let node = Node::plain("SELECT DISTINCT ON ({}) {}{}{} ORDER BY {}", parts);
-            // Its own sorting is part of it: in parentheses it can be sorted again.
-            let node = if is_outermost { Node::plain("({})", [node]) } else { node };
-            return Core { node, outputs, hidden: Vec::new(), is_distinct: true };
+            return Core { node, outputs, hidden: Vec::new(), is_distinct: true, is_sorted: true };
         }
         let mut hidden = Vec::new();
         if is_outermost && distinct.is_empty() {
@@ -171,7 +189,7 @@ impl Generator<'_> {
         self.scopes.pop();
         let parts = [Node::text(distinct), Node::list_of(", ", 1, group, items), from, condition, grouping];
         let node = Node::plain("SELECT {}{}{}{}{}", parts);
-        Core { node, outputs, hidden, is_distinct: !distinct.is_empty() }
+        Core { node, outputs, hidden, is_distinct: !distinct.is_empty(), is_sorted: false }
     }
 
     /// `SELECT *` or `SELECT t.*`.
@@ -199,7 +217,7 @@ impl Generator<'_> {
             .collect();
         self.scopes.pop();
         let node = Node::plain(&format!("SELECT {star}{{}}{{}}"), [from, condition]);
-        Core { node, outputs, hidden: Vec::new(), is_distinct: false }
+        Core { node, outputs, hidden: Vec::new(), is_distinct: false, is_sorted: false }
     }
 
     fn inexact(&mut self, of: ValueType) -> Node {
@@ -220,10 +238,19 @@ impl Generator<'_> {
             let node = match self.chance(2, 3) {
                 true => self.column_here(of),
                 // It stays as it is: what is selected has to say the same.
-                false => Some(self.expression(of)).filter(|node| node.children().next().is_some()),
+                false => {
+                    let key = match self.allows(Feature::QueryInGroupingSets) {
+                        true => self.expression(of),
+                        false => self.without_queries(|generator| generator.expression(of)),
+                    };
+                    Some(key).filter(|node| node.children().next().is_some())
+                }
             };
             let Some(node) = node else { continue };
-            keys.push(Leaf { node: Node::raw(of, node.sql()), of, is_local: false });
+            let is_twice = keys.iter().any(|key| key.node.sql() == node.sql());
+            if !is_twice || self.allows(Feature::KeyTwice) {
+                keys.push(Leaf { node: Node::raw(of, node.sql()), of, is_local: false });
+            }
         }
         let list = || keys.iter().map(|key| key.node.clone()).collect::<Vec<Node>>();
         let choice = self.below(6);
@@ -260,7 +287,10 @@ impl Generator<'_> {
         let mut leaves = keys.clone();
         if sets {
             let arguments: Vec<String> = keys.iter().map(|key| key.node.sql()).collect();
-            leaves.push(Generator::leaf_of(format!("grouping({})", arguments.join(", ")), ValueType::Int));
+            let mut grouping =
+                Generator::leaf_of(format!("grouping({})", arguments.join(", ")), ValueType::Int);
+            grouping.is_local = !self.allows(Feature::OuterGrouping);
+            leaves.push(grouping);
         }
         let scope = self.scopes.last_mut().expect("the query's own");
         *scope = Scope {
@@ -300,7 +330,11 @@ impl Generator<'_> {
                 (node, outputs, Vec::new())
             }
             false => {
-                let core = self.core(None, ALONE, true);
+                let core = self.core(None, ALONE, true, Ending::Any);
+                if core.is_sorted {
+                    self.relations.truncate(relations);
+                    return Node::fill(Role::Query, "{}{}", [with, core.node]);
+                }
                 let hidden = if core.is_distinct { Vec::new() } else { core.hidden };
                 (core.node, core.outputs, hidden)
             }
@@ -381,7 +415,14 @@ impl Generator<'_> {
     /// A query that reads itself a few times.
     fn recursive(&mut self, name: &str) -> (Node, Vec<Output>) {
         let (counter, value) = (self.name("n"), self.name("c"));
-        let of = self.type_with(ValueType::has_equality);
+        // The same type to the last digit.
+        let of = self.one_of(&[
+            ValueType::Int,
+            ValueType::BigInt,
+            ValueType::Text,
+            ValueType::Boolean,
+            ValueType::Date,
+        ]);
         let (start, _) = self.query(Some(&[of]));
         let start_name = self.name("s");
         let word = self.one_of(&["UNION ALL", "UNION"]);

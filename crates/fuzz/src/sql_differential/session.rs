@@ -241,6 +241,7 @@ impl<'a> Fields<'a> {
             match code {
                 b'C' => state = self.text(),
                 b'M' => message = self.text(),
+                b'D' => message = format!("{message}; {}", self.text()),
                 0 => break,
                 _ => drop(self.text()),
             }

@@ -4,6 +4,7 @@ use super::compare::Determined;
 use super::literal::Literal;
 use super::session::{Message, Protocol, Shown};
 use super::tree::{Node, OrderKey, Part, Role};
+use super::value_type::ValueType;
 use fabius_env::Random;
 
 /// What a statement does.
@@ -117,7 +118,9 @@ impl Statement {
             None => (self.node.sql(), Vec::new()),
             Some(seed) => {
                 let mut random = Random::seeded(seed);
-                self.node.sql_with_parameters(|_: &Literal| random.chance(1, 2))
+                self.node.sql_with_parameters(|literal: &Literal| {
+                    literal.of() != ValueType::Char && random.chance(1, 2)
+                })
             }
         };
         let sql = match way.form {

@@ -119,7 +119,10 @@ impl Generator<'_> {
             } else if self.chance(1, 2) {
                 self.literal(column.of)
             } else {
-                self.assigned(column.of)
+                match self.allows(Feature::QueryInValues) {
+                    true => self.assigned(column.of),
+                    false => self.without_queries(|generator| generator.assigned(column.of)),
+                }
             });
         }
         Node::plain("({})", [Node::list_of(", ", 1, group, values)])
@@ -208,6 +211,9 @@ impl Generator<'_> {
         }
         let mut set = Vec::new();
         for _ in 0..1 + self.below(2.min(free.len())) {
+            if free.is_empty() {
+                break;
+            }
             let at = free.swap_remove(self.below(free.len()));
             let Column { name, of, .. } = table.columns[at].clone();
             if self.chance(1, 12) {
@@ -224,9 +230,6 @@ impl Generator<'_> {
             }
             let value = self.assigned(of);
             set.push(Node::plain(&format!("{name} = {{}}"), [value]));
-            if free.is_empty() {
-                break;
-            }
         }
         Some(Node::list(set))
     }
