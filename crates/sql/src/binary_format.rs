@@ -17,8 +17,8 @@
 //!
 //! Nothing here is trusted: what does not read as its type is an error of class 22.
 
-use crate::query::calendar;
 use crate::sql_type::{self, SqlType};
+use crate::text_format::interval::{self, Interval};
 use crate::text_format::{self, TextStyle};
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
 
@@ -330,7 +330,7 @@ fn read_interval(input: &mut Input<'_>) -> Result<Value> {
     if micros == i64::MIN {
         return Err(Error::new(SqlState::DATETIME_OVERFLOW, "interval out of range"));
     }
-    Ok(Value::Text(calendar::format_interval(months, days, micros)))
+    Ok(Value::Text(interval::write(Interval { months, days, micros })))
 }
 
 /// What a value is that was given as text: checked, and in the form in which it is stored.

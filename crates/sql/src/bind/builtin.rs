@@ -102,6 +102,11 @@ impl Binder<'_> {
                     return beyond("a computed field");
                 };
                 let field = field.text().to_string();
+                // A date is its first moment.
+                let moment = match moment.sql_type {
+                    SqlType::Date => self.convert(moment, &SqlType::Timestamp, Conversion::Implicit)?,
+                    _ => moment,
+                };
                 let part = self.extract(&field, moment, place)?;
                 return self.convert(part, &SqlType::Double, Conversion::Implicit);
             }
@@ -187,6 +192,9 @@ impl Binder<'_> {
         }
         if moment.sql_type == SqlType::TimestampTz {
             self.in_utc()?;
+        }
+        if let Some(Value::Timestamp(i64::MAX | i64::MIN)) = moment.value() {
+            return beyond("a field of an infinite moment");
         }
         let field = field.trim_matches('\'').to_lowercase();
         let scale = match field.as_str() {

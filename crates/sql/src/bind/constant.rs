@@ -106,6 +106,8 @@ fn held(value: &Value) -> DataType {
         Value::BigInt(_) => DataType::BigInt,
         Value::Double(_) => DataType::Double,
         Value::Boolean(_) => DataType::Boolean,
+        // Programs have the days of the calendar only.
+        Value::Date(i32::MAX | i32::MIN) => DataType::TEXT,
         Value::Date(_) => DataType::Date,
         Value::Timestamp(_) => DataType::Timestamp,
         _ => DataType::TEXT,
@@ -168,6 +170,15 @@ impl Constant {
     /// How programs hold it, as far as that depends on the value; the same for all that go the same way.
     pub fn data_type(&self) -> DataType {
         held(&self.value)
+    }
+
+    /// Whether it is a day before or behind all others, looked at if so.
+    pub fn is_infinite_date(&self) -> bool {
+        let is_infinite = matches!(self.value, Value::Date(i32::MAX | i32::MIN));
+        if is_infinite {
+            self.value();
+        }
+        is_infinite
     }
 
     /// Whether it is such a boolean, looked at if so.

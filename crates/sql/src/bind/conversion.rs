@@ -3,11 +3,12 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Step;
+use super::literal;
 use super::stop::{Bind, beyond, wrong};
 use super::tree;
 use super::typing::{self, Category, Conversion, category, held};
-use super::{literal, temporal};
 use crate::sql_type::SqlType;
+use crate::text_format::interval;
 use crate::text_format::{self, TextStyle};
 use fabius_value::data_type::Family;
 use fabius_value::{DataType, Error, Result, SqlState, Value, calendar};
@@ -19,10 +20,8 @@ impl Binder<'_> {
         match &bound.known {
             Known::Literal(None) => Ok(Bound::constant(Value::Null, to.clone(), held(to)).at(place)),
             Known::Literal(Some(quoted)) if *to == SqlType::Interval => {
-                match temporal::interval(quoted.text()) {
-                    Some(interval) => Ok(Bound::interval(interval).at(place)),
-                    None => beyond("an interval of this form"),
-                }
+                let interval = interval::read(quoted.text()).map_err(|error| self.error(error, place))?;
+                Ok(Bound::interval(interval.into()).at(place))
             }
             Known::Literal(Some(_)) if matches!(to, SqlType::Array(_)) => {
                 beyond(format!("a literal of type {to}"))
@@ -37,6 +36,9 @@ impl Binder<'_> {
                     Err(_) if literal::is_of_now(quoted.text()) => return beyond("a moment of now"),
                     read => read.map_err(|error| self.error(error, place))?,
                 };
+                if constant.is_infinite_date() {
+                    return beyond("an infinite date");
+                }
                 let data_type = match constant.data_type() {
                     numeric @ DataType::Numeric { .. } => numeric,
                     _ => held(to),

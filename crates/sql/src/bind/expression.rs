@@ -3,12 +3,13 @@
 use super::binder::Binder;
 use super::bound::{Bound, Known};
 use super::constant::Quoted;
+use super::literal;
 use super::operator::is_calculation;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
 use super::typing::{Category, Conversion, category};
-use super::{literal, temporal};
 use crate::sql_type::SqlType;
+use crate::text_format::interval;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_value::DataType;
@@ -143,11 +144,11 @@ impl Binder<'_> {
             Some(field) if text.trim().parse::<f64>().is_ok() => format!("{text} {field}"),
             _ => text.clone(),
         };
-        match temporal::interval(&text) {
-            Some(interval) => Ok(Bound::interval(interval).at(place)),
-            // Queries read more of them.
-            None => beyond("an interval of this form"),
+        let mut read = interval::read(&text).map_err(|error| self.error(error, place))?;
+        if let Some(field) = interval.last_field.as_ref().or(interval.leading_field.as_ref()) {
+            read = read.cut(&field.to_string());
         }
+        Ok(Bound::interval(read.into()).at(place))
     }
 
     fn cast_expression(&mut self, operand: &Expr, to: &ast::DataType, place: Place) -> Bind<Bound> {

@@ -5,6 +5,7 @@
 
 use crate::query::failure::internal;
 use crate::sql_type::{FREE_SCALE, SqlType};
+use crate::text_format::interval::{self, Interval};
 use crate::text_format::{self, TextStyle};
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder,
@@ -68,7 +69,10 @@ pub fn interval_parts(value: &Value) -> Option<(i32, i32, i64)> {
             _ => None,
         },
         // As it is stored, and as clients give it.
-        Value::Text(text) => crate::query::calendar::parse_interval(text).ok(),
+        Value::Text(text) => {
+            let Interval { months, days, micros } = interval::read(text).ok()?;
+            Some((months, days, micros))
+        }
         _ => None,
     }
 }

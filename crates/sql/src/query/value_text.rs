@@ -1,8 +1,8 @@
 //! Values of queries as text and from text, as PostgreSQL writes and reads them in casts.
 
 use crate::query::arrow_column::{interval_parts, interval_value, scale_of};
-use crate::query::calendar;
 use crate::sql_type::SqlType;
+use crate::text_format::interval::{self, Interval};
 use crate::text_format::{self, TextStyle};
 use fabius_value::{Decimal, Error, Result, SqlState, Value};
 
@@ -11,7 +11,7 @@ pub fn to_text(value: &Value, sql_type: &SqlType, style: &TextStyle) -> String {
     match (sql_type, value) {
         (_, Value::Null) => String::new(),
         (SqlType::Interval, value) => match interval_parts(value) {
-            Some((months, days, micros)) => calendar::format_interval(months, days, micros),
+            Some((months, days, micros)) => interval::write(Interval { months, days, micros }),
             None => value.to_string(),
         },
         (SqlType::Array(element), Value::List(rows)) => array_text(rows, element, style),
@@ -156,7 +156,7 @@ pub fn from_text(text: &str, sql_type: &SqlType, style: &TextStyle) -> Result<Va
             Value::Text(crate::query::functions::json::printed(&json))
         }
         SqlType::Interval => {
-            let (months, days, micros) = calendar::parse_interval(text)?;
+            let Interval { months, days, micros } = interval::read(text)?;
             interval_value(months, days, micros)
         }
         SqlType::Array(element) => array(trimmed, element, style)?,

@@ -49,7 +49,8 @@ impl Zone {
 
     /// What its clocks show at a moment; both in microseconds since 1970.
     pub(crate) fn local(self, moment: i64) -> i64 {
-        let seconds = match (self, DateTime::from_timestamp_micros(moment)) {
+        let listed = moment.saturating_sub(past_rules(moment));
+        let seconds = match (self, DateTime::from_timestamp_micros(listed)) {
             _ if matches!(moment, i64::MAX | i64::MIN) => return moment,
             (Zone::Offset(micros), _) => return moment.saturating_add(micros),
             (Zone::Named(zone), Some(utc)) => {
@@ -67,7 +68,8 @@ impl Zone {
             Zone::Offset(micros) => return local.saturating_sub(micros),
             Zone::Named(zone) => zone,
         };
-        let Some(shown) = DateTime::from_timestamp_micros(local) else { return local };
+        let listed = local.saturating_sub(past_rules(local));
+        let Some(shown) = DateTime::from_timestamp_micros(listed) else { return local };
         let shown: NaiveDateTime = shown.naive_utc();
         let seconds = match zone.offset_from_local_datetime(&shown) {
             LocalResult::Single(offset) => offset.fix().local_minus_utc(),
@@ -82,9 +84,25 @@ impl Zone {
     }
 }
 
+/// The years whose changes of clocks stand for those of all later years: among 28 there is one for each weekday with which a
+/// year can begin, leap years and others. What is known of zones ends behind them.
+const LAST_RULES: std::ops::RangeInclusive<i64> = 2068..=2095;
+
+/// How far behind a moment is of the one in the years of [`LAST_RULES`] at which clocks show the same but for the year.
+fn past_rules(moment: i64) -> i64 {
+    let Civil { year, .. } = civil(moment.div_euclid(DAY));
+    if year <= *LAST_RULES.end() || matches!(moment, i64::MAX | i64::MIN) {
+        return 0;
+    }
+    let start = |year| days_of(Civil { year, month: 1, day: 1 });
+    let length = |year| start(year + 1) - start(year);
+    let is_alike = |other: &i64| length(*other) == length(year) && (start(year) - start(*other)) % 7 == 0;
+    LAST_RULES.into_iter().find(is_alike).map_or(0, |other| (start(year) - start(other)) * DAY)
+}
+
 /// What a zone is called at a moment.
 pub(super) fn abbreviation(moment: i64, zone: Tz) -> String {
-    let utc = DateTime::from_timestamp_micros(moment).unwrap_or_default();
+    let utc = DateTime::from_timestamp_micros(moment - past_rules(moment)).unwrap_or_default();
     zone.offset_from_utc_datetime(&utc.naive_utc()).abbreviation().unwrap_or_default().to_string()
 }
 

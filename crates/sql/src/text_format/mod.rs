@@ -3,11 +3,13 @@
 //! | module | concept |
 //! |---|---|
 //! | `calendar` | days and moments to text and back, with time zones |
+//! | [`interval`] | intervals to text and back |
 //! | `read` | text to values |
 //!
 //! Values are in their storage types; the SQL type says how they look.
 
 mod calendar;
+pub mod interval;
 mod read;
 
 pub(crate) use calendar::Zone;

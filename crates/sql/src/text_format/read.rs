@@ -1,7 +1,6 @@
 //! Text to values, as PostgreSQL's input functions read it.
 
-use super::{TextStyle, calendar};
-use crate::query::calendar as interval;
+use super::{TextStyle, calendar, interval};
 use crate::sql_type::SqlType;
 use fabius_value::{DataType, Decimal, Error, Result, SqlState, Value};
 
@@ -52,10 +51,7 @@ pub fn read(text: &str, sql_type: &SqlType, style: &TextStyle) -> Result<Value> 
             calendar::read_zoned(text, style.order, style.zone).ok_or_else(|| no_moment(text, sql_type))?,
         ),
         SqlType::Array(element) => array(text, element, style)?,
-        SqlType::Interval => {
-            let (months, days, micros) = interval::parse_interval(text)?;
-            Value::Text(interval::format_interval(months, days, micros))
-        }
+        SqlType::Interval => Value::Text(interval::write(interval::read(text)?)),
         SqlType::Void | SqlType::Unknown => Value::Text(text.to_string()),
     })
 }

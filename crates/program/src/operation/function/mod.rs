@@ -207,6 +207,12 @@ impl FunctionOperation {
             (Op::Fixed(Function::DatePart), [Datum::Text(field), Datum::Int(micros)]) => {
                 moment::date_part(field, *micros)?
             }
+            // What is infinite stays so.
+            (Op::Fixed(Function::AddMicros | Function::AddMonths), [Datum::Int(moment), _])
+                if matches!(*moment, i64::MAX | i64::MIN) =>
+            {
+                Datum::Int(*moment)
+            }
             (Op::Fixed(Function::AddMicros), [Datum::Int(l), Datum::Int(r)]) => {
                 Datum::Int(l.checked_add(*r).ok_or_else(moment::overflow)?)
             }

@@ -10,6 +10,7 @@ use crate::query::arrow_column::{QUOTIENT, scale_of};
 use crate::query::failure::{inbound, unsupported};
 use crate::query::functions::in_order::in_order;
 use crate::query::functions::operator::{Arithmetic, Operation};
+use crate::query::functions::window::Window;
 use crate::sql_type::SqlType;
 use datafusion::arrow::compute::SortOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -200,7 +201,11 @@ impl Binder<'_> {
         let array = self.sorted_array(value, shape, is_ascending, false)?;
         let mut all = vec![array];
         for fraction in arguments {
-            all.push(self.coerce(fraction, &SqlType::Double)?);
+            let to = match &fraction.sql_type {
+                SqlType::Array(_) => SqlType::Array(Box::new(SqlType::Double)),
+                _ => SqlType::Double,
+            };
+            all.push(self.coerce(fraction, &to)?);
         }
         self.function(&format!("fabius_{name}"), all)
     }
@@ -323,6 +328,21 @@ impl Binder<'_> {
                     sql_type,
                 ))
             }
+            "string_agg" if [Some(&first), second.as_ref()].into_iter().flatten().any(is_bytes) => {
+                let Some(separator) = second else { return wrong(self, &[first]) };
+                let separator = self.coerce(separator, &T::Bytea)?;
+                let first = self.coerce(first, &T::Bytea)?;
+                if shape.distinct {
+                    return Err(unsupported("string_agg (DISTINCT) of bytea is not supported"));
+                }
+                let first = without_nulls(first, &mut shape);
+                let arrays = [first, separator].map(|typed| {
+                    let gather = aggregate::array_agg::array_agg_udaf();
+                    let array = self.make(gather, vec![typed.expr], shape.clone())?;
+                    Ok(Typed::new(array, T::Array(Box::new(T::Bytea))))
+                });
+                self.function("fabius_joined_bytes", arrays.into_iter().collect::<Result<_>>()?)
+            }
             "string_agg" => {
                 let Some(separator) = second else { return wrong(self, &[first]) };
                 let first = self.coerce(first, &T::Text)?;
@@ -401,7 +421,25 @@ impl Binder<'_> {
                 if let Some(second) = second {
                     arguments.push(self.coerce(second, &T::Double)?.expr);
                 }
-                let result = Typed::new(self.make(function, arguments, shape)?, T::Double);
+                let spreads =
+                    matches!(name, "stddev" | "stddev_samp" | "stddev_pop") || name.starts_with("var");
+                let infinite = arguments.first().filter(|_| spreads).cloned();
+                let mut result = Typed::new(self.make(function, arguments, shape.clone())?, T::Double);
+                if let Some(value) = infinite {
+                    // One value that is infinite or no number leaves no number.
+                    let zero = Expr::Literal(ScalarValue::Float64(Some(0.0)), None);
+                    let nothing = super::operator::plain_binary(
+                        value,
+                        datafusion::logical_expr::Operator::Multiply,
+                        zero,
+                    );
+                    let nothing = self.make(aggregate::sum::sum_udaf(), vec![nothing], shape)?;
+                    result.expr = super::operator::plain_binary(
+                        result.expr,
+                        datafusion::logical_expr::Operator::Plus,
+                        nothing,
+                    );
+                }
                 if name != "regr_count" {
                     return Ok(result);
                 }
@@ -471,41 +509,94 @@ impl Binder<'_> {
     pub(super) fn window_call(
         &mut self,
         name: &str,
-        function: Arc<WindowUDF>,
         list: &[ast::FunctionArg],
         over: &ast::WindowType,
     ) -> Result<Typed> {
-        let mut arguments = self.arguments(list)?.into_iter();
-        let returns = match name {
-            "row_number" | "rank" | "dense_rank" => SqlType::BigInt,
-            "ntile" => SqlType::Int,
-            "percent_rank" | "cume_dist" => SqlType::Double,
-            _ => SqlType::Unknown,
+        let arguments = self.arguments(list)?;
+        let rank = match (name, arguments.len()) {
+            ("row_number", 0) => Some((window::row_number::row_number_udwf(), SqlType::BigInt)),
+            ("rank", 0) => Some((window::rank::rank_udwf(), SqlType::BigInt)),
+            ("dense_rank", 0) => Some((window::rank::dense_rank_udwf(), SqlType::BigInt)),
+            ("percent_rank", 0) => Some((window::rank::percent_rank_udwf(), SqlType::Double)),
+            ("cume_dist", 0) => Some((window::cume_dist::cume_dist_udwf(), SqlType::Double)),
+            _ => None,
         };
-        let mut expressions = Vec::new();
-        let mut sql_type = returns.clone();
-        if returns == SqlType::Unknown || name == "ntile" {
-            let Some(first) = arguments.next() else { return Err(self.no_function(name, &[])) };
-            let first =
-                if name == "ntile" { self.coerce(first, &SqlType::BigInt)? } else { self.known(first)? };
-            if returns == SqlType::Unknown {
-                sql_type = first.sql_type.clone();
+        if let Some((function, sql_type)) = rank {
+            let mut expr =
+                self.over(WindowFunctionDefinition::WindowUDF(function), Vec::new(), over, None, false)?;
+            if sql_type == SqlType::BigInt {
+                // DataFusion counts without a sign.
+                let counted = crate::query::arrow_column::arrow_type(&sql_type);
+                expr = Expr::Cast(Cast::new(Box::new(expr), counted));
             }
-            expressions.push(first.expr);
-            if let Some(place) = arguments.next() {
-                expressions.push(self.coerce(place, &SqlType::BigInt)?.expr);
-            }
-            if let Some(default) = arguments.next() {
-                expressions.push(self.coerce(default, &sql_type)?.expr);
-            }
+            return Ok(Typed::new(expr, sql_type));
         }
+        let (function, arguments, sql_type) = self.window_value(name, arguments)?;
+        let arguments = arguments.into_iter().map(|typed| typed.expr).collect();
         let function = WindowFunctionDefinition::WindowUDF(function);
-        let mut expr = self.over(function, expressions, over, None, false)?;
-        if matches!(sql_type, SqlType::BigInt | SqlType::Int) && returns != SqlType::Unknown {
-            // DataFusion counts without a sign.
-            expr = Expr::Cast(Cast::new(Box::new(expr), crate::query::arrow_column::arrow_type(&sql_type)));
+        Ok(Typed::new(self.over(function, arguments, over, None, false)?, sql_type))
+    }
+
+    /// A function over a window that has arguments, these in their types, and the type of its result.
+    fn window_value(
+        &mut self,
+        name: &str,
+        arguments: Vec<Typed>,
+    ) -> Result<(Arc<WindowUDF>, Vec<Typed>, SqlType)> {
+        let count = arguments.len();
+        let mut parts = arguments.clone().into_iter();
+        let whole = |typed: &Typed| match typed.sql_type {
+            SqlType::SmallInt | SqlType::Int | SqlType::Unknown => true,
+            _ => false,
+        };
+        if name != "ntile"
+            && count < 3
+            && arguments.first().is_some_and(|typed| typed.sql_type == SqlType::Unknown)
+        {
+            return Err(Error::new(
+                SqlState::DATATYPE_MISMATCH,
+                "could not determine polymorphic type because input has type unknown",
+            ));
         }
-        Ok(Typed::new(expr, sql_type))
+        match (name, parts.next(), parts.next(), parts.next()) {
+            ("ntile", Some(tiles), None, None) if whole(&tiles) => {
+                let tiles = self.coerce(tiles, &SqlType::Int)?;
+                Ok((Window::Tile.function(count), vec![tiles], SqlType::Int))
+            }
+            ("first_value" | "last_value", Some(value), None, None) => {
+                let value = self.known(value)?;
+                let function = match name {
+                    "first_value" => window::nth_value::first_value_udwf(),
+                    _ => window::nth_value::last_value_udwf(),
+                };
+                let sql_type = value.sql_type.clone();
+                Ok((function, vec![value], sql_type))
+            }
+            ("nth_value", Some(value), Some(place), None) if whole(&place) => {
+                let value = self.known(value)?;
+                let place = self.coerce(place, &SqlType::Int)?;
+                let sql_type = value.sql_type.clone();
+                Ok((Window::Nth.function(count), vec![value, place], sql_type))
+            }
+            ("lag" | "lead", Some(value), offset, default)
+                if count < 4 && offset.as_ref().is_none_or(whole) =>
+            {
+                let window = if name == "lag" { Window::Lag } else { Window::Lead };
+                let one = Typed::literal(ScalarValue::Int32(Some(1)), SqlType::Int);
+                let offset = self.coerce(offset.unwrap_or(one), &SqlType::Int)?;
+                let Some(default) = default else {
+                    let value = self.known(value)?;
+                    let sql_type = value.sql_type.clone();
+                    return Ok((window.function(2), vec![value, offset], sql_type));
+                };
+                let common = super::coerce::common_type(&value.sql_type, &default.sql_type)
+                    .ok_or_else(|| self.no_function(name, &arguments))?;
+                let common = if common == SqlType::Unknown { SqlType::Text } else { common };
+                let (value, default) = (self.coerce(value, &common)?, self.coerce(default, &common)?);
+                Ok((window.function(3), vec![value, offset, default], common))
+            }
+            _ => Err(self.no_function(name, &arguments)),
+        }
     }
 }
 
@@ -578,22 +669,26 @@ pub(super) fn is_aggregate(name: &str) -> bool {
     )
 }
 
-/// The function over a window of a name.
-pub(super) fn window_function(name: &str) -> Option<Arc<WindowUDF>> {
-    Some(match name {
-        "row_number" => window::row_number::row_number_udwf(),
-        "rank" => window::rank::rank_udwf(),
-        "dense_rank" => window::rank::dense_rank_udwf(),
-        "percent_rank" => window::rank::percent_rank_udwf(),
-        "cume_dist" => window::cume_dist::cume_dist_udwf(),
-        "ntile" => window::ntile::ntile_udwf(),
-        "lag" => window::lead_lag::lag_udwf(),
-        "lead" => window::lead_lag::lead_udwf(),
-        "first_value" => window::nth_value::first_value_udwf(),
-        "last_value" => window::nth_value::last_value_udwf(),
-        "nth_value" => window::nth_value::nth_value_udwf(),
-        _ => return None,
-    })
+fn is_bytes(typed: &Typed) -> bool {
+    typed.sql_type == SqlType::Bytea
+}
+
+/// Whether a name is that of a function which is only one over a window.
+pub(super) fn is_window_function(name: &str) -> bool {
+    matches!(
+        name,
+        "row_number"
+            | "rank"
+            | "dense_rank"
+            | "percent_rank"
+            | "cume_dist"
+            | "ntile"
+            | "lag"
+            | "lead"
+            | "first_value"
+            | "last_value"
+            | "nth_value"
+    )
 }
 
 fn text_literal(text: &str) -> Expr {

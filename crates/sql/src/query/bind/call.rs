@@ -1,6 +1,6 @@
 //! Calls of functions.
 
-use super::aggregate::{is_aggregate, window_function};
+use super::aggregate::{is_aggregate, is_window_function};
 use super::coerce::{cost, is_integer};
 use super::{Binder, Flavor, Sight, Typed, parts_of};
 use crate::query::arrow_column::scale_of;
@@ -44,14 +44,14 @@ impl Binder<'_> {
         if is_builtin && is_aggregate(&name) {
             return self.aggregate(&name, call, list);
         }
-        if is_builtin && let Some(function) = window_function(&name) {
+        if is_builtin && is_window_function(&name) {
             let Some(over) = &call.over else {
                 return Err(Error::new(
                     SqlState(*b"42809"),
                     format!("window function {name} requires an OVER clause"),
                 ));
             };
-            return self.window_call(&name, function, list, over);
+            return self.window_call(&name, list, over);
         }
         if call.over.is_some() {
             return Err(Error::new(

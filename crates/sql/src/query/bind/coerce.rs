@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::Field;
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Cast, Expr};
 use datafusion::scalar::ScalarValue;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, SqlState, Value};
 
 /// Where a type stands among the numbers: greater ones hold the smaller.
 fn rank(sql_type: &SqlType) -> Option<u8> {
@@ -145,7 +145,7 @@ impl Binder<'_> {
                 Ok(Typed::literal(scalar(&value, to)?, to.clone()))
             }
             Expr::Literal(value, _) if value.is_null() => {
-                Ok(Typed::literal(scalar(&fabius_value::Value::Null, to)?, to.clone()))
+                Ok(Typed::literal(scalar(&Value::Null, to)?, to.clone()))
             }
             // A column of unknown type: of a subquery with a bare literal.
             expr => self.convert(Typed::new(expr, SqlType::Text), to),
@@ -213,6 +213,16 @@ impl Binder<'_> {
         let from = &typed.sql_type;
         if from == to {
             return Ok(typed);
+        }
+        // DataFusion has no infinite days.
+        if let (
+            T::Date,
+            T::Timestamp | T::TimestampTz,
+            Expr::Literal(ScalarValue::Date32(Some(day @ (i32::MAX | i32::MIN))), _),
+        ) = (from, to, &typed.expr)
+        {
+            let moment = if *day == i32::MAX { i64::MAX } else { i64::MIN };
+            return Ok(Typed::literal(scalar(&Value::Timestamp(moment), to)?, to.clone()));
         }
         // Where values are kept alike, or nothing can go wrong, DataFusion sees through the conversion.
         let is_same = match (from, to) {

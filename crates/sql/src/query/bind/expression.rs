@@ -7,6 +7,7 @@ use super::{Binder, Flavor, Sense, Typed, name_of, parts_of};
 use crate::parse::is_bare_function;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
+use crate::text_format::interval;
 use datafusion::logical_expr::expr::{Case, Exists, InList};
 use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
@@ -102,9 +103,12 @@ impl Binder<'_> {
                 let (text, pattern) = (self.expression(expr)?, self.expression(pattern)?);
                 self.like(text, pattern, escape(escape_char)?, true, *negated)
             }
-            E::SimilarTo { negated: not, expr, pattern, .. } => {
-                let (text, pattern) = (self.expression(expr)?, self.expression(pattern)?);
-                let found = self.function("fabius_similar", vec![text, pattern])?;
+            E::SimilarTo { negated: not, expr, pattern, escape_char } => {
+                let mut arguments = vec![self.expression(expr)?, self.expression(pattern)?];
+                if let Some(escape) = escape_char {
+                    arguments.push(self.value(&escape.value)?);
+                }
+                let found = self.function("fabius_similar", arguments)?;
                 Ok(if *not { negated(found) } else { found })
             }
             E::Case { operand, conditions, else_result, .. } => {
@@ -287,7 +291,11 @@ impl Binder<'_> {
             Some(field) if text.trim().parse::<f64>().is_ok() => format!("{text} {field}").to_lowercase(),
             _ => text.to_string(),
         };
-        self.coerce(unknown(&text), &SqlType::Interval)
+        let mut read = interval::read(&text)?;
+        if let Some(field) = interval.last_field.as_ref().or(interval.leading_field.as_ref()) {
+            read = read.cut(&field.to_string());
+        }
+        self.coerce(unknown(&interval::write(read)), &SqlType::Interval)
     }
 
     fn unary(&mut self, operator: UnaryOperator, inner: &ast::Expr) -> Result<Typed> {

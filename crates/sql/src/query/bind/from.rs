@@ -621,8 +621,9 @@ impl Binder<'_> {
             }
             ast::JoinConstraint::Natural => {
                 let visible = |scope: &Scope| -> Vec<String> {
+                    let merged = scope.merged.iter().map(|(name, _)| name);
                     let columns = scope.columns.iter().filter(|column| column.sight == Sight::Everywhere);
-                    columns.map(|column| column.output.name.clone()).collect()
+                    merged.chain(columns.map(|column| &column.output.name)).cloned().collect()
                 };
                 let others = visible(&right);
                 visible(&left).into_iter().filter(|name| others.contains(name)).collect()
@@ -635,10 +636,15 @@ impl Binder<'_> {
             let side = |scope: &mut Scope, place: &str| -> Result<Typed> {
                 let known =
                     scope.merged.iter().find(|(other, _)| *other == name).map(|(_, typed)| typed.clone());
-                let column = scope
-                    .columns
-                    .iter_mut()
-                    .find(|column| column.output.name == name && column.sight == Sight::Everywhere);
+                let is_so_named = |column: &&mut ScopeColumn| column.output.name == name && column.sight == Sight::Everywhere;
+                let among = scope.columns.iter_mut().filter(is_so_named).count();
+                if among + usize::from(known.is_some()) > 1 {
+                    return Err(Error::new(
+                        SqlState(*b"42702"),
+                        format!("common column name \"{name}\" appears more than once in {place} table"),
+                    ));
+                }
+                let column = scope.columns.iter_mut().find(is_so_named);
                 match (known, column) {
                     (Some(typed), _) => Ok(typed),
                     (None, Some(column)) => {

@@ -11,6 +11,7 @@
 //! | [`coerce`] | types that have to become others |
 //! | [`expression`] | expressions |
 //! | [`from`] | `FROM` and joins |
+//! | [`input_order`] | the order of a subquery's rows in aggregates over them |
 //! | [`operator`] | operators |
 //! | [`query`] | queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT` |
 //! | [`scope`] | names in scope |
@@ -24,6 +25,7 @@ mod chain;
 mod coerce;
 mod expression;
 mod from;
+mod input_order;
 mod operator;
 mod query;
 mod scope;

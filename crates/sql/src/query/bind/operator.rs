@@ -163,10 +163,12 @@ impl Binder<'_> {
         if right.sql_type == T::Oid {
             right = self.coerce(right, &T::BigInt)?;
         }
-        // Two unknowns are taken for integers, as what else could be meant.
         let unknown = |typed: &Typed| typed.sql_type == T::Unknown;
         if unknown(&left) && unknown(&right) {
-            left = self.coerce(left, &T::Int)?;
+            let message = format!("operator is not unique: unknown {symbol} unknown");
+            return Err(Error::new(SqlState(*b"42725"), message).with_hint(
+                "Could not choose a best candidate operator. You might need to add explicit type casts.",
+            ));
         }
         let is_time =
             |t: &SqlType| matches!(t, T::Date | T::Time | T::Timestamp | T::TimestampTz | T::Interval);

@@ -492,6 +492,7 @@ impl Binder<'_> {
         mut all: Vec<&mut Expr>,
         within: &[Column],
     ) -> Result<LogicalPlan> {
+        let plan = super::input_order::order_aggregates(plan, &mut all)?;
         // Computed keys become columns first, so that they can be named.
         let mut computed: Vec<(Expr, Column)> = Vec::new();
         let mut settle = |binder: &mut Self, key: Expr| match key {

@@ -7,7 +7,7 @@ use crate::query::failure::inbound;
 use crate::sql_type::SqlType;
 use datafusion::common::Spans;
 use datafusion::functions_aggregate::count::count;
-use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, when};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
@@ -166,8 +166,13 @@ impl Binder<'_> {
             item = self.cast(item, &SqlType::Text)?;
         }
         let element = if let Flavor::Named(_) = flavor { SqlType::Text } else { element };
-        // The order is the subquery's: it is what the aggregate meets.
-        let all = datafusion::functions_aggregate::array_agg::array_agg(item.expr);
+        let (plan, order) = match super::input_order::with_keys(&relation.plan).map_err(inbound)? {
+            Some(sorted) => sorted,
+            None => (relation.plan, Vec::new()),
+        };
+        let function = datafusion::functions_aggregate::array_agg::array_agg_udaf();
+        let all = AggregateFunction::new_udf(function, vec![item.expr], false, None, order, None);
+        let all = Expr::AggregateFunction(all);
         let name = self.fresh("c");
         let sql_type = SqlType::Array(Box::new(element));
         let empty = crate::query::arrow_column::scalar(&fabius_value::Value::List(Vec::new()), &sql_type)?;
@@ -177,7 +182,7 @@ impl Binder<'_> {
             Expr::Literal(empty, None),
         ]);
         let result = self.fresh("c");
-        let plan = LogicalPlanBuilder::from(relation.plan)
+        let plan = LogicalPlanBuilder::from(plan)
             .aggregate(Vec::<Expr>::new(), [all.alias(name)])
             .and_then(|builder| builder.project([whole.alias(result)]))
             .and_then(LogicalPlanBuilder::build)

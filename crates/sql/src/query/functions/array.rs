@@ -108,22 +108,12 @@ pub fn definitions() -> Vec<Definition> {
             });
             Ok(array_of(elements))
         }),
-        define("fabius_percentile_cont(float8[], float8) float8", |a, _| {
-            let elements = elements_at(a, 0);
-            let place = fraction_at(a)? * (elements.len().max(1) - 1) as f64;
-            let at = |place: f64| {
-                elements.get(place as usize).map(|value| super::double_at(std::slice::from_ref(value), 0))
-            };
-            let (Some(low), Some(high)) = (at(place.floor()), at(place.ceil())) else {
-                return Ok(Value::Null);
-            };
-            Ok(Value::Double(low + (high - low) * place.fract()))
-        }),
+        define("fabius_percentile_cont(float8[], float8) float8", |a, _| between(&elements_at(a, 0), &a[1])),
+        define("fabius_percentile_cont(float8[], float8[]) float8[]", |a, _| each_share(a, between)),
         define("fabius_percentile_disc(anyarray, float8) anyelement", |a, _| {
-            let elements = elements_at(a, 0);
-            let place = (fraction_at(a)? * elements.len() as f64).ceil() as usize;
-            Ok(elements.into_iter().nth(place.saturating_sub(1)).unwrap_or_default())
+            first_from(&elements_at(a, 0), &a[1])
         }),
+        define("fabius_percentile_disc(anyarray, float8[]) anyarray", |a, _| each_share(a, first_from)),
         define("fabius_interval_sum(interval[], bool) interval", |a, _| {
             let elements = elements_at(a, 0);
             let mut sum = (0i64, 0i64, 0i64);
@@ -208,12 +198,44 @@ pub fn definitions() -> Vec<Definition> {
 }
 
 /// The share that a percentile is of.
-fn fraction_at(a: &[Value]) -> Result<f64> {
-    let fraction = super::double_at(a, 1);
+fn share(value: &Value) -> Result<f64> {
+    let fraction = super::double_at(std::slice::from_ref(value), 0);
     if (0.0..=1.0).contains(&fraction) {
         return Ok(fraction);
     }
     Err(Error::new(SqlState::OUT_OF_RANGE, format!("percentile value {fraction} is not between 0 and 1")))
+}
+
+/// The percentile of each share of an array.
+fn each_share(a: &[Value], percentile: fn(&[Value], &Value) -> Result<Value>) -> Result<Value> {
+    let elements = elements_at(a, 0);
+    if elements.is_empty() {
+        return Ok(Value::Null);
+    }
+    let shares = elements_at(a, 1);
+    let of_each = shares.iter().map(|share| match share {
+        Value::Null => Ok(Value::Null),
+        share => percentile(&elements, share),
+    });
+    Ok(array_of(of_each.collect::<Result<Vec<_>>>()?))
+}
+
+/// The number that has a share of sorted numbers below it, between two of them if it falls there.
+fn between(elements: &[Value], value: &Value) -> Result<Value> {
+    let place = share(value)? * (elements.len().max(1) - 1) as f64;
+    let at = |place: f64| {
+        elements.get(place as usize).map(|value| super::double_at(std::slice::from_ref(value), 0))
+    };
+    let (Some(low), Some(high)) = (at(place.floor()), at(place.ceil())) else {
+        return Ok(Value::Null);
+    };
+    Ok(Value::Double(low + (high - low) * place.fract()))
+}
+
+/// The first of sorted values that has a share of them at or before it.
+fn first_from(elements: &[Value], value: &Value) -> Result<Value> {
+    let place = (share(value)? * elements.len() as f64).ceil() as usize;
+    Ok(elements.get(place.saturating_sub(1)).cloned().unwrap_or_default())
 }
 
 fn checked(count: i64) -> Result<i64> {

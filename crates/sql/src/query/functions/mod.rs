@@ -12,9 +12,11 @@
 //! | [`json`] | of `json` and `jsonb` |
 //! | [`moment`] | of dates, times and intervals |
 //! | [`number`] | of numbers |
+//! | [`number_pattern`] | numbers by patterns |
 //! | [`operator`] | behind operators: arithmetic that fails instead of wrapping around |
 //! | [`session`] | about the session and its locks |
 //! | [`text`] | of text and bytes |
+//! | [`window`] | over windows, with arguments that are computed |
 
 pub mod array;
 pub mod cast;
@@ -23,10 +25,12 @@ pub mod in_order;
 pub mod json;
 pub mod moment;
 pub mod number;
+pub mod number_pattern;
 pub mod operator;
 pub mod row_function;
 pub mod session;
 pub mod text;
+pub mod window;
 
 pub use row_function::{Call, Environment, RowFunction};
 
@@ -115,6 +119,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         json::definitions(),
         moment::definitions(),
         number::definitions(),
+        number_pattern::definitions(),
         session::definitions(),
         text::definitions(),
     ];

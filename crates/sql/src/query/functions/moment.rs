@@ -78,12 +78,6 @@ pub fn definitions() -> Vec<Definition> {
             let f = Fields { hour: micros / HOUR, ..f };
             Ok(Value::Text(format_fields(&f, 0, text_at(a, 1), None)))
         }),
-        define("to_char(numeric, text) text", |a, _| {
-            Ok(Value::Text(format_number(double_at(a, 0), text_at(a, 1))))
-        }),
-        define("to_char(float8, text) text", |a, _| {
-            Ok(Value::Text(format_number(double_at(a, 0), text_at(a, 1))))
-        }),
         define("to_date(text, text) date", |a, _| {
             let moment = read_moment(text_at(a, 0), text_at(a, 1))?;
             Ok(Value::Date(moment.div_euclid(DAY) as i32))
@@ -186,21 +180,15 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("fabius_add(date, int) date", |a, _| shifted(a, 1)),
         define("fabius_subtract(date, int) date", |a, _| shifted(a, -1)),
-        define("fabius_subtract(date, date) int", |a, _| {
-            Ok(Value::Int(((moment_at(a, 0) - moment_at(a, 1)) / DAY) as i32))
+        define("fabius_subtract(date, date) int", |a, _| match (&a[0], &a[1]) {
+            (Value::Date(i32::MAX | i32::MIN), _) | (_, Value::Date(i32::MAX | i32::MIN)) => {
+                Err(Error::new(SqlState::DATETIME_OVERFLOW, "cannot subtract infinite dates"))
+            }
+            (Value::Date(later), Value::Date(earlier)) => Ok(Value::Int(later - earlier)),
+            _ => Ok(Value::Null),
         }),
-        define("fabius_subtract(timestamp, timestamp) interval", |a, _| {
-            let micros = moment_at(a, 0)
-                .checked_sub(moment_at(a, 1))
-                .ok_or_else(|| calendar::out_of_range("interval"))?;
-            Ok(interval_value(0, (micros / DAY) as i32, micros % DAY))
-        }),
-        define("fabius_subtract(timestamptz, timestamptz) interval", |a, _| {
-            let micros = moment_at(a, 0)
-                .checked_sub(moment_at(a, 1))
-                .ok_or_else(|| calendar::out_of_range("interval"))?;
-            Ok(interval_value(0, (micros / DAY) as i32, micros % DAY))
-        }),
+        define("fabius_subtract(timestamp, timestamp) interval", between),
+        define("fabius_subtract(timestamptz, timestamptz) interval", between),
         define("fabius_add(interval, interval) interval", |a, _| combined(a, 1)),
         define("fabius_subtract(interval, interval) interval", |a, _| combined(a, -1)),
         define("fabius_multiply(interval, float8) interval", |a, _| scaled(a, double_at(a, 1))),
@@ -220,6 +208,8 @@ pub fn definitions() -> Vec<Definition> {
 fn moment_at(a: &[Value], at: usize) -> i64 {
     match a.get(at) {
         Some(Value::Timestamp(micros)) => *micros,
+        Some(Value::Date(i32::MAX)) => i64::MAX,
+        Some(Value::Date(i32::MIN)) => i64::MIN,
         Some(Value::Date(days)) => i64::from(*days) * DAY,
         Some(Value::BigInt(micros)) => *micros,
         _ => 0,
@@ -267,7 +257,7 @@ fn moved_in_zone(a: &[Value], call: &Call, sign: i64) -> Result<Value> {
 }
 
 fn moved(moment: i64, a: &[Value], sign: i64) -> Result<Value> {
-    if matches!(moment, i64::MAX | i64::MIN) {
+    if is_infinite(moment) {
         return Ok(Value::Timestamp(moment));
     }
     let (months, days, micros) = interval_parts(&a[1]).unwrap_or_default();
@@ -281,7 +271,24 @@ fn moved(moment: i64, a: &[Value], sign: i64) -> Result<Value> {
     .ok_or_else(|| calendar::out_of_range("timestamp"))
 }
 
+/// The time from one moment to another.
+fn between(a: &[Value], _: &Call) -> Result<Value> {
+    let (later, earlier) = (moment_at(a, 0), moment_at(a, 1));
+    if is_infinite(later) || is_infinite(earlier) {
+        return Err(Error::new(SqlState::DATETIME_OVERFLOW, "cannot subtract infinite timestamps"));
+    }
+    let micros = later.checked_sub(earlier).ok_or_else(|| calendar::out_of_range("interval"))?;
+    Ok(interval_value(0, (micros / DAY) as i32, micros % DAY))
+}
+
+fn is_infinite(moment: i64) -> bool {
+    matches!(moment, i64::MAX | i64::MIN)
+}
+
 fn shifted(a: &[Value], sign: i64) -> Result<Value> {
+    if let Value::Date(i32::MAX | i32::MIN) = &a[0] {
+        return Ok(a[0].clone());
+    }
     let days = moment_at(a, 0) / DAY + sign * integer_at(a, 1);
     i32::try_from(days).map(Value::Date).map_err(|_| calendar::out_of_range("date"))
 }
@@ -341,7 +348,14 @@ pub fn extract_scale(field: &str) -> u8 {
 }
 
 fn extract(a: &[Value], call: &Call) -> Result<Value> {
-    let micros = field(a, call)?;
+    let micros = match field(a, call)? {
+        Field::Millionths(micros) => micros,
+        Field::Unknown => return Ok(Value::Null),
+        Field::Infinite { .. } => {
+            return Err(Error::new(SqlState::NOT_SUPPORTED, "a numeric cannot be infinite here")
+                .with_hint("date_part gives a double precision, which can."));
+        }
+    };
     let decimal = Decimal { mantissa: micros, scale: 6 };
     decimal
         .rescale(scale_of(&call.returns))
@@ -350,11 +364,52 @@ fn extract(a: &[Value], call: &Call) -> Result<Value> {
 }
 
 fn date_part(a: &[Value], call: &Call) -> Result<Value> {
-    field(a, call).map(|micros| Value::Double(micros as f64 / 1e6))
+    Ok(match field(a, call)? {
+        Field::Millionths(micros) => Value::Double(micros as f64 / 1e6),
+        Field::Unknown => Value::Null,
+        Field::Infinite { is_negative: false } => Value::Double(f64::INFINITY),
+        Field::Infinite { is_negative: true } => Value::Double(f64::NEG_INFINITY),
+    })
 }
 
-/// A field of a moment or interval, in millionths.
-fn field(a: &[Value], call: &Call) -> Result<i128> {
+/// What a field of a moment or interval is.
+enum Field {
+    Millionths(i128),
+    /// A month or an hour of an infinite moment.
+    Unknown,
+    /// A year of an infinite moment.
+    Infinite {
+        is_negative: bool,
+    },
+}
+
+fn field(a: &[Value], call: &Call) -> Result<Field> {
+    let sql_type = call.types.get(1).unwrap_or(&SqlType::Timestamp);
+    let moment = moment_at(a, 1);
+    let name = text_at(a, 0).to_lowercase();
+    let name = name.trim_end_matches('s');
+    if *sql_type == SqlType::Date
+        && call.returns != SqlType::Double
+        && matches!(name, "hour" | "minute" | "second" | "millisecond" | "microsecond")
+    {
+        let message = format!("unit \"{}\" not supported for type date", text_at(a, 0).to_lowercase());
+        return Err(Error::new(SqlState::NOT_SUPPORTED, message));
+    }
+    let is_moment = matches!(sql_type, SqlType::Date | SqlType::Timestamp | SqlType::TimestampTz);
+    if is_moment && is_infinite(moment) {
+        // A wrong name is wrong for an infinite moment too.
+        millionths(&[a[0].clone(), Value::Timestamp(0)], call)?;
+        let grows = matches!(
+            name,
+            "year" | "decade" | "century" | "centurie" | "millennium" | "julian" | "isoyear" | "epoch"
+        );
+        return Ok(if grows { Field::Infinite { is_negative: moment < 0 } } else { Field::Unknown });
+    }
+    millionths(a, call).map(Field::Millionths)
+}
+
+/// A field of a finite moment or an interval, in millionths.
+fn millionths(a: &[Value], call: &Call) -> Result<i128> {
     let name = text_at(a, 0).to_lowercase();
     let sql_type = call.types.get(1).unwrap_or(&SqlType::Timestamp);
     let unknown = || {
@@ -432,7 +487,7 @@ fn date_trunc(a: &[Value], call: &Call) -> Result<Value> {
 
 /// The beginning of the unit that a moment is in.
 fn truncated(moment: i64, unit: &str) -> Result<i64> {
-    if matches!(moment, i64::MAX | i64::MIN) {
+    if is_infinite(moment) {
         return Ok(moment);
     }
     let f = calendar::fields_of(moment);
@@ -611,13 +666,13 @@ fn format_fields(f: &Fields, days: i64, pattern: &str, zone: Option<(String, i64
 }
 
 /// The number that a text ends with.
-fn trailing_number(text: &str) -> Option<u64> {
+pub(super) fn trailing_number(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     text[text.len() - digits..].parse().ok()
 }
 
 /// `st`, `nd`, `rd`, `th`.
-fn ordinal_ending(number: u64) -> &'static str {
+pub(super) fn ordinal_ending(number: u64) -> &'static str {
     match (number % 100, number % 10) {
         (11..=13, _) => "th",
         (_, 1) => "st",
@@ -691,67 +746,4 @@ fn read_moment(text: &str, pattern: &str) -> Result<i64> {
         ));
     }
     calendar::moment_of(&f).ok_or_else(|| calendar::out_of_range("timestamp"))
-}
-
-/// A number by a pattern of `9`, `0`, `,`, `.`, `FM`, `S`, `MI`.
-fn format_number(value: f64, pattern: &str) -> String {
-    if let Some(body) = ["th", "TH"].iter().find_map(|suffix| pattern.strip_suffix(suffix)) {
-        let shown = format_number(value, body);
-        let ending = trailing_number(&shown).map_or("", ordinal_ending);
-        let ending = if pattern.ends_with("TH") { ending.to_uppercase() } else { ending.to_string() };
-        return shown + &ending;
-    }
-    let is_filled = !pattern.to_ascii_uppercase().contains("FM");
-    let body: String = pattern.to_ascii_uppercase().replace("FM", "").replace('D', ".").replace('G', ",");
-    let decimals =
-        body.split_once('.').map_or(0, |(_, after)| after.chars().filter(|c| matches!(c, '9' | '0')).count());
-    let whole = body.split('.').next().unwrap_or_default();
-    let places = whole.chars().filter(|c| matches!(c, '9' | '0')).count();
-    let text = format!("{:.*}", decimals, value.abs());
-    let (digits, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    if digits.len() > places && value.abs() >= 1.0 {
-        return body.chars().map(|c| if matches!(c, '9' | '0') { '#' } else { c }).collect();
-    }
-    let digits: Vec<char> = format!("{digits:>places$}").chars().collect();
-    let (mut result, mut at, mut is_started) = (String::new(), 0, false);
-    for character in whole.chars() {
-        match character {
-            '9' | '0' => {
-                let digit = digits.get(at).copied().unwrap_or(' ');
-                at += 1;
-                let is_last = at == places;
-                is_started |=
-                    (digit != ' ' && (digit != '0' || is_last && decimals == 0)) || character == '0';
-                result.push(if is_started { if digit == ' ' { '0' } else { digit } } else { ' ' });
-            }
-            ',' => result.push(if is_started { ',' } else { ' ' }),
-            'S' | 'M' | 'I' => {}
-            other => result.push(other),
-        }
-    }
-    let start = result.len() - result.trim_start().len();
-    let sign = if value < 0.0 {
-        "-"
-    } else if body.contains('S') {
-        "+"
-    } else if is_filled {
-        " "
-    } else {
-        ""
-    };
-    let mut shown = format!("{}{sign}{}", " ".repeat(start), result.trim_start());
-    if decimals > 0 {
-        let fraction = if is_filled {
-            fraction.to_string()
-        } else {
-            let least = body.split_once('.').map_or(0, |(_, after)| after.rfind('0').map_or(0, |at| at + 1));
-            let mut fraction = fraction.to_string();
-            while fraction.len() > least && fraction.ends_with('0') {
-                fraction.pop();
-            }
-            fraction
-        };
-        shown = format!("{shown}.{fraction}");
-    }
-    if is_filled { shown } else { shown.trim_start().to_string() }
 }

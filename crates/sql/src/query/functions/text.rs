@@ -209,7 +209,7 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("regexp_split_to_array(text, text, text?) text[]", |a, _| {
             let regex = pattern(text_at(a, 1), text_at(a, 2))?;
-            Ok(array_of(regex.split(text_at(a, 0)).map(Value::from)))
+            Ok(array_of(split_at_matches(&regex, text_at(a, 0)).into_iter().map(Value::from)))
         }),
         define("string_to_array(text, text, text?) text[] null", |a, _| {
             if a[0].is_null() {
@@ -233,26 +233,102 @@ pub fn definitions() -> Vec<Definition> {
             let flags = if truth_at(a, 2) { "i" } else { "" };
             Ok(Value::Boolean(pattern(text_at(a, 1), flags)?.is_match(text_at(a, 0))))
         }),
-        define("fabius_similar(text, text) bool", |a, _| {
-            let mut regex = String::from("^(?:");
-            let mut characters = text_at(a, 1).chars();
-            while let Some(character) = characters.next() {
-                match character {
-                    '%' => regex += ".*",
-                    '_' => regex.push('.'),
-                    '\\' => regex += &regex::escape(&characters.next().map(String::from).unwrap_or_default()),
-                    '.' | '^' | '$' => regex += &format!("\\{character}"),
-                    other => regex.push(other),
+        define("fabius_similar(text, text, text?) bool", |a, _| {
+            let escape = if a.len() > 2 { text_at(a, 2) } else { "\\" };
+            let regex = similar_pattern(text_at(a, 1), escape)?;
+            Ok(Value::Boolean(pattern(&regex, "s")?.is_match(text_at(a, 0))))
+        }),
+        define("fabius_joined_bytes(bytea[], bytea[]) bytea", |a, _| {
+            let mut joined = Vec::new();
+            for (at, (part, separator)) in elements_at(a, 0).iter().zip(elements_at(a, 1)).enumerate() {
+                // What is before a part is its own separator.
+                if let (Value::Bytea(separator), true) = (separator, at > 0) {
+                    joined.extend(separator);
+                }
+                if let Value::Bytea(part) = part {
+                    joined.extend(part);
                 }
             }
-            regex += ")$";
-            Ok(Value::Boolean(pattern(&regex, "s")?.is_match(text_at(a, 0))))
+            Ok(Value::Bytea(joined))
         }),
         define("unistr(text) text", |a, _| Ok(a[0].clone())),
         define("gen_random_uuid() uuid volatile", |_, _| {
             Ok(Value::Bytea(uuid::Uuid::new_v4().as_bytes().to_vec()))
         }),
     ]
+}
+
+/// The parts of a text between what a pattern matches. Empty matches at its ends, or next to another, part nothing.
+fn split_at_matches<'t>(regex: &Regex, text: &'t str) -> Vec<&'t str> {
+    let (mut parts, mut from) = (Vec::new(), 0);
+    for found in regex.find_iter(text) {
+        if !found.is_empty() || (found.start() > from && found.start() < text.len()) {
+            parts.push(&text[from..found.start()]);
+            from = found.end();
+        }
+    }
+    parts.push(&text[from..]);
+    parts
+}
+
+/// A pattern of `SIMILAR TO` as a regular expression.
+fn similar_pattern(text: &str, escape: &str) -> Result<String> {
+    let mut characters = escape.chars();
+    let (escape, None) = (characters.next(), characters.next()) else {
+        return Err(Error::new(SqlState(*b"22025"), "invalid escape string")
+            .with_hint("Escape string must be empty or one character."));
+    };
+    let mut regex = String::from("^(?:");
+    let mut characters = text.chars().peekable();
+    // Within brackets: how many characters of them there were.
+    let mut in_brackets: Option<usize> = None;
+    while let Some(character) = characters.next() {
+        if Some(character) == escape {
+            match characters.next() {
+                Some(escaped) if escaped.is_ascii_alphanumeric() => regex.extend(['\\', escaped]),
+                Some(escaped) => regex += &regex::escape(&escaped.to_string()),
+                None => {}
+            }
+            in_brackets = in_brackets.map(|count| count + 1);
+            continue;
+        }
+        if let Some(count) = in_brackets {
+            let is_class = character == '[' && matches!(characters.peek(), Some(':' | '.' | '='));
+            if is_class {
+                regex.push('[');
+                while let Some(inner) = characters.next() {
+                    regex.push(inner);
+                    if inner != '[' && characters.peek() == Some(&']') {
+                        regex.extend(characters.next());
+                        break;
+                    }
+                }
+            } else if matches!(character, '[' | '&' | '~' | '\\') || (character == ']' && count == 0) {
+                regex.extend(['\\', character]);
+            } else {
+                regex.push(character);
+            }
+            let is_negation = character == '^' && count == 0;
+            in_brackets = match character {
+                ']' if count > 0 => None,
+                _ if is_negation => Some(0),
+                _ => Some(count + 1),
+            };
+            continue;
+        }
+        match character {
+            '%' => regex += ".*",
+            '_' => regex.push('.'),
+            '(' => regex += "(?:",
+            '\\' | '.' | '^' | '$' => regex.extend(['\\', character]),
+            '[' => {
+                regex.push('[');
+                in_brackets = Some(0);
+            }
+            other => regex.push(other),
+        }
+    }
+    Ok(regex + ")$")
 }
 
 fn bytes_at(arguments: &[Value], at: usize) -> Vec<u8> {

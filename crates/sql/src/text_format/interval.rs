@@ -1,0 +1,439 @@
+//! Intervals to text and back.
+//!
+//! An interval has three parts, since months have no fixed number of days and days none of hours. What a text says in
+//! fractions of a unit goes into the smaller parts: half a month is 15 days, half a day is 12 hours, half a year six months.
+
+use fabius_value::{Error, Result, SqlState};
+
+const SECOND: i64 = 1_000_000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// A span of time by its three parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interval {
+    /// Months; twelve are a year.
+    pub months: i32,
+    /// Days.
+    pub days: i32,
+    /// Microseconds; any number of hours.
+    pub micros: i64,
+}
+
+impl Interval {
+    /// An interval of a literal with a field behind it, `interval '1.5' month`: what is smaller than the field goes.
+    pub fn cut(self, field: &str) -> Interval {
+        let Interval { months, days, micros } = self;
+        match field.to_ascii_lowercase().as_str() {
+            "year" | "years" => Interval { months: months / 12 * 12, days: 0, micros: 0 },
+            "month" | "months" => Interval { days: 0, micros: 0, ..self },
+            "day" | "days" => Interval { micros: 0, ..self },
+            "hour" | "hours" => Interval { micros: micros / HOUR * HOUR, ..self },
+            "minute" | "minutes" => Interval { micros: micros / MINUTE * MINUTE, ..self },
+            _ => Interval { months, days, micros },
+        }
+    }
+}
+
+/// What a number in an interval counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Microsecond,
+    Millisecond,
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Year,
+    Decade,
+    Century,
+    Millennium,
+}
+
+impl Unit {
+    fn of_word(word: &str) -> Option<Unit> {
+        Some(match word {
+            "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds" => {
+                Unit::Microsecond
+            }
+            "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecond" | "milliseconds" => {
+                Unit::Millisecond
+            }
+            "s" | "sec" | "secs" | "second" | "seconds" => Unit::Second,
+            "m" | "min" | "mins" | "minute" | "minutes" => Unit::Minute,
+            "h" | "hr" | "hrs" | "hour" | "hours" => Unit::Hour,
+            "d" | "day" | "days" => Unit::Day,
+            "w" | "week" | "weeks" => Unit::Week,
+            "mon" | "mons" | "month" | "months" => Unit::Month,
+            "y" | "yr" | "yrs" | "year" | "years" => Unit::Year,
+            "dec" | "decs" | "decade" | "decades" => Unit::Decade,
+            "c" | "cent" | "century" | "centuries" => Unit::Century,
+            "mil" | "mils" | "millennium" | "millennia" => Unit::Millennium,
+            _ => return None,
+        })
+    }
+
+    /// By the letter that ISO 8601 has for it.
+    fn of_letter(letter: u8, is_time: bool) -> Option<Unit> {
+        Some(match (letter, is_time) {
+            (b'Y', false) => Unit::Year,
+            (b'M', false) => Unit::Month,
+            (b'W', false) => Unit::Week,
+            (b'D', false) => Unit::Day,
+            (b'H', true) => Unit::Hour,
+            (b'M', true) => Unit::Minute,
+            (b'S', true) => Unit::Second,
+            _ => return None,
+        })
+    }
+}
+
+/// A number with its sign: the whole and the part behind the point, both with that sign.
+#[derive(Clone, Copy, Debug, Default)]
+struct Number {
+    whole: i64,
+    part: f64,
+}
+
+impl Number {
+    fn of_text(text: &str) -> Option<Number> {
+        let (is_negative, digits) = match text.strip_prefix('-') {
+            Some(digits) => (true, digits),
+            None => (false, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+        let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_digits(whole) || !is_digits(part) || (whole.is_empty() && part.is_empty()) {
+            return None;
+        }
+        let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+        let part: f64 = if part.is_empty() { 0.0 } else { format!("0.{part}").parse().ok()? };
+        Some(if is_negative { Number { whole: -whole, part: -part } } else { Number { whole, part } })
+    }
+}
+
+/// An interval while it is read: `None` once a part is beyond what it holds.
+#[derive(Default)]
+struct Sum {
+    months: i64,
+    days: i64,
+    micros: i64,
+}
+
+impl Sum {
+    fn add(&mut self, number: Number, unit: Unit) -> Option<()> {
+        match unit {
+            Unit::Microsecond => self.add_micros(number, 1),
+            Unit::Millisecond => self.add_micros(number, 1000),
+            Unit::Second => self.add_micros(number, SECOND),
+            Unit::Minute => self.add_micros(number, MINUTE),
+            Unit::Hour => self.add_micros(number, HOUR),
+            Unit::Day => {
+                self.days = self.days.checked_add(number.whole)?;
+                self.add_micros(Number { whole: 0, ..number }, DAY)
+            }
+            Unit::Week => self.add_days(number, 7),
+            Unit::Month => {
+                self.months = self.months.checked_add(number.whole)?;
+                self.add_days(Number { whole: 0, ..number }, 30)
+            }
+            Unit::Year => self.add_months(number, 12),
+            Unit::Decade => self.add_months(number, 120),
+            Unit::Century => self.add_months(number, 1200),
+            Unit::Millennium => self.add_months(number, 12_000),
+        }
+    }
+
+    fn add_months(&mut self, number: Number, each: i64) -> Option<()> {
+        let part = (number.part * each as f64).round() as i64;
+        self.months = self.months.checked_add(number.whole.checked_mul(each)?)?.checked_add(part)?;
+        Some(())
+    }
+
+    fn add_days(&mut self, number: Number, each: i64) -> Option<()> {
+        let days = number.part * each as f64;
+        self.days =
+            self.days.checked_add(number.whole.checked_mul(each)?)?.checked_add(days.trunc() as i64)?;
+        self.add_micros(Number { whole: 0, part: days.fract() }, DAY)
+    }
+
+    fn add_micros(&mut self, number: Number, each: i64) -> Option<()> {
+        let part = number.part * each as f64;
+        // What is left of a microsecond rounds, half of one towards zero.
+        let rest = part.fract();
+        let part = part.trunc() as i64 + i64::from(rest > 0.5) - i64::from(rest < -0.5);
+        self.micros = self.micros.checked_add(number.whole.checked_mul(each)?)?.checked_add(part)?;
+        Some(())
+    }
+
+    fn finish(self) -> Option<Interval> {
+        let months = i32::try_from(self.months).ok()?;
+        let days = i32::try_from(self.days).ok()?;
+        Some(Interval { months, days, micros: self.micros })
+    }
+}
+
+/// Why a text is no interval.
+enum Refusal {
+    Syntax,
+    Range,
+}
+
+/// Reads `1 day 02:03:04`, `2 hours ago`, `1-2`, `1.5 months`, `P1DT2H`, `P0001-02-03T04:05:06`.
+///
+/// # Errors
+/// `22007` for text that is no interval, `22015` for one that is too long.
+pub fn read(text: &str) -> Result<Interval> {
+    let sum = match text.trim().strip_prefix('P') {
+        Some(iso) => iso_sum(iso),
+        None => worded_sum(&text.trim().to_ascii_lowercase()),
+    };
+    match sum.and_then(|sum| sum.finish().ok_or(Refusal::Range)) {
+        Ok(interval) => Ok(interval),
+        Err(Refusal::Syntax) => Err(Error::new(
+            SqlState::INVALID_DATETIME,
+            format!("invalid input syntax for type interval: \"{text}\""),
+        )),
+        Err(Refusal::Range) => {
+            Err(Error::new(SqlState(*b"22015"), format!("interval field value out of range: \"{text}\"")))
+        }
+    }
+}
+
+/// The words of an interval: numbers, with their signs, and units.
+fn words(text: &str) -> std::result::Result<Vec<&str>, Refusal> {
+    let (bytes, mut words, mut at) = (text.as_bytes(), Vec::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        let start = at;
+        let run = |from: usize, takes: fn(&u8) -> bool| {
+            from + bytes[from..].iter().take_while(|byte| takes(byte)).count()
+        };
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' | b'@' | b',' => at += 1,
+            b'a'..=b'z' => {
+                at = run(at, u8::is_ascii_lowercase);
+                words.push(&text[start..at]);
+            }
+            b'0'..=b'9' | b'.' | b'+' | b'-' => {
+                // A date and a time have signs and colons within.
+                at = run(at + 1, |byte| byte.is_ascii_digit() || matches!(byte, b'.' | b':' | b'-' | b'+'));
+                words.push(&text[start..at]);
+            }
+            _ => return Err(Refusal::Syntax),
+        }
+    }
+    Ok(words)
+}
+
+fn worded_sum(text: &str) -> std::result::Result<Sum, Refusal> {
+    let mut words = words(text)?;
+    let mut sum = Sum::default();
+    let is_before = words.len() > 1 && words.last() == Some(&"ago");
+    if is_before {
+        words.pop();
+    }
+    if words.is_empty() {
+        return Err(Refusal::Syntax);
+    }
+    let mut seen: Vec<Unit> = Vec::new();
+    let mut note = |unit: Unit| {
+        let is_new = !seen.contains(&unit);
+        seen.push(unit);
+        if is_new { Ok(()) } else { Err(Refusal::Syntax) }
+    };
+    let mut rest = words.as_slice();
+    while let [word, tail @ ..] = rest {
+        rest = tail;
+        let digits = word.trim_start_matches(['-', '+']);
+        if digits.contains(':') {
+            [Unit::Hour, Unit::Minute, Unit::Second].into_iter().try_for_each(&mut note)?;
+            add_clock(&mut sum, word)?;
+        } else if let Some((years, months)) = digits.split_once('-') {
+            note(Unit::Year)?;
+            note(Unit::Month)?;
+            add_years_and_months(&mut sum, word.starts_with('-'), years, months)?;
+        } else {
+            let number = Number::of_text(word).ok_or(Refusal::Syntax)?;
+            let unit = match rest {
+                // What a number counts if it does not say: days before a time, else seconds.
+                [] => Unit::Second,
+                [next, ..] if next.contains(':') => Unit::Day,
+                [next, ..] => {
+                    rest = &rest[1..];
+                    Unit::of_word(next).ok_or(Refusal::Syntax)?
+                }
+            };
+            note(unit)?;
+            sum.add(number, unit).ok_or(Refusal::Range)?;
+        }
+    }
+    if is_before { sum.negated().ok_or(Refusal::Range) } else { Ok(sum) }
+}
+
+impl Sum {
+    fn negated(self) -> Option<Sum> {
+        Some(Sum {
+            months: self.months.checked_neg()?,
+            days: self.days.checked_neg()?,
+            micros: self.micros.checked_neg()?,
+        })
+    }
+}
+
+/// `1-2`: a year and two months.
+fn add_years_and_months(
+    sum: &mut Sum,
+    is_negative: bool,
+    years: &str,
+    months: &str,
+) -> std::result::Result<(), Refusal> {
+    let whole = |text: &str| text.parse::<u32>().map(i64::from).map_err(|_| Refusal::Syntax);
+    let (years, months) = (whole(years)?, whole(months)?);
+    if months > 11 {
+        return Err(Refusal::Range);
+    }
+    let all = years * 12 + months;
+    sum.months = sum.months.checked_add(if is_negative { -all } else { all }).ok_or(Refusal::Range)?;
+    Ok(())
+}
+
+/// `04:05`, `04:05:06.7`, `05:06.7`, with a sign for all of it.
+fn add_clock(sum: &mut Sum, word: &str) -> std::result::Result<(), Refusal> {
+    let (is_negative, clock) = match word.strip_prefix('-') {
+        Some(clock) => (true, clock),
+        None => (false, word.strip_prefix('+').unwrap_or(word)),
+    };
+    let fields: Vec<&str> = clock.split(':').collect();
+    let (hours, minutes, seconds) = match fields.as_slice() {
+        [minutes, seconds] if seconds.contains('.') => ("0", *minutes, *seconds),
+        [hours, minutes] => (*hours, *minutes, "0"),
+        [hours, minutes, seconds] => (*hours, *minutes, *seconds),
+        _ => return Err(Refusal::Syntax),
+    };
+    let read = |text: &str| {
+        let is_unsigned = text.starts_with(|c: char| c.is_ascii_digit());
+        Number::of_text(text).filter(|_| is_unsigned).ok_or(Refusal::Syntax)
+    };
+    let (hours, minutes, seconds) = (read(hours)?, read(minutes)?, read(seconds)?);
+    if hours.part != 0.0 || minutes.part != 0.0 {
+        return Err(Refusal::Syntax);
+    }
+    if minutes.whole > 59 || seconds.whole > 60 {
+        return Err(Refusal::Range);
+    }
+    let mut clock = Sum::default();
+    let total = clock
+        .add(hours, Unit::Hour)
+        .and_then(|()| clock.add(minutes, Unit::Minute))
+        .and_then(|()| clock.add(seconds, Unit::Second))
+        .and_then(|()| sum.micros.checked_add(if is_negative { -clock.micros } else { clock.micros }));
+    sum.micros = total.ok_or(Refusal::Range)?;
+    Ok(())
+}
+
+/// What follows the `P` of ISO 8601: `1Y2M3DT4H5M6S`, or `0001-02-03T04:05:06`.
+fn iso_sum(text: &str) -> std::result::Result<Sum, Refusal> {
+    let mut sum = Sum::default();
+    let (days, time) = match text.split_once('T') {
+        Some((days, time)) => (days, Some(time)),
+        None => (text, None),
+    };
+    if days.is_empty() && time.is_none_or(str::is_empty) {
+        return Err(Refusal::Syntax);
+    }
+    let dashed: Vec<&str> = days.split('-').collect();
+    match dashed.as_slice() {
+        [years, months, of_month] if days.as_bytes().iter().all(|b| b.is_ascii_digit() || *b == b'-') => {
+            for (field, unit) in [(years, Unit::Year), (months, Unit::Month), (of_month, Unit::Day)] {
+                let number = Number::of_text(field).ok_or(Refusal::Syntax)?;
+                sum.add(number, unit).ok_or(Refusal::Range)?;
+            }
+        }
+        _ => add_designated(&mut sum, days, false)?,
+    }
+    match time {
+        Some(clock) if clock.contains(':') => add_clock(&mut sum, clock)?,
+        Some(time) => add_designated(&mut sum, time, true)?,
+        None => {}
+    }
+    Ok(sum)
+}
+
+fn add_designated(sum: &mut Sum, text: &str, is_time: bool) -> std::result::Result<(), Refusal> {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let at = rest.find(|c: char| c.is_ascii_alphabetic()).ok_or(Refusal::Syntax)?;
+        let number = Number::of_text(&rest[..at]).ok_or(Refusal::Syntax)?;
+        let unit = Unit::of_letter(rest.as_bytes()[at], is_time).ok_or(Refusal::Syntax)?;
+        sum.add(number, unit).ok_or(Refusal::Range)?;
+        rest = &rest[at + 1..];
+    }
+    Ok(())
+}
+
+/// An interval as PostgreSQL shows it: `1 year 2 mons -3 days +04:05:06.7`. What follows a negative part says its sign.
+pub fn write(interval: Interval) -> String {
+    let Interval { months, days, micros } = interval;
+    let mut words = Vec::new();
+    let mut is_negative = false;
+    let mut word = |count: i32, unit: &str| {
+        if count != 0 {
+            let sign = if is_negative && count > 0 { "+" } else { "" };
+            words.push(format!("{sign}{count} {unit}{}", if count == 1 { "" } else { "s" }));
+            is_negative = count < 0;
+        }
+    };
+    word(months / 12, "year");
+    word(months % 12, "mon");
+    word(days, "day");
+    if micros != 0 || words.is_empty() {
+        let sign = match micros {
+            ..0 => "-",
+            _ if is_negative => "+",
+            _ => "",
+        };
+        let (rest, fraction) = (micros.unsigned_abs() / 1_000_000, micros.unsigned_abs() % 1_000_000);
+        let mut text = format!("{sign}{:02}:{:02}:{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+        if fraction != 0 {
+            text += format!(".{fraction:06}").trim_end_matches('0');
+        }
+        words.push(text);
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: what PostgreSQL 15 reads and shows.
+    #[test]
+    fn intervals() {
+        for (text, shown) in [
+            ("1.5 months", "1 mon 15 days"),
+            ("-1.5 months", "-1 mons -15 days"),
+            ("1.25 years", "1 year 3 mons"),
+            ("1.5 weeks", "10 days 12:00:00"),
+            ("1.5 days 2:03", "1 day 14:03:00"),
+            ("3 4:05:06", "3 days 04:05:06"),
+            ("1-2", "1 year 2 mons"),
+            ("-1-2", "-1 years -2 mons"),
+            ("1y2mon3d", "1 year 2 mons 3 days"),
+            ("2 hours ago", "-02:00:00"),
+            ("P1Y2M3DT4H5M6.5S", "1 year 2 mons 3 days 04:05:06.5"),
+            ("P0001-02-03T04:05:06", "1 year 2 mons 3 days 04:05:06"),
+            ("90", "00:01:30"),
+            ("05:06.7", "00:05:06.7"),
+            ("-0:30", "-00:30:00"),
+        ] {
+            assert_eq!(read(text).map(write), Ok(shown.to_string()), "{text}");
+        }
+        for text in ["", "month", "p1y", "1 fortnight", "1 day 2 days", "1:2:3:4", "P", "1 2 3"] {
+            assert_eq!(read(text).unwrap_err().state(), SqlState::INVALID_DATETIME, "{text}");
+        }
+        assert_eq!(read("3000000000 days").unwrap_err().state(), SqlState(*b"22015"));
+    }
+}
