@@ -199,8 +199,10 @@ async fn serve(
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     let memory =
         MemoryBounds { session: bytes(settings.session_memory), sessions: bytes(settings.sessions_memory) };
+    let name = settings.database.clone();
     let starting = runtime.spawn(async move {
         let sql = SqlDatabase::open_within(database, memory).await?;
+        sql.call_it(&name);
         Server::start(prepared, sql)
     });
     let server = starting.await.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))?;

@@ -154,7 +154,13 @@ impl Client {
         let deadline = self.deadline();
         let prepared = self.attend(deadline, async |sql| sql.prepare(query, &types).await).await?;
         // Of those without a name there is one at a time.
-        let kept = if name.is_empty() { prepared.into() } else { self.sql.keep(prepared)? };
+        let kept = match name {
+            "" => prepared.into(),
+            name => {
+                let listed = self.sql.list_statement(name, prepared.text(), &prepared.parameters, false);
+                self.sql.keep(prepared, Some(listed))?
+            }
+        };
         self.extended.statements.insert(name.to_string(), Arc::new(kept));
         backend::parse_complete(&mut self.socket.output);
         Ok(())
@@ -164,7 +170,7 @@ impl Client {
         let bind = Bind::read(&frame.body)?;
         let statement = self.extended.statement(bind.statement)?.clone();
         let parameters = read_parameters(&bind, &statement.parameters, &self.sql.text_style())?;
-        if let (Some(formats), Some(columns)) = (bind.result_formats.count(), &statement.columns)
+        if let (Some(formats), Some(columns)) = (bind.result_formats.count(), self.sql.columns_of(&statement))
             && formats != columns.len()
         {
             let message =
@@ -212,7 +218,7 @@ impl Client {
                 (&portal.statement, &portal.formats)
             }
         };
-        match &prepared.columns {
+        match self.sql.columns_of(prepared) {
             Some(columns) => backend::row_description(out, columns, formats),
             None => backend::no_data(out),
         }

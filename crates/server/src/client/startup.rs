@@ -18,6 +18,8 @@ const NEGOTIATIONS_MAX: usize = 4;
 const TLS_HANDSHAKE: u8 = 0x16;
 /// Lengths of secrets: up to version 3.0 of the protocol, and from 3.2 on.
 const SECRET_BYTES: (usize, usize) = (4, 32);
+/// Names of databases that every PostgreSQL has, where tools connect to before they know others: the one database too.
+const OTHER_NAMES: [&str; 2] = ["postgres", "template1"];
 /// Options of the startup packet that begin so are for the protocol, not for the session.
 const PROTOCOL_OPTION: &str = "_pq_.";
 
@@ -208,7 +210,7 @@ fn greet(
     let configuration = &shared.configuration;
     // Clients that name no database mean the one there is; PostgreSQL's would mean the user's name.
     let database = wishes.database.as_deref().unwrap_or(&configuration.database);
-    if database != configuration.database {
+    if database != configuration.database && !OTHER_NAMES.contains(&database) {
         return Err(Error::new(SqlState(*b"3D000"), format!("database \"{database}\" does not exist"))
             .with_hint(format!("the database is \"{}\"", configuration.database)));
     }

@@ -10,6 +10,7 @@ use super::tree;
 use super::typing::unified;
 use crate::lowered::OutputColumn;
 use crate::parse::tokens::Tokens;
+use crate::parse::written::{written, written_ident};
 use crate::sql_type::SqlType;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::{ColumnDefinition, Expression};
@@ -226,8 +227,8 @@ impl<'a> Binder<'a> {
         if !select.from.is_empty() || !crate::plpgsql::returns_values(self, call) {
             return None;
         }
-        let alias = alias.map_or_else(String::new, |alias| format!(" AS {alias}"));
-        let text = format!("SELECT * FROM {call}{alias}");
+        let alias = alias.map_or_else(String::new, |alias| format!(" AS {}", written_ident(alias)));
+        let text = format!("SELECT * FROM {}{alias}", written(&Expr::Function(call.clone())));
         let query = Tokens::of(&text).and_then(|tokens| tokens.read(|parser| parser.parse_query())).ok()?;
         match *query.body {
             SetExpr::Select(mut from_set) => {

@@ -12,6 +12,7 @@ use super::tree;
 use super::write::Afterwards;
 use crate::catalog::{ReferentialAction, Table};
 use crate::parse::tokens::Tokens;
+use crate::parse::written::written;
 use fabius_program::ir::BinaryOperator as Op;
 use fabius_program::syntax::tree::Expression;
 use fabius_value::Value;
@@ -501,7 +502,7 @@ fn parts(value: &Expr) -> Option<Vec<Expr>> {
 fn parts_of_row_of(query: &ast::Query, columns: usize) -> Option<Vec<Expr>> {
     let names: Vec<String> = (1..=columns).map(|at| format!("c{at}")).collect();
     let part = |name: &String| {
-        let text = format!("(SELECT {name} FROM ({query}) AS part({}))", names.join(", "));
+        let text = format!("(SELECT {name} FROM ({}) AS part({}))", written(query), names.join(", "));
         Tokens::of(&text).and_then(|tokens| tokens.read(|parser| parser.parse_expr())).ok()
     };
     names.iter().map(part).collect()

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 /// The schema of temporary tables: each connection has its own.
 pub const TEMPORARY: &str = "pg_temp";
+/// What the catalogs call [`TEMPORARY`]. In PostgreSQL each session's has a number; no session sees another's.
+pub const TEMPORARY_SHOWN: &str = "pg_temp_1";
 /// Schemas of the system's own relations, which always come first in a search.
 pub const SYSTEM: [&str; 2] = ["pg_catalog", "information_schema"];
 
@@ -73,13 +75,17 @@ impl Relation<'_> {
 impl Catalog {
     /// Whether a schema is there.
     pub fn has_schema(&self, name: &str) -> bool {
-        self.schemas.contains_key(name) || SYSTEM.contains(&name) || name == TEMPORARY
+        self.schemas.contains_key(name)
+            || SYSTEM.contains(&name)
+            || name == TEMPORARY
+            || name == TEMPORARY_SHOWN
     }
 
     /// The full names that a name can stand for, first choice first.
     pub fn candidates(&self, schema: Option<&str>, name: &str) -> Vec<ObjectName> {
         let in_schema = |schema: &str| ObjectName { schema: schema.to_string(), name: name.to_string() };
         match schema {
+            Some(schema) if schema == TEMPORARY_SHOWN => vec![in_schema(TEMPORARY)],
             Some(schema) => vec![in_schema(schema)],
             None => std::iter::once(TEMPORARY)
                 .chain(self.search_path.iter().map(String::as_str))
@@ -193,7 +199,7 @@ impl Catalog {
     pub fn name_for_new(&self, name: &ast::ObjectName, is_temporary: bool) -> Result<ObjectName> {
         let (schema, name) = parts(name)?;
         let schema = match schema {
-            Some(schema) if is_temporary && schema != TEMPORARY => {
+            Some(schema) if is_temporary && schema != TEMPORARY && schema != TEMPORARY_SHOWN => {
                 return Err(Error::new(
                     SqlState(*b"42P16"),
                     "cannot create temporary relation in non-temporary schema",

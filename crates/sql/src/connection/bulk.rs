@@ -9,6 +9,7 @@ use crate::catalog::{Catalog, ObjectName, Table, folded};
 use crate::lowered::{Argument, Lowered, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
 use crate::parse::tokens::Tokens;
+use crate::parse::written::written;
 use crate::query::{self, QueryPlan, SessionFacts};
 use crate::sql_type::SqlType;
 use crate::text_format;
@@ -248,7 +249,7 @@ fn by_the_clock(source: &ast::Query, places: &[usize], table: &Table) -> Result<
         _ => name.clone(),
     });
     let values = values.collect::<Vec<_>>().join(", ");
-    let text = format!("SELECT {values} FROM ({source}) AS source ({})", names.join(", "));
+    let text = format!("SELECT {values} FROM ({}) AS source ({})", written(source), names.join(", "));
     match Tokens::of(&text)?.sql()? {
         ast::Statement::Query(query) => Ok(*query),
         _ => Err(Error::new(SqlState(*b"XX000"), "a query is none")),

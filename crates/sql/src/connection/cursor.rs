@@ -1,9 +1,13 @@
 //! Cursors of SQL: the rows of a query, and a place among them.
 
+use super::listed::Listing;
+use super::prepared::Prepared;
 use super::result::HeldRows;
 use super::{Connection, Response};
 use crate::lowered::OutputColumn;
+use crate::parse::Command;
 use crate::parse::command::{Scroll, Step};
+use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -30,11 +34,27 @@ pub(super) struct Cursor {
     /// Whether it was declared in a transaction, which it may outlive.
     is_inside: bool,
     scroll: Scroll,
+    /// It is in `pg_cursors` as long as it is there.
+    _listed: Listing,
+}
+
+/// What `DECLARE` says.
+pub(super) struct Declaration<'c> {
+    pub name: &'c str,
+    pub is_held: bool,
+    pub scroll: Scroll,
+    pub query: &'c str,
 }
 
 impl Connection {
-    pub(super) fn cursor_named(&self, name: &str) -> Result<&Cursor> {
-        self.cursors.get(name).ok_or_else(|| no_cursor(name))
+    /// The columns that a statement has now: those of `FETCH` are its cursor's, which may have been declared since the
+    /// statement was prepared.
+    pub fn columns_of<'c>(&'c self, prepared: &'c Prepared) -> Option<&'c [OutputColumn]> {
+        match &*prepared.command {
+            Command::Fetch { name, is_move: false, .. } => self.cursor_columns(name),
+            Command::Execute { name, .. } => self.prepared.get(name)?.columns.as_deref(),
+            _ => prepared.columns.as_deref(),
+        }
     }
 
     /// The columns of a cursor: clients may describe it as the portal that it is in PostgreSQL.
@@ -42,13 +62,14 @@ impl Connection {
         self.cursors.get(name).map(|cursor| cursor.columns.as_slice())
     }
 
-    /// `DECLARE`
+    /// `DECLARE`, with what was written for it, and its query's parameters by their types and values.
     pub(super) async fn declare(
         &mut self,
-        name: &str,
-        (is_held, scroll): (bool, Scroll),
-        text: &str,
+        declaration: Declaration<'_>,
+        written: &str,
+        (types, parameters): (&[SqlType], &[Value]),
     ) -> Result<Response> {
+        let Declaration { name, is_held, scroll, query } = declaration;
         if !is_held && self.transaction.is_none() {
             return Err(Error::new(
                 SqlState(*b"25P01"),
@@ -58,11 +79,11 @@ impl Connection {
         if self.cursors.contains_key(name) {
             return Err(Error::new(SqlState(*b"42P03"), format!("cursor \"{name}\" already exists")));
         }
-        let prepared = Box::pin(self.prepare(text, &[])).await?;
+        let prepared = Box::pin(self.prepare(query, types)).await?;
         if self.transaction.is_none() {
             self.stand_less().await?;
         }
-        match Box::pin(self.execute(&prepared, &[])).await? {
+        match Box::pin(self.execute(&prepared, parameters)).await? {
             Response::Rows { columns, rows, .. } => {
                 let kept = HeldRows::new(self.holding());
                 let cursor = Cursor {
@@ -75,6 +96,7 @@ impl Connection {
                     is_held,
                     is_inside: self.transaction.is_some(),
                     scroll,
+                    _listed: self.list_cursor(name, written, is_held, scroll),
                 };
                 self.cursors.insert(name.to_string(), cursor);
                 Ok(Response::Done { tag: "DECLARE CURSOR".into() })

@@ -1,5 +1,6 @@
 //! Who answers which command.
 
+use super::cursor::Declaration;
 use super::prepared::{Body, Plan, Prepared, TEXT_BYTES};
 use super::result::rows_response;
 use super::{Connection, Manner, Response};
@@ -89,13 +90,16 @@ impl Connection {
                 self.shown(name)?;
                 other(Some(vec![text_column(&crate::settings::Settings::name(name))]))
             }
+            // What is not there yet may be once it runs.
             Command::Execute { name, .. } => {
-                let columns = self.prepared_named(name)?.columns.clone();
-                other(columns)
+                other(self.prepared.get(name).and_then(|prepared| prepared.columns.clone()))
             }
             Command::Fetch { name, is_move: false, .. } => {
-                let columns = self.cursor_named(name)?.columns.clone();
-                other(Some(columns))
+                other(self.cursors.get(name).map(|cursor| cursor.columns.clone()))
+            }
+            Command::Declare { text, .. } if text.contains('$') => {
+                let query = Box::pin(self.prepare(text, given)).await?;
+                Ok(Plan::other(catalog.version, query.parameters.clone(), None))
             }
             _ => other(None),
         }
@@ -172,10 +176,16 @@ impl Connection {
             Command::Show(name) => self.show(name.as_deref()),
             Command::Execute { name, arguments } => Box::pin(self.execute_named(name, arguments)).await,
             Command::Declare { name, is_held, scroll, text } => {
-                Box::pin(self.declare(name, (*is_held, *scroll), text)).await
+                let declaration = Declaration { name, is_held: *is_held, scroll: *scroll, query: text };
+                let given = (prepared.parameters.as_slice(), parameters);
+                Box::pin(self.declare(declaration, &prepared.text, given)).await
             }
             Command::Fetch { name, step, is_move } => Box::pin(self.fetch(name, *step, *is_move)).await,
             Command::Close(name) => self.close(name.as_deref()),
+            Command::Prepare { name, types, text } => {
+                self.prepare_named(name, types, text, &prepared.text).await?;
+                done("PREPARE")
+            }
             other => Box::pin(self.session_command(other)).await,
         }
     }
@@ -190,9 +200,13 @@ impl Connection {
                 Ok(rows_response(vec![column], vec![vec![text(value)]], "SHOW"))
             }
             None => {
+                let own = self.transaction_settings();
                 let rows = self.settings.all().into_iter();
-                let rows = rows
-                    .map(|(name, value, _, description)| vec![text(name), text(value), text(description)]);
+                let rows = rows.map(|(name, value, _, description)| {
+                    let of_transaction = own.iter().find(|(known, _)| *known == name);
+                    let value = of_transaction.map_or(value, |(_, value)| value.clone());
+                    vec![text(name), text(value), text(description)]
+                });
                 let columns = vec![text_column("name"), text_column("setting"), text_column("description")];
                 Ok(rows_response(columns, rows.collect(), "SHOW"))
             }
@@ -201,18 +215,26 @@ impl Connection {
 
     /// A setting's value; those of the transaction are its own.
     fn shown(&self, name: &str) -> Result<String> {
+        let lower = name.to_lowercase();
+        let of_transaction = self.transaction_settings().into_iter().find(|(known, _)| *known == lower);
+        of_transaction.map_or_else(|| self.settings.show(name), |(_, value)| Ok(value))
+    }
+
+    /// The settings that are the transaction's own. Outside of one they are what the next begins with.
+    pub(super) fn transaction_settings(&self) -> Vec<(&'static str, String)> {
         let switch = |on: bool| if on { "on".to_string() } else { "off".to_string() };
-        match (name.to_lowercase().as_str(), &self.transaction) {
-            ("transaction_read_only", Some(open)) => Ok(switch(open.is_read_only)),
-            ("transaction_isolation", Some(open)) if open.characteristics.isolation.is_some() => {
-                Ok(open.characteristics.isolation.unwrap_or("serializable").to_string())
-            }
-            ("transaction_isolation", _) => self.settings.show("default_transaction_isolation"),
-            ("transaction_deferrable", Some(open)) => {
-                Ok(switch(open.characteristics.is_deferrable.unwrap_or_default()))
-            }
-            _ => self.settings.show(name),
-        }
+        let open = self.transaction.as_ref();
+        let usual = |name| self.settings.get(name).unwrap_or_default();
+        let isolation = open.and_then(|open| open.characteristics.isolation).map(str::to_string);
+        let deferrable = open.and_then(|open| open.characteristics.is_deferrable).map(switch);
+        vec![
+            ("transaction_isolation", isolation.unwrap_or_else(|| usual("default_transaction_isolation"))),
+            (
+                "transaction_read_only",
+                open.map_or_else(|| usual("default_transaction_read_only"), |open| switch(open.is_read_only)),
+            ),
+            ("transaction_deferrable", deferrable.unwrap_or_else(|| usual("default_transaction_deferrable"))),
+        ]
     }
 }
 

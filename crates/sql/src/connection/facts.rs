@@ -1,10 +1,13 @@
 //! What functions and catalog relations ask about a session.
 
 use super::advisory::{AdvisoryLock, AdvisoryLocks};
+use super::listed::Listed;
 use super::sql_database::SqlDatabase;
 use crate::catalog::{Catalog, Oid, Sequence};
 use crate::lock::{LockKey, owner_of};
-use crate::query::session_facts::{Activity, HeldLock, LockedThing, SessionFacts, Setting, Waiting};
+use crate::query::session_facts::{
+    Activity, HeldLock, ListedCursor, ListedStatement, LockedThing, SessionFacts, Setting, Waiting,
+};
 use crate::settings::Settings;
 use crate::text_format::TextStyle;
 use fabius_value::{Result, TableId};
@@ -21,6 +24,8 @@ pub(super) struct Facts {
     pub process: i32,
     pub now: Mutex<Now>,
     pub advisory: Mutex<AdvisoryLocks>,
+    /// Its cursors and prepared statements.
+    pub listed: Arc<Listed>,
 }
 
 /// What of it changes: set before a query is planned or run.
@@ -29,8 +34,8 @@ pub(super) struct Now {
     pub search_path: Vec<String>,
     pub transaction_us: i64,
     pub settings: Settings,
-    /// What the transaction has asked for.
-    pub isolation: Option<&'static str>,
+    /// The settings that are the transaction's own.
+    pub transaction_settings: Vec<(&'static str, String)>,
     /// The values that sequences have given last, and which of them was the last.
     pub sequences: (BTreeMap<Oid, i64>, Option<Oid>),
     /// The values that sequences have given to queries since they were last asked for, in order.
@@ -125,6 +130,10 @@ impl SessionFacts for Facts {
         self.user.clone()
     }
 
+    fn database(&self) -> String {
+        self.database.name().to_string()
+    }
+
     fn search_path(&self) -> Vec<String> {
         self.now.lock().search_path.clone()
     }
@@ -143,11 +152,8 @@ impl SessionFacts for Facts {
 
     fn setting(&self, name: &str) -> Option<String> {
         let now = self.now.lock();
-        match (name, now.isolation) {
-            ("transaction_isolation", Some(isolation)) => Some(isolation.to_string()),
-            ("transaction_isolation", None) => now.settings.get("default_transaction_isolation"),
-            _ => now.settings.get(name),
-        }
+        let of_transaction = now.transaction_settings.iter().find(|(known, _)| *known == name);
+        of_transaction.map(|(_, value)| value.clone()).or_else(|| now.settings.get(name))
     }
 
     fn text_style(&self) -> TextStyle {
@@ -184,8 +190,22 @@ impl SessionFacts for Facts {
     }
 
     fn settings(&self) -> Vec<Setting> {
-        let all = self.now.lock().settings.all().into_iter();
-        all.map(|(name, value, reset, description)| Setting { name, value, reset, description }).collect()
+        let all = self.now.lock().settings.all();
+        let all = all.into_iter().map(|(name, value, reset, description)| Setting {
+            value: self.setting(&name).unwrap_or(value),
+            name,
+            reset,
+            description,
+        });
+        all.collect()
+    }
+
+    fn cursors(&self) -> Vec<ListedCursor> {
+        self.listed.cursors()
+    }
+
+    fn statements(&self) -> Vec<ListedStatement> {
+        self.listed.statements()
     }
 
     fn activity(&self) -> Vec<Activity> {

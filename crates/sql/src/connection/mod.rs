@@ -20,6 +20,7 @@
 //! | `advisory` | numbers that clients lock |
 //! | `presence` | what a connection is doing, as others see it |
 //! | `cursor` | `DECLARE`, `FETCH`, `CLOSE` |
+//! | `listed` | cursors and prepared statements as the catalogs list them |
 //! | `source` | rows for queries |
 //! | `facts` | what queries ask about the session |
 
@@ -29,6 +30,7 @@ mod cursor;
 mod execute;
 mod explanation;
 mod facts;
+mod listed;
 mod numbers;
 mod past;
 mod prepared;
@@ -46,6 +48,7 @@ mod with_writes;
 
 pub use advisory::AdvisoryLock;
 pub(crate) use bulk::BulkWrite;
+pub use listed::Listing;
 pub use prepared::{KeptStatement, Prepared};
 pub use sql_database::{MemoryBounds, SqlDatabase};
 pub use transaction::aborted;
@@ -206,6 +209,7 @@ impl Connection {
             process,
             now: Mutex::default(),
             advisory: Mutex::default(),
+            listed: Arc::default(),
         };
         let presence = Arc::new(Presence::new(process, user, transaction::now_us()));
         database.sessions.lock().insert(process, presence.clone());

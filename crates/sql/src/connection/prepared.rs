@@ -2,6 +2,7 @@
 
 use super::bulk::WriteQuery;
 use super::explanation::{Explanation, Wanted};
+use super::listed::Listing;
 use super::skip_locked::{SkipLocked, has_skips, waiting};
 use super::with_writes::{WithWrites, has_writes, returning_apart};
 use crate::bind::{self, Recipe};
@@ -59,6 +60,8 @@ const TOKEN_BYTES: usize = 1 << 10;
 pub struct KeptStatement {
     pub(super) prepared: Arc<Prepared>,
     pub(super) held: Held,
+    /// It is in `pg_prepared_statements` as long as it is kept.
+    pub(super) _listed: Option<Listing>,
 }
 
 impl KeptStatement {
@@ -71,7 +74,7 @@ impl KeptStatement {
 impl From<Arc<Prepared>> for KeptStatement {
     /// One that does not count.
     fn from(prepared: Arc<Prepared>) -> KeptStatement {
-        KeptStatement { prepared, held: Held::new(None) }
+        KeptStatement { prepared, held: Held::new(None), _listed: None }
     }
 }
 
@@ -152,6 +155,11 @@ fn tokens(text: &str) -> usize {
 }
 
 impl Prepared {
+    /// The statement as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(super) fn new(text: &str, command: Arc<Command>, given: &[SqlType], ready: Ready) -> Prepared {
         Prepared {
             parameters: ready.plan.parameters.clone(),

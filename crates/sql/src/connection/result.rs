@@ -7,6 +7,7 @@
 //!           rows of a transaction that writes, or locks what it shows: held, as far as the session may
 //! ```
 
+use super::listed::Listing;
 use super::prepared::{KeptStatement, Prepared, Program};
 use super::run::Given;
 use super::source::TransactionRows;
@@ -135,8 +136,8 @@ impl Connection {
     ///
     /// # Errors
     /// As [`Connection::hold`].
-    pub fn keep(&self, prepared: Arc<Prepared>) -> Result<KeptStatement> {
-        Ok(KeptStatement { held: self.hold(prepared.bytes_to_keep())?, prepared })
+    pub fn keep(&self, prepared: Arc<Prepared>, listed: Option<Listing>) -> Result<KeptStatement> {
+        Ok(KeptStatement { held: self.hold(prepared.bytes_to_keep())?, prepared, _listed: listed })
     }
 
     /// What the client is told when there was no room for a result.

@@ -4,6 +4,7 @@ use super::bulk::{BulkWrite, WriteQuery};
 use crate::bind::{RowsOf, lower_delete_rows, lower_update_rows};
 use crate::catalog::{Catalog, ROW_NUMBER, Table, folded};
 use crate::parameter_types::ParameterTypes;
+use crate::parse::written::{quoted, written, written_ident, written_name};
 use crate::query::{self, SessionFacts};
 use crate::sql_type::SqlType;
 use fabius::Database;
@@ -16,10 +17,6 @@ use std::sync::Arc;
 
 fn not_supported(what: &str) -> Error {
     Error::new(SqlState::NOT_SUPPORTED, format!("{what} is not supported"))
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// The table that is changed, what the statement calls it, and the columns that tell its rows apart.
@@ -55,9 +52,9 @@ fn select(
     tables: &[&ast::TableWithJoins],
     selection: Option<&ast::Expr>,
 ) -> Result<ast::Query> {
-    let from: Vec<String> = tables.iter().map(ToString::to_string).collect();
-    let condition = selection.map_or_else(String::new, |condition| format!(" WHERE {condition}"));
-    let with = with.map_or_else(String::new, |with| format!("{with} "));
+    let from: Vec<String> = tables.iter().map(|table| written(*table)).collect();
+    let condition = selection.map_or_else(String::new, |condition| format!(" WHERE {}", written(condition)));
+    let with = with.map_or_else(String::new, |with| format!("{} ", written(with)));
     let text = format!("{with}SELECT {} FROM {}{condition}", values.join(", "), from.join(", "));
     match crate::parse::tokens::Tokens::of(&text)?.sql()? {
         ast::Statement::Query(query) => Ok(*query),
@@ -140,12 +137,13 @@ fn returned(
             }
             ast::SelectItem::UnnamedExpr(expression) => {
                 let name = quoted(&crate::column_name::of(expression));
-                all.push(format!("{} AS {name}", as_written(expression, target, assigned)?));
+                all.push(format!("{} AS {name}", written(&as_written(expression, target, assigned)?)));
             }
             ast::SelectItem::ExprWithAlias { expr, alias } => {
-                all.push(format!("{} AS {alias}", as_written(expr, target, assigned)?));
+                let value = written(&as_written(expr, target, assigned)?);
+                all.push(format!("{value} AS {}", written_ident(alias)));
             }
-            other => all.push(other.to_string()),
+            other => all.push(written(other)),
         }
     }
     Ok(all)
@@ -171,11 +169,13 @@ fn of_own_columns(text: &str, target: &Target) -> Result<ast::Expr> {
 /// What a relation is called by the rest of the statement.
 fn name_in_from(factor: &ast::TableFactor) -> Result<String> {
     let (name, alias) = match factor {
-        ast::TableFactor::Table { name, alias, .. } => (name.0.last().map(ToString::to_string), alias),
+        ast::TableFactor::Table { name, alias, .. } => {
+            (Some(written_name(&ast::ObjectName(name.0.last().cloned().into_iter().collect()))), alias)
+        }
         ast::TableFactor::Derived { alias, .. } => (None, alias),
         _ => return Err(not_supported("RETURNING * with this form of FROM")),
     };
-    let alias = alias.as_ref().map(|alias| alias.name.to_string());
+    let alias = alias.as_ref().map(|alias| written_ident(&alias.name));
     alias.or(name).ok_or_else(|| not_supported("RETURNING * with this form of FROM"))
 }
 
@@ -232,7 +232,7 @@ impl WriteQuery {
         let target = target(catalog, &update.table)?;
         let table = &target.table;
         let mut values = target.key.clone();
-        let (mut columns, mut written) = (Vec::new(), HashMap::new());
+        let (mut columns, mut assignments_by_name) = (Vec::new(), HashMap::new());
         let assignments: Vec<_> = update
             .assignments
             .iter()
@@ -254,12 +254,12 @@ impl WriteQuery {
                 // It follows from the others; that it is given DEFAULT was seen when the statement was bound.
                 continue;
             }
-            let mut value = crate::bind::typed(&value, &table.columns[place]).to_string();
+            let mut value = written(&crate::bind::typed(&value, &table.columns[place]));
             if super::bulk::is_moment(&table.columns[place].sql_type) {
                 // By the session's clock, which programs do not have.
                 value = format!("CAST(({value}) AS {})", table.columns[place].sql_type);
             }
-            written.insert(name, format!("CAST(({value}) AS {})", table.columns[place].sql_type));
+            assignments_by_name.insert(name, format!("CAST(({value}) AS {})", table.columns[place].sql_type));
             columns.push(place);
             values.push(value);
         }
@@ -268,11 +268,12 @@ impl WriteQuery {
             .iter()
             .filter_map(|column| Some((&column.name, &column.sql_type, column.generated.as_ref()?)))
             .map(|(name, sql_type, text)| {
-                let value = as_written(&of_own_columns(text, &target)?, &target, &written)?;
+                let value = as_written(&of_own_columns(text, &target)?, &target, &assignments_by_name)?;
+                let value = written(&value);
                 Ok((name.clone(), format!("CAST(({value}) AS {sql_type})")))
             })
             .collect::<Result<_>>()?;
-        written.extend(generated);
+        assignments_by_name.extend(generated);
         let others = match &update.from {
             None => &[][..],
             Some(
@@ -282,7 +283,7 @@ impl WriteQuery {
         let width = values.len();
         let returning = update.returning.as_deref();
         if let Some(items) = returning {
-            values.extend(returned(items, &target, others, &written)?);
+            values.extend(returned(items, &target, others, &assignments_by_name)?);
         }
         let tables: Vec<_> = std::iter::once(&update.table).chain(others).collect();
         let query = select(with, &values, &tables, update.selection.as_ref())?;

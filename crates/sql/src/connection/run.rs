@@ -407,11 +407,12 @@ impl Connection {
     /// What queries ask about the session, as it is now.
     pub(super) fn session_facts(&mut self) -> Arc<dyn SessionFacts> {
         self.keep_given();
+        let transaction_settings = self.transaction_settings();
         let mut now = self.facts.now.lock();
         now.search_path = self.settings.search_path(&self.user);
         now.transaction_us = self.transaction_us();
         now.settings = self.settings.clone();
-        now.isolation = self.transaction.as_ref().and_then(|open| open.characteristics.isolation);
+        now.transaction_settings = transaction_settings;
         now.sequences = (self.sequence_values.clone(), self.last_sequence);
         drop(now);
         self.facts.clone()

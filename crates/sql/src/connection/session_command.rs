@@ -40,18 +40,6 @@ impl Connection {
             }
             Command::Discard(what) => self.discard(*what).await?,
             Command::Notification(tag) => tag,
-            Command::Prepare { name, types, text } => {
-                if self.prepared.contains_key(name) {
-                    return Err(Error::new(
-                        SqlState(*b"42P05"),
-                        format!("prepared statement \"{name}\" already exists"),
-                    ));
-                }
-                let prepared = Box::pin(self.prepare(text, types)).await?;
-                let kept = self.keep(prepared)?;
-                self.prepared.insert(name.clone(), kept);
-                "PREPARE"
-            }
             Command::Deallocate(Some(name)) => {
                 self.prepared_named(name)?;
                 self.prepared.remove(name);
@@ -210,6 +198,27 @@ impl Connection {
         self.prepared.get(name).map(Deref::deref).ok_or_else(|| {
             Error::new(SqlState(*b"26000"), format!("prepared statement \"{name}\" does not exist"))
         })
+    }
+
+    /// `PREPARE`, and what was written for it.
+    pub(super) async fn prepare_named(
+        &mut self,
+        name: &str,
+        types: &[SqlType],
+        text: &str,
+        written: &str,
+    ) -> Result<()> {
+        if self.prepared.contains_key(name) {
+            return Err(Error::new(
+                SqlState(*b"42P05"),
+                format!("prepared statement \"{name}\" already exists"),
+            ));
+        }
+        let prepared = Box::pin(self.prepare(text, types)).await?;
+        let listed = self.list_statement(name, written, &prepared.parameters, true);
+        let kept = self.keep(prepared, Some(listed))?;
+        self.prepared.insert(name.to_string(), kept);
+        Ok(())
     }
 
     /// `EXECUTE`

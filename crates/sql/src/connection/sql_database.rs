@@ -40,6 +40,7 @@ pub struct SqlDatabase {
     pub(super) plans: PlanCache,
     pub(super) sessions: Mutex<BTreeMap<i32, Arc<Presence>>>,
     interrupter: OnceLock<Interrupter>,
+    name: OnceLock<String>,
     memory: Arc<Allowance>,
     session_bytes: usize,
     /// Idempotency keys of transactions that change the catalog and are committing.
@@ -122,6 +123,7 @@ impl SqlDatabase {
             plans: PlanCache::default(),
             sessions: Mutex::default(),
             interrupter: OnceLock::new(),
+            name: OnceLock::new(),
             memory: Allowance::new("sessions_memory", memory.sessions),
             session_bytes: memory.session,
             committing: Mutex::default(),
@@ -138,6 +140,17 @@ impl SqlDatabase {
 
     pub(super) fn interrupt(&self, process: i32, ends: bool) -> bool {
         self.interrupter.get().is_some_and(|interrupter| interrupter(process, ends))
+    }
+
+    /// Says what the database is called, which is `fabius` otherwise.
+    pub fn call_it(&self, name: &str) {
+        // Whoever serves the database says so once.
+        let _ = self.name.set(name.to_string());
+    }
+
+    /// What the database is called.
+    pub(super) fn name(&self) -> &str {
+        self.name.get().map_or("fabius", String::as_str)
     }
 
     /// What a new session may hold.

@@ -15,6 +15,7 @@ use super::{Connection, Response};
 use crate::catalog::{Catalog, ObjectName};
 use crate::lowered::OutputColumn;
 use crate::parse::tokens::Tokens;
+use crate::parse::written::{quoted, written, written_ident};
 use crate::query::SessionFacts;
 use crate::sql_type::SqlType;
 use crate::text_format::{self, TextStyle};
@@ -70,8 +71,9 @@ pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast:
     if let [ast::SelectItem::Wildcard(_)] = items.as_slice() {
         return Ok(None);
     }
-    let shown: Vec<String> = items.iter().map(ToString::to_string).collect();
+    let shown: Vec<String> = items.iter().map(written).collect();
     *items = vec![ast::SelectItem::Wildcard(ast::WildcardAdditionalOptions::default())];
+    let (called, statement) = (written_ident(&called), written(&statement));
     let text = format!("WITH {called} AS ({statement}) SELECT {} FROM {called}", shown.join(", "));
     Ok(Some((Tokens::of(&text)?.sql()?, tag)))
 }
@@ -84,10 +86,6 @@ pub(super) fn has_writes(statement: &ast::Statement) -> bool {
 
 fn writes(query: &ast::Query) -> bool {
     matches!(query.body.as_ref(), ast::SetExpr::Insert(_) | ast::SetExpr::Update(_) | ast::SetExpr::Delete(_))
-}
-
-pub(super) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A value as a literal of its column's type.
@@ -189,7 +187,7 @@ impl Plan {
                 continue;
             }
             let statement = statement_of(all.upto(place, &[])?);
-            let text = statement.to_string();
+            let text = written(&statement);
             let plan =
                 Box::pin(Plan::of(database, catalog, &statement, (&text, None), &all.types, session)).await?;
             if plan.reads().iter().any(|name| changed.contains(name)) {
@@ -253,7 +251,7 @@ impl Connection {
             if part.is_none() {
                 continue;
             }
-            let text = statement_of(all.upto(place, &given)?).to_string();
+            let text = written(&statement_of(all.upto(place, &given)?));
             if let Response::Rows { rows, .. } = self.run_part(&text, all, parameters).await? {
                 let rows: Vec<Vec<Value>> = rows.try_collect().await?;
                 if rows.len() > ROWS {
@@ -266,7 +264,7 @@ impl Connection {
                 given[place] = Some(rows);
             }
         }
-        let text = statement_of(all.upto(all.parts.len(), &given)?).to_string();
+        let text = written(&statement_of(all.upto(all.parts.len(), &given)?));
         match self.run_part(&text, all, parameters).await? {
             Response::Rows { columns, rows, tag } => {
                 Ok(rows_response(columns, rows.try_collect().await?, all.tag.unwrap_or(tag)))

@@ -20,6 +20,7 @@ use crate::ddl::Filling;
 use crate::lock::{LockKey, LockMode};
 use crate::lowered::OutputColumn;
 use crate::parse::copy::{CopyFormat, CopyOptions, CopyStatement, CopySubject};
+use crate::parse::written::quoted;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::StreamExt;
 use lines::Lines;
@@ -46,10 +47,6 @@ pub(crate) struct Copying {
     /// Whether the transaction is of this statement.
     is_alone: bool,
     has_begun: bool,
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn columns_of(table: &Table, given: &[String]) -> Result<Vec<String>> {

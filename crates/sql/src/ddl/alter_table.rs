@@ -9,6 +9,7 @@ use crate::catalog::{Identity, ObjectName, Table, folded, parts};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
 use crate::parse::definition::SequenceOptions;
+use crate::parse::written::{quoted, quoted_object};
 use crate::sql_type::SqlType;
 use fabius_value::{DataType, Error, Result, SqlState, Value};
 use sqlparser::ast::{self, AlterColumnOperation as Change_, AlterTableOperation as Operation};
@@ -474,10 +475,7 @@ impl Connection {
     }
 
     pub(super) async fn verify_check(&mut self, table: &Table, name: &str, condition: &str) -> Result<()> {
-        let text = format!(
-            "SELECT 1 FROM \"{}\".\"{}\" WHERE NOT ({condition}) LIMIT 1",
-            table.name.schema, table.name.name
-        );
+        let text = format!("SELECT 1 FROM {} WHERE NOT ({condition}) LIMIT 1", quoted_object(&table.name));
         if Box::pin(self.query_rows(&text)).await?.is_empty() {
             return Ok(());
         }
@@ -492,17 +490,17 @@ impl Connection {
 
     async fn verify_key(&mut self, table: &Table, key: &crate::catalog::ForeignKey) -> Result<()> {
         let pairs = key.columns.iter().zip(&key.parent_columns);
-        let equal: Vec<String> = pairs.map(|(own, parent)| format!("p.\"{parent}\" = c.\"{own}\"")).collect();
-        let there: Vec<String> = key.columns.iter().map(|own| format!("c.\"{own}\" IS NOT NULL")).collect();
-        let own: Vec<String> = key.columns.iter().map(|own| format!("c.\"{own}\"::text")).collect();
+        let equal: Vec<String> =
+            pairs.map(|(own, parent)| format!("p.{} = c.{}", quoted(parent), quoted(own))).collect();
+        let there: Vec<String> =
+            key.columns.iter().map(|own| format!("c.{} IS NOT NULL", quoted(own))).collect();
+        let own: Vec<String> = key.columns.iter().map(|own| format!("c.{}::text", quoted(own))).collect();
         let text = format!(
-            "SELECT {} FROM \"{}\".\"{}\" c WHERE {} AND NOT EXISTS (SELECT 1 FROM \"{}\".\"{}\" p WHERE {}) LIMIT 1",
+            "SELECT {} FROM {} c WHERE {} AND NOT EXISTS (SELECT 1 FROM {} p WHERE {}) LIMIT 1",
             own.join(", "),
-            table.name.schema,
-            table.name.name,
+            quoted_object(&table.name),
             there.join(" AND "),
-            key.parent.schema,
-            key.parent.name,
+            quoted_object(&key.parent),
             equal.join(" AND ")
         );
         if self.count_rows(table).await? == 0 {
@@ -577,7 +575,7 @@ fn renamed(sql: &str, old: &str, new: &str) -> Result<String> {
             if name == old {
                 let (start, end) = tokens.bytes(at);
                 out.push_str(sql.get(last..start).unwrap_or_default());
-                out.push_str(&format!("\"{}\"", new.replace('"', "\"\"")));
+                out.push_str(&quoted(new));
                 last = end;
             }
         }

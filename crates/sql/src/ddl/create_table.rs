@@ -9,6 +9,7 @@ use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
 use crate::parse::definition::SequenceOptions;
 use crate::parse::is_bare_function;
+use crate::parse::written::written;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -148,7 +149,7 @@ impl Connection {
         names: &[ast::ColumnDef],
         query: &ast::Query,
     ) -> Result<String> {
-        let text = query.to_string();
+        let text = written(query);
         let prepared = Box::pin(self.prepare(&text, &[])).await?;
         let columns = prepared.columns.clone().unwrap_or_default();
         for (at, column) in columns.iter().enumerate() {
@@ -228,7 +229,7 @@ impl Connection {
                     column.sequence = Some(self.owned_sequence(table, &column, &options)?);
                 }
                 ast::ColumnOption::Generated { generation_expr: Some(expression), .. } => {
-                    column.generated = Some(expression.to_string());
+                    column.generated = Some(written(expression));
                 }
                 ast::ColumnOption::Collation(collation) => {
                     let name = crate::catalog::parts(collation)?.1;
@@ -266,7 +267,7 @@ impl Connection {
             // The default of a serial column, as dumps write it.
             column.sequence = Some(self.catalog().sequence_of_text(&name)?.name.clone());
         } else if !matches!(expression, ast::Expr::Value(value) if value.value == ast::Value::Null) {
-            column.default = Some(expression.to_string());
+            column.default = Some(written(expression));
         }
         Ok(())
     }
@@ -597,7 +598,7 @@ fn add_check(table: &mut Table, name: Option<String>, condition: &ast::Expr) -> 
         free_constraint(table, &base)
     });
     refuse_taken(table, &name)?;
-    table.checks.push(Check { name, condition: condition.to_string() });
+    table.checks.push(Check { name, condition: written(condition) });
     Ok(())
 }
 

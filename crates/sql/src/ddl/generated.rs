@@ -4,6 +4,7 @@ use super::alter_table::mentions;
 use super::not_supported;
 use crate::catalog::{Column, Table, folded};
 use crate::connection::Connection;
+use crate::parse::written::{quoted, quoted_object};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, AlterColumnOperation as Change};
 use std::ops::ControlFlow;
@@ -116,7 +117,6 @@ impl Connection {
             before.columns.iter().any(|old| old.generated.is_some() && old.name == column.name)
         };
         let is_new = |column: &&Column| column.generated.is_some() && !had(column);
-        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
         let set =
             after.columns.iter().filter(is_new).map(|column| format!("{} = DEFAULT", quoted(&column.name)));
         let set: Vec<String> = set.collect();
@@ -124,8 +124,7 @@ impl Connection {
             return Ok(());
         }
         self.try_definitions(after).await?;
-        let (schema, name) = (quoted(&after.name.schema), quoted(&after.name.name));
-        let text = format!("UPDATE {schema}.{name} SET {}", set.join(", "));
+        let text = format!("UPDATE {} SET {}", quoted_object(&after.name), set.join(", "));
         Box::pin(self.write_aside(&text)).await
     }
 }

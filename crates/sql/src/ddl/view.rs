@@ -4,6 +4,7 @@ use super::not_supported;
 use crate::catalog::store::{Change, Object};
 use crate::catalog::{Relation, View, folded};
 use crate::connection::Connection;
+use crate::parse::written::written;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
@@ -14,7 +15,7 @@ impl Connection {
             return Err(not_supported("a materialized view"));
         }
         let name = self.catalog().name_for_new(&create.name, create.temporary)?;
-        let query = create.query.to_string();
+        let query = written(&create.query);
         let prepared = Box::pin(self.prepare(&query, &[])).await?;
         let found = prepared.columns.clone().unwrap_or_default();
         if create.columns.len() > found.len() {

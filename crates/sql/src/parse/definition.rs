@@ -2,6 +2,7 @@
 
 use super::command::{Command, not_supported};
 use super::tokens::Tokens;
+use super::written::written_name;
 use crate::catalog::Identity;
 use crate::sql_type::SqlType;
 use fabius_value::Result;
@@ -84,7 +85,7 @@ pub fn sequence_options(tokens: &mut Tokens<'_>) -> Result<SequenceOptions> {
 pub(super) fn read_table_query(tokens: &mut Tokens<'_>) -> Result<Command> {
     tokens.go_to(1);
     let name = tokens.object_name()?;
-    let text = format!("SELECT * FROM {name} {}", tokens.rest());
+    let text = format!("SELECT * FROM {} {}", written_name(&name), tokens.rest());
     Ok(Command::Sql(Box::new(Tokens::of(&text)?.sql()?)))
 }
 

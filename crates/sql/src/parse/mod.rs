@@ -13,6 +13,7 @@
 //! | `dialect` | sqlparser's dialect, with bounds on what reading takes |
 //! | `foreign` | clauses that sqlparser reads and PostgreSQL does not have: refused |
 //! | `spelling` | what sqlparser does not read, in other words |
+//! | [`written`] | parts of statements as text that reads back as the same |
 //! | [`normal_form`] | a statement's text without its literals |
 //! | [`copy`] | the grammar of `COPY` |
 //!
@@ -27,6 +28,7 @@ pub mod normal_form;
 pub mod session;
 mod spelling;
 pub mod tokens;
+pub mod written;
 
 pub use command::Command;
 use fabius_value::{Error, Result, SqlState};

@@ -29,6 +29,8 @@ pub const PG_CATALOG: u32 = 11;
 pub const INFORMATION_SCHEMA: u32 = 13_207;
 /// The number of `public`.
 pub const PUBLIC: u32 = 2200;
+/// The number of the schema of what is temporary.
+pub const TEMPORARY_SCHEMA: u32 = 13_500;
 /// The number of the one role.
 pub const ROLE: u32 = 10;
 /// The number of the role that owns `public`: whoever owns the database.

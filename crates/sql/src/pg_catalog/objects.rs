@@ -2,8 +2,10 @@
 
 use super::definition::{self, Constraint};
 use super::row::{Row, array, number, text, truth};
-use super::{DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE};
-use crate::catalog::{Catalog, Identity, ReferentialAction, Returns, Table, View};
+use super::{DATABASE_OWNER, INFORMATION_SCHEMA, PG_CATALOG, PUBLIC, RELATIONS, ROLE, TEMPORARY_SCHEMA};
+use crate::catalog::{
+    Catalog, Identity, ObjectName, ReferentialAction, Returns, TEMPORARY, TEMPORARY_SHOWN, Table, View,
+};
 use crate::query::functions::{Definition, Environment, FUNCTIONS, Kind};
 use crate::sql_type::SqlType;
 use fabius_value::Value;
@@ -40,6 +42,7 @@ pub fn namespace_oid(catalog: &Catalog, schema: &str) -> u32 {
     match schema {
         "pg_catalog" => PG_CATALOG,
         "information_schema" => INFORMATION_SCHEMA,
+        TEMPORARY => TEMPORARY_SCHEMA,
         name => catalog.schemas.get(name).copied().unwrap_or(PUBLIC),
     }
 }
@@ -52,7 +55,24 @@ pub fn namespaces_of(catalog: &Catalog) -> Vec<(u32, String)> {
         all.push((PUBLIC, "public".into()));
     }
     all.extend(catalog.schemas.iter().map(|(name, oid)| (*oid, name.clone())));
+    if has_temporary(catalog) {
+        all.push((TEMPORARY_SCHEMA, TEMPORARY_SHOWN.into()));
+    }
     all
+}
+
+/// Whether the session has anything temporary.
+pub fn has_temporary(catalog: &Catalog) -> bool {
+    let is_temporary = |name: &ObjectName| name.schema == TEMPORARY;
+    let mut tables = catalog.tables.keys();
+    tables.any(is_temporary)
+        || catalog.views.keys().any(is_temporary)
+        || catalog.sequences.keys().any(is_temporary)
+}
+
+/// What a schema is called to users.
+pub fn schema_shown(schema: &str) -> &str {
+    if schema == TEMPORARY { TEMPORARY_SHOWN } else { schema }
 }
 
 fn namespaces(catalog: &Catalog) -> Vec<Row> {
@@ -110,7 +130,7 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
             .with("relhasindex", truth(definition::indexes(table).next().is_some()))
             .with("relchecks", number(table.checks.len() as i64))
             .with("relhastriggers", truth(!table.foreign_keys.is_empty()));
-        if table.name.schema == crate::catalog::TEMPORARY {
+        if table.is_temporary() {
             row = row.with("relpersistence", text("t"));
         }
         rows.push(row);
@@ -521,7 +541,7 @@ fn tables(environment: &Environment) -> Vec<Row> {
     });
     let own = catalog.tables.values().map(|table| {
         Row::of([
-            ("schemaname", text(table.name.schema.clone())),
+            ("schemaname", text(schema_shown(&table.name.schema))),
             ("tablename", text(table.name.name.clone())),
             ("tableowner", text(owner.clone())),
             ("hasindexes", truth(definition::indexes(table).next().is_some())),
@@ -536,7 +556,7 @@ fn views(environment: &Environment) -> Vec<Row> {
     let all = environment.catalog.views.values();
     all.map(|view| {
         Row::of([
-            ("schemaname", text(view.name.schema.clone())),
+            ("schemaname", text(schema_shown(&view.name.schema))),
             ("viewname", text(view.name.name.clone())),
             ("viewowner", text(owner.clone())),
             ("definition", text(format!(" {};", view.query))),
@@ -550,7 +570,7 @@ fn indexes_by_name(catalog: &Catalog) -> Vec<Row> {
     for table in catalog.tables.values() {
         for (key, _, is_unique) in definition::indexes(table) {
             rows.push(Row::of([
-                ("schemaname", text(table.name.schema.clone())),
+                ("schemaname", text(schema_shown(&table.name.schema))),
                 ("tablename", text(table.name.name.clone())),
                 ("indexname", text(key.name.clone())),
                 ("indexdef", text(definition::index(table, key, is_unique))),
@@ -565,7 +585,7 @@ fn sequences_by_name(environment: &Environment) -> Vec<Row> {
     let all = environment.catalog.sequences.values();
     all.map(|sequence| {
         Row::of([
-            ("schemaname", text(sequence.name.schema.clone())),
+            ("schemaname", text(schema_shown(&sequence.name.schema))),
             ("sequencename", text(sequence.name.name.clone())),
             ("sequenceowner", text(owner.clone())),
             ("data_type", number(sequence.sql_type().oid())),
@@ -586,7 +606,7 @@ fn table_statistics(catalog: &Catalog) -> Vec<Row> {
     all.map(|table| {
         Row::of([
             ("relid", number(table.oid)),
-            ("schemaname", text(table.name.schema.clone())),
+            ("schemaname", text(schema_shown(&table.name.schema))),
             ("relname", text(table.name.name.clone())),
         ])
     })
@@ -600,7 +620,7 @@ fn index_statistics(catalog: &Catalog) -> Vec<Row> {
             rows.push(Row::of([
                 ("relid", number(table.oid)),
                 ("indexrelid", number(key.oid)),
-                ("schemaname", text(table.name.schema.clone())),
+                ("schemaname", text(schema_shown(&table.name.schema))),
                 ("relname", text(table.name.name.clone())),
                 ("indexrelname", text(key.name.clone())),
             ]));

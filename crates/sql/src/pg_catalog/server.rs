@@ -209,6 +209,32 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 ])
             })
             .collect(),
+        "pg_cursors" => {
+            let all = session.cursors().into_iter();
+            let rows = all.map(|cursor| {
+                Row::of([
+                    ("name", text(cursor.name)),
+                    ("statement", text(cursor.text)),
+                    ("is_holdable", truth(cursor.is_held)),
+                    ("is_scrollable", truth(cursor.scrolls)),
+                    ("creation_time", Value::Timestamp(cursor.since_us)),
+                ])
+            });
+            rows.collect()
+        }
+        "pg_prepared_statements" => {
+            let all = session.statements().into_iter();
+            let rows = all.map(|statement| {
+                Row::of([
+                    ("name", text(statement.name)),
+                    ("statement", text(statement.text)),
+                    ("prepare_time", Value::Timestamp(statement.since_us)),
+                    ("parameter_types", super::row::array(statement.parameters.into_iter().map(number))),
+                    ("from_sql", truth(statement.is_of_sql)),
+                ])
+            });
+            rows.collect()
+        }
         "pg_stat_activity" => activity(environment),
         "pg_locks" => session.locks().iter().map(lock).collect(),
         "pg_get_keywords" => keywords(),

@@ -69,7 +69,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
             vec![
                 constrained(database, table, constraint)
                     .with("table_catalog", text(database))
-                    .with("table_schema", text(about.schema.clone()))
+                    .with("table_schema", text(objects::schema_shown(&about.schema)))
                     .with("table_name", text(about.name.clone())),
             ]
         }),
@@ -84,7 +84,7 @@ pub fn rows(name: &str, environment: &Environment) -> Option<Vec<Row>> {
                 vec![
                     constrained(database, table, constraint)
                         .with("unique_constraint_catalog", text(database))
-                        .with("unique_constraint_schema", text(key.parent.schema.clone()))
+                        .with("unique_constraint_schema", text(objects::schema_shown(&key.parent.schema)))
                         .with("unique_constraint_name", unique.map_or(Value::Null, text))
                         .with("match_option", text("NONE"))
                         .with("update_rule", rule(key.on_update))
@@ -147,7 +147,7 @@ fn named(kind: &str, database: &str, name: &ObjectName) -> Row {
     };
     Row::of([
         (columns[0], text(database)),
-        (columns[1], text(name.schema.clone())),
+        (columns[1], text(objects::schema_shown(&name.schema))),
         (columns[2], text(name.name.clone())),
     ])
 }
@@ -155,7 +155,7 @@ fn named(kind: &str, database: &str, name: &ObjectName) -> Row {
 fn constrained(database: &str, table: &Table, constraint: &Constraint<'_>) -> Row {
     Row::of([
         ("constraint_catalog", text(database)),
-        ("constraint_schema", text(table.name.schema.clone())),
+        ("constraint_schema", text(objects::schema_shown(&table.name.schema))),
         ("constraint_name", text(constraint.name())),
     ])
 }
@@ -192,9 +192,10 @@ fn tables(catalog: &Catalog, database: &str) -> Vec<Row> {
             table(named("table", database, &name), if relation.kind == 'r' { "BASE TABLE" } else { "VIEW" })
         })
         .collect();
-    rows.extend(
-        catalog.tables.values().map(|known| table(named("table", database, &known.name), "BASE TABLE")),
-    );
+    rows.extend(catalog.tables.values().map(|known| {
+        let kind = if known.is_temporary() { "LOCAL TEMPORARY" } else { "BASE TABLE" };
+        table(named("table", database, &known.name), kind)
+    }));
     rows.extend(catalog.views.values().map(|view| table(named("table", database, &view.name), "VIEW")));
     rows
 }
@@ -303,7 +304,7 @@ fn table_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
         vec![
             constrained(database, table, constraint)
                 .with("table_catalog", text(database))
-                .with("table_schema", text(table.name.schema.clone()))
+                .with("table_schema", text(objects::schema_shown(&table.name.schema)))
                 .with("table_name", text(table.name.name.clone()))
                 .with("constraint_type", text(kind))
                 .with("is_deferrable", yes(false))
@@ -323,7 +324,7 @@ fn table_constraints(catalog: &Catalog, database: &str) -> Vec<Row> {
             rows.push(
                 named("table", database, &table.name)
                     .with("constraint_catalog", text(database))
-                    .with("constraint_schema", text(table.name.schema.clone()))
+                    .with("constraint_schema", text(objects::schema_shown(&table.name.schema)))
                     .with("constraint_name", text(format!("{namespace}_{}_{}_not_null", table.oid, at + 1)))
                     .with("constraint_type", text("CHECK"))
                     .with("is_deferrable", yes(false))
@@ -353,7 +354,7 @@ fn key_columns(catalog: &Catalog, database: &str) -> Vec<Row> {
             });
             constrained(database, table, constraint)
                 .with("table_catalog", text(database))
-                .with("table_schema", text(table.name.schema.clone()))
+                .with("table_schema", text(objects::schema_shown(&table.name.schema)))
                 .with("table_name", text(table.name.name.clone()))
                 .with("column_name", text(column.clone()))
                 .with("ordinal_position", number(at as i64 + 1))
@@ -379,7 +380,7 @@ fn constraint_columns(catalog: &Catalog, database: &str) -> Vec<Row> {
         let rows = columns.into_iter().map(|column| {
             constrained(database, table, constraint)
                 .with("table_catalog", text(database))
-                .with("table_schema", text(about.schema.clone()))
+                .with("table_schema", text(objects::schema_shown(&about.schema)))
                 .with("table_name", text(about.name.clone()))
                 .with("column_name", text(column))
         });
@@ -396,7 +397,7 @@ fn routines(catalog: &Catalog, database: &str) -> Vec<Row> {
         };
         let row = named("specific", database, &specific)
             .with("routine_catalog", text(database))
-            .with("routine_schema", text(function.name.schema.clone()))
+            .with("routine_schema", text(objects::schema_shown(&function.name.schema)))
             .with("routine_name", text(function.name.name.clone()))
             .with("routine_type", text(if function.is_procedure { "PROCEDURE" } else { "FUNCTION" }))
             .with("routine_body", text("EXTERNAL"))

@@ -92,6 +92,36 @@ pub struct HeldLock {
     pub waits_since_us: Option<i64>,
 }
 
+/// A cursor, as `pg_cursors` lists it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedCursor {
+    /// Its name.
+    pub name: String,
+    /// The statement that declared it.
+    pub text: String,
+    /// Whether it outlives its transaction.
+    pub is_held: bool,
+    /// Whether it goes back.
+    pub scrolls: bool,
+    /// When it was declared, microseconds since 1970 in UTC.
+    pub since_us: i64,
+}
+
+/// A prepared statement, as `pg_prepared_statements` lists it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListedStatement {
+    /// Its name.
+    pub name: String,
+    /// What was written.
+    pub text: String,
+    /// When it was prepared, microseconds since 1970 in UTC.
+    pub since_us: i64,
+    /// The numbers of its parameters' types.
+    pub parameters: Vec<u32>,
+    /// Whether it was prepared by SQL, not by the protocol.
+    pub is_of_sql: bool,
+}
+
 /// A session as queries see it. Every answer is about now, or the transaction that the query runs in.
 pub trait SessionFacts: Send + Sync {
     /// The user.
@@ -166,6 +196,16 @@ pub trait SessionFacts: Send + Sync {
 
     /// All settings.
     fn settings(&self) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    /// Its cursors.
+    fn cursors(&self) -> Vec<ListedCursor> {
+        Vec::new()
+    }
+
+    /// Its prepared statements.
+    fn statements(&self) -> Vec<ListedStatement> {
         Vec::new()
     }
 

@@ -1,11 +1,11 @@
 //! A query that skips: candidates, then each by its key.
 
-use super::super::with_writes::quoted;
 use super::super::{Connection, Response};
 use super::not_supported;
 use crate::bind::is_aggregated;
 use crate::catalog::{Catalog, ROW_NUMBER, folded};
 use crate::parse::tokens::Tokens;
+use crate::parse::written::{quoted, written};
 use crate::sql_type::SqlType;
 use fabius::Transaction;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -69,9 +69,10 @@ impl Choice {
         }
         let mut candidates = query.clone();
         let order = order_by(&mut candidates, select)?;
-        let from: Vec<String> = select.from.iter().map(ToString::to_string).collect();
-        let condition = select.selection.as_ref().map_or_else(String::new, |all| format!(" WHERE {all}"));
-        let with = query.with.as_ref().map_or_else(String::new, |with| format!("{with} "));
+        let from: Vec<String> = select.from.iter().map(written).collect();
+        let condition =
+            select.selection.as_ref().map_or_else(String::new, |all| format!(" WHERE {}", written(all)));
+        let with = query.with.as_ref().map_or_else(String::new, |with| format!("{} ", written(with)));
         let candidates =
             format!("{with}SELECT {} FROM {}{condition}{order}", keys.join(", "), from.join(", "));
 
@@ -90,7 +91,7 @@ impl Choice {
                 },
             });
         }
-        Ok(Choice { candidates, row: row.to_string(), types, own: own.len(), bounds: bounds(query)? })
+        Ok(Choice { candidates, row: written(&row), types, own: own.len(), bounds: bounds(query)? })
     }
 }
 
@@ -140,7 +141,7 @@ fn order_by(query: &mut ast::Query, select: &ast::Select) -> Result<String> {
             item.expr = expression.clone();
         }
     }
-    Ok(format!(" {order}"))
+    Ok(format!(" {}", written(order)))
 }
 
 /// `SELECT limit, offset`, unless there is neither.
@@ -160,7 +161,7 @@ fn bounds(query: &ast::Query) -> Result<Option<String>> {
     };
     let number =
         |text: Option<String>| text.map_or("NULL".into(), |text| format!("CAST(({text}) AS bigint)"));
-    let (limit, offset) = (limit.map(|limit| limit.to_string()), offset.map(ToString::to_string));
+    let (limit, offset) = (limit.as_ref().map(written), offset.map(written));
     Ok(Some(format!("SELECT {}, {}", number(limit), number(offset))))
 }
 

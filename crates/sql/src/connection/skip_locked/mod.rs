@@ -27,6 +27,7 @@ use super::result::rows_response;
 use super::run::Given;
 use super::{Connection, Response};
 use crate::catalog::Catalog;
+use crate::parse::written::written;
 use crate::query::SessionFacts;
 use crate::sql_type::SqlType;
 use choice::Choice;
@@ -66,7 +67,7 @@ impl Plan {
         session: &Arc<dyn SessionFacts>,
     ) -> Result<Arc<Plan>> {
         let plain = waiting(statement);
-        let text = plain.to_string();
+        let text = written(&plain);
         let direct = Box::pin(Plan::of(database, catalog, &plain, (&text, None), given, session)).await?;
         let how = match statement {
             ast::Statement::Query(query) if skips(query) => {
@@ -76,7 +77,7 @@ impl Plan {
                 let (_, first) = filled(statement, &[])?;
                 if let Some(query) = first {
                     let query = ast::Statement::Query(Box::new(query));
-                    let text = query.to_string();
+                    let text = written(&query);
                     let alone =
                         Plan::of(database, catalog, &query, (&text, None), &direct.parameters, session);
                     Box::pin(alone).await.map_err(|error| match error.state() {
@@ -146,7 +147,7 @@ impl Connection {
         let mut found: Vec<Found> = Vec::new();
         loop {
             let (statement, next) = filled(statement, &found)?;
-            let text = next.as_ref().map_or_else(|| statement.to_string(), ToString::to_string);
+            let text = next.as_ref().map_or_else(|| written(&statement), written);
             let prepared = Box::pin(self.prepare(&text, types)).await?;
             let count = prepared.parameters.len().min(parameters.len());
             let response = Box::pin(self.run_prepared(&prepared, &parameters[..count])).await?;

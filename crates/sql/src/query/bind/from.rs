@@ -5,7 +5,7 @@ use super::query::rename;
 use super::{
     Binder, Flavor, Level, Output, Relation, Scope, ScopeColumn, Sense, Sight, Typed, name_of, parts_of,
 };
-use crate::catalog::{ObjectName, TEMPORARY, Table, View};
+use crate::catalog::{ObjectName, TEMPORARY, TEMPORARY_SHOWN, Table, View};
 use crate::parse::tokens::Tokens;
 use crate::pg_catalog;
 use crate::query::failure::{inbound, unsupported};
@@ -363,6 +363,7 @@ impl Binder<'_> {
         }
         let path_of_search = self.environment.session.search_path();
         let schemas: Vec<String> = match schema {
+            Some(TEMPORARY_SHOWN) => vec![TEMPORARY.to_string()],
             Some(schema) => vec![schema.to_string()],
             None => std::iter::once(TEMPORARY.to_string()).chain(path_of_search).collect(),
         };

@@ -1,7 +1,7 @@
 //! Functions about the catalog: names and numbers of objects, definitions, comments, privileges, sizes.
 
 use super::{Call, Definition, array_of, define, elements_at, integer_at, text_at, truth_at};
-use crate::catalog::{Catalog, ObjectName};
+use crate::catalog::{Catalog, ObjectName, TEMPORARY};
 use crate::pg_catalog::{RELATIONS, ROLE, definition, objects, server};
 use crate::query::functions::text::quote_identifier;
 use crate::sql_type::SqlType;
@@ -268,8 +268,11 @@ fn number(oid: u32) -> Value {
 /// The parts of a name as SQL writes it, unquoted and folded.
 fn unquoted(text: &str) -> Vec<String> {
     let (mut parts, mut part, mut in_quotes) = (Vec::new(), String::new(), false);
-    for character in text.trim().chars() {
+    let mut characters = text.trim().chars().peekable();
+    while let Some(character) = characters.next() {
         match character {
+            // Two within are one.
+            '"' if in_quotes && characters.next_if_eq(&'"').is_some() => part.push('"'),
             '"' => in_quotes = !in_quotes,
             '.' if !in_quotes => parts.push(std::mem::take(&mut part)),
             other if in_quotes => part.push(other),
@@ -308,12 +311,7 @@ fn class_oid(call: &Call, text: &str) -> Result<Option<u32>> {
     if let Some(relation) = crate::pg_catalog::relation(schema, name) {
         return Ok(Some(relation.oid()));
     }
-    let path = match schema {
-        Some(schema) => vec![schema.to_string()],
-        None => call.environment.session.search_path(),
-    };
-    for schema in path {
-        let full = ObjectName { schema, name: name.clone() };
+    for full in catalog.candidates(schema, name) {
         if let Some(relation) = catalog.relation_named(&full) {
             return Ok(Some(relation.oid()));
         }
@@ -341,21 +339,24 @@ fn class_of(catalog: &Catalog, oid: u32) -> Option<ObjectName> {
 
 fn class_name(call: &Call, oid: u32) -> Option<String> {
     let name = class_of(&call.environment.catalog, oid)?;
-    let is_in_sight =
-        name.schema == "pg_catalog" || call.environment.session.search_path().contains(&name.schema);
-    Some(if is_in_sight {
+    Some(if is_in_sight(call, &name) {
         quote_identifier(&name.name)
     } else {
         format!("{}.{}", quote_identifier(&name.schema), quote_identifier(&name.name))
     })
 }
 
+/// Whether a relation needs no schema before its name.
+fn is_in_sight(call: &Call, name: &ObjectName) -> bool {
+    matches!(name.schema.as_str(), "pg_catalog" | TEMPORARY)
+        || call.environment.session.search_path().contains(&name.schema)
+}
+
 fn is_visible(a: &[Value], call: &Call) -> Result<Value> {
     // What is of other schemas needs their name; all else is in sight.
-    let path = call.environment.session.search_path();
     let oid = integer_at(a, 0) as u32;
     let visible = match class_of(&call.environment.catalog, oid) {
-        Some(name) => name.schema == "pg_catalog" || path.contains(&name.schema),
+        Some(name) => is_in_sight(call, &name),
         None => !crate::pg_catalog::server::is_standard_type(oid),
     };
     Ok(Value::Boolean(visible))

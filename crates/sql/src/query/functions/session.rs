@@ -94,7 +94,11 @@ pub fn definitions() -> Vec<Definition> {
         define("inet_server_port() int stable", |_, _| Ok(Value::Null)),
         define("inet_client_addr() text stable", |_, _| Ok(Value::Null)),
         define("inet_client_port() int stable", |_, _| Ok(Value::Null)),
-        define("pg_my_temp_schema() oid stable", |_, _| Ok(Value::BigInt(0))),
+        define("pg_my_temp_schema() oid stable", |_, c| {
+            let has_temporary = crate::pg_catalog::objects::has_temporary(&c.environment.catalog);
+            let oid = if has_temporary { crate::pg_catalog::TEMPORARY_SCHEMA } else { 0 };
+            Ok(Value::BigInt(oid.into()))
+        }),
         define("pg_is_other_temp_schema(oid) bool stable", |_, _| Ok(Value::Boolean(false))),
         define("pg_notify(text, text) void volatile", |_, _| {
             Err(crate::query::failure::unsupported("pg_notify is not supported"))
