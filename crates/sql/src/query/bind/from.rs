@@ -637,7 +637,9 @@ impl Binder<'_> {
             let side = |scope: &mut Scope, place: &str| -> Result<Typed> {
                 let known =
                     scope.merged.iter().find(|(other, _)| *other == name).map(|(_, typed)| typed.clone());
-                let is_so_named = |column: &&mut ScopeColumn| column.output.name == name && column.sight == Sight::Everywhere;
+                let is_so_named = |column: &&mut ScopeColumn| {
+                    column.output.name == name && column.sight == Sight::Everywhere
+                };
                 let among = scope.columns.iter_mut().filter(is_so_named).count();
                 if among + usize::from(known.is_some()) > 1 {
                     return Err(Error::new(
