@@ -37,7 +37,6 @@ fn figured(expression: &ast::Expr) -> Option<(String, bool)> {
             SqlType::from_ast(&typed.data_type).ok().map(|sql_type| (sql_type.internal_name(), false))
         }
         E::Interval(_) => Some(("interval".into(), false)),
-        E::Value(value) if matches!(value.value, ast::Value::Boolean(_)) => Some(("bool".into(), false)),
         E::Case { else_result, .. } => match else_result.as_deref().and_then(figured) {
             Some((name, true)) => Some((name, true)),
             _ => Some(("case".into(), false)),

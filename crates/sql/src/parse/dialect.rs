@@ -271,14 +271,48 @@ pub(crate) fn repeated(tokens: &[TokenWithSpan]) -> Option<usize> {
     })
 }
 
+/// Whether a query in parentheses begins here, directly behind another parenthesis, with `UNION` or its like behind it.
+fn begins_set_operation(parser: &Parser) -> bool {
+    let first = parser.get_current_index() + 1;
+    let token = |at: usize| &parser.token_at(at).token;
+    if *token(first - 1) != Token::LParen || *token(first) != Token::LParen {
+        return false;
+    }
+    let keyword = |at: usize| match token(at) {
+        Token::Word(Word { keyword, quote_style: None, .. }) => *keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let inner = (first..).find(|at| *token(*at) != Token::LParen).unwrap_or(first);
+    if !matches!(keyword(inner), Keyword::SELECT | Keyword::VALUES | Keyword::WITH | Keyword::TABLE) {
+        return false;
+    }
+    let mut depth = 0usize;
+    for at in first.. {
+        match token(at) {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            Token::EOF => return false,
+            _ => {}
+        }
+        if depth == 0 {
+            return matches!(keyword(at + 1), Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT);
+        }
+    }
+    false
+}
+
 impl Dialect for Bounded {
     fn dialect(&self) -> std::any::TypeId {
         POSTGRESQL.dialect()
     }
 
-    fn parse_prefix(&self, _: &mut Parser) -> Option<Result<Expr, ParserError>> {
+    /// Reads `(SELECT ...) UNION (SELECT ...)` within parentheses, which sqlparser ends at the first query.
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         self.begun.set(self.begun.get() + 1);
-        (self.begun.get() > self.most).then_some(Err(ParserError::RecursionLimitExceeded))
+        if self.begun.get() > self.most {
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
+        begins_set_operation(parser).then(|| parser.parse_query().map(Expr::Subquery))
     }
 
     /// Reads all of `AND b AND c` at once, and the same with `OR`.

@@ -274,11 +274,9 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
         .into_iter()
         .map(|expr| {
             let name = expr.schema_name().to_string();
-            let is_output = matches!(node, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_));
             let changed = take_all_out(expr, None, &mut found, next)?;
-            // A projection's columns keep their names.
-            Ok(if changed.transformed && is_output && !matches!(changed.data, Expr::Alias(_)) {
-                changed.data.alias(name)
+            Ok(if changed.transformed && has_outputs(&node) {
+                named(changed.data, name)
             } else {
                 changed.data
             })
@@ -329,6 +327,19 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
     }
     let columns: Vec<Expr> = before.iter().map(Expr::from).collect();
     LogicalPlanBuilder::from(plan).project(columns)?.build().map(Transformed::yes)
+}
+
+/// Whether a plan's expressions are columns of its result, which go by their names.
+fn has_outputs(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_))
+}
+
+/// An expression under the name that it had.
+fn named(expr: Expr, name: String) -> Expr {
+    match expr {
+        Expr::Alias(_) => expr,
+        other => other.alias(name),
+    }
 }
 
 /// Whether a subquery asks for columns of a plan's rows.
@@ -705,8 +716,10 @@ fn bound(plan: &LogicalPlan, columns: &[Column], values: &[ScalarValue]) -> Fusi
     // Subqueries within know what they are about; no more of this row.
     let settle = |subquery: &mut Subquery| subquery.outer_ref_columns.retain(|expr| value_of(expr).is_none());
     let changed = plan.clone().transform_up_with_subqueries(|node| {
+        let keeps_names = has_outputs(&node);
         node.map_expressions(|expr| {
-            expr.transform_up(|mut expr| {
+            let name = keeps_names.then(|| expr.schema_name().to_string());
+            let changed = expr.transform_up(|mut expr| {
                 if let Some(value) = value_of(&expr) {
                     return Ok(Transformed::yes(Expr::Literal(value.clone(), None)));
                 }
@@ -717,6 +730,10 @@ fn bound(plan: &LogicalPlan, columns: &[Column], values: &[ScalarValue]) -> Fusi
                     _ => return Ok(Transformed::no(expr)),
                 }
                 Ok(Transformed::yes(expr))
+            })?;
+            Ok(match name {
+                Some(name) if changed.transformed => changed.update_data(|expr| named(expr, name)),
+                _ => changed,
             })
         })
     })?;

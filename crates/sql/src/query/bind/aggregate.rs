@@ -354,7 +354,7 @@ impl Binder<'_> {
                 ))
             }
             "json_agg" | "jsonb_agg" => {
-                let to = if name == "json_agg" { "to_json" } else { "to_jsonb" };
+                let to = if name == "json_agg" { "fabius_json" } else { "fabius_jsonb" };
                 // PostgreSQL begins a line with each row or array.
                 let is_row = matches!(&first.expr, Expr::ScalarFunction(call) if call.name() == WHOLE_ROW);
                 let has_lines = name == "json_agg" && (is_row || matches!(first.sql_type, T::Array(_)));
@@ -368,9 +368,11 @@ impl Binder<'_> {
             "json_object_agg" | "jsonb_object_agg" => {
                 let Some(value) = second else { return wrong(self, &[first]) };
                 let key = self.cast(first, &T::Text)?;
-                let key = self.function("to_json", vec![key])?;
-                let value = self
-                    .function(if name.starts_with("jsonb") { "to_jsonb" } else { "to_json" }, vec![value])?;
+                let key = self.function("fabius_json", vec![key])?;
+                let value = self.function(
+                    if name.starts_with("jsonb") { "fabius_jsonb" } else { "fabius_json" },
+                    vec![value],
+                )?;
                 let is_binary = name.starts_with("jsonb");
                 let colon = if is_binary { ": " } else { " : " };
                 let pair = concatenated(concatenated(key.expr, text_literal(colon)), value.expr);

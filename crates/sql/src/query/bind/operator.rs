@@ -326,7 +326,11 @@ impl Binder<'_> {
         let operator = match name {
             "&" => Operator::BitwiseAnd,
             "|" => Operator::BitwiseOr,
-            "#" => Operator::BitwiseXor,
+            // DataFusion takes x # x for 0, also of nulls.
+            "#" => {
+                let (left, right) = (Typed::new(left.expr, common.clone()), Typed::new(right.expr, common));
+                return self.function("fabius_bit_xor", vec![left, right]);
+            }
             "<<" => Operator::BitwiseShiftLeft,
             _ => Operator::BitwiseShiftRight,
         };

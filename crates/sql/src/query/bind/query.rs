@@ -58,7 +58,11 @@ impl Binder<'_> {
         };
         let relation = match query.body.as_ref() {
             ast::SetExpr::Select(select) => self.select(select, keys),
-            ast::SetExpr::Query(inner) if keys.is_empty() => self.deeper(|binder| binder.query(inner)),
+            ast::SetExpr::Query(inner) => {
+                refuse_twice(query, inner)?;
+                let relation = self.deeper(|binder| binder.query(inner));
+                relation.and_then(|relation| self.order_outputs(relation, keys))
+            }
             body => {
                 if !query.locks.is_empty() && !matches!(body, ast::SetExpr::Values(_)) {
                     return Err(unsupported("FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT"));
@@ -463,6 +467,20 @@ impl Binder<'_> {
     /// A common table expression by its name.
     pub(super) fn common_named(&self, name: &str) -> Option<Relation> {
         self.commons.iter().rev().find(|common| common.name == name).map(|common| common.relation.clone())
+    }
+}
+
+/// Refuses what stands both in a query in parentheses and behind them.
+fn refuse_twice(outer: &ast::Query, inner: &ast::Query) -> Result<()> {
+    let refuse = |what: &str| {
+        Err(Error::new(SqlState::SYNTAX_ERROR, format!("multiple {what} clauses are not allowed")))
+    };
+    let has_limit = |query: &ast::Query| query.limit_clause.is_some() || query.fetch.is_some();
+    match () {
+        () if outer.order_by.is_some() && inner.order_by.is_some() => refuse("ORDER BY"),
+        () if has_limit(outer) && has_limit(inner) => refuse("LIMIT"),
+        () if outer.with.is_some() && inner.with.is_some() => refuse("WITH"),
+        () => Ok(()),
     }
 }
 

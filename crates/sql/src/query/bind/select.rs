@@ -509,15 +509,16 @@ impl Binder<'_> {
         let mut keys = Vec::with_capacity(groups.len());
         for group in groups {
             keys.push(match group {
-                Expr::GroupingSet(GroupingSet::Rollup(keys)) => Expr::GroupingSet(GroupingSet::Rollup(
-                    keys.into_iter().map(|key| settle(self, key)).collect(),
-                )),
-                Expr::GroupingSet(GroupingSet::Cube(keys)) => Expr::GroupingSet(GroupingSet::Cube(
-                    keys.into_iter().map(|key| settle(self, key)).collect(),
-                )),
+                Expr::GroupingSet(GroupingSet::Rollup(keys)) => {
+                    grouping(keys.into_iter().map(|key| settle(self, key)).collect(), GroupingSet::Rollup)
+                }
+                Expr::GroupingSet(GroupingSet::Cube(keys)) => {
+                    grouping(keys.into_iter().map(|key| settle(self, key)).collect(), GroupingSet::Cube)
+                }
                 Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => {
-                    let sets =
-                        sets.into_iter().map(|set| set.into_iter().map(|key| settle(self, key)).collect());
+                    let sets = sets
+                        .into_iter()
+                        .map(|set| once_each(set.into_iter().map(|key| settle(self, key)).collect()));
                     Expr::GroupingSet(GroupingSet::GroupingSets(sets.collect()))
                 }
                 key => {
@@ -623,9 +624,38 @@ impl Binder<'_> {
     }
 }
 
+/// Keys, each once.
+fn once_each(keys: Vec<Expr>) -> Vec<Expr> {
+    let mut once = Vec::with_capacity(keys.len());
+    for key in keys {
+        if !once.contains(&key) {
+            once.push(key);
+        }
+    }
+    once
+}
+
+/// `ROLLUP` or `CUBE` of keys; where some are the same, as the sets that it stands for, each with its keys once.
+fn grouping(keys: Vec<Expr>, of: fn(Vec<Expr>) -> GroupingSet) -> Expr {
+    if once_each(keys.clone()).len() == keys.len() {
+        return Expr::GroupingSet(of(keys));
+    }
+    let sets = match of(Vec::new()) {
+        GroupingSet::Rollup(_) => (0..=keys.len()).rev().map(|most| keys[..most].to_vec()).collect(),
+        _ => {
+            let chosen = |set: usize| {
+                let of_set = keys.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+                of_set.map(|(_, key)| key.clone()).collect::<Vec<_>>()
+            };
+            (0..1 << keys.len()).map(chosen).collect::<Vec<_>>()
+        }
+    };
+    Expr::GroupingSet(GroupingSet::GroupingSets(sets.into_iter().map(once_each).collect()))
+}
+
 /// `row_number()` over a partition.
 pub(super) fn row_number(partition_by: Vec<Expr>, order_by: Vec<Sort>) -> Expr {
-    let window_frame = WindowFrame::new((!order_by.is_empty()).then_some(false));
+    let window_frame = WindowFrame::new(None);
     let function = datafusion::functions_window::row_number::row_number_udwf();
     Expr::WindowFunction(Box::new(WindowFunction {
         fun: WindowFunctionDefinition::WindowUDF(function),

@@ -30,13 +30,25 @@ impl Binder<'_> {
                 self.known(typed).map(|typed| typed.expr)
             })
             .collect::<Result<Vec<_>>>()?;
-        let order_by = self.sort_keys(&spec.order_by)?;
-        let window_frame = match &spec.window_frame {
+        let mut order_by = Vec::with_capacity(spec.order_by.len());
+        let mut has_distances = true;
+        for key in &spec.order_by {
+            let typed = self.sort_value(&key.expr)?;
+            has_distances &= !matches!(
+                typed.sql_type,
+                SqlType::Uuid | SqlType::Bytea | SqlType::Boolean | SqlType::Array(_) | SqlType::JsonB
+            );
+            order_by.push(sort_of(typed.expr, &key.options));
+        }
+        let has_offset = spec.window_frame.as_ref().is_some_and(has_offset);
+        let mut window_frame = match &spec.window_frame {
             Some(frame) => frame_of(frame)?,
             None if order_by.is_empty() => WindowFrame::new(None),
             None => WindowFrame::new(Some(false)),
         };
-        let mut order_by = order_by;
+        if window_frame.units == WindowFrameUnits::Range && !has_offset && !has_distances {
+            window_frame = by_groups(window_frame);
+        }
         window_frame.regularize_order_bys(&mut order_by).map_err(|error| {
             Error::new(SqlState(*b"42P20"), "this frame needs another ORDER BY")
                 .with_detail(error.to_string())
@@ -90,12 +102,17 @@ impl Binder<'_> {
     pub(super) fn sort_keys(&mut self, keys: &[ast::OrderByExpr]) -> Result<Vec<Sort>> {
         keys.iter()
             .map(|key| {
-                let typed = self.expression(&key.expr)?;
-                let typed = self.known(typed)?;
-                let typed = self.sortable(typed)?;
+                let typed = self.sort_value(&key.expr)?;
                 Ok(sort_of(typed.expr, &key.options))
             })
             .collect()
+    }
+
+    /// What the value of an expression is sorted by.
+    fn sort_value(&mut self, expression: &ast::Expr) -> Result<Typed> {
+        let typed = self.expression(expression)?;
+        let typed = self.known(typed)?;
+        self.sortable(typed)
     }
 
     /// What a value is sorted by.
@@ -133,6 +150,24 @@ fn frame_of(frame: &ast::WindowFrame) -> Result<WindowFrame> {
         (Following(_), CurrentRow) => refuse("frame starting from following row cannot end with current row"),
         _ => Ok(WindowFrame::new_bounds(units, start, end)),
     }
+}
+
+/// Whether a frame begins or ends at a distance.
+fn has_offset(frame: &ast::WindowFrame) -> bool {
+    let is_offset = |bound: &ast::WindowFrameBound| {
+        matches!(bound, ast::WindowFrameBound::Preceding(Some(_)) | ast::WindowFrameBound::Following(Some(_)))
+    };
+    is_offset(&frame.start_bound) || frame.end_bound.as_ref().is_some_and(is_offset)
+}
+
+/// A frame by range without distances as one by groups, which is the same rows: groups need no arithmetic of their keys.
+fn by_groups(frame: WindowFrame) -> WindowFrame {
+    let bound = |bound: WindowFrameBound| match bound {
+        WindowFrameBound::Preceding(_) => WindowFrameBound::Preceding(ScalarValue::UInt64(None)),
+        WindowFrameBound::Following(_) => WindowFrameBound::Following(ScalarValue::UInt64(None)),
+        WindowFrameBound::CurrentRow => WindowFrameBound::CurrentRow,
+    };
+    WindowFrame::new_bounds(WindowFrameUnits::Groups, bound(frame.start_bound), bound(frame.end_bound))
 }
 
 fn bound_of(bound: &ast::WindowFrameBound, units: WindowFrameUnits) -> Result<WindowFrameBound> {

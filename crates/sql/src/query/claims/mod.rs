@@ -9,6 +9,7 @@
 //! | outer join | constants of the side that may be missing | in rows where it is missing |
 //! | groups by `ROLLUP`, `CUBE` | the order of the input | groups of one set follow those of another |
 //! | `max(...) OVER` | ascending values | nulls that come first |
+//! | union | orders of its inputs with constants | their rows put together |
 //! | `nextval`, `random` of constants | one value | each row has its own |
 //!
 //! [`Modest`] stands over each of these and claims nothing but what its input has, if it gives the rows of that one by one.

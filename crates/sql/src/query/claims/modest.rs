@@ -14,6 +14,7 @@ use datafusion::physical_plan::joins::{
 };
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::union::{InterleaveExec, UnionExec};
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, Statistics};
 use std::fmt;
@@ -62,6 +63,7 @@ impl Kept {
             || plan.is::<CrossJoinExec>()
             || plan.is::<SortMergeJoinExec>()
             || plan.is::<PiecewiseMergeJoinExec>();
+        let is_union = plan.is::<UnionExec>() || plan.is::<InterleaveExec>();
         let is_window = plan.is::<WindowAggExec>() || plan.is::<BoundedWindowAggExec>();
         let is_volatile = match (plan.downcast_ref::<ProjectionExec>(), plan.downcast_ref::<FilterExec>()) {
             (Some(projection), _) => projection.expr().iter().any(|column| is_volatile(&column.expr)),
@@ -69,7 +71,7 @@ impl Kept {
             _ => false,
         };
         match () {
-            () if is_join || is_volatile || plan.is::<AggregateExec>() => Some(Kept::Nothing),
+            () if is_join || is_volatile || is_union || plan.is::<AggregateExec>() => Some(Kept::Nothing),
             () if is_window => Some(Kept::InputOrder),
             () => None,
         }

@@ -12,10 +12,17 @@ use serde_json::Value as Json;
 /// All of them.
 pub fn definitions() -> Vec<Definition> {
     vec![
-        define("to_json(any) json null", |a, call| {
+        define("to_json(any) json", |a, call| {
             Ok(Value::Text(literal(&a[0], type_at(call, 0), &call.environment.style)))
         }),
-        define("to_jsonb(any) jsonb null", |a, call| {
+        define("to_jsonb(any) jsonb", |a, call| {
+            jsonb(literal(&a[0], type_at(call, 0), &call.environment.style))
+        }),
+        // The elements of `json_agg`: null is one of them.
+        define("fabius_json(any) json null", |a, call| {
+            Ok(Value::Text(literal(&a[0], type_at(call, 0), &call.environment.style)))
+        }),
+        define("fabius_jsonb(any) jsonb null", |a, call| {
             jsonb(literal(&a[0], type_at(call, 0), &call.environment.style))
         }),
         define("json_build_object(any...) json null", |a, call| object(a, call).map(Value::Text)),

@@ -16,8 +16,21 @@ pub fn definitions() -> Vec<Definition> {
         define("abs(bigint) bigint", |a, _| {
             integer_at(a, 0).checked_abs().map(Value::BigInt).ok_or_else(|| out_of_range("bigint"))
         }),
+        define("abs(smallint) smallint", |a, _| {
+            i16::try_from(integer_at(a, 0).abs()).map(Value::SmallInt).map_err(|_| out_of_range("smallint"))
+        }),
+        define("abs(real) real", |a, _| Ok(Value::Double(double_at(a, 0).abs()))),
         define("abs(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, s| (m.abs(), s))))),
         define("abs(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).abs()))),
+        define("fabius_bit_xor(smallint, smallint) smallint", |a, _| {
+            Ok(Value::SmallInt((integer_at(a, 0) ^ integer_at(a, 1)) as i16))
+        }),
+        define("fabius_bit_xor(int, int) int", |a, _| {
+            Ok(Value::Int((integer_at(a, 0) ^ integer_at(a, 1)) as i32))
+        }),
+        define("fabius_bit_xor(bigint, bigint) bigint", |a, _| {
+            Ok(Value::BigInt(integer_at(a, 0) ^ integer_at(a, 1)))
+        }),
         define("sign(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, _| (m.signum(), 0))))),
         define("sign(float8) float8", |a, _| {
             let value = double_at(a, 0);
