@@ -199,6 +199,27 @@ fn reaches_far(plan: &LogicalPlan) -> bool {
     is_far
 }
 
+/// Whether a subquery asks about rows around it where an outer join may miss a row: DataFusion would ask above that join.
+fn asks_beneath_outer_join(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    each_subquery(plan, &mut |subquery| {
+        let _ = subquery.apply(|node| {
+            if let LogicalPlan::Join(join) = node {
+                let missed: &[&Arc<LogicalPlan>] = match join.join_type {
+                    JoinType::Left => &[&join.right],
+                    JoinType::Right => &[&join.left],
+                    JoinType::Full => &[&join.left, &join.right],
+                    _ => &[],
+                };
+                found |= missed.iter().any(|side| !references(side).is_empty());
+            }
+            Ok(TreeNodeRecursion::Continue)
+        });
+        found |= asks_beneath_outer_join(subquery);
+    });
+    found
+}
+
 fn each_subquery(plan: &LogicalPlan, act: &mut dyn FnMut(&LogicalPlan)) {
     let _ = plan.apply(|node| {
         node.apply_subqueries(|subquery| {
@@ -753,6 +774,7 @@ async fn rows(plan: &LogicalPlan, context: &Arc<TaskContext>) -> FusionResult<Re
 /// Optimizes a plan; what DataFusion cannot make joins of is applied row by row.
 pub(super) fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
     if !reaches_far(plan)
+        && !asks_beneath_outer_join(plan)
         && let Ok(optimized) = machine::optimize(plan)
         && !is_left(&optimized)
     {

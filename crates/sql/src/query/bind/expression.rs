@@ -316,14 +316,20 @@ impl Binder<'_> {
                 self.function("fabius_multiply", vec![typed, factor])
             }
             UnaryOperator::Minus => {
-                let zero = Typed::literal(ScalarValue::Int32(Some(0)), SqlType::Int);
+                let zero = match typed.sql_type {
+                    SqlType::SmallInt => Typed::literal(ScalarValue::Int16(Some(0)), SqlType::SmallInt),
+                    _ => Typed::literal(ScalarValue::Int32(Some(0)), SqlType::Int),
+                };
                 self.operator(zero, "-", typed)
             }
             UnaryOperator::PGAbs => self.function("abs", vec![typed]),
             UnaryOperator::PGSquareRoot => self.function("sqrt", vec![typed]),
             UnaryOperator::PGCubeRoot => self.function("cbrt", vec![typed]),
             UnaryOperator::BitwiseNot => {
-                let ones = Typed::literal(ScalarValue::Int32(Some(-1)), SqlType::Int);
+                let ones = match typed.sql_type {
+                    SqlType::SmallInt => Typed::literal(ScalarValue::Int16(Some(-1)), SqlType::SmallInt),
+                    _ => Typed::literal(ScalarValue::Int32(Some(-1)), SqlType::Int),
+                };
                 self.operator(typed, "#", ones)
             }
             other => Err(unsupported(format!("the operator {other} is not supported"))),

@@ -107,6 +107,7 @@ impl Binder<'_> {
                 self.arrays_item(arrays, names, "unnest", alias.as_ref(), *with_ordinality)
             }
             F::Derived { lateral, subquery, alias, sample: None } => {
+                self.is_relation = !*lateral;
                 let relation = if *lateral {
                     self.beside(left, |binder| binder.deeper(|binder| binder.query(subquery)))
                 } else {
@@ -476,6 +477,7 @@ impl Binder<'_> {
         // A view sees nothing of where it is used.
         let (levels, commons) = (std::mem::take(&mut self.levels), std::mem::take(&mut self.commons));
         let locking = std::mem::take(&mut self.locking);
+        self.is_relation = true;
         let bound = self.deeper(|binder| binder.query(&query));
         (self.levels, self.commons, self.locking) = (levels, commons, locking);
         let mut bound = bound?;

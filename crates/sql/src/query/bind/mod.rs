@@ -107,6 +107,8 @@ pub(super) struct Binder<'a> {
     locking: Vec<(Option<Vec<String>>, RowLock)>,
     /// Whether the `SELECT` that comes is a side of a set operation, where bare literals have no type yet.
     is_operand: bool,
+    /// Whether the `SELECT` that comes is a relation to what is around it, which may have conditions on its columns.
+    is_relation: bool,
     /// What the expression that is bound next is used for.
     sense: Sense,
     /// Whether the `FROM` that is bound has to tell which rows outer joins have not found.
@@ -128,6 +130,7 @@ impl<'a> Binder<'a> {
             commons: Vec::new(),
             locking: Vec::new(),
             is_operand: false,
+            is_relation: false,
             sense: Sense::Value,
             has_whole_rows: false,
             next: 0,

@@ -28,6 +28,7 @@ impl Binder<'_> {
     }
 
     fn query_with(&mut self, query: &ast::Query) -> Result<Relation> {
+        let is_relation = std::mem::take(&mut self.is_relation);
         if let Some(with) = &query.with {
             let first = self.commons.len();
             for common in &with.cte_tables {
@@ -56,6 +57,7 @@ impl Binder<'_> {
             Some(ast::OrderByKind::Expressions(keys)) => keys,
             Some(ast::OrderByKind::All(_)) => return Err(unsupported("ORDER BY ALL is not supported")),
         };
+        self.is_relation = is_relation;
         let relation = match query.body.as_ref() {
             ast::SetExpr::Select(select) => self.select(select, keys),
             ast::SetExpr::Query(inner) => {
@@ -154,6 +156,7 @@ impl Binder<'_> {
     /// A side of a set operation.
     fn operand(&mut self, side: &ast::SetExpr) -> Result<Relation> {
         self.is_operand = matches!(side, ast::SetExpr::Select(_));
+        self.is_relation = true;
         self.set_expression(side)
     }
 
@@ -200,7 +203,13 @@ impl Binder<'_> {
             .zip(&right.columns)
             .map(|(left, right)| self.common_of([&left.sql_type, &right.sql_type], &name))
             .collect::<Result<Vec<_>>>()?;
-        let (left, right) = (self.retyped(left, &types)?, self.retyped(right, &types)?);
+        let (mut left, mut right) = (self.retyped(left, &types)?, self.retyped(right, &types)?);
+        if operator == ast::SetOperator::Union {
+            // Where one side turns out to be empty, the other stands for both: their columns have the same names.
+            let names: Vec<String> = types.iter().map(|_| self.fresh("c")).collect();
+            left = placed(left, &names)?;
+            right = placed(right, &names)?;
+        }
         let is_all = match quantifier {
             ast::SetQuantifier::All => true,
             ast::SetQuantifier::None | ast::SetQuantifier::Distinct => false,
@@ -350,6 +359,7 @@ impl Binder<'_> {
         {
             return self.recursive(&name, &names, left, right, *set_quantifier == ast::SetQuantifier::All);
         }
+        self.is_relation = true;
         let mut relation = self.query(&common.query)?;
         rename(&mut relation.columns, &names, &name)?;
         Ok(relation)
@@ -468,6 +478,19 @@ impl Binder<'_> {
     pub(super) fn common_named(&self, name: &str) -> Option<Relation> {
         self.commons.iter().rev().find(|common| common.name == name).map(|common| common.relation.clone())
     }
+}
+
+/// A relation whose columns have these names in its plan.
+fn placed(relation: Relation, names: &[String]) -> Result<Relation> {
+    let columns = relation.columns.iter().zip(names);
+    let expressions = columns.map(|(output, name)| Expr::Column(output.column.clone()).alias(name.clone()));
+    let plan = LogicalPlanBuilder::from(relation.plan)
+        .project(expressions.collect::<Vec<_>>())
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(inbound)?;
+    let columns = relation.columns.into_iter().zip(names);
+    let columns = columns.map(|(output, name)| Output { column: Column::new_unqualified(name), ..output });
+    Ok(Relation { plan, columns: columns.collect() })
 }
 
 /// Refuses what stands both in a query in parentheses and behind them.

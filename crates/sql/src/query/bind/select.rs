@@ -7,7 +7,7 @@ use crate::query::failure::{inbound, unsupported};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs};
+use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs, split_conjunction};
 use datafusion::logical_expr::{
     Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition,
 };
@@ -37,6 +37,7 @@ impl Binder<'_> {
     pub(super) fn select(&mut self, select: &ast::Select, keys: &[ast::OrderByExpr]) -> Result<Relation> {
         refuse(select)?;
         let is_operand = std::mem::take(&mut self.is_operand);
+        let is_relation = std::mem::take(&mut self.is_relation);
         let has_whole_rows = std::mem::replace(&mut self.has_whole_rows, has_whole_rows(select));
         let from = self.from(&select.from);
         self.has_whole_rows = has_whole_rows;
@@ -53,7 +54,7 @@ impl Binder<'_> {
                     .and_then(LogicalPlanBuilder::build)
                     .map_err(inbound)?;
             }
-            self.select_from(plan, select, keys, is_operand)
+            self.select_from(plan, select, keys, (is_operand, is_relation))
         })();
         self.levels.pop();
         result
@@ -74,7 +75,7 @@ impl Binder<'_> {
         mut plan: LogicalPlan,
         select: &ast::Select,
         keys: &[ast::OrderByExpr],
-        is_operand: bool,
+        (is_operand, is_relation): (bool, bool),
     ) -> Result<Relation> {
         let mut selected = self.list(&select.projection)?;
         if !is_operand {
@@ -107,6 +108,8 @@ impl Binder<'_> {
                 .levels
                 .last_mut()
                 .map_or_else(Vec::new, |level| std::mem::take(&mut level.aggregates_within));
+            let is_constant = |part: &Expr| part.column_refs().is_empty();
+            let has_constant = having.iter().flat_map(split_conjunction).any(is_constant);
             let seen: Vec<Column> = within.iter().map(|(_, column)| column.clone()).collect();
             let mut all: Vec<&mut Expr> = selected.iter_mut().map(|entry| &mut entry.typed.expr).collect();
             all.extend(having.as_mut());
@@ -116,7 +119,12 @@ impl Binder<'_> {
                     all.push(&mut typed.expr);
                 }
             }
-            plan = self.group(plan, groups.unwrap_or_default(), all, &seen)?;
+            let groups = groups.unwrap_or_default();
+            let rows_without_input = rows_without_input(&groups);
+            plan = self.group(plan, groups, all, &seen)?;
+            if is_relation || has_constant {
+                plan = above(plan, rows_without_input)?;
+            }
             if !within.is_empty() {
                 let columns = plan.schema().iter().map(Expr::from).collect::<Vec<_>>();
                 let within = within.into_iter().map(|(typed, column)| typed.expr.alias(column.name));
@@ -139,8 +147,9 @@ impl Binder<'_> {
                 all.push(&mut typed.expr);
             }
         }
-        let windows = find_window_exprs(all.iter().map(|expr| &**expr));
-        if !windows.is_empty() {
+        if !find_window_exprs(all.iter().map(|expr| &**expr)).is_empty() {
+            plan = self.with_window_keys(plan, &mut all)?;
+            let windows = find_window_exprs(all.iter().map(|expr| &**expr));
             plan = LogicalPlanBuilder::window_plan(plan, windows.clone()).map_err(inbound)?;
             for expr in &mut all {
                 replace(expr, &windows)?;
@@ -148,6 +157,45 @@ impl Binder<'_> {
         }
         plan = self.spread_sets(plan, all)?;
         self.finish(plan, select, selected, on, sorts)
+    }
+
+    /// Computes what windows are divided and ordered by, as columns that they name.
+    fn with_window_keys(&mut self, plan: LogicalPlan, all: &mut [&mut Expr]) -> Result<LogicalPlan> {
+        let mut computed: Vec<(Expr, Column)> = Vec::new();
+        let mut settle = |key: &mut Expr| {
+            if matches!(key, Expr::Column(_) | Expr::Literal(..)) {
+                return;
+            }
+            let known = computed.iter().find(|(known, _)| known == key).map(|(_, column)| column.clone());
+            let column = known.unwrap_or_else(|| {
+                let column = self.fresh_column();
+                computed.push((key.clone(), column.clone()));
+                column
+            });
+            *key = Expr::Column(column);
+        };
+        for expr in all.iter_mut() {
+            let changed = std::mem::take(&mut **expr).transform(|part| {
+                Ok(match part {
+                    Expr::WindowFunction(mut window) => {
+                        window.params.partition_by.iter_mut().for_each(&mut settle);
+                        window.params.order_by.iter_mut().for_each(|sort| settle(&mut sort.expr));
+                        Transformed::yes(Expr::WindowFunction(window))
+                    }
+                    other => Transformed::no(other),
+                })
+            });
+            **expr = changed.map_err(inbound)?.data;
+        }
+        if computed.is_empty() {
+            return Ok(plan);
+        }
+        let columns: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
+        let keys = computed.into_iter().map(|(key, column)| key.alias(column.name));
+        LogicalPlanBuilder::from(plan)
+            .project(columns.into_iter().chain(keys))
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)
     }
 
     /// Spreads what set-returning functions in expressions give over rows; columns take their places.
@@ -622,6 +670,30 @@ impl Binder<'_> {
             .and_then(LogicalPlanBuilder::build)
             .map_err(inbound)
     }
+}
+
+/// How many rows groups give where there are no rows to group: those of all rows together.
+fn rows_without_input(groups: &[Expr]) -> usize {
+    groups.iter().fold(1, |rows, group| {
+        rows * match group {
+            Expr::GroupingSet(GroupingSet::Rollup(_) | GroupingSet::Cube(_)) => 1,
+            Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => {
+                sets.iter().filter(|set| set.is_empty()).count()
+            }
+            _ => 0,
+        }
+    })
+}
+
+/// Groups that conditions stay above: one that names no column would be asked of the rows that are grouped, and of none of
+/// these a group of all rows is left.
+fn above(groups: LogicalPlan, rows_without_input: usize) -> Result<LogicalPlan> {
+    if rows_without_input == 0 {
+        return Ok(groups);
+    }
+    let most = usize::try_from(i64::MAX).unwrap_or(usize::MAX);
+    let limited = LogicalPlanBuilder::from(groups).limit(0, Some(most));
+    limited.and_then(LogicalPlanBuilder::build).map_err(inbound)
 }
 
 /// Keys, each once.

@@ -3,7 +3,9 @@
 use super::expression::{false_literal, row_of};
 use super::operator::plain_binary;
 use super::{Binder, Flavor, Relation, Sense, Typed};
+use crate::query::arrow_column::arrow_type;
 use crate::query::failure::inbound;
+use crate::query::functions::operator::perhaps;
 use crate::sql_type::SqlType;
 use datafusion::common::Spans;
 use datafusion::functions_aggregate::count::count;
@@ -61,7 +63,8 @@ impl Binder<'_> {
             };
             let answer = match (sense, not) {
                 (Sense::Truth | Sense::Conjunct, false) => within(false),
-                (Sense::Conjunct, true) => within(true),
+                // A value that is the same in all rows is no key of a join.
+                (Sense::Conjunct, true) if !value.expr.column_refs().is_empty() => within(true),
                 _ => {
                     let exact = self.membership(&value.expr, within(false), &plan)?;
                     if not { Expr::Not(Box::new(exact)) } else { exact }
@@ -145,7 +148,13 @@ impl Binder<'_> {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery must return only one column"));
         };
         let column = column.clone();
-        let plan = self.with_column(relation.plan, Expr::Column(column.column.clone()))?;
+        let mut value = Expr::Column(column.column.clone());
+        let fields = relation.plan.schema().fields();
+        if fields.iter().any(|field| field.name() == column.column.name() && !field.is_nullable()) {
+            // Without a row it is null, which the value itself never is.
+            value = perhaps(value, arrow_type(&column.sql_type));
+        }
+        let plan = self.with_column(relation.plan, value)?;
         let typed = column.typed();
         Ok(Typed { expr: Expr::ScalarSubquery(nested(plan)), origin: (0, 0), ..typed })
     }

@@ -155,11 +155,13 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_all(anyelement, text, anyarray) bool null", |a, _| quantified(a, false)),
         define("fabius_contains(anyarray, anyarray) bool", |a, _| {
             let left = elements_at(a, 0);
-            Ok(Value::Boolean(elements_at(a, 1).iter().all(|element| left.contains(element))))
+            let has = |element: &Value| !element.is_null() && left.contains(element);
+            Ok(Value::Boolean(elements_at(a, 1).iter().all(has)))
         }),
         define("fabius_overlaps(anyarray, anyarray) bool", |a, _| {
             let left = elements_at(a, 0);
-            Ok(Value::Boolean(elements_at(a, 1).iter().any(|element| left.contains(element))))
+            let has = |element: &Value| !element.is_null() && left.contains(element);
+            Ok(Value::Boolean(elements_at(a, 1).iter().any(has)))
         }),
         define("fabius_array(any...) any null", |a, _| Ok(array_of(a.iter().cloned()))),
         // Behind `generate_series` and its like, which are unnested.
@@ -259,7 +261,8 @@ pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
             }
         }
         (V::Boolean(a), V::Boolean(b)) => a.cmp(b),
-        (V::Double(a), V::Double(b)) => a.total_cmp(b),
+        // Zero has no sign here, and NaN is the largest.
+        (V::Double(a), V::Double(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
         (V::Text(a), V::Text(b)) => a.cmp(b),
         (V::Bytea(a), V::Bytea(b)) => a.cmp(b),
         (V::Date(a), V::Date(b)) => a.cmp(b),

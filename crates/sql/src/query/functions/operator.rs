@@ -104,6 +104,42 @@ impl ScalarUDFImpl for Arithmetic {
     }
 }
 
+/// A value of a type, of which DataFusion takes it that it may be null.
+pub fn perhaps(value: Expr, data_type: DataType) -> Expr {
+    // Not to be computed beforehand, when it would be known.
+    let signature = signature_of(1, Volatility::Volatile);
+    ScalarUDF::new_from_impl(Perhaps { signature, data_type }).call(vec![value])
+}
+
+/// See [`perhaps`].
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Perhaps {
+    signature: Signature,
+    data_type: DataType,
+}
+
+impl ScalarUDFImpl for Perhaps {
+    fn name(&self) -> &str {
+        "perhaps"
+    }
+
+    fn schema_name(&self, arguments: &[Expr]) -> FusionResult<String> {
+        column_name(self.name(), arguments)
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> FusionResult<DataType> {
+        Ok(self.data_type.clone())
+    }
+
+    fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> FusionResult<ColumnarValue> {
+        arguments.args.pop().ok_or_else(|| outbound(internal("a subquery has a value")))
+    }
+}
+
 /// A condition that DataFusion does not look into.
 pub fn as_one(condition: Expr) -> Expr {
     let signature = signature_of(1, Volatility::Immutable);
