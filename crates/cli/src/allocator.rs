@@ -5,13 +5,48 @@ use fabius::{Error, Result, SqlState};
 use fabius_bench::interrupt::Interrupt;
 use fabius_env::memory;
 use libmimalloc_sys::{mi_manage_os_memory_ex, mi_option_set_default, mi_option_t};
+use mimalloc::MiMalloc;
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::c_long;
 use std::io::ErrorKind;
 use std::ops::Range;
 
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: Counting = Counting(MiMalloc);
+
+/// An allocator that counts what each thread takes: work that is bounded asks for it (`fabius_env::memory::taken_by_thread`).
+struct Counting(MiMalloc);
+
+// SAFETY: all is left to an allocator that keeps the contract; counting neither allocates nor panics.
+unsafe impl GlobalAlloc for Counting {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        memory::count(layout.size() as isize);
+        // SAFETY: as the caller vouches.
+        unsafe { self.0.alloc(layout) }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        memory::count(layout.size() as isize);
+        // SAFETY: as the caller vouches.
+        unsafe { self.0.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        memory::count(-(layout.size() as isize));
+        // SAFETY: as the caller vouches.
+        unsafe { self.0.dealloc(block, layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        memory::count(size as isize - layout.size() as isize);
+        // SAFETY: as the caller vouches.
+        unsafe { self.0.realloc(block, layout, size) }
+    }
+}
 
 /// `mi_option_purge_delay` of mimalloc 2, which the bindings do not name.
 const PURGE_DELAY: mi_option_t = 15;

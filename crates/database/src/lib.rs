@@ -57,6 +57,7 @@ pub use checkpoints::{Checkpoint, CheckpointStatus};
 pub use database::Database;
 pub use fabius_engine::checkpoint::Progress as CheckpointProgress;
 pub use fabius_engine::counters::Counts;
+pub use fabius_engine::room::Patience;
 pub use fabius_engine::{Batch, BatchBuilder, Engine, Procedure, ScanPlace, Standpoint, TableScan, Ticket};
 pub use fabius_engine_graph::Settings as GraphSettings;
 pub use fabius_engine_lazy::Policy;

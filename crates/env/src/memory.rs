@@ -1,6 +1,7 @@
 //! What the system is told about memory, and asked for beforehand.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,6 +17,23 @@ const PAGE_BYTES: usize = 4 << 10;
 const RESERVED_STEP_BYTES: usize = 64 << 20;
 
 static RESERVED_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    // Without a destructor, so that an allocator may use it at any time.
+    static TAKEN: Cell<isize> = const { Cell::new(0) };
+}
+
+/// Bytes that the thread has taken from the allocator less those that it has given back, of its own or of others: what
+/// some work takes is how much this grows meanwhile. Zero for ever in programs whose allocator does not [count](count).
+pub fn taken_by_thread() -> isize {
+    TAKEN.get()
+}
+
+/// For the program's allocator: the thread has taken bytes, or has given them back if they are negative.
+#[inline]
+pub fn count(bytes: isize) {
+    TAKEN.set(TAKEN.get().wrapping_add(bytes));
+}
 
 /// Bytes that this process has [reserved](reserve).
 pub fn reserved_bytes() -> usize {

@@ -81,7 +81,7 @@ impl Rig {
 
     /// Runs the statements of a text one by one.
     pub fn run(&mut self, text: &str) -> Vec<Result<Shown>> {
-        match self.connection.split(text) {
+        match runtime().block_on(self.connection.split(text)) {
             Ok(parts) => parts.into_iter().map(|bytes| self.one(&text[bytes])).collect(),
             Err(error) => vec![Err(checked(error, text))],
         }

@@ -17,6 +17,7 @@
 //! | [`bind`] | statements to programs |
 //! | [`lowered`] | a statement as a program, with where its arguments come from |
 //! | [`plpgsql`] | functions and procedures |
+//! | `planning` | where statements are read, bound and optimised, and what that may take |
 //! | [`pg_catalog`] | the catalog as relations that clients ask: `pg_catalog`, `information_schema` |
 //! | [`query`] | queries that are not programs, by DataFusion |
 //! | [`text_format`] | values as PostgreSQL writes and reads them |
@@ -39,6 +40,7 @@ pub mod lowered;
 pub mod parameter_types;
 pub mod parse;
 pub mod pg_catalog;
+mod planning;
 pub mod plpgsql;
 pub mod query;
 mod sequence;

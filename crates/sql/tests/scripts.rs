@@ -14,7 +14,7 @@ use std::sync::Arc;
 async fn answer(connection: &mut Connection, text: &str) -> String {
     let mut out = String::new();
     let outcome: fabius::Result<()> = async {
-        for bytes in connection.split(text)? {
+        for bytes in connection.split(text).await? {
             let prepared = connection.prepare(&text[bytes], &[]).await?;
             match connection.execute(&prepared, &[]).await? {
                 Response::Empty => out.push_str("nothing\n"),

@@ -27,6 +27,9 @@ use crate::operation::function::pattern;
 use fabius_value::data_type::Family;
 use fabius_value::{DataType, Value, calendar, limit};
 
+/// Expressions whose intervals are kept, at most: they are looked through for each expression.
+const FACTS: usize = 256;
+
 impl Prover<'_> {
     /// The interval of an expression's value; notes what could fail.
     pub(super) fn range(&mut self, known: &Knowledge, expression: &Expression) -> Interval {
@@ -62,6 +65,10 @@ impl Prover<'_> {
                         return all;
                     }
                     self.range(&rest, condition);
+                    if !self.learns() {
+                        all = all.hull(self.range(&rest, value));
+                        continue;
+                    }
                     let mut taken = rest.clone();
                     self.assume_true(&mut taken, condition);
                     if taken.reachable {
@@ -103,6 +110,10 @@ impl Prover<'_> {
         let data_type = expression.ty.data_type;
         let a = self.range(known, left);
         if matches!(operator, Op::And | Op::Or) {
+            if !self.learns() {
+                self.range(known, right);
+                return Interval::EVERY;
+            }
             let mut rest = known.clone();
             match operator {
                 Op::And => self.assume_not_false(&mut rest, left),
@@ -347,6 +358,9 @@ impl Prover<'_> {
                 self.assume_true(known, right);
             }
             ExpressionKind::Binary(BinaryOperator::Or, left, right) => {
+                if !self.learns() {
+                    return;
+                }
                 let mut other = known.clone();
                 self.assume_true(known, left);
                 self.assume_true(&mut other, right);
@@ -367,6 +381,9 @@ impl Prover<'_> {
                 self.assume_false(known, right);
             }
             ExpressionKind::Binary(BinaryOperator::And, left, right) => {
+                if !self.learns() {
+                    return;
+                }
                 let mut other = known.clone();
                 self.assume_false(known, left);
                 self.assume_false(&mut other, right);
@@ -453,7 +470,9 @@ impl Prover<'_> {
             _ if draws_random(expression) => {}
             _ => {
                 known.facts.retain(|(fact, _)| fact != expression);
-                known.facts.push((expression.clone(), to));
+                if known.facts.len() < FACTS {
+                    known.facts.push((expression.clone(), to));
+                }
             }
         }
     }

@@ -95,6 +95,7 @@ pub(super) fn prove(
         turns: 1,
         loop_turns: 0,
         depth: if steps > LONG { DEPTH } else { 0 },
+        learning: LEARNING,
         proofs: Proofs {
             failures: Vec::new(),
             values: vec![Vec::new(); steps],
@@ -118,6 +119,9 @@ struct Change {
     adds: bool,
 }
 
+/// Cells that one proof copies at most to learn from conditions: a tenth of a second.
+const LEARNING: usize = 10_000_000;
+
 /// The analysis under way.
 pub(super) struct Prover<'p> {
     outline: &'p Outline<'p>,
@@ -138,10 +142,20 @@ pub(super) struct Prover<'p> {
     loop_turns: u128,
     /// Loops around the current step.
     depth: usize,
+    /// Cells that may still be copied to learn from conditions.
+    learning: usize,
     proofs: Proofs,
 }
 
 impl<'p> Prover<'p> {
+    /// Whether one more copy of what is known may be made: to find out what follows from a condition, each `and`, `or` and
+    /// `case` in it takes one, and a program of thousands of them has thousands of cells. Who learns nothing knows what was known before.
+    pub(super) fn learns(&mut self) -> bool {
+        let left = self.learning.checked_sub(self.cells.tops.len());
+        self.learning = left.unwrap_or(0);
+        left.is_some()
+    }
+
     /// Notes a failure of the current step.
     pub(super) fn fails(&mut self, reason: impl Fn(&Prover<'p>) -> String) {
         if self.recording {

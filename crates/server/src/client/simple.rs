@@ -8,7 +8,6 @@ use super::{Client, Failure, Outcome};
 use crate::wire::backend;
 use crate::wire::frontend::Formats;
 use fabius_value::Error;
-use std::ops::Range;
 
 impl Client {
     /// Runs the statements of a text, up to the first that fails.
@@ -16,19 +15,8 @@ impl Client {
     /// # Errors
     /// Only what ends the connection; statements that fail are told to the client.
     pub(super) async fn simple(&mut self, text: &str) -> Outcome {
-        let statements = match self.sql.split(text) {
-            Ok(statements) => statements,
-            Err(error) => {
-                self.refuse(&error);
-                return Ok(());
-            }
-        };
-        if statements.is_empty() {
-            backend::empty_query_response(&mut self.socket.output);
-            return Ok(());
-        }
         self.session.forget_cancel();
-        match self.simple_statements(text, &statements).await {
+        match self.simple_statements(text).await {
             Ok(()) => Ok(()),
             Err(Failure::Statement(error)) => {
                 self.refuse(&error);
@@ -46,7 +34,12 @@ impl Client {
         }
     }
 
-    async fn simple_statements(&mut self, text: &str, statements: &[Range<usize>]) -> Outcome {
+    async fn simple_statements(&mut self, text: &str) -> Outcome {
+        let deadline = self.deadline();
+        let statements = self.attend(deadline, async |sql| sql.split(text).await).await?;
+        if statements.is_empty() {
+            backend::empty_query_response(&mut self.socket.output);
+        }
         let is_batch = statements.len() > 1;
         for (at, range) in statements.iter().enumerate() {
             let Some(statement) = text.get(range.clone()) else { continue };

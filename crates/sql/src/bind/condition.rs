@@ -12,6 +12,8 @@ pub(super) struct Condition {
     pub(super) expression: Expr,
     /// The relations of the innermost scope that it mentions, a bit for each.
     pub(super) uses: u64,
+    /// Whether it has a subquery in it.
+    pub(super) has_subquery: bool,
     /// Whether a key or range answers it already.
     pub(super) is_met: bool,
 }
@@ -101,8 +103,12 @@ pub(super) fn conditions(expression: Option<&Expr>, relations: &[Relation]) -> V
     if let Some(expression) = expression {
         conjuncts(expression, &mut parts);
     }
-    let condition =
-        |part: &Expr| Condition { expression: part.clone(), uses: uses(part, relations), is_met: false };
+    let condition = |part: &Expr| Condition {
+        expression: part.clone(),
+        uses: uses(part, relations),
+        has_subquery: has_subquery(part),
+        is_met: false,
+    };
     parts.into_iter().map(condition).collect()
 }
 

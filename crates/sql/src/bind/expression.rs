@@ -8,6 +8,7 @@ use super::operator::is_calculation;
 use super::stop::{Bind, Place, Stop, beyond};
 use super::tree;
 use super::typing::{Category, Conversion, category};
+use crate::planning::heed;
 use crate::sql_type::SqlType;
 use crate::text_format::interval;
 use fabius_program::ir::BinaryOperator as Op;
@@ -32,6 +33,7 @@ impl Binder<'_> {
 
     /// An expression, whose type may depend on where it stands.
     pub(crate) fn operand(&mut self, expression: &Expr) -> Bind<Bound> {
+        heed()?;
         let place = Place::of(expression);
         self.deeper(|binder| binder.any_operand(expression, place))
     }

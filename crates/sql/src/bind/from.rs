@@ -2,13 +2,16 @@
 
 use super::access::{Access, ways};
 use super::binder::{Binder, ident};
-use super::condition::{Condition, conditions, has_subquery};
+use super::condition::{Condition, conditions};
 use super::scope::{Relation, Row};
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_value::DataType;
 use sqlparser::ast::{self, Expr, JoinConstraint, JoinOperator, TableFactor};
+
+/// Conditions with subqueries that are decided one within the other, at most.
+const SUBQUERIES: usize = 24;
 
 /// What a `FROM` says: its relations are the innermost scope while it is bound.
 pub(super) struct From {
@@ -204,33 +207,88 @@ impl<'a> Binder<'a> {
 
     fn reach_next(&mut self, from: &mut From, reached: u64, body: &mut Body<'_, 'a>) -> Bind<()> {
         // What can be decided by now is.
-        let (ready, subqueries): (Vec<usize>, Vec<usize>) = (0..from.conditions.len())
-            .filter(|at| !from.conditions[*at].is_met && from.conditions[*at].uses & !reached == 0)
-            .partition(|at| !has_subquery(&from.conditions[*at].expression));
-        let total = self.scope().relations.len();
-        let later = subqueries.into_iter().filter(|_| reached.count_ones() as usize == total);
-        if let Some(at) = ready.into_iter().chain(later).next() {
-            let expression = from.conditions[at].expression.clone();
-            from.conditions[at].is_met = true;
-            let bound = self.truth(&expression, "WHERE")?;
-            let done = match bound.truth() {
-                Some(true) => self.reach_next(from, reached, body),
-                _ => {
-                    let condition = self.settled(bound)?;
-                    from.found.is_limited = false;
-                    let limit = from.limit.take();
-                    let (then, ()) = self.nested(|binder| binder.reach_next(from, reached, body))?;
-                    from.limit = limit;
-                    if !then.is_empty() {
-                        self.emit(tree::when(condition, then, None));
-                    }
-                    Ok(())
-                }
-            };
-            from.conditions[at].is_met = false;
+        let is_all = reached.count_ones() as usize == self.scope().relations.len();
+        let ready = |condition: &Condition| !condition.is_met && condition.uses & !reached == 0;
+        let of_kind = |has_subquery: bool| {
+            let all = from.conditions.iter().enumerate();
+            all.filter(move |(_, condition)| ready(condition) && condition.has_subquery == has_subquery)
+        };
+        let subqueries = of_kind(true).filter(|_| is_all);
+        let decided: Vec<usize> = of_kind(false).chain(subqueries).map(|(at, _)| at).collect();
+        match decided.is_empty() {
+            true => self.reach_row(from, reached, body),
+            false => self.decide(from, &decided, reached, body),
+        }
+    }
+
+    /// Goes on where conditions hold, if there are any.
+    fn decide(
+        &mut self,
+        from: &mut From,
+        decided: &[usize],
+        reached: u64,
+        body: &mut Body<'_, 'a>,
+    ) -> Bind<()> {
+        // Each of them stands within the one before.
+        if decided.iter().filter(|at| from.conditions[**at].has_subquery).count() > SUBQUERIES {
+            return beyond("so many conditions with subqueries");
+        }
+        let mut holds = Vec::new();
+        let mut rest = decided.iter();
+        let mut needed = None;
+        for at in rest.by_ref() {
+            let expression = from.conditions[*at].expression.clone();
+            from.conditions[*at].is_met = true;
+            let (block, condition) = self.nested(|binder| {
+                let bound = binder.truth(&expression, "WHERE")?;
+                if bound.truth() == Some(true) { Ok(None) } else { binder.settled(bound).map(Some) }
+            })?;
+            if !block.is_empty() {
+                needed = Some((block, condition));
+                break;
+            }
+            holds.extend(condition);
+        }
+        let rest = rest.as_slice();
+        if holds.is_empty() && needed.is_none() {
+            let done = self.reach_row(from, reached, body);
+            decided.iter().for_each(|at| from.conditions[*at].is_met = false);
             return done;
         }
-        if reached.count_ones() as usize == total {
+        from.found.is_limited = false;
+        let limit = from.limit.take();
+        let (then, ()) = self.nested(|binder| match needed {
+            // Statements that a condition needs stand where those before it hold.
+            Some((block, condition)) => {
+                binder.block = block;
+                let (then, ()) = binder.deeper(|binder| {
+                    binder.nested(|binder| match rest.is_empty() {
+                        true => binder.reach_row(from, reached, body),
+                        false => binder.decide(from, rest, reached, body),
+                    })
+                })?;
+                match condition {
+                    Some(condition) if !then.is_empty() => binder.emit(tree::when(condition, then, None)),
+                    Some(_) => {}
+                    None => binder.block.extend(then),
+                }
+                Ok(())
+            }
+            None => binder.reach_row(from, reached, body),
+        })?;
+        from.limit = limit;
+        if holds.is_empty() {
+            self.block.extend(then);
+        } else if !then.is_empty() {
+            self.emit(tree::when(tree::all(holds), then, None));
+        }
+        decided.iter().for_each(|at| from.conditions[*at].is_met = false);
+        Ok(())
+    }
+
+    /// Reaches one more relation, all that can be decided being so.
+    fn reach_row(&mut self, from: &mut From, reached: u64, body: &mut Body<'_, 'a>) -> Bind<()> {
+        if reached.count_ones() as usize == self.scope().relations.len() {
             return body(self);
         }
         let (at, access) = self.next_relation(from, reached)?;
@@ -414,7 +472,7 @@ impl<'a> Binder<'a> {
         let (mut filters, mut filtered) = (Vec::new(), Vec::new());
         for (number, condition) in from.conditions.iter().enumerate() {
             let ready = condition.uses & !(reached | 1 << at) == 0 && condition.uses & 1 << at != 0;
-            if condition.is_met || !ready || has_subquery(&condition.expression) {
+            if condition.is_met || !ready || condition.has_subquery {
                 continue;
             }
             let (block, bound) = self.nested(|binder| binder.truth(&condition.expression, "WHERE"))?;

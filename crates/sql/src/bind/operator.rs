@@ -14,6 +14,9 @@ use fabius_program::syntax::tree::{Expression, ExpressionKind};
 use fabius_value::{DataType, Decimal, Value};
 use sqlparser::ast::{self, BinaryOperator as B, Expr, UnaryOperator as U};
 
+/// Fields of rows that programs compare, at most: each comparison stands within the one before.
+const FIELDS: usize = 64;
+
 impl Binder<'_> {
     pub(super) fn unary(&mut self, operator: &U, operand: &Expr, place: Place) -> Bind<Bound> {
         match operator {
@@ -178,6 +181,9 @@ impl Binder<'_> {
     fn compare_rows(&mut self, left: &[Expr], operator: &B, right: &[Expr], place: Place) -> Bind<Bound> {
         if left.len() != right.len() {
             return self.fail(b"42601", "unequal number of entries in row expressions", place);
+        }
+        if left.len() > FIELDS {
+            return beyond("comparing rows of so many fields");
         }
         let mut pairs = left.iter().zip(right);
         let Some((first_left, first_right)) = pairs.next() else { return beyond("comparing empty rows") };

@@ -105,7 +105,7 @@ impl WriteQuery {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub async fn with(
+    pub fn with(
         database: &Database,
         catalog: &Arc<Catalog>,
         with: Option<&ast::With>,
@@ -122,13 +122,13 @@ impl WriteQuery {
                     all.cte_tables.extend(source.with.take().into_iter().flat_map(|own| own.cte_tables));
                     source.with = Some(all);
                 }
-                WriteQuery::new(database, catalog, &insert, types, session).await
+                WriteQuery::new(database, catalog, &insert, types, session)
             }
             ast::Statement::Update(update) => {
-                WriteQuery::update(database, catalog, with, update, types, session).await
+                WriteQuery::update(database, catalog, with, update, types, session)
             }
             ast::Statement::Delete(delete) => {
-                WriteQuery::delete(database, catalog, with, delete, types, session).await
+                WriteQuery::delete(database, catalog, with, delete, types, session)
             }
             _ => Err(Error::new(SqlState::NOT_SUPPORTED, "this statement behind WITH is not supported")),
         }
@@ -138,7 +138,7 @@ impl WriteQuery {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub async fn new(
+    pub fn new(
         database: &Database,
         catalog: &Arc<Catalog>,
         insert: &ast::Insert,
@@ -175,7 +175,7 @@ impl WriteQuery {
         }
         let mut source = source.clone();
         bind::type_items(&mut source.body, &places, table);
-        let query = query::plan(&source, catalog, types, session).await?;
+        let query = query::plan(&source, catalog, types, session)?;
         if query.columns.len() > places.len() {
             return Err(Error::new(
                 SqlState::SYNTAX_ERROR,
@@ -197,7 +197,7 @@ impl WriteQuery {
         let query = match query.columns.iter().zip(&places).any(differs) {
             true => {
                 let source = by_the_clock(&source, &places, table)?;
-                query::plan(&source, catalog, types, session).await?
+                query::plan(&source, catalog, types, session)?
             }
             false => query,
         };

@@ -7,6 +7,7 @@ use super::{Connection, Manner, Response};
 use crate::lowered::OutputColumn;
 use crate::parse::normal_form::NormalForm;
 use crate::parse::{self, Command};
+use crate::planning;
 use crate::sql_type::SqlType;
 use fabius_value::{Result, Value};
 use std::sync::Arc;
@@ -48,7 +49,7 @@ impl Connection {
         {
             return Ok(found);
         }
-        let command = super::beside_others(text, || parse::parse(text))?;
+        let command = Arc::new(planning::read(&self.memory, text, parse::parse).await?);
         if !ends_transaction(&command) {
             self.refuse_if_failed()?;
         }
@@ -56,7 +57,7 @@ impl Connection {
         // Queries know the session that they were planned for.
         let knows_session = matches!(plan.body, Body::Query(_) | Body::WriteQuery(_));
         let is_shared = is_usual && Connection::is_of_rows(&command) && !knows_session;
-        let prepared = Arc::new(Prepared::new(text, Arc::new(command), types, plan.into()));
+        let prepared = Arc::new(Prepared::new(text, command, types, plan.into()));
         if is_shared {
             self.database.plans.put(catalog.version, &prepared, form);
         }
@@ -66,23 +67,21 @@ impl Connection {
     /// Finds how a command runs now.
     pub(super) async fn plan(
         &mut self,
-        command: &Command,
+        command: &Arc<Command>,
         (text, form): (&str, Option<&NormalForm>),
         given: &[SqlType],
     ) -> Result<Arc<Plan>> {
         let catalog = self.catalog();
         let other = |columns| Ok(Plan::other(catalog.version, Vec::new(), columns));
-        match command {
+        match &**command {
             Command::Sql(statement) if self.session_function(statement).is_some() => {
                 let columns = self.session_function(statement).map(|call| call.columns());
                 Ok(Plan::other(catalog.version, given.to_vec(), columns))
             }
-            Command::Sql(statement) if Connection::is_of_rows(command) => {
-                let session = self.session_facts();
-                let database = self.database.database().clone();
-                Plan::of(&database, &catalog, statement, (text, form), given, &session).await
+            Command::Sql(_) if Connection::is_of_rows(command) => {
+                self.plan_rows(command, (text, form), given).await
             }
-            Command::Do => Plan::of_block(self.database.database(), &catalog, text),
+            Command::Do => self.plan_rows(command, (text, form), given).await,
             Command::Show(None) => {
                 other(Some(vec![text_column("name"), text_column("setting"), text_column("description")]))
             }
@@ -103,6 +102,30 @@ impl Connection {
             }
             _ => other(None),
         }
+    }
+
+    /// Finds how a statement of rows or a block runs, on a thread of its own if that may take long.
+    async fn plan_rows(
+        &mut self,
+        command: &Arc<Command>,
+        (text, form): (&str, Option<&NormalForm>),
+        given: &[SqlType],
+    ) -> Result<Arc<Plan>> {
+        let (catalog, session) = (self.catalog(), self.session_facts());
+        let database = self.database.database();
+        if text.len() <= planning::SHORT_BYTES
+            && let Some(plan) = planning::briefly(|| {
+                Plan::of_command(database, &catalog, command, (text, form), given, &session)
+            })
+        {
+            return plan;
+        }
+        let (database, command) = (database.clone(), command.clone());
+        let (text, form, given) = (text.to_string(), form.cloned(), given.to_vec());
+        planning::apart(&self.memory, move || {
+            Plan::of_command(&database, &catalog, &command, (&text, form.as_ref()), &given, &session)
+        })
+        .await
     }
 
     /// Runs it; parameters are in the storage types of [`Prepared::parameters`].
@@ -138,7 +161,9 @@ impl Connection {
                 if Connection::is_of_rows(&prepared.command) {
                     return self.run_prepared(prepared, parameters).await;
                 }
-                Box::pin(self.define_sql(statement, &prepared.text)).await
+                let (patience, memory) = (self.recall.clone(), self.memory.clone());
+                let define = Box::pin(self.define_sql(statement, &prepared.text));
+                planning::here(patience, &memory, prepared.is_long(), define).await
             }
             Command::CreateFunction
             | Command::CreateSequence { .. }
@@ -147,7 +172,9 @@ impl Connection {
             | Command::Rename { .. }
             | Command::RenameSchema { .. }
             | Command::Comment { .. } => {
-                Box::pin(self.define_command(&prepared.command, &prepared.text)).await
+                let (patience, memory) = (self.recall.clone(), self.memory.clone());
+                let define = Box::pin(self.define_command(&prepared.command, &prepared.text));
+                planning::here(patience, &memory, prepared.is_long(), define).await
             }
             Command::Do => self.run_prepared(prepared, parameters).await,
             Command::Copy(copy) => Box::pin(self.copy(copy)).await,

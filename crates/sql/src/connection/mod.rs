@@ -59,6 +59,7 @@ use crate::copy::Copying;
 use crate::lock::LockKey;
 use crate::lowered::OutputColumn;
 use crate::parse;
+use crate::planning;
 use crate::settings::Settings;
 use crate::text_format::TextStyle;
 use cursor::Cursor;
@@ -71,11 +72,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::{Handle, RuntimeFlavor};
 use transaction::{End, OpenTransaction};
-
-/// A text of so many bytes is read in a few milliseconds, whatever it says.
-const QUICK_BYTES: usize = 4 << 10;
 
 /// Where a connection's transaction stands: PostgreSQL's `I`, `T` and `E`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,9 +261,9 @@ impl Connection {
     /// Divides a text into statements: the bytes of each. None if the text has none.
     ///
     /// # Errors
-    /// `42601`, with the position.
-    pub fn split(&self, text: &str) -> Result<Vec<Range<usize>>> {
-        beside_others(text, || parse::split(text))
+    /// `42601`, with the position; `53200` if there is no room for it.
+    pub async fn split(&mut self, text: &str) -> Result<Vec<Range<usize>>> {
+        planning::read(&self.memory, text, parse::split).await
     }
 
     /// What names mean to this connection now.
@@ -363,15 +360,6 @@ impl Connection {
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         self.catalog = None;
         self.settings.start(name, value)
-    }
-}
-
-/// Reads a text. While that may take long, this thread's other tasks go to another one.
-fn beside_others<T>(text: &str, read: impl FnOnce() -> T) -> T {
-    let runtime = Handle::try_current().map(|handle| handle.runtime_flavor());
-    match runtime {
-        Ok(RuntimeFlavor::MultiThread) if text.len() > QUICK_BYTES => tokio::task::block_in_place(read),
-        _ => read(),
     }
 }
 

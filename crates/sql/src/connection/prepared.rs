@@ -12,6 +12,8 @@ use crate::lowered::{Lowered, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
 use crate::parse::Command;
 use crate::parse::normal_form::{Literal, NormalForm};
+use crate::parse::tokens;
+use crate::planning;
 use crate::query::{self, QueryPlan, SessionFacts};
 use crate::sql_type::SqlType;
 use fabius::{Database, Held, Statement};
@@ -138,22 +140,6 @@ pub(super) struct Program {
     variants: Mutex<HashMap<Vec<bool>, Arc<Program>>>,
 }
 
-/// How many tokens a text has, about.
-fn tokens(text: &str) -> usize {
-    let (mut tokens, mut is_quoted, mut is_word) = (0, false, false);
-    for byte in text.bytes() {
-        let continues = byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
-        if byte == b'\'' {
-            is_quoted = !is_quoted;
-            tokens += usize::from(is_quoted);
-        } else if !is_quoted && !byte.is_ascii_whitespace() {
-            tokens += usize::from(!(continues && is_word));
-        }
-        is_word = continues && !is_quoted;
-    }
-    tokens
-}
-
 impl Prepared {
     /// The statement as it was written.
     pub fn text(&self) -> &str {
@@ -172,9 +158,14 @@ impl Prepared {
         }
     }
 
+    /// Whether going through it may take long.
+    pub(super) fn is_long(&self) -> bool {
+        self.text.len() > planning::SHORT_BYTES
+    }
+
     /// Memory that it takes, about.
     pub fn bytes(&self) -> usize {
-        self.own_bytes() + STATEMENT_BYTES + tokens(&self.text) * TOKEN_BYTES
+        self.own_bytes() + STATEMENT_BYTES + tokens::estimate(&self.text) * TOKEN_BYTES
     }
 
     /// Memory that it takes besides what is shared with others of its text or normal form.
@@ -306,7 +297,7 @@ impl Plan {
     }
 
     /// How `DO` runs.
-    pub fn of_block(database: &Database, catalog: &Catalog, text: &str) -> Result<Arc<Plan>> {
+    fn of_block(database: &Database, catalog: &Catalog, text: &str) -> Result<Arc<Plan>> {
         let lowered = crate::plpgsql::lower_do(text, catalog)?;
         let statement = database.statement(&lowered.definition)?;
         let names: Vec<ObjectName> = lowered.reads.iter().chain(&lowered.writes).cloned().collect();
@@ -391,8 +382,23 @@ impl Plan {
         }))
     }
 
-    /// Finds how a statement of rows runs. With the normal form of its text, literals become arguments.
-    pub async fn of(
+    /// Finds how a statement of rows or a block runs. With the normal form of its text, literals become arguments.
+    pub fn of_command(
+        database: &Database,
+        catalog: &Arc<Catalog>,
+        command: &Command,
+        (text, form): (&str, Option<&NormalForm>),
+        given: &[SqlType],
+        session: &Arc<dyn SessionFacts>,
+    ) -> Result<Arc<Plan>> {
+        match command {
+            Command::Sql(statement) => Plan::of(database, catalog, statement, (text, form), given, session),
+            _ => Plan::of_block(database, catalog, text),
+        }
+    }
+
+    /// Finds how a statement of rows runs.
+    pub fn of(
         database: &Database,
         catalog: &Arc<Catalog>,
         statement: &ast::Statement,
@@ -408,18 +414,16 @@ impl Plan {
                 &waits
             }
             (true, _) => {
-                let plan = Plan::of_skip_locked(database, catalog, statement, given, session);
-                return Box::pin(plan).await;
+                return Plan::of_skip_locked(database, catalog, statement, given, session);
             }
         };
         if has_writes(statement) {
-            let plan = Plan::of_with_writes(database, catalog, (statement, None), given, session);
-            return Box::pin(plan).await;
+            return Plan::of_with_writes(database, catalog, (statement, None), given, session);
         }
         let statement = &*without_void(statement, given);
         let source = Arc::new(Source::new(text, "statement"));
         if let ast::Statement::Explain { statement: inner, .. } = statement {
-            let subject = Box::pin(Plan::of(database, catalog, inner, (text, None), given, session)).await?;
+            let subject = Plan::of(database, catalog, inner, (text, None), given, session)?;
             return Plan::of_explanation(catalog, statement, subject);
         }
         let mut types = ParameterTypes::new(given);
@@ -453,20 +457,20 @@ impl Plan {
                 body: Body::Program(Arc::new(program)),
             }));
         }
-        let error = match Plan::of_query(database, catalog, statement, given, session).await {
+        let error = match Plan::of_query(database, catalog, statement, given, session) {
             Ok(plan) => return Ok(plan),
             Err(error) => unknown.unwrap_or(error),
         };
         let is_beyond = [SqlState::NOT_SUPPORTED, SqlState::UNDEFINED_FUNCTION].contains(&error.state());
         if is_beyond && let Some((apart, tag)) = returning_apart(statement)? {
             let plan = Plan::of_with_writes(database, catalog, (&apart, Some(tag)), given, session);
-            return Box::pin(plan).await.map_err(|_| error);
+            return plan.map_err(|_| error);
         }
         Err(error)
     }
 
     /// Finds how a statement runs that no program can express.
-    async fn of_query(
+    fn of_query(
         database: &Database,
         catalog: &Arc<Catalog>,
         statement: &ast::Statement,
@@ -477,11 +481,11 @@ impl Plan {
         match statement {
             ast::Statement::Query(select) if written(select).is_some() => {
                 let (with, write) = (select.with.as_ref(), written(select).unwrap_or(statement));
-                let write = WriteQuery::with(database, catalog, with, write, &mut types, session).await?;
+                let write = WriteQuery::with(database, catalog, with, write, &mut types, session)?;
                 Ok(Plan::of_write(catalog, write, types))
             }
             ast::Statement::Query(select) => {
-                let plan = query::plan(select, catalog, &mut types, session).await?;
+                let plan = query::plan(select, catalog, &mut types, session)?;
                 let mode = if plan.locks_rows { LockMode::RowShare } else { LockMode::AccessShare };
                 Ok(Arc::new(Plan {
                     version: catalog.version,
@@ -494,7 +498,7 @@ impl Plan {
                 }))
             }
             ast::Statement::Insert(_) | ast::Statement::Update(_) | ast::Statement::Delete(_) => {
-                let write = WriteQuery::with(database, catalog, None, statement, &mut types, session).await?;
+                let write = WriteQuery::with(database, catalog, None, statement, &mut types, session)?;
                 Ok(Plan::of_write(catalog, write, types))
             }
             ast::Statement::Merge(_) => Err(Error::new(SqlState::NOT_SUPPORTED, "MERGE is not supported")

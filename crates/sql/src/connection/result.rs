@@ -17,6 +17,7 @@ use crate::catalog::Catalog;
 use crate::lowered::{Lowered, OutputColumn, Shape};
 use crate::parameter_types::ParameterTypes;
 use crate::parse::{self, Command};
+use crate::planning;
 use crate::query::{self, QueryPlan};
 use crate::sql_type::SqlType;
 use fabius::{Concurrency, Held, Transaction};
@@ -198,11 +199,14 @@ impl Connection {
         (types, parameters): (&[SqlType], &[Value]),
     ) -> Result<Option<Response>> {
         let Shape::Rows(columns) = &lowered.shape else { return Ok(None) };
-        let Command::Sql(statement) = parse::parse(text)? else { return Ok(None) };
-        let ast::Statement::Query(select) = *statement else { return Ok(None) };
-        let mut types = ParameterTypes::new(types);
-        let session = self.session_facts();
-        let Ok(query) = query::plan(&select, catalog, &mut types, &session).await else { return Ok(None) };
+        let (session, catalog) = (self.session_facts(), catalog.clone());
+        let (text, mut types) = (text.to_string(), ParameterTypes::new(types));
+        let planned = planning::apart(&self.memory, move || {
+            let Command::Sql(statement) = parse::parse(&text)? else { return Ok(None) };
+            let ast::Statement::Query(select) = *statement else { return Ok(None) };
+            query::plan(&select, &catalog, &mut types, &session).map(Some)
+        });
+        let Ok(Some(query)) = planned.await else { return Ok(None) };
         let types = |columns: &[OutputColumn]| columns.iter().map(|c| c.sql_type.clone()).collect::<Vec<_>>();
         if types(columns) != types(&query.columns) {
             return Ok(None);

@@ -221,7 +221,7 @@ impl WriteQuery {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub async fn update(
+    pub fn update(
         database: &Database,
         catalog: &Arc<Catalog>,
         with: Option<&ast::With>,
@@ -287,7 +287,7 @@ impl WriteQuery {
         }
         let tables: Vec<_> = std::iter::once(&update.table).chain(others).collect();
         let query = select(with, &values, &tables, update.selection.as_ref())?;
-        let query = query::plan(&query, catalog, types, session).await?;
+        let query = query::plan(&query, catalog, types, session)?;
         let key = target.key.len();
         let given: Vec<SqlType> =
             query.columns.iter().take(width).skip(key).map(|column| column.sql_type.clone()).collect();
@@ -309,7 +309,7 @@ impl WriteQuery {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub async fn delete(
+    pub fn delete(
         database: &Database,
         catalog: &Arc<Catalog>,
         with: Option<&ast::With>,
@@ -328,7 +328,7 @@ impl WriteQuery {
         }
         let tables: Vec<_> = std::iter::once(changed).chain(others).collect();
         let query = select(with, &values, &tables, delete.selection.as_ref())?;
-        let query = query::plan(&query, catalog, types, session).await?;
+        let query = query::plan(&query, catalog, types, session)?;
         let rows = RowsOf {
             table: &target.table,
             alias: target.alias.clone(),

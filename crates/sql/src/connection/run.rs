@@ -9,6 +9,7 @@ use crate::catalog::{Catalog, ObjectName};
 use crate::lock::{LockKey, LockMode, Patience};
 use crate::lowered::{Argument, OutputColumn, RowLock};
 use crate::parse::{self, Command};
+use crate::planning;
 use crate::query::SessionFacts;
 use fabius::Transaction;
 use fabius_value::{Error, Result, SqlState, Value};
@@ -95,7 +96,8 @@ impl Connection {
                 Some(ready) => ready,
                 None => {
                     // Its command may have the literals of another text.
-                    let command = parse::parse(&prepared.text)?;
+                    let command = planning::read(&self.memory, &prepared.text, parse::parse).await?;
+                    let command = Arc::new(command);
                     let plan = Box::pin(self.plan(&command, (&prepared.text, None), &prepared.given)).await?;
                     let types = |columns: &Option<Vec<OutputColumn>>| {
                         columns

@@ -161,7 +161,7 @@ fn statement_of(query: ast::Query) -> ast::Statement {
 
 impl Plan {
     /// How a statement runs whose common table expressions write.
-    pub(super) async fn of_with_writes(
+    pub(super) fn of_with_writes(
         database: &Database,
         catalog: &Arc<Catalog>,
         (statement, tag): (&ast::Statement, Option<&'static str>),
@@ -188,8 +188,7 @@ impl Plan {
             }
             let statement = statement_of(all.upto(place, &[])?);
             let text = written(&statement);
-            let plan =
-                Box::pin(Plan::of(database, catalog, &statement, (&text, None), &all.types, session)).await?;
+            let plan = Plan::of(database, catalog, &statement, (&text, None), &all.types, session)?;
             if plan.reads().iter().any(|name| changed.contains(name)) {
                 return Err(Error::new(
                     SqlState::NOT_SUPPORTED,

@@ -10,10 +10,11 @@ use crate::lock::{LockKey, LockMode};
 use crate::parse::definition::SequenceOptions;
 use crate::parse::is_bare_function;
 use crate::parse::written::written;
+use crate::planning::heed;
 use crate::sql_type::SqlType;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 fn invalid(message: impl Into<String>) -> Error {
@@ -112,6 +113,7 @@ impl Connection {
             self.add_column(&mut table, column).await?;
         }
         for constraint in &create.constraints {
+            heed()?;
             self.add_constraint(&mut table, constraint).await?;
         }
         self.make_storage(&mut table)?;
@@ -570,9 +572,10 @@ fn constraints(table: &Table) -> impl Iterator<Item = &str> {
 
 /// A name that no constraint of the table has.
 fn free_constraint(table: &Table, base: &str) -> String {
+    let taken: HashSet<&str> = constraints(table).collect();
     let numbered = (1..).map(|number| format!("{base}{number}"));
     let mut names = std::iter::once(base.to_string()).chain(numbered);
-    names.find(|name| !constraints(table).any(|taken| taken == name)).unwrap_or_default()
+    names.find(|name| !taken.contains(name.as_str())).unwrap_or_default()
 }
 
 fn refuse_taken(table: &Table, name: &str) -> Result<()> {

@@ -10,13 +10,14 @@
 //! object-relational mappers write thousands of them in a row, and it does not matter how they are grouped, so they make
 //! a tree that is balanced.
 
+use crate::planning::heed;
 use fabius_value::{Error, SqlState};
 use sqlparser::ast::{BinaryOperator, Expr};
 use sqlparser::dialect::{Dialect, PostgreSqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Word};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// Parentheses, subqueries and the like within each other, at most.
 const DEPTH: usize = 120;
@@ -34,12 +35,15 @@ const POSTGRESQL: PostgreSqlDialect = PostgreSqlDialect {};
 pub(crate) struct Bounded {
     most: usize,
     begun: Cell<usize>,
+    /// Why reading was to end.
+    ended: RefCell<Option<Error>>,
 }
 
 impl Bounded {
     /// For so many tokens.
     pub(crate) fn of(tokens: usize) -> Bounded {
-        Bounded { most: ATTEMPTS + tokens * ATTEMPTS_OF_TOKEN, begun: Cell::new(0) }
+        let most = ATTEMPTS + tokens * ATTEMPTS_OF_TOKEN;
+        Bounded { most, begun: Cell::new(0), ended: RefCell::default() }
     }
 
     /// A parser of tokens.
@@ -47,8 +51,11 @@ impl Bounded {
         Parser::new(self).with_recursion_limit(DEPTH).with_tokens_with_locations(tokens)
     }
 
-    /// `54001`, if a bound is why the text was not read.
+    /// `54001`, if a bound is why the text was not read; or why nobody waits for that any more.
     pub(crate) fn exceeded(&self, error: &ParserError) -> Option<Error> {
+        if let Some(ended) = self.ended.take() {
+            return Some(ended);
+        }
         let detail = if self.begun.get() > self.most {
             format!(
                 "reading it would begin more than {} expressions: it nests too deep for its length",
@@ -309,6 +316,10 @@ impl Dialect for Bounded {
     /// Reads `(SELECT ...) UNION (SELECT ...)` within parentheses, which sqlparser ends at the first query.
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         self.begun.set(self.begun.get() + 1);
+        if let Err(ended) = heed() {
+            self.ended.replace(Some(ended));
+            return Some(Err(ParserError::RecursionLimitExceeded));
+        }
         if self.begun.get() > self.most {
             return Some(Err(ParserError::RecursionLimitExceeded));
         }

@@ -12,6 +12,7 @@
 //! | [`definition`] | the grammar of definitions that sqlparser does not read as PostgreSQL does |
 //! | `dialect` | sqlparser's dialect, with bounds on what reading takes |
 //! | `foreign` | clauses that sqlparser reads and PostgreSQL does not have: refused |
+//! | `limits` | lists that are longer than PostgreSQL takes them: refused |
 //! | `spelling` | what sqlparser does not read, in other words |
 //! | [`written`] | parts of statements as text that reads back as the same |
 //! | [`normal_form`] | a statement's text without its literals |
@@ -24,6 +25,7 @@ pub mod copy;
 pub mod definition;
 pub(crate) mod dialect;
 pub(crate) mod foreign;
+pub(crate) mod limits;
 pub mod normal_form;
 pub mod session;
 mod spelling;

@@ -21,7 +21,7 @@ const DECIMAL: char = '\u{3}';
 const QUOTED: char = '\u{4}';
 
 /// A text without its literals, and the literals.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NormalForm {
     /// The text with a mark for each literal.
     pub text: String,

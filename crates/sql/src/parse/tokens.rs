@@ -1,6 +1,7 @@
 //! The tokens of a statement with their places; syntax errors in PostgreSQL's words.
 
 use super::dialect::{self, Bounded};
+use crate::planning::{SHORT_BYTES, heed_bytes};
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, Visit};
 use sqlparser::dialect::PostgreSqlDialect;
@@ -40,12 +41,33 @@ impl Line {
     }
 }
 
+/// How many tokens a text has, about.
+pub(crate) fn estimate(text: &str) -> usize {
+    let (mut tokens, mut is_quoted, mut is_word) = (0, false, false);
+    for byte in text.bytes() {
+        let continues = byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii();
+        if byte == b'\'' {
+            is_quoted = !is_quoted;
+            tokens += usize::from(is_quoted);
+        } else if !is_quoted && !byte.is_ascii_whitespace() {
+            tokens += usize::from(!(continues && is_word));
+        }
+        is_word = continues && !is_quoted;
+    }
+    tokens
+}
+
+/// What a token takes while a text is read, about: it is there twice, with its text.
+const TOKEN_BYTES: usize = 2 * size_of::<TokenWithSpan>() + 32;
+
 impl<'t> Tokens<'t> {
     /// The tokens of a text.
     ///
     /// # Errors
-    /// `42601` for a quote or comment without an end.
+    /// `42601` for a quote or comment without an end; `53200` if there is no room for them.
     pub fn of(text: &'t str) -> Result<Tokens<'t>> {
+        let is_short = text.len() <= SHORT_BYTES;
+        heed_bytes(if is_short { text.len() } else { text.len() + estimate(text) * TOKEN_BYTES })?;
         let mut tokens = Tokens { text, tokens: Vec::new(), lines: Line::all(text), at: 0 };
         let all = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().map_err(|error| {
             let start = tokens.byte(error.location);
@@ -409,8 +431,11 @@ impl<'t> Tokens<'t> {
         Ok(())
     }
 
-    /// Refuses what sqlparser reads and PostgreSQL does not have.
+    /// Refuses what sqlparser reads and PostgreSQL does not have, or not so much of.
     fn refuse_foreign(&self, tree: &impl Visit) -> Result<()> {
+        if let Some(error) = super::limits::exceeded(tree) {
+            return Err(error);
+        }
         let Some(found) = super::foreign::find(tree) else { return Ok(()) };
         let is_near = |at: &usize| {
             found.near().is_some_and(|near| self.token(*at).to_string().eq_ignore_ascii_case(near))

@@ -10,6 +10,7 @@
 //! ```
 
 use crate::query::failure::{internal, outbound};
+use crate::query::leaf::Run;
 use crate::query::machine;
 use async_trait::async_trait;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
@@ -763,8 +764,9 @@ fn bound(plan: &LogicalPlan, columns: &[Column], values: &[ScalarValue]) -> Fusi
 
 /// Runs a plan that stands by itself now.
 async fn rows(plan: &LogicalPlan, context: &Arc<TaskContext>) -> FusionResult<RecordBatch> {
-    let optimized = optimized(plan)?;
-    let operators = machine::operators(&optimized).await?;
+    let run = context.session_config().get_extension::<Run>();
+    let memory = run.map(|run| run.memory.clone()).ok_or_else(|| outbound(internal("a query of nobody")))?;
+    let operators = machine::operators(plan, &memory).await.map_err(outbound)?;
     let schema = operators.schema();
     let stream = machine::run(operators, context.clone()).map_err(outbound)?;
     let batches: Vec<RecordBatch> = stream.try_collect().await?;

@@ -24,6 +24,7 @@ use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr, PhysicalSor
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use fabius::Allowance;
 use fabius_value::{Result, Value};
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -33,12 +34,11 @@ use std::sync::Arc;
 /// Ranges that are shown of a scan.
 const RANGES_SHOWN: usize = 3;
 
-/// Rows of one batch.
-const BATCH_ROWS: usize = 8192;
-
 /// What one run of a query reads from.
 pub(super) struct Run {
     pub(super) source: Arc<dyn RowSource>,
+    /// What it may hold.
+    pub(super) memory: Arc<Allowance>,
 }
 
 /// What is read.
@@ -291,10 +291,11 @@ impl ExecutionPlan for LeafScan {
         let (leaf, environment) = (self.provider.leaf.clone(), self.provider.environment.clone());
         let (columns, ranges, limit) = (self.columns.clone(), self.ranges.clone(), self.limit);
         let schema = self.schema.clone();
+        let batch_rows = context.session_config().batch_size();
         let rows = read(leaf, environment, run, columns, ranges, limit);
         let batches = rows.flat_map(move |part| {
             let part = part.map(|rows| {
-                let chunks = rows.chunks(BATCH_ROWS);
+                let chunks = rows.chunks(batch_rows);
                 chunks.map(|chunk| batch(chunk, &types, &schema).map_err(outbound)).collect::<Vec<_>>()
             });
             futures::stream::iter(part.unwrap_or_else(|error| vec![Err(outbound(error))]))

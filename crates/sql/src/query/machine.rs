@@ -1,9 +1,11 @@
 //! DataFusion as it is used here: its optimizer and operators, one partition, none of its own functions' names.
 
-use crate::query::apply::ApplyPlanner;
-use crate::query::claims::ModestClaims;
+use crate::planning;
+use crate::query::apply::{self, ApplyPlanner};
 use crate::query::claims::check::CheckedPlan;
+use crate::query::extent::Extent;
 use crate::query::failure::inbound;
+use crate::query::heeding::{operator_rules, rules};
 use crate::query::leaf::Run;
 use crate::query::operator_memory::OperatorMemory;
 use crate::query::pace::paced;
@@ -16,18 +18,17 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
 use fabius::Allowance;
 use fabius_value::Result;
+use futures::executor::block_on;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 /// Rows that operators pass on at a time: with wide rows these are much.
-const BATCH_ROWS: usize = 1024;
+pub(super) const BATCH_ROWS: usize = 1024;
 
 /// What a sort keeps back for merging what it has put into temporary files.
 const SPILL_BYTES: usize = 1 << 20;
@@ -47,12 +48,11 @@ static STATE: LazyLock<SessionState> = LazyLock::new(|| {
         options.optimizer.enable_topk_dynamic_filter_pushdown = false;
         options.optimizer.enable_join_dynamic_filter_pushdown = false;
     }
-    let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = vec![Arc::new(ModestClaims)];
-    rules.extend(PhysicalOptimizer::new().rules);
     SessionStateBuilder::new()
         .with_config(config)
         .with_query_planner(Arc::new(Planner))
-        .with_physical_optimizer_rules(rules)
+        .with_optimizer_rules(rules())
+        .with_physical_optimizer_rules(operator_rules())
         .build()
 });
 
@@ -77,9 +77,32 @@ pub(super) fn optimize(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
     STATE.optimize(plan)
 }
 
-/// Makes a plan of operators of an optimized plan.
-pub(super) async fn operators(plan: &LogicalPlan) -> FusionResult<Arc<dyn ExecutionPlan>> {
-    STATE.query_planner().create_physical_plan(plan, &*STATE).await
+/// Makes operators of a plan, on a thread of its own if that may take long.
+///
+/// # Errors
+/// What cannot be planned; `54001` and others if it is too much.
+pub(super) async fn operators(plan: &LogicalPlan, memory: &Arc<Allowance>) -> Result<Arc<dyn ExecutionPlan>> {
+    let brief = planning::briefly(|| match Extent::of(plan)?.is_small() {
+        true => make_operators(plan).map(Some),
+        false => Ok(None),
+    });
+    if let Some(Some(operators)) = brief.transpose()? {
+        return Ok(operators);
+    }
+    let plan = plan.clone();
+    planning::apart(memory, move || {
+        Extent::of(&plan)?;
+        make_operators(&plan)
+    })
+    .await
+}
+
+fn make_operators(plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+    let optimized = apply::optimized(plan).map_err(inbound)?;
+    // Conditions have come together: that has not made it too high.
+    Extent::of(&optimized)?;
+    // Nothing in there waits.
+    block_on(STATE.query_planner().create_physical_plan(&optimized, &*STATE)).map_err(inbound)
 }
 
 /// What operators run in; they hold what the session may.
@@ -91,7 +114,7 @@ pub(super) fn context(source: Arc<dyn RowSource>, memory: &Arc<Allowance>) -> Ar
         cache_manager: usual.cache_manager.clone(),
         object_store_registry: usual.object_store_registry.clone(),
     };
-    let config = STATE.config().clone().with_extension(Arc::new(Run { source }));
+    let config = STATE.config().clone().with_extension(Arc::new(Run { source, memory: memory.clone() }));
     Arc::new(TaskContext::new(
         None,
         String::new(),

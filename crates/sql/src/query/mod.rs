@@ -17,6 +17,8 @@
 //! | `key_range` | filters as ranges of a key |
 //! | `apply` | correlated subqueries that no join can replace |
 //! | `claims` | what operators claim of their rows |
+//! | `extent` | how large a plan is, and may be |
+//! | `heeding` | DataFusion's rules, which end when nobody waits for them |
 //! | `machine` | DataFusion as it is used here |
 //! | `pace` | long work gives way, and can be ended |
 //! | `operator_memory` | what sorts, joins and groups may hold |
@@ -30,8 +32,10 @@ pub mod arrow_column;
 mod bind;
 pub mod calendar;
 mod claims;
+mod extent;
 pub mod failure;
 pub mod functions;
+mod heeding;
 mod key_range;
 mod leaf;
 mod machine;

@@ -8,7 +8,13 @@
 //! ```text
 //! rows --Portions--> pause? --> join (all of its left side with the portion) --> pause? --> ...
 //! ```
+//!
+//! An operator that computes much of each row gets fewer rows at a time, so that what it computes of them fits the memory, and does
+//! not take long. A batch that does not fit what the session may hold ends the query.
 
+use crate::query::failure::outbound;
+use crate::query::leaf::Run;
+use crate::query::machine::BATCH_ROWS;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::JoinType;
@@ -21,6 +27,7 @@ use datafusion::physical_plan::{
     ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties,
     ReplaceChildrenOptions,
 };
+use fabius::Allowance;
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
 use std::fmt;
@@ -37,6 +44,8 @@ const TURN: Duration = Duration::from_millis(10);
 const PORTION_TURN: Duration = Duration::from_millis(50);
 /// Rows of a join's first portion.
 const PORTION_ROWS: usize = 8;
+/// Parts of expressions times rows that an operator computes at a time, about.
+const CELLS: usize = 256 << 10;
 /// A portion has at most so many times the rows of the one before.
 const PORTION_GROWTH: usize = 8;
 
@@ -47,7 +56,7 @@ const PROBED: usize = 1;
 pub(super) fn paced(plan: Arc<dyn ExecutionPlan>) -> FusionResult<Arc<dyn ExecutionPlan>> {
     let each = |plan: Arc<dyn ExecutionPlan>| {
         if !is_mute(&plan) {
-            return Ok(Transformed::yes(Paced::over(plan, Role::Other)));
+            return Ok(Transformed::yes(Paced::over(in_slices(plan)?, Role::Other)));
         }
         let mut beats = Beats::default();
         let mut children: Vec<_> = plan.children().into_iter().cloned().collect();
@@ -65,6 +74,32 @@ pub(super) fn paced(plan: Arc<dyn ExecutionPlan>) -> FusionResult<Arc<dyn Execut
         Ok(Transformed::yes(Paced::over(plan, Role::Join(beats))))
     };
     plan.transform_up(each).map(|paced| paced.data)
+}
+
+/// The same operator; if it computes much of each row, it gets few rows at a time.
+fn in_slices(plan: Arc<dyn ExecutionPlan>) -> FusionResult<Arc<dyn ExecutionPlan>> {
+    let mut parts = 0;
+    plan.apply_expressions(&mut |expression| {
+        let mut open = vec![expression.clone()];
+        while let Some(part) = open.pop() {
+            parts += 1;
+            open.extend(part.children().into_iter().cloned());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    let rows = (CELLS / parts.max(1)).max(1);
+    if rows >= BATCH_ROWS || plan.children().is_empty() {
+        return Ok(plan);
+    }
+    let children = plan.children().into_iter().map(|child| {
+        let input = match child.downcast_ref::<Paced>() {
+            Some(Paced { input, role: Role::Other }) => input,
+            _ => child,
+        };
+        Paced::over(input.clone(), Role::Sliced(rows))
+    });
+    let children = children.collect();
+    plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Keep))
 }
 
 /// Whether it is a join that may go through many pairs before it has a row.
@@ -113,6 +148,8 @@ enum Role {
     Probed(Beats),
     /// The join.
     Join(Beats),
+    /// The side of an operator that gets so many rows at a time.
+    Sliced(usize),
     Other,
 }
 
@@ -172,13 +209,15 @@ impl ExecutionPlan for Paced {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> FusionResult<SendableRecordBatchStream> {
-        let rows = self.input.execute(partition, context)?;
+        let rows = self.input.execute(partition, context.clone())?;
         let (portions, join) = match &self.role {
             Role::Probed(beats) => (beats.get(partition).cloned().map(Portions::new), None),
             Role::Join(beats) => (None, beats.get(partition).cloned()),
+            Role::Sliced(rows) => (Some(Portions::of(*rows)), None),
             Role::Other => (None, None),
         };
-        Ok(Box::pin(Pauses { rows, portions, join, since: None, pause: None }))
+        let memory = context.session_config().get_extension::<Run>().map(|run| run.memory.clone());
+        Ok(Box::pin(Pauses { rows, portions, join, memory, since: None, pause: None }))
     }
 }
 
@@ -187,6 +226,8 @@ struct Pauses {
     rows: SendableRecordBatchStream,
     portions: Option<Portions>,
     join: Option<Arc<Beat>>,
+    /// What the query may hold.
+    memory: Option<Arc<Allowance>>,
     /// When others had their turn last; `None` once it is theirs.
     since: Option<Instant>,
     pause: Option<BoxFuture<'static, ()>>,
@@ -196,7 +237,7 @@ impl Stream for Pauses {
     type Item = FusionResult<RecordBatch>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Pauses { rows, portions, join, since, pause } = &mut *self;
+        let Pauses { rows, portions, join, memory, since, pause } = &mut *self;
         let now = Instant::now();
         if let Some(portions) = portions {
             portions.adapt(now);
@@ -218,6 +259,11 @@ impl Stream for Pauses {
         if next.is_pending() {
             *since = None;
         }
+        if let (Poll::Ready(Some(Ok(batch))), Some(memory)) = (&next, memory)
+            && batch.get_array_memory_size() > memory.left()
+        {
+            return Poll::Ready(Some(Err(outbound(memory.refusal()))));
+        }
         next
     }
 }
@@ -230,7 +276,8 @@ impl RecordBatchStream for Pauses {
 
 /// Cuts batches into portions that a join is done with in time.
 struct Portions {
-    beat: Arc<Beat>,
+    /// The join's, whose portions follow from how long they take.
+    beat: Option<Arc<Beat>>,
     rest: Option<RecordBatch>,
     rows: usize,
     /// When the last portion was handed on, until the join asks for another.
@@ -239,13 +286,18 @@ struct Portions {
 
 impl Portions {
     fn new(beat: Arc<Beat>) -> Portions {
-        Portions { beat, rest: None, rows: PORTION_ROWS, handed: None }
+        Portions { beat: Some(beat), rest: None, rows: PORTION_ROWS, handed: None }
+    }
+
+    /// So many rows each.
+    fn of(rows: usize) -> Portions {
+        Portions { beat: None, rest: None, rows, handed: None }
     }
 
     /// The join is done with the last portion: takes in how long it was busy without giving anybody else a turn.
     fn adapt(&mut self, now: Instant) {
-        if let Some(handed) = self.handed.take() {
-            let took = now.saturating_duration_since(handed.max(self.beat.asked()));
+        if let (Some(beat), Some(handed)) = (&self.beat, self.handed.take()) {
+            let took = now.saturating_duration_since(handed.max(beat.asked()));
             self.rows = next_rows(self.rows, took);
         }
     }

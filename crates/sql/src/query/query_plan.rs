@@ -3,7 +3,6 @@
 use crate::catalog::{Catalog, ObjectName};
 use crate::lowered::OutputColumn;
 use crate::parameter_types::ParameterTypes;
-use crate::query::apply;
 use crate::query::arrow_column::{rows, scalar};
 use crate::query::bind::{Binder, Flavor, Typed};
 use crate::query::failure::inbound;
@@ -15,7 +14,6 @@ use crate::sql_type::SqlType;
 use datafusion::common::ParamValues;
 use datafusion::common::metadata::ScalarAndMetadata;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
-use datafusion::physical_plan::ExecutionPlan;
 use fabius::Allowance;
 use fabius_value::{Error, Result, SqlState, Value};
 use futures::StreamExt;
@@ -42,7 +40,7 @@ pub struct QueryPlan {
 ///
 /// # Errors
 /// What is wrong with it: PostgreSQL's codes; `0A000` for what is not supported.
-pub async fn plan(
+pub fn plan(
     query: &ast::Query,
     catalog: &Arc<Catalog>,
     types: &mut ParameterTypes,
@@ -104,7 +102,7 @@ impl QueryPlan {
         source: Arc<dyn RowSource>,
         memory: &Arc<Allowance>,
     ) -> Result<BoxStream<'static, Result<Vec<Value>>>> {
-        let operators = self.operators(parameters).await?;
+        let operators = machine::operators(&self.with_parameters(parameters)?, memory).await?;
         let stream = machine::run(operators, machine::context(source, memory))?;
         let types = Arc::new(self.types.clone());
         let rows = stream.flat_map(move |batch| match batch {
@@ -112,12 +110,6 @@ impl QueryPlan {
             Err(error) => futures::stream::iter([Err(inbound(error))]).right_stream(),
         });
         Ok(rows.boxed())
-    }
-
-    async fn operators(&self, parameters: &[Value]) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = self.with_parameters(parameters)?;
-        let optimized = apply::optimized(&plan).map_err(inbound)?;
-        machine::operators(&optimized).await.map_err(inbound)
     }
 
     fn with_parameters(&self, parameters: &[Value]) -> Result<LogicalPlan> {
@@ -146,8 +138,8 @@ impl QueryPlan {
     ///
     /// # Errors
     /// As [`QueryPlan::run`].
-    pub async fn explain(&self, parameters: &[Value]) -> Result<Vec<String>> {
-        let operators = self.operators(parameters).await?;
+    pub async fn explain(&self, parameters: &[Value], memory: &Arc<Allowance>) -> Result<Vec<String>> {
+        let operators = machine::operators(&self.with_parameters(parameters)?, memory).await?;
         let text = datafusion::physical_plan::displayable(operators.as_ref()).indent(false).to_string();
         Ok(text.lines().map(String::from).collect())
     }

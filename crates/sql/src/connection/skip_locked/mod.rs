@@ -59,7 +59,7 @@ fn not_supported(what: &str) -> Error {
 
 impl Plan {
     /// How a statement with `SKIP LOCKED` runs.
-    pub(super) async fn of_skip_locked(
+    pub(super) fn of_skip_locked(
         database: &Database,
         catalog: &Arc<Catalog>,
         statement: &ast::Statement,
@@ -68,7 +68,7 @@ impl Plan {
     ) -> Result<Arc<Plan>> {
         let plain = waiting(statement);
         let text = written(&plain);
-        let direct = Box::pin(Plan::of(database, catalog, &plain, (&text, None), given, session)).await?;
+        let direct = Plan::of(database, catalog, &plain, (&text, None), given, session)?;
         let how = match statement {
             ast::Statement::Query(query) if skips(query) => {
                 How::Query(Box::new(Choice::of(catalog, query, &direct.parameters)?))
@@ -80,7 +80,7 @@ impl Plan {
                     let text = written(&query);
                     let alone =
                         Plan::of(database, catalog, &query, (&text, None), &direct.parameters, session);
-                    Box::pin(alone).await.map_err(|error| match error.state() {
+                    alone.map_err(|error| match error.state() {
                         SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_TABLE => {
                             not_supported("SKIP LOCKED in a query that refers to the statement around it")
                         }

@@ -37,12 +37,17 @@ impl Binder<'_> {
             let typed = self.expression_as(part, sense)?;
             conditions.push(self.condition(typed, place)?);
         }
+        Ok(Typed::new(self.chained(conditions, operator), SqlType::Boolean))
+    }
+
+    /// Conditions as one, joined by `AND` or `OR`.
+    pub(super) fn chained(&mut self, conditions: Vec<Expr>, operator: Operator) -> Expr {
         let seen = match self.conditions < SEEN_OF_ALL {
             true => SEEN,
             false => SEEN_ALWAYS,
         };
         self.conditions += conditions.len().min(seen);
-        Ok(Typed::new(low(conditions, operator, seen), SqlType::Boolean))
+        low(conditions, operator, seen)
     }
 }
 

@@ -5,6 +5,7 @@ use super::scope::Named;
 use super::subquery::nested;
 use super::{Binder, Flavor, Sense, Typed, name_of, parts_of};
 use crate::parse::is_bare_function;
+use crate::planning::heed;
 use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
 use crate::text_format::interval;
@@ -18,6 +19,8 @@ use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 const QUANTIFIED: &[&str] =
     &["=", "<>", "<", "<=", ">", ">=", "~~", "~~*", "!~~", "!~~*", "~", "~*", "!~", "!~*"];
 
+/// Fields of rows that are compared one by one.
+const FEW_FIELDS: usize = 8;
 /// Dimensions of an array, at most.
 const DIMENSIONS: usize = 6;
 
@@ -27,6 +30,7 @@ impl Binder<'_> {
     pub(super) fn expression(&mut self, expression: &ast::Expr) -> Result<Typed> {
         use ast::Expr as E;
         let sense = std::mem::take(&mut self.sense);
+        heed()?;
         match expression {
             E::BinaryOp { op: BinaryOperator::And, .. } => self.chain(expression, true, sense),
             E::BinaryOp { op: BinaryOperator::Or, .. } => self.chain(expression, false, sense),
@@ -386,26 +390,34 @@ impl Binder<'_> {
         if left.len() != right.len() {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "unequal number of entries in row expressions"));
         }
-        let mut result: Option<Expr> = None;
-        for (left, right) in left.iter().zip(right).rev() {
-            let pair = |binder: &mut Self, name: &str| -> Result<Expr> {
-                let (left, right) = (binder.expression(left)?, binder.expression(right)?);
-                binder.comparison(left, name, right).map(|typed| typed.expr)
-            };
-            result = Some(match (name, result) {
-                (_, None) => pair(self, name)?,
-                ("=", Some(rest)) => plain_binary(pair(self, "=")?, Operator::And, rest),
-                ("<>", Some(rest)) => plain_binary(pair(self, "<>")?, Operator::Or, rest),
-                (_, Some(rest)) => {
-                    let strict = name.trim_end_matches('=');
-                    let first = pair(self, strict)?;
-                    let equal = pair(self, "=")?;
-                    plain_binary(first, Operator::Or, plain_binary(equal, Operator::And, rest))
-                }
-            });
+        if left.is_empty() {
+            return Err(Error::new(SqlState::SYNTAX_ERROR, "a row has no entries"));
         }
-        let expr = result.ok_or_else(|| Error::new(SqlState::SYNTAX_ERROR, "a row has no entries"))?;
-        Ok(Typed::new(expr, SqlType::Boolean))
+        Ok(Typed::new(self.rows_compared(left, name, right)?, SqlType::Boolean))
+    }
+
+    /// `a < c OR a = c AND b < d`: the same of halves, so that many fields nest little.
+    fn rows_compared(&mut self, left: &[ast::Expr], name: &str, right: &[ast::Expr]) -> Result<Expr> {
+        if let ([left], [right]) = (left, right) {
+            let (left, right) = (self.expression(left)?, self.expression(right)?);
+            return self.comparison(left, name, right).map(|typed| typed.expr);
+        }
+        if matches!(name, "=" | "<>") {
+            let pairs = left.iter().zip(right).map(|(left, right)| {
+                let (left, right) = (self.expression(left)?, self.expression(right)?);
+                Ok(self.comparison(left, name, right)?.expr)
+            });
+            let pairs = pairs.collect::<Result<Vec<_>>>()?;
+            return Ok(self.chained(pairs, if name == "=" { Operator::And } else { Operator::Or }));
+        }
+        // One field at a time as long as there are few: conditions on the first find their index.
+        let first = if left.len() <= FEW_FIELDS { 1 } else { left.len() / 2 };
+        let (left, left_rest) = left.split_at(first);
+        let (right, right_rest) = right.split_at(first);
+        let before = self.rows_compared(left, name.trim_end_matches('='), right)?;
+        let equal = self.rows_compared(left, "=", right)?;
+        let rest = self.rows_compared(left_rest, name, right_rest)?;
+        Ok(plain_binary(before, Operator::Or, plain_binary(equal, Operator::And, rest)))
     }
 
     /// `(start, end) OVERLAPS (start, end)`: each begins before the other ends.
@@ -442,25 +454,17 @@ impl Binder<'_> {
 
     fn in_list(&mut self, expression: &ast::Expr, list: &[ast::Expr], not: bool) -> Result<Typed> {
         if row_of(expression).is_some() {
-            let mut any: Option<Expr> = None;
-            for item in list {
-                let equal = self.row_operator(expression, "=", item)?.expr;
-                any = Some(match any {
-                    None => equal,
-                    Some(any) => plain_binary(any, Operator::Or, equal),
-                });
-            }
-            let any = Typed::new(any.unwrap_or(false_literal()), SqlType::Boolean);
+            let equal = list.iter().map(|item| Ok(self.row_operator(expression, "=", item)?.expr));
+            let equal = equal.collect::<Result<Vec<_>>>()?;
+            let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
             return Ok(if not { negated(any) } else { any });
         }
         let value = self.expression(expression)?;
         let items: Vec<Typed> = list.iter().map(|item| self.expression(item)).collect::<Result<_>>()?;
         if let Flavor::Named(_) = value.flavor {
-            let mut any = Typed::new(false_literal(), SqlType::Boolean);
-            for item in items {
-                let equal = self.comparison(value.clone(), "=", item)?;
-                any = Typed::new(plain_binary(any.expr, Operator::Or, equal.expr), SqlType::Boolean);
-            }
+            let equal = items.into_iter().map(|item| Ok(self.comparison(value.clone(), "=", item)?.expr));
+            let equal = equal.collect::<Result<Vec<_>>>()?;
+            let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
             return Ok(if not { negated(any) } else { any });
         }
         let mut common = value.sql_type.clone();

@@ -348,7 +348,7 @@ impl Binder<'_> {
     /// A table, view, sequence, system relation or common table expression.
     pub(super) fn table(&mut self, path: &[String], alias: Option<&ast::TableAlias>) -> Result<Joined> {
         if let [name] = path
-            && let Some(relation) = self.common_named(name)
+            && let Some(relation) = self.common_named(name)?
         {
             let relation = self.use_common(&relation)?;
             return self.aliased(relation, name, alias);

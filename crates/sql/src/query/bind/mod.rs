@@ -91,6 +91,8 @@ enum Sense {
 struct Common {
     name: String,
     relation: Relation,
+    /// Nodes of its plan, which stands wherever it is named.
+    nodes: usize,
 }
 
 /// Binds one statement.
@@ -117,6 +119,8 @@ pub(super) struct Binder<'a> {
     depth: usize,
     /// Conditions in chains that DataFusion sees, so far.
     conditions: usize,
+    /// Nodes of common table expressions, wherever the query that is bound has named them so far.
+    named_nodes: usize,
 }
 
 impl<'a> Binder<'a> {
@@ -136,6 +140,7 @@ impl<'a> Binder<'a> {
             next: 0,
             depth: 0,
             conditions: 0,
+            named_nodes: 0,
         }
     }
 

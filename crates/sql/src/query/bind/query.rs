@@ -4,6 +4,7 @@ use super::window::sort_of;
 use super::{Binder, Common, Level, Output, Relation, name_of};
 use crate::lowered::RowLock;
 use crate::query::arrow_column::arrow_type;
+use crate::query::extent::{self, Extent};
 use crate::query::failure::{inbound, unsupported};
 use crate::sql_type::SqlType;
 use datafusion::arrow::datatypes::{Field, Schema};
@@ -39,8 +40,11 @@ impl Binder<'_> {
                         format!("WITH query name \"{name}\" specified more than once"),
                     ));
                 }
+                let named = std::mem::take(&mut self.named_nodes);
                 let relation = self.deeper(|binder| binder.common(common, with.recursive))?;
-                self.commons.push(Common { name: name_of(&common.alias.name), relation });
+                self.named_nodes = named;
+                let nodes = Extent::of(&relation.plan)?.nodes();
+                self.commons.push(Common { name: name_of(&common.alias.name), relation, nodes });
             }
         }
         let outer_locking = std::mem::take(&mut self.locking);
@@ -418,8 +422,8 @@ impl Binder<'_> {
         for (at, output) in inside.iter_mut().enumerate() {
             output.column = Column::new(Some(work_name.as_str()), format!("r{at}"));
         }
-        self.commons
-            .push(Common { name: name.to_string(), relation: Relation { plan: work, columns: inside } });
+        let relation = Relation { plan: work, columns: inside };
+        self.commons.push(Common { name: name.to_string(), relation, nodes: 1 });
         let step = self.set_expression(step);
         self.commons.pop();
         let step = step?;
@@ -475,8 +479,16 @@ impl Binder<'_> {
     }
 
     /// A common table expression by its name.
-    pub(super) fn common_named(&self, name: &str) -> Option<Relation> {
-        self.commons.iter().rev().find(|common| common.name == name).map(|common| common.relation.clone())
+    ///
+    /// # Errors
+    /// `54001` if all that were named are too much together.
+    pub(super) fn common_named(&mut self, name: &str) -> Result<Option<Relation>> {
+        let Some(common) = self.commons.iter().rev().find(|common| common.name == name) else {
+            return Ok(None);
+        };
+        self.named_nodes += common.nodes;
+        extent::refuse_nodes(self.named_nodes)?;
+        Ok(Some(common.relation.clone()))
     }
 }
 

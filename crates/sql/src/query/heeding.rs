@@ -1,0 +1,70 @@
+//! DataFusion's rules, which end when nobody waits for them any more.
+//!
+//! An optimizer goes through a plan once for each rule. Between two of its steps the work is asked whether it is to end
+//! (`crates/sql/src/planning.rs`): a rule that is applied to each part of a plan, at each part.
+
+use crate::planning::heed;
+use crate::query::claims::ModestClaims;
+use crate::query::failure::outbound;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+use datafusion::physical_plan::ExecutionPlan;
+use std::sync::Arc;
+
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+type OperatorRule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+
+/// A rule that heeds.
+#[derive(Debug)]
+struct Heeding<R>(R);
+
+impl OptimizerRule for Heeding<Rule> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        heed().map_err(outbound)?;
+        self.0.rewrite(plan, config)
+    }
+}
+
+impl PhysicalOptimizerRule for Heeding<OperatorRule> {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        heed().map_err(outbound)?;
+        self.0.optimize(plan, config)
+    }
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.0.schema_check()
+    }
+}
+
+/// The rules for logical plans.
+pub(super) fn rules() -> Vec<Rule> {
+    Optimizer::new().rules.into_iter().map(|rule| Arc::new(Heeding(rule)) as Rule).collect()
+}
+
+/// The rules for plans of operators.
+pub(super) fn operator_rules() -> Vec<OperatorRule> {
+    let first: OperatorRule = Arc::new(ModestClaims);
+    let rules = std::iter::once(first).chain(PhysicalOptimizer::new().rules);
+    rules.map(|rule| Arc::new(Heeding(rule)) as OperatorRule).collect()
+}
