@@ -235,9 +235,11 @@ impl Connection {
             let all = catalog.functions_named(&described.name)?;
             let types: Option<Vec<crate::sql_type::SqlType>> = match &described.args {
                 None => None,
+                // What it gives does not tell it from others.
                 Some(arguments) => Some(
                     arguments
                         .iter()
+                        .filter(|argument| !matches!(argument.mode, Some(ast::ArgMode::Out)))
                         .map(|argument| crate::sql_type::SqlType::from_ast(&argument.data_type))
                         .collect::<Result<_>>()?,
                 ),
@@ -257,7 +259,7 @@ impl Connection {
                     self.record(Change::gone(oid), false);
                 }
                 [] if if_exists => self.notice(Error::new(
-                    SqlState::UNDEFINED_FUNCTION,
+                    SqlState(*b"00000"),
                     format!("{kind} {}() does not exist, skipping", described.name),
                 )),
                 [] => {

@@ -9,6 +9,8 @@
 //! | `a OPERATOR(pg_catalog.=) b` | `a = b`: operators of the system have no other names |
 //! | `FROM ONLY t`, `UPDATE ONLY t` | `FROM t`, `UPDATE t`: there is no inheritance |
 //! | `ROW (a, b)` | `(a, b)` |
+//! | `a JOIN b JOIN c ON x ON y` | `a JOIN (b JOIN c ON x) ON y` |
+//! | `= ANY (VALUES (1))` | `= ANY (SELECT * FROM (VALUES (1)) AS "values")` |
 //! | `integer ARRAY` | `integer[]` |
 //! | `IDENTITY (START 5 INCREMENT 2)` | `IDENTITY (INCREMENT 2 START 5)`: an order that is fixed |
 //! | `INSERT INTO t (a) OVERRIDING SYSTEM VALUE` | `INSERT OVERWRITE INTO TABLE t (a)`: words that no system has together |
@@ -59,6 +61,14 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
                 remove(tokens, at, 1);
                 put(tokens, at, [Token::LBracket, Token::RBracket]);
             }
+            Some("ANY" | "ALL" | "SOME")
+                if is(tokens, at + 1, &Token::LParen) && words(tokens, at + 2, &["VALUES"]) =>
+            {
+                if let Some(close) = closing(tokens, at + 1) {
+                    put(tokens, close, read(") AS \"values\""));
+                    put(tokens, at + 2, read("SELECT * FROM ("));
+                }
+            }
             Some("IDENTITY") if is(tokens, at + 1, &Token::LParen) => ordered(tokens, at + 1),
             Some("OVERRIDING")
                 if words(tokens, at + 1, &["SYSTEM", "VALUE"])
@@ -72,7 +82,71 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
         }
         at += 1;
     }
+    nested_joins(tokens);
     Ok(())
+}
+
+/// A join that waits for its condition.
+struct WaitingJoin {
+    /// Where its right side begins.
+    from: usize,
+    /// Whether that is a join itself.
+    is_nested: bool,
+}
+
+/// Puts parentheses around joins that are the right side of another.
+fn nested_joins(tokens: &mut Vec<TokenWithSpan>) {
+    let mut inserted: Vec<(usize, Token)> = Vec::new();
+    // By the parentheses around them.
+    let mut waiting: Vec<Vec<WaitingJoin>> = vec![Vec::new()];
+    for at in 0..tokens.len() {
+        match tokens[at].token {
+            Token::LParen => waiting.push(Vec::new()),
+            Token::RParen => drop(waiting.pop()),
+            _ => {}
+        }
+        if waiting.is_empty() {
+            waiting.push(Vec::new());
+        }
+        let Some(joins) = waiting.last_mut() else { return };
+        match (word(tokens, at).as_deref(), &tokens[at].token) {
+            (Some("JOIN"), _) => {
+                joins.iter_mut().last().into_iter().for_each(|join| join.is_nested = true);
+                if !has_no_condition(tokens, at) {
+                    joins.push(WaitingJoin { from: at + 1, is_nested: false });
+                }
+            }
+            (Some("ON" | "USING"), _) => {
+                if let Some(WaitingJoin { from, is_nested: true }) = joins.pop() {
+                    inserted.extend([(from, Token::LParen), (at, Token::RParen)]);
+                }
+            }
+            (Some("SELECT" | "FROM" | "WHERE" | "GROUP" | "ORDER" | "HAVING" | "WINDOW" | "SET"), _)
+            | (_, Token::Comma | Token::SemiColon) => joins.clear(),
+            _ => {}
+        }
+    }
+    if inserted.is_empty() {
+        return;
+    }
+    inserted.sort_by_key(|(at, _)| *at);
+    let mut inserted = inserted.into_iter().peekable();
+    let old = std::mem::take(tokens);
+    for (at, token) in old.into_iter().enumerate() {
+        while let Some((_, new)) = inserted.next_if(|(place, _)| *place <= at) {
+            tokens.push(TokenWithSpan { token: new, span: token.span });
+        }
+        tokens.push(token);
+    }
+}
+
+/// Whether the `JOIN` at a place is `CROSS` or `NATURAL`.
+fn has_no_condition(tokens: &[TokenWithSpan], at: usize) -> bool {
+    let before = (1..=3).map_while(|back| word(tokens, at.checked_sub(back)?));
+    let mut kinds = before.take_while(|kind| {
+        matches!(kind.as_str(), "CROSS" | "NATURAL" | "INNER" | "LEFT" | "RIGHT" | "FULL" | "OUTER")
+    });
+    kinds.any(|kind| matches!(kind.as_str(), "CROSS" | "NATURAL"))
 }
 
 fn word(tokens: &[TokenWithSpan], at: usize) -> Option<String> {

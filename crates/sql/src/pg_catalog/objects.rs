@@ -115,6 +115,11 @@ fn class(oid: u32, name: &str, namespace: u32, kind: &str, columns: usize) -> Ro
     ])
 }
 
+/// `t` for what is temporary.
+fn persistence(name: &ObjectName) -> Value {
+    text(if name.schema == TEMPORARY { "t" } else { "p" })
+}
+
 fn classes(catalog: &Catalog) -> Vec<Row> {
     let mut rows = Vec::new();
     for relation in RELATIONS.iter() {
@@ -130,22 +135,23 @@ fn classes(catalog: &Catalog) -> Vec<Row> {
             .with("relhasindex", truth(definition::indexes(table).next().is_some()))
             .with("relchecks", number(table.checks.len() as i64))
             .with("relhastriggers", truth(!table.foreign_keys.is_empty()));
-        if table.is_temporary() {
-            row = row.with("relpersistence", text("t"));
-        }
+        row = row.with("relpersistence", persistence(&table.name));
         rows.push(row);
         for (key, ..) in definition::indexes(table) {
-            rows.push(class(key.oid, &key.name, namespace, "i", key.columns.len()));
+            let index = class(key.oid, &key.name, namespace, "i", key.columns.len());
+            rows.push(index.with("relpersistence", persistence(&table.name)));
         }
     }
     for view in catalog.views.values() {
         let namespace = namespace_oid(catalog, &view.name.schema);
         let row = class(view.oid, &view.name.name, namespace, "v", view.columns.len());
+        let row = row.with("relpersistence", persistence(&view.name));
         rows.push(row.with("relhasrules", truth(true)).with("reltype", number(row_type_oid(view.oid))));
     }
     for sequence in catalog.sequences.values() {
         let namespace = namespace_oid(catalog, &sequence.name.schema);
-        rows.push(class(sequence.oid, &sequence.name.name, namespace, "S", 3));
+        let row = class(sequence.oid, &sequence.name.name, namespace, "S", 3);
+        rows.push(row.with("relpersistence", persistence(&sequence.name)));
     }
     rows
 }

@@ -9,7 +9,7 @@
 //!                                                             Scan a
 //! ```
 
-use crate::query::failure::{internal, outbound};
+use crate::query::failure::{internal, outbound, unsupported};
 use crate::query::leaf::Run;
 use crate::query::machine;
 use async_trait::async_trait;
@@ -223,6 +223,9 @@ fn asks_beneath_outer_join(plan: &LogicalPlan) -> bool {
 
 fn each_subquery(plan: &LogicalPlan, act: &mut dyn FnMut(&LogicalPlan)) {
     let _ = plan.apply(|node| {
+        if let LogicalPlan::Subquery(lateral) = node {
+            act(&lateral.subquery);
+        }
         node.apply_subqueries(|subquery| {
             if let LogicalPlan::Subquery(subquery) = subquery {
                 act(&subquery.subquery);
@@ -240,6 +243,11 @@ fn has_column(plan: &LogicalPlan, column: &Column) -> bool {
         Ok(TreeNodeRecursion::Continue)
     });
     found
+}
+
+/// Whether a plan asks for columns of rows around it, at any depth.
+pub(super) fn asks_outside(plan: &LogicalPlan) -> bool {
+    references(plan).iter().any(|column| !has_column(plan, column))
 }
 
 /// The columns of rows around a plan that it asks for, at any depth.
@@ -264,7 +272,14 @@ pub(super) fn references(plan: &LogicalPlan) -> Vec<Column> {
 /// unfolded when their own turn comes.
 pub(super) fn unfold(plan: LogicalPlan) -> FusionResult<LogicalPlan> {
     let mut next = 0;
-    plan.transform_up(|node| unfold_node(node, &mut next)).map(|changed| changed.data)
+    // What is lateral stands among a join's inputs, and is a subquery too.
+    let pass_over = |node: LogicalPlan| {
+        Ok(match node {
+            LogicalPlan::Subquery(_) => Transformed::new(node, false, TreeNodeRecursion::Jump),
+            _ => Transformed::no(node),
+        })
+    };
+    plan.transform_down_up(pass_over, |node| unfold_node(node, &mut next)).map(|changed| changed.data)
 }
 
 fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<LogicalPlan>> {
@@ -784,7 +799,7 @@ pub(super) fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
     }
     let optimized = machine::optimize(&unfold(plan.clone())?)?;
     if is_left(&optimized) {
-        return Err(outbound(internal("a subquery is left")));
+        return Err(outbound(unsupported("a subquery of this form is not supported here")));
     }
     Ok(optimized)
 }

@@ -2,11 +2,12 @@
 
 use super::aggregate::{is_aggregate, is_window_function};
 use super::coerce::{cost, is_integer};
-use super::{Binder, Flavor, Sight, Typed, parts_of};
+use super::{Binder, Flavor, Named, Sight, Typed, parts_of};
 use crate::query::arrow_column::scale_of;
-use crate::query::failure::unsupported;
+use crate::query::failure::{inbound, unsupported};
 use crate::query::functions::{Call, Definition, FUNCTIONS, Kind, RowFunction};
 use crate::sql_type::SqlType;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::expr::Unnest;
 use datafusion::logical_expr::{Case, Expr};
 use datafusion::scalar::ScalarValue;
@@ -76,11 +77,28 @@ impl Binder<'_> {
             "coalesce" | "greatest" | "least" => self.choice(&name, arguments),
             "nullif" => self.null_if(arguments),
             _ if is_set_returning(&name) => {
+                self.refuse_set_here()?;
                 let array = self.set_returning(&name, arguments)?;
                 let SqlType::Array(element) = array.sql_type.clone() else { return Ok(array) };
                 Ok(Typed::new(Expr::Unnest(Unnest::new(array.expr)), *element))
             }
-            _ => self.function(&name, arguments),
+            _ => {
+                let named = name.strip_prefix("to_").and_then(Named::of_name);
+                let typed = self.function(&name, arguments)?;
+                Ok(named.map_or(typed.clone(), |named| Typed { flavor: Flavor::Named(named), ..typed }))
+            }
+        }
+    }
+
+    /// Refuses a function that returns a set where there can be none.
+    fn refuse_set_here(&self) -> Result<()> {
+        let Some(level) = self.levels.last() else { return Ok(()) };
+        if level.in_aggregate {
+            return Err(unsupported("aggregate function calls cannot contain set-returning function calls"));
+        }
+        match level.clause {
+            Some(clause @ ("WHERE" | "JOIN conditions")) => Err(no_sets_in(clause)),
+            _ => Ok(()),
         }
     }
 
@@ -229,6 +247,9 @@ impl Binder<'_> {
         let arguments =
             arguments.into_iter().map(|typed| self.coerce(typed, &common).map(|typed| typed.expr));
         let arguments: Vec<Expr> = arguments.collect::<Result<_>>()?;
+        if name == "coalesce" {
+            refuse_sets(&arguments, "COALESCE")?;
+        }
         use datafusion::functions::core::expr_fn;
         let expr = match (name, arguments.len()) {
             (_, 0) => return Err(Error::new(SqlState::SYNTAX_ERROR, format!("{name} needs an argument"))),
@@ -427,6 +448,22 @@ fn numeric_returned(name: &str, arguments: &[Typed]) -> SqlType {
         _ => own,
     };
     SqlType::Numeric(Some((38, scale)))
+}
+
+/// `0A000` for a function that returns a set where there can be none.
+fn no_sets_in(place: &str) -> Error {
+    unsupported(format!("set-returning functions are not allowed in {place}"))
+}
+
+/// Refuses expressions with functions that return sets.
+pub(super) fn refuse_sets<'e>(expressions: impl IntoIterator<Item = &'e Expr>, place: &str) -> Result<()> {
+    for expression in expressions {
+        let has_set = expression.exists(|expr| Ok(matches!(expr, Expr::Unnest(_)))).map_err(inbound)?;
+        if has_set {
+            return Err(no_sets_in(place));
+        }
+    }
+    Ok(())
 }
 
 /// Whether a name is a set-returning function's.

@@ -577,6 +577,7 @@ impl Binder<'_> {
             .into_iter()
             .map(|typed| self.coerce(typed, &common).map(|typed| typed.expr))
             .collect::<Result<_>>()?;
+        super::call::refuse_sets(results.iter().chain(&whens), "CASE")?;
         let otherwise = otherwise.and_then(|_| results.pop()).map(Box::new);
         let pairs = whens.into_iter().map(Box::new).zip(results.into_iter().map(Box::new)).collect();
         Ok(Typed::new(Expr::Case(Case::new(None, pairs, otherwise)), common))

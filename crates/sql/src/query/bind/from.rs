@@ -8,6 +8,7 @@ use super::{
 use crate::catalog::{ObjectName, TEMPORARY, TEMPORARY_SHOWN, Table, View};
 use crate::parse::tokens::Tokens;
 use crate::pg_catalog;
+use crate::query::apply::asks_outside;
 use crate::query::failure::{inbound, unsupported};
 use crate::query::leaf::{Leaf, LeafProvider};
 use crate::sql_type::SqlType;
@@ -113,7 +114,7 @@ impl Binder<'_> {
                 } else {
                     self.deeper(|binder| binder.query(subquery))
                 }?;
-                let is_lateral = *lateral && refers_outside(&relation.plan);
+                let is_lateral = *lateral && asks_outside(&relation.plan);
                 let name = alias.as_ref().map_or_else(|| self.fresh("?"), |alias| name_of(&alias.name));
                 let mut columns = relation.columns;
                 if let Some(alias) = alias {
@@ -212,6 +213,13 @@ impl Binder<'_> {
                 return Ok(arrays);
             }
             let typed = binder.call(&call)?;
+            let within = match &typed.expr {
+                Expr::Unnest(unnest) => &unnest.expr,
+                other => other,
+            };
+            if super::call::refuse_sets([within], "").is_err() {
+                return Err(unsupported("set-returning functions must appear at top level of FROM"));
+            }
             let array = match typed.expr {
                 Expr::Unnest(unnest) => Typed::new(*unnest.expr, SqlType::Array(Box::new(typed.sql_type))),
                 // A function of one value gives one row.
@@ -736,9 +744,4 @@ fn column_names(alias: &ast::TableAlias) -> Vec<String> {
 
 fn no_table(path: &[String]) -> Error {
     Error::new(SqlState::UNDEFINED_TABLE, format!("relation \"{}\" does not exist", path.join(".")))
-}
-
-/// Whether a plan refers to a query around it.
-fn refers_outside(plan: &LogicalPlan) -> bool {
-    !plan.all_out_ref_exprs().is_empty()
 }

@@ -1,7 +1,7 @@
 //! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
 
 use super::window::sort_of;
-use super::{Binder, Common, Level, Output, Relation, name_of};
+use super::{Binder, Common, Level, Output, Relation, Typed, name_of};
 use crate::lowered::RowLock;
 use crate::query::arrow_column::arrow_type;
 use crate::query::extent::{self, Extent};
@@ -9,6 +9,7 @@ use crate::query::failure::{inbound, unsupported};
 use crate::sql_type::SqlType;
 use datafusion::arrow::datatypes::{Field, Schema};
 use datafusion::common::Column;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
@@ -120,6 +121,7 @@ impl Binder<'_> {
                     return Ok(None);
                 }
                 let typed = self.expression(expression)?;
+                super::call::refuse_sets([&typed.expr], place)?;
                 let typed = self.cast(typed, &SqlType::BigInt)?;
                 match &typed.expr {
                     Expr::Literal(value, _) if value.is_null() => Ok(None),
@@ -214,6 +216,9 @@ impl Binder<'_> {
             left = placed(left, &names)?;
             right = placed(right, &names)?;
         }
+        if types.is_empty() {
+            return self.set_operation_of_nothing(left, operator, quantifier, right);
+        }
         let is_all = match quantifier {
             ast::SetQuantifier::All => true,
             ast::SetQuantifier::None | ast::SetQuantifier::Distinct => false,
@@ -241,6 +246,39 @@ impl Binder<'_> {
         };
         let plan = plan.map_err(inbound)?;
         self.renamed(plan, left.columns, &types)
+    }
+
+    /// A set operation of rows without columns: it has one of its own.
+    fn set_operation_of_nothing(
+        &mut self,
+        left: Relation,
+        operator: ast::SetOperator,
+        quantifier: ast::SetQuantifier,
+        right: Relation,
+    ) -> Result<Relation> {
+        let mut numbered = |relation: Relation| -> Result<Relation> {
+            let column = self.fresh_column();
+            let one = Expr::Literal(datafusion::scalar::ScalarValue::Int32(Some(1)), None);
+            let plan = LogicalPlanBuilder::from(relation.plan)
+                .project([one.alias(column.name.clone())])
+                .and_then(LogicalPlanBuilder::build)
+                .map_err(inbound)?;
+            let output = Output {
+                name: String::new(),
+                column,
+                sql_type: SqlType::Int,
+                flavor: super::Flavor::Plain,
+                origin: (0, 0),
+            };
+            Ok(Relation { plan, columns: vec![output] })
+        };
+        let (left, right) = (numbered(left)?, numbered(right)?);
+        let all = self.set_operation(left, operator, quantifier, right)?;
+        let plan = LogicalPlanBuilder::from(all.plan)
+            .project(Vec::<Expr>::new())
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        Ok(Relation { plan, columns: Vec::new() })
     }
 
     /// A plan's columns under new names, by their places.
@@ -335,11 +373,11 @@ impl Binder<'_> {
             cells.map(|(typed, sql_type)| self.coerce(typed, sql_type).map(|typed| typed.expr)).collect()
         });
         let rows = rows.collect::<Result<Vec<Vec<Expr>>>>()?;
-        let plan = match rows.iter().flatten().any(Expr::contains_outer) {
-            true => rows_apart(rows),
-            false => LogicalPlanBuilder::values(rows).and_then(LogicalPlanBuilder::build),
+        super::call::refuse_sets(rows.iter().flatten(), "VALUES")?;
+        let plan = match rows.iter().flatten().any(asks) {
+            true => self.asking_values(rows, &types)?,
+            false => LogicalPlanBuilder::values(rows).and_then(LogicalPlanBuilder::build).map_err(inbound)?,
         };
-        let plan = plan.map_err(inbound)?;
         let outputs = (1..=width).zip(&types).map(|(at, sql_type)| Output {
             name: format!("column{at}"),
             column: Column::new_unqualified(""),
@@ -349,6 +387,24 @@ impl Binder<'_> {
         });
         let outputs = outputs.collect();
         self.renamed(plan, outputs, &types)
+    }
+
+    /// Rows of `VALUES` that ask something: each column is an array, whose elements become rows.
+    fn asking_values(&mut self, rows: Vec<Vec<Expr>>, types: &[SqlType]) -> Result<LogicalPlan> {
+        let mut cells: Vec<Vec<Typed>> = vec![Vec::with_capacity(rows.len()); types.len()];
+        for row in rows {
+            for ((cell, sql_type), column) in row.into_iter().zip(types).zip(&mut cells) {
+                column.push(Typed::new(cell, sql_type.clone()));
+            }
+        }
+        let arrays = cells.into_iter().zip(types).map(|(cells, sql_type)| {
+            let array = SqlType::Array(Box::new(sql_type.clone()));
+            let array = self.function_returning("fabius_array", cells, array)?;
+            Ok((self.fresh_column(), array.expr))
+        });
+        let arrays = arrays.collect::<Result<Vec<_>>>()?;
+        let one = LogicalPlanBuilder::empty(true).build().map_err(inbound)?;
+        super::from::spread(one, arrays, false)
     }
 
     /// A common table expression.
@@ -361,6 +417,7 @@ impl Binder<'_> {
             && common.query.with.is_none()
             && mentions(right, &name)
         {
+            refuse_around_recursion(&common.query)?;
             return self.recursive(&name, &names, left, right, *set_quantifier == ast::SetQuantifier::All);
         }
         self.is_relation = true;
@@ -546,18 +603,29 @@ fn numbered(plan: LogicalPlan) -> datafusion::error::Result<LogicalPlan> {
     LogicalPlanBuilder::from(plan).window([number])?.project(shown.collect::<Vec<_>>())?.build()
 }
 
-/// Rows of `VALUES` that ask about the query around them, each as a `SELECT`.
-fn rows_apart(rows: Vec<Vec<Expr>>) -> datafusion::error::Result<LogicalPlan> {
-    let mut all: Option<LogicalPlanBuilder> = None;
-    for row in rows {
-        let named = row.into_iter().enumerate().map(|(at, value)| value.alias(format!("column{}", at + 1)));
-        let one = LogicalPlanBuilder::empty(true).project(named.collect::<Vec<_>>())?;
-        all = Some(match all {
-            None => one,
-            Some(before) => before.union(one.build()?)?,
-        });
+/// Whether an expression asks about the query around it, or has a query within.
+fn asks(expression: &Expr) -> bool {
+    let has_query =
+        |expr: &Expr| Ok(matches!(expr, Expr::ScalarSubquery(_) | Expr::Exists(_) | Expr::InSubquery(_)));
+    expression.contains_outer() || expression.exists(has_query).unwrap_or(true)
+}
+
+/// Refuses what would need all rows of a recursion before there are all.
+fn refuse_around_recursion(query: &ast::Query) -> Result<()> {
+    let limit = match &query.limit_clause {
+        Some(ast::LimitClause::LimitOffset { limit, offset, .. }) => (limit.is_some(), offset.is_some()),
+        _ => (false, false),
+    };
+    let places = [
+        ("ORDER BY", query.order_by.is_some()),
+        ("OFFSET", limit.1),
+        ("LIMIT", limit.0 || query.fetch.is_some()),
+        ("FOR UPDATE/SHARE", !query.locks.is_empty()),
+    ];
+    match places.into_iter().find(|(_, is_there)| *is_there) {
+        Some((place, _)) => Err(unsupported(format!("{place} in a recursive query is not implemented"))),
+        None => Ok(()),
     }
-    all.unwrap_or_else(|| LogicalPlanBuilder::empty(false)).build()
 }
 
 /// Whether a query's text names a relation.

@@ -86,6 +86,7 @@ impl Binder<'_> {
         let mut having = match &select.having {
             Some(having) => {
                 let typed = self.expression_as(having, Sense::Conjunct)?;
+                super::call::refuse_sets([&typed.expr], "HAVING")?;
                 Some(self.condition(typed, "HAVING")?)
             }
             None => None,
@@ -200,18 +201,27 @@ impl Binder<'_> {
 
     /// Spreads what set-returning functions in expressions give over rows; columns take their places.
     fn spread_sets(&mut self, plan: LogicalPlan, expressions: Vec<&mut Expr>) -> Result<LogicalPlan> {
-        let mut arrays: Vec<(Column, Expr)> = Vec::new();
+        // Those whose arguments have such functions come after these: the rounds, each with its arrays.
+        let mut rounds: Vec<Vec<(Column, Expr)>> = Vec::new();
         for expr in expressions {
             let taken = std::mem::take(&mut *expr);
-            let changed = taken.transform(|expr| {
+            let changed = taken.transform_up(|expr| {
                 Ok(match expr {
                     Expr::Unnest(unnest) => {
-                        let known = arrays.iter().find(|(_, array)| *array == *unnest.expr);
+                        let array = *unnest.expr;
+                        let of_round = |arrays: &Vec<(Column, Expr)>| {
+                            arrays.iter().any(|(column, _)| array.column_refs().contains(column))
+                        };
+                        let round = rounds.iter().rposition(of_round).map_or(0, |before| before + 1);
+                        if round == rounds.len() {
+                            rounds.push(Vec::new());
+                        }
+                        let known = rounds[round].iter().find(|(_, known)| *known == array);
                         let column = match known {
                             Some((column, _)) => column.clone(),
                             None => {
                                 let column = self.fresh_column();
-                                arrays.push((column.clone(), *unnest.expr));
+                                rounds[round].push((column.clone(), array));
                                 column
                             }
                         };
@@ -222,7 +232,7 @@ impl Binder<'_> {
             });
             *expr = changed.map_err(inbound)?.data;
         }
-        if arrays.is_empty() { Ok(plan) } else { super::from::spread(plan, arrays, false) }
+        rounds.into_iter().try_fold(plan, |plan, arrays| super::from::spread(plan, arrays, false))
     }
 
     /// The list itself, `DISTINCT`, and the order.
