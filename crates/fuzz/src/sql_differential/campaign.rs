@@ -22,7 +22,7 @@ pub fn run_case(pair: &mut Pair, seed: u64, pending: &[Feature], report: &mut Re
     let Case { setup, statements, random } = Case::of(seed, pending);
     pair.begin()?;
     report.cases += 1;
-    let mut run = Run { pair, report, history: Vec::new(), block: None, random };
+    let mut run = Run { pair, report, history: Vec::new(), block: None, random, pending };
     let found = run.all(setup, statements);
     let Err(Stop { difference: Some((last, way, differs)) }) = found else { return Ok(()) };
     let history = run.history;
@@ -51,6 +51,7 @@ struct Run<'r> {
     /// Where in it the transaction begins that is open.
     block: Option<usize>,
     random: Random,
+    pending: &'r [Feature],
 }
 
 impl Run<'_> {
@@ -79,11 +80,15 @@ impl Run<'_> {
         Ok(())
     }
 
+    fn way(&mut self, form: Form, statement: &Statement) -> Way {
+        Way::random(&mut self.random, form, statement, self.pending)
+    }
+
     fn read(&mut self, statement: &Statement) -> std::result::Result<bool, Stop> {
-        let way = Way::random(&mut self.random, Form::Plain);
+        let way = self.way(Form::Plain, statement);
         let is_done = self.one(statement, way)?;
         if (is_done || self.block.is_none()) && self.random.chance(1, 2) {
-            let way = Way::random(&mut self.random, Form::Query);
+            let way = self.way(Form::Query, statement);
             return self.one(statement, way);
         }
         Ok(is_done)
@@ -98,7 +103,7 @@ impl Run<'_> {
             let length = self.history.len();
             self.one(&Statement::text(Kind::Control, begin), PLAIN)?;
             let form = if self.random.chance(1, 2) { Form::Query } else { Form::Plain };
-            let way = Way::random(&mut self.random, form);
+            let way = self.way(form, statement);
             if self.one(statement, way)? {
                 self.probe(statement)?;
             }
@@ -109,7 +114,7 @@ impl Run<'_> {
             }
         }
         let form = if self.random.chance(1, 3) { Form::Query } else { Form::Plain };
-        let way = Way::random(&mut self.random, form);
+        let way = self.way(form, statement);
         let is_done = self.one(statement, way)?;
         if is_done {
             self.probe(statement)?;

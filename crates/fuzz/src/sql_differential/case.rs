@@ -74,7 +74,7 @@ impl Generator<'_> {
 
     /// A view, which can be read from then on.
     fn view(&mut self) -> Statement {
-        self.begin();
+        self.begin_view();
         let (query, outputs) = self.query(None);
         let column = |name, of| Column { name, of, is_nullable: true, is_generated: false };
         let columns = outputs.into_iter().map(|output| column(output.name, output.of)).collect();

@@ -41,7 +41,7 @@ impl Generator<'_> {
         match self.below(10) {
             0 => self.case(of),
             1 => Node::expression(of, "coalesce({}, {})", [self.expression(of), self.expression(of)]),
-            2 if of.has_equality() => {
+            2 if of.has_equality() && (of != ValueType::Varchar || self.allows(Feature::VarcharResult)) => {
                 Node::expression(of, "nullif({}, {})", [self.expression(of), self.expression(of)])
             }
             3 if of.has_order() => {
@@ -59,17 +59,27 @@ impl Generator<'_> {
     }
 
     fn function(&mut self, of: ValueType) -> Node {
-        let fitting: Vec<&Function> = FUNCTIONS.iter().filter(|(_, result, _)| *result == of).collect();
+        let fitting: Vec<&Function> = FUNCTIONS
+            .iter()
+            .filter(|(template, result, _)| *result == of && self.allows_function(template))
+            .collect();
         if fitting.is_empty() {
             return self.leaf(of);
         }
         let function = *self.one_of(&fitting);
+        let is_sign = of == ValueType::SmallInt && function.2.len() == 1;
+        if is_sign && !self.allows(Feature::SignOfSmallInt) {
+            return self.leaf(of);
+        }
         self.call(&function)
     }
 
     /// A call of a function, its arguments of its types or of types that become these.
     pub fn call(&mut self, (template, of, types): &Function) -> Node {
         let mut arguments = Vec::new();
+        let was_typed = self.is_typed;
+        // Nothing around the argument says what it is.
+        self.is_typed = template.starts_with("to_json");
         for argument in *types {
             let near = match argument {
                 ValueType::Text if *of != ValueType::Texts && self.chance(1, 6) => ValueType::Varchar,
@@ -77,6 +87,7 @@ impl Generator<'_> {
             };
             arguments.push(self.expression(near));
         }
+        self.is_typed = was_typed;
         Node::expression(*of, template, arguments)
     }
 
@@ -103,7 +114,7 @@ impl Generator<'_> {
 
     /// A query of one value: an aggregate, or the first row of some.
     fn scalar_subquery(&mut self, of: ValueType) -> Node {
-        if self.chance(1, 3) && of.has_order() {
+        if self.chance(1, 3) && of.has_order() && self.allows(Feature::ScalarQueryOfRows) {
             let (query, _) = self.first_rows(&[of], 1);
             return Node::expression(of, "({})", [query]);
         }
@@ -153,7 +164,10 @@ impl Generator<'_> {
                 true => Node::raw(of, format!("count({}.*)", self.one_of(&sources))),
                 false => Node::raw(of, "count(*)"),
             }
-        } else if of.has_extremes() && choice < 3 {
+        } else if of.has_extremes()
+            && choice < 3
+            && (of != ValueType::Varchar || self.allows(Feature::VarcharResult))
+        {
             let template = self.one_of(&["min({})", "max({})"]);
             let argument = self.expression(of);
             Node::expression(of, template, [argument])

@@ -82,7 +82,10 @@ impl Generator<'_> {
                 self.enter(&source);
             } else if choice < 4 && !common.is_empty() {
                 let word = self.join_word();
-                let natural = self.chance(1, 3) && !is_ambiguous;
+                let is_behind = begin > 0 || all_names.len() + names.len() > first.columns.len();
+                let natural = self.chance(1, 3)
+                    && !is_ambiguous
+                    && (!is_behind || self.allows(Feature::NaturalBehindOthers));
                 let using = match natural {
                     true => common.clone(),
                     false => common[..1 + self.below(common.len())].to_vec(),
@@ -197,6 +200,14 @@ impl Generator<'_> {
     fn derived_table(&mut self, is_lateral: bool) -> Source {
         // What is not lateral does not see its neighbours.
         let hidden = if is_lateral { None } else { self.scopes.pop() };
+        // What is lateral does not see beyond its neighbours.
+        let beyond = match is_lateral && !self.allows(Feature::LateralBeyond) {
+            true => {
+                let own = self.scopes.len() - 1;
+                self.scopes.drain(..own).collect()
+            }
+            false => Vec::new(),
+        };
         let (node, outputs) = match self.chance(1, 4) {
             true => {
                 let types: Vec<ValueType> =
@@ -206,6 +217,7 @@ impl Generator<'_> {
             }
             false => self.query(None),
         };
+        self.scopes.splice(..0, beyond);
         self.scopes.extend(hidden);
         let name = self.name("r");
         let columns: Vec<(String, ValueType)> =

@@ -4,7 +4,7 @@
 //! its budget: each expression takes from it, and when it is used up only columns and values are left.
 
 use super::literal::Literal;
-use super::pending::Feature;
+use super::pending::{Feature, PENDING_FUNCTIONS};
 use super::schema::{Column, Schema};
 use super::tree::Node;
 use super::value_type::ValueType;
@@ -39,6 +39,8 @@ pub struct Scope {
     pub total: Option<Vec<String>>,
     /// In a query with groups, the scope of what is in aggregates.
     pub ungrouped: Option<Box<Scope>>,
+    /// Whether it has several sets of groups.
+    pub has_sets: bool,
     /// Rows of all tables in it, multiplied.
     pub rows: usize,
 }
@@ -52,6 +54,9 @@ pub struct Output {
 
 /// How large a statement is.
 const BUDGET: i32 = 36;
+
+/// Names of a view have larger numbers.
+const VIEW_NAMES: usize = 900;
 
 /// Makes statements.
 pub struct Generator<'s> {
@@ -105,6 +110,12 @@ impl<'s> Generator<'s> {
         }
     }
 
+    /// Begins a view, whose columns no other query has the names of.
+    pub fn begin_view(&mut self) {
+        self.begin();
+        self.names = VIEW_NAMES;
+    }
+
     /// Makes something without subqueries, and without columns of queries around.
     pub fn without_queries<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
         let were = (self.is_own_only, self.is_without_queries);
@@ -139,6 +150,11 @@ impl<'s> Generator<'s> {
     /// Whether statements may have something.
     pub fn allows(&self, feature: Feature) -> bool {
         !self.pending.contains(&feature)
+    }
+
+    /// Whether statements may have a function.
+    pub fn allows_function(&self, template: &str) -> bool {
+        self.pending.is_empty() || !PENDING_FUNCTIONS.iter().any(|(other, _)| *other == template)
     }
 
     /// A name that this statement does not have.

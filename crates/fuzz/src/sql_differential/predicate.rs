@@ -40,7 +40,7 @@ impl Generator<'_> {
                 Node::expression(Boolean, template, parts)
             }
             8 => {
-                let of = self.type_with(ValueType::has_order);
+                let of = self.ordered_type();
                 let template = self.one_of(&["({} BETWEEN {} AND {})", "({} NOT BETWEEN {} AND {})"]);
                 let parts = [self.expression(of), self.expression(of), self.expression(of)];
                 Node::expression(Boolean, template, parts)
@@ -65,7 +65,7 @@ impl Generator<'_> {
         let operator = self.one_of(&COMPARISONS);
         let of = match operator {
             "=" | "<>" => self.type_with(ValueType::has_equality),
-            _ => self.type_with(ValueType::has_order),
+            _ => self.ordered_type(),
         };
         let right = match of {
             ValueType::Int if self.chance(1, 5) => {
@@ -78,11 +78,23 @@ impl Generator<'_> {
         Node::expression(Boolean, "({} {} {})", parts)
     }
 
+    /// A type whose values can be compared by order.
+    fn ordered_type(&mut self) -> ValueType {
+        let allows_arrays = self.allows(Feature::OrderOfArrays);
+        self.type_with(|of| {
+            of.has_order() && (allows_arrays || !matches!(of, ValueType::Ints | ValueType::Texts))
+        })
+    }
+
     fn in_list(&mut self) -> Node {
         let of = self.type_with(ValueType::has_equality);
         let value = self.expression(of);
         let count = 1 + self.below(3);
-        let list = (0..count).map(|_| self.expression(of)).collect();
+        let mut make = |generator: &mut Self| (0..count).map(|_| generator.expression(of)).collect();
+        let list = match self.allows(Feature::QueryInList) {
+            true => make(self),
+            false => self.without_queries(make),
+        };
         let word = self.one_of(&["IN", "NOT IN"]);
         Node::expression(Boolean, "({} {} ({}))", [value, Node::text(word), Node::list(list)])
     }
@@ -90,10 +102,14 @@ impl Generator<'_> {
     /// Rows of two or three values.
     fn row_comparison(&mut self) -> Node {
         let count = 2 + self.below(2);
-        let types: Vec<ValueType> = (0..count).map(|_| self.type_with(ValueType::has_order)).collect();
+        let types: Vec<ValueType> = (0..count).map(|_| self.ordered_type()).collect();
         let left = self.row(&types);
         if self.chance(1, 3) {
-            let rows = vec![self.row(&types), self.row(&types)];
+            let make = |generator: &mut Self| vec![generator.row(&types), generator.row(&types)];
+            let rows = match self.allows(Feature::QueryInList) {
+                true => make(self),
+                false => self.without_queries(make),
+            };
             let word = self.one_of(&["IN", "NOT IN"]);
             return Node::expression(Boolean, "({} {} ({}))", [left, Node::text(word), Node::list(rows)]);
         }
@@ -135,8 +151,9 @@ impl Generator<'_> {
                 let query = self.subquery(&types);
                 Node::expression(Boolean, "({} {} ({}))", [row, Node::text(word), query])
             }
+            _ if !self.allows(Feature::AnyOfQuery) => self.comparison(),
             _ => {
-                let of = self.type_with(ValueType::has_order);
+                let of = self.ordered_type();
                 let operator = self.one_of(&COMPARISONS);
                 let word = self.one_of(&["ANY", "ALL", "SOME"]);
                 let value = self.expression(of);

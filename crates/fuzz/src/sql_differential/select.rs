@@ -23,6 +23,8 @@ enum Ending {
     Any,
     /// Nothing: a sorting is added.
     Open,
+    /// Nothing, and no `DISTINCT` either.
+    Plain,
 }
 
 const DIRECTIONS: [&str; 6] = ["", "", " DESC", " ASC", " NULLS FIRST", " DESC NULLS LAST"];
@@ -89,6 +91,7 @@ impl Generator<'_> {
         let group = self.group();
         let mut outputs = Vec::new();
         let mut node = Node::nothing();
+        let can_be_distinct = self.allows(Feature::DistinctInUnion);
         let in_parentheses = self.allows(Feature::UnionInParentheses) && self.chance(1, 2);
         let (arms, ending) =
             if in_parentheses { (2 + self.below(2), Ending::Any) } else { (2, Ending::Open) };
@@ -131,15 +134,22 @@ impl Generator<'_> {
         let condition = self.optional_condition();
         let has_from = !self.scope().sources.is_empty();
         let grouping = match self.below(4) {
-            0 if has_from && self.budget > 3 => self.group_by(),
+            0 if has_from && self.budget > 3 => {
+                let is_within = !is_outermost && !self.allows(Feature::GroupsWithin);
+                self.group_by(is_within)
+            }
             _ => Node::nothing(),
         };
         let is_grouped = self.scope().ungrouped.is_some();
+        let no_queries = self.scope().has_sets && !self.allows(Feature::QueryInGroupingQuery);
+        let were_without = self.is_without_queries;
+        self.is_without_queries |= no_queries;
         let types: Vec<ValueType> = match wanted {
             Some(types) => types.to_vec(),
             None => (0..1 + self.below(4)).map(|_| self.any_type()).collect(),
         };
         let can_be_distinct = types.iter().all(|of| of.has_equality());
+        let can_be_distinct = can_be_distinct && ending != Ending::Plain;
         let distinct = if self.chance(1, 8) && can_be_distinct { "DISTINCT " } else { "" };
         if wanted.is_none() && !is_grouped && group == ALONE && self.chance(1, 8) && self.can_show_all() {
             return self.all_columns(from, condition, is_outermost);
@@ -187,6 +197,7 @@ impl Generator<'_> {
             }
         }
         self.scopes.pop();
+        self.is_without_queries = were_without;
         let parts = [Node::text(distinct), Node::list_of(", ", 1, group, items), from, condition, grouping];
         let node = Node::plain("SELECT {}{}{}{}{}", parts);
         Core { node, outputs, hidden, is_distinct: !distinct.is_empty(), is_sorted: false }
@@ -229,17 +240,20 @@ impl Generator<'_> {
         self.call(&function)
     }
 
-    /// ` GROUP BY ... HAVING ...`; from then on the scope has groups.
-    fn group_by(&mut self) -> Node {
+    /// ` GROUP BY ... HAVING ...`; from then on the scope has groups. Without keys or with several sets of them only if
+    /// it may.
+    fn group_by(&mut self, with_keys_only: bool) -> Node {
         let base = self.scope().clone();
+        let choice = if with_keys_only { 5 } else { self.below(6) };
+        let only_columns = choice < 3 && !self.allows(Feature::ExpressionInGroupingSets);
         let mut keys: Vec<Leaf> = Vec::new();
         for _ in 0..self.below(4) {
             let of = self.type_with(ValueType::has_equality);
-            let node = match self.chance(2, 3) {
+            let node = match only_columns || self.chance(2, 3) {
                 true => self.column_here(of),
-                // It stays as it is: what is selected has to say the same.
+                // A value alone would be a position.
                 false => {
-                    let key = match self.allows(Feature::QueryInGroupingSets) {
+                    let key = match self.allows(Feature::QueryInKey) {
                         true => self.expression(of),
                         false => self.without_queries(|generator| generator.expression(of)),
                     };
@@ -252,8 +266,10 @@ impl Generator<'_> {
                 keys.push(Leaf { node: Node::raw(of, node.sql()), of, is_local: false });
             }
         }
+        if keys.is_empty() && with_keys_only {
+            return Node::nothing();
+        }
         let list = || keys.iter().map(|key| key.node.clone()).collect::<Vec<Node>>();
-        let choice = self.below(6);
         let mut sets = true;
         let clause = match (keys.len(), choice) {
             (0, _) => {
@@ -298,11 +314,15 @@ impl Generator<'_> {
             sources: base.sources.clone(),
             total,
             rows: base.rows,
+            has_sets: sets,
             ungrouped: Some(Box::new(base)),
         };
         let having = match self.chance(1, 4) {
             true => {
-                let condition = self.expression(ValueType::Boolean);
+                let condition = match self.allows(Feature::QueryInHaving) || (!keys.is_empty() && !sets) {
+                    true => self.expression(ValueType::Boolean),
+                    false => self.without_queries(|generator| generator.expression(ValueType::Boolean)),
+                };
                 Node::optional(" HAVING {}", [condition])
             }
             false => Node::nothing(),
@@ -434,6 +454,7 @@ impl Generator<'_> {
             sources: vec![name.to_string()],
             total: None,
             ungrouped: None,
+            has_sets: false,
             rows: 6,
         });
         let next = self.expression(of);

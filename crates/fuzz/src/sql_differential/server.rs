@@ -1,7 +1,7 @@
 //! The two servers that are compared: a PostgreSQL of our own, and Fabius as a process of this very program, so that
 //! what ends the server does not end the comparison.
 
-use super::session::Session;
+use super::session::{Answer, Session};
 use fabius::{Database, Options};
 use fabius_bench::peers::pgbench::find_postgres;
 use fabius_bench::server_process::ServerProcess;
@@ -113,7 +113,13 @@ impl Postgres {
             }
         };
         for worker in 0..workers {
-            admin.say(&format!("CREATE DATABASE worker{worker}"));
+            // Text is compared by its bytes, and letters are those of Unicode.
+            let create = format!(
+                "CREATE DATABASE worker{worker} TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C.UTF-8'"
+            );
+            if let Answer::Refused { message, .. } = admin.say(&create) {
+                return Err(std::io::Error::other(message));
+            }
         }
         Ok(Some(postgres))
     }

@@ -2,6 +2,7 @@
 
 use super::compare::Determined;
 use super::literal::Literal;
+use super::pending::Feature;
 use super::session::{Message, Protocol, Shown};
 use super::tree::{Node, OrderKey, Part, Role};
 use super::value_type::ValueType;
@@ -75,19 +76,41 @@ pub enum Form {
 pub struct Way {
     pub form: Form,
     pub protocol: Protocol,
-    /// The seed by which some values become parameters.
-    pub parameters: Option<u64>,
+    /// Which values are parameters, if any are.
+    pub parameters: Option<Parameters>,
+}
+
+/// Which values become parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    seed: u64,
+    /// Also those of `Feature::OddParameter`.
+    with_odd: bool,
 }
 
 /// As people type it.
 pub const PLAIN: Way = Way { form: Form::Plain, protocol: Protocol::Simple, parameters: None };
 
 impl Way {
-    pub fn random(random: &mut Random, form: Form) -> Way {
-        match random.below(4) {
+    /// A way for a statement of a kind, without some features.
+    pub fn random(random: &mut Random, form: Form, statement: &Statement, pending: &[Feature]) -> Way {
+        let allows = |feature| !pending.contains(&feature);
+        let is_odd = || {
+            let sql = statement.node.sql();
+            ["WITH ", "RETURNING", "ON CONFLICT"].iter().any(|word| sql.contains(word)) || form == Form::Query
+        };
+        let can_have = allows(Feature::ParameterInWrite) || !(statement.kind.writes() && is_odd());
+        match random.below(if can_have { 4 } else { 3 }) {
             0 | 1 => Way { form, ..PLAIN },
             2 => Way { form, protocol: Protocol::Extended, parameters: None },
-            _ => Way { form, protocol: Protocol::Extended, parameters: Some(random.next_u64()) },
+            _ => Way {
+                form,
+                protocol: Protocol::Extended,
+                parameters: Some(Parameters {
+                    seed: random.next_u64(),
+                    with_odd: allows(Feature::OddParameter),
+                }),
+            },
         }
     }
 
@@ -116,10 +139,11 @@ impl Statement {
     pub fn message(&self, way: Way) -> Message {
         let (sql, parameters) = match way.parameters {
             None => (self.node.sql(), Vec::new()),
-            Some(seed) => {
+            Some(Parameters { seed, with_odd }) => {
                 let mut random = Random::seeded(seed);
                 self.node.sql_with_parameters(|literal: &Literal| {
-                    literal.of() != ValueType::Char && random.chance(1, 2)
+                    let is_odd = literal.of() == ValueType::Char || literal.value().is_none();
+                    (with_odd || !is_odd) && random.chance(1, 2)
                 })
             }
         };

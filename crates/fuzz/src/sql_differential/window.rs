@@ -144,6 +144,7 @@ impl Generator<'_> {
             (Double, _) => ("sum({})", Some(Double)),
             (Numeric, 0 | 1) => ("sum({})", Some(Numeric)),
             (Boolean, _) => ("bool_or({})", Some(Boolean)),
+            (ValueType::Varchar, _) if !self.allows(Feature::VarcharResult) => return None,
             (of, 0..=1) if of.has_extremes() => ("min({})", Some(of)),
             (of, _) if of.has_extremes() => ("max({})", Some(of)),
             _ => return None,

@@ -90,11 +90,18 @@ impl Generator<'_> {
                 self.selected_rows(&table, &columns, &types, group)
             }
             false => {
-                let rows = (0..1 + self.below(3)).map(|_| self.new_row(&table, &columns, group)).collect();
+                let mut rows: Vec<Node> = Vec::new();
+                for _ in 0..1 + self.below(3) {
+                    rows.push(self.new_row(&table, &columns, group));
+                }
+                if !self.allows(Feature::ConflictTwice) {
+                    rows.truncate(1);
+                }
                 Node::plain("VALUES {}", [Node::list(rows)])
             }
         };
-        let conflict = self.on_conflict(&table);
+        let is_one_row = source.sql().starts_with("VALUES") || self.allows(Feature::ConflictTwice);
+        let conflict = if is_one_row { self.on_conflict(&table) } else { Node::nothing() };
         let (returning, returned) = self.returning(&table, &table.name.clone(), is_part);
         let template = format!("INSERT INTO {} ({{}}) {{}}{{}}{{}}", table.name);
         let node =
@@ -142,6 +149,7 @@ impl Generator<'_> {
             sources: vec![name.clone()],
             total: Some(vec![counter.clone()]),
             ungrouped: None,
+            has_sets: false,
             rows: 3,
         });
         let mut items = Vec::new();
@@ -293,6 +301,7 @@ impl Generator<'_> {
             sources: vec![name.into()],
             total: None,
             ungrouped: None,
+            has_sets: false,
             rows: table.rows.max(1),
         });
     }
@@ -366,7 +375,7 @@ impl Generator<'_> {
             return (Node::nothing(), Vec::new());
         }
         let is_alone = self.scope().sources.len() == 1;
-        if self.chance(1, 4) && is_alone && (!table.key.is_empty() || self.allows(Feature::AllColumns)) {
+        if self.chance(1, 4) && is_alone && self.allows(Feature::AllColumns) {
             let node = if is_part { Node::text(" RETURNING *") } else { Node::optional(" RETURNING *", []) };
             return (node, table.columns.clone());
         }
@@ -374,7 +383,10 @@ impl Generator<'_> {
         for _ in 0..1 + self.below(3) {
             let of = self.any_type();
             let name = self.name("c");
-            let value = self.expression(of);
+            let value = match self.allows(Feature::QueryInReturning) {
+                true => self.expression(of),
+                false => self.without_queries(|generator| generator.expression(of)),
+            };
             items.push(Node::plain(&format!("{{}} AS {name}"), [value]));
             columns.push(Column { name, of, is_nullable: true, is_generated: false });
         }
