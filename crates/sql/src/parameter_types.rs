@@ -12,6 +12,8 @@ pub struct ParameterTypes {
     types: Vec<SqlType>,
     /// Those that may be null; the others are not when the statement runs.
     nulls: std::collections::BTreeSet<usize>,
+    /// Whether all may be null.
+    has_only_nullable: bool,
     /// Whether the session reads and shows moments otherwise than programs do: in another time zone than UTC, or with
     /// the day before the month.
     pub has_own_clock: bool,
@@ -65,9 +67,19 @@ impl ParameterTypes {
         self.nulls.insert(index);
     }
 
+    /// Says that every parameter may be null, for a part of a statement that is bound once for all calls.
+    pub fn allow_nulls(&mut self) {
+        self.has_only_nullable = true;
+    }
+
     /// Whether the parameter at `index` (0 for `$1`) may be null.
     pub fn may_be_null(&self, index: usize) -> bool {
-        self.nulls.contains(&index)
+        self.has_only_nullable || self.nulls.contains(&index)
+    }
+
+    /// Takes over the types that a part of the statement has found.
+    pub fn learn(&mut self, found: ParameterTypes) {
+        self.types = found.types;
     }
 
     /// The types once the statement is bound. What nothing asked to be of a type is text, as in PostgreSQL.

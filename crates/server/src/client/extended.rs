@@ -360,7 +360,13 @@ impl Client {
     }
 }
 
+/// The type of a parameter.
 fn type_of(oid: u32) -> Result<SqlType> {
+    /// `character` of any length: its blanks at the end are the client's.
+    const BPCHAR: u32 = 1042;
+    if oid == BPCHAR {
+        return Ok(SqlType::Text);
+    }
     SqlType::of_oid(oid).ok_or_else(|| {
         Error::new(SqlState(*b"42704"), format!("type with OID {oid} does not exist"))
             .with_hint("give another type, or none and let it be found")

@@ -42,11 +42,25 @@ pub struct RowsOf<'s> {
 /// Inserts rows: the argument's rows have a value for each of `columns`, and after them one for each column of
 /// [`counted`]: the next value of its sequence.
 ///
+/// `RETURNING` and `ON CONFLICT` may have the statement's parameters, which are the program's other arguments.
+///
 /// # Errors
 /// What is wrong with `RETURNING` or `ON CONFLICT`, or values that the columns do not take.
-pub fn lower_insert_rows(rows: &RowsOf<'_>, source: &Arc<Source>, catalog: &Catalog) -> Result<Lowered> {
-    let mut types = ParameterTypes::default();
-    let binder = Binder::new(catalog, &source.text, &mut types);
+pub fn lower_insert_rows(
+    rows: &RowsOf<'_>,
+    source: &Arc<Source>,
+    catalog: &Catalog,
+    types: &mut ParameterTypes,
+) -> Result<Lowered> {
+    let mut with_nulls = types.clone();
+    with_nulls.allow_nulls();
+    let binder = Binder::new(catalog, &source.text, &mut with_nulls);
+    if let Ok(lowered) = binder.insert_rows(rows, source) {
+        types.learn(with_nulls);
+        return Ok(lowered);
+    }
+    // Not everything can be done with a parameter that may be null.
+    let binder = Binder::new(catalog, &source.text, types);
     binder.insert_rows(rows, source).map_err(Stop::into_error)
 }
 

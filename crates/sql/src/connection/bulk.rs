@@ -78,12 +78,17 @@ impl BulkWrite {
             conflict: None,
             returning: None,
         };
-        BulkWrite::insert(database, catalog, &rows)
+        BulkWrite::insert(database, catalog, &rows, &mut ParameterTypes::default())
     }
 
-    fn insert(database: &Database, catalog: &Catalog, rows: &RowsOf<'_>) -> Result<BulkWrite> {
+    fn insert(
+        database: &Database,
+        catalog: &Catalog,
+        rows: &RowsOf<'_>,
+        parameters: &mut ParameterTypes,
+    ) -> Result<BulkWrite> {
         let source = Arc::new(Source::new("INSERT", "statement"));
-        let lowered = lower_insert_rows(rows, &source, catalog)?;
+        let lowered = lower_insert_rows(rows, &source, catalog, parameters)?;
         let counted = counted(rows.table, rows.columns).into_iter().map(|(_, sequence)| sequence).collect();
         BulkWrite::of(database, lowered, counted, rows.types)
     }
@@ -201,16 +206,16 @@ impl WriteQuery {
             }
             false => query,
         };
-        let types: Vec<SqlType> = query.columns.iter().map(|column| column.sql_type.clone()).collect();
+        let given: Vec<SqlType> = query.columns.iter().map(|column| column.sql_type.clone()).collect();
         let rows = RowsOf {
             table,
             alias: insert.table_alias.as_ref().map(|alias| folded(&alias.alias)),
             columns: &places,
-            types: &types,
+            types: &given,
             conflict: insert.on.as_ref(),
             returning: insert.returning.as_deref(),
         };
-        let write = BulkWrite::insert(database, catalog, &rows)?;
+        let write = BulkWrite::insert(database, catalog, &rows, types)?;
         Ok(WriteQuery { write, query, table: table.name.clone(), tag: "INSERT 0", key: 0, returned: None })
     }
 
@@ -292,15 +297,16 @@ impl Connection {
             rows.retain(|row| seen.insert(format!("{:?}", row.get(..write.key))));
         }
         let returned = write.returned.map(|from| rows.iter_mut().map(|row| row.split_off(from)).collect());
-        let written = self.write_rows(catalog, &write.write, rows, false).await?;
+        let written = self.write_rows(catalog, (&write.write, parameters), rows, false).await?;
         Ok(Written { returned: returned.unwrap_or(written.returned), ..written })
     }
 
-    /// Writes rows, in calls of a bounded size. `is_aside` into a table that nobody else sees yet.
+    /// Writes rows, in calls of a bounded size, with the statement's parameters. `is_aside` into a table that nobody else
+    /// sees yet.
     pub(crate) async fn write_rows(
         &mut self,
         catalog: &Catalog,
-        write: &BulkWrite,
+        (write, parameters): (&BulkWrite, &[Value]),
         rows: Vec<Vec<Value>>,
         is_aside: bool,
     ) -> Result<Written> {
@@ -324,7 +330,10 @@ impl Connection {
             for argument in &write.lowered.arguments {
                 arguments.push(match argument {
                     Argument::Rows(_) => part.take().unwrap_or_default(),
-                    other => self.argument(catalog, other, Given::default()).await?,
+                    other => {
+                        let given = Given { parameters, ..Given::default() };
+                        self.argument(catalog, other, given).await?
+                    }
                 });
             }
             let results = match is_aside && write.lowered.reserves.is_empty() {

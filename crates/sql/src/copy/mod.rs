@@ -277,7 +277,9 @@ impl Connection {
 
     async fn write_kept(&mut self, copying: &mut Copying) -> Result<()> {
         let rows = std::mem::take(&mut copying.rows);
-        self.write_rows(&copying.catalog.clone(), &copying.insert, rows, copying.is_aside).await.map(drop)
+        self.write_rows(&copying.catalog.clone(), (&copying.insert, &[]), rows, copying.is_aside)
+            .await
+            .map(drop)
     }
 
     async fn copy_to(&mut self, copy: &CopyStatement) -> Result<Response> {

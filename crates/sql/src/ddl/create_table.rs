@@ -168,7 +168,7 @@ impl Connection {
         let count = rows.len();
         let catalog = self.catalog();
         let insert = crate::connection::BulkWrite::new(self.database().database(), &catalog, &table, &names)?;
-        self.write_rows(&catalog, &insert, rows, true).await?;
+        self.write_rows(&catalog, (&insert, &[]), rows, true).await?;
         Ok(format!("SELECT {count}"))
     }
 

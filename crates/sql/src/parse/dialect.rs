@@ -293,19 +293,51 @@ fn begins_set_operation(parser: &Parser) -> bool {
     if !matches!(keyword(inner), Keyword::SELECT | Keyword::VALUES | Keyword::WITH | Keyword::TABLE) {
         return false;
     }
+    end_of_parentheses(parser, first)
+        .is_some_and(|end| matches!(keyword(end + 1), Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT))
+}
+
+/// Whether `IN ((SELECT ...), ...)` begins here, or the same with `NOT`: a list, which sqlparser takes for a query.
+fn begins_list_with_subquery(parser: &Parser) -> Option<bool> {
+    let first = parser.get_current_index() + 1;
+    let token = |at: usize| &parser.token_at(at).token;
+    let is_word = |at: usize, wanted: Keyword| matches!(token(at), Token::Word(Word { keyword, quote_style: None, .. }) if *keyword == wanted);
+    let is_negated = is_word(first, Keyword::NOT);
+    let at = first + usize::from(is_negated);
+    let is_query = is_word(at, Keyword::IN)
+        && *token(at + 1) == Token::LParen
+        && *token(at + 2) == Token::LParen
+        && (is_word(at + 3, Keyword::SELECT) || is_word(at + 3, Keyword::WITH));
+    let end = is_query.then(|| end_of_parentheses(parser, at + 2)).flatten()?;
+    (*token(end + 1) == Token::Comma).then_some(is_negated)
+}
+
+fn list_with_subquery(parser: &mut Parser, value: &Expr, is_negated: bool) -> Result<Expr, ParserError> {
+    if is_negated {
+        parser.expect_keyword(Keyword::NOT)?;
+    }
+    parser.expect_keyword(Keyword::IN)?;
+    parser.expect_token(&Token::LParen)?;
+    let list = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::InList { expr: Box::new(value.clone()), list, negated: is_negated })
+}
+
+/// The place of the parenthesis that ends the one at a place.
+fn end_of_parentheses(parser: &Parser, begin: usize) -> Option<usize> {
     let mut depth = 0usize;
-    for at in first.. {
-        match token(at) {
+    for at in begin.. {
+        match &parser.token_at(at).token {
             Token::LParen => depth += 1,
             Token::RParen => depth -= 1,
-            Token::EOF => return false,
+            Token::EOF => return None,
             _ => {}
         }
         if depth == 0 {
-            return matches!(keyword(at + 1), Keyword::UNION | Keyword::INTERSECT | Keyword::EXCEPT);
+            return Some(at);
         }
     }
-    false
+    None
 }
 
 impl Dialect for Bounded {
@@ -333,6 +365,9 @@ impl Dialect for Bounded {
         first: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if let Some(is_negated) = begins_list_with_subquery(parser) {
+            return Some(list_with_subquery(parser, first, is_negated));
+        }
         let (keyword, operator) = match &parser.peek_token_ref().token {
             Token::Word(Word { keyword: Keyword::AND, .. }) => (Keyword::AND, BinaryOperator::And),
             Token::Word(Word { keyword: Keyword::OR, .. }) => (Keyword::OR, BinaryOperator::Or),
@@ -351,6 +386,11 @@ impl Dialect for Bounded {
             right: Box::new(right),
         };
         balanced(operands, join).map(Ok)
+    }
+
+    /// `ON` is no name: `INSERT INTO t SELECT 1 ON CONFLICT ...`.
+    fn is_select_item_alias(&self, explicit: bool, kw: &Keyword, parser: &mut Parser) -> bool {
+        (explicit || *kw != Keyword::ON) && POSTGRESQL.is_select_item_alias(explicit, kw, parser)
     }
 
     /// A name is read as an expression otherwise, and what turns out not to be one is read a second time.

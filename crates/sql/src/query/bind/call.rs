@@ -268,6 +268,8 @@ impl Binder<'_> {
         };
         let value = match (&value.sql_type, &other.sql_type) {
             (SqlType::Unknown, SqlType::Unknown) => self.known(value)?,
+            // They are compared as text.
+            (SqlType::VarChar(_), _) => self.cast(value, &SqlType::Text)?,
             _ => value,
         };
         let equal = self.comparison(value.clone(), "=", other)?;

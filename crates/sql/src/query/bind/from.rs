@@ -3,7 +3,8 @@
 use super::operator::plain_binary;
 use super::query::rename;
 use super::{
-    Binder, Flavor, Level, Output, Relation, Scope, ScopeColumn, Sense, Sight, Typed, name_of, parts_of,
+    Binder, Flavor, Level, Merged, Output, Relation, Scope, ScopeColumn, Sense, Sight, Typed, name_of,
+    parts_of,
 };
 use crate::catalog::{ObjectName, TEMPORARY, TEMPORARY_SHOWN, Table, View};
 use crate::parse::tokens::Tokens;
@@ -36,17 +37,14 @@ impl Binder<'_> {
     pub(super) fn from(&mut self, from: &[ast::TableWithJoins]) -> Result<Joined> {
         let mut left: Option<Joined> = None;
         for item in from {
-            let needs_own = item.joins.iter().any(|join| {
-                matches!(
-                    join.join_operator,
-                    ast::JoinOperator::Right(_)
-                        | ast::JoinOperator::RightOuter(_)
-                        | ast::JoinOperator::FullOuter(_)
-                )
-            });
-            if needs_own && left.is_some() {
-                let right = self.table_with_joins(None, item)?;
-                left = Some(self.cross(left, Item::Relation { plan: right.0, scope: right.1 })?);
+            if left.is_some() && item.joins.iter().any(stands_apart) {
+                let scope = left.as_ref().map(|left| &left.1);
+                let (plan, scope) = self.beside(scope, |binder| binder.table_with_joins(None, item))?;
+                let right = match asks_outside(&plan) {
+                    true => Item::Lateral { plan, scope },
+                    false => Item::Relation { plan, scope },
+                };
+                left = Some(self.cross(left, right)?);
             } else {
                 left = Some(self.table_with_joins(left, item)?);
             }
@@ -549,7 +547,7 @@ impl Binder<'_> {
                 format!("table name \"{}\" specified more than once", column.relation),
             ));
         }
-        let (mut scope, condition) = self.constraint(left_scope, right_scope, constraint, join_type)?;
+        let (scope, condition) = self.constraint(left_scope, right_scope, constraint, join_type)?;
         let is_true = condition.is_none();
         let plan = match right {
             Item::Relation { plan, .. } => join_plans(left_plan, plan, join_type, condition)?,
@@ -579,8 +577,6 @@ impl Binder<'_> {
                 }
             }
         };
-        // Columns that a join merged as `coalesce` of both are computed above it.
-        scope.merged.dedup_by(|a, b| a.0 == b.0);
         Ok((plan, scope))
     }
 
@@ -632,7 +628,7 @@ impl Binder<'_> {
             }
             ast::JoinConstraint::Natural => {
                 let visible = |scope: &Scope| -> Vec<String> {
-                    let merged = scope.merged.iter().map(|(name, _)| name);
+                    let merged = scope.merged.iter().map(|merged| &merged.name);
                     let columns = scope.columns.iter().filter(|column| column.sight == Sight::Everywhere);
                     merged.chain(columns.map(|column| &column.output.name)).cloned().collect()
                 };
@@ -646,7 +642,7 @@ impl Binder<'_> {
         for name in names {
             let side = |scope: &mut Scope, place: &str| -> Result<Typed> {
                 let known =
-                    scope.merged.iter().find(|(other, _)| *other == name).map(|(_, typed)| typed.clone());
+                    scope.merged.iter().find(|other| other.name == name).map(|other| other.typed.clone());
                 let is_so_named = |column: &&mut ScopeColumn| {
                     column.output.name == name && column.sight == Sight::Everywhere
                 };
@@ -673,7 +669,8 @@ impl Binder<'_> {
                 }
             };
             let (l, r) = (side(&mut left, "left")?, side(&mut right, "right")?);
-            left.merged.retain(|(other, _)| *other != name);
+            left.merged.retain(|other| other.name != name);
+            right.merged.retain(|other| other.name != name);
             let equal = self.comparison(l.clone(), "=", r.clone())?.expr;
             condition = Some(match condition {
                 None => equal,
@@ -688,13 +685,25 @@ impl Binder<'_> {
                 }
                 _ => l,
             };
-            merged.push((name, one));
+            merged.push(Merged { name, typed: one, before: 0 });
         }
         let mut scope = left.join(right);
         // What was merged first stands first in `*`.
         merged.append(&mut scope.merged);
         scope.merged = merged;
         Ok((scope, condition))
+    }
+}
+
+/// Whether a join is only of what stands between its commas: its columns' names, or which rows it keeps.
+fn stands_apart(join: &ast::Join) -> bool {
+    use ast::JoinOperator as J;
+    match &join.join_operator {
+        J::Right(_) | J::RightOuter(_) | J::FullOuter(_) => true,
+        J::Join(constraint) | J::Inner(constraint) | J::Left(constraint) | J::LeftOuter(constraint) => {
+            matches!(constraint, ast::JoinConstraint::Using(_) | ast::JoinConstraint::Natural)
+        }
+        _ => false,
     }
 }
 

@@ -34,7 +34,7 @@ mod subquery;
 mod window;
 
 pub(super) use operator::plain_binary;
-pub(super) use scope::{Flavor, Named, Output, Scope, ScopeColumn, Sight, Typed};
+pub(super) use scope::{Flavor, Merged, Named, Output, Scope, ScopeColumn, Sight, Typed};
 
 use crate::catalog::ObjectName;
 use crate::lowered::RowLock;
@@ -68,6 +68,8 @@ struct Level {
     /// Whether this is inside of an aggregate's arguments.
     in_aggregate: bool,
     windows: Vec<ast::NamedWindowDefinition>,
+    /// Subqueries of its expressions as they have been bound: the same text is the same expression, which `GROUP BY` asks for.
+    subqueries: Vec<(ast::Query, Relation)>,
     /// The order that the first aggregate with one wants its values in.
     ordering: Option<Vec<Sort>>,
     /// Aggregates over this query's rows that queries within it ask for, and the columns that these see.

@@ -140,12 +140,21 @@ pub(in crate::query) struct ScopeColumn {
     pub(in crate::query) is_key: bool,
 }
 
+/// A column that a join made of two.
+#[derive(Clone, Debug)]
+pub(in crate::query) struct Merged {
+    pub(in crate::query) name: String,
+    pub(in crate::query) typed: Typed,
+    /// The place of the column of the scope that it stands before in `*`.
+    pub(in crate::query) before: usize,
+}
+
 /// The columns that an expression may name.
 #[derive(Clone, Debug, Default)]
 pub(in crate::query) struct Scope {
     pub(in crate::query) columns: Vec<ScopeColumn>,
     /// What `JOIN ... USING` made of columns with one name: named without a relation.
-    pub(in crate::query) merged: Vec<(String, Typed)>,
+    pub(in crate::query) merged: Vec<Merged>,
     /// Of relations whose rows an outer join may miss: a column that is null where it does.
     pub(in crate::query) present: Vec<(String, Column)>,
 }
@@ -163,15 +172,17 @@ impl Scope {
     }
 
     pub(in crate::query) fn join(mut self, other: Scope) -> Scope {
+        let left = self.columns.len();
         self.columns.extend(other.columns);
-        self.merged.extend(other.merged);
+        let merged = other.merged.into_iter();
+        self.merged.extend(merged.map(|merged| Merged { before: merged.before + left, ..merged }));
         self.present.extend(other.present);
         self
     }
 
     /// Whether a column of the plan is one of its own.
     pub(in crate::query) fn has_column(&self, column: &Column) -> bool {
-        let is_merged = |(_, typed): &(String, Typed)| typed.expr.column_refs().contains(column);
+        let is_merged = |merged: &Merged| merged.typed.expr.column_refs().contains(column);
         self.columns.iter().any(|own| own.output.column == *column) || self.merged.iter().any(is_merged)
     }
 
@@ -183,9 +194,9 @@ impl Scope {
             [] => return Ok(None),
         };
         if relation.is_none()
-            && let Some((_, typed)) = self.merged.iter().find(|(merged, _)| merged == name)
+            && let Some(merged) = self.merged.iter().find(|merged| merged.name == *name)
         {
-            return Ok(Some(typed.clone()));
+            return Ok(Some(merged.typed.clone()));
         }
         let schema = if path.len() > 2 { path.get(path.len() - 3) } else { None };
         let mut found = self.columns.iter().filter(|column| {
@@ -203,6 +214,19 @@ impl Scope {
             self.columns.iter().find(|column| is_system && column.output.name == *name)
         });
         Ok(first.map(|column| column.output.typed()))
+    }
+
+    /// The columns of `*`, in order.
+    pub(in crate::query) fn shown(&self) -> Vec<(&str, Typed)> {
+        let mut shown = Vec::with_capacity(self.columns.len());
+        for (at, column) in self.columns.iter().enumerate() {
+            let merged = self.merged.iter().filter(|merged| merged.before == at);
+            shown.extend(merged.map(|merged| (merged.name.as_str(), merged.typed.clone())));
+            if column.sight == Sight::Everywhere {
+                shown.push((column.output.name.as_str(), column.output.typed()));
+            }
+        }
+        shown
     }
 
     pub(in crate::query) fn has_relation(&self, relation: &str) -> bool {

@@ -373,16 +373,8 @@ impl Binder<'_> {
                             "SELECT * with no tables specified is not valid",
                         ));
                     }
-                    let merged = scope.merged.into_iter().map(|(name, typed)| Selected { name, typed });
-                    selected.extend(merged);
-                    let columns = scope.columns.into_iter();
-                    let visible = columns.filter(|column| column.sight == Sight::Everywhere);
-                    selected.extend(
-                        visible.map(|column| Selected {
-                            typed: column.output.typed(),
-                            name: column.output.name,
-                        }),
-                    );
+                    let shown = scope.shown().into_iter();
+                    selected.extend(shown.map(|(name, typed)| Selected { name: name.to_string(), typed }));
                 }
                 ast::SelectItem::QualifiedWildcard(
                     ast::SelectItemQualifiedWildcardKind::ObjectName(name),
@@ -526,7 +518,7 @@ impl Binder<'_> {
                 let own = self.levels.last().map(|level| level.scope.clone()).unwrap_or_default();
                 let is_column =
                     own.columns.iter().any(|c| c.output.name == path[0] && c.sight == Sight::Everywhere)
-                        || own.merged.iter().any(|(name, _)| *name == path[0]);
+                        || own.merged.iter().any(|merged| merged.name == path[0]);
                 let entry = selected.iter().find(|entry| entry.name == path[0]);
                 match (is_column, entry) {
                     (false, Some(entry)) => entry.typed.clone(),

@@ -16,10 +16,24 @@ use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
 
+/// Subqueries of one query that are kept as they have been bound, at most.
+const KEPT: usize = 16;
+
 impl Binder<'_> {
     /// Binds a query in here: it sees the columns of the queries around it.
     pub(super) fn subquery(&mut self, query: &ast::Query) -> Result<Relation> {
-        self.deeper(|binder| binder.query(query))
+        let known =
+            self.levels.last().and_then(|level| level.subqueries.iter().find(|(known, _)| known == query));
+        if let Some((_, relation)) = known {
+            return Ok(relation.clone());
+        }
+        let relation = self.deeper(|binder| binder.query(query))?;
+        if let Some(level) = self.levels.last_mut()
+            && level.subqueries.len() < KEPT
+        {
+            level.subqueries.push((query.clone(), relation.clone()));
+        }
+        Ok(relation)
     }
 
     /// `value IN (SELECT ...)`, also of rows.
