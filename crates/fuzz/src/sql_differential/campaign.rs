@@ -10,7 +10,7 @@ use super::pair::{Differs, Pair, Verdict};
 use super::pending::Feature;
 use super::report::{Found, Report};
 use super::shrink;
-use super::statement::{Form, Kind, PLAIN, Statement, Way};
+use super::statement::{Form, Kind, Statement, Way};
 use fabius_env::Random;
 use std::io::Result;
 
@@ -22,15 +22,18 @@ pub fn run_case(pair: &mut Pair, seed: u64, pending: &[Feature], report: &mut Re
     let Case { setup, statements, random } = Case::of(seed, pending);
     pair.begin()?;
     report.cases += 1;
-    let mut run = Run { pair, report, history: Vec::new(), block: None, random, pending };
+    let (history, log) = (Vec::new(), Vec::new());
+    let mut run = Run { pair, report, history, log, block: None, random, pending };
     let found = run.all(setup, statements);
-    let Err(Stop { difference: Some((last, way, differs)) }) = found else { return Ok(()) };
-    let history = run.history;
+    let Err(Stop { difference: Some((last, differs)) }) = found else { return Ok(()) };
+    let (history, mut log) = (run.history, run.log);
+    // The last one is that which differs.
+    log.pop();
     report.count(last.kind, true);
     let last_words = pair.last_words();
-    let found = Found { seed, history, last, way, differs: *differs, last_words };
+    let found = Found { seed, history, last, differs: *differs, last_words };
     if report.is_worth_shrinking(&found) {
-        let found = shrink::shrink(pair, found)?;
+        let found = shrink::shrink(pair, found, log)?;
         return report.add(pair, found);
     }
     report.add_unshrunk(&found);
@@ -39,7 +42,7 @@ pub fn run_case(pair: &mut Pair, seed: u64, pending: &[Feature], report: &mut Re
 
 /// Why a case does not go on: a difference, or that the two cannot be compared any more.
 struct Stop {
-    difference: Option<(Statement, Way, Box<Differs>)>,
+    difference: Option<(Statement, Box<Differs>)>,
 }
 
 /// A case that runs.
@@ -48,6 +51,8 @@ struct Run<'r> {
     report: &'r mut Report,
     /// What has led to the state that both are in.
     history: Vec<Statement>,
+    /// All that was sent, also what has been rolled back or has changed nothing.
+    log: Vec<Statement>,
     /// Where in it the transaction begins that is open.
     block: Option<usize>,
     random: Random,
@@ -57,7 +62,7 @@ struct Run<'r> {
 impl Run<'_> {
     fn all(&mut self, setup: Vec<Statement>, statements: Vec<Statement>) -> std::result::Result<(), Stop> {
         for statement in setup {
-            self.one(&statement, PLAIN)?;
+            self.one(&statement)?;
         }
         let mut is_skipping = false;
         for statement in statements {
@@ -69,7 +74,7 @@ impl Run<'_> {
             let is_done = match statement.kind {
                 kind if kind.writes() => self.write(&statement)?,
                 Kind::Select => self.read(&statement)?,
-                _ => self.one(&statement, PLAIN)?,
+                _ => self.one(&statement)?,
             };
             // A transaction that has failed has nothing more to compare.
             if !is_done && self.block.is_some() {
@@ -86,10 +91,10 @@ impl Run<'_> {
 
     fn read(&mut self, statement: &Statement) -> std::result::Result<bool, Stop> {
         let way = self.way(Form::Plain, statement);
-        let is_done = self.one(statement, way)?;
+        let is_done = self.one(&statement.sent(way))?;
         if (is_done || self.block.is_none()) && self.random.chance(1, 2) {
             let way = self.way(Form::Query, statement);
-            return self.one(statement, way);
+            return self.one(&statement.sent(way));
         }
         Ok(is_done)
     }
@@ -101,13 +106,13 @@ impl Run<'_> {
                 Some(_) => ("SAVEPOINT attempt", "ROLLBACK TO attempt"),
             };
             let length = self.history.len();
-            self.one(&Statement::text(Kind::Control, begin), PLAIN)?;
+            self.one(&Statement::text(Kind::Control, begin))?;
             let form = if self.random.chance(1, 2) { Form::Query } else { Form::Plain };
             let way = self.way(form, statement);
-            if self.one(statement, way)? {
+            if self.one(&statement.sent(way))? {
                 self.probe(statement)?;
             }
-            self.pair.roll_back(end);
+            self.roll_back_to(end);
             self.history.truncate(length);
             if end == "ROLLBACK" {
                 self.block = None;
@@ -115,7 +120,7 @@ impl Run<'_> {
         }
         let form = if self.random.chance(1, 3) { Form::Query } else { Form::Plain };
         let way = self.way(form, statement);
-        let is_done = self.one(statement, way)?;
+        let is_done = self.one(&statement.sent(way))?;
         if is_done {
             self.probe(statement)?;
         }
@@ -126,10 +131,11 @@ impl Run<'_> {
     fn probe(&mut self, statement: &Statement) -> std::result::Result<(), Stop> {
         for table in &statement.tables {
             let probe = Statement::text(Kind::Probe, format!("SELECT * FROM {table}"));
-            match self.pair.run(&probe, PLAIN) {
+            self.log.push(probe.clone());
+            match self.pair.run(&probe) {
                 Verdict::Same { .. } => self.report.count(Kind::Probe, true),
                 Verdict::Different(differs) => {
-                    return Err(Stop { difference: Some((probe, PLAIN, differs)) });
+                    return Err(Stop { difference: Some((probe, differs)) });
                 }
                 _ => return Err(Stop { difference: None }),
             }
@@ -138,15 +144,21 @@ impl Run<'_> {
     }
 
     fn roll_back(&mut self) {
-        self.pair.roll_back("ROLLBACK");
+        self.roll_back_to("ROLLBACK");
         if let Some(begin) = self.block.take() {
             self.history.truncate(begin);
         }
     }
 
-    /// One statement in one way; whether it was done.
-    fn one(&mut self, statement: &Statement, way: Way) -> std::result::Result<bool, Stop> {
-        match self.pair.run(statement, way) {
+    fn roll_back_to(&mut self, text: &str) {
+        self.log.push(Statement::text(Kind::Control, text));
+        self.pair.roll_back(text);
+    }
+
+    /// One statement; whether it was done.
+    fn one(&mut self, statement: &Statement) -> std::result::Result<bool, Stop> {
+        self.log.push(statement.clone());
+        match self.pair.run(statement) {
             Verdict::Same { is_done } => {
                 self.report.count(statement.kind, is_done);
                 if is_done && !statement.kind.only_reads() {
@@ -166,7 +178,7 @@ impl Run<'_> {
                 }
                 Err(Stop { difference: None })
             }
-            Verdict::Different(differs) => Err(Stop { difference: Some((statement.clone(), way, differs)) }),
+            Verdict::Different(differs) => Err(Stop { difference: Some((statement.clone(), differs)) }),
         }
     }
 

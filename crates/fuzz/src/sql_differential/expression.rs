@@ -39,7 +39,7 @@ impl Generator<'_> {
             return self.predicate();
         }
         match self.below(10) {
-            0 => self.case(of),
+            0 if of != ValueType::Char || self.allows(Feature::VarcharResult) => self.case(of),
             1 => Node::expression(of, "coalesce({}, {})", [self.expression(of), self.expression(of)]),
             2 if of.has_equality() && (of != ValueType::Varchar || self.allows(Feature::VarcharResult)) => {
                 Node::expression(of, "nullif({}, {})", [self.expression(of), self.expression(of)])
@@ -114,11 +114,15 @@ impl Generator<'_> {
 
     /// A query of one value: an aggregate, or the first row of some.
     fn scalar_subquery(&mut self, of: ValueType) -> Node {
-        if self.chance(1, 3) && of.has_order() && self.allows(Feature::ScalarQueryOfRows) {
+        if self.chance(1, 3)
+            && of.has_order()
+            && self.allows(Feature::ScalarQueryOfRows)
+            && self.allows(Feature::OrderOfRows)
+        {
             let (query, _) = self.first_rows(&[of], 1);
             return Node::expression(of, "({})", [query]);
         }
-        if of == ValueType::Ints && self.chance(1, 2) {
+        if of == ValueType::Ints && self.allows(Feature::OrderOfRows) && self.chance(1, 2) {
             let (query, _) = self.first_rows(&[ValueType::Int], 3);
             return Node::expression(of, "ARRAY({})", [query]);
         }

@@ -53,6 +53,8 @@ impl Generator<'_> {
                 let there = names.iter().filter(|(other, _)| other == name).count();
                 there > 1 || (there == 1 && !of.has_equality())
             });
+            // Another table before may have a column of that name too.
+            let is_behind = !joins.is_empty();
             let choice = self.below(10);
             if is_lateral {
                 let (template, comma) = self.one_of(&[
@@ -68,6 +70,9 @@ impl Generator<'_> {
                 joins.push(Node::optional(template, [source.node.clone()]));
                 names.extend(source.columns.clone());
                 self.enter(&source);
+                if !self.allows(Feature::LateralBeyond) {
+                    break;
+                }
             } else if choice < 2 {
                 let comma = choice == 0;
                 if comma {
@@ -80,12 +85,12 @@ impl Generator<'_> {
                 ));
                 names.extend(source.columns.clone());
                 self.enter(&source);
-            } else if choice < 4 && !common.is_empty() {
+            } else if choice < 4
+                && !common.is_empty()
+                && (!is_behind || self.allows(Feature::NaturalBehindOthers))
+            {
                 let word = self.join_word();
-                let is_behind = begin > 0 || all_names.len() + names.len() > first.columns.len();
-                let natural = self.chance(1, 3)
-                    && !is_ambiguous
-                    && (!is_behind || self.allows(Feature::NaturalBehindOthers));
+                let natural = self.chance(1, 3) && !is_ambiguous;
                 let using = match natural {
                     true => common.clone(),
                     false => common[..1 + self.below(common.len())].to_vec(),
@@ -155,7 +160,7 @@ impl Generator<'_> {
             }
         }
         if pairs.is_empty() || (!is_full && self.chance(1, 6)) {
-            return self.expression(ValueType::Boolean);
+            return self.on_condition();
         }
         let mut terms = Vec::new();
         for _ in 0..1 + self.below(2) {
@@ -163,9 +168,16 @@ impl Generator<'_> {
             terms.push(Node::expression(ValueType::Boolean, "{} = {}", [one, other]));
         }
         if !is_full && self.chance(1, 5) {
-            terms.push(self.expression(ValueType::Boolean));
+            terms.push(self.on_condition());
         }
         Node::expression(ValueType::Boolean, "({})", [Node::list_of(" AND ", 1, ALONE, terms)])
+    }
+
+    fn on_condition(&mut self) -> Node {
+        match self.allows(Feature::OuterInOn) {
+            true => self.expression(ValueType::Boolean),
+            false => self.without_queries(|generator| generator.expression(ValueType::Boolean)),
+        }
     }
 
     /// Something that gives rows; a lateral one sees what is in `FROM` before it.
@@ -208,12 +220,19 @@ impl Generator<'_> {
             }
             false => Vec::new(),
         };
-        let (node, outputs) = match self.chance(1, 4) {
+        let can_be_sorted = !is_lateral || self.allows(Feature::LateralBeyond);
+        let (node, outputs) = match can_be_sorted && self.chance(1, 4) {
             true => {
                 let types: Vec<ValueType> =
                     (0..1 + self.below(3)).map(|_| self.type_with(ValueType::has_order)).collect();
                 let rows = 1 + self.below(3);
                 self.first_rows(&types, rows)
+            }
+            false if is_lateral && !self.allows(Feature::LateralBeyond) => {
+                self.without_queries(|generator| {
+                    generator.is_own_only = false;
+                    generator.query(None)
+                })
             }
             false => self.query(None),
         };

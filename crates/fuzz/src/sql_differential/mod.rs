@@ -106,7 +106,7 @@ pub fn run(settings: &Settings) -> Result<Summary> {
     let compared = AtomicU64::new(0);
     let worker = |worker: usize| {
         let log = std::env::temp_dir().join(format!("sql-differential-{}-{worker}.log", std::process::id()));
-        let mut pair = Pair::new(postgres.clone(), worker, settings.program.clone(), log.clone())?;
+        let mut pair = Pair::new(postgres.clone(), worker, &pending, settings.program.clone(), log.clone())?;
         loop {
             let case = next.fetch_add(1, Relaxed);
             let enough = settings.statements.is_some_and(|enough| compared.load(Relaxed) >= enough as u64);

@@ -4,6 +4,7 @@
 //! program on the one side is a query on the other.
 
 use super::compare::{Determined, Difference, are_same_rows, difference, is_part};
+use super::pending::Feature;
 use super::self_check;
 use super::server::{Fabius, Postgres};
 use super::session::{Answer, Message, Session};
@@ -25,6 +26,7 @@ pub struct Pair {
     other: Session,
     postgres: Option<Arc<Postgres>>,
     worker: usize,
+    pending: Vec<Feature>,
     /// Whether the last statement has left either in a state in which nothing more can be asked.
     is_lost: bool,
 }
@@ -55,6 +57,7 @@ impl Pair {
     pub fn new(
         postgres: Option<Arc<Postgres>>,
         worker: usize,
+        pending: &[Feature],
         program: PathBuf,
         log: PathBuf,
     ) -> Result<Pair> {
@@ -64,7 +67,18 @@ impl Pair {
             Some(postgres) => postgres.session(worker)?,
             None => server.session()?,
         };
-        Ok(Pair { program, log, server, scripts: 0, fabius, other, postgres, worker, is_lost: false })
+        Ok(Pair {
+            program,
+            log,
+            server,
+            scripts: 0,
+            fabius,
+            other,
+            postgres,
+            worker,
+            pending: pending.to_vec(),
+            is_lost: false,
+        })
     }
 
     /// Empties both.
@@ -102,10 +116,10 @@ impl Pair {
         self.server.last_words()
     }
 
-    /// Runs a statement in a way on both. What Fabius refuses because it does not have it, PostgreSQL does not get: so
+    /// Runs a statement on both. What Fabius refuses because it does not have it, PostgreSQL does not get: so
     /// both have the same rows afterwards.
-    pub fn run(&mut self, statement: &Statement, way: Way) -> Verdict {
-        let message = statement.message(way);
+    pub fn run(&mut self, statement: &Statement) -> Verdict {
+        let message = statement.message();
         let got = self.fabius.ask(&message);
         self.is_lost |= matches!(got, Answer::Lost | Answer::Hangs);
         if let Answer::Refused { state, message } = &got
@@ -115,14 +129,17 @@ impl Pair {
         }
         let expected = match self.is_lost {
             true => Answer::Done(Default::default()),
-            false => self.other.ask(&self.other_message(statement, way, message)),
+            false => self.other.ask(&self.other_message(statement, message)),
         };
         if matches!(expected.state(), Some("0A000" | "57014" | "54001"))
             || !matches!(expected, Answer::Done(_) | Answer::Refused { .. })
         {
             return Verdict::NotComparable;
         }
-        let determined = expected.shown().map(|shown| statement.determined(shown)).unwrap_or_default();
+        let mut determined = expected.shown().map(|shown| statement.determined(shown)).unwrap_or_default();
+        if self.pending.contains(&Feature::OrderOfRows) {
+            determined.keys.clear();
+        }
         let mut found = difference(&expected, &got, &determined);
         if found.is_none() && determined.keys_only {
             found = self.difference_within_limit(statement, &expected, &got);
@@ -149,15 +166,15 @@ impl Pair {
     }
 
     /// What the other one gets: the same, or the other form if it is Fabius too.
-    fn other_message(&self, statement: &Statement, way: Way, message: Message) -> Message {
+    fn other_message(&self, statement: &Statement, message: Message) -> Message {
         if self.postgres.is_some() || statement.kind == Kind::Setup || statement.kind == Kind::Control {
             return message;
         }
-        let form = match way.form {
+        let form = match statement.way.form {
             Form::Plain => Form::Query,
             Form::Query => Form::Plain,
         };
-        statement.message(Way { form, ..way })
+        statement.sent(Way { form, ..statement.way }).message()
     }
 
     /// Other rows behind a limit are right if they are among all rows.
@@ -171,7 +188,7 @@ impl Pair {
         if are_same_rows(expected, got) {
             return None;
         }
-        let all = self.other.ask(&statement.without_limit()?.message(PLAIN));
+        let all = self.other.ask(&statement.without_limit()?.message());
         match is_part(got, all.shown()?) {
             true => None,
             false => Some(Difference::Rows),
@@ -180,7 +197,7 @@ impl Pair {
 
     /// What PostgreSQL alone says.
     pub fn expected(&mut self, statement: &Statement) -> Answer {
-        self.other.ask(&statement.message(PLAIN))
+        self.other.ask(&statement.sent(PLAIN).message())
     }
 
     /// Ends what is open on both.

@@ -3,8 +3,8 @@
 /// A feature that statements may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
-    /// `NOT IN (SELECT ...)`.
-    NotInQuery,
+    /// `IN (SELECT ...)`.
+    InQuery,
     /// `*` and `t.*`, also in `RETURNING`.
     AllColumns,
     /// `count(t.*)`.
@@ -17,8 +17,14 @@ pub enum Feature {
     ExpressionInGroupingSets,
     /// The same key twice in these.
     KeyTwice,
-    /// Windows and `DISTINCT ON` sorted by bytes.
-    WindowByBytes,
+    /// Windows and `DISTINCT ON` divided or sorted by bytes, booleans or arrays.
+    WindowByOddType,
+    /// Window functions.
+    Window,
+    /// `DISTINCT` with a limit.
+    DistinctWithLimit,
+    /// The order of rows.
+    OrderOfRows,
     /// Subqueries and columns of queries around in window functions.
     QueryInWindow,
     /// Subqueries in `VALUES` of an `INSERT`.
@@ -31,23 +37,27 @@ pub enum Feature {
     OddParameter,
     /// The sign of a `smallint`.
     SignOfSmallInt,
-    /// `NATURAL JOIN` behind a table that is not part of it.
+    /// `NATURAL JOIN` and `USING` behind a table that is not part of the join.
     NaturalBehindOthers,
+    /// Columns of the query around in `ON`.
+    OuterInOn,
+    /// `DISTINCT ON`.
+    DistinctOn,
     /// Subqueries in `RETURNING`.
     QueryInReturning,
     /// `DISTINCT` in `UNION ALL`.
     DistinctInUnion,
-    /// Aggregates without keys, and several sets of groups, in a query within another.
+    /// Aggregates without keys, and several sets of groups, in a query within another; `HAVING` of such sets.
     GroupsWithin,
     /// Scalar subqueries that may find nothing.
     ScalarQueryOfRows,
     /// The same key twice in `ON CONFLICT`.
     ConflictTwice,
-    /// `min`, `max` and `nullif` of `varchar`.
+    /// `min`, `max` and `nullif` of `varchar`, and `CASE` of `char(n)`.
     VarcharResult,
     /// Subqueries in queries with `ROLLUP` and their like.
     QueryInGroupingQuery,
-    /// A `LATERAL` that refers beyond its own query.
+    /// A `LATERAL` that refers beyond its own query, or with `RIGHT` and `FULL JOIN` behind it.
     LateralBeyond,
     /// `ANY` and `ALL` of a query.
     AnyOfQuery,
@@ -59,27 +69,34 @@ pub enum Feature {
     QueryInList,
     /// Subqueries in keys of `GROUP BY`.
     QueryInKey,
+    /// `UNION`, `INTERSECT` and `EXCEPT`; `UNION ALL` is there.
+    DistinctSetOperation,
     /// Arrays that are compared by order.
     OrderOfArrays,
 }
 
 /// Features with the fault that each waits for.
 pub const PENDING: &[(Feature, &str)] = &[
-    (Feature::NotInQuery, "rows with nulls are kept"),
+    (Feature::InQuery, "false instead of null"),
     (Feature::CountOfRow, "rows that an outer join makes up are counted"),
     (Feature::AllColumns, "tables without a key show a column of their own"),
     (Feature::OuterAggregate, "it is computed in the subquery"),
     (Feature::UnionInParentheses, "it is refused as a syntax error"),
     (Feature::ExpressionInGroupingSets, "it is refused as a syntax error"),
     (Feature::KeyTwice, "XX000"),
-    (Feature::WindowByBytes, "XX000"),
+    (Feature::WindowByOddType, "XX000"),
+    (Feature::Window, "XX000 if a key is a constant in a part of the query"),
+    (Feature::DistinctWithLimit, "XX000"),
+    (Feature::OrderOfRows, "it is lost behind joins, groups and constants"),
     (Feature::QueryInWindow, "XX000"),
     (Feature::QueryInValues, "XX000"),
     (Feature::OuterGrouping, "42803"),
     (Feature::NoName, "`true` is called `bool`"),
     (Feature::OddParameter, "23502 in writes; 22001"),
     (Feature::SignOfSmallInt, "it is an `integer`"),
-    (Feature::NaturalBehindOthers, "42703"),
+    (Feature::NaturalBehindOthers, "42703, or the column of another table"),
+    (Feature::OuterInOn, "EXISTS of it may be wrong"),
+    (Feature::DistinctOn, "XX000 if a condition makes a key constant"),
     (Feature::QueryInReturning, "it sees what the statement has written; 42P01"),
     (Feature::DistinctInUnion, "XX000"),
     (Feature::GroupsWithin, "a condition is moved below the aggregate"),
@@ -93,8 +110,11 @@ pub const PENDING: &[(Feature, &str)] = &[
     (Feature::ParameterInWrite, "they are text or null"),
     (Feature::QueryInList, "it is refused as a syntax error"),
     (Feature::QueryInKey, "42803"),
+    (Feature::DistinctSetOperation, "XX000 with a limit, or if one side is never null"),
     (Feature::OrderOfArrays, "null is not the largest"),
 ];
+
+const OVERLAPS: &str = "(({}, {}) OVERLAPS (DATE '2024-01-01', DATE '2024-02-01'))";
 
 /// Functions, as `function_list.rs` writes them, with the fault that each waits for.
 pub const PENDING_FUNCTIONS: &[(&str, &str)] = &[
@@ -104,6 +124,12 @@ pub const PENDING_FUNCTIONS: &[(&str, &str)] = &[
     ("({} @> {})", "null contains null"),
     ("({} <@ {})", "null contains null"),
     ("({} && {})", "null contains null"),
+    ("({} = ANY ({}))", "null of an empty array"),
+    ("({} > ANY ({}))", "null of an empty array"),
+    ("({} <> ALL ({}))", "null of an empty array"),
+    (OVERLAPS, "false instead of null"),
+    ("({} -> -1)", "a scalar has no elements"),
+    ("({} ->> 0)", "a scalar has no elements"),
     ("abs({})", "of `real` it is `double precision`"),
     ("to_char({}, '999')", "the sign of what does not fit is lost"),
 ];

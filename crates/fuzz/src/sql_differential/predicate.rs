@@ -130,23 +130,17 @@ impl Generator<'_> {
                 let template = self.one_of(&["EXISTS ({})", "(NOT EXISTS ({}))"]);
                 Node::expression(Boolean, template, [query])
             }
-            2 | 3 => {
+            2 | 3 if self.allows(Feature::InQuery) => {
                 let of = self.type_with(ValueType::has_equality);
                 let value = self.expression(of);
-                let word = match self.chance(1, 2) && self.allows(Feature::NotInQuery) {
-                    true => "NOT IN",
-                    false => "IN",
-                };
+                let word = self.one_of(&["IN", "NOT IN"]);
                 let query = self.subquery(&[of]);
                 Node::expression(Boolean, "({} {} ({}))", [value, Node::text(word), query])
             }
-            4 => {
+            4 if self.allows(Feature::InQuery) => {
                 let types =
                     [self.type_with(ValueType::has_equality), self.type_with(ValueType::has_equality)];
-                let word = match self.chance(1, 2) && self.allows(Feature::NotInQuery) {
-                    true => "NOT IN",
-                    false => "IN",
-                };
+                let word = self.one_of(&["IN", "NOT IN"]);
                 let row = self.row(&types);
                 let query = self.subquery(&types);
                 Node::expression(Boolean, "({} {} ({}))", [row, Node::text(word), query])

@@ -3,7 +3,7 @@
 use super::compare::Difference;
 use super::pair::{Differs, Pair};
 use super::session::Answer;
-use super::statement::{Kind, PLAIN, Statement, Way};
+use super::statement::{Kind, Statement, Way};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::Result;
@@ -19,7 +19,6 @@ pub struct Found {
     pub seed: u64,
     pub history: Vec<Statement>,
     pub last: Statement,
-    pub way: Way,
     pub differs: Differs,
     /// What the server said last, if the connection was lost.
     pub last_words: String,
@@ -145,7 +144,7 @@ impl Report {
     pub fn add(&mut self, pair: &mut Pair, found: Found) -> Result<()> {
         self.add_unshrunk(&found);
         let cause = cause(&found);
-        eprintln!("seed {}: {cause} ({})", found.seed, found.way.name());
+        eprintln!("seed {}: {cause} ({})", found.seed, found.last.way.name());
         let script = script(pair, &found)?;
         std::fs::create_dir_all(&self.folder)?;
         std::fs::write(self.folder.join(format!("{}.slt", found.seed)), script)?;
@@ -245,11 +244,11 @@ fn cause(found: &Found) -> String {
 
 /// The script with PostgreSQL's answers.
 fn script(pair: &mut Pair, found: &Found) -> Result<String> {
-    let Found { seed, history, last, way, differs, last_words } = found;
+    let Found { seed, history, last, differs, last_words } = found;
     let mut text = format!(
         "# {}, sent as {}.\n# cargo xtask fuzz sql-differential --seed {seed} --cases 1\n",
         differs.difference,
-        way.name()
+        last.way.name()
     );
     if let Answer::Refused { state, message } = &differs.got {
         let _ = writeln!(text, "# got: {state} {message}");
@@ -259,8 +258,7 @@ fn script(pair: &mut Pair, found: &Found) -> Result<String> {
     }
     pair.begin()?;
     for statement in history.iter().chain([last]) {
-        let sql =
-            statement.message(if statement == last { Way { parameters: None, ..*way } } else { PLAIN }).sql;
+        let sql = statement.sent(Way { parameters: None, ..statement.way }).message().sql;
         let answer = pair.expected(statement);
         let _ = match &answer {
             Answer::Done(shown) if !shown.columns.is_empty() => {

@@ -97,16 +97,12 @@ impl Schema {
         if random.chance(1, 5)
             && let Some((source, expression)) = generated(random, &columns)
         {
+            let name = format!("{}_gen", columns[source].name);
             definitions.push(Node::text(format!(
-                "gen {} GENERATED ALWAYS AS ({expression}) STORED",
+                "{name} {} GENERATED ALWAYS AS ({expression}) STORED",
                 columns[source].of.name()
             )));
-            columns.push(Column {
-                name: "gen".into(),
-                of: columns[source].of,
-                is_nullable: true,
-                is_generated: true,
-            });
+            columns.push(Column { name, of: columns[source].of, is_nullable: true, is_generated: true });
         }
         let mut parts = vec![Node::list_of(", ", 1, group, definitions)];
         if !key.is_empty() {

@@ -29,6 +29,13 @@ enum Ending {
 
 const DIRECTIONS: [&str; 6] = ["", "", " DESC", " ASC", " NULLS FIRST", " DESC NULLS LAST"];
 
+/// Whether an expression has a column in it: `r1.a`.
+fn has_column(node: &Node) -> bool {
+    let sql = node.sql();
+    let mut names = sql.split('r').skip(1).map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
+    names.any(|rest| rest.starts_with('.'))
+}
+
 impl Generator<'_> {
     /// A query whose rows are determined but not sorted.
     pub fn query(&mut self, wanted: Option<&[ValueType]>) -> (Node, Vec<Output>) {
@@ -72,7 +79,12 @@ impl Generator<'_> {
 
     /// A query sorted by all of its columns, with a limit: its rows are determined.
     pub fn first_rows(&mut self, types: &[ValueType], rows: usize) -> (Node, Vec<Output>) {
-        let (query, outputs) = self.query_that(Some(types), Ending::Open);
+        if !self.allows(Feature::OrderOfRows) {
+            return self.query(Some(types));
+        }
+        let can_be_distinct = self.allows(Feature::DistinctWithLimit);
+        let ending = if can_be_distinct { Ending::Open } else { Ending::Plain };
+        let (query, outputs) = self.query_that(Some(types), ending);
         let mut keys = Vec::new();
         for at in 1..=outputs.len() {
             keys.push(format!("{at}{}", self.one_of(&DIRECTIONS)));
@@ -93,8 +105,12 @@ impl Generator<'_> {
         let mut node = Node::nothing();
         let can_be_distinct = self.allows(Feature::DistinctInUnion);
         let in_parentheses = self.allows(Feature::UnionInParentheses) && self.chance(1, 2);
-        let (arms, ending) =
-            if in_parentheses { (2 + self.below(2), Ending::Any) } else { (2, Ending::Open) };
+        let ending = match (self.allows(Feature::DistinctInUnion), in_parentheses) {
+            (false, _) => Ending::Plain,
+            (true, true) => Ending::Any,
+            (true, false) => Ending::Open,
+        };
+        let arms = if in_parentheses { 2 + self.below(2) } else { 2 };
         for at in 0..arms {
             let arm = self.core(Some(&types), group, false, ending);
             let arm_node = Node { role: Role::Query, parts: vec![Part::Node(arm.node)] };
@@ -105,6 +121,7 @@ impl Generator<'_> {
             let is_all = !types.iter().all(|of| of.has_equality());
             let word = match is_all {
                 true => "UNION ALL",
+                false if !self.allows(Feature::DistinctSetOperation) => "UNION ALL",
                 false => self.one_of(&[
                     "UNION ALL",
                     "UNION ALL",
@@ -156,7 +173,7 @@ impl Generator<'_> {
         }
         let (mut items, mut outputs) = (Vec::new(), Vec::new());
         for of in &types {
-            let value = if self.chance(1, 8) && has_from {
+            let value = if self.chance(1, 8) && has_from && self.allows(Feature::Window) {
                 self.window_call(*of)
             } else if is_outermost && distinct.is_empty() && self.chance(1, 10) {
                 self.inexact(*of)
@@ -177,6 +194,7 @@ impl Generator<'_> {
             && !is_grouped
             && group == ALONE
             && ending == Ending::Any
+            && self.allows(Feature::DistinctOn)
             && self.chance(1, 10)
             && let Some(total) = total
             && let Some(key) = self.scope().leaves.iter().find(|leaf| self.sorts_windows(leaf.of)).cloned()
@@ -193,7 +211,11 @@ impl Generator<'_> {
         if is_outermost && distinct.is_empty() {
             for _ in 0..2 {
                 let of = self.type_with(ValueType::has_order);
-                hidden.push(self.expression(of));
+                // A constant would be the position of a column, or be refused.
+                if let Some(column) = self.column_here(of) {
+                    let other = self.expression(of);
+                    hidden.push(Node::expression(of, "coalesce({}, {})", [column, other]));
+                }
             }
         }
         self.scopes.pop();
@@ -257,7 +279,8 @@ impl Generator<'_> {
                         true => self.expression(of),
                         false => self.without_queries(|generator| generator.expression(of)),
                     };
-                    Some(key).filter(|node| node.children().next().is_some())
+                    // A constant would be the position of a column, or be refused.
+                    Some(key).filter(has_column)
                 }
             };
             let Some(node) = node else { continue };
@@ -317,7 +340,8 @@ impl Generator<'_> {
             has_sets: sets,
             ungrouped: Some(Box::new(base)),
         };
-        let having = match self.chance(1, 4) {
+        let can_have = !sets || self.allows(Feature::GroupsWithin);
+        let having = match can_have && self.chance(1, 4) {
             true => {
                 let condition = match self.allows(Feature::QueryInHaving) || (!keys.is_empty() && !sets) {
                     true => self.expression(ValueType::Boolean),
@@ -344,6 +368,7 @@ impl Generator<'_> {
             true => self.with_clause(),
             false => Node::nothing(),
         };
+        let mut can_have_limit = true;
         let (body, outputs, hidden) = match self.budget > 6 && self.chance(1, 7) {
             true => {
                 let (node, outputs) = self.set_operation(None);
@@ -355,12 +380,14 @@ impl Generator<'_> {
                     self.relations.truncate(relations);
                     return Node::fill(Role::Query, "{}{}", [with, core.node]);
                 }
+                can_have_limit = !core.is_distinct || self.allows(Feature::DistinctWithLimit);
                 let hidden = if core.is_distinct { Vec::new() } else { core.hidden };
                 (core.node, core.outputs, hidden)
             }
         };
         let order = self.order_by(&outputs, hidden);
         let limit = match self.below(6) {
+            _ if !can_have_limit => String::new(),
             0 => format!(" LIMIT {}", 1 + self.below(4)),
             1 => format!(" LIMIT {} OFFSET {}", 1 + self.below(4), self.below(4)),
             2 if self.chance(1, 3) => format!(" OFFSET {}", self.below(3)),
@@ -390,11 +417,6 @@ impl Generator<'_> {
                     (Node::text(output.name.clone()), OrderKey::Name(output.name.clone()))
                 }
                 None => (Node::text((at + 1).to_string()), OrderKey::Position(at + 1)),
-            };
-            // A value alone would be the position of a column, or be refused.
-            let node = match node.parts.first() {
-                Some(Part::Literal(_)) => Node::plain("coalesce({}, NULL)", [node]),
-                _ => node,
             };
             keys.push(Part::Node(Node::fill(Role::OrderKey(key), "{}{}", [node, direction])));
         }

@@ -8,7 +8,7 @@
 use super::compare::{Difference, are_same_rows, is_part};
 use super::generator::Generator;
 use super::session::{Answer, Session, Shown};
-use super::statement::{Kind, PLAIN, Statement};
+use super::statement::{Kind, Statement};
 use super::tree::Node;
 use super::value_type::ValueType;
 
@@ -57,7 +57,7 @@ pub fn partition(session: &mut Session, statement: &Statement) -> Option<Differe
 
 /// Whether the rows that a statement with a limit has given are a piece of all of its rows.
 pub fn prefix(session: &mut Session, statement: &Statement, got: &Shown) -> Option<Difference> {
-    let all = match session.ask(&statement.without_limit()?.message(PLAIN)) {
+    let all = match session.ask(&statement.without_limit()?.message()) {
         Answer::Done(all) => all,
         _ => return None,
     };

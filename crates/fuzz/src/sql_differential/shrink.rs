@@ -3,7 +3,7 @@
 use super::literal::Literal;
 use super::pair::{Differs, Pair, Verdict};
 use super::report::Found;
-use super::statement::{Kind, PLAIN, Statement, Way};
+use super::statement::{Kind, PLAIN, Statement};
 use super::tree::{ALONE, Node, Part, Role};
 use std::io::Result;
 use std::time::{Duration, Instant};
@@ -12,11 +12,23 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A smaller script with the same difference.
-pub fn shrink(pair: &mut Pair, found: Found) -> Result<Found> {
+///
+/// The history of a difference is what has changed something; if that does not show it, it is all that was sent.
+///
+/// # Errors
+/// If a server cannot be started again.
+pub fn shrink(pair: &mut Pair, found: Found, log: Vec<Statement>) -> Result<Found> {
     let begun = Instant::now();
+    let (history, last) = (found.history.clone(), found.last.clone());
     let mut shrinking = Shrinking { pair, found, begun };
-    // Most differences do not need the way in which they were found.
-    shrinking.try_way(PLAIN)?;
+    if !shrinking.attempt(history, last.clone())? && !shrinking.attempt(log, last)? {
+        return Ok(shrinking.found);
+    }
+    // Most differences do not need the ways in which they were found.
+    let plain = |statement: &Statement| statement.sent(PLAIN);
+    let history: Vec<Statement> = shrinking.found.history.iter().map(plain).collect();
+    shrinking.attempt(history, shrinking.found.last.clone())?;
+    shrinking.attempt(shrinking.found.history.clone(), shrinking.found.last.sent(PLAIN))?;
     loop {
         let before = shrinking.size();
         shrinking.drop_statements()?;
@@ -43,19 +55,15 @@ impl Shrinking<'_> {
     }
 
     /// Takes a script if it shows the same difference.
-    fn attempt(&mut self, history: Vec<Statement>, last: Statement, way: Way) -> Result<bool> {
-        let differs = replay(self.pair, &history, &last, way)?;
+    fn attempt(&mut self, history: Vec<Statement>, last: Statement) -> Result<bool> {
+        let differs = replay(self.pair, &history, &last)?;
         match differs.filter(|differs| differs.difference == self.found.differs.difference) {
             Some(differs) => {
-                self.found = Found { history, last, way, differs, ..self.found.clone() };
+                self.found = Found { history, last, differs, ..self.found.clone() };
                 Ok(true)
             }
             None => Ok(false),
         }
-    }
-
-    fn try_way(&mut self, way: Way) -> Result<bool> {
-        self.attempt(self.found.history.clone(), self.found.last.clone(), way)
     }
 
     /// Without as many of the statements before as possible: halves, quarters, single ones.
@@ -66,7 +74,7 @@ impl Shrinking<'_> {
             while at < self.found.history.len() && !self.is_over() {
                 let mut history = self.found.history.clone();
                 history.drain(at..(at + length).min(history.len()));
-                if !self.attempt(history, self.found.last.clone(), self.found.way)? {
+                if !self.attempt(history, self.found.last.clone())? {
                     at += length;
                 }
             }
@@ -90,7 +98,7 @@ impl Shrinking<'_> {
                 let mut history = candidate;
                 let last = history.remove(0);
                 history.reverse();
-                if self.attempt(history, last, self.found.way)? {
+                if self.attempt(history, last)? {
                     break;
                 }
                 skip += 1;
@@ -100,15 +108,15 @@ impl Shrinking<'_> {
 }
 
 /// What the last statement of a script differs in, if it does.
-pub fn replay(pair: &mut Pair, history: &[Statement], last: &Statement, way: Way) -> Result<Option<Differs>> {
+pub fn replay(pair: &mut Pair, history: &[Statement], last: &Statement) -> Result<Option<Differs>> {
     pair.begin()?;
     for statement in history {
-        match pair.run(statement, PLAIN) {
-            Verdict::Same { .. } => {}
+        match pair.run(statement) {
+            Verdict::Same { .. } | Verdict::NotSupported(_) => {}
             _ => return Ok(None),
         }
     }
-    match pair.run(last, way) {
+    match pair.run(last) {
         Verdict::Different(differs) => Ok(Some(*differs)),
         _ => Ok(None),
     }

@@ -60,6 +60,8 @@ pub struct Statement {
     pub node: Node,
     /// The tables that it writes to.
     pub tables: Vec<String>,
+    /// How it is sent.
+    pub way: Way,
 }
 
 /// The form that a statement is sent in.
@@ -128,15 +130,21 @@ impl Way {
 
 impl Statement {
     pub fn new(kind: Kind, node: Node) -> Statement {
-        Statement { kind, node, tables: Vec::new() }
+        Statement { kind, node, tables: Vec::new(), way: PLAIN }
     }
 
     pub fn text(kind: Kind, text: impl Into<String>) -> Statement {
         Statement::new(kind, Node::text(text.into()))
     }
 
-    /// The message that sends it in a way.
-    pub fn message(&self, way: Way) -> Message {
+    /// The same in another way.
+    pub fn sent(&self, way: Way) -> Statement {
+        Statement { way, ..self.clone() }
+    }
+
+    /// The message that sends it.
+    pub fn message(&self) -> Message {
+        let way = self.way;
         let (sql, parameters) = match way.parameters {
             None => (self.node.sql(), Vec::new()),
             Some(Parameters { seed, with_odd }) => {
@@ -181,6 +189,6 @@ impl Statement {
     pub fn without_limit(&self) -> Option<Statement> {
         let mut all = self.clone();
         all.node.parts.retain(|part| !matches!(part, Part::Node(node) if node.role == Role::Limit));
-        (all != *self).then_some(all)
+        (all != *self).then(|| all.sent(PLAIN))
     }
 }

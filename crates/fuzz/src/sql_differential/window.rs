@@ -38,8 +38,9 @@ impl Generator<'_> {
 
     /// Whether a window can be sorted by a type.
     pub fn sorts_windows(&self, of: ValueType) -> bool {
-        use ValueType::{Bytea, Uuid};
-        of.has_order() && (!matches!(of, Bytea | Uuid) || self.allows(Feature::WindowByBytes))
+        use ValueType::{Bytea, Ints, Texts, Uuid};
+        let is_odd = matches!(of, Bytea | Uuid | Boolean | Ints | Texts);
+        of.has_order() && (!is_odd || self.allows(Feature::WindowByOddType))
     }
 
     fn window_key(&mut self) -> ValueType {
@@ -63,7 +64,7 @@ impl Generator<'_> {
     fn any_window_call(&mut self, of: ValueType) -> Node {
         let partition = match self.chance(1, 2) {
             true => {
-                let by = self.type_with(ValueType::has_equality);
+                let by = self.window_key();
                 let key = self.expression(by);
                 Node::optional("PARTITION BY {}", [key])
             }

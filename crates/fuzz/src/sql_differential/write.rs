@@ -33,7 +33,7 @@ impl Generator<'_> {
         let write = self.write(false);
         self.relations.truncate(relations);
         let node = Node::plain("{}{}", [with, write.node]);
-        Statement { kind: write.kind, node, tables: vec![write.table.name] }
+        Statement { tables: vec![write.table.name], ..Statement::new(write.kind, node) }
     }
 
     fn write(&mut self, is_part: bool) -> Write {
@@ -67,7 +67,7 @@ impl Generator<'_> {
             false => self.query(None).0,
         };
         self.relations = relations;
-        Statement { kind: Kind::WithWrites, node: Node::plain("{}{}", [part, rest]), tables }
+        Statement { tables, ..Statement::new(Kind::WithWrites, Node::plain("{}{}", [part, rest])) }
     }
 
     fn insert(&mut self, table: Table, is_part: bool) -> Write {
