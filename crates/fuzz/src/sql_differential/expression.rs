@@ -41,7 +41,10 @@ impl Generator<'_> {
         match self.below(10) {
             0 if of != ValueType::Char || self.allows(Feature::VarcharResult) => self.case(of),
             1 => Node::expression(of, "coalesce({}, {})", [self.expression(of), self.expression(of)]),
-            2 if of.has_equality() && (of != ValueType::Varchar || self.allows(Feature::VarcharResult)) => {
+            2 if of.has_equality()
+                && self.allows(Feature::Nullif)
+                && (of != ValueType::Varchar || self.allows(Feature::VarcharResult)) =>
+            {
                 Node::expression(of, "nullif({}, {})", [self.expression(of), self.expression(of)])
             }
             3 if of.has_order() => {

@@ -154,7 +154,9 @@ impl<'s> Generator<'s> {
 
     /// Whether statements may have a function.
     pub fn allows_function(&self, template: &str) -> bool {
-        self.pending.is_empty() || !PENDING_FUNCTIONS.iter().any(|(other, _)| *other == template)
+        let has_nullif = template.contains("nullif(") && !self.allows(Feature::Nullif);
+        let is_pending = PENDING_FUNCTIONS.iter().any(|(other, _)| *other == template);
+        self.pending.is_empty() || !(has_nullif || is_pending)
     }
 
     /// A name that this statement does not have.

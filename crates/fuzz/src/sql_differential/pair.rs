@@ -147,13 +147,16 @@ impl Pair {
         if found.is_none()
             && let Some(shown) = got.shown()
         {
-            found = match statement.kind {
+            let checked = match statement.kind {
                 Kind::Partition => self_check::partition(&mut self.fabius, statement),
                 Kind::Select if determined.keys_only => {
                     self_check::prefix(&mut self.fabius, statement, shown)
                 }
-                _ => None,
+                _ => Ok(None),
             };
+            // A transaction has failed on one side only then.
+            let Ok(checked) = checked else { return Verdict::NotComparable };
+            found = checked;
         }
         let is_probe = statement.kind == Kind::Probe;
         match found {

@@ -14,7 +14,7 @@ impl Generator<'_> {
             0 | 1 => self.connected("AND"),
             2 | 3 => self.connected("OR"),
             4 => Node::expression(Boolean, "(NOT {})", [self.expression(Boolean)]),
-            5 => {
+            5 if self.allows(Feature::TruthTest) => {
                 let test = self.one_of(&[
                     "TRUE",
                     "NOT TRUE",

@@ -44,7 +44,8 @@ impl Generator<'_> {
 
     fn query_that(&mut self, wanted: Option<&[ValueType]>, ending: Ending) -> (Node, Vec<Output>) {
         self.query_depth += 1;
-        let (node, outputs) = match self.budget > 6 && self.chance(1, 5) {
+        let can_unite = self.allows(Feature::UnionWithin);
+        let (node, outputs) = match can_unite && self.budget > 6 && self.chance(1, 5) {
             true => self.set_operation(wanted),
             false => {
                 let core = self.core(wanted, ALONE, false, ending);
@@ -267,7 +268,7 @@ impl Generator<'_> {
     fn group_by(&mut self, with_keys_only: bool) -> Node {
         let base = self.scope().clone();
         let choice = if with_keys_only { 5 } else { self.below(6) };
-        let only_columns = choice < 3 && !self.allows(Feature::ExpressionInGroupingSets);
+        let only_columns = !self.allows(Feature::ExpressionInKey);
         let mut keys: Vec<Leaf> = Vec::new();
         for _ in 0..self.below(4) {
             let of = self.type_with(ValueType::has_equality);
@@ -275,18 +276,16 @@ impl Generator<'_> {
                 true => self.column_here(of),
                 // A value alone would be a position.
                 false => {
-                    let key = match self.allows(Feature::QueryInKey) {
-                        true => self.expression(of),
-                        false => self.without_queries(|generator| generator.expression(of)),
-                    };
                     // A constant would be the position of a column, or be refused.
-                    Some(key).filter(has_column)
+                    Some(self.expression(of)).filter(has_column)
                 }
             };
             let Some(node) = node else { continue };
             let is_twice = keys.iter().any(|key| key.node.sql() == node.sql());
             if !is_twice || self.allows(Feature::KeyTwice) {
-                keys.push(Leaf { node: Node::raw(of, node.sql()), of, is_local: false });
+                // Within subqueries, only columns are known to be grouped.
+                let is_local = node.children().next().is_some();
+                keys.push(Leaf { node: Node::raw(of, node.sql()), of, is_local });
             }
         }
         if keys.is_empty() && with_keys_only {
@@ -368,10 +367,11 @@ impl Generator<'_> {
             true => self.with_clause(),
             false => Node::nothing(),
         };
-        let mut can_have_limit = true;
+        let (mut can_have_limit, mut can_be_sorted) = (true, true);
         let (body, outputs, hidden) = match self.budget > 6 && self.chance(1, 7) {
             true => {
                 let (node, outputs) = self.set_operation(None);
+                can_be_sorted = self.allows(Feature::OrderOfRows);
                 (node, outputs, Vec::new())
             }
             false => {
@@ -385,7 +385,7 @@ impl Generator<'_> {
                 (core.node, core.outputs, hidden)
             }
         };
-        let order = self.order_by(&outputs, hidden);
+        let order = if can_be_sorted { self.order_by(&outputs, hidden) } else { Node::nothing() };
         let limit = match self.below(6) {
             _ if !can_have_limit => String::new(),
             0 => format!(" LIMIT {}", 1 + self.below(4)),

@@ -38,28 +38,42 @@ impl Generator<'_> {
     }
 }
 
-/// Whether the parts of a query add up to it; nothing if it cannot be asked.
-pub fn partition(session: &mut Session, statement: &Statement) -> Option<Difference> {
+/// It cannot be asked: one of the queries is refused.
+#[derive(Debug)]
+pub struct CannotBeAsked;
+
+/// Whether the parts of a query add up to it.
+///
+/// # Errors
+/// If a part is refused.
+pub fn partition(session: &mut Session, statement: &Statement) -> Result<Option<Difference>, CannotBeAsked> {
     let parts: Vec<&Node> = statement.node.children().collect();
-    let [items, from, condition] = parts.as_slice() else { return None };
+    let [items, from, condition] = parts.as_slice() else { return Ok(None) };
     let (items, from, condition) = (items.sql(), from.sql(), condition.sql());
     let mut ask = |condition: String| match session.say(&format!("SELECT {items}{from}{condition}")) {
-        Answer::Done(shown) => Some(shown),
-        _ => None,
+        Answer::Done(shown) => Ok(shown),
+        _ => Err(CannotBeAsked),
     };
     let whole = ask(String::new())?;
     let mut sum = Shown { columns: whole.columns.clone(), ..Shown::default() };
     for part in [condition.clone(), format!("NOT ({condition})"), format!("({condition}) IS NULL")] {
         sum.rows.extend(ask(format!(" WHERE {part}"))?.rows);
     }
-    (!are_same_rows(&whole, &sum)).then_some(Difference::Itself(PARTITION))
+    Ok((!are_same_rows(&whole, &sum)).then_some(Difference::Itself(PARTITION)))
 }
 
 /// Whether the rows that a statement with a limit has given are a piece of all of its rows.
-pub fn prefix(session: &mut Session, statement: &Statement, got: &Shown) -> Option<Difference> {
-    let all = match session.ask(&statement.without_limit()?.message()) {
-        Answer::Done(all) => all,
-        _ => return None,
-    };
-    (!is_part(got, &all)).then_some(Difference::Itself(PREFIX))
+///
+/// # Errors
+/// If it is refused without the limit.
+pub fn prefix(
+    session: &mut Session,
+    statement: &Statement,
+    got: &Shown,
+) -> Result<Option<Difference>, CannotBeAsked> {
+    let Some(without) = statement.without_limit() else { return Ok(None) };
+    match session.ask(&without.message()) {
+        Answer::Done(all) => Ok((!is_part(got, &all)).then_some(Difference::Itself(PREFIX))),
+        _ => Err(CannotBeAsked),
+    }
 }

@@ -192,8 +192,11 @@ impl Generator<'_> {
                             Generator::leaf_of(format!("{source}.{}", column.name), column.of)
                         }));
                 }
-                let set = self.set_list(table, own);
-                let condition = self.optional_condition();
+                let make = |generator: &mut Self| (generator.set_list(table), generator.optional_condition());
+                let (set, condition) = match self.allows(Feature::QueryInReturning) {
+                    true => make(self),
+                    false => self.without_queries(make),
+                };
                 self.scopes.pop();
                 match set {
                     Some(set) => {
@@ -208,7 +211,7 @@ impl Generator<'_> {
     }
 
     /// `a = ..., b = ...` of columns that no key has.
-    fn set_list(&mut self, table: &Table, _name: &str) -> Option<Node> {
+    fn set_list(&mut self, table: &Table) -> Option<Node> {
         let mut free: Vec<usize> = (0..table.columns.len())
             .filter(|at| {
                 !table.key.contains(at) && !table.unique.contains(at) && !table.columns[*at].is_generated
@@ -261,7 +264,7 @@ impl Generator<'_> {
         if !is_unique {
             self.keep_own(&table);
         }
-        let set = self.set_list(&table, &name);
+        let set = self.set_list(&table);
         *self.scopes.last_mut().expect("the table's") = own;
         let condition = self.write_condition(&from.1);
         if !is_unique {
