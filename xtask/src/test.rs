@@ -7,6 +7,7 @@ use crate::tidy::{self, Extent, Missing};
 /// Settings of the long campaigns, which their tests read; without them, tests take their short form.
 const LONG: &[(&str, &str)] = &[
     ("FABIUS_SEEDS", "100000"), // random programs, disks, fuzzing: agreement.rs, faults.rs, fuzz
+    ("FABIUS_STATEMENTS", "1000000"), // statements beside PostgreSQL's: sql_differential.rs
     ("FABIUS_KILLS", "2000"),   // killed processes: crates/database/tests/crash.rs
     ("FABIUS_CALLS", "10000000"), // promised calls: crates/engine-lazy/tests/memory.rs
 ];

@@ -19,6 +19,9 @@
 //! | `sql_text.rs` | SQL, or edits of statements | errors have their SQLSTATE; the database goes on serving |
 //! | `sql_agreement.rs` | choices of a generator of SQL | programs and queries give the same answers |
 //!
+//! `sql_differential/mod.rs` is no function of bytes: it makes statements of its own, and compares what PostgreSQL and
+//! Fabius say to them (`cargo xtask fuzz sql-differential`, `tests/sql_differential.rs`).
+//!
 //! It is not responsible for engines: `crates/engine/src/differential/mod.rs` compares those.
 
 mod agreement;

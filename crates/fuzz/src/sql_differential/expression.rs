@@ -130,7 +130,7 @@ impl Generator<'_> {
             return Node::expression(of, "ARRAY({})", [query]);
         }
         self.query_depth += 1;
-        let from = self.from_clause();
+        let from = self.joined_tables();
         let condition = self.optional_condition();
         let base = self.scopes.last().cloned().unwrap_or_default();
         let scope = self.scopes.last_mut().expect("the query's own");

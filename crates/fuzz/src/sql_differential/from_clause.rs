@@ -24,7 +24,7 @@ type Names = Vec<(String, ValueType)>;
 
 impl Generator<'_> {
     /// ` FROM ...`, with its scope, which the caller ends. The scope is there even if there is no `FROM`.
-    pub fn from_clause(&mut self) -> Node {
+    pub fn joined_tables(&mut self) -> Node {
         self.scopes.push(Scope { total: Some(Vec::new()), rows: 1, ..Scope::default() });
         let Some(first) = self.source(false) else { return Node::nothing() };
         let mut names = first.columns.clone();

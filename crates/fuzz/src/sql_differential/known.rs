@@ -14,7 +14,9 @@ pub enum How {
 pub struct Known {
     /// What differs.
     pub what: &'static str,
+    /// Where it comes from.
     pub why: &'static str,
+    /// What the comparison does about it.
     pub how: How,
 }
 

@@ -79,7 +79,9 @@ pub struct Settings {
 /// What a run has come to.
 #[derive(Clone, Debug)]
 pub struct Summary {
+    /// Statements that were sent.
     pub statements: usize,
+    /// Cases that ended with a difference.
     pub differences: usize,
     /// For people.
     pub text: String,

@@ -67,6 +67,8 @@ pub enum Feature {
     ParameterInWrite,
     /// A subquery in the list of `IN`.
     QueryInList,
+    /// `IS DISTINCT FROM` of `numeric`.
+    DistinctNumeric,
     /// `nullif`.
     Nullif,
     /// `UNION ALL` in a query within another.
@@ -116,6 +118,7 @@ pub const PENDING: &[(Feature, &str)] = &[
     (Feature::QueryInHaving, "columns are not refused"),
     (Feature::ParameterInWrite, "they are text or null"),
     (Feature::QueryInList, "it is refused as a syntax error"),
+    (Feature::DistinctNumeric, "XX000 if they have other digits"),
     (Feature::Nullif, "NOT IN of it is null"),
     (Feature::UnionWithin, "rows are lost if it is joined with a subquery"),
     (Feature::TruthTest, "XX000 in DISTINCT"),

@@ -34,7 +34,9 @@ impl Generator<'_> {
                 Node::expression(Boolean, template, [value])
             }
             7 => {
-                let of = self.type_with(ValueType::has_equality);
+                let allows_numeric = self.allows(Feature::DistinctNumeric);
+                let of =
+                    self.type_with(|of| of.has_equality() && (of != ValueType::Numeric || allows_numeric));
                 let template = self.one_of(&["({} IS DISTINCT FROM {})", "({} IS NOT DISTINCT FROM {})"]);
                 let parts = [self.expression(of), self.expression(of)];
                 Node::expression(Boolean, template, parts)
@@ -90,7 +92,7 @@ impl Generator<'_> {
         let of = self.type_with(ValueType::has_equality);
         let value = self.expression(of);
         let count = 1 + self.below(3);
-        let mut make = |generator: &mut Self| (0..count).map(|_| generator.expression(of)).collect();
+        let make = |generator: &mut Self| (0..count).map(|_| generator.expression(of)).collect();
         let list = match self.allows(Feature::QueryInList) {
             true => make(self),
             false => self.without_queries(make),

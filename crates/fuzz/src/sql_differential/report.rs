@@ -250,11 +250,13 @@ fn script(pair: &mut Pair, found: &Found) -> Result<String> {
         differs.difference,
         last.way.name()
     );
-    if let Answer::Refused { state, message } = &differs.got {
-        let _ = writeln!(text, "# got: {state} {message}");
+    for (what, answer) in [("expected", &differs.expected), ("got", &differs.got)] {
+        if let Answer::Refused { state, message } = answer {
+            let _ = writeln!(text, "# {what}: {state} {message}");
+        }
     }
     if matches!(differs.difference, Difference::Lost | Difference::Hangs) {
-        last_words.lines().for_each(|line| drop(writeln!(text, "# {line}")));
+        last_words.lines().for_each(|line| text.push_str(&format!("# {line}\n")));
     }
     pair.begin()?;
     for statement in history.iter().chain([last]) {
@@ -282,7 +284,7 @@ fn script(pair: &mut Pair, found: &Found) -> Result<String> {
         let names: Vec<String> =
             shown.columns.iter().map(|column| format!("{} ({})", column.name, column.oid)).collect();
         let _ = writeln!(text, "\n# got: {} {}", shown.tag, names.join(", "));
-        lines(shown, false).lines().take(40).for_each(|line| drop(writeln!(text, "# {line}")));
+        lines(shown, false).lines().take(40).for_each(|line| text.push_str(&format!("# {line}\n")));
     }
     Ok(text)
 }

@@ -69,7 +69,7 @@ impl Generator<'_> {
     pub fn any_subquery(&mut self) -> Node {
         if self.chance(1, 2) {
             self.query_depth += 1;
-            let from = self.from_clause();
+            let from = self.joined_tables();
             let condition = self.optional_condition();
             self.scopes.pop();
             self.query_depth -= 1;
@@ -104,7 +104,6 @@ impl Generator<'_> {
         let group = self.group();
         let mut outputs = Vec::new();
         let mut node = Node::nothing();
-        let can_be_distinct = self.allows(Feature::DistinctInUnion);
         let in_parentheses = self.allows(Feature::UnionInParentheses) && self.chance(1, 2);
         let ending = match (self.allows(Feature::DistinctInUnion), in_parentheses) {
             (false, _) => Ending::Plain,
@@ -147,7 +146,7 @@ impl Generator<'_> {
                 self.scopes.push(Scope { total: Some(Vec::new()), rows: 1, ..Scope::default() });
                 Node::nothing()
             }
-            false => self.from_clause(),
+            false => self.joined_tables(),
         };
         let condition = self.optional_condition();
         let has_from = !self.scope().sources.is_empty();

@@ -22,7 +22,7 @@ impl Generator<'_> {
     /// A query in parts: one without a condition, which has to give what the other three give together. The statement
     /// has them one after another.
     pub fn partition(&mut self) -> Statement {
-        let from = self.from_clause();
+        let from = self.joined_tables();
         let mut items = Vec::new();
         for at in 0..1 + self.below(3) {
             let of = self.any_type();

@@ -215,15 +215,7 @@ impl Node {
         }
     }
 
-    /// The node at the end of a way.
-    pub fn at(&self, way: &[usize]) -> Option<&Node> {
-        way.iter().try_fold(self, |node, at| match node.parts.get(*at) {
-            Some(Part::Node(node)) => Some(node),
-            _ => None,
-        })
-    }
-
-    /// The same, to change it.
+    /// The node at the end of a way, to change it.
     pub fn at_mut(&mut self, way: &[usize]) -> Option<&mut Node> {
         way.iter().try_fold(self, |node, at| match node.parts.get_mut(*at) {
             Some(Part::Node(node)) => Some(node),

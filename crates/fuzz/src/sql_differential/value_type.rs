@@ -177,8 +177,4 @@ impl ValueType {
     pub fn is_number(self) -> bool {
         matches!(self, SmallInt | Int | BigInt | Numeric | Real | Double)
     }
-
-    pub fn is_text(self) -> bool {
-        matches!(self, Text | Varchar | Char)
-    }
 }
