@@ -9,6 +9,7 @@ const LONG: &[(&str, &str)] = &[
     ("FABIUS_SEEDS", "100000"), // random programs, disks, fuzzing: agreement.rs, faults.rs, fuzz
     ("FABIUS_STATEMENTS", "1000000"), // statements beside PostgreSQL's: sql_differential.rs
     ("FABIUS_KILLS", "2000"),   // killed processes: crates/database/tests/crash.rs
+    ("FABIUS_PARTS", "300000"), // parts of a statement: crates/cli/tests/server/every_shape.rs
     ("FABIUS_CALLS", "10000000"), // promised calls: crates/engine-lazy/tests/memory.rs
 ];
 

@@ -4,7 +4,7 @@ use crate::allocator;
 use crate::message::{out, print};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use fabius::{Database, Durability, Error, Options, Result, SqlState};
-use fabius_env::memory::reserved_bytes;
+use fabius_env::memory::{available_bytes, reserved_bytes};
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
 use fabius_server::{HURRIED_END, Haste, Prepared, Server, logging};
 use fabius_sql::connection::{MemoryBounds, SqlDatabase};
@@ -96,7 +96,7 @@ impl FromArgMatches for Serve {
 
 /// Stack of each of the server's threads: statements are trees, and are gone through, copied and given up by recursion.
 /// What is not used takes no memory.
-const STACK_BYTES: usize = 16 << 20;
+const STACK_BYTES: usize = 64 << 20;
 
 /// How long threads have to be done with what they compute once nobody waits for it.
 const THREADS_END: Duration = Duration::from_secs(1);
@@ -117,6 +117,7 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
         allocator::reserve(effective.configuration.reserved_memory, &mut |_| true)?;
         tracing::info!(bytes = reserved_bytes(), "memory is reserved");
     }
+    let rows_memory = rows_memory(&effective.configuration);
     let database = Arc::new(open(&effective.configuration)?);
     database.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -130,7 +131,8 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(without_threads)?;
     let mut signals = overseer.block_on(async { Signals::new() })?;
     let configuration = &effective.configuration;
-    let served = overseer.block_on(serve(&runtime, configuration, prepared, database.clone(), &mut signals));
+    let shared = (database.clone(), rows_memory);
+    let served = overseer.block_on(serve(&runtime, configuration, prepared, shared, &mut signals));
     // Everyone who holds the database is gone with the runtime's tasks, but for those whose threads still compute.
     runtime.shutdown_timeout(THREADS_END);
     let haste = served.as_ref().copied().unwrap_or(Haste::No);
@@ -175,6 +177,15 @@ fn close(overseer: Runtime, database: Arc<Database>, haste: Haste, mut signals: 
     closed
 }
 
+/// What rows may take, if they are bounded. Asked before there are any.
+fn rows_memory(configuration: &Configuration) -> Option<u64> {
+    match configuration.rows_memory {
+        Some(0) => None,
+        Some(bytes) => Some(bytes),
+        None => available_bytes().map(|available| available / 2),
+    }
+}
+
 fn open(configuration: &Configuration) -> Result<Database> {
     let usual = Options::default();
     let options = Options {
@@ -193,12 +204,16 @@ async fn serve(
     runtime: &Runtime,
     settings: &Configuration,
     prepared: Prepared,
-    database: Arc<Database>,
+    (database, rows_memory): (Arc<Database>, Option<u64>),
     signals: &mut Signals,
 ) -> Result<Haste> {
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let memory =
-        MemoryBounds { session: bytes(settings.session_memory), sessions: bytes(settings.sessions_memory) };
+    let rows = rows_memory.map_or(usize::MAX, bytes);
+    let memory = MemoryBounds {
+        session: bytes(settings.session_memory),
+        sessions: bytes(settings.sessions_memory),
+        rows,
+    };
     let name = settings.database.clone();
     let starting = runtime.spawn(async move {
         let sql = SqlDatabase::open_within(database, memory).await?;

@@ -491,6 +491,12 @@ impl Database {
         checkpoints.map_or_else(CheckpointStatus::default, |checkpoints| checkpoints.status.lock().clone())
     }
 
+    /// Bytes that rows take, with their older versions and with calls whose work is still to be done: those of all databases of the
+    /// process.
+    pub fn rows_bytes(&self) -> usize {
+        fabius_storage::memory::used()
+    }
+
     /// What the engine has done so far.
     pub fn counts(&self) -> Counts {
         self.engine.counts()

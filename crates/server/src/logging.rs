@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
-/// Sends the process's logs where the configuration wants them. The first call decides; later ones change nothing.
+/// Sends the process's logs where the configuration wants them, and panics with them. The first call decides; later ones change nothing.
 ///
 /// # Errors
 /// `22023` for a filter that does not read as one.
@@ -20,6 +20,11 @@ pub fn begin(configuration: &Configuration) -> Result<()> {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().try_init(),
     };
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = std::thread::current();
+        let backtrace = std::backtrace::Backtrace::force_capture();
+        tracing::error!(thread = thread.name().unwrap_or_default(), %panic, %backtrace, "panic");
+    }));
     Ok(())
 }
 

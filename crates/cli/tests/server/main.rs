@@ -1,6 +1,7 @@
 //! `fabius serve` as its clients see it: a real process, real clients, and clients that mean no good.
 
 mod clients;
+mod every_shape;
 mod histories;
 mod hostile;
 mod idempotency;
@@ -17,6 +18,7 @@ mod pgbench;
 mod protocol;
 mod psql;
 mod raw;
+mod shapes;
 mod shutdown;
 mod support;
 mod waiting;

@@ -8,7 +8,9 @@ use crate::wire::frontend::{read_text, violation};
 use crate::wire::socket::{Frame, Socket};
 use fabius_sql::connection::TransactionStatus;
 use fabius_value::{Error, SqlState};
+use futures::FutureExt;
 use std::future::poll_fn;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -16,6 +18,18 @@ use tokio::time::Instant;
 
 /// How long a client may take to read why its connection ends.
 pub(super) const PARTING: Duration = Duration::from_secs(2);
+
+/// Bytes of a message that are logged.
+const LOGGED_BYTES: usize = 2000;
+
+/// Does something to its end; what a panic says, if there is one.
+async fn unless_panicking<T>(work: impl Future<Output = T>) -> std::result::Result<T, String> {
+    let done = AssertUnwindSafe(work).catch_unwind().await;
+    done.map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+    })
+}
 
 /// Waits for something, unless the session has to end.
 pub(super) async fn unless_ending<T>(session: &Session, work: impl Future<Output = T>) -> Outcome<T> {
@@ -54,21 +68,37 @@ impl Client {
     async fn converse(&mut self) -> Outcome {
         loop {
             let frame = self.next().await?;
-            let done = match frame.kind {
-                b'X' => return Ok(()),
-                b'Q' => self.simple_query(&frame).await,
-                b'P' | b'B' | b'D' | b'E' | b'C' | b'H' | b'S' => self.extended_message(&frame).await,
-                // What a client still sends of a copy that has failed.
-                b'd' | b'c' | b'f' => Ok(()),
-                b'F' => self.function_call(),
-                other => Err(Failure::Fatal(violation(format!("invalid frontend message type {other}")))),
-            };
-            done?;
+            if frame.kind == b'X' {
+                return Ok(());
+            }
+            let answered = unless_panicking(self.answer(&frame)).await;
+            answered.unwrap_or_else(|panic| Err(self.panicked(&frame, &panic)))?;
             let is_idle = self.extended.is_quiet() && self.sql.status() == TransactionStatus::Idle;
             if self.session.ending() > Ending::No && is_idle {
                 return Err(Failure::Fatal(shutdown()));
             }
         }
+    }
+
+    async fn answer(&mut self, frame: &Frame) -> Outcome {
+        match frame.kind {
+            b'Q' => self.simple_query(frame).await,
+            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' | b'S' => self.extended_message(frame).await,
+            // What a client still sends of a copy that has failed.
+            b'd' | b'c' | b'f' => Ok(()),
+            b'F' => self.function_call(),
+            other => Err(Failure::Fatal(violation(format!("invalid frontend message type {other}")))),
+        }
+    }
+
+    /// Something has panicked that was done for this session: it ends, as nobody knows what state it is in, and no other does.
+    fn panicked(&self, frame: &Frame, panic: &str) -> Failure {
+        let text = String::from_utf8_lossy(&frame.body[..frame.body.len().min(LOGGED_BYTES)]);
+        let (process, user, kind) = (self.session.process, self.sql.user(), char::from(frame.kind));
+        let statement = self.sql.statement();
+        tracing::error!(process, user, %kind, message = %text.escape_debug(), statement, panic, "a session panicked");
+        let error = Error::new(SqlState(*b"XX000"), "internal error: the session ends");
+        Failure::Fatal(error.with_detail("the server's log says what happened"))
     }
 
     /// The next message. When none is there what waits is sent, and the time without one is counted.
@@ -177,5 +207,22 @@ impl Client {
         self.after_statements();
         self.ready_for_query();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: a panic ends what panics with its words, be it before or after it has waited, and nothing else.
+    #[tokio::test]
+    async fn a_panic_is_told() {
+        assert_eq!(unless_panicking(async { 1 }).await, Ok(1));
+        assert_eq!(unless_panicking(async { panic!("at once") }).await, Err::<(), _>("at once".to_string()));
+        let later = async {
+            tokio::task::yield_now().await;
+            panic!("{} later", 1)
+        };
+        assert_eq!(unless_panicking(later).await, Err::<(), _>("1 later".to_string()));
     }
 }

@@ -78,6 +78,8 @@ pub struct Configuration {
     pub session_memory: u64,
     /// What all sessions together may hold.
     pub sessions_memory: u64,
+    /// What rows may take; zero is without a bound, `None` half of what the system has left at the start.
+    pub rows_memory: Option<u64>,
     /// What is taken from the system before the database is opened, bytes.
     pub reserved_memory: u64,
     /// How long running statements may go on when the server is told to stop.
@@ -114,6 +116,7 @@ impl Default for Configuration {
             max_message_bytes: 128 << 20,
             session_memory: 1 << 30,
             sessions_memory: 2 << 30,
+            rows_memory: None,
             reserved_memory: 0,
             shutdown_timeout: Duration::from_secs(10),
             log: "info".into(),

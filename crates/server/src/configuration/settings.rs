@@ -168,9 +168,12 @@ settings! {
             _ => Err(refused("a size from 10000 bytes to 1 GB")),
         },
         |bytes| format_size(*bytes);
-    session_memory "SIZE" "What one session may hold in memory: rows, what its transaction keeps, sorts and joins",
+    session_memory "SIZE" "What one session may hold in memory: rows, what its transaction keeps, sorts and joins, a statement that is planned",
         session_size, |bytes| format_size(*bytes);
     sessions_memory "SIZE" "What all sessions together may hold so", session_size, |bytes| format_size(*bytes);
+    rows_memory "SIZE" "What rows may take in memory, beyond which writes but DELETE are refused; 0 for no bound, auto for half of what is there at the start",
+        |text| if text == "auto" { Ok(None) } else { size(text).map(Some) },
+        |bytes: &Option<u64>| bytes.map_or("auto".into(), format_size);
     reserved_memory "SIZE" "Memory taken from the system at the start and kept, so that a spike does not wait for it",
         size, |bytes| format_size(*bytes);
     shutdown_timeout "TIME" "How long running statements may go on when the server is told to stop",

@@ -324,6 +324,9 @@ impl Connection {
                 }
                 part.push(row);
             }
+            if write.lowered.tag != "DELETE" {
+                self.database.refuse_rows()?;
+            }
             self.number_rows(catalog, write, &mut part).await?;
             let mut part = Some(Value::List(part));
             let mut arguments = Vec::with_capacity(write.lowered.arguments.len());

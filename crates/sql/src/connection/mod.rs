@@ -115,6 +115,8 @@ pub struct Connection {
     transactions_ended: u64,
     /// Whether the statement has committed what it wrote.
     has_committed: bool,
+    /// Statements that wrote rows.
+    writes: u32,
     manner: Manner,
     facts: Arc<Facts>,
     /// What it may hold: its transaction, rows for the client, operators of queries.
@@ -232,6 +234,7 @@ impl Connection {
             last_seq: None,
             transactions_ended: 0,
             has_committed: false,
+            writes: 0,
             manner: Manner::default(),
             facts: Arc::new(facts),
             memory,
@@ -246,6 +249,11 @@ impl Connection {
     /// Its user.
     pub fn user(&self) -> &str {
         &self.user
+    }
+
+    /// The statement that it runs, or the last one.
+    pub fn statement(&self) -> String {
+        self.presence.shown(None).query
     }
 
     /// Its number: `pg_backend_pid()`.

@@ -339,6 +339,18 @@ impl Plan {
         })
     }
 
+    /// Whether it writes rows, and does not only delete some.
+    pub(super) fn adds_rows(&self) -> bool {
+        self.writes
+            && match &self.body {
+                Body::Program(program) => program.lowered.tag != "DELETE",
+                Body::WriteQuery(write) => write.tag != "DELETE",
+                // Their parts are looked at when they run.
+                Body::WithWrites(_) | Body::SkipLocked(_) => false,
+                _ => true,
+            }
+    }
+
     /// Tables that it reads.
     pub(super) fn reads(&self) -> Vec<ObjectName> {
         match &self.body {
@@ -430,9 +442,13 @@ impl Plan {
         types.has_own_clock = !session.text_style().is_usual();
         let program = Program::new(database, catalog, statement, &source, &mut types, form)
             .map_err(|error| crate::bind::wording::in_words(error, catalog));
-        // Queries have functions that programs do not.
+        // Queries have functions that programs do not, and may be longer.
         let (program, unknown) = match program {
-            Err(error) if error.state() == SqlState::UNDEFINED_FUNCTION => (None, Some(error)),
+            Err(error)
+                if [SqlState::UNDEFINED_FUNCTION, SqlState::PROGRAM_LIMIT].contains(&error.state()) =>
+            {
+                (None, Some(error))
+            }
             other => (other?, None),
         };
         if let Some(mut program) = program {

@@ -23,6 +23,9 @@ const ATTEMPTS: usize = 20;
 /// others from writing.
 const CONFLICTS: usize = 3;
 
+/// A session's small writes, of which one asks whether there is room for rows.
+const WRITES_UNASKED: u32 = 16;
+
 /// What a statement's arguments are made of.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Given<'a> {
@@ -226,6 +229,9 @@ impl Connection {
                 format!("cannot execute {what} in a read-only transaction"),
             ));
         }
+        if plan.adds_rows() {
+            self.refuse_rows(given)?;
+        }
         if parameters.len() < plan.parameters.len() {
             let message = format!("there is no parameter ${}", parameters.len() + 1);
             return Err(Error::new(SqlState(*b"42P02"), message));
@@ -255,6 +261,21 @@ impl Connection {
             Body::SkipLocked(skipping) => Box::pin(self.run_skip_locked(catalog, skipping, given)).await,
             Body::Explanation(explanation) => Box::pin(self.explain(catalog, explanation, given)).await,
             Body::Other => Err(Error::new(SqlState(*b"XX000"), "a statement without a plan")),
+        }
+    }
+
+    /// Refuses a write where rows take too much memory. Finding out how much costs as much as a small write does: not each of them
+    /// asks.
+    ///
+    /// # Errors
+    /// `53200`
+    fn refuse_rows(&mut self, given: Given<'_>) -> Result<()> {
+        self.writes = self.writes.wrapping_add(1);
+        let parameters = given.parameters.iter().map(Value::bytes).sum::<usize>();
+        let is_large = given.text.map_or(0, str::len) + parameters > planning::SHORT_BYTES;
+        match is_large || self.writes % WRITES_UNASKED == 1 {
+            true => self.database.refuse_rows(),
+            false => Ok(()),
         }
     }
 

@@ -43,6 +43,7 @@ pub struct SqlDatabase {
     name: OnceLock<String>,
     memory: Arc<Allowance>,
     session_bytes: usize,
+    rows_bytes: usize,
     /// Idempotency keys of transactions that change the catalog and are committing.
     committing: Mutex<HashSet<String>>,
 }
@@ -66,11 +67,13 @@ pub struct MemoryBounds {
     pub session: usize,
     /// All together: `sessions_memory`.
     pub sessions: usize,
+    /// Rows: `rows_memory`.
+    pub rows: usize,
 }
 
 impl Default for MemoryBounds {
     fn default() -> MemoryBounds {
-        MemoryBounds { session: 1 << 30, sessions: 2 << 30 }
+        MemoryBounds { session: 1 << 30, sessions: 2 << 30, rows: usize::MAX }
     }
 }
 
@@ -126,6 +129,7 @@ impl SqlDatabase {
             name: OnceLock::new(),
             memory: Allowance::new("sessions_memory", memory.sessions),
             session_bytes: memory.session,
+            rows_bytes: memory.rows,
             committing: Mutex::default(),
             database,
         }))
@@ -156,6 +160,25 @@ impl SqlDatabase {
     /// What a new session may hold.
     pub(super) fn session_memory(&self) -> Arc<Allowance> {
         self.memory.share("session_memory", self.session_bytes)
+    }
+
+    /// Refuses to write rows where there are too many.
+    ///
+    /// # Errors
+    /// `53200`
+    pub(super) fn refuse_rows(&self) -> Result<()> {
+        if self.rows_bytes == usize::MAX {
+            return Ok(());
+        }
+        match self.database.rows_bytes() {
+            bytes if bytes > self.rows_bytes => Err(Error::new(SqlState::OUT_OF_MEMORY, "out of memory")
+                .with_detail(format!(
+                    "rows_memory allows {} bytes for rows, which take {bytes}",
+                    self.rows_bytes
+                ))
+                .with_hint("delete rows or drop tables that are not needed, or raise rows_memory")),
+            _ => Ok(()),
+        }
     }
 
     /// The database beneath.

@@ -1,16 +1,16 @@
 //! Long chains of `AND` and `OR`.
 //!
 //! DataFusion takes a chain apart and puts it together again as `((a AND b) AND c) AND d`, and goes through that by
-//! recursion. What does not fit the stack like that is hidden from it: conditions behind the first ones are the argument of a
-//! function that gives it back, [`as_one`].
+//! recursion. What does not fit the stack like that is hidden from it: conditions behind the first ones are arguments of a
+//! function, [`together`]. Of so many at a time, so that those behind them are not asked where they decide.
 //!
 //! ```text
-//! c1 AND ... AND c255 AND as_one(c256 AND ... AND c5000)
+//! c1 AND ... AND c255 AND (all_of(c256, ..., c319) AND ... AND all_of(..., c5000))
 //! ```
 
 use super::{Binder, Sense, Typed, plain_binary};
 use crate::parse::dialect::balanced;
-use crate::query::functions::operator::as_one;
+use crate::query::functions::operator::together;
 use crate::sql_type::SqlType;
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::{Expr, Operator};
@@ -21,6 +21,8 @@ use sqlparser::ast::{self, BinaryOperator};
 const SEEN: usize = 256;
 /// Conditions of all chains of a statement that it sees, about: they may all meet at one table.
 const SEEN_OF_ALL: usize = 1024;
+/// Conditions that are hidden together.
+const TOGETHER: usize = 64;
 /// Conditions of one chain that it sees however many there are.
 const SEEN_ALWAYS: usize = 8;
 
@@ -88,7 +90,14 @@ fn low(conditions: Vec<Expr>, operator: Operator, seen: usize) -> Expr {
             false => hidden.push(condition),
         }
     }
-    kept.push(as_one(balanced(hidden)));
+    let is_all = operator == Operator::And;
+    let mut groups = Vec::with_capacity(hidden.len().div_ceil(TOGETHER));
+    while !hidden.is_empty() {
+        let rest = hidden.split_off(hidden.len().min(TOGETHER));
+        groups.push(together(std::mem::replace(&mut hidden, rest), is_all));
+    }
+    // Hidden as a whole too.
+    kept.push(if groups.len() > 1 { together(vec![balanced(groups)], is_all) } else { balanced(groups) });
     balanced(kept)
 }
 

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
 };
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
+use std::collections::{HashMap, HashSet};
 
 /// An expression of the list, with the name of its column.
 struct Selected {
@@ -29,6 +30,8 @@ enum Key {
 
 /// Elements of `CUBE`, at most: each doubles the number of groupings.
 const CUBE: usize = 12;
+/// Windows of one `SELECT` that differ, at most.
+const WINDOWS: usize = 128;
 /// Groupings of one `SELECT`, at most.
 const GROUPING_SETS: usize = 4096;
 
@@ -151,6 +154,7 @@ impl Binder<'_> {
         if !find_window_exprs(all.iter().map(|expr| &**expr)).is_empty() {
             plan = self.with_window_keys(plan, &mut all)?;
             let windows = find_window_exprs(all.iter().map(|expr| &**expr));
+            refuse_windows(&windows)?;
             plan = LogicalPlanBuilder::window_plan(plan, windows.clone()).map_err(inbound)?;
             for expr in &mut all {
                 replace(expr, &windows)?;
@@ -591,8 +595,9 @@ impl Binder<'_> {
                 .project(expressions)
                 .and_then(LogicalPlanBuilder::build)
                 .map_err(inbound)?;
+            let columns = computed.iter().map(|(expr, column)| (expr, column)).collect();
             for expr in &mut all {
-                substitute(expr, &computed)?;
+                substitute(expr, &columns)?;
             }
         }
         let aggregates = find_aggregate_exprs(all.iter().map(|expr| &**expr));
@@ -608,8 +613,9 @@ impl Binder<'_> {
             };
             named.push((aggregate, column));
         }
+        let columns = named.iter().map(|(expr, column)| (expr, column)).collect();
         for expr in &mut all {
-            substitute(expr, &named)?;
+            substitute(expr, &columns)?;
         }
         // Columns that are neither keys nor follow from them.
         let names: Vec<Column> = named.iter().map(|(_, column)| column.clone()).collect();
@@ -808,11 +814,24 @@ fn has_whole_rows(select: &ast::Select) -> bool {
     found.is_break()
 }
 
+/// Refuses windows that are too many: the rows are sorted anew for each.
+fn refuse_windows(windows: &[Expr]) -> Result<()> {
+    let different = windows.iter().filter_map(|window| match window {
+        Expr::WindowFunction(function) => Some((&function.params.partition_by, &function.params.order_by)),
+        _ => None,
+    });
+    if different.collect::<HashSet<_>>().len() <= WINDOWS {
+        return Ok(());
+    }
+    Err(Error::new(SqlState(*b"54000"), "too many windows")
+        .with_detail(format!("a SELECT can have at most {WINDOWS} windows that differ")))
+}
+
 /// Replaces expressions that are computed below by their columns.
 fn replace(expr: &mut Expr, computed: &[Expr]) -> Result<()> {
     let taken = std::mem::take(expr);
     let changed = taken.transform_down(|expr| {
-        Ok(if computed.contains(&expr) {
+        Ok(if matches!(expr, Expr::WindowFunction(_)) && computed.contains(&expr) {
             let column = Column::new_unqualified(expr.schema_name().to_string());
             Transformed::new(Expr::Column(column), true, TreeNodeRecursion::Jump)
         } else {
@@ -823,13 +842,11 @@ fn replace(expr: &mut Expr, computed: &[Expr]) -> Result<()> {
     Ok(())
 }
 
-fn substitute(expr: &mut Expr, computed: &[(Expr, Column)]) -> Result<()> {
+fn substitute(expr: &mut Expr, computed: &HashMap<&Expr, &Column>) -> Result<()> {
     let taken = std::mem::take(expr);
     let changed = taken.transform_down(|expr| {
-        Ok(match computed.iter().find(|(known, _)| *known == expr) {
-            Some((_, column)) => {
-                Transformed::new(Expr::Column(column.clone()), true, TreeNodeRecursion::Jump)
-            }
+        Ok(match computed.get(&expr) {
+            Some(column) => Transformed::new(Expr::Column((*column).clone()), true, TreeNodeRecursion::Jump),
             None => Transformed::no(expr),
         })
     });

@@ -4,8 +4,9 @@ use super::row_function::{column_name, signature_of};
 use crate::query::arrow_column::{arrow_type, scale_of};
 use crate::query::failure::{internal, numeric_overflow, outbound};
 use crate::sql_type::SqlType;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, PrimitiveArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, PrimitiveArray};
 use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::compute::{and_kleene, or_kleene};
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Decimal128Type, Float64Type, Int16Type, Int32Type, Int64Type, i256,
 };
@@ -15,6 +16,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// An operation of two numbers of one kind.
@@ -140,25 +142,31 @@ impl ScalarUDFImpl for Perhaps {
     }
 }
 
-/// A condition that DataFusion does not look into.
-pub fn as_one(condition: Expr) -> Expr {
-    let signature = signature_of(1, Volatility::Immutable);
-    ScalarUDF::new_from_impl(AsOne { signature }).call(vec![condition])
+/// Conditions as one, of which DataFusion does not look into: all of them, or one, has to hold.
+pub fn together(conditions: Vec<Expr>, is_all: bool) -> Expr {
+    let mut hasher = DefaultHasher::new();
+    conditions.hash(&mut hasher);
+    let signature = Signature::variadic_any(Volatility::Immutable);
+    let together = Together { is_all, hash: hasher.finish(), signature };
+    ScalarUDF::new_from_impl(together).call(conditions)
 }
 
-/// See [`as_one`].
+/// See [`together`].
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct AsOne {
+struct Together {
+    is_all: bool,
+    /// Of the conditions, which would make a long name: names of expressions are put together again and again.
+    hash: u64,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for AsOne {
+impl ScalarUDFImpl for Together {
     fn name(&self) -> &str {
-        "as_one"
+        if self.is_all { "all_of" } else { "one_of" }
     }
 
-    fn schema_name(&self, arguments: &[Expr]) -> FusionResult<String> {
-        column_name(self.name(), arguments)
+    fn schema_name(&self, _: &[Expr]) -> FusionResult<String> {
+        Ok(format!("{} {:x}", self.name(), self.hash))
     }
 
     fn signature(&self) -> &Signature {
@@ -169,8 +177,20 @@ impl ScalarUDFImpl for AsOne {
         Ok(DataType::Boolean)
     }
 
-    fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> FusionResult<ColumnarValue> {
-        arguments.args.pop().ok_or_else(|| outbound(internal("a condition has a value")))
+    fn invoke_with_args(&self, arguments: ScalarFunctionArgs) -> FusionResult<ColumnarValue> {
+        let rows = arguments.number_rows;
+        let mut result: Option<BooleanArray> = None;
+        for argument in arguments.args {
+            let holds = argument.into_array(rows)?;
+            let holds = holds.as_boolean();
+            result = Some(match result {
+                None => holds.clone(),
+                Some(so_far) if self.is_all => and_kleene(&so_far, holds)?,
+                Some(so_far) => or_kleene(&so_far, holds)?,
+            });
+        }
+        let result = result.ok_or_else(|| outbound(internal("conditions without one")))?;
+        Ok(ColumnarValue::Array(Arc::new(result)))
     }
 }
 
