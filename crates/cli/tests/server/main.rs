@@ -1,6 +1,8 @@
 //! `fabius serve` as its clients see it: a real process, real clients, and clients that mean no good.
 
 mod clients;
+mod cursors;
+mod database_names;
 mod every_shape;
 mod histories;
 mod hostile;
