@@ -444,7 +444,7 @@ fn take_all_out(
 }
 
 /// Whether an expression is computed of one row alone.
-fn is_of_row(expr: &Expr) -> FusionResult<bool> {
+pub(super) fn is_of_row(expr: &Expr) -> FusionResult<bool> {
     let is_more = expr.exists(|expr| {
         Ok(matches!(
             expr,

@@ -71,7 +71,12 @@ impl Binder<'_> {
             return Ok(None);
         }
         let own = self.levels.len() - 1;
-        let (arguments, shape) = self.aggregate_parts(call, list)?;
+        let was_inside = self.levels.last_mut().map(|level| std::mem::replace(&mut level.in_aggregate, true));
+        let parts = self.aggregate_parts(call, list);
+        if let (Some(level), Some(was_inside)) = (self.levels.last_mut(), was_inside) {
+            level.in_aggregate = was_inside;
+        }
+        let (arguments, shape) = parts?;
         let keys = shape.order_by.iter().map(|sort| &sort.expr);
         let parts = arguments.iter().map(|typed| &typed.expr).chain(keys).chain(shape.filter.as_deref());
         let mut innermost = None;

@@ -30,10 +30,6 @@ impl Binder<'_> {
     /// `a AND b AND c`, or the same with `OR`.
     pub(super) fn chain(&mut self, expression: &ast::Expr, is_and: bool, sense: Sense) -> Result<Typed> {
         let (operator, place) = if is_and { (Operator::And, "AND") } else { (Operator::Or, "OR") };
-        let sense = match sense {
-            Sense::Conjunct if !is_and => Sense::Truth,
-            other => other,
-        };
         let mut conditions = Vec::new();
         for part in parts(expression, is_and) {
             let typed = self.expression_as(part, sense)?;

@@ -84,8 +84,6 @@ enum Sense {
     Value,
     /// Whether it is true: null is as good as false.
     Truth,
-    /// Whether it is true, and without that nothing else matters: a part of `WHERE` between `AND`s.
-    Conjunct,
 }
 
 /// A common table expression.

@@ -49,7 +49,7 @@ impl Binder<'_> {
         let result = (|| {
             if let Some(selection) = &select.selection {
                 self.set_clause(Some("WHERE"));
-                let typed = self.expression_as(selection, Sense::Conjunct)?;
+                let typed = self.expression_as(selection, Sense::Truth)?;
                 let condition = self.condition(typed, "WHERE")?;
                 self.set_clause(None);
                 plan = LogicalPlanBuilder::from(plan)
@@ -88,7 +88,7 @@ impl Binder<'_> {
         }
         let mut having = match &select.having {
             Some(having) => {
-                let typed = self.expression_as(having, Sense::Conjunct)?;
+                let typed = self.expression_as(having, Sense::Truth)?;
                 super::call::refuse_sets([&typed.expr], "HAVING")?;
                 Some(self.condition(typed, "HAVING")?)
             }
@@ -124,10 +124,13 @@ impl Binder<'_> {
                 }
             }
             let groups = groups.unwrap_or_default();
-            let rows_without_input = rows_without_input(&groups);
+            // A condition stays above groups that are there without rows, and above nulls that stand for all values of a key:
+            // it would be asked of the rows that are grouped.
+            let has_sets = groups.iter().any(|group| matches!(group, Expr::GroupingSet(_)));
+            let is_one = groups.is_empty();
             plan = self.group(plan, groups, all, &seen)?;
-            if is_relation || has_constant {
-                plan = above(plan, rows_without_input)?;
+            if has_sets || (is_one && (is_relation || has_constant)) {
+                plan = apart(plan)?;
             }
             if !within.is_empty() {
                 let columns = plan.schema().iter().map(Expr::from).collect::<Vec<_>>();
@@ -680,27 +683,10 @@ impl Binder<'_> {
     }
 }
 
-/// How many rows groups give where there are no rows to group: those of all rows together.
-fn rows_without_input(groups: &[Expr]) -> usize {
-    groups.iter().fold(1, |rows, group| {
-        rows * match group {
-            Expr::GroupingSet(GroupingSet::Rollup(_) | GroupingSet::Cube(_)) => 1,
-            Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => {
-                sets.iter().filter(|set| set.is_empty()).count()
-            }
-            _ => 0,
-        }
-    })
-}
-
-/// Groups that conditions stay above: one that names no column would be asked of the rows that are grouped, and of none of
-/// these a group of all rows is left.
-fn above(groups: LogicalPlan, rows_without_input: usize) -> Result<LogicalPlan> {
-    if rows_without_input == 0 {
-        return Ok(groups);
-    }
+/// A plan through which no condition is moved: one that has a limit, which is never reached.
+fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
     let most = usize::try_from(i64::MAX).unwrap_or(usize::MAX);
-    let limited = LogicalPlanBuilder::from(groups).limit(0, Some(most));
+    let limited = LogicalPlanBuilder::from(plan).limit(0, Some(most));
     limited.and_then(LogicalPlanBuilder::build).map_err(inbound)
 }
 

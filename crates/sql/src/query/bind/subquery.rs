@@ -3,6 +3,7 @@
 use super::expression::{false_literal, row_of};
 use super::operator::plain_binary;
 use super::{Binder, Flavor, Relation, Sense, Typed};
+use crate::query::apply::is_of_row;
 use crate::query::arrow_column::arrow_type;
 use crate::query::failure::inbound;
 use crate::query::functions::operator::perhaps;
@@ -44,8 +45,10 @@ impl Binder<'_> {
     /// | asked for | one value, of a query that stands by itself | otherwise |
     /// |---|---|---|
     /// | whether it is in | `IN` | `EXISTS` of an equal row |
-    /// | whether it is not in | `NOT IN` between `AND`s, which knows nulls; else its value | `NOT EXISTS` of a row that is not unequal |
-    /// | its value | true if in, else null if anything is null | true if a row is equal, null if one might be |
+    /// | whether it is not in | `NOT EXISTS` of an equal row, and that is certain | `NOT EXISTS` of a row that is not unequal |
+    /// | its value | true if in, false if that is certain, else null | true if a row is equal, null if one might be |
+    ///
+    /// DataFusion's own `NOT IN` knows of nulls only while the value is a column; it may turn out to be a constant.
     pub(super) fn in_subquery(
         &mut self,
         expression: &ast::Expr,
@@ -72,17 +75,21 @@ impl Binder<'_> {
             };
             let (value, inner, _) = both?;
             let plan = self.with_column(relation.plan, inner.expr)?;
-            let within = |not| {
-                Expr::InSubquery(InSubquery::new(Box::new(value.expr.clone()), nested(plan.clone()), not))
-            };
+            let within = InSubquery::new(Box::new(value.expr.clone()), nested(plan.clone()), false);
+            let within = Expr::InSubquery(within);
             let answer = match (sense, not) {
-                (Sense::Truth | Sense::Conjunct, false) => within(false),
-                // A value that is the same in all rows is no key of a join.
-                (Sense::Conjunct, true) if !value.expr.column_refs().is_empty() => within(true),
-                _ => {
-                    let exact = self.membership(&value.expr, within(false), &plan)?;
-                    if not { Expr::Not(Box::new(exact)) } else { exact }
+                (Sense::Truth, false) => within,
+                (Sense::Truth, true) if is_of_row(&value.expr).map_err(inbound)? => {
+                    let equal = equal_to(&value, &plan);
+                    let equal = LogicalPlanBuilder::from(plan.clone()).filter(equal);
+                    let equal = equal.and_then(LogicalPlanBuilder::build).map_err(inbound)?;
+                    let out = Expr::Exists(Exists { subquery: nested(equal), negated: true });
+                    plain_binary(out, Operator::And, self.is_certain(&value.expr, &plan)?)
                 }
+                _ => when(within, truth(Some(!not)))
+                    .when(self.is_certain(&value.expr, &plan)?, truth(Some(not)))
+                    .otherwise(truth(None))
+                    .map_err(inbound)?,
             };
             return Ok(Typed::new(answer, SqlType::Boolean));
         }
@@ -102,8 +109,8 @@ impl Binder<'_> {
             Ok(Expr::Exists(Exists { subquery: nested(rows), negated }))
         };
         let answer = match (sense, not) {
-            (Sense::Truth | Sense::Conjunct, false) => exists(equal, false)?,
-            (Sense::Truth | Sense::Conjunct, true) => exists(Expr::IsNotFalse(Box::new(equal)), true)?,
+            (Sense::Truth, false) => exists(equal, false)?,
+            (Sense::Truth, true) => exists(Expr::IsNotFalse(Box::new(equal)), true)?,
             (Sense::Value, _) => {
                 let might = exists(Expr::IsUnknown(Box::new(equal.clone())), false)?;
                 let exact = when(exists(equal, false)?, truth(Some(!not)))
@@ -115,31 +122,31 @@ impl Binder<'_> {
         Ok(Typed::new(answer, SqlType::Boolean))
     }
 
-    /// What `value IN (SELECT ...)` is, null included, of a subquery that stands by itself; `within` says whether it is true.
-    fn membership(&mut self, value: &Expr, within: Expr, plan: &LogicalPlan) -> Result<Expr> {
-        // Null instead of false, if there are more rows than rows to compare with.
-        let mut unless_more = |counted: Expr| -> Result<Expr> {
-            let (rows, known) = (self.fresh_column(), self.fresh_column());
-            let answer = self.fresh("c");
-            let one = Expr::Literal(ScalarValue::Int64(Some(1)), None);
-            let more = plain_binary(Expr::Column(rows.clone()), Operator::Gt, Expr::Column(known.clone()));
-            let plan = LogicalPlanBuilder::from(plan.clone())
-                .aggregate(Vec::<Expr>::new(), [count(one).alias(rows.name), counted.alias(known.name)])
-                .and_then(|builder| {
-                    builder.project([when(more, truth(None)).otherwise(truth(Some(false)))?.alias(answer)])
-                })
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(inbound)?;
-            Ok(Expr::ScalarSubquery(nested(plan)))
-        };
+    /// Whether a value that equals none of a subquery's is certain not to be among them: there are no rows, or neither it nor
+    /// any of them is null. The subquery stands by itself.
+    fn is_certain(&mut self, value: &Expr, plan: &LogicalPlan) -> Result<Expr> {
+        let number = |number: i64| Expr::Literal(ScalarValue::Int64(Some(number)), None);
+        let (rows, known) = (self.fresh_column(), self.fresh_column());
+        let nulls = self.fresh("c");
         let inner = plan.schema().iter().next().map(Expr::from).unwrap_or(false_literal());
-        let none = count(Expr::Literal(ScalarValue::Int64(None), None));
-        let of_null = unless_more(none)?;
-        let of_known = unless_more(count(inner))?;
-        when(within, truth(Some(true)))
-            .when(Expr::IsNull(Box::new(value.clone())), of_null)
-            .otherwise(of_known)
-            .map_err(inbound)
+        let [all, counted] = [rows.clone(), known.clone()].map(Expr::Column);
+        let none = plain_binary(all.clone(), Operator::Eq, number(0));
+        // How many nulls the value may have for that: none or, without rows, one.
+        let room = when(none, number(1))
+            .when(plain_binary(all, Operator::Eq, counted), number(0))
+            .otherwise(number(-1))
+            .map_err(inbound)?;
+        let plan = LogicalPlanBuilder::from(plan.clone())
+            .aggregate(
+                Vec::<Expr>::new(),
+                [count(number(1)).alias(rows.name), count(inner).alias(known.name)],
+            )
+            .and_then(|builder| builder.project([room.alias(nulls)]))
+            .and_then(LogicalPlanBuilder::build)
+            .map_err(inbound)?;
+        let has = when(Expr::IsNull(Box::new(value.clone())), number(1)).otherwise(number(0));
+        let room = Expr::ScalarSubquery(nested(plan));
+        Ok(plain_binary(room, Operator::GtEq, has.map_err(inbound)?))
     }
 
     /// A plan that gives one expression over another.
@@ -212,6 +219,12 @@ impl Binder<'_> {
             .map_err(inbound)?;
         Ok(Typed::new(Expr::ScalarSubquery(nested(plan)), sql_type))
     }
+}
+
+/// That a value of this query equals that of a subquery's rows, as the subquery sees it.
+fn equal_to(value: &Typed, plan: &LogicalPlan) -> Expr {
+    let inner = plan.schema().iter().next().map(Expr::from).unwrap_or(false_literal());
+    plain_binary(to_outer(value.expr.clone(), &value.sql_type), Operator::Eq, inner)
 }
 
 fn truth(value: Option<bool>) -> Expr {

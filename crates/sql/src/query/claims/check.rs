@@ -7,7 +7,7 @@
 //! | equal expressions | the values of each row |
 //! | columns that are not null | each value |
 //! | distinct rows: groups, and keys of tables | each against all before it |
-//! | partitions | at the end of the query: of each operator that was read, all of them have been |
+//! | partitions | at the end of the query: whoever has read an operator to its end has read all of them |
 //!
 //! A claim that does not hold is an error of the query: something would be left out, or come in a wrong order, because of it.
 
@@ -49,6 +49,7 @@ impl CheckedPlan {
     pub(in crate::query) fn over(plan: Arc<dyn ExecutionPlan>) -> FusionResult<CheckedPlan> {
         let mut reads = Vec::new();
         let each = |plan: Arc<dyn ExecutionPlan>| {
+            let inputs = inputs_of(&plan);
             let plan = match plan.is::<Modest>() {
                 true => {
                     let hidden: Vec<_> = plan.children().into_iter().map(Checked::beneath).collect();
@@ -56,7 +57,8 @@ impl CheckedPlan {
                 }
                 false => plan,
             };
-            let of = Arc::new(Reads { operator: plan.clone(), read: Mutex::default() });
+            let (read, ended) = Default::default();
+            let of = Arc::new(Reads { operator: plan.clone(), inputs, read, ended });
             reads.push(of.clone());
             Ok(Transformed::yes(Arc::new(Checked { input: plan, reads: of }) as _))
         };
@@ -74,24 +76,44 @@ impl CheckedPlan {
     }
 }
 
-/// Which partitions of an operator have been read.
+/// What an operator reads from, as far as that is checked; what is beneath one whose claims nobody sees belongs to it.
+fn inputs_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<Arc<Reads>> {
+    let checked = |plan: &&Arc<dyn ExecutionPlan>| Some(plan.downcast_ref::<Checked>()?.reads.clone());
+    let children = plan.children();
+    let inputs = children.iter().filter_map(checked);
+    match plan.is::<Modest>() {
+        true => inputs.flat_map(|hidden| hidden.inputs.clone()).collect(),
+        false => inputs.collect(),
+    }
+}
+
+/// Which partitions of an operator have been read, and which to their ends.
 #[derive(Debug)]
 struct Reads {
     operator: Arc<dyn ExecutionPlan>,
+    inputs: Vec<Arc<Reads>>,
     read: Mutex<HashSet<usize>>,
+    ended: Mutex<HashSet<usize>>,
 }
 
 impl Reads {
+    fn partitions(&self) -> usize {
+        self.operator.properties().partitioning.partition_count()
+    }
+
+    /// Refuses an operator that is at its end, having read some partitions of an input and left out others.
     fn refuse_partial(&self) -> FusionResult<()> {
-        let all = self.operator.properties().partitioning.partition_count();
-        let read = self.read.lock().len();
-        match read == 0 || read == all {
-            true => Ok(()),
-            false => {
-                let claim = format!("{all} partitions, of which {read} were read");
-                Err(broken(self.operator.name(), &claim))
+        if self.ended.lock().len() < self.partitions() {
+            return Ok(());
+        }
+        for input in &self.inputs {
+            let (read, all) = (input.read.lock().len(), input.partitions());
+            if read > 0 && read < all {
+                let claim = format!("{all} partitions, of which {} has read {read}", self.operator.name());
+                return Err(broken(input.operator.name(), &claim));
             }
         }
+        Ok(())
     }
 }
 
@@ -161,6 +183,9 @@ impl ExecutionPlan for Checked {
             claims.refuse_broken(&batch)?;
             Ok(batch)
         });
+        let reads = self.reads.clone();
+        let end = futures::stream::once(async move { reads.ended.lock().insert(partition) });
+        let rows = rows.chain(end.filter_map(|_| async { None }));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 }
@@ -329,8 +354,9 @@ mod tests {
     use super::*;
     use datafusion::arrow::array::Int32Array;
     use datafusion::arrow::datatypes::{DataType, Field, Schema};
-    use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
+    use datafusion::physical_expr::{EquivalenceProperties, LexOrdering, PhysicalSortExpr};
     use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+    use datafusion::physical_plan::sorts::sort::SortExec;
     use datafusion::physical_plan::{Partitioning, execute_stream};
     use futures::TryStreamExt;
     use futures::executor::block_on;
@@ -414,14 +440,10 @@ mod tests {
         claims.add_constants([constant]).expect("a constant");
     }
 
-    /// What is found wrong when the first of a plan's partitions is read, or all.
-    fn found(numbers: Numbers, reads_all: bool) -> String {
-        let checked = CheckedPlan::over(Arc::new(numbers)).expect("a plan");
-        let context = Arc::new(TaskContext::default());
-        let rows = match reads_all {
-            true => execute_stream(checked.plan.clone(), context),
-            false => checked.plan.execute(0, context),
-        };
+    /// What is found wrong in a run of a plan.
+    fn found(plan: Arc<dyn ExecutionPlan>) -> String {
+        let checked = CheckedPlan::over(plan).expect("a plan");
+        let rows = execute_stream(checked.plan.clone(), Arc::new(TaskContext::default()));
         let rows = checked.to_its_end(rows.expect("rows")).try_collect::<Vec<_>>();
         block_on(rows).map_or_else(|error| error.to_string(), |_| String::new())
     }
@@ -429,18 +451,23 @@ mod tests {
     /// Goal: a claim that holds passes, one that does not is found, also where batches meet.
     #[test]
     fn claims_that_do_not_hold_are_found() {
-        assert_eq!(found(Numbers::new(&[&[1, 2, 2, 3]], ascending), true), "");
-        assert!(found(Numbers::new(&[&[1, 2, 1]], ascending), true).contains("rows in the order of n@0"));
-        assert_eq!(found(Numbers::new(&[&[7, 7, 7]], constant), true), "");
-        assert!(found(Numbers::new(&[&[7, 7, 8]], constant), true).contains("one value of n@0"));
+        assert_eq!(found(Arc::new(Numbers::new(&[&[1, 2, 2, 3]], ascending))), "");
+        assert!(found(Arc::new(Numbers::new(&[&[1, 2, 1]], ascending))).contains("rows in the order of n@0"));
+        assert_eq!(found(Arc::new(Numbers::new(&[&[7, 7, 7]], constant))), "");
+        assert!(found(Arc::new(Numbers::new(&[&[7, 7, 8]], constant))).contains("one value of n@0"));
     }
 
-    /// Goal: an operator of which some partitions only are read is found.
+    /// Goal: an operator that reads some partitions of another only, to their ends, is found.
     #[test]
     fn partitions_that_nobody_reads_are_found() {
-        assert!(
-            found(Numbers::new(&[&[1], &[2]], |_| {}), false).contains("2 partitions, of which 1 were read")
-        );
-        assert_eq!(found(Numbers::new(&[&[1]], |_| {}), false), "");
+        // A sort of one partition, to which nobody has put several together.
+        let sorted = |partitions: &[&[i32]]| -> Arc<dyn ExecutionPlan> {
+            let order = LexOrdering::new([PhysicalSortExpr::new(number(), SortOptions::default())]);
+            let numbers = Arc::new(Numbers::new(partitions, |_| {}));
+            Arc::new(SortExec::new(order.expect("a key"), numbers))
+        };
+        assert_eq!(found(sorted(&[&[2, 1]])), "");
+        let wrong = found(sorted(&[&[2, 1], &[3]]));
+        assert!(wrong.contains("2 partitions, of which SortExec has read 1"), "{wrong}");
     }
 }

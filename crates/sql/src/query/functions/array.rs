@@ -257,7 +257,7 @@ pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
             let span = |value| interval_parts(value).map(|(m, d, u)| calendar::interval_span(m, d, u));
             match (span(left), span(right)) {
                 (Some(left), Some(right)) => left.cmp(&right),
-                _ => return None,
+                _ => return compare_arrays(left, right),
             }
         }
         (V::Boolean(a), V::Boolean(b)) => a.cmp(b),
@@ -276,6 +276,22 @@ pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
         }
         (a, b) => a.as_integer()?.cmp(&b.as_integer()?),
     })
+}
+
+/// Arrays by their first elements that differ, where null is larger than anything else; then by how many there are.
+fn compare_arrays(left: &Value, right: &Value) -> Option<Ordering> {
+    let elements = |value: &Value| elements_at(std::slice::from_ref(value), 0);
+    let (left, right) = (elements(left), elements(right));
+    for (one, other) in left.iter().zip(&right) {
+        let order = match (one.is_null(), other.is_null()) {
+            (false, false) => compare(one, other)?,
+            (one, other) => one.cmp(&other),
+        };
+        if order.is_ne() {
+            return Some(order);
+        }
+    }
+    Some(left.len().cmp(&right.len()))
 }
 
 /// `value operator ANY (array)` and `ALL`: null if only nulls stand in the way of an answer.
