@@ -402,6 +402,9 @@ impl<'a> Binder<'a> {
                 if matches!(category(&sql_type), Category::Boolean | Category::Uuid | Category::Json) {
                     return unknown(self);
                 }
+                if matches!(category(&sql_type), Category::Interval | Category::Array) {
+                    return beyond(format!("the least or greatest value of type {sql_type}"));
+                }
                 let to = match &sql_type {
                     SqlType::VarChar(_) | SqlType::Name => SqlType::Text,
                     other => typing::without_modifiers(other),

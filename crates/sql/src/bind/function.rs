@@ -127,6 +127,9 @@ impl Binder<'_> {
             ("greatest" | "least", 1..) => {
                 let what = if name == "least" { "LEAST" } else { "GREATEST" };
                 let (values, sql_type) = self.unify(arguments, what)?;
+                if matches!(category(&sql_type), Category::Interval | Category::Array | Category::Json) {
+                    return beyond(format!("{what} of values of type {sql_type}"));
+                }
                 let nullable = values.iter().all(|value| value.nullable);
                 let data_type = held_by_all(&values);
                 let settled = self.all_settled(values)?;

@@ -6,11 +6,11 @@ use super::subquery::nested;
 use super::{Binder, Flavor, Sense, Typed, name_of, parts_of};
 use crate::parse::is_bare_function;
 use crate::planning::heed;
-use crate::query::failure::unsupported;
+use crate::query::failure::{inbound, unsupported};
 use crate::sql_type::SqlType;
 use crate::text_format::interval;
 use datafusion::logical_expr::expr::{Case, Exists, InList};
-use datafusion::logical_expr::{Expr, Operator};
+use datafusion::logical_expr::{Expr, Operator, when};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
@@ -441,15 +441,34 @@ impl Binder<'_> {
                 SqlType::Unknown => self.coerce(end, &start.sql_type.clone())?,
                 _ => end,
             };
+            // One that is known on one side only begins there and has no end.
+            let is_null = |typed: &Typed| Expr::IsNull(Box::new(typed.expr.clone()));
+            let is_open = plain_binary(is_null(&start), Operator::Or, is_null(&end));
             let first = self.choice("least", vec![start.clone(), end.clone()])?;
-            Ok((first, self.choice("greatest", vec![start, end])?))
+            let last = self.choice("greatest", vec![start, end])?;
+            let last_if_closed = when(Expr::Not(Box::new(is_open)), last.expr).end().map_err(inbound)?;
+            Ok((first, Typed { expr: last_if_closed, ..last }))
         };
         let (left, right) = (period(from, to)?, period(other_from, other_to)?);
-        let first = self.comparison(left.0.clone(), "<", right.1.clone())?;
-        let second = self.comparison(right.0.clone(), "<", left.1)?;
-        let together = self.comparison(left.0, "=", right.0)?;
-        let both = plain_binary(first.expr, Operator::And, second.expr);
-        Ok(Typed::new(plain_binary(both, Operator::Or, together.expr), SqlType::Boolean))
+        let truth = |value| Expr::Literal(ScalarValue::Boolean(value), None);
+        let is_null = |typed: &Typed| Expr::IsNull(Box::new(typed.expr.clone()));
+        let is_open = plain_binary(is_null(&left.1), Operator::Or, is_null(&right.1));
+        // The one that begins later, if it begins before the other ends.
+        let mut later = |begin: &Typed, end: &Typed| -> Result<Expr> {
+            let before = self.comparison(begin.clone(), "<", end.clone())?.expr;
+            when(before, truth(Some(true)))
+                .when(is_open.clone(), truth(None))
+                .otherwise(truth(Some(false)))
+                .map_err(inbound)
+        };
+        let (left_later, right_later) = (later(&left.0, &right.1)?, later(&right.0, &left.1)?);
+        let after = self.comparison(left.0.clone(), ">", right.0.clone())?.expr;
+        let before = self.comparison(left.0.clone(), "<", right.0.clone())?.expr;
+        let together = self.comparison(left.0, "=", right.0)?.expr;
+        let both = when(is_open, truth(None)).otherwise(truth(Some(true))).map_err(inbound)?;
+        let mut overlap = when(after, left_later).when(before, right_later).when(together, both);
+        let overlap = overlap.otherwise(truth(None)).map_err(inbound)?;
+        Ok(Typed::new(overlap, SqlType::Boolean))
     }
 
     fn in_list(&mut self, expression: &ast::Expr, list: &[ast::Expr], not: bool) -> Result<Typed> {
