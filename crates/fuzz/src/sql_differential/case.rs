@@ -4,7 +4,7 @@ use super::generator::{Generator, Relation};
 use super::pending::Feature;
 use super::schema::{Column, Schema};
 use super::statement::{Kind, Statement};
-use super::tree::Node;
+use super::tree::{Node, Role};
 use fabius_env::Random;
 
 /// Statements of a case behind those that make its tables.
@@ -26,6 +26,9 @@ impl Case {
         let mut generator = Generator::new(random.split(), &schema, pending);
         let mut setup: Vec<Statement> =
             schema.setup.iter().map(|node| Statement::new(Kind::Setup, node.clone())).collect();
+        if generator.chance(1, 6) {
+            setup.insert(0, Statement::text(Kind::Setup, "SET TIME ZONE 'America/New_York'"));
+        }
         if generator.chance(1, 2) {
             setup.push(generator.view());
         }
@@ -42,6 +45,41 @@ impl Case {
 
 impl Generator<'_> {
     fn statement(&mut self) -> Statement {
+        let mut statement = self.right_statement();
+        if self.chance(1, 30) && self.allows(Feature::WrongStatement) {
+            self.make_wrong(&mut statement);
+        }
+        statement
+    }
+
+    /// Puts something wrong in the place of one expression: names and functions that are not there, another type.
+    fn make_wrong(&mut self, statement: &mut Statement) {
+        let mut places = Vec::new();
+        statement.node.visit(&mut Vec::new(), &mut |way, node| {
+            if let Role::Expression(of) = node.role
+                && node.size() < 6
+            {
+                places.push((way.to_vec(), of));
+            }
+        });
+        if places.is_empty() {
+            return;
+        }
+        let (way, of) = self.one_of(&places);
+        let wrong = self.one_of(&[
+            "nowhere",
+            "r1.nowhere",
+            "nothing.a",
+            "nowhere(1)",
+            "length()",
+            "1 + DATE '2024-01-01' + 1.5",
+        ]);
+        if let Some(node) = statement.node.at_mut(&way) {
+            *node = Node::raw(of, wrong);
+        }
+    }
+
+    fn right_statement(&mut self) -> Statement {
         self.begin();
         match self.below(30) {
             0 | 1 => self.partition(),
@@ -76,8 +114,7 @@ impl Generator<'_> {
     fn view(&mut self) -> Statement {
         self.begin_view();
         let (query, outputs) = self.query(None);
-        let column = |name, of| Column { name, of, is_nullable: true, is_generated: false };
-        let columns = outputs.into_iter().map(|output| column(output.name, output.of)).collect();
+        let columns = outputs.into_iter().map(|output| Column::new(output.name, output.of)).collect();
         let node = Node::plain("CREATE VIEW view0 AS {}", [query]);
         self.relations.push(Relation { name: "view0".into(), columns, key: Vec::new(), rows: 10 });
         Statement::new(Kind::Setup, node)

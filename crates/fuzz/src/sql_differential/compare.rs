@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     fn shown(oid: u32, cells: &[&str]) -> Answer {
-        let columns = vec![Column { name: "c".into(), oid }];
+        let columns = vec![Column { name: "c".into(), oid, is_binary: false }];
         let rows = cells.iter().map(|cell| vec![Some((*cell).to_string())]).collect();
         Answer::Done(Shown { columns, rows, tag: format!("SELECT {}", cells.len()) })
     }

@@ -47,7 +47,7 @@ impl Generator<'_> {
             {
                 Node::expression(of, "nullif({}, {})", [self.expression(of), self.expression(of)])
             }
-            3 if of.has_order() => {
+            3 if self.can_be_ordered(of) => {
                 let template = self.one_of(&["greatest({}, {})", "least({}, {})"]);
                 Node::expression(of, template, [self.expression(of), self.expression(of)])
             }

@@ -101,7 +101,12 @@ impl Pair {
         for (session, schema) in [(&mut self.fabius, "script"), (&mut self.other, other)] {
             session.say("ROLLBACK");
             session.say(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE"));
-            for text in [format!("CREATE SCHEMA {schema}"), format!("SET search_path = {schema}")] {
+            let texts = [
+                format!("CREATE SCHEMA {schema}"),
+                format!("SET search_path = {schema}"),
+                "SET TIME ZONE 'UTC'".to_string(),
+            ];
+            for text in texts {
                 match session.say(&text) {
                     Answer::Done(_) => {}
                     other => return Err(std::io::Error::other(format!("{text}: {other:?}"))),

@@ -69,6 +69,8 @@ pub enum Feature {
     QueryInList,
     /// `IS DISTINCT FROM` of `numeric`.
     DistinctNumeric,
+    /// Statements that are wrong on purpose.
+    WrongStatement,
     /// `nullif`.
     Nullif,
     /// `UNION ALL` in a query within another.

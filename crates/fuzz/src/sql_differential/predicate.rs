@@ -82,10 +82,17 @@ impl Generator<'_> {
 
     /// A type whose values can be compared by order.
     fn ordered_type(&mut self) -> ValueType {
-        let allows_arrays = self.allows(Feature::OrderOfArrays);
-        self.type_with(|of| {
-            of.has_order() && (allows_arrays || !matches!(of, ValueType::Ints | ValueType::Texts))
-        })
+        loop {
+            let of = self.any_type();
+            if self.can_be_ordered(of) {
+                return of;
+            }
+        }
+    }
+
+    pub fn can_be_ordered(&self, of: ValueType) -> bool {
+        let is_array = matches!(of, ValueType::Ints | ValueType::Texts);
+        of.has_order() && (!is_array || self.allows(Feature::OrderOfArrays))
     }
 
     fn in_list(&mut self) -> Node {

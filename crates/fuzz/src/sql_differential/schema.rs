@@ -16,6 +16,15 @@ pub struct Column {
     pub is_nullable: bool,
     /// Whether it is computed from others, and so is not written.
     pub is_generated: bool,
+    /// Rows of the table whose key it refers to, if it does.
+    pub refers_to: Option<usize>,
+}
+
+impl Column {
+    /// A column that may be null.
+    pub fn new(name: String, of: ValueType) -> Column {
+        Column { name, of, is_nullable: true, is_generated: false, refers_to: None }
+    }
 }
 
 /// A table.
@@ -74,12 +83,12 @@ impl Schema {
         let key_columns = [0, 1, 1, 1, 2, 2][random.index(6)];
         for (place, of) in key_types.into_iter().enumerate().take(key_columns) {
             key.push(columns.len());
-            columns.push(Column { name: format!("k{place}"), of, is_nullable: false, is_generated: false });
+            columns.push(Column { is_nullable: false, ..Column::new(format!("k{place}"), of) });
         }
         for (name, of) in NAMES.iter().zip(types) {
             if random.chance(1, 2) || columns.is_empty() {
                 let is_nullable = random.chance(3, 4);
-                columns.push(Column { name: (*name).into(), of: *of, is_nullable, is_generated: false });
+                columns.push(Column { is_nullable, ..Column::new((*name).into(), *of) });
             }
         }
         let mut unique = Vec::new();
@@ -93,6 +102,7 @@ impl Schema {
                 unique.push(candidates[random.index(candidates.len())]);
             }
         }
+        let foreign_key = self.foreign_key(random, &mut columns, &unique);
         let mut definitions: Vec<Node> = columns.iter().map(|column| definition(random, column)).collect();
         if random.chance(1, 5)
             && let Some((source, expression)) = generated(random, &columns)
@@ -102,18 +112,42 @@ impl Schema {
                 "{name} {} GENERATED ALWAYS AS ({expression}) STORED",
                 columns[source].of.name()
             )));
-            columns.push(Column { name, of: columns[source].of, is_nullable: true, is_generated: true });
+            columns.push(Column { is_generated: true, ..Column::new(name, columns[source].of) });
         }
         let mut parts = vec![Node::list_of(", ", 1, group, definitions)];
         if !key.is_empty() {
             let names: Vec<Node> = key.iter().map(|at| Node::text(columns[*at].name.clone())).collect();
             parts.push(Node::optional(", PRIMARY KEY ({})", [Node::list(names)]));
         }
+        parts.extend(foreign_key);
+        if random.chance(1, 6)
+            && let Some(check) = check(random, &columns)
+        {
+            parts.push(Node::optional(&format!(", CHECK ({check})"), []));
+        }
         self.setup.push(Node::plain(&format!("CREATE TABLE {name} ({})", "{}".repeat(parts.len())), parts));
         let table = Table { name, columns, key, unique, rows };
         self.add_indexes(random, &table);
         self.add_rows(random, &table, group);
         self.tables.push(table);
+    }
+
+    /// A column that refers to the key of a table before.
+    fn foreign_key(&self, random: &mut Random, columns: &mut [Column], unique: &[usize]) -> Option<Node> {
+        let target = self.tables.last().filter(|table| table.key.len() == 1 && random.chance(1, 3))?;
+        let key = &target.columns[target.key[0]];
+        let at = (0..columns.len()).find(|at| {
+            let column = &columns[*at];
+            let is_free = !column.name.starts_with('k') && !column.is_generated && !unique.contains(at);
+            column.of == key.of && is_free
+        })?;
+        columns[at].refers_to = Some(target.rows);
+        // What is referred to has to be there.
+        columns[at].is_nullable |= target.rows == 0;
+        let action = ["", "", " ON DELETE CASCADE", " ON DELETE SET NULL"][random.index(4)];
+        let (column, table, key) = (&columns[at].name, &target.name, &key.name);
+        let clause = format!(", FOREIGN KEY ({column}) REFERENCES {table} ({key}){action}");
+        Some(Node::optional(&clause, []))
     }
 
     fn add_indexes(&mut self, random: &mut Random, table: &Table) {
@@ -146,8 +180,10 @@ impl Schema {
                 let value = if table.key.contains(&at) {
                     let place = table.key.iter().position(|key| *key == at);
                     Some(key_value(column.of, key_part(row, place.unwrap_or(0), table.key.len())))
-                } else if column.is_nullable && random.chance(1, 3) {
+                } else if column.is_nullable && (random.chance(1, 3) || column.refers_to == Some(0)) {
                     None
+                } else if let Some(rows) = column.refers_to {
+                    Some(key_value(column.of, random.index(rows)))
                 } else if table.unique.contains(&at) {
                     Some(key_value(column.of, row))
                 } else {
@@ -196,6 +232,18 @@ fn generated(random: &mut Random, columns: &[Column]) -> Option<(usize, String)>
         _ => return None,
     };
     Some((at, expression))
+}
+
+/// A condition that all rows of the first values hold.
+fn check(random: &mut Random, columns: &[Column]) -> Option<String> {
+    let column = &columns[random.index(columns.len())];
+    let name = &column.name;
+    match column.of {
+        ValueType::Int => Some(format!("{name} <> 12")),
+        ValueType::Text => Some(format!("length({name}) < 9")),
+        ValueType::Numeric => Some(format!("{name} > -100")),
+        _ => None,
+    }
 }
 
 fn column_type(random: &mut Random) -> ValueType {

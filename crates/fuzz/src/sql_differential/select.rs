@@ -440,12 +440,8 @@ impl Generator<'_> {
                 }
             };
             parts.push(node);
-            let columns = outputs.into_iter().map(|output| super::schema::Column {
-                name: output.name,
-                of: output.of,
-                is_nullable: true,
-                is_generated: false,
-            });
+            let columns =
+                outputs.into_iter().map(|output| super::schema::Column::new(output.name, output.of));
             let columns = columns.collect();
             self.relations.push(super::generator::Relation { name, columns, key: Vec::new(), rows: 6 });
         }

@@ -13,7 +13,10 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     Simple,
+    /// Values as text.
     Extended,
+    /// The same with results in binary.
+    Binary,
 }
 
 /// A statement as it is sent.
@@ -49,7 +52,7 @@ pub enum Answer {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {
     pub columns: Vec<Column>,
-    /// Values as text; `None` is null.
+    /// Values as text, what came in binary in hexadecimal digits but for numbers with a point; `None` is null.
     pub rows: Vec<Vec<Option<String>>>,
     pub tag: String,
 }
@@ -60,6 +63,8 @@ pub struct Column {
     pub name: String,
     /// Its type's number in `pg_type`.
     pub oid: u32,
+    /// Whether its values come in binary.
+    pub is_binary: bool,
 }
 
 impl Answer {
@@ -136,7 +141,7 @@ impl Session {
             let mut fields = Fields(&body);
             match header[0] {
                 b'T' => shown.columns = fields.columns(),
-                b'D' => shown.rows.push(fields.values()),
+                b'D' => shown.rows.push(fields.values(&shown.columns)),
                 b'C' => shown.tag = fields.text(),
                 b'E' if refused.is_none() => refused = Some(fields.refusal()),
                 b'R' if fields.number(4) != 0 => {
@@ -177,13 +182,41 @@ fn bytes_of(message: &Message) -> Vec<u8> {
             None => bind.extend(u32::MAX.to_be_bytes()),
         }
     }
-    bind.extend([0, 0]);
+    match protocol {
+        Protocol::Binary => bind.extend([0, 1, 0, 1]),
+        _ => bind.extend([0, 0]),
+    }
     add(b'P', &parse);
     add(b'B', &bind);
     add(b'D', b"P\0");
     add(b'E', &[0; 5]);
     add(b'S', b"");
     bytes
+}
+
+/// A value in binary, so that two that are the same have the same text.
+fn binary_value(oid: u32, bytes: &[u8]) -> String {
+    let mut fields = Fields(bytes);
+    match (oid, bytes.len()) {
+        (700, 4) => f32::from_bits(fields.number(4)).to_string(),
+        (701, 8) => {
+            let bits = u64::from(fields.number(4)) << 32 | u64::from(fields.number(4));
+            f64::from_bits(bits).to_string()
+        }
+        // Digits to the base of 10,000, the weight of the first one, the sign, digits that are shown.
+        (1700, 8..) => {
+            let (count, weight, sign) = (fields.number(2), fields.number(2) as u16 as i16, fields.number(2));
+            fields.take(2);
+            let mut exponent = i32::from(weight);
+            let mut number = 0.0;
+            for _ in 0..count {
+                number += f64::from(fields.number(2)) * 10_000_f64.powi(exponent);
+                exponent -= 1;
+            }
+            if sign == 0x4000 { (-number).to_string() } else { number.to_string() }
+        }
+        _ => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
 }
 
 /// Reads from the front of a message.
@@ -215,21 +248,28 @@ impl<'a> Fields<'a> {
             let name = self.text();
             self.take(6);
             let oid = self.number(4);
-            self.take(8);
-            columns.push(Column { name, oid });
+            self.take(6);
+            let is_binary = self.number(2) == 1;
+            columns.push(Column { name, oid, is_binary });
         }
         columns
     }
 
     /// `DataRow`.
-    fn values(&mut self) -> Vec<Option<String>> {
+    fn values(&mut self, columns: &[Column]) -> Vec<Option<String>> {
         let count = self.number(2);
         let mut values = Vec::with_capacity(count as usize);
-        for _ in 0..count {
-            values.push(match self.number(4) {
-                u32::MAX => None,
-                length => Some(String::from_utf8_lossy(self.take(length as usize)).into_owned()),
-            });
+        for at in 0..count as usize {
+            let length = self.number(4);
+            if length == u32::MAX {
+                values.push(None);
+                continue;
+            }
+            let bytes = self.take(length as usize);
+            values.push(Some(match columns.get(at) {
+                Some(column) if column.is_binary => binary_value(column.oid, bytes),
+                _ => String::from_utf8_lossy(bytes).into_owned(),
+            }));
         }
         values
     }

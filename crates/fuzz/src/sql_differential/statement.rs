@@ -102,29 +102,28 @@ impl Way {
             ["WITH ", "RETURNING", "ON CONFLICT"].iter().any(|word| sql.contains(word)) || form == Form::Query
         };
         let can_have = allows(Feature::ParameterInWrite) || !(statement.kind.writes() && is_odd());
-        match random.below(if can_have { 4 } else { 3 }) {
-            0 | 1 => Way { form, ..PLAIN },
-            2 => Way { form, protocol: Protocol::Extended, parameters: None },
-            _ => Way {
-                form,
-                protocol: Protocol::Extended,
-                parameters: Some(Parameters {
-                    seed: random.next_u64(),
-                    with_odd: allows(Feature::OddParameter),
-                }),
-            },
-        }
+        let protocol = match random.below(6) {
+            0..=2 => return Way { form, ..PLAIN },
+            3 | 4 => Protocol::Extended,
+            _ => Protocol::Binary,
+        };
+        let parameters = match can_have && random.chance(1, 2) {
+            true => Some(Parameters { seed: random.next_u64(), with_odd: allows(Feature::OddParameter) }),
+            false => None,
+        };
+        Way { form, protocol, parameters }
     }
 
-    pub fn name(self) -> &'static str {
-        match (self.form, self.protocol, self.parameters) {
-            (Form::Plain, Protocol::Simple, _) => "plain, simple",
-            (Form::Plain, Protocol::Extended, None) => "plain, extended",
-            (Form::Plain, Protocol::Extended, Some(_)) => "plain, parameters",
-            (Form::Query, Protocol::Simple, _) => "query, simple",
-            (Form::Query, Protocol::Extended, None) => "query, extended",
-            (Form::Query, Protocol::Extended, Some(_)) => "query, parameters",
-        }
+    /// What it is, for people.
+    pub fn name(self) -> String {
+        let form = if self.form == Form::Plain { "plain" } else { "query" };
+        let protocol = match self.protocol {
+            Protocol::Simple => "simple",
+            Protocol::Extended => "extended",
+            Protocol::Binary => "binary",
+        };
+        let parameters = if self.parameters.is_some() { ", with parameters" } else { "" };
+        format!("{form}, {protocol}{parameters}")
     }
 }
 
@@ -189,6 +188,6 @@ impl Statement {
     pub fn without_limit(&self) -> Option<Statement> {
         let mut all = self.clone();
         all.node.parts.retain(|part| !matches!(part, Part::Node(node) if node.role == Role::Limit));
-        (all != *self).then(|| all.sent(PLAIN))
+        (all != *self).then_some(all)
     }
 }

@@ -33,7 +33,16 @@ impl Generator<'_> {
         let write = self.write(false);
         self.relations.truncate(relations);
         let node = Node::plain("{}{}", [with, write.node]);
-        Statement { tables: vec![write.table.name], ..Statement::new(write.kind, node) }
+        Statement { tables: self.touched(vec![write.table.name]), ..Statement::new(write.kind, node) }
+    }
+
+    /// The tables that change when these do: all, if a row of one may be deleted with another's.
+    fn touched(&self, tables: Vec<String>) -> Vec<String> {
+        let refers = |table: &Table| table.columns.iter().any(|column| column.refers_to.is_some());
+        match self.schema.tables.iter().any(refers) {
+            true => self.schema.tables.iter().map(|table| table.name.clone()).collect(),
+            false => tables,
+        }
     }
 
     fn write(&mut self, is_part: bool) -> Write {
@@ -67,7 +76,10 @@ impl Generator<'_> {
             false => self.query(None).0,
         };
         self.relations = relations;
-        Statement { tables, ..Statement::new(Kind::WithWrites, Node::plain("{}{}", [part, rest])) }
+        Statement {
+            tables: self.touched(tables),
+            ..Statement::new(Kind::WithWrites, Node::plain("{}{}", [part, rest]))
+        }
     }
 
     fn insert(&mut self, table: Table, is_part: bool) -> Write {
@@ -120,6 +132,11 @@ impl Generator<'_> {
                 Node::literal(column.of, Literal::new(column.of, Some(&value)))
             } else if table.unique.contains(at) {
                 let value = key_value(column.of, number);
+                Node::literal(column.of, Literal::new(column.of, Some(&value)))
+            } else if let Some(rows) = column.refers_to
+                && self.chance(4, 5)
+            {
+                let value = key_value(column.of, self.random.index(rows.max(1)));
                 Node::literal(column.of, Literal::new(column.of, Some(&value)))
             } else if self.chance(1, 10) {
                 Node::text("DEFAULT")
@@ -391,7 +408,7 @@ impl Generator<'_> {
                 false => self.without_queries(|generator| generator.expression(of)),
             };
             items.push(Node::plain(&format!("{{}} AS {name}"), [value]));
-            columns.push(Column { name, of, is_nullable: true, is_generated: false });
+            columns.push(Column::new(name, of));
         }
         let list = [Node::list(items)];
         let node = match is_part {
