@@ -64,16 +64,12 @@ impl Generator<'_> {
     fn function(&mut self, of: ValueType) -> Node {
         let fitting: Vec<&Function> = FUNCTIONS
             .iter()
-            .filter(|(template, result, _)| *result == of && self.allows_function(template))
+            .filter(|(template, result, _)| *result == of && self.allows_function(template, of))
             .collect();
         if fitting.is_empty() {
             return self.leaf(of);
         }
         let function = *self.one_of(&fitting);
-        let is_sign = of == ValueType::SmallInt && function.2.len() == 1;
-        if is_sign && !self.allows(Feature::SignOfSmallInt) {
-            return self.leaf(of);
-        }
         self.call(&function)
     }
 
@@ -161,7 +157,10 @@ impl Generator<'_> {
     fn aggregate_within(&mut self, of: ValueType) -> Option<Node> {
         let sorted: Vec<&Function> =
             SORTED_AGGREGATES.iter().filter(|(_, result, _)| *result == of).collect();
-        let plain: Vec<&Function> = AGGREGATES.iter().filter(|(_, result, _)| *result == of).collect();
+        let plain: Vec<&Function> = AGGREGATES
+            .iter()
+            .filter(|(template, result, _)| *result == of && self.allows_function(template, of))
+            .collect();
         let choice = self.below(4);
         let call = if choice == 0 && !sorted.is_empty() {
             self.sorted_aggregate(&sorted)?

@@ -35,7 +35,8 @@ impl Generator<'_> {
         let mut merged: Vec<(String, ValueType)> = Vec::new();
         let mut all_names: Names = Vec::new();
         while joins.len() < 3 && self.budget > 0 && self.chance(2, 5) {
-            let is_lateral = self.chance(1, 8) && self.can_have_query();
+            let can_be_lateral = joins.is_empty() || self.allows(Feature::LateralBeyond);
+            let is_lateral = can_be_lateral && self.chance(1, 8) && self.can_have_query();
             let Some(source) = self.source(is_lateral) else { break };
             if self.scope().rows * source.rows.max(1) > ROWS {
                 break;

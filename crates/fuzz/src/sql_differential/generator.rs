@@ -153,9 +153,10 @@ impl<'s> Generator<'s> {
     }
 
     /// Whether statements may have a function.
-    pub fn allows_function(&self, template: &str) -> bool {
+    pub fn allows_function(&self, template: &str, of: ValueType) -> bool {
         let has_nullif = template.contains("nullif(") && !self.allows(Feature::Nullif);
-        let is_pending = PENDING_FUNCTIONS.iter().any(|(other, _)| *other == template);
+        let is_pending =
+            PENDING_FUNCTIONS.iter().any(|(other, result, _)| *other == template && *result == of);
         self.pending.is_empty() || !(has_nullif || is_pending)
     }
 

@@ -91,8 +91,8 @@ impl Generator<'_> {
     }
 
     pub fn can_be_ordered(&self, of: ValueType) -> bool {
-        let is_array = matches!(of, ValueType::Ints | ValueType::Texts);
-        of.has_order() && (!is_array || self.allows(Feature::OrderOfArrays))
+        let is_odd = matches!(of, ValueType::Ints | ValueType::Texts | ValueType::Interval);
+        of.has_order() && (!is_odd || self.allows(Feature::OddOrder))
     }
 
     fn in_list(&mut self) -> Node {

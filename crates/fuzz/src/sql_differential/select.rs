@@ -280,7 +280,9 @@ impl Generator<'_> {
                 }
             };
             let Some(node) = node else { continue };
-            let is_twice = keys.iter().any(|key| key.node.sql() == node.sql());
+            // A column that `USING` has merged has a name with its table too.
+            let name = |node: &Node| node.sql().split('.').next_back().unwrap_or_default().to_string();
+            let is_twice = keys.iter().any(|key| name(&key.node) == name(&node));
             if !is_twice || self.allows(Feature::KeyTwice) {
                 // Within subqueries, only columns are known to be grouped.
                 let is_local = node.children().next().is_some();

@@ -112,8 +112,10 @@ impl Generator<'_> {
                 Node::plain("VALUES {}", [Node::list(rows)])
             }
         };
+        let refers = table.columns.iter().any(|column| column.refers_to.is_some());
+        let can_conflict = !refers || self.allows(Feature::ConflictWithForeignKey);
         let is_one_row = source.sql().starts_with("VALUES") || self.allows(Feature::ConflictTwice);
-        let conflict = if is_one_row { self.on_conflict(&table) } else { Node::nothing() };
+        let conflict = if is_one_row && can_conflict { self.on_conflict(&table) } else { Node::nothing() };
         let (returning, returned) = self.returning(&table, &table.name.clone(), is_part);
         let template = format!("INSERT INTO {} ({{}}) {{}}{{}}{{}}", table.name);
         let node =
