@@ -162,7 +162,7 @@ impl Generator<'_> {
             .filter(|(template, result, _)| *result == of && self.allows_function(template, of))
             .collect();
         let choice = self.below(4);
-        let call = if choice == 0 && !sorted.is_empty() {
+        let call = if choice == 0 && !sorted.is_empty() && self.allows(Feature::SortedAggregate) {
             self.sorted_aggregate(&sorted)?
         } else if of == ValueType::BigInt && choice == 1 {
             let sources = self.scope().sources.clone();

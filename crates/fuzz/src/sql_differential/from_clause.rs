@@ -10,125 +10,177 @@ use super::value_type::ValueType;
 const ROWS: usize = 2_000;
 
 /// Something in `FROM`.
+#[derive(Clone)]
 struct Source {
     node: Node,
-    name: String,
-    columns: Vec<(String, ValueType)>,
-    /// Columns that tell its rows apart, if there are some.
-    total: Option<Vec<String>>,
+    /// One table, or those of a join in parentheses.
+    tables: Vec<Named>,
     rows: usize,
 }
 
-/// The names that a join has without the name of a table before them.
+/// A table under the name that it has in the query.
+#[derive(Clone)]
+struct Named {
+    name: String,
+    columns: Names,
+    /// Columns that tell its rows apart, if there are some.
+    total: Option<Vec<String>>,
+}
+
+/// Names of columns without the name of a table before them.
 type Names = Vec<(String, ValueType)>;
+
+/// A `FROM` while it grows.
+struct Joining {
+    joins: Vec<Node>,
+    /// The names of what is joined since the last comma.
+    names: Names,
+    /// Those before it.
+    names_before: Names,
+    /// The leaf with which the first table since the last comma begins.
+    begin: usize,
+    /// Columns that are one of several tables.
+    merged: Names,
+}
+
+impl Source {
+    fn one(node: Node, name: String, columns: Names, rows: usize) -> Source {
+        let total = total(&columns);
+        Source { node, tables: vec![Named { name, columns, total }], rows }
+    }
+
+    fn names(&self) -> Names {
+        self.tables.iter().flat_map(|table| table.columns.clone()).collect()
+    }
+}
+
+fn count(names: &Names, name: &str) -> usize {
+    names.iter().filter(|(other, _)| other == name).count()
+}
+
+impl Joining {
+    /// Columns that both sides have once.
+    fn common(&self, names: &Names) -> Names {
+        let can = |(name, of): &&(String, ValueType)| {
+            of.has_equality() && count(&self.names, name) == 1 && count(names, name) == 1
+        };
+        self.names.iter().filter(can).cloned().collect()
+    }
+
+    /// Whether `NATURAL` would not know which column is meant.
+    fn is_ambiguous(&self, names: &Names) -> bool {
+        names.iter().any(|(name, of)| match count(&self.names, name) {
+            0 => false,
+            1 => !of.has_equality() || count(names, name) > 1,
+            _ => true,
+        })
+    }
+
+    /// A comma: what comes behind is joined with itself first.
+    fn comma(&mut self, leaves: usize) {
+        self.names_before.append(&mut self.names);
+        self.begin = leaves;
+    }
+}
 
 impl Generator<'_> {
     /// ` FROM ...`, with its scope, which the caller ends. The scope is there even if there is no `FROM`.
     pub fn joined_tables(&mut self) -> Node {
         self.scopes.push(Scope { total: Some(Vec::new()), rows: 1, ..Scope::default() });
         let Some(first) = self.source(false) else { return Node::nothing() };
-        let mut names = first.columns.clone();
-        let first_node = first.node.clone();
         self.enter(&first);
-        let mut joins = Vec::new();
-        let mut begin = 0;
-        let mut merged: Vec<(String, ValueType)> = Vec::new();
-        let mut all_names: Names = Vec::new();
-        while joins.len() < 3 && self.budget > 0 && self.chance(2, 5) {
-            let can_be_lateral = joins.is_empty() || self.allows(Feature::LateralBeyond);
-            let is_lateral = can_be_lateral && self.chance(1, 8) && self.can_have_query();
+        let (names, joins, merged) = (first.names(), Vec::new(), Vec::new());
+        let mut joining = Joining { joins, names, names_before: Vec::new(), begin: 0, merged };
+        while joining.joins.len() < 3 && self.budget > 0 && self.chance(2, 5) {
+            let may_be_lateral = joining.joins.is_empty() || self.allows(Feature::LateralBeyond);
+            let is_lateral = may_be_lateral && self.chance(1, 8) && self.can_have_query();
             let Some(source) = self.source(is_lateral) else { break };
             if self.scope().rows * source.rows.max(1) > ROWS {
                 break;
             }
-            let common: Vec<(String, ValueType)> = names
-                .iter()
-                .filter(|(name, of)| {
-                    of.has_equality()
-                        && names.iter().filter(|(other, _)| other == name).count() == 1
-                        && source.columns.iter().filter(|(other, _)| other == name).count() == 1
-                })
-                .cloned()
-                .collect();
-            let is_ambiguous = source.columns.iter().any(|(name, of)| {
-                let there = names.iter().filter(|(other, _)| other == name).count();
-                there > 1 || (there == 1 && !of.has_equality())
-            });
-            // Another table before may have a column of that name too.
-            let is_behind = !joins.is_empty();
-            let choice = self.below(10);
             if is_lateral {
-                let (template, comma) = self.one_of(&[
-                    (", LATERAL {}", true),
-                    (" CROSS JOIN LATERAL {}", false),
-                    (" LEFT JOIN LATERAL {} ON true", false),
-                    (" JOIN LATERAL {} ON true", false),
-                ]);
-                if comma {
-                    all_names.append(&mut names);
-                    begin = self.scope().leaves.len();
-                }
-                joins.push(Node::optional(template, [source.node.clone()]));
-                names.extend(source.columns.clone());
-                self.enter(&source);
+                self.join_lateral(&mut joining, &source);
                 if !self.allows(Feature::LateralBeyond) {
                     break;
                 }
-            } else if choice < 2 {
-                let comma = choice == 0;
-                if comma {
-                    all_names.append(&mut names);
-                    begin = self.scope().leaves.len();
-                }
-                joins.push(Node::optional(
-                    if comma { ", {}" } else { " CROSS JOIN {}" },
-                    [source.node.clone()],
-                ));
-                names.extend(source.columns.clone());
-                self.enter(&source);
-            } else if choice < 4
-                && !common.is_empty()
-                && (!is_behind || self.allows(Feature::NaturalBehindOthers))
-            {
-                let word = self.join_word();
-                let natural = self.chance(1, 3) && !is_ambiguous;
-                let using = match natural {
-                    true => common.clone(),
-                    false => common[..1 + self.below(common.len())].to_vec(),
-                };
-                let list = using.iter().map(|(name, _)| Node::text(name.clone())).collect();
-                joins.push(match natural {
-                    true => Node::optional(" NATURAL {} {}", [word, source.node.clone()]),
-                    false => {
-                        Node::optional(" {} {} USING ({})", [word, source.node.clone(), Node::list(list)])
-                    }
-                });
-                let is_used = |name: &str| using.iter().any(|(other, _)| other == name);
-                names.extend(source.columns.iter().filter(|(name, _)| !is_used(name)).cloned());
-                merged.extend(using);
-                self.enter(&source);
-            } else {
-                let word = self.join_word();
-                let is_full = word.sql().starts_with("FULL");
-                let earlier: Vec<Leaf> =
-                    self.scopes.last_mut().expect("a scope").leaves.drain(..begin).collect();
-                let left = self.scope().leaves.len();
-                let node = source.node.clone();
-                names.extend(source.columns.clone());
-                self.enter(&source);
-                let condition = self.join_condition(left, is_full);
-                self.scopes.last_mut().expect("a scope").leaves.splice(..0, earlier);
-                joins.push(Node::optional(" {} {} ON {}", [word, node, condition]));
+                continue;
+            }
+            let common = joining.common(&source.names());
+            // Another table before may have a column of that name too.
+            let is_behind = !joining.joins.is_empty();
+            let can_merge = !common.is_empty() && (!is_behind || self.allows(Feature::NaturalBehindOthers));
+            match self.below(10) {
+                0 | 1 => self.join_each(&mut joining, &source),
+                2 | 3 if can_merge => self.join_by_name(&mut joining, &source, &common),
+                _ => self.join_on(&mut joining, &source),
             }
         }
-        all_names.append(&mut names);
+        let Joining { joins, mut names, mut names_before, merged, .. } = joining;
+        names_before.append(&mut names);
         for (name, of) in merged {
-            if all_names.iter().filter(|(other, _)| *other == name).count() == 1 {
-                let node = Node::raw(of, name);
-                self.scopes.last_mut().expect("a scope").leaves.push(Leaf { node, of, is_local: true });
+            if count(&names_before, &name) == 1 {
+                let leaf = Leaf { node: Node::raw(of, name), of, is_local: true };
+                self.scopes.last_mut().expect("a scope").leaves.push(leaf);
             }
         }
-        Node::plain(" FROM {}{}", [first_node, Node::list_of("", 0, ALONE, joins)])
+        Node::plain(" FROM {}{}", [first.node, Node::list_of("", 0, ALONE, joins)])
+    }
+
+    fn join_lateral(&mut self, joining: &mut Joining, source: &Source) {
+        let (template, is_comma) = self.one_of(&[
+            (", LATERAL {}", true),
+            (" CROSS JOIN LATERAL {}", false),
+            (" LEFT JOIN LATERAL {} ON true", false),
+            (" JOIN LATERAL {} ON true", false),
+        ]);
+        if is_comma {
+            joining.comma(self.scope().leaves.len());
+        }
+        joining.joins.push(Node::optional(template, [source.node.clone()]));
+        joining.names.extend(source.names());
+        self.enter(source);
+    }
+
+    /// Every row with every row.
+    fn join_each(&mut self, joining: &mut Joining, source: &Source) {
+        let is_comma = self.chance(1, 2);
+        if is_comma {
+            joining.comma(self.scope().leaves.len());
+        }
+        let template = if is_comma { ", {}" } else { " CROSS JOIN {}" };
+        joining.joins.push(Node::optional(template, [source.node.clone()]));
+        joining.names.extend(source.names());
+        self.enter(source);
+    }
+
+    /// `NATURAL` or `USING`.
+    fn join_by_name(&mut self, joining: &mut Joining, source: &Source, common: &Names) {
+        let word = self.join_word();
+        let is_natural = self.chance(1, 3) && !joining.is_ambiguous(&source.names());
+        let using = if is_natural { common.clone() } else { common[..1 + self.below(common.len())].to_vec() };
+        let node = source.node.clone();
+        let list = Node::list(using.iter().map(|(name, _)| Node::text(name.clone())).collect());
+        joining.joins.push(match is_natural {
+            true => Node::optional(" NATURAL {} {}", [word, node]),
+            false => Node::optional(" {} {} USING ({})", [word, node, list]),
+        });
+        joining.names.extend(source.names().into_iter().filter(|(name, _)| count(&using, name) == 0));
+        joining.merged.extend(using);
+        self.enter(source);
+    }
+
+    /// `ON`, which sees what is joined since the last comma.
+    fn join_on(&mut self, joining: &mut Joining, source: &Source) {
+        let word = self.join_word();
+        let is_full = word.sql().starts_with("FULL");
+        let scope = self.scopes.last_mut().expect("a scope");
+        let before: Vec<Leaf> = scope.leaves.drain(..joining.begin).collect();
+        let left = scope.leaves.len();
+        joining.names.extend(source.names());
+        self.enter(source);
+        let condition = self.join_condition(left, is_full);
+        self.scopes.last_mut().expect("a scope").leaves.splice(..0, before);
+        joining.joins.push(Node::optional(" {} {} ON {}", [word, source.node.clone(), condition]));
     }
 
     fn join_word(&mut self) -> Node {
@@ -139,14 +191,38 @@ impl Generator<'_> {
     /// Makes the columns of something in `FROM` visible.
     fn enter(&mut self, source: &Source) {
         let scope = self.scopes.last_mut().expect("a scope");
-        let qualified = |name: &String| format!("{}.{name}", source.name);
-        scope.leaves.extend(source.columns.iter().map(|(name, of)| Generator::leaf_of(qualified(name), *of)));
-        scope.sources.push(source.name.clone());
         scope.rows *= source.rows.max(1);
-        match (&mut scope.total, &source.total) {
-            (Some(total), Some(key)) => total.extend(key.iter().map(qualified)),
-            (total, _) => *total = None,
+        for table in &source.tables {
+            let qualified = |name: &String| format!("{}.{name}", table.name);
+            scope
+                .leaves
+                .extend(table.columns.iter().map(|(name, of)| Generator::leaf_of(qualified(name), *of)));
+            scope.sources.push(table.name.clone());
+            match (&mut scope.total, &table.total) {
+                (Some(total), Some(key)) => total.extend(key.iter().map(qualified)),
+                (total, _) => *total = None,
+            }
         }
+    }
+
+    /// A join in parentheses.
+    fn joined_pair(&mut self) -> Option<Source> {
+        let hidden = self.scopes.pop();
+        self.scopes.push(Scope { total: Some(Vec::new()), rows: 1, ..Scope::default() });
+        let sides = (self.source(false), self.source(false));
+        let pair = sides.0.zip(sides.1).map(|(one, other)| {
+            self.enter(&one);
+            let left = self.scope().leaves.len();
+            self.enter(&other);
+            let word = self.join_word();
+            let condition = self.join_condition(left, word.sql().starts_with("FULL"));
+            let node = Node::plain("({} {} {} ON {})", [one.node, word, other.node, condition]);
+            let tables = one.tables.into_iter().chain(other.tables).collect();
+            Source { node, tables, rows: one.rows.max(1) * other.rows.max(1) }
+        });
+        self.scopes.pop();
+        self.scopes.extend(hidden);
+        pair
     }
 
     /// The condition of a join whose right side begins at a leaf.
@@ -187,6 +263,7 @@ impl Generator<'_> {
         match choice {
             0 => Some(self.values()),
             1 => Some(self.table_function()),
+            2 if self.budget > 4 && self.chance(1, 2) => self.joined_pair(),
             2 | 15.. if self.can_have_query() => Some(self.derived_table(is_lateral)),
             _ => {
                 if self.relations.is_empty() {
@@ -207,7 +284,7 @@ impl Generator<'_> {
             true => total(&columns),
         };
         let node = Node::text(format!("{} AS {name}", relation.name));
-        Source { node, name, columns, total, rows: relation.rows }
+        Source { node, tables: vec![Named { name, columns, total }], rows: relation.rows }
     }
 
     fn derived_table(&mut self, is_lateral: bool) -> Source {
@@ -243,7 +320,7 @@ impl Generator<'_> {
         let columns: Vec<(String, ValueType)> =
             outputs.into_iter().map(|output| (output.name, output.of)).collect();
         let node = Node::plain(&format!("({{}}) AS {name}"), [node]);
-        Source { node, name, total: total(&columns), columns, rows: 6 }
+        Source::one(node, name, columns, 6)
     }
 
     fn values(&mut self) -> Source {
@@ -267,7 +344,7 @@ impl Generator<'_> {
             &format!("(VALUES {{}}) AS {name}({{}})"),
             [Node::list(rows), Node::list_of(", ", 1, group, names)],
         );
-        Source { node, name, total: total(&columns), columns, rows: count }
+        Source::one(node, name, columns, count)
     }
 
     fn table_function(&mut self) -> Source {
@@ -281,7 +358,7 @@ impl Generator<'_> {
         let column = self.name("n");
         let node = Node::text(format!("{call} AS {name}({column})"));
         let columns = vec![(column, of)];
-        Source { node, name, total: total(&columns), columns, rows: 4 }
+        Source::one(node, name, columns, 4)
     }
 
     /// ` WHERE ...`, mostly.

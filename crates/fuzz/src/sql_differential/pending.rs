@@ -75,6 +75,10 @@ pub enum Feature {
     ConflictWithForeignKey,
     /// `nullif`.
     Nullif,
+    /// Aggregates that sort their input.
+    SortedAggregate,
+    /// Another time zone than UTC.
+    TimeZone,
     /// `UNION ALL` in a query within another.
     UnionWithin,
     /// `IS TRUE` and its like.
@@ -123,6 +127,8 @@ pub const PENDING: &[(Feature, &str)] = &[
     (Feature::QueryInList, "it is refused as a syntax error"),
     (Feature::DistinctNumeric, "XX000 if they have other digits"),
     (Feature::ConflictWithForeignKey, "the key is checked even if nothing is written"),
+    (Feature::SortedAggregate, "XX000 if what it sorts is a constant below a join"),
+    (Feature::TimeZone, "programs do not look at it when they make dates"),
     (Feature::Nullif, "NOT IN of it is null"),
     (Feature::UnionWithin, "rows are lost if it is joined with a subquery"),
     (Feature::TruthTest, "XX000 in DISTINCT"),
