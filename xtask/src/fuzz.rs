@@ -34,9 +34,9 @@ pub struct Options {
     /// sql-differential: without PostgreSQL; programs are compared with queries
     #[arg(long)]
     alone: bool,
-    /// sql-differential: an ordinary build, which takes less time to compile and more to run
+    /// sql-differential: optimised, which takes long to compile and less to run
     #[arg(long)]
-    debug: bool,
+    release: bool,
     /// sql-differential: where scripts of differences go
     #[arg(long, value_name = "DIR")]
     out: Option<String>,
@@ -64,7 +64,7 @@ fn differential(options: &Options) -> bool {
     given.extend(options.alone.then(|| "--alone".to_string()));
     given.extend(options.out.iter().flat_map(|folder| ["--out".to_string(), folder.clone()]));
     let mut arguments = vec!["run", "--package", "fabius-fuzz"];
-    arguments.extend((!options.debug).then_some("--release"));
+    arguments.extend(options.release.then_some("--release"));
     arguments.extend(["--", DIFFERENTIAL]);
     arguments.extend(given.iter().map(String::as_str));
     cargo::run(&arguments, &[])

@@ -104,7 +104,7 @@ pub fn run(settings: &Settings) -> Result<Summary> {
         false => PENDING.iter().map(|(feature, _)| *feature).collect(),
     };
     let next = AtomicU64::new(0);
-    let total = Mutex::new(Report::new(settings.folder.clone()));
+    let total = Mutex::new(Report::new(settings));
     let compared = AtomicU64::new(0);
     let worker = |worker: usize| {
         let log = std::env::temp_dir().join(format!("sql-differential-{}-{worker}.log", std::process::id()));
@@ -117,7 +117,7 @@ pub fn run(settings: &Settings) -> Result<Summary> {
                 return Ok::<(), std::io::Error>(());
             }
             // What was found before tells what is worth shrinking.
-            let mut report = Report::new(settings.folder.clone());
+            let mut report = Report::new(settings);
             if let Ok(total) = total.lock() {
                 report.know(&total);
             }

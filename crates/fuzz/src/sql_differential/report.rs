@@ -1,5 +1,6 @@
 //! What a campaign has come to: counts, and the scripts of what differs in the format of `crates/cli/tests/sql/scripts`.
 
+use super::Settings;
 use super::compare::Difference;
 use super::pair::{Differs, Pair};
 use super::session::Answer;
@@ -27,6 +28,8 @@ pub struct Found {
 /// Counts and differences.
 pub struct Report {
     pub folder: PathBuf,
+    /// The command that runs one case again, but for its seed.
+    command: String,
     pub begun: Instant,
     pub cases: usize,
     pub not_comparable: usize,
@@ -82,9 +85,12 @@ const WORDS: &[&str] = &[
 ];
 
 impl Report {
-    pub fn new(folder: PathBuf) -> Report {
+    pub fn new(settings: &Settings) -> Report {
+        let pending = if settings.with_pending { " --pending" } else { "" };
+        let alone = if settings.with_postgres { "" } else { " --alone" };
         Report {
-            folder,
+            folder: settings.folder.clone(),
+            command: format!("cargo xtask fuzz sql-differential{pending}{alone} --cases 1 --seed"),
             begun: Instant::now(),
             cases: 0,
             not_comparable: 0,
@@ -144,8 +150,8 @@ impl Report {
     pub fn add(&mut self, pair: &mut Pair, found: Found) -> Result<()> {
         self.add_unshrunk(&found);
         let cause = cause(&found);
-        eprintln!("seed {}: {cause} ({})", found.seed, found.last.way.name());
-        let script = script(pair, &found)?;
+        eprintln!("{cause} ({}): {} {}", found.last.way.name(), self.command, found.seed);
+        let script = script(pair, &found, &self.command)?;
         std::fs::create_dir_all(&self.folder)?;
         std::fs::write(self.folder.join(format!("{}.slt", found.seed)), script)?;
         self.causes.entry(cause).or_default().push(found.seed);
@@ -212,11 +218,7 @@ impl Report {
                 let seeds: Vec<String> = seeds.iter().take(6).map(u64::to_string).collect();
                 let _ = writeln!(text, "  {cause}\n      seeds {}", seeds.join(" "));
             }
-            let _ = writeln!(
-                text,
-                "\nscripts: {}\none again: cargo xtask fuzz sql-differential --seed SEED --cases 1",
-                self.folder.display()
-            );
+            let _ = writeln!(text, "\nscripts: {}\none again: {} SEED", self.folder.display(), self.command);
         }
         text
     }
@@ -243,13 +245,9 @@ fn cause(found: &Found) -> String {
 }
 
 /// The script with PostgreSQL's answers.
-fn script(pair: &mut Pair, found: &Found) -> Result<String> {
+fn script(pair: &mut Pair, found: &Found, command: &str) -> Result<String> {
     let Found { seed, history, last, differs, last_words } = found;
-    let mut text = format!(
-        "# {}, sent as {}.\n# cargo xtask fuzz sql-differential --seed {seed} --cases 1\n",
-        differs.difference,
-        last.way.name()
-    );
+    let mut text = format!("# {}, sent as {}.\n# {command} {seed}\n", differs.difference, last.way.name());
     for (what, answer) in [("expected", &differs.expected), ("got", &differs.got)] {
         if let Answer::Refused { state, message } = answer {
             let _ = writeln!(text, "# {what}: {state} {message}");

@@ -389,6 +389,7 @@ impl Generator<'_> {
         let order = if can_be_sorted { self.order_by(&outputs, hidden) } else { Node::nothing() };
         let limit = match self.below(6) {
             _ if !can_have_limit => String::new(),
+            0 if self.chance(1, 4) => format!(" FETCH FIRST {} ROWS ONLY", 1 + self.below(4)),
             0 => format!(" LIMIT {}", 1 + self.below(4)),
             1 => format!(" LIMIT {} OFFSET {}", 1 + self.below(4), self.below(4)),
             2 if self.chance(1, 3) => format!(" OFFSET {}", self.below(3)),

@@ -95,6 +95,11 @@ impl Generator<'_> {
             columns.push(0);
         }
         let names = columns.iter().map(|at| Node::text(table.columns[*at].name.clone())).collect();
+        let is_defaults = columns.iter().all(|at| table.columns[*at].is_nullable) && self.chance(1, 10);
+        if is_defaults && !is_part {
+            let node = Node::text(format!("INSERT INTO {} DEFAULT VALUES", table.name));
+            return Write { node, kind: Kind::Insert, table, returned: Vec::new() };
+        }
         let source = match self.chance(1, 4) {
             true => {
                 // Rows that are selected would mostly have keys that are there.
