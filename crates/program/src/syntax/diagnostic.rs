@@ -44,6 +44,8 @@ pub struct Source {
     pub text: String,
     /// Where each line begins.
     lines: Vec<u32>,
+    /// Whether every character is one byte.
+    is_ascii: bool,
 }
 
 impl Source {
@@ -53,7 +55,8 @@ impl Source {
         let after_breaks =
             text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at as u32 + 1);
         let lines = std::iter::once(0).chain(after_breaks).collect();
-        Source { file: file.into(), text, lines }
+        let is_ascii = text.is_ascii();
+        Source { file: file.into(), text, lines, is_ascii }
     }
 
     /// The 1-based line of a byte offset.
@@ -65,10 +68,14 @@ impl Source {
     pub fn place(&self, offset: u32) -> (u32, u32, &str) {
         let line = self.line(offset);
         let start = self.lines[line as usize - 1] as usize;
-        let rest = &self.text[start..];
-        let text = rest.split('\n').next().unwrap_or(rest);
-        let column =
-            text.char_indices().take_while(|&(at, _)| start + at < offset as usize).count() as u32 + 1;
+        let end = self.lines.get(line as usize).map_or(self.text.len(), |next| *next as usize - 1);
+        let text = &self.text[start..end];
+        let before = (offset as usize).saturating_sub(start).min(text.len());
+        let column = match self.is_ascii {
+            true => before,
+            false => text.char_indices().take_while(|&(at, _)| at < before).count(),
+        } as u32
+            + 1;
         (line, column, text.trim_end_matches('\r'))
     }
 }

@@ -78,6 +78,9 @@ fn is_aggregate(function: &ast::Function) -> bool {
         || function.over.is_some()
 }
 
+/// Aggregates that a program collects at most: each is looked for among the others.
+const CALLS: usize = 400;
+
 /// Calls of functions outside subqueries.
 fn each_function(expression: &Expr, act: &mut dyn FnMut(&ast::Function)) {
     struct Calls<'f> {
@@ -129,17 +132,20 @@ impl<'a> Binder<'a> {
                 return beyond("a wildcard beside aggregates");
             };
             each_function(expr, &mut |function| {
-                if is_aggregate(function) && !calls.contains(function) {
+                if is_aggregate(function) && calls.len() <= CALLS && !calls.contains(function) {
                     calls.push(function.clone());
                 }
             });
         }
         if let Some(having) = &select.having {
             each_function(having, &mut |function| {
-                if is_aggregate(function) && !calls.contains(function) {
+                if is_aggregate(function) && calls.len() <= CALLS && !calls.contains(function) {
                     calls.push(function.clone());
                 }
             });
+        }
+        if calls.len() > CALLS {
+            return beyond("so many aggregates");
         }
         let mut collectors = Vec::new();
         for call in calls {

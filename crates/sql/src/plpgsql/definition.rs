@@ -6,6 +6,8 @@ use super::tree::{Body, Definition, SqlStatement};
 use super::type_name::{self, Named};
 use super::{parser, piece};
 use crate::catalog::{Catalog, FunctionParameter, ObjectName, ParameterMode, Returns, Volatility};
+use crate::parse::limits::ARGUMENTS;
+use crate::planning::heed;
 use crate::sql_type::SqlType;
 use fabius_program::syntax::diagnostic::{Source, Span};
 use fabius_value::{Error, Result, SqlState};
@@ -143,8 +145,13 @@ impl<'a> Header<'a> {
             if !self.parameters.is_empty() {
                 self.cursor.expect_symbol(",")?;
             }
+            heed()?;
             let parameter = self.parameter()?;
             self.parameters.push(parameter);
+            if self.parameters.len() > ARGUMENTS {
+                let message = format!("functions cannot have more than {ARGUMENTS} arguments");
+                return Err(Error::new(SqlState(*b"54023"), message));
+            }
         }
         self.check_parameters()?;
         if self.cursor.is_keyword("returns") && !self.cursor.is_keyword_at(1, "null") {
