@@ -164,6 +164,44 @@ fn clients_that_do_not_read_cost_little() {
     assert!(bytes < 2 * MUCH, "{bytes} bytes for clients that do not read");
 }
 
+/// Goal: rows take no more memory than they may, whoever writes them; what deletes goes on, and makes room.
+#[test]
+fn rows_are_bounded() {
+    let server = Server::start(&["--rows-memory", "40MB"]);
+    let (mut raw, _) = Raw::begin(&server);
+    raw.query("CREATE TABLE r (id int PRIMARY KEY, filler text NOT NULL)");
+    let rows = |first: usize| {
+        format!("SELECT g, repeat('x', {ROW_BYTES}) FROM generate_series({first}, {}) g", first + 999)
+    };
+    let mut answers = (0..200).map(|part| raw.query(&format!("INSERT INTO r {}", rows(part * 1000))));
+    let refused = answers.find(|answer| kinds(answer).starts_with('E')).expect("a refusal");
+    assert_eq!(field(&refused, b'C'), "53200");
+    assert!(field(&refused, b'D').contains("rows_memory allows"), "{}", field(&refused, b'D'));
+    assert!(field(&refused, b'H').contains("raise rows_memory"), "{}", field(&refused, b'H'));
+    let taken = server.resident_bytes();
+    assert!(taken < 400 << 20, "{taken} bytes");
+    // Others are refused too, in their first statement, be it small, an update or a copy; in transactions as outside.
+    let (mut other, _) = Raw::begin(&server);
+    assert_eq!(field(&other.query("INSERT INTO r VALUES (-1, 'x')"), b'C'), "53200");
+    let (mut other, _) = Raw::begin(&server);
+    other.query("BEGIN");
+    assert_eq!(field(&other.query("UPDATE r SET filler = 'y' WHERE id = 1"), b'C'), "53200");
+    other.query("ROLLBACK");
+    assert_eq!(kinds(&other.query("SELECT count(*) FROM r")), "TDCZ");
+    // What is deleted is given back once nobody can see it any more.
+    assert_eq!(kinds(&other.query("DELETE FROM r")), "CZ");
+    let mut is_refused = true;
+    for _ in 0..1000 {
+        let (mut other, _) = Raw::begin(&server);
+        is_refused = kinds(&other.query("INSERT INTO r VALUES (-1, 'x')")) != "CZ";
+        if !is_refused {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!is_refused, "there is no room");
+}
+
 /// Goal: all sessions together hold no more than is allowed.
 #[test]
 fn sessions_share_a_bound() {

@@ -5,6 +5,7 @@ use crate::catalog::store::Change;
 use crate::catalog::{Catalog, ObjectName, Relation, Table, View, parts};
 use crate::connection::Connection;
 use crate::lock::{LockKey, LockMode};
+use crate::planning::heed;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, visit_relations};
 use std::collections::BTreeSet;
@@ -59,6 +60,7 @@ impl Connection {
                 .collect()
         };
         for name in names {
+            heed()?;
             let catalog = self.catalog();
             if *kind == ast::ObjectType::Schema {
                 self.drop_schema(name, if_exists, cascade).await?;
