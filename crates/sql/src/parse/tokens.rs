@@ -60,6 +60,17 @@ pub(crate) fn estimate(text: &str) -> usize {
 /// What a token takes while a text is read, about: it is there twice, with its text.
 const TOKEN_BYTES: usize = 2 * size_of::<TokenWithSpan>() + 32;
 
+/// What reading a text takes, about. Each blank is a token too, as long as all are looked for.
+fn bytes_to_read(text: &str) -> usize {
+    let (mut blanks, mut lines) = (0, 1);
+    for byte in text.bytes() {
+        blanks += usize::from(byte.is_ascii_whitespace());
+        lines += usize::from(byte == b'\n');
+    }
+    let tokens = estimate(text).saturating_mul(TOKEN_BYTES);
+    text.len() + tokens + blanks * size_of::<TokenWithSpan>() + lines * size_of::<Line>()
+}
+
 impl<'t> Tokens<'t> {
     /// The tokens of a text.
     ///
@@ -67,7 +78,7 @@ impl<'t> Tokens<'t> {
     /// `42601` for a quote or comment without an end; `53200` if there is no room for them.
     pub fn of(text: &'t str) -> Result<Tokens<'t>> {
         let is_short = text.len() <= SHORT_BYTES;
-        heed_bytes(if is_short { text.len() } else { text.len() + estimate(text) * TOKEN_BYTES })?;
+        heed_bytes(if is_short { text.len() } else { bytes_to_read(text) })?;
         let mut tokens = Tokens { text, tokens: Vec::new(), lines: Line::all(text), at: 0 };
         let all = Tokenizer::new(&PostgreSqlDialect {}, text).tokenize_with_location().map_err(|error| {
             let start = tokens.byte(error.location);
