@@ -221,6 +221,18 @@ fn asks_beneath_outer_join(plan: &LogicalPlan) -> bool {
     found
 }
 
+/// Whether a subquery that asks about a row around it has functions over windows: DataFusion would make a join of it, and the
+/// windows would be of all rows instead of those that the subquery has for that row.
+fn has_own_windows(plan: &LogicalPlan) -> bool {
+    let mut found = false;
+    each_subquery(plan, &mut |subquery| {
+        let has_window = || subquery.exists(|node| Ok(matches!(node, LogicalPlan::Window(_))));
+        found |= asks_outside(subquery) && has_window().unwrap_or(true);
+        found |= has_own_windows(subquery);
+    });
+    found
+}
+
 fn each_subquery(plan: &LogicalPlan, act: &mut dyn FnMut(&LogicalPlan)) {
     let _ = plan.apply(|node| {
         if let LogicalPlan::Subquery(lateral) = node {
@@ -337,7 +349,7 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
         let side = inputs.iter().position(|input| is_about(&subquery, input)).unwrap_or(0);
         let input = inputs
             .get_mut(side)
-            .ok_or_else(|| DataFusionError::NotImplemented("a subquery in a plan without input".into()))?;
+            .ok_or_else(|| outbound(unsupported("a subquery in a plan without input is not supported")))?;
         let guard = guard.filter(|guard| {
             let columns = guard.column_refs();
             columns.into_iter().all(|column| input.schema().has_column(column))
@@ -387,9 +399,9 @@ fn is_about(subquery: &LogicalPlan, plan: &LogicalPlan) -> bool {
 /// An inner join whose condition has a subquery about rows of both sides: all pairs, filtered.
 fn unfold_condition(join: &Join, next: &mut usize) -> FusionResult<Transformed<LogicalPlan>> {
     if join.join_type != JoinType::Inner {
-        return Err(DataFusionError::NotImplemented(
-            "a subquery about both sides in the condition of an outer join".into(),
-        ));
+        return Err(outbound(unsupported(
+            "a subquery about both sides in the condition of an outer join is not supported",
+        )));
     }
     let equal = join.on.iter().map(|(left, right)| left.clone().eq(right.clone()));
     let condition = equal.chain(join.filter.clone()).reduce(Expr::and);
@@ -792,6 +804,7 @@ async fn rows(plan: &LogicalPlan, context: &Arc<TaskContext>) -> FusionResult<Re
 pub(super) fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
     if !reaches_far(plan)
         && !asks_beneath_outer_join(plan)
+        && !has_own_windows(plan)
         && let Ok(optimized) = machine::optimize(plan)
         && !is_left(&optimized)
     {

@@ -99,7 +99,8 @@ fn of_words(message: String) -> Error {
     if has("Regular expression") || has("regex parse error") || has("Regex") {
         return Error::new(SqlState(*b"2201B"), "invalid regular expression").with_detail(message);
     }
-    unsupported("a query of this form is not supported").with_detail(message)
+    let what = message.strip_prefix("This feature is not implemented: ").unwrap_or(&message);
+    unsupported("a query of this form is not supported").with_detail(what)
 }
 
 #[cfg(test)]

@@ -558,8 +558,21 @@ impl Binder<'_> {
                         "The combining JOIN type must be INNER or LEFT for a LATERAL reference.",
                     ));
                 }
-                let nested = LogicalPlan::Subquery(super::subquery::nested(plan));
-                join_plans(left_plan, nested, join_type, condition)?
+                let row = match join_type {
+                    JoinType::Inner => super::lateral_row::beside(&left_plan, &plan).map_err(inbound)?,
+                    _ => None,
+                };
+                match (row, condition) {
+                    (Some(plan), None) => plan,
+                    (Some(plan), Some(condition)) => LogicalPlanBuilder::from(plan)
+                        .filter(condition)
+                        .and_then(LogicalPlanBuilder::build)
+                        .map_err(inbound)?,
+                    (None, condition) => {
+                        let nested = LogicalPlan::Subquery(super::subquery::nested(plan));
+                        join_plans(left_plan, nested, join_type, condition)?
+                    }
+                }
             }
             Item::Arrays { arrays, .. } => {
                 let plan = spread(left_plan, arrays, join_type == JoinType::Left && is_true)?;

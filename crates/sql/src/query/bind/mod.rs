@@ -12,6 +12,7 @@
 //! | [`expression`] | expressions |
 //! | [`from`] | `FROM` and joins |
 //! | [`input_order`] | the order of a subquery's rows in aggregates over them |
+//! | [`lateral_row`] | `LATERAL` of one row that is computed of the row beside it |
 //! | [`operator`] | operators |
 //! | [`query`] | queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT` |
 //! | [`scope`] | names in scope |
@@ -26,6 +27,7 @@ mod coerce;
 mod expression;
 mod from;
 mod input_order;
+mod lateral_row;
 mod operator;
 mod query;
 mod scope;

@@ -391,6 +391,12 @@ impl Binder<'_> {
 
     /// Rows of `VALUES` that ask something: each column is an array, whose elements become rows.
     fn asking_values(&mut self, rows: Vec<Vec<Expr>>, types: &[SqlType]) -> Result<LogicalPlan> {
+        if let [row] = rows.as_slice() {
+            // It is a SELECT without FROM.
+            let named = row.iter().map(|cell| cell.clone().alias(self.fresh("c"))).collect::<Vec<_>>();
+            let plan = LogicalPlanBuilder::empty(true).project(named).and_then(LogicalPlanBuilder::build);
+            return plan.map_err(inbound);
+        }
         let mut cells: Vec<Vec<Typed>> = vec![Vec::with_capacity(rows.len()); types.len()];
         for row in rows {
             for ((cell, sql_type), column) in row.into_iter().zip(types).zip(&mut cells) {

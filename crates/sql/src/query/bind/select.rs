@@ -7,7 +7,9 @@ use crate::query::failure::{inbound, unsupported};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
-use datafusion::logical_expr::utils::{find_aggregate_exprs, find_window_exprs, split_conjunction};
+use datafusion::logical_expr::utils::{
+    conjunction, find_aggregate_exprs, find_window_exprs, split_conjunction, split_conjunction_owned,
+};
 use datafusion::logical_expr::{
     Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition,
 };
@@ -52,10 +54,12 @@ impl Binder<'_> {
                 let typed = self.expression_as(selection, Sense::Truth)?;
                 let condition = self.condition(typed, "WHERE")?;
                 self.set_clause(None);
-                plan = LogicalPlanBuilder::from(plan)
-                    .filter(condition)
-                    .and_then(LogicalPlanBuilder::build)
-                    .map_err(inbound)?;
+                for condition in plain_first(condition)? {
+                    plan = LogicalPlanBuilder::from(plan)
+                        .filter(condition)
+                        .and_then(LogicalPlanBuilder::build)
+                        .map_err(inbound)?;
+                }
             }
             self.select_from(plan, select, keys, (is_operand, is_relation))
         })();
@@ -717,6 +721,29 @@ fn grouping(keys: Vec<Expr>, of: fn(Vec<Expr>) -> GroupingSet) -> Expr {
         }
     };
     Expr::GroupingSet(GroupingSet::GroupingSets(sets.into_iter().map(once_each).collect()))
+}
+
+/// Conditions of a `WHERE` that are looked at for subqueries, at most.
+const CONDITIONS: usize = 100;
+
+/// A condition as one without subqueries, and behind it one with them. Subqueries become joins with all that stands below
+/// them; conditions that join the tables of `FROM` have to stand there too, or all pairs of rows are made.
+fn plain_first(condition: Expr) -> Result<Vec<Expr>> {
+    let parts = split_conjunction_owned(condition.clone());
+    if !(2..=CONDITIONS).contains(&parts.len()) {
+        return Ok(vec![condition]);
+    }
+    let (mut plain, mut asking) = (Vec::new(), Vec::new());
+    for part in parts {
+        let asks = part.exists(|expr| {
+            Ok(matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_)))
+        });
+        if asks.map_err(inbound)? { asking.push(part) } else { plain.push(part) }
+    }
+    if plain.is_empty() || asking.is_empty() {
+        return Ok(vec![condition]);
+    }
+    Ok([plain, asking].into_iter().filter_map(conjunction).collect())
 }
 
 /// `row_number()` over a partition.
