@@ -12,6 +12,7 @@
 use crate::query::failure::{internal, outbound, unsupported};
 use crate::query::leaf::Run;
 use crate::query::machine;
+use crate::query::membership;
 use async_trait::async_trait;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{concat_batches, take};
@@ -318,7 +319,7 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
         return Apply::node(left, subquery, (Wanted::Rows(keep), None), "").map(Transformed::yes);
     }
     let expressions = node.expressions();
-    let mut found = Vec::new();
+    let mut found = Found::default();
     let changed: Vec<Expr> = expressions
         .into_iter()
         .map(|expr| {
@@ -331,10 +332,20 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
             })
         })
         .collect::<FusionResult<_>>()?;
-    if found.is_empty() {
+    if found.applied.is_empty() && found.members.is_empty() {
         return Ok(Transformed::no(node));
     }
     let mut inputs: Vec<LogicalPlan> = node.inputs().into_iter().cloned().collect();
+    let Found { applied: mut found, members } = found;
+    let mut beside = Vec::with_capacity(members.len());
+    for (column, set, sought) in members {
+        let columns = sought.column_refs();
+        let has_all = |input: &LogicalPlan| columns.iter().all(|column| input.schema().has_column(column));
+        match inputs.iter().position(has_all) {
+            Some(side) => beside.push((side, column, set, sought)),
+            None => found.push((column, answer(&set, &sought)?, Wanted::Value, None)),
+        }
+    }
     if let (LogicalPlan::Join(join), [left, right]) = (&node, inputs.as_slice())
         && found.iter().any(|(_, subquery, ..)| is_about(subquery, left) && is_about(subquery, right))
     {
@@ -344,6 +355,11 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
         [input] => input.schema().clone(),
         _ => node.schema().clone(),
     };
+    for (side, column, set, sought) in beside {
+        if let Some(input) = inputs.get_mut(side) {
+            *input = membership::beside(input.clone(), &set, sought, &column)?;
+        }
+    }
     for (column, subquery, wanted, guard) in found {
         // Of a join, the side whose rows it is about.
         let side = inputs.iter().position(|input| is_about(&subquery, input)).unwrap_or(0);
@@ -422,7 +438,15 @@ fn lateral(plan: &LogicalPlan) -> Option<LogicalPlan> {
 }
 
 /// A column for an answer, the subquery, what is wanted of it, and the condition under which it is asked.
-type Found = Vec<(String, LogicalPlan, Wanted, Option<Expr>)>;
+type Applied = (String, LogicalPlan, Wanted, Option<Expr>);
+
+/// What was taken out of expressions.
+#[derive(Default)]
+struct Found {
+    applied: Vec<Applied>,
+    /// A column for an answer, a subquery that asks nothing about the row, and what is looked for among its values.
+    members: Vec<(String, LogicalPlan, Expr)>,
+}
 
 /// Takes all subqueries out of an expression. What stands in a branch of a `CASE` is asked only where its condition holds.
 fn take_all_out(
@@ -480,8 +504,8 @@ fn take_out(
 ) -> FusionResult<Transformed<Expr>> {
     let mut leave = |subquery: LogicalPlan, wanted: Wanted| {
         *next += 1;
-        let name = format!("apply {next} {}", found.len());
-        found.push((name.clone(), subquery, wanted, guard.cloned()));
+        let name = format!("apply {next} {}", found.applied.len());
+        found.applied.push((name.clone(), subquery, wanted, guard.cloned()));
         Expr::Column(Column::new_unqualified(name))
     };
     Ok(match expr {
@@ -495,38 +519,49 @@ fn take_out(
             Transformed::yes(if exists.negated { Expr::Not(Box::new(column)) } else { column })
         }
         Expr::InSubquery(within) => {
-            // True if a row is equal, null if one could be, else false.
-            let plan = within.subquery.subquery.as_ref().clone();
-            let inner = plan
-                .schema()
-                .iter()
-                .next()
-                .map(Expr::from)
-                .ok_or_else(|| DataFusionError::Plan("a subquery without columns".into()))?;
-            let inner = outside(within.expr.as_ref(), &inner)?;
-            let column = |name: &str| Expr::Column(Column::new_unqualified(name));
-            let truth = |value| Expr::Literal(ScalarValue::Boolean(value), None);
-            let one = Expr::Literal(ScalarValue::Int64(Some(1)), None);
-            let plan = LogicalPlanBuilder::from(plan)
-                .project([inner.alias("equal")])?
-                .aggregate(
-                    Vec::<Expr>::new(),
-                    [
-                        bool_or(column("equal")).alias("any"),
-                        count(column("equal")).alias("known"),
-                        count(one).alias("rows"),
-                    ],
-                )?
-                .project([when(column("any"), truth(Some(true)))
-                    .when(column("rows").gt(column("known")), truth(None))
-                    .otherwise(truth(Some(false)))?
-                    .alias("found")])?
-                .build()?;
-            let column = leave(plan, Wanted::Value);
+            let plan = within.subquery.subquery.as_ref();
+            let is_set = guard.is_none() && references(plan).is_empty() && !is_left(plan);
+            let column = if is_set && is_of_row(&within.expr)? && !within.expr.contains_outer() {
+                *next += 1;
+                let name = format!("member {next} {}", found.members.len());
+                found.members.push((name.clone(), plan.clone(), within.expr.as_ref().clone()));
+                Expr::Column(Column::new_unqualified(name))
+            } else {
+                leave(answer(plan, &within.expr)?, Wanted::Value)
+            };
             Transformed::yes(if within.negated { Expr::Not(Box::new(column)) } else { column })
         }
         other => Transformed::no(other),
     })
+}
+
+/// Whether a value is among those of a subquery: true if a row is equal, null if one could be, else false.
+fn answer(plan: &LogicalPlan, sought: &Expr) -> FusionResult<LogicalPlan> {
+    let inner = plan
+        .schema()
+        .iter()
+        .next()
+        .map(Expr::from)
+        .ok_or_else(|| DataFusionError::Plan("a subquery without columns".into()))?;
+    let inner = outside(sought, &inner)?;
+    let column = |name: &str| Expr::Column(Column::new_unqualified(name));
+    let truth = |value| Expr::Literal(ScalarValue::Boolean(value), None);
+    let one = Expr::Literal(ScalarValue::Int64(Some(1)), None);
+    LogicalPlanBuilder::from(plan.clone())
+        .project([inner.alias("equal")])?
+        .aggregate(
+            Vec::<Expr>::new(),
+            [
+                bool_or(column("equal")).alias("any"),
+                count(column("equal")).alias("known"),
+                count(one).alias("rows"),
+            ],
+        )?
+        .project([when(column("any"), truth(Some(true)))
+            .when(column("rows").gt(column("known")), truth(None))
+            .otherwise(truth(Some(false)))?
+            .alias("found")])?
+        .build()
 }
 
 /// An equality of an outer expression and an inner column, as the subquery sees it.

@@ -19,6 +19,7 @@
 //! | `claims` | what operators claim of their rows |
 //! | `extent` | how large a plan is, and may be |
 //! | `heeding` | DataFusion's rules, which end when nobody waits for them |
+//! | `membership` | `IN` of a subquery as a value, by one join |
 //! | `machine` | DataFusion as it is used here |
 //! | `pace` | long work gives way, and can be ended |
 //! | `operator_memory` | what sorts, joins and groups may hold |
@@ -39,6 +40,7 @@ mod heeding;
 mod key_range;
 mod leaf;
 mod machine;
+mod membership;
 mod operator_memory;
 mod pace;
 pub mod query_plan;
