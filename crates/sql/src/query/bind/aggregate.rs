@@ -110,15 +110,18 @@ impl Binder<'_> {
     ) -> Result<Typed> {
         let inner = self.levels.split_off(outer + 1);
         let bound = self.aggregate(name, call, list);
-        let column = self.fresh_column();
-        let typed = bound.map(|typed| {
-            if let Some(level) = self.levels.last_mut() {
-                level.aggregates_within.push((typed.clone(), column.clone()));
-            }
-            Typed { expr: Expr::Column(column), ..typed }
-        });
+        let typed = bound.map(|typed| self.seen_within(outer, typed));
         self.levels.extend(inner);
         typed.map(outward)
+    }
+
+    /// What has aggregates over a query's rows, as a column that queries within it see.
+    pub(super) fn seen_within(&mut self, level: usize, typed: Typed) -> Typed {
+        let column = self.fresh_column();
+        if let Some(level) = self.levels.get_mut(level) {
+            level.aggregates_within.push((typed.clone(), column.clone()));
+        }
+        Typed { expr: Expr::Column(column), ..typed }
     }
 
     fn aggregate_parts<'c>(

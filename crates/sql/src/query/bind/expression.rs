@@ -52,7 +52,7 @@ impl Binder<'_> {
             E::Interval(interval) => self.interval(interval),
             E::UnaryOp { op: UnaryOperator::Not, expr } if in_subquery_of(expr).is_some() => {
                 let (expr, subquery, negated) = in_subquery_of(expr).ok_or_else(|| unsupported("NOT"))?;
-                self.in_subquery(expr, subquery, !negated, sense)
+                self.once(expression, sense, |binder| binder.in_subquery(expr, subquery, !negated, sense))
             }
             E::UnaryOp { op, expr } => self.unary(*op, expr),
             E::IsNull(inner) if row_of(inner).is_some() => self.row_is_null(inner, Expr::IsNull),
@@ -88,13 +88,15 @@ impl Binder<'_> {
                 Ok(if *not { negated(both) } else { both })
             }
             E::InList { expr, list, negated: not } => self.in_list(expr, list, *not),
-            E::InSubquery { expr, subquery, negated: not } => self.in_subquery(expr, subquery, *not, sense),
-            E::Exists { subquery, negated } => {
-                let relation = self.subquery(subquery)?;
+            E::InSubquery { expr, subquery, negated: not } => {
+                self.once(expression, sense, |binder| binder.in_subquery(expr, subquery, *not, sense))
+            }
+            E::Exists { subquery, negated } => self.once(expression, Sense::Value, |binder| {
+                let relation = binder.subquery(subquery)?;
                 let exists = Exists { subquery: nested(relation.plan), negated: *negated };
                 Ok(Typed::new(Expr::Exists(exists), SqlType::Boolean))
-            }
-            E::Subquery(query) => self.scalar_subquery(query),
+            }),
+            E::Subquery(query) => self.once(expression, Sense::Value, |binder| binder.scalar_subquery(query)),
             E::AnyOp { left, compare_op, right, .. } => {
                 self.quantified(left, compare_op, right, (true, sense))
             }

@@ -70,8 +70,9 @@ struct Level {
     /// Whether this is inside of an aggregate's arguments.
     in_aggregate: bool,
     windows: Vec<ast::NamedWindowDefinition>,
-    /// Subqueries of its expressions as they have been bound: the same text is the same expression, which `GROUP BY` asks for.
-    subqueries: Vec<(ast::Query, Relation)>,
+    /// Expressions with subqueries as they have been bound, each for what it is used for: the same text is the same
+    /// expression, which `GROUP BY` asks for.
+    subqueries: Vec<(ast::Expr, Sense, Typed)>,
     /// The order that the first aggregate with one wants its values in.
     ordering: Option<Vec<Sort>>,
     /// Aggregates over this query's rows that queries within it ask for, and the columns that these see.

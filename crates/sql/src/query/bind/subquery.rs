@@ -11,30 +11,42 @@ use crate::sql_type::SqlType;
 use datafusion::common::Spans;
 use datafusion::functions_aggregate::count::count;
 use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery};
+use datafusion::logical_expr::utils::find_aggregate_exprs;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, when};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
 
-/// Subqueries of one query that are kept as they have been bound, at most.
+/// Expressions of one query that are kept as they have been bound, at most.
 const KEPT: usize = 16;
 
 impl Binder<'_> {
     /// Binds a query in here: it sees the columns of the queries around it.
     pub(super) fn subquery(&mut self, query: &ast::Query) -> Result<Relation> {
-        let known =
-            self.levels.last().and_then(|level| level.subqueries.iter().find(|(known, _)| known == query));
-        if let Some((_, relation)) = known {
-            return Ok(relation.clone());
+        self.deeper(|binder| binder.query(query))
+    }
+
+    /// An expression that is a question to a subquery, bound once however often it stands in a query.
+    pub(super) fn once(
+        &mut self,
+        expression: &ast::Expr,
+        sense: Sense,
+        bind: impl FnOnce(&mut Self) -> Result<Typed>,
+    ) -> Result<Typed> {
+        let known = self.levels.last().and_then(|level| {
+            level.subqueries.iter().find(|(known, of, _)| *of == sense && known == expression)
+        });
+        if let Some((_, _, typed)) = known {
+            return Ok(typed.clone());
         }
-        let relation = self.deeper(|binder| binder.query(query))?;
+        let typed = bind(self)?;
         if let Some(level) = self.levels.last_mut()
             && level.subqueries.len() < KEPT
         {
-            level.subqueries.push((query.clone(), relation.clone()));
+            level.subqueries.push((expression.clone(), sense, typed.clone()));
         }
-        Ok(relation)
+        Ok(typed)
     }
 
     /// `value IN (SELECT ...)`, also of rows.
@@ -94,7 +106,12 @@ impl Binder<'_> {
             return Ok(Typed::new(answer, SqlType::Boolean));
         }
         let mut equal: Option<Expr> = None;
-        for (value, column) in values.into_iter().zip(&relation.columns) {
+        for (mut value, column) in values.into_iter().zip(&relation.columns) {
+            if !find_aggregate_exprs([&value.expr]).is_empty()
+                && let Some(own) = self.levels.len().checked_sub(1)
+            {
+                value = self.seen_within(own, value);
+            }
             let value = Typed { expr: to_outer(value.expr.clone(), &value.sql_type), ..value };
             let one = self.comparison(value, "=", column.typed())?.expr;
             equal = Some(match equal {

@@ -103,7 +103,8 @@ impl Reads {
 
     /// Refuses an operator that is at its end, having read some partitions of an input and left out others.
     fn refuse_partial(&self) -> FusionResult<()> {
-        if self.ended.lock().len() < self.partitions() {
+        // One that has enough rows asks for no more.
+        if self.ended.lock().len() < self.partitions() || self.operator.fetch().is_some() {
             return Ok(());
         }
         for input in &self.inputs {
