@@ -555,10 +555,8 @@ impl Binder<'_> {
     ) -> Result<(Arc<WindowUDF>, Vec<Typed>, SqlType)> {
         let count = arguments.len();
         let mut parts = arguments.clone().into_iter();
-        let whole = |typed: &Typed| match typed.sql_type {
-            SqlType::SmallInt | SqlType::Int | SqlType::Unknown => true,
-            _ => false,
-        };
+        let whole =
+            |typed: &Typed| matches!(typed.sql_type, SqlType::SmallInt | SqlType::Int | SqlType::Unknown);
         if name != "ntile"
             && count < 3
             && arguments.first().is_some_and(|typed| typed.sql_type == SqlType::Unknown)
