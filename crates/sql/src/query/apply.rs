@@ -13,6 +13,7 @@ use crate::query::failure::{internal, outbound, unsupported};
 use crate::query::leaf::Run;
 use crate::query::machine;
 use crate::query::membership;
+use crate::query::outer_reference::{asks_beneath_outer_join, has_own_windows, reaches_far, references};
 use async_trait::async_trait;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{concat_batches, take};
@@ -186,99 +187,6 @@ fn is_left(plan: &LogicalPlan) -> bool {
         })
     });
     found
-}
-
-/// Whether a subquery of a subquery is about rows around them both: DataFusion sees one level at a time, and takes such a
-/// reference for one to a row that is not there.
-fn reaches_far(plan: &LogicalPlan) -> bool {
-    let mut is_far = false;
-    each_subquery(plan, &mut |subquery| {
-        each_subquery(subquery, &mut |within| {
-            is_far |= references(within).iter().any(|column| !has_column(subquery, column));
-        });
-        is_far |= reaches_far(subquery);
-    });
-    is_far
-}
-
-/// Whether a subquery asks about rows around it where an outer join may miss a row: DataFusion would ask above that join.
-fn asks_beneath_outer_join(plan: &LogicalPlan) -> bool {
-    let mut found = false;
-    each_subquery(plan, &mut |subquery| {
-        let _ = subquery.apply(|node| {
-            if let LogicalPlan::Join(join) = node {
-                let missed: &[&Arc<LogicalPlan>] = match join.join_type {
-                    JoinType::Left => &[&join.right],
-                    JoinType::Right => &[&join.left],
-                    JoinType::Full => &[&join.left, &join.right],
-                    _ => &[],
-                };
-                found |= missed.iter().any(|side| !references(side).is_empty());
-            }
-            Ok(TreeNodeRecursion::Continue)
-        });
-        found |= asks_beneath_outer_join(subquery);
-    });
-    found
-}
-
-/// Whether a subquery that asks about a row around it has functions over windows: DataFusion would make a join of it, and the
-/// windows would be of all rows instead of those that the subquery has for that row.
-fn has_own_windows(plan: &LogicalPlan) -> bool {
-    let mut found = false;
-    each_subquery(plan, &mut |subquery| {
-        let has_window = || subquery.exists(|node| Ok(matches!(node, LogicalPlan::Window(_))));
-        found |= asks_outside(subquery) && has_window().unwrap_or(true);
-        found |= has_own_windows(subquery);
-    });
-    found
-}
-
-fn each_subquery(plan: &LogicalPlan, act: &mut dyn FnMut(&LogicalPlan)) {
-    let _ = plan.apply(|node| {
-        if let LogicalPlan::Subquery(lateral) = node {
-            act(&lateral.subquery);
-        }
-        node.apply_subqueries(|subquery| {
-            if let LogicalPlan::Subquery(subquery) = subquery {
-                act(&subquery.subquery);
-            }
-            Ok(TreeNodeRecursion::Continue)
-        })
-    });
-}
-
-/// Whether a column is of a row somewhere in a plan; names of columns are unique.
-fn has_column(plan: &LogicalPlan, column: &Column) -> bool {
-    let mut found = false;
-    let _ = plan.apply_with_subqueries(|node| {
-        found |= node.schema().has_column(column);
-        Ok(TreeNodeRecursion::Continue)
-    });
-    found
-}
-
-/// Whether a plan asks for columns of rows around it, at any depth.
-pub(super) fn asks_outside(plan: &LogicalPlan) -> bool {
-    references(plan).iter().any(|column| !has_column(plan, column))
-}
-
-/// The columns of rows around a plan that it asks for, at any depth.
-pub(super) fn references(plan: &LogicalPlan) -> Vec<Column> {
-    let mut columns: Vec<Column> = Vec::new();
-    let _ = plan.apply_with_subqueries(|node| {
-        node.apply_expressions(|expr| {
-            expr.apply(|expr| {
-                if let Expr::OuterReferenceColumn(_, column) = expr
-                    && !columns.contains(column)
-                {
-                    columns.push(column.clone());
-                }
-                Ok(TreeNodeRecursion::Continue)
-            })
-        })
-    });
-    columns
 }
 
 /// Replaces subqueries by an [`Apply`]. Those within stay as they are: they may be about rows further out, and are

@@ -22,6 +22,7 @@
 //! | `membership` | `IN` of a subquery as a value, by one join |
 //! | `machine` | DataFusion as it is used here |
 //! | `pace` | long work gives way, and can be ended |
+//! | `outer_reference` | what a subquery asks of the rows around it |
 //! | `operator_memory` | what sorts, joins and groups may hold |
 //! | [`arrow_column`] | values as Arrow columns and back |
 //! | [`value_text`] | values as text and back |
@@ -42,6 +43,7 @@ mod leaf;
 mod machine;
 mod membership;
 mod operator_memory;
+mod outer_reference;
 mod pace;
 pub mod query_plan;
 pub mod row_source;

@@ -3,8 +3,8 @@
 use super::call::WHOLE_ROW;
 use super::coerce::{is_integer, is_number};
 use super::expression::unknown;
+use super::grouping::asked_within;
 use super::scope::outward;
-use super::select::asked_within;
 use super::{Binder, Flavor, Sense, Typed, parts_of};
 use crate::query::arrow_column::{QUOTIENT, scale_of};
 use crate::query::failure::{inbound, unsupported};

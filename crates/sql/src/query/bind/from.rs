@@ -9,9 +9,9 @@ use super::{
 use crate::catalog::{ObjectName, TEMPORARY, TEMPORARY_SHOWN, Table, View};
 use crate::parse::tokens::Tokens;
 use crate::pg_catalog;
-use crate::query::apply::asks_outside;
 use crate::query::failure::{inbound, unsupported};
 use crate::query::leaf::{Leaf, LeafProvider};
+use crate::query::outer_reference::asks_outside;
 use crate::sql_type::SqlType;
 use datafusion::common::{Column, JoinType, UnnestOptions};
 use datafusion::datasource::provider_as_source;

@@ -11,6 +11,7 @@
 //! | [`coerce`] | types that have to become others |
 //! | [`expression`] | expressions |
 //! | [`from`] | `FROM` and joins |
+//! | [`grouping`] | `GROUP BY` |
 //! | [`input_order`] | the order of a subquery's rows in aggregates over them |
 //! | [`lateral_row`] | `LATERAL` of one row that is computed of the row beside it |
 //! | [`operator`] | operators |
@@ -26,6 +27,7 @@ mod chain;
 mod coerce;
 mod expression;
 mod from;
+mod grouping;
 mod input_order;
 mod lateral_row;
 mod operator;

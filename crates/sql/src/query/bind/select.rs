@@ -1,26 +1,26 @@
 //! `SELECT`.
 
+use super::grouping::apart;
 use super::window::sort_of;
 use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sense, Sight, Typed, name_of, parts_of};
-use crate::query::apply::references;
 use crate::query::failure::{inbound, unsupported};
 use datafusion::common::Column;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::utils::{
-    conjunction, find_aggregate_exprs, find_window_exprs, split_conjunction, split_conjunction_owned,
+    conjunction, find_window_exprs, split_conjunction, split_conjunction_owned,
 };
 use datafusion::logical_expr::{
-    Expr, GroupingSet, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition,
+    Expr, LogicalPlan, LogicalPlanBuilder, WindowFrame, WindowFunctionDefinition,
 };
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// An expression of the list, with the name of its column.
-struct Selected {
-    name: String,
-    typed: Typed,
+pub(super) struct Selected {
+    pub(super) name: String,
+    pub(super) typed: Typed,
 }
 
 /// A key of `ORDER BY` or `DISTINCT ON`: an entry of the list, or an expression of its own.
@@ -30,12 +30,8 @@ enum Key {
     Own(Typed),
 }
 
-/// Elements of `CUBE`, at most: each doubles the number of groupings.
-const CUBE: usize = 12;
 /// Windows of one `SELECT` that differ, at most.
 const WINDOWS: usize = 128;
-/// Groupings of one `SELECT`, at most.
-const GROUPING_SETS: usize = 4096;
 
 impl Binder<'_> {
     /// A `SELECT`, sorted.
@@ -67,13 +63,13 @@ impl Binder<'_> {
         result
     }
 
-    fn set_clause(&mut self, clause: Option<&'static str>) {
+    pub(super) fn set_clause(&mut self, clause: Option<&'static str>) {
         if let Some(level) = self.levels.last_mut() {
             level.clause = clause;
         }
     }
 
-    fn scope(&self) -> Scope {
+    pub(super) fn scope(&self) -> Scope {
         self.levels.last().map(|level| level.scope.clone()).unwrap_or_default()
     }
 
@@ -211,7 +207,11 @@ impl Binder<'_> {
     }
 
     /// Spreads what set-returning functions in expressions give over rows; columns take their places.
-    fn spread_sets(&mut self, plan: LogicalPlan, expressions: Vec<&mut Expr>) -> Result<LogicalPlan> {
+    pub(super) fn spread_sets(
+        &mut self,
+        plan: LogicalPlan,
+        expressions: Vec<&mut Expr>,
+    ) -> Result<LogicalPlan> {
         // Those whose arguments have such functions come after these: the rounds, each with its arrays.
         let mut rounds: Vec<Vec<(Column, Expr)>> = Vec::new();
         for expr in expressions {
@@ -445,282 +445,6 @@ impl Binder<'_> {
         }
         self.expression(expression).map(Key::Own)
     }
-
-    /// The grouping expressions; `None` without `GROUP BY`.
-    fn groups(&mut self, group_by: &ast::GroupByExpr, selected: &[Selected]) -> Result<Option<Vec<Expr>>> {
-        let expressions = match group_by {
-            ast::GroupByExpr::All(_) => return Err(unsupported("GROUP BY ALL is not supported")),
-            ast::GroupByExpr::Expressions(expressions, modifiers) => {
-                if !modifiers.is_empty() {
-                    return Err(unsupported("this form of GROUP BY is not supported"));
-                }
-                expressions
-            }
-        };
-        if expressions.is_empty() {
-            return Ok(None);
-        }
-        self.set_clause(Some("GROUP BY"));
-        let mut groups = Vec::with_capacity(expressions.len());
-        for expression in expressions {
-            groups.push(match expression {
-                ast::Expr::Rollup(sets) => Expr::GroupingSet(GroupingSet::Rollup(self.flat(sets, selected)?)),
-                ast::Expr::Cube(sets) if sets.len() > CUBE => {
-                    let message = format!("CUBE is limited to {CUBE} elements");
-                    return Err(Error::new(SqlState(*b"54011"), message));
-                }
-                ast::Expr::Cube(sets) => Expr::GroupingSet(GroupingSet::Cube(self.flat(sets, selected)?)),
-                ast::Expr::GroupingSets(sets) => {
-                    let sets = sets.iter().map(|set| {
-                        let set = set.iter().map(|expression| self.group_key(expression, selected));
-                        set.collect::<Result<Vec<_>>>()
-                    });
-                    Expr::GroupingSet(GroupingSet::GroupingSets(sets.collect::<Result<Vec<_>>>()?))
-                }
-                ast::Expr::Tuple(values) if values.is_empty() => continue,
-                ast::Expr::Tuple(values) => {
-                    for value in values {
-                        groups.push(self.group_key(value, selected)?);
-                    }
-                    continue;
-                }
-                expression => self.group_key(expression, selected)?,
-            });
-        }
-        self.set_clause(None);
-        // Those of several clauses are combined, each with each.
-        let sets = groups.iter().fold(1usize, |sets, group| {
-            sets.saturating_mul(match group {
-                Expr::GroupingSet(GroupingSet::Rollup(keys)) => keys.len() + 1,
-                Expr::GroupingSet(GroupingSet::Cube(keys)) => 1 << keys.len(),
-                Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => sets.len(),
-                _ => 1,
-            })
-        });
-        if sets > GROUPING_SETS {
-            let message = format!("too many grouping sets present (maximum {GROUPING_SETS})");
-            return Err(Error::new(SqlState(*b"54001"), message));
-        }
-        Ok(Some(groups))
-    }
-
-    fn flat(&mut self, sets: &[Vec<ast::Expr>], selected: &[Selected]) -> Result<Vec<Expr>> {
-        sets.iter()
-            .map(|set| match set.as_slice() {
-                [one] => self.group_key(one, selected),
-                _ => Err(unsupported("several columns together in ROLLUP or CUBE are not supported")),
-            })
-            .collect()
-    }
-
-    fn group_key(&mut self, expression: &ast::Expr, selected: &[Selected]) -> Result<Expr> {
-        let typed = match expression {
-            ast::Expr::Value(value) if matches!(value.value, ast::Value::Number(..)) => {
-                let text = value.value.to_string();
-                let place = text.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
-                let entry = place.and_then(|place| selected.get(place)).ok_or_else(|| {
-                    Error::new(SqlState(*b"42P10"), format!("GROUP BY position {text} is not in select list"))
-                })?;
-                entry.typed.clone()
-            }
-            ast::Expr::Identifier(ident) => {
-                let path = [name_of(ident)];
-                // A column goes before the list's name, the other way round than in ORDER BY.
-                let own = self.levels.last().map(|level| level.scope.clone()).unwrap_or_default();
-                let is_column =
-                    own.columns.iter().any(|c| c.output.name == path[0] && c.sight == Sight::Everywhere)
-                        || own.merged.iter().any(|merged| merged.name == path[0]);
-                let entry = selected.iter().find(|entry| entry.name == path[0]);
-                match (is_column, entry) {
-                    (false, Some(entry)) => entry.typed.clone(),
-                    _ => self.expression(expression)?,
-                }
-            }
-            other => self.expression(other)?,
-        };
-        let typed = self.known(typed)?;
-        if !find_aggregate_exprs([&typed.expr]).is_empty() {
-            return Err(Error::new(SqlState(*b"42803"), "aggregate functions are not allowed in GROUP BY"));
-        }
-        Ok(typed.expr)
-    }
-
-    /// Groups a plan; the expressions then are over its result.
-    fn group(
-        &mut self,
-        plan: LogicalPlan,
-        groups: Vec<Expr>,
-        mut all: Vec<&mut Expr>,
-        within: &[Column],
-    ) -> Result<LogicalPlan> {
-        let plan = super::input_order::order_aggregates(plan, &mut all)?;
-        // Computed keys become columns first, so that they can be named.
-        let mut computed: Vec<(Expr, Column)> = Vec::new();
-        let mut settle = |binder: &mut Self, key: Expr| match key {
-            Expr::Column(_) => key,
-            other => match computed.iter().find(|(known, _)| *known == other) {
-                Some((_, column)) => Expr::Column(column.clone()),
-                None => {
-                    let column = binder.fresh_column();
-                    computed.push((other, column.clone()));
-                    Expr::Column(column)
-                }
-            },
-        };
-        let mut keys = Vec::with_capacity(groups.len());
-        for group in groups {
-            keys.push(match group {
-                Expr::GroupingSet(GroupingSet::Rollup(keys)) => {
-                    grouping(keys.into_iter().map(|key| settle(self, key)).collect(), GroupingSet::Rollup)
-                }
-                Expr::GroupingSet(GroupingSet::Cube(keys)) => {
-                    grouping(keys.into_iter().map(|key| settle(self, key)).collect(), GroupingSet::Cube)
-                }
-                Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => {
-                    let sets = sets
-                        .into_iter()
-                        .map(|set| once_each(set.into_iter().map(|key| settle(self, key)).collect()));
-                    Expr::GroupingSet(GroupingSet::GroupingSets(sets.collect()))
-                }
-                key => {
-                    let key = settle(self, key);
-                    if keys.contains(&key) {
-                        continue;
-                    }
-                    key
-                }
-            });
-        }
-        let mut plan = plan;
-        if !computed.is_empty() {
-            let mut keys: Vec<Expr> = computed.iter().map(|(expr, _)| expr.clone()).collect();
-            plan = self.spread_sets(plan, keys.iter_mut().collect())?;
-            let mut expressions: Vec<Expr> = plan.schema().iter().map(Expr::from).collect();
-            let columns = computed.iter().map(|(_, column)| column.name.clone());
-            expressions.extend(keys.into_iter().zip(columns).map(|(key, name)| key.alias(name)));
-            plan = LogicalPlanBuilder::from(plan)
-                .project(expressions)
-                .and_then(LogicalPlanBuilder::build)
-                .map_err(inbound)?;
-            let columns = computed.iter().map(|(expr, column)| (expr, column)).collect();
-            for expr in &mut all {
-                substitute(expr, &columns)?;
-            }
-        }
-        let aggregates = find_aggregate_exprs(all.iter().map(|expr| &**expr));
-        // Each gets a name of its own: DataFusion's names leave conversions out, so that different ones meet.
-        let mut named: Vec<(Expr, Column)> = Vec::with_capacity(aggregates.len());
-        for aggregate in aggregates {
-            let is_grouping =
-                matches!(&aggregate, Expr::AggregateFunction(call) if call.func.name() == "grouping");
-            let column = if is_grouping {
-                Column::new_unqualified(aggregate.schema_name().to_string())
-            } else {
-                self.fresh_column()
-            };
-            named.push((aggregate, column));
-        }
-        let columns = named.iter().map(|(expr, column)| (expr, column)).collect();
-        for expr in &mut all {
-            substitute(expr, &columns)?;
-        }
-        // Columns that are neither keys nor follow from them.
-        let names: Vec<Column> = named.iter().map(|(_, column)| column.clone()).collect();
-        let aggregates: Vec<Expr> = named
-            .into_iter()
-            .map(|(expr, column)| {
-                let is_named_so = expr.schema_name().to_string() == column.name;
-                if is_named_so { expr } else { expr.alias(column.name) }
-            })
-            .collect();
-        let mut grouped: Vec<Column> = Vec::new();
-        for key in &keys {
-            grouped.extend(key.column_refs().into_iter().cloned());
-        }
-        let scope = self.scope();
-        for expr in &all {
-            let asked = asked_within(expr);
-            let asked = asked.iter().filter(|column| scope.has_column(column));
-            let own = expr.column_refs().into_iter().map(|column| (column, false));
-            for (column, is_within) in own.chain(asked.map(|column| (column, true))) {
-                if names.contains(column) || grouped.contains(column) || within.contains(column) {
-                    continue;
-                }
-                let known = scope.columns.iter().find(|known| known.output.column == *column);
-                let relation = known.map(|known| known.relation.clone()).unwrap_or_default();
-                let mut of_key = scope
-                    .columns
-                    .iter()
-                    .filter(|other| other.relation == relation && other.is_key)
-                    .peekable();
-                let follows =
-                    of_key.peek().is_some() && of_key.all(|other| grouped.contains(&other.output.column));
-                let has_sets = keys.iter().any(|key| matches!(key, Expr::GroupingSet(_)));
-                if !follows || has_sets {
-                    let name = match known {
-                        Some(known) => format!("\"{}.{}\"", relation, known.output.name),
-                        None => format!("\"{}\"", column.name),
-                    };
-                    let message = match is_within {
-                        true => format!("subquery uses ungrouped column {name} from outer query"),
-                        false => format!(
-                            "column {name} must appear in the GROUP BY clause or be used in an aggregate function"
-                        ),
-                    };
-                    return Err(Error::new(SqlState(*b"42803"), message));
-                }
-                grouped.push(column.clone());
-                keys.push(Expr::Column(column.clone()));
-            }
-        }
-        let mut aggregates = aggregates;
-        if keys.is_empty() && aggregates.is_empty() {
-            // One group of all rows, of which nothing is asked.
-            let one = Expr::Literal(datafusion::scalar::ScalarValue::Int64(Some(1)), None);
-            let column = self.fresh_column();
-            aggregates.push(datafusion::functions_aggregate::count::count(one).alias(column.name));
-        }
-        LogicalPlanBuilder::from(plan)
-            .aggregate(keys, aggregates)
-            .and_then(LogicalPlanBuilder::build)
-            .map_err(inbound)
-    }
-}
-
-/// A plan through which no condition is moved: one that has a limit, which is never reached.
-fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let most = usize::try_from(i64::MAX).unwrap_or(usize::MAX);
-    let limited = LogicalPlanBuilder::from(plan).limit(0, Some(most));
-    limited.and_then(LogicalPlanBuilder::build).map_err(inbound)
-}
-
-/// Keys, each once.
-fn once_each(keys: Vec<Expr>) -> Vec<Expr> {
-    let mut once = Vec::with_capacity(keys.len());
-    for key in keys {
-        if !once.contains(&key) {
-            once.push(key);
-        }
-    }
-    once
-}
-
-/// `ROLLUP` or `CUBE` of keys; where some are the same, as the sets that it stands for, each with its keys once.
-fn grouping(keys: Vec<Expr>, of: fn(Vec<Expr>) -> GroupingSet) -> Expr {
-    if once_each(keys.clone()).len() == keys.len() {
-        return Expr::GroupingSet(of(keys));
-    }
-    let sets = match of(Vec::new()) {
-        GroupingSet::Rollup(_) => (0..=keys.len()).rev().map(|most| keys[..most].to_vec()).collect(),
-        _ => {
-            let chosen = |set: usize| {
-                let of_set = keys.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
-                of_set.map(|(_, key)| key.clone()).collect::<Vec<_>>()
-            };
-            (0..1 << keys.len()).map(chosen).collect::<Vec<_>>()
-        }
-    };
-    Expr::GroupingSet(GroupingSet::GroupingSets(sets.into_iter().map(once_each).collect()))
 }
 
 /// Conditions of a `WHERE` that are looked at for subqueries, at most.
@@ -762,22 +486,6 @@ pub(super) fn row_number(partition_by: Vec<Expr>, order_by: Vec<Sort>) -> Expr {
             distinct: false,
         },
     }))
-}
-
-/// The columns of this query's rows, and of those around it, that subqueries of an expression ask for.
-pub(super) fn asked_within(expr: &Expr) -> Vec<Column> {
-    let mut columns = Vec::new();
-    let _ = expr.apply(|part| {
-        let subquery = match part {
-            Expr::ScalarSubquery(subquery) => Some(subquery),
-            Expr::Exists(exists) => Some(&exists.subquery),
-            Expr::InSubquery(within) => Some(&within.subquery),
-            _ => None,
-        };
-        columns.extend(subquery.into_iter().flat_map(|subquery| references(&subquery.subquery)));
-        Ok(TreeNodeRecursion::Continue)
-    });
-    columns
 }
 
 /// Whether a `SELECT` with outer joins has calls with whole rows of relations: `count(t.*)`, `row_to_json(t)`.
@@ -849,18 +557,6 @@ fn replace(expr: &mut Expr, computed: &[Expr]) -> Result<()> {
             Transformed::new(Expr::Column(column), true, TreeNodeRecursion::Jump)
         } else {
             Transformed::no(expr)
-        })
-    });
-    *expr = changed.map_err(inbound)?.data;
-    Ok(())
-}
-
-fn substitute(expr: &mut Expr, computed: &HashMap<&Expr, &Column>) -> Result<()> {
-    let taken = std::mem::take(expr);
-    let changed = taken.transform_down(|expr| {
-        Ok(match computed.get(&expr) {
-            Some(column) => Transformed::new(Expr::Column((*column).clone()), true, TreeNodeRecursion::Jump),
-            None => Transformed::no(expr),
         })
     });
     *expr = changed.map_err(inbound)?.data;
