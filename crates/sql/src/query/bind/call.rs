@@ -244,6 +244,11 @@ impl Binder<'_> {
 
     pub(super) fn choice(&mut self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
         let common = self.common_of(arguments.iter().map(|typed| &typed.sql_type), &name.to_uppercase())?;
+        if matches!(common, SqlType::Interval | SqlType::Array(_)) && name != "coalesce" {
+            let arguments = arguments.into_iter().map(|typed| self.coerce(typed, &common));
+            let arguments = arguments.collect::<Result<_>>()?;
+            return self.function_returning(&format!("fabius_{name}"), arguments, common);
+        }
         let arguments =
             arguments.into_iter().map(|typed| self.coerce(typed, &common).map(|typed| typed.expr));
         let arguments: Vec<Expr> = arguments.collect::<Result<_>>()?;

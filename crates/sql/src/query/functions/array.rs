@@ -151,6 +151,9 @@ pub fn definitions() -> Vec<Definition> {
             let count = usize::try_from(to - from + 1).unwrap_or(0);
             Ok(array_of(elements_at(a, 0).into_iter().skip(from as usize - 1).take(count)))
         }),
+        // `LEAST` and `GREATEST` of what is not ordered as it is kept.
+        define("fabius_least(anyelement...) anyelement null", |a, _| Ok(extreme(a, Ordering::Less))),
+        define("fabius_greatest(anyelement...) anyelement null", |a, _| Ok(extreme(a, Ordering::Greater))),
         define("fabius_any(anyelement, text, anyarray) bool null", |a, _| quantified(a, true)),
         define("fabius_all(anyelement, text, anyarray) bool null", |a, _| quantified(a, false)),
         define("fabius_contains(anyarray, anyarray) bool", |a, _| {
@@ -276,6 +279,17 @@ pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
         }
         (a, b) => a.as_integer()?.cmp(&b.as_integer()?),
     })
+}
+
+/// The value that lies on a side of all others that are not null; the first of equal ones.
+fn extreme(values: &[Value], side: Ordering) -> Value {
+    let mut best = &Value::Null;
+    for value in values.iter().filter(|value| !value.is_null()) {
+        if best.is_null() || compare(value, best) == Some(side) {
+            best = value;
+        }
+    }
+    best.clone()
 }
 
 /// Arrays by their first elements that differ, where null is larger than anything else; then by how many there are.
