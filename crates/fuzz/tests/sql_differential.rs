@@ -15,7 +15,7 @@ fn settings(statements: usize, with_postgres: bool) -> Settings {
         cases: None,
         statements: Some(statements),
         jobs: 2,
-        with_pending: false,
+        with_pending: Vec::new(),
         with_postgres,
         folder: Path::new(env!("CARGO_TARGET_TMPDIR")).join("sql-differential"),
         program: PathBuf::from(env!("CARGO_BIN_EXE_fabius-fuzz")),

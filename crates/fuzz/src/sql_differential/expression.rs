@@ -147,7 +147,8 @@ impl Generator<'_> {
         let ungrouped = *self.scopes[level].ungrouped.clone()?;
         let grouped = std::mem::replace(&mut self.scopes[level], ungrouped);
         let was_own_only = self.is_own_only;
-        self.is_own_only |= !self.allows(Feature::OuterAggregate);
+        // Mostly it would be where no aggregate may be.
+        self.is_own_only |= !(self.allows(Feature::OuterAggregate) && self.chance(1, 20));
         let node = self.aggregate_within(of);
         self.is_own_only = was_own_only;
         self.scopes[level] = grouped;

@@ -157,7 +157,7 @@ impl<'s> Generator<'s> {
         let has_nullif = template.contains("nullif(") && !self.allows(Feature::Nullif);
         let is_pending =
             PENDING_FUNCTIONS.iter().any(|(other, result, _)| *other == template && *result == of);
-        self.pending.is_empty() || !(has_nullif || is_pending)
+        !has_nullif && (!is_pending || self.allows(Feature::Function))
     }
 
     /// A name that this statement does not have.

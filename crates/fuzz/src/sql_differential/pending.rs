@@ -75,6 +75,8 @@ pub enum Feature {
     ConflictWithForeignKey,
     /// `nullif`.
     Nullif,
+    /// Those of `PENDING_FUNCTIONS`.
+    Function,
     /// Aggregates that sort their input.
     SortedAggregate,
     /// Another time zone than UTC.
@@ -129,6 +131,7 @@ pub const PENDING: &[(Feature, &str)] = &[
     (Feature::ConflictWithForeignKey, "the key is checked even if nothing is written"),
     (Feature::SortedAggregate, "XX000 if what it sorts is a constant below a join"),
     (Feature::TimeZone, "programs do not look at it when they make dates"),
+    (Feature::Function, "see there"),
     (Feature::Nullif, "NOT IN of it is null"),
     (Feature::UnionWithin, "rows are lost if it is joined with a subquery"),
     (Feature::TruthTest, "XX000 in DISTINCT"),
@@ -137,6 +140,25 @@ pub const PENDING: &[(Feature, &str)] = &[
 ];
 
 const OVERLAPS: &str = "(({}, {}) OVERLAPS (DATE '2024-01-01', DATE '2024-02-01'))";
+
+/// What is left out if these are not, by their names; `all` are all.
+///
+/// # Errors
+/// A name that there is not.
+pub fn without(names: &[String]) -> Result<Vec<Feature>, String> {
+    let all = || PENDING.iter().map(|(feature, _)| *feature);
+    let name = |feature: Feature| format!("{feature:?}");
+    if names.iter().any(|name| name == "all") {
+        return Ok(Vec::new());
+    }
+    match names.iter().find(|wanted| all().all(|feature| name(feature) != **wanted)) {
+        Some(wanted) => {
+            let names: Vec<String> = all().map(name).collect();
+            Err(format!("nothing called {wanted} waits; there are all, {}", names.join(", ")))
+        }
+        None => Ok(all().filter(|feature| !names.contains(&name(*feature))).collect()),
+    }
+}
 
 /// Functions, as `function_list.rs` writes them, and their results, with the fault that each waits for.
 pub const PENDING_FUNCTIONS: &[(&str, ValueType, &str)] = &[

@@ -86,7 +86,10 @@ const WORDS: &[&str] = &[
 
 impl Report {
     pub fn new(settings: &Settings) -> Report {
-        let pending = if settings.with_pending { " --pending" } else { "" };
+        let pending = match settings.with_pending.is_empty() {
+            true => String::new(),
+            false => format!(" --pending {}", settings.with_pending.join(",")),
+        };
         let alone = if settings.with_postgres { "" } else { " --alone" };
         Report {
             folder: settings.folder.clone(),
