@@ -241,7 +241,14 @@ impl Generator<'_> {
         }
         let mut terms = Vec::new();
         for _ in 0..1 + self.below(2) {
-            let (one, other) = self.one_of(&pairs);
+            // Columns of one name are joined more often, as keys are.
+            let name = |node: &Node| node.sql().split('.').next_back().map(str::to_string);
+            let named: Vec<(Node, Node)> =
+                pairs.iter().filter(|(one, other)| name(one) == name(other)).cloned().collect();
+            let (one, other) = match self.chance(1, 2) && !named.is_empty() {
+                true => self.one_of(&named),
+                false => self.one_of(&pairs),
+            };
             terms.push(Node::expression(ValueType::Boolean, "{} = {}", [one, other]));
         }
         if !is_full && self.chance(1, 5) {

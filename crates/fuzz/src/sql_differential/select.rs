@@ -177,6 +177,10 @@ impl Generator<'_> {
                 self.window_call(*of)
             } else if is_outermost && distinct.is_empty() && self.chance(1, 10) {
                 self.inexact(*of)
+            } else if let Some(column) = self.column_here(*of)
+                && self.chance(1, 3)
+            {
+                column
             } else {
                 self.expression(*of)
             };
