@@ -639,12 +639,12 @@ mod tests {
             assert_eq!(state(&text), SqlState(*b"00000"), "{chain}");
             assert_eq!(state(&format!("{text} AND")), SqlState::SYNTAX_ERROR, "{chain}");
         }
-        let many = vec!["a IS DISTINCT FROM 1"; 5000].join(", ");
+        let many = vec!["a IS DISTINCT FROM 1"; 800].join(", ");
         assert_eq!(
             state(&format!("SELECT {many} FROM t, u WHERE a IN (1) ORDER BY {many}")),
             SqlState(*b"00000")
         );
         let many = vec!["f(1, g(2), ARRAY[3])"; 5000].join(", ");
-        assert_eq!(state(&format!("SELECT {many}")), SqlState(*b"00000"));
+        assert_eq!(state(&format!("SELECT ARRAY[{many}]")), SqlState(*b"00000"));
     }
 }
