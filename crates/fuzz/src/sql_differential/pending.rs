@@ -180,6 +180,8 @@ pub const PENDING_FUNCTIONS: &[(&str, ValueType, &str)] = &[
     ("(-{})", SmallInt, "it is an `integer`"),
     ("abs({})", Real, "it is `double precision`"),
     ("(-{})", Interval, "42883 in ON CONFLICT"),
+    ("justify_days({})", Interval, "programs leave days that are negative"),
+    ("justify_hours({})", Interval, "programs leave hours that are negative"),
     ("sum({})", Interval, "42883 in ON CONFLICT"),
     ("to_char({}, '999')", Text, "the sign of what does not fit is lost"),
 ];
