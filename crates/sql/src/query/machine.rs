@@ -138,7 +138,7 @@ pub(super) fn run(
         }
         let checked = CheckedPlan::over(plan)?;
         let rows = execute_stream(paced(checked.plan.clone())?, context)?;
-        Ok(checked.to_its_end(rows))
+        Ok(checked.with_end_checked(rows))
     };
     run().map_err(inbound)
 }

@@ -67,7 +67,10 @@ impl CheckedPlan {
     }
 
     /// The rows of a run of it, with an error at the end if some partitions have not been read.
-    pub(in crate::query) fn to_its_end(self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    pub(in crate::query) fn with_end_checked(
+        self,
+        rows: SendableRecordBatchStream,
+    ) -> SendableRecordBatchStream {
         let schema = rows.schema();
         let end = move || self.reads.iter().try_for_each(|reads| reads.refuse_partial());
         let end = futures::stream::once(async move { end() });
@@ -445,7 +448,7 @@ mod tests {
     fn found(plan: Arc<dyn ExecutionPlan>) -> String {
         let checked = CheckedPlan::over(plan).expect("a plan");
         let rows = execute_stream(checked.plan.clone(), Arc::new(TaskContext::default()));
-        let rows = checked.to_its_end(rows.expect("rows")).try_collect::<Vec<_>>();
+        let rows = checked.with_end_checked(rows.expect("rows")).try_collect::<Vec<_>>();
         block_on(rows).map_or_else(|error| error.to_string(), |_| String::new())
     }
 
