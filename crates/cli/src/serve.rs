@@ -98,6 +98,9 @@ impl FromArgMatches for Serve {
 /// What is not used takes no memory.
 const STACK_BYTES: usize = 64 << 20;
 
+/// How often a thread of the server is woken if it sleeps, so that one looks at sockets while others compute.
+const BEAT: Duration = Duration::from_millis(20);
+
 /// How long threads have to be done with what they compute once nobody waits for it.
 const THREADS_END: Duration = Duration::from_secs(1);
 
@@ -234,7 +237,15 @@ async fn serve(
         text += &format!("metrics and health are on http://{http}/metrics and http://{http}/health\n");
     }
     out(&text);
-    signals.next().await;
+    // A thread that has taken a statement in and computes does not look at sockets any more, and one that sleeps does not begin
+    // to unless it is woken.
+    let mut beat = tokio::time::interval(BEAT);
+    loop {
+        tokio::select! {
+            () = signals.next() => break,
+            _ = beat.tick() => drop(runtime.spawn(async {})),
+        }
+    }
     Ok(server.shut_down(async || signals.next().await).await)
 }
 
