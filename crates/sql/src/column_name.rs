@@ -9,6 +9,18 @@ pub(crate) fn of(expression: &ast::Expr) -> String {
     figured(expression).map_or_else(|| "?column?".to_string(), |(name, _)| name)
 }
 
+/// The `SELECT` that gives a query's columns their names.
+fn first_select(mut body: &ast::SetExpr) -> Option<&ast::Select> {
+    loop {
+        body = match body {
+            ast::SetExpr::Select(select) => return Some(select),
+            ast::SetExpr::SetOperation { left, .. } => left,
+            ast::SetExpr::Query(query) => &query.body,
+            _ => return None,
+        };
+    }
+}
+
 /// A name, and whether it is strong: a cast gives its type's name only where nothing better is found.
 fn figured(expression: &ast::Expr) -> Option<(String, bool)> {
     use ast::Expr as E;
@@ -43,12 +55,9 @@ fn figured(expression: &ast::Expr) -> Option<(String, bool)> {
         },
         E::BinaryOp { op: ast::BinaryOperator::Overlaps, .. } => strong("overlaps"),
         E::Exists { negated: false, .. } => strong("exists"),
-        E::Subquery(query) => match query.body.as_ref() {
-            ast::SetExpr::Select(select) => match select.projection.first() {
-                Some(ast::SelectItem::UnnamedExpr(inner)) => figured(inner),
-                Some(ast::SelectItem::ExprWithAlias { alias, .. }) => Some((folded(alias), true)),
-                _ => None,
-            },
+        E::Subquery(query) => match first_select(&query.body)?.projection.first() {
+            Some(ast::SelectItem::UnnamedExpr(inner)) => figured(inner),
+            Some(ast::SelectItem::ExprWithAlias { alias, .. }) => Some((folded(alias), true)),
             _ => None,
         },
         E::Array(_) => strong("array"),
