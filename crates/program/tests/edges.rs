@@ -138,10 +138,15 @@ fn casts_between_whole_numbers_keep_the_number() {
 fn other_types_stay_in_their_range() {
     let (first, last) = (Value::Timestamp(i64::MIN).to_string(), Value::Timestamp(i64::MAX).to_string());
     let (first, last) = (first.as_str(), last.as_str());
+    let (early, late) =
+        (Value::Timestamp(i64::MIN + 1).to_string(), Value::Timestamp(i64::MAX - 1).to_string());
+    let (early, late) = (early.as_str(), late.as_str());
     // The ends of time have no date that can be read.
     let parse = |data_type: DataType, text: &str| match text {
         _ if text == first => Value::Timestamp(i64::MIN),
         _ if text == last => Value::Timestamp(i64::MAX),
+        _ if text == early => Value::Timestamp(i64::MIN + 1),
+        _ if text == late => Value::Timestamp(i64::MAX - 1),
         text => Value::parse(text, data_type).unwrap(),
     };
     let (date, moment, int, big) = (DataType::Date, DataType::Timestamp, DataType::Int, DataType::BigInt);
@@ -199,39 +204,43 @@ fn other_types_stay_in_their_range() {
             "-2147483648",
             "[22003] date out of range; 9999-12-31 - -2147483648".into(),
         ),
-        // Microseconds and months.
+        // Microseconds and months; the first moment and the last are the infinite ones, which stay as they are.
         (moment, last, "add_micros(a, b)", big, "0", last.into()),
+        (moment, last, "add_micros(a, b)", big, "1", last.into()),
+        (moment, first, "add_micros(a, b)", big, "-1", first.into()),
+        (moment, last, "add_months(a, b)", big, "1", last.into()),
+        (moment, first, "add_months(a, b)", big, "-1", first.into()),
         (
             moment,
-            last,
+            late,
             "add_micros(a, b)",
             big,
-            "1",
-            format!("[22008] timestamp out of range; add_micros({last}, 1)"),
+            "2",
+            format!("[22008] timestamp out of range; add_micros({late}, 2)"),
         ),
         (
             moment,
-            first,
+            early,
             "add_micros(a, b)",
             big,
-            "-1",
-            format!("[22008] timestamp out of range; add_micros({first}, -1)"),
+            "-2",
+            format!("[22008] timestamp out of range; add_micros({early}, -2)"),
         ),
         (
             moment,
-            last,
+            late,
             "add_months(a, b)",
             big,
             "1",
-            format!("[22008] timestamp out of range; add_months({last}, 1)"),
+            format!("[22008] timestamp out of range; add_months({late}, 1)"),
         ),
         (
             moment,
-            first,
+            early,
             "add_months(a, b)",
             big,
             "-1",
-            format!("[22008] timestamp out of range; add_months({first}, -1)"),
+            format!("[22008] timestamp out of range; add_months({early}, -1)"),
         ),
         (moment, last, "micros_between(a, b)", moment, "1970-01-01", i64::MAX.to_string()),
         (moment, first, "micros_between(a, b)", moment, "1970-01-01", i64::MIN.to_string()),
