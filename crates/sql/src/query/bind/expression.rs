@@ -497,9 +497,24 @@ impl Binder<'_> {
             common = SqlType::Text;
         }
         let value = self.coerce(value, &common)?;
-        let list = items.into_iter().map(|item| self.coerce(item, &common).map(|item| item.expr));
-        let list = InList::new(Box::new(value.expr), list.collect::<Result<_>>()?, not);
-        Ok(Typed::new(Expr::InList(list), SqlType::Boolean))
+        // DataFusion is wrong about a null in a list of which something is computed, and about intervals.
+        let (mut list, mut equal) = (Vec::new(), Vec::new());
+        for item in items {
+            let item = self.coerce(item, &common)?;
+            match is_constant(&item.expr) && common != SqlType::Interval {
+                true => list.push(item.expr),
+                false => equal.push(self.comparison(value.clone(), "=", item)?.expr),
+            }
+        }
+        if equal.is_empty() {
+            let list = InList::new(Box::new(value.expr), list, not);
+            return Ok(Typed::new(Expr::InList(list), SqlType::Boolean));
+        }
+        if !list.is_empty() {
+            equal.push(Expr::InList(InList::new(Box::new(value.expr), list, false)));
+        }
+        let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
+        Ok(if not { negated(any) } else { any })
     }
 
     fn quantified(
@@ -768,6 +783,15 @@ fn in_subquery_of(expression: &ast::Expr) -> Option<(&ast::Expr, &ast::Query, bo
         ast::Expr::InSubquery { expr, subquery, negated } => Some((expr, subquery, *negated)),
         ast::Expr::Nested(inner) => in_subquery_of(inner),
         _ => None,
+    }
+}
+
+/// Whether an expression is a value that is known before the query runs.
+fn is_constant(expression: &Expr) -> bool {
+    match expression {
+        Expr::Literal(..) | Expr::Placeholder(_) => true,
+        Expr::Cast(cast) => is_constant(&cast.expr),
+        _ => false,
     }
 }
 
