@@ -1,26 +1,21 @@
 //! Expressions.
 
 use super::operator::{negated, plain_binary};
+use super::row_value::row_of;
 use super::scope::Named;
 use super::subquery::nested;
 use super::{Binder, Flavor, Sense, Typed, name_of, parts_of};
 use crate::parse::is_bare_function;
 use crate::planning::heed;
-use crate::query::failure::{inbound, unsupported};
+use crate::query::failure::unsupported;
 use crate::sql_type::SqlType;
 use crate::text_format::interval;
-use datafusion::logical_expr::expr::{Case, Exists, InList};
-use datafusion::logical_expr::{Expr, Operator, when};
+use datafusion::logical_expr::expr::{Case, Exists};
+use datafusion::logical_expr::{Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast::{self, BinaryOperator, UnaryOperator};
 
-/// Operators that `ANY` and `ALL` take.
-const QUANTIFIED: &[&str] =
-    &["=", "<>", "<", "<=", ">", ">=", "~~", "~~*", "!~~", "!~~*", "~", "~*", "!~", "!~*"];
-
-/// Fields of rows that are compared one by one.
-const FEW_FIELDS: usize = 8;
 /// Dimensions of an array, at most.
 const DIMENSIONS: usize = 6;
 
@@ -342,20 +337,6 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether all values of a row are null, or all are not.
-    fn row_is_null(&mut self, row: &ast::Expr, wrap: fn(Box<Expr>) -> Expr) -> Result<Typed> {
-        let mut all: Option<Expr> = None;
-        for value in row_of(row).unwrap_or_default() {
-            let typed = self.expression(value)?;
-            let one = wrap(Box::new(self.known(typed)?.expr));
-            all = Some(match all {
-                None => one,
-                Some(before) => plain_binary(before, Operator::And, one),
-            });
-        }
-        Ok(Typed::new(all.unwrap_or(false_literal()), SqlType::Boolean))
-    }
-
     fn truth(&mut self, inner: &ast::Expr, place: &str, wrap: fn(Box<Expr>) -> Expr) -> Result<Typed> {
         let typed = self.expression(inner)?;
         let condition = self.condition(typed, place)?;
@@ -368,225 +349,6 @@ impl Binder<'_> {
         }
         let (left, right) = (self.expression(left)?, self.expression(right)?);
         self.comparison(left, operator, right)
-    }
-
-    fn row_comparison(&mut self, left: &ast::Expr, op: &BinaryOperator, right: &ast::Expr) -> Result<Typed> {
-        let name = if *op == BinaryOperator::NotEq { "<>".to_string() } else { op.to_string() };
-        self.row_operator(left, &name, right)
-    }
-
-    /// A comparison of row values: `(a, b) < (c, d)`.
-    fn row_operator(&mut self, left: &ast::Expr, name: &str, right: &ast::Expr) -> Result<Typed> {
-        if name == "OVERLAPS" {
-            return self.overlaps(left, right);
-        }
-        let (left, right) = match (row_of(left), row_of(right)) {
-            (Some(left), Some(right)) => (left, right),
-            (Some(left), None) if matches!(right, ast::Expr::Subquery(_)) && name == "=" => {
-                let ast::Expr::Subquery(query) = right else { return Err(unsupported("row values")) };
-                let tuple = ast::Expr::Tuple(left.to_vec());
-                return self.in_subquery(&tuple, query, false, Sense::Value);
-            }
-            _ => return Err(unsupported("row values are supported in comparisons with row values only")),
-        };
-        if left.len() != right.len() {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "unequal number of entries in row expressions"));
-        }
-        if left.is_empty() {
-            return Err(Error::new(SqlState::SYNTAX_ERROR, "a row has no entries"));
-        }
-        Ok(Typed::new(self.rows_compared(left, name, right)?, SqlType::Boolean))
-    }
-
-    /// `a < c OR a = c AND b < d`: the same of halves, so that many fields nest little.
-    fn rows_compared(&mut self, left: &[ast::Expr], name: &str, right: &[ast::Expr]) -> Result<Expr> {
-        if let ([left], [right]) = (left, right) {
-            let (left, right) = (self.expression(left)?, self.expression(right)?);
-            return self.comparison(left, name, right).map(|typed| typed.expr);
-        }
-        if matches!(name, "=" | "<>") {
-            let pairs = left.iter().zip(right).map(|(left, right)| {
-                let (left, right) = (self.expression(left)?, self.expression(right)?);
-                Ok(self.comparison(left, name, right)?.expr)
-            });
-            let pairs = pairs.collect::<Result<Vec<_>>>()?;
-            return Ok(self.chained(pairs, if name == "=" { Operator::And } else { Operator::Or }));
-        }
-        // One field at a time as long as there are few: conditions on the first find their index.
-        let first = if left.len() <= FEW_FIELDS { 1 } else { left.len() / 2 };
-        let (left, left_rest) = left.split_at(first);
-        let (right, right_rest) = right.split_at(first);
-        let before = self.rows_compared(left, name.trim_end_matches('='), right)?;
-        let equal = self.rows_compared(left, "=", right)?;
-        let rest = self.rows_compared(left_rest, name, right_rest)?;
-        Ok(plain_binary(before, Operator::Or, plain_binary(equal, Operator::And, rest)))
-    }
-
-    /// `(start, end) OVERLAPS (start, end)`: each begins before the other ends.
-    fn overlaps(&mut self, left: &ast::Expr, right: &ast::Expr) -> Result<Typed> {
-        let (Some([from, to]), Some([other_from, other_to])) = (row_of(left), row_of(right)) else {
-            return Err(Error::new(
-                SqlState::SYNTAX_ERROR,
-                "wrong number of parameters on OVERLAPS expression",
-            ));
-        };
-        let mut period = |from: &ast::Expr, to: &ast::Expr| -> Result<(Typed, Typed)> {
-            let start = self.expression(from)?;
-            let end = self.expression(to)?;
-            let start = if start.sql_type == SqlType::Unknown {
-                self.coerce(start, &SqlType::TimestampTz)?
-            } else {
-                start
-            };
-            let end = match end.sql_type {
-                SqlType::Interval => self.operator(start.clone(), "+", end)?,
-                SqlType::Unknown => self.coerce(end, &start.sql_type.clone())?,
-                _ => end,
-            };
-            // One that is known on one side only begins there and has no end.
-            let is_null = |typed: &Typed| Expr::IsNull(Box::new(typed.expr.clone()));
-            let is_open = plain_binary(is_null(&start), Operator::Or, is_null(&end));
-            let first = self.choice("least", vec![start.clone(), end.clone()])?;
-            let last = self.choice("greatest", vec![start, end])?;
-            let last_if_closed = when(Expr::Not(Box::new(is_open)), last.expr).end().map_err(inbound)?;
-            Ok((first, Typed { expr: last_if_closed, ..last }))
-        };
-        let (left, right) = (period(from, to)?, period(other_from, other_to)?);
-        let truth = |value| Expr::Literal(ScalarValue::Boolean(value), None);
-        let is_null = |typed: &Typed| Expr::IsNull(Box::new(typed.expr.clone()));
-        let is_open = plain_binary(is_null(&left.1), Operator::Or, is_null(&right.1));
-        // The one that begins later, if it begins before the other ends.
-        let mut later = |begin: &Typed, end: &Typed| -> Result<Expr> {
-            let before = self.comparison(begin.clone(), "<", end.clone())?.expr;
-            when(before, truth(Some(true)))
-                .when(is_open.clone(), truth(None))
-                .otherwise(truth(Some(false)))
-                .map_err(inbound)
-        };
-        let (left_later, right_later) = (later(&left.0, &right.1)?, later(&right.0, &left.1)?);
-        let after = self.comparison(left.0.clone(), ">", right.0.clone())?.expr;
-        let before = self.comparison(left.0.clone(), "<", right.0.clone())?.expr;
-        let together = self.comparison(left.0, "=", right.0)?.expr;
-        let both = when(is_open, truth(None)).otherwise(truth(Some(true))).map_err(inbound)?;
-        let mut overlap = when(after, left_later).when(before, right_later).when(together, both);
-        let overlap = overlap.otherwise(truth(None)).map_err(inbound)?;
-        Ok(Typed::new(overlap, SqlType::Boolean))
-    }
-
-    fn in_list(&mut self, expression: &ast::Expr, list: &[ast::Expr], not: bool) -> Result<Typed> {
-        if row_of(expression).is_some() {
-            let equal = list.iter().map(|item| Ok(self.row_operator(expression, "=", item)?.expr));
-            let equal = equal.collect::<Result<Vec<_>>>()?;
-            let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
-            return Ok(if not { negated(any) } else { any });
-        }
-        let value = self.expression(expression)?;
-        let items: Vec<Typed> = list.iter().map(|item| self.expression(item)).collect::<Result<_>>()?;
-        if let Flavor::Named(_) = value.flavor {
-            let equal = items.into_iter().map(|item| Ok(self.comparison(value.clone(), "=", item)?.expr));
-            let equal = equal.collect::<Result<Vec<_>>>()?;
-            let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
-            return Ok(if not { negated(any) } else { any });
-        }
-        let mut common = value.sql_type.clone();
-        for item in &items {
-            common = super::coerce::common_type(&common, &item.sql_type)
-                .ok_or_else(|| super::operator::no_operator("=", &value.sql_type, &item.sql_type))?;
-        }
-        if common == SqlType::Unknown {
-            common = SqlType::Text;
-        }
-        let value = self.coerce(value, &common)?;
-        // DataFusion is wrong about a null in a list of which something is computed, and about intervals.
-        let (mut list, mut equal) = (Vec::new(), Vec::new());
-        for item in items {
-            let item = self.coerce(item, &common)?;
-            match is_constant(&item.expr) && common != SqlType::Interval {
-                true => list.push(item.expr),
-                false => equal.push(self.comparison(value.clone(), "=", item)?.expr),
-            }
-        }
-        if equal.is_empty() {
-            let list = InList::new(Box::new(value.expr), list, not);
-            return Ok(Typed::new(Expr::InList(list), SqlType::Boolean));
-        }
-        if !list.is_empty() {
-            equal.push(Expr::InList(InList::new(Box::new(value.expr), list, false)));
-        }
-        let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
-        Ok(if not { negated(any) } else { any })
-    }
-
-    fn quantified(
-        &mut self,
-        left: &ast::Expr,
-        operator: &BinaryOperator,
-        right: &ast::Expr,
-        (is_any, sense): (bool, Sense),
-    ) -> Result<Typed> {
-        let name = match operator {
-            BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
-            BinaryOperator::NotEq => "<>".into(),
-            other => other.to_string(),
-        };
-        let inner = if let ast::Expr::Nested(inner) = right { inner } else { right };
-        if let ast::Expr::Subquery(query) = inner {
-            if is_any && name == "=" {
-                return self.in_subquery(left, query, false, sense);
-            }
-            if !is_any && name == "<>" {
-                return self.in_subquery(left, query, true, sense);
-            }
-            // Otherwise the subquery's rows become an array.
-            let array = self.array_subquery(query)?;
-            let value = self.expression(left)?;
-            return self.array_comparison(value, &name, array, is_any);
-        }
-        let value = self.expression(left)?;
-        let array = self.expression(inner)?;
-        self.array_comparison(value, &name, array, is_any)
-    }
-
-    fn array_comparison(&mut self, value: Typed, name: &str, array: Typed, is_any: bool) -> Result<Typed> {
-        let value = match (&value.flavor, &array.sql_type) {
-            (Flavor::Named(_), SqlType::Array(element)) if super::coerce::is_text(element) => {
-                self.cast(value, &SqlType::Text)?
-            }
-            _ => value,
-        };
-        let element = match &array.sql_type {
-            SqlType::Array(element) if value.sql_type == SqlType::Unknown => element.as_ref().clone(),
-            SqlType::Unknown if value.sql_type == SqlType::Unknown => SqlType::Text,
-            SqlType::Unknown => value.sql_type.clone(),
-            SqlType::Array(element) => super::coerce::common_type(&value.sql_type, element)
-                .ok_or_else(|| super::operator::no_operator(name, &value.sql_type, element))?,
-            _ => {
-                return Err(Error::new(
-                    SqlState(*b"42809"),
-                    "op ANY/ALL (array) requires array on right side",
-                ));
-            }
-        };
-        let value = self.coerce(value, &element)?;
-        let array = self.coerce(array, &SqlType::Array(Box::new(element.clone())))?;
-        // An array that is known makes a list, which an index can serve.
-        if let (true, "=", Expr::Literal(ScalarValue::List(list), _)) = (is_any, name, &array.expr) {
-            let column: datafusion::arrow::array::ArrayRef = list.clone();
-            let rows = crate::query::arrow_column::value_at(&column, 0, &array.sql_type);
-            if let fabius_value::Value::List(rows) = rows {
-                let items = rows.iter().flatten().map(|item| {
-                    crate::query::arrow_column::scalar(item, &element).map(|item| Expr::Literal(item, None))
-                });
-                let list = InList::new(Box::new(value.expr), items.collect::<Result<_>>()?, false);
-                return Ok(Typed::new(Expr::InList(list), SqlType::Boolean));
-            }
-        }
-        if !QUANTIFIED.contains(&name) {
-            return Err(unsupported(format!("{name} with ANY or ALL is not supported")));
-        }
-        let operator = Typed::literal(ScalarValue::Utf8(Some(name.to_string())), SqlType::Text);
-        let function = if is_any { "fabius_any" } else { "fabius_all" };
-        self.function(function, vec![value, operator, array])
     }
 
     fn case(
@@ -782,24 +544,6 @@ fn in_subquery_of(expression: &ast::Expr) -> Option<(&ast::Expr, &ast::Query, bo
     match expression {
         ast::Expr::InSubquery { expr, subquery, negated } => Some((expr, subquery, *negated)),
         ast::Expr::Nested(inner) => in_subquery_of(inner),
-        _ => None,
-    }
-}
-
-/// Whether an expression is a value that is known before the query runs.
-fn is_constant(expression: &Expr) -> bool {
-    match expression {
-        Expr::Literal(..) | Expr::Placeholder(_) => true,
-        Expr::Cast(cast) => is_constant(&cast.expr),
-        _ => false,
-    }
-}
-
-/// The parts of a row value.
-pub(super) fn row_of(expression: &ast::Expr) -> Option<&[ast::Expr]> {
-    match expression {
-        ast::Expr::Tuple(values) => Some(values),
-        ast::Expr::Nested(inner) => row_of(inner),
         _ => None,
     }
 }

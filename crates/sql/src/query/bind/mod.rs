@@ -15,7 +15,9 @@
 //! | [`input_order`] | the order of a subquery's rows in aggregates over them |
 //! | [`lateral_row`] | `LATERAL` of one row that is computed of the row beside it |
 //! | [`operator`] | operators |
+//! | [`list`] | values in lists: `IN`, `ANY`, `ALL` |
 //! | [`query`] | queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT` |
+//! | [`row_value`] | row values |
 //! | [`scope`] | names in scope |
 //! | [`select`] | `SELECT` |
 //! | [`subquery`] | queries within expressions |
@@ -30,8 +32,10 @@ mod from;
 mod grouping;
 mod input_order;
 mod lateral_row;
+mod list;
 mod operator;
 mod query;
+mod row_value;
 mod scope;
 mod select;
 mod subquery;

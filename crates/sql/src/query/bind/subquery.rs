@@ -1,7 +1,8 @@
 //! Queries within expressions.
 
-use super::expression::{false_literal, row_of};
+use super::expression::false_literal;
 use super::operator::plain_binary;
+use super::row_value::row_of;
 use super::{Binder, Flavor, Relation, Sense, Typed};
 use crate::query::apply::is_of_row;
 use crate::query::arrow_column::arrow_type;

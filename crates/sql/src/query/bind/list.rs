@@ -1,0 +1,149 @@
+//! Values in lists: `IN (...)`, and `ANY` and `ALL` of arrays and subqueries.
+
+use super::operator::negated;
+use super::row_value::row_of;
+use super::{Binder, Flavor, Sense, Typed};
+use crate::query::failure::unsupported;
+use crate::sql_type::SqlType;
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::{Expr, Operator};
+use datafusion::scalar::ScalarValue;
+use fabius_value::{Error, Result, SqlState};
+use sqlparser::ast::{self, BinaryOperator};
+
+/// Operators that `ANY` and `ALL` take.
+const QUANTIFIED: &[&str] =
+    &["=", "<>", "<", "<=", ">", ">=", "~~", "~~*", "!~~", "!~~*", "~", "~*", "!~", "!~*"];
+
+impl Binder<'_> {
+    pub(super) fn in_list(&mut self, expression: &ast::Expr, list: &[ast::Expr], not: bool) -> Result<Typed> {
+        if row_of(expression).is_some() {
+            let equal = list.iter().map(|item| Ok(self.row_operator(expression, "=", item)?.expr));
+            let equal = equal.collect::<Result<Vec<_>>>()?;
+            let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
+            return Ok(if not { negated(any) } else { any });
+        }
+        let value = self.expression(expression)?;
+        let items: Vec<Typed> = list.iter().map(|item| self.expression(item)).collect::<Result<_>>()?;
+        if let Flavor::Named(_) = value.flavor {
+            let equal = items.into_iter().map(|item| Ok(self.comparison(value.clone(), "=", item)?.expr));
+            let equal = equal.collect::<Result<Vec<_>>>()?;
+            let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
+            return Ok(if not { negated(any) } else { any });
+        }
+        let mut common = value.sql_type.clone();
+        for item in &items {
+            common = super::coerce::common_type(&common, &item.sql_type)
+                .ok_or_else(|| super::operator::no_operator("=", &value.sql_type, &item.sql_type))?;
+        }
+        if common == SqlType::Unknown {
+            common = SqlType::Text;
+        }
+        let value = self.coerce(value, &common)?;
+        // DataFusion is wrong about a null in a list of which something is computed, and about intervals.
+        let (mut list, mut equal) = (Vec::new(), Vec::new());
+        for item in items {
+            let item = self.coerce(item, &common)?;
+            match is_constant(&item.expr) && common != SqlType::Interval {
+                true => list.push(item.expr),
+                false => equal.push(self.comparison(value.clone(), "=", item)?.expr),
+            }
+        }
+        if equal.is_empty() {
+            let list = InList::new(Box::new(value.expr), list, not);
+            return Ok(Typed::new(Expr::InList(list), SqlType::Boolean));
+        }
+        if !list.is_empty() {
+            equal.push(Expr::InList(InList::new(Box::new(value.expr), list, false)));
+        }
+        let any = Typed::new(self.chained(equal, Operator::Or), SqlType::Boolean);
+        Ok(if not { negated(any) } else { any })
+    }
+
+    pub(super) fn quantified(
+        &mut self,
+        left: &ast::Expr,
+        operator: &BinaryOperator,
+        right: &ast::Expr,
+        (is_any, sense): (bool, Sense),
+    ) -> Result<Typed> {
+        let name = match operator {
+            BinaryOperator::PGCustomBinaryOperator(parts) => parts.last().cloned().unwrap_or_default(),
+            BinaryOperator::NotEq => "<>".into(),
+            other => other.to_string(),
+        };
+        let inner = if let ast::Expr::Nested(inner) = right { inner } else { right };
+        if let ast::Expr::Subquery(query) = inner {
+            if is_any && name == "=" {
+                return self.in_subquery(left, query, false, sense);
+            }
+            if !is_any && name == "<>" {
+                return self.in_subquery(left, query, true, sense);
+            }
+            // Otherwise the subquery's rows become an array.
+            let array = self.array_subquery(query)?;
+            let value = self.expression(left)?;
+            return self.array_comparison(value, &name, array, is_any);
+        }
+        let value = self.expression(left)?;
+        let array = self.expression(inner)?;
+        self.array_comparison(value, &name, array, is_any)
+    }
+
+    pub(super) fn array_comparison(
+        &mut self,
+        value: Typed,
+        name: &str,
+        array: Typed,
+        is_any: bool,
+    ) -> Result<Typed> {
+        let value = match (&value.flavor, &array.sql_type) {
+            (Flavor::Named(_), SqlType::Array(element)) if super::coerce::is_text(element) => {
+                self.cast(value, &SqlType::Text)?
+            }
+            _ => value,
+        };
+        let element = match &array.sql_type {
+            SqlType::Array(element) if value.sql_type == SqlType::Unknown => element.as_ref().clone(),
+            SqlType::Unknown if value.sql_type == SqlType::Unknown => SqlType::Text,
+            SqlType::Unknown => value.sql_type.clone(),
+            SqlType::Array(element) => super::coerce::common_type(&value.sql_type, element)
+                .ok_or_else(|| super::operator::no_operator(name, &value.sql_type, element))?,
+            _ => {
+                return Err(Error::new(
+                    SqlState(*b"42809"),
+                    "op ANY/ALL (array) requires array on right side",
+                ));
+            }
+        };
+        let value = self.coerce(value, &element)?;
+        let array = self.coerce(array, &SqlType::Array(Box::new(element.clone())))?;
+        // An array that is known makes a list, which an index can serve.
+        if let (true, "=", Expr::Literal(ScalarValue::List(list), _)) = (is_any, name, &array.expr) {
+            let column: datafusion::arrow::array::ArrayRef = list.clone();
+            let rows = crate::query::arrow_column::value_at(&column, 0, &array.sql_type);
+            if let fabius_value::Value::List(rows) = rows {
+                let items = rows.iter().flatten().map(|item| {
+                    crate::query::arrow_column::scalar(item, &element).map(|item| Expr::Literal(item, None))
+                });
+                let list = InList::new(Box::new(value.expr), items.collect::<Result<_>>()?, false);
+                return Ok(Typed::new(Expr::InList(list), SqlType::Boolean));
+            }
+        }
+        if !QUANTIFIED.contains(&name) {
+            return Err(unsupported(format!("{name} with ANY or ALL is not supported")));
+        }
+        let operator = Typed::literal(ScalarValue::Utf8(Some(name.to_string())), SqlType::Text);
+        let function = if is_any { "fabius_any" } else { "fabius_all" };
+        self.function(function, vec![value, operator, array])
+    }
+}
+
+/// Whether an expression is a value that is known before the query runs.
+fn is_constant(expression: &Expr) -> bool {
+    match expression {
+        Expr::Literal(..) | Expr::Placeholder(_) => true,
+        Expr::Cast(cast) => is_constant(&cast.expr),
+        _ => false,
+    }
+}
