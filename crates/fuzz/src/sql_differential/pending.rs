@@ -101,7 +101,6 @@ pub const PENDING: &[(Feature, &str)] = &[
     (Feature::ConflictTwice, "it is done where the condition does not hold"),
     (Feature::VarcharResult, "it is of another type"),
     (Feature::QueryInHaving, "columns are not refused"),
-    (Feature::ConflictWithForeignKey, "the key is checked even if nothing is written"),
     (Feature::TimeZone, "programs do not look at it when they make dates"),
     (Feature::Function, "see there"),
     (Feature::OddOrder, "programs compare arrays as text"),

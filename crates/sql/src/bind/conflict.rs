@@ -30,6 +30,8 @@ impl<'a> Binder<'a> {
         let keys = self.arbiters(&table, conflict)?;
         let insert = |binder: &mut Binder<'a>, target: &mut Target<'_, '_, 'a>| {
             binder.nested(|binder| {
+                // What a row refers to has to be there only if the row is.
+                binder.check_parents(&table, &new, &vec![true; new.len()])?;
                 binder.emit(tree::insert(&table.storage, columns.clone()));
                 binder.inserted(target, &new)
             })

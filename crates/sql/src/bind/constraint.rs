@@ -27,6 +27,16 @@ impl Binder<'_> {
         words: Option<&Expression>,
     ) -> Bind<()> {
         self.check_conditions(table, values, changed, words)?;
+        self.check_parents(table, values, changed)
+    }
+
+    /// Checks that what a row refers to is there, by the columns that the statement writes.
+    pub(super) fn check_parents(
+        &mut self,
+        table: &Arc<Table>,
+        values: &[Bound],
+        changed: &[bool],
+    ) -> Bind<()> {
         for key in &table.foreign_keys {
             let columns = places(table, &key.columns)?;
             if columns.iter().any(|column| changed[*column]) {

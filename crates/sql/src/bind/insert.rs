@@ -362,7 +362,7 @@ impl<'a> Binder<'a> {
                 new[at] = self.not_null(&table, column, new[at].clone(), words.as_ref())?;
             }
         }
-        self.check_row(&table, &new, &changed, words.as_ref())?;
+        self.check_conditions(&table, &new, &changed, words.as_ref())?;
         let mut columns: Vec<(String, Expression)> = table
             .columns
             .iter()
@@ -382,6 +382,7 @@ impl<'a> Binder<'a> {
         }
         match target.conflict {
             None => {
+                self.check_parents(&table, &new, &changed)?;
                 self.emit(tree::insert(&table.storage, columns));
                 self.inserted(target, &new)
             }
