@@ -26,6 +26,7 @@ use fabius_value::Result;
 use futures::executor::block_on;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
+use tokio::task::coop::unconstrained;
 
 /// Rows that operators pass on at a time: with wide rows these are much.
 pub(super) const BATCH_ROWS: usize = 1024;
@@ -101,8 +102,10 @@ fn make_operators(plan: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
     let optimized = apply::optimized(plan).map_err(inbound)?;
     // Conditions have come together: that has not made it too high.
     Extent::of(&optimized)?;
-    // Nothing in there waits.
-    block_on(STATE.query_planner().create_physical_plan(&optimized, &*STATE)).map_err(inbound)
+    // Nothing in there waits, unless the thread's task has used up its turn: a lock of tokio would then ask for another one,
+    // which does not come before this is done.
+    let planned = unconstrained(STATE.query_planner().create_physical_plan(&optimized, &*STATE));
+    block_on(planned).map_err(inbound)
 }
 
 /// What operators run in; they hold what the session may.
