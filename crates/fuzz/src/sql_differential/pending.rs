@@ -17,7 +17,7 @@ pub enum Feature {
     UnionInParentheses,
     /// Anything but columns in `GROUP BY`.
     ExpressionInKey,
-    /// The same key twice in these.
+    /// One key twice in `GROUP BY` or a grouping set.
     KeyTwice,
     /// Windows and `DISTINCT ON` divided or sorted by bytes, booleans or arrays.
     WindowByOddType,
@@ -51,7 +51,7 @@ pub enum Feature {
     GroupsWithin,
     /// Scalar subqueries that may find nothing.
     ScalarQueryOfRows,
-    /// The same key twice in `ON CONFLICT`.
+    /// One key twice among the rows of an `INSERT` with `ON CONFLICT`.
     ConflictTwice,
     /// `min`, `max` and `nullif` of `varchar`, and `CASE` of `char(n)`.
     VarcharResult,

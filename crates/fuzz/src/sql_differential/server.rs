@@ -72,9 +72,6 @@ impl Drop for Fabius {
 /// Stack of each thread, as `fabius serve` has it.
 const STACK_BYTES: usize = 64 << 20;
 
-/// How often a thread is woken, as `fabius serve` does it.
-const BEAT: Duration = Duration::from_millis(20);
-
 /// Serves a database in memory, says the port on standard output, and ends when standard input does: with the process
 /// that has started this one.
 ///
@@ -84,14 +81,6 @@ pub fn serve() -> fabius::Result<()> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).thread_stack_size(STACK_BYTES).enable_all().build();
     let runtime = runtime.expect("threads");
-    let handle = runtime.handle().clone();
-    // One thread may compute while the other sleeps, which then looks at no socket unless it is woken.
-    std::thread::spawn(move || {
-        loop {
-            std::thread::sleep(BEAT);
-            drop(handle.spawn(async {}));
-        }
-    });
     runtime.block_on(async {
         let database = SqlDatabase::open(Arc::new(Database::in_memory(Options::default()))).await?;
         let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 0));

@@ -15,7 +15,7 @@ pub enum Protocol {
     Simple,
     /// Values as text.
     Extended,
-    /// The same with results in binary.
+    /// The extended protocol, with results in binary.
     Binary,
 }
 
@@ -61,7 +61,7 @@ pub struct Shown {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
-    /// Its type's number in `pg_type`.
+    /// The number in `pg_type` of the column's type.
     pub oid: u32,
     /// Whether its values come in binary.
     pub is_binary: bool,
@@ -123,7 +123,7 @@ impl Session {
         }
     }
 
-    /// The same for a text in the simple protocol.
+    /// What a text is answered with, sent in the simple protocol.
     pub fn say(&mut self, sql: &str) -> Answer {
         self.ask(&Message::simple(sql))
     }

@@ -136,7 +136,7 @@ impl Statement {
         Statement::new(kind, Node::text(text.into()))
     }
 
-    /// The same in another way.
+    /// The statement, sent in another way.
     pub fn sent(&self, way: Way) -> Statement {
         Statement { way, ..self.clone() }
     }
@@ -184,7 +184,7 @@ impl Statement {
         determined
     }
 
-    /// The same without its limit, if it has one.
+    /// The statement without its limit, if it has one.
     pub fn without_limit(&self) -> Option<Statement> {
         let mut all = self.clone();
         all.node.parts.retain(|part| !matches!(part, Part::Node(node) if node.role == Role::Limit));

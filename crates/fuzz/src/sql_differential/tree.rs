@@ -99,7 +99,7 @@ impl Node {
         Node { role, parts }
     }
 
-    /// The same without a role.
+    /// The node without a role.
     pub fn plain(template: &str, nodes: impl IntoIterator<Item = Node>) -> Node {
         Node::fill(Role::Plain, template, nodes)
     }

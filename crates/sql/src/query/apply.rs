@@ -23,12 +23,10 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DFSchemaRef, JoinType};
 use datafusion::error::{DataFusionError, Result as FusionResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::functions_aggregate::bool_and_or::bool_or;
-use datafusion::functions_aggregate::count::count;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::{
     Expr, Extension, InvariantLevel, Join, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
-    UserDefinedLogicalNode, when,
+    UserDefinedLogicalNode,
 };
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
@@ -251,7 +249,7 @@ fn unfold_node(node: LogicalPlan, next: &mut usize) -> FusionResult<Transformed<
         let has_all = |input: &LogicalPlan| columns.iter().all(|column| input.schema().has_column(column));
         match inputs.iter().position(has_all) {
             Some(side) => beside.push((side, column, set, sought)),
-            None => found.push((column, answer(&set, &sought)?, Wanted::Value, None)),
+            None => found.push((column, equals(&set, &sought)?, Wanted::Existence, None)),
         }
     }
     if let (LogicalPlan::Join(join), [left, right]) = (&node, inputs.as_slice())
@@ -435,7 +433,7 @@ fn take_out(
                 found.members.push((name.clone(), plan.clone(), within.expr.as_ref().clone()));
                 Expr::Column(Column::new_unqualified(name))
             } else {
-                leave(answer(plan, &within.expr)?, Wanted::Value)
+                leave(equals(plan, &within.expr)?, Wanted::Existence)
             };
             Transformed::yes(if within.negated { Expr::Not(Box::new(column)) } else { column })
         }
@@ -443,33 +441,15 @@ fn take_out(
     })
 }
 
-/// Whether a value is among those of a subquery: true if a row is equal, null if one could be, else false.
-fn answer(plan: &LogicalPlan, sought: &Expr) -> FusionResult<LogicalPlan> {
+/// The rows of a subquery that are equal to a value.
+fn equals(plan: &LogicalPlan, sought: &Expr) -> FusionResult<LogicalPlan> {
     let inner = plan
         .schema()
         .iter()
         .next()
         .map(Expr::from)
         .ok_or_else(|| DataFusionError::Plan("a subquery without columns".into()))?;
-    let inner = outside(sought, &inner)?;
-    let column = |name: &str| Expr::Column(Column::new_unqualified(name));
-    let truth = |value| Expr::Literal(ScalarValue::Boolean(value), None);
-    let one = Expr::Literal(ScalarValue::Int64(Some(1)), None);
-    LogicalPlanBuilder::from(plan.clone())
-        .project([inner.alias("equal")])?
-        .aggregate(
-            Vec::<Expr>::new(),
-            [
-                bool_or(column("equal")).alias("any"),
-                count(column("equal")).alias("known"),
-                count(one).alias("rows"),
-            ],
-        )?
-        .project([when(column("any"), truth(Some(true)))
-            .when(column("rows").gt(column("known")), truth(None))
-            .otherwise(truth(Some(false)))?
-            .alias("found")])?
-        .build()
+    LogicalPlanBuilder::from(plan.clone()).filter(outside(sought, &inner)?)?.build()
 }
 
 /// An equality of an outer expression and an inner column, as the subquery sees it.
