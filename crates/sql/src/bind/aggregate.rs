@@ -359,6 +359,9 @@ impl<'a> Binder<'a> {
                     result,
                 )
             }
+            Kind::Sum | Kind::Average if category(&sql_type) == Category::Interval => {
+                return beyond("an interval that is computed");
+            }
             Kind::Sum => {
                 let (to, wide) = match &sql_type {
                     SqlType::SmallInt | SqlType::Int => (SqlType::BigInt, bigint),

@@ -56,6 +56,8 @@ pub struct Binder<'a> {
     pub reads: BTreeSet<ObjectName>,
     /// Tables that it writes.
     pub writes: BTreeSet<ObjectName>,
+    /// Those among the tables read that are read behind a write of the same statement.
+    pub(super) reads_behind: BTreeSet<ObjectName>,
     /// Expressions whose value is at hand: aggregates once they are computed.
     pub(super) replaced: Vec<(ast::Expr, Bound)>,
     /// How deep expressions, subqueries and cascades are nested.
@@ -92,6 +94,7 @@ impl<'a> Binder<'a> {
             scopes: Vec::new(),
             reads: BTreeSet::new(),
             writes: BTreeSet::new(),
+            reads_behind: BTreeSet::new(),
             replaced: Vec::new(),
             depth: 0,
             following: Vec::new(),

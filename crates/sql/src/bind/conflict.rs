@@ -12,6 +12,9 @@ use fabius_program::syntax::tree::Expression;
 use fabius_value::DataType;
 use sqlparser::ast;
 
+/// The field that says whether a row was written.
+const IS_WRITTEN: &str = "is_written";
+
 /// What inserts the row, as a block of its own.
 type Inserting<'i, 'a> =
     dyn Fn(&mut Binder<'a>, &mut Target<'_, '_, 'a>) -> Bind<(fabius_program::syntax::tree::Block, ())> + 'i;
@@ -65,7 +68,7 @@ impl<'a> Binder<'a> {
                     let (update, ()) =
                         self.nested(|binder| binder.update_instead(target, existing, update, &new))?;
                     let (mut block, ()) = insert(self, target)?;
-                    block.extend(target.touching(&new));
+                    block.extend(target.touching(&new, true));
                     self.emit(tree::when(tree::exists(row), update, Some(block)));
                     return Ok(());
                 }
@@ -112,7 +115,7 @@ impl<'a> Binder<'a> {
             binder.update_instead(target, existing, update, new)
         })?;
         let (mut block, ()) = insert(self, target)?;
-        block.extend(target.touching(new));
+        block.extend(target.touching(new, true));
         let none = tree::binary(
             fabius_program::ir::BinaryOperator::Equal,
             tree::call("count", vec![tree::variable(&list)]),
@@ -145,19 +148,24 @@ impl<'a> Binder<'a> {
             return beyond("ON CONFLICT DO UPDATE of the primary key");
         }
         self.with_scope(vec![existing.clone(), excluded], |binder| {
-            let condition = match &update.selection {
-                Some(selection) => Some(binder.condition(selection, "WHERE")?),
-                None => None,
-            };
+            // Rows before this one, if there are several, may have been written.
+            let is_behind = target.touched.is_some();
+            let condition = binder.behind_write_if(is_behind, |binder| {
+                update.selection.as_ref().map(|selection| binder.condition(selection, "WHERE")).transpose()
+            })?;
             let (block, ()) = binder.nested(|binder| {
-                let assignments = binder.assigned_values(&table, &targets)?;
+                let assignments =
+                    binder.behind_write_if(is_behind, |binder| binder.assigned_values(&table, &targets))?;
                 binder.change_row(&table, &existing, assignments, false)?;
-                binder.block.extend(target.touching(new));
+                binder.block.extend(target.touching(new, true));
                 binder.scope().relations.truncate(1);
                 binder.afterwards(&mut target.after)
             })?;
             match condition {
-                Some(condition) => binder.emit(tree::when(condition, block, None)),
+                Some(condition) => {
+                    let passed_over = target.touching(new, false).map(|noted| vec![noted]);
+                    binder.emit(tree::when(condition, block, passed_over));
+                }
                 None => binder.block.extend(block),
             }
             Ok(())
@@ -202,7 +210,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// Rows that a statement has written, as the values of the key whose conflicts it resolves.
+/// Rows that a statement has written or passed over, as the values of the key whose conflicts it resolves.
 #[derive(Clone)]
 pub(super) struct Touched {
     list: String,
@@ -210,16 +218,16 @@ pub(super) struct Touched {
 }
 
 impl Target<'_, '_, '_> {
-    /// Notes that a row is written.
-    fn touching(&self, new: &[Bound]) -> Option<fabius_program::syntax::tree::Statement> {
+    /// Notes that a row is written, or passed over because the condition of `DO UPDATE` does not hold.
+    fn touching(&self, new: &[Bound], is_written: bool) -> Option<fabius_program::syntax::tree::Statement> {
         let touched = self.touched.as_ref()?;
-        let values = touched.columns.iter().map(|at| new[*at].expression.clone()).collect();
-        Some(tree::append(&touched.list, values))
+        let key = touched.columns.iter().map(|at| new[*at].expression.clone());
+        Some(tree::append(&touched.list, key.chain([tree::boolean(is_written)]).collect()))
     }
 }
 
 impl Binder<'_> {
-    /// Declares the list of rows that `ON CONFLICT DO UPDATE` has written.
+    /// Declares the list of rows that `ON CONFLICT DO UPDATE` has come by.
     pub(super) fn touched_rows(
         &mut self,
         table: &Table,
@@ -238,11 +246,12 @@ impl Binder<'_> {
             fields.push(tree::field(&format!("k{}", at + 1), data_type, true));
             columns.push(place);
         }
+        fields.push(tree::field(IS_WRITTEN, DataType::Boolean, false));
         self.emit(tree::declare_list(&list, fields));
         Ok(Some(Touched { list, columns }))
     }
 
-    /// Refuses a statement that has written a row twice.
+    /// Refuses a statement that comes by a row that it has written before.
     pub(super) fn refuse_twice(&mut self, touched: &Touched) {
         use fabius_program::ir::BinaryOperator as Op;
         use fabius_program::syntax::tree::{Failure, Message, SortKey, StatementKind};
@@ -257,14 +266,17 @@ impl Binder<'_> {
         let (at, each) = (self.name("at"), self.name("row"));
         let bigint = || Some(tree::scalar_type(DataType::BigInt, false));
         self.emit(tree::declare(&at, true, bigint(), tree::cast(tree::integer(0), DataType::BigInt)));
-        // Equal keys are next to each other; a key that is null is none.
+        // Equal keys are next to each other, in the order in which they were noted; a key that is null is none.
+        let before = |name: &str| {
+            let row = tree::keyed_row(&touched.list, vec![tree::variable(&at)]);
+            tree::column(row, name, false)
+        };
         let same = (0..touched.columns.len()).map(|column| {
             let name = field(column);
-            let before = tree::keyed_row(&touched.list, vec![tree::variable(&at)]);
-            let before = tree::column(before, &name, false);
-            tree::binary(Op::Equal, tree::column(tree::loop_row(&each), &name, false), before)
+            tree::binary(Op::Equal, tree::column(tree::loop_row(&each), &name, false), before(&name))
         });
-        let is_new = tree::not(tree::call("coalesce", vec![tree::all(same), tree::boolean(false)]));
+        let is_second = tree::all(same.chain([before(IS_WRITTEN)]));
+        let is_new = tree::not(tree::call("coalesce", vec![is_second, tree::boolean(false)]));
         let failure = Failure {
             message: Message::Fixed("ON CONFLICT DO UPDATE command cannot affect row a second time".into()),
             state: Some(fabius_value::SqlState(*b"21000")),

@@ -146,7 +146,12 @@ impl Binder<'_> {
                 let equal = tree::binary(Op::Equal, first.expression.clone(), second.expression);
                 let null = tree::typed_null(first.data_type);
                 let value = tree::choice(equal, null, first.expression.clone());
-                Ok(Bound { expression: value, nullable: true, origin: (0, 0), ..first })
+                // They are compared as text.
+                let sql_type = match first.sql_type {
+                    SqlType::VarChar(_) => SqlType::Text,
+                    other => other,
+                };
+                Ok(Bound { expression: value, sql_type, nullable: true, origin: (0, 0), ..first })
             }
             ("abs", 1) if arguments[0].is_unknown() || is_number(&arguments[0].sql_type) => {
                 let value = self.typed(arguments.remove(0), &SqlType::Double)?;

@@ -96,7 +96,7 @@ impl Binder<'_> {
                 gathered.add(binder, &list, columns, values)
             })
         })?;
-        Ok(self.finish_write(block, returns.then_some((list, gathered)), tag, source))
+        self.finish_write(block, returns.then_some((list, gathered)), tag, source)
     }
 
     /// The program of a write: its block between the declarations of its results and their return.
@@ -106,7 +106,8 @@ impl Binder<'_> {
         returned: Option<(String, Gathered)>,
         tag: &'static str,
         source: &Arc<Source>,
-    ) -> Lowered {
+    ) -> Bind<Lowered> {
+        self.check_reads_behind()?;
         let count = "count";
         let bigint = tree::scalar_type(DataType::BigInt, false);
         self.emit(tree::declare(count, true, Some(bigint.clone()), tree::integer(0)));
@@ -126,7 +127,7 @@ impl Binder<'_> {
             None => (Results::One(bigint), Shape::Count),
         };
         self.emit(tree::statement(StatementKind::Return { values }));
-        self.finish(source, results, shape, tag, None)
+        Ok(self.finish(source, results, shape, tag, None))
     }
 
     /// The program of what was bound.

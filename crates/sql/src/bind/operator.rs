@@ -30,6 +30,9 @@ impl Binder<'_> {
                 match operator {
                     U::Plus if is_number(&bound.sql_type) => Ok(bound),
                     U::Minus => self.minus(bound, place),
+                    _ if category(&bound.sql_type) == Category::Interval => {
+                        beyond("an interval that is computed")
+                    }
                     _ => self.no_operator_of_one("+", &bound, place),
                 }
             }
@@ -53,6 +56,9 @@ impl Binder<'_> {
                 }
             }
             _ => {}
+        }
+        if category(&bound.sql_type) == Category::Interval {
+            return beyond("an interval that is computed");
         }
         if !is_number(&bound.sql_type) {
             return self.no_operator_of_one("-", &bound, place);

@@ -256,7 +256,7 @@ impl<'a> Binder<'a> {
             })?;
             block.extend(refusing);
         }
-        Ok(self.finish_write(block, rows.returning.is_some().then_some((returned, gathered)), tag, source))
+        self.finish_write(block, rows.returning.is_some().then_some((returned, gathered)), tag, source)
     }
 }
 

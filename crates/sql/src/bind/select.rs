@@ -26,6 +26,11 @@ pub(super) struct Window {
     pub(super) offset: Option<Expression>,
 }
 
+/// Whether `*` or `t.*` is among the items of a list.
+fn is_all(items: &[SelectItem]) -> bool {
+    items.iter().any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)))
+}
+
 impl<'a> Binder<'a> {
     /// A query as loops; `body` says what is done for each of its rows, in order. It may be asked for more than
     /// once, for rows of different kinds.
@@ -352,11 +357,24 @@ impl<'a> Binder<'a> {
         }
         if let Expr::Identifier(name) = &item {
             let wanted = ident(name);
-            let alias = select.projection.iter().find_map(|item| match item {
-                SelectItem::ExprWithAlias { expr, alias } if ident(alias) == wanted => Some(expr.clone()),
+            let mut named = select.projection.iter().filter_map(|item| match item {
+                SelectItem::ExprWithAlias { expr, alias } if ident(alias) == wanted => Some(expr),
+                SelectItem::UnnamedExpr(expr) if crate::column_name::of(expr) == wanted => Some(expr),
                 _ => None,
             });
-            item = alias.unwrap_or(item);
+            item = match (named.next(), named.next()) {
+                (Some(_), Some(_)) => return Ok(None),
+                (Some(named), None) => named.clone(),
+                (None, _) if is_all(&select.projection) => {
+                    // One of several columns of that name may be the one that is shown.
+                    let of_name = relations.iter().filter(|relation| relation.column(&wanted).is_some());
+                    if of_name.count() > 1 {
+                        return Ok(None);
+                    }
+                    item
+                }
+                (None, _) => item,
+            };
         }
         let path: Vec<String> = match &item {
             Expr::Identifier(name) => vec![ident(name)],

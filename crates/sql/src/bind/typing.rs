@@ -103,7 +103,8 @@ pub(super) fn common(left: &SqlType, right: &SqlType) -> Option<SqlType> {
             Some(without_modifiers(wide))
         }
         (Category::Text, Category::Text) => Some(match (left, right) {
-            (SqlType::VarChar(_), SqlType::VarChar(_)) => SqlType::VarChar(None),
+            // The first, of types that become each other implicitly.
+            (SqlType::VarChar(_), _) => SqlType::VarChar(None),
             _ => SqlType::Text,
         }),
         (Category::Moment, Category::Moment) => Some(match (left, right) {

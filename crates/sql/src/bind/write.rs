@@ -10,7 +10,8 @@ use crate::catalog::{Column, Table};
 use crate::parse::tokens::Tokens;
 use fabius_program::syntax::tree::{Block, Expression};
 use fabius_value::DataType;
-use sqlparser::ast::{self, Expr, SelectItem};
+use sqlparser::ast::{self, Expr, SelectItem, Visit, Visitor};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// What a statement does with each row that it has written.
@@ -21,6 +22,34 @@ pub(super) struct Afterwards<'r, 'b, 'a> {
     pub(super) items: Option<&'r [SelectItem]>,
     /// What is done with what it returns.
     pub(super) body: &'r mut RowBody<'b, 'a>,
+}
+
+/// Finds subqueries that are values and within no others.
+#[derive(Default)]
+struct Outermost {
+    found: Vec<Expr>,
+    depth: usize,
+}
+
+impl Visitor for Outermost {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+        if self.depth == 0 && matches!(expression, Expr::Subquery(_) | Expr::Exists { .. }) {
+            self.found.push(expression.clone());
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 impl<'a> Binder<'a> {
@@ -35,11 +64,36 @@ impl<'a> Binder<'a> {
         count: Option<&str>,
         returning: &mut RowBody<'_, 'a>,
     ) -> Bind<()> {
+        let before = self.replaced.len();
         match statement {
-            ast::Statement::Insert(insert) => self.insert(insert, count, returning),
-            ast::Statement::Update(update) => self.update(update, count, returning),
-            ast::Statement::Delete(delete) => self.delete(delete, count, returning),
-            _ => beyond("a statement of this kind"),
+            ast::Statement::Insert(insert) => {
+                self.ask_ahead(insert.returning.as_deref());
+                self.insert(insert, count, returning)?;
+            }
+            ast::Statement::Update(update) => {
+                self.ask_ahead(update.returning.as_deref());
+                self.update(update, count, returning)?;
+            }
+            ast::Statement::Delete(delete) => {
+                self.ask_ahead(delete.returning.as_deref());
+                self.delete(delete, count, returning)?;
+            }
+            _ => return beyond("a statement of this kind"),
+        }
+        self.replaced.truncate(before);
+        Ok(())
+    }
+
+    /// Asks subqueries of `RETURNING` that are not about the rows written before any is: so they see what was there.
+    fn ask_ahead(&mut self, returning: Option<&[SelectItem]>) {
+        let mut subqueries = Outermost::default();
+        let _ = returning.unwrap_or_default().iter().try_for_each(|item| item.visit(&mut subqueries));
+        for subquery in subqueries.found {
+            // One that cannot be asked here is about those rows.
+            if let Ok((block, value)) = self.nested(|binder| binder.operand(&subquery)) {
+                self.block.extend(block);
+                self.replaced.push((subquery, value));
+            }
         }
     }
 
@@ -85,10 +139,33 @@ impl<'a> Binder<'a> {
             self.emit(tree::add(count, tree::cast(tree::integer(1), DataType::BigInt)));
         }
         if let Some(items) = after.items {
-            let (columns, values) = self.items(items)?;
+            let (columns, values) = self.behind_write_if(true, |binder| binder.items(items))?;
             (after.body)(self, &columns, values)?;
         }
         Ok(())
+    }
+
+    /// Binds what runs behind a write of a row, if it does.
+    pub(super) fn behind_write_if<T>(
+        &mut self,
+        is_behind: bool,
+        bind: impl FnOnce(&mut Self) -> Bind<T>,
+    ) -> Bind<T> {
+        let reads_before = std::mem::take(&mut self.reads);
+        let bound = bind(self);
+        if is_behind {
+            self.reads_behind.extend(self.reads.iter().cloned());
+        }
+        self.reads.extend(reads_before);
+        bound
+    }
+
+    /// Subqueries see tables as they were before the statement: behind a write, none may look at what has been written.
+    pub(super) fn check_reads_behind(&self) -> Bind<()> {
+        match self.reads_behind.is_disjoint(&self.writes) {
+            true => Ok(()),
+            false => beyond("a subquery about a table that the statement has written to"),
+        }
     }
 
     /// A column's `DEFAULT`; null if it has none.

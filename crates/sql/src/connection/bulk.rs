@@ -16,7 +16,8 @@ use crate::text_format;
 use fabius::{Database, Statement};
 use fabius_program::syntax::Source;
 use fabius_value::{Error, Result, SqlState, Value};
-use sqlparser::ast;
+use sqlparser::ast::{self, VisitMut, VisitorMut};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Rows of one call, at most.
@@ -105,6 +106,32 @@ impl BulkWrite {
     }
 }
 
+/// Gives queries the common table expressions of the statement around them.
+struct Sharing<'w> {
+    with: &'w ast::With,
+    depth: usize,
+}
+
+impl VisitorMut for Sharing<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut ast::Query) -> ControlFlow<()> {
+        if self.depth == 0 {
+            // Those of its own see the others.
+            let mut all = self.with.clone();
+            all.cte_tables.extend(query.with.take().into_iter().flat_map(|own| own.cte_tables));
+            query.with = Some(all);
+        }
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+}
+
 impl WriteQuery {
     /// Plans a statement that writes, perhaps with common table expressions.
     ///
@@ -121,11 +148,11 @@ impl WriteQuery {
         match write {
             ast::Statement::Insert(insert) => {
                 let mut insert = insert.clone();
-                if let (Some(with), Some(source)) = (with, &mut insert.source) {
-                    // Those of the source's own see the others.
-                    let mut all = with.clone();
-                    all.cte_tables.extend(source.with.take().into_iter().flat_map(|own| own.cte_tables));
-                    source.with = Some(all);
+                if let Some(with) = with {
+                    let mut queries = Sharing { with, depth: 0 };
+                    let _ = insert.source.visit(&mut queries);
+                    let _ = insert.on.visit(&mut queries);
+                    let _ = insert.returning.visit(&mut queries);
                 }
                 WriteQuery::new(database, catalog, &insert, types, session)
             }

@@ -4,13 +4,14 @@ use super::bulk::{BulkWrite, WriteQuery};
 use crate::bind::{RowsOf, lower_delete_rows, lower_update_rows};
 use crate::catalog::{Catalog, ROW_NUMBER, Table, folded};
 use crate::parameter_types::ParameterTypes;
+use crate::parse::tokens::Tokens;
 use crate::parse::written::{quoted, written, written_ident, written_name};
 use crate::query::{self, SessionFacts};
 use crate::sql_type::SqlType;
 use fabius::Database;
 use fabius_program::syntax::Source;
 use fabius_value::{Error, Result, SqlState};
-use sqlparser::ast;
+use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -56,7 +57,7 @@ fn select(
     let condition = selection.map_or_else(String::new, |condition| format!(" WHERE {}", written(condition)));
     let with = with.map_or_else(String::new, |with| format!("{} ", written(with)));
     let text = format!("{with}SELECT {} FROM {}{condition}", values.join(", "), from.join(", "));
-    match crate::parse::tokens::Tokens::of(&text)?.sql()? {
+    match Tokens::of(&text)?.sql()? {
         ast::Statement::Query(query) => Ok(*query),
         _ => Err(not_supported("this form of UPDATE or DELETE")),
     }
@@ -151,7 +152,7 @@ fn returned(
 
 /// An expression of the catalog whose names are those of the target, whatever other tables there are.
 fn of_own_columns(text: &str, target: &Target) -> Result<ast::Expr> {
-    let mut expression = crate::parse::tokens::Tokens::of(text)?.read(|parser| parser.parse_expr())?;
+    let mut expression = Tokens::of(text)?.read(|parser| parser.parse_expr())?;
     let _ = ast::visit_expressions_mut(&mut expression, |part| {
         if let ast::Expr::Identifier(name) = part
             && target.table.column(&folded(name)).is_some()
@@ -186,33 +187,69 @@ fn as_written(
     assigned: &HashMap<String, String>,
 ) -> Result<ast::Expr> {
     let mut expression = expression.clone();
-    let outcome = ast::visit_expressions_mut(&mut expression, |part| {
-        let name = match part {
-            ast::Expr::Identifier(name) => folded(name),
+    match expression.visit(&mut AsWritten { target, assigned, depth: 0 }) {
+        ControlFlow::Break(error) => Err(error),
+        ControlFlow::Continue(()) => Ok(expression),
+    }
+}
+
+/// Puts what columns are assigned in their place.
+struct AsWritten<'w> {
+    target: &'w Target,
+    assigned: &'w HashMap<String, String>,
+    /// How many queries are around what is visited.
+    depth: usize,
+}
+
+impl AsWritten<'_> {
+    /// The target's column that an expression names, as far as its form says.
+    fn column(&self, expression: &ast::Expr) -> Option<String> {
+        let target = self.target;
+        match expression {
+            ast::Expr::Identifier(name) => Some(folded(name)),
             ast::Expr::CompoundIdentifier(path) => match path.as_slice() {
-                [relation, name] if folded(relation) == target.called => folded(name),
+                [relation, name] if folded(relation) == target.called => Some(folded(name)),
                 [schema, relation, name]
                     if target.alias.is_none()
                         && folded(relation) == target.called
                         && folded(schema) == target.table.name.schema =>
                 {
-                    folded(name)
+                    Some(folded(name))
                 }
-                _ => return ControlFlow::Continue(()),
+                _ => None,
             },
-            _ => return ControlFlow::Continue(()),
+            _ => None,
+        }
+    }
+}
+
+impl VisitorMut for AsWritten<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut ast::Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expression: &mut ast::Expr) -> ControlFlow<Error> {
+        let Some(value) = self.column(expression).and_then(|name| self.assigned.get(&name)) else {
+            return ControlFlow::Continue(());
         };
-        if let Some(value) = assigned.get(&name) {
-            match crate::parse::tokens::Tokens::of(value).and_then(|tokens| tokens.read(|p| p.parse_expr())) {
-                Ok(value) => *part = value,
-                Err(error) => return ControlFlow::Break(error),
-            }
+        // There the name may be that of another relation's column.
+        if self.depth > 0 {
+            let what = format!("a subquery in RETURNING that names the changed column {expression}");
+            return ControlFlow::Break(not_supported(&what));
+        }
+        match Tokens::of(value).and_then(|tokens| tokens.read(|parser| parser.parse_expr())) {
+            Ok(value) => *expression = value,
+            Err(error) => return ControlFlow::Break(error),
         }
         ControlFlow::Continue(())
-    });
-    match outcome {
-        ControlFlow::Break(error) => Err(error),
-        ControlFlow::Continue(()) => Ok(expression),
     }
 }
 

@@ -41,8 +41,8 @@ pub(super) struct WithWrites {
 }
 
 /// A statement with `RETURNING` as a query of the rows that it returns: `INSERT INTO t ... RETURNING f(a)` is
-/// `WITH t AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM t`. Its tag too. `None` if it names other tables, or
-/// returns nothing but `*`: then nothing would be gained.
+/// `WITH written AS (INSERT INTO t ... RETURNING *) SELECT f(a) FROM written AS t`. Its tag too. `None` if it names other
+/// tables, or returns nothing but `*`: then nothing would be gained.
 pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast::Statement, &'static str)>> {
     let mut statement = statement.clone();
     let own = |table: &ast::TableWithJoins| match &table.relation {
@@ -74,7 +74,11 @@ pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast:
     let shown: Vec<String> = items.iter().map(written).collect();
     *items = vec![ast::SelectItem::Wildcard(ast::WildcardAdditionalOptions::default())];
     let (called, statement) = (written_ident(&called), written(&statement));
-    let text = format!("WITH {called} AS ({statement}) SELECT {} FROM {called}", shown.join(", "));
+    // Named as no table is, so that subqueries find the tables.
+    let text = format!(
+        "WITH \" written\" AS ({statement}) SELECT {} FROM \" written\" AS {called}",
+        shown.join(", ")
+    );
     Ok(Some((Tokens::of(&text)?.sql()?, tag)))
 }
 

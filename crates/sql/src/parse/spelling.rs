@@ -11,6 +11,7 @@
 //! | `ROW (a, b)` | `(a, b)` |
 //! | `a JOIN b JOIN c ON x ON y` | `a JOIN (b JOIN c ON x) ON y` |
 //! | `= ANY (VALUES (1))` | `= ANY (SELECT * FROM (VALUES (1)) AS "values")` |
+//! | `ROLLUP ((SELECT 1), (a) + 1)` | `ROLLUP (((SELECT 1)), ((a) + 1))` |
 //! | `integer ARRAY` | `integer[]` |
 //! | `IDENTITY (START 5 INCREMENT 2)` | `IDENTITY (INCREMENT 2 START 5)`: an order that is fixed |
 //! | `INSERT INTO t (a) OVERRIDING SYSTEM VALUE` | `INSERT OVERWRITE INTO TABLE t (a)`: words that no system has together |
@@ -69,6 +70,9 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
                     put(tokens, at + 2, read("SELECT * FROM ("));
                 }
             }
+            Some("ROLLUP" | "CUBE" | "SETS") if is(tokens, at + 1, &Token::LParen) => {
+                enclosed_elements(tokens, at + 1);
+            }
             Some("IDENTITY") if is(tokens, at + 1, &Token::LParen) => ordered(tokens, at + 1),
             Some("OVERRIDING")
                 if words(tokens, at + 1, &["SYSTEM", "VALUE"])
@@ -84,6 +88,39 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
     }
     nested_joins(tokens);
     Ok(())
+}
+
+/// Puts another pair of parentheses around elements of a list that begin with one and are no lists themselves: `(SELECT 1)`,
+/// `(a) + 1`.
+fn enclosed_elements(tokens: &mut Vec<TokenWithSpan>, open: usize) {
+    let (mut at, mut close) = (open + 1, closing(tokens, open));
+    while let Some(end) = close.filter(|end| at < *end) {
+        let element_end = comma_or(tokens, at, end);
+        let is_list = closing(tokens, at).is_some_and(|closed| closed + 1 == element_end)
+            && !["SELECT", "WITH", "VALUES"].iter().any(|query| words(tokens, at + 1, &[query]));
+        if is(tokens, at, &Token::LParen) && !is_list {
+            put(tokens, element_end, [Token::RParen]);
+            put(tokens, at, [Token::LParen]);
+            close = Some(end + 2);
+            at = element_end + 3;
+        } else {
+            at = element_end + 1;
+        }
+    }
+}
+
+/// Where the element of a list ends that begins at a place: at a comma, or at the end of the list.
+fn comma_or(tokens: &[TokenWithSpan], from: usize, end: usize) -> usize {
+    let mut depth = 0;
+    let found = (from..end).find(|at| {
+        match tokens[*at].token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && tokens[*at].token == Token::Comma
+    });
+    found.unwrap_or(end)
 }
 
 /// A join that waits for its condition.

@@ -1,10 +1,10 @@
 //! Filters as ranges of a key: which part of a table has to be read.
 
-use crate::catalog::Table;
+use crate::catalog::{Key, Table};
 use crate::query::arrow_column::value_at;
 use crate::query::row_source::Bound;
 use crate::sql_type::SqlType;
-use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::utils::{split_binary, split_conjunction};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use datafusion::scalar::ScalarValue;
 use fabius_value::{Result, Value};
@@ -50,51 +50,94 @@ impl KeyRange {
         equal.chain(lower).chain(upper).collect::<Vec<_>>().join(" and ")
     }
 
-    /// The ranges that hold every row that passes the filters, along the key that says most.
+    /// The ranges that hold every row that passes the filters, along the key that says most. No two have a row in common.
     pub(super) fn choose(table: &Table, filters: &[Expr]) -> Result<Vec<KeyRange>> {
-        let mut known: Vec<(String, Known)> = Vec::new();
+        let mut facts = Facts::default();
         for filter in filters.iter().flat_map(split_conjunction) {
-            learn(table, filter, &mut known);
+            learn(table, filter, &mut facts);
         }
-        let about = |column: &str| known.iter().find(|(name, _)| name == column).map(|(_, known)| known);
+        // `(a = 1 AND b = 2) OR (a = 3 AND b = 4)`: what a list of rows becomes.
+        let mut branched: Vec<Vec<Facts>> = Vec::new();
+        for filter in filters.iter().flat_map(split_conjunction) {
+            let branches = split_binary(filter, Operator::Or);
+            if !(2..=RANGES).contains(&branches.len()) {
+                continue;
+            }
+            let of_branch = |branch: &Expr| {
+                let mut facts = facts.clone();
+                split_conjunction(branch).into_iter().for_each(|filter| learn(table, filter, &mut facts));
+                facts
+            };
+            branched.push(branches.into_iter().map(of_branch).collect());
+        }
         let keys = table.primary_key.iter().chain(&table.unique).chain(&table.indexes);
         let mut best: Option<((usize, usize), Vec<KeyRange>)> = None;
         for key in keys {
-            let mut ranges = vec![KeyRange { index: Some(key.name.clone()), ..KeyRange::default() }];
-            let (mut equals, mut ends) = (0, 0);
-            for column in &key.columns {
-                let Some(known) = about(column) else { break };
-                match &known.equal {
-                    Some(values) if values.len().saturating_mul(ranges.len()) <= RANGES => {
-                        equals += 1;
-                        ranges = ranges
-                            .into_iter()
-                            .flat_map(|range| {
-                                values.iter().map(move |value| {
-                                    let mut range = range.clone();
-                                    range.equal.push(value.clone());
-                                    range
-                                })
-                            })
-                            .collect();
-                    }
-                    _ => {
-                        ends = usize::from(known.lower.is_some()) + usize::from(known.upper.is_some());
-                        for range in &mut ranges {
-                            range.lower = known.lower.clone();
-                            range.upper = known.upper.clone();
-                        }
-                        break;
-                    }
+            let of_branches = branched.iter().filter_map(|branches| along_each(key, branches));
+            for (score, ranges) in std::iter::once(along(key, &facts)).chain(of_branches) {
+                if score > (0, 0) && best.as_ref().is_none_or(|(other, _)| score > *other) {
+                    best = Some((score, ranges));
                 }
-            }
-            let score = (equals, ends);
-            if score > (0, 0) && best.as_ref().is_none_or(|(other, _)| score > *other) {
-                best = Some((score, ranges));
             }
         }
         Ok(best.map_or_else(|| vec![KeyRange::default()], |(_, ranges)| ranges))
     }
+}
+
+/// What is known of columns, by their names.
+type Facts = Vec<(String, Known)>;
+
+/// The ranges of a key that facts leave, and how much they say: of how many columns the value, of how many ends of the next.
+fn along(key: &Key, facts: &Facts) -> ((usize, usize), Vec<KeyRange>) {
+    let about = |column: &str| facts.iter().find(|(name, _)| name == column).map(|(_, known)| known);
+    let mut ranges = vec![KeyRange { index: Some(key.name.clone()), ..KeyRange::default() }];
+    let (mut equals, mut ends) = (0, 0);
+    for column in &key.columns {
+        let Some(known) = about(column) else { break };
+        match &known.equal {
+            Some(values) if values.len().saturating_mul(ranges.len()) <= RANGES => {
+                equals += 1;
+                ranges = ranges
+                    .into_iter()
+                    .flat_map(|range| {
+                        values.iter().map(move |value| {
+                            let mut range = range.clone();
+                            range.equal.push(value.clone());
+                            range
+                        })
+                    })
+                    .collect();
+            }
+            _ => {
+                ends = usize::from(known.lower.is_some()) + usize::from(known.upper.is_some());
+                for range in &mut ranges {
+                    range.lower = known.lower.clone();
+                    range.upper = known.upper.clone();
+                }
+                break;
+            }
+        }
+    }
+    ((equals, ends), ranges)
+}
+
+/// The ranges of a key that are left if one or another of several facts holds, as far as all of them say the values of its
+/// columns.
+fn along_each(key: &Key, branches: &[Facts]) -> Option<((usize, usize), Vec<KeyRange>)> {
+    let all: Vec<_> = branches.iter().map(|facts| along(key, facts)).collect();
+    let equals = all.iter().map(|((equals, _), _)| *equals).min()?;
+    let mut ranges: Vec<KeyRange> = Vec::new();
+    for mut range in all.into_iter().flat_map(|(_, ranges)| ranges) {
+        range.equal.truncate(equals);
+        (range.lower, range.upper) = (None, None);
+        if !ranges.contains(&range) {
+            ranges.push(range);
+        }
+        if ranges.len() > RANGES {
+            return None;
+        }
+    }
+    Some(((equals, 0), ranges))
 }
 
 /// The column of a table that an expression is, and its type.
@@ -121,7 +164,7 @@ fn value_of(literal: &ScalarValue, sql_type: &SqlType) -> Option<Value> {
         .map(|_| stored)
 }
 
-fn learn(table: &Table, filter: &Expr, known: &mut Vec<(String, Known)>) {
+fn learn(table: &Table, filter: &Expr, known: &mut Facts) {
     let mut about = |name: &str| -> usize {
         match known.iter().position(|(other, _)| other == name) {
             Some(at) => at,

@@ -23,6 +23,10 @@ use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::sync::Arc;
 
+fn nested_aggregates() -> Error {
+    Error::new(SqlState(*b"42803"), "aggregate function calls cannot be nested")
+}
+
 impl Binder<'_> {
     /// A call of an aggregate.
     pub(super) fn aggregate(
@@ -45,7 +49,7 @@ impl Binder<'_> {
                 ));
             }
             if level.in_aggregate {
-                return Err(Error::new(SqlState(*b"42803"), "aggregate function calls cannot be nested"));
+                return Err(nested_aggregates());
             }
             level.has_aggregate = true;
             level.in_aggregate = true;
@@ -79,7 +83,7 @@ impl Binder<'_> {
         let (arguments, shape) = parts?;
         let keys = shape.order_by.iter().map(|sort| &sort.expr);
         let parts = arguments.iter().map(|typed| &typed.expr).chain(keys).chain(shape.filter.as_deref());
-        let mut innermost = None;
+        let (mut innermost, mut innermost_aggregate) = (None, None);
         for part in parts {
             let mut named = asked_within(part);
             part.apply(|part| {
@@ -95,9 +99,14 @@ impl Binder<'_> {
             for column in named {
                 let level = self.levels.iter().rposition(|level| level.scope.has_column(&column));
                 innermost = innermost.max(level);
+                let of_aggregate = self.levels.iter().rposition(|level| level.has_aggregate_column(&column));
+                innermost_aggregate = innermost_aggregate.max(of_aggregate);
             }
         }
-        Ok(innermost.filter(|level| *level < own))
+        if innermost_aggregate.is_some() && innermost_aggregate >= innermost {
+            return Err(nested_aggregates());
+        }
+        Ok(innermost.max(innermost_aggregate).filter(|level| *level < own))
     }
 
     /// An aggregate over the rows of a query around this one, for which it is a value.

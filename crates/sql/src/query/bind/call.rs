@@ -55,6 +55,10 @@ impl Binder<'_> {
             return self.window_call(&name, list, over);
         }
         if call.over.is_some() {
+            let arguments = self.arguments(list)?;
+            if !is_set_returning(&name) {
+                self.resolve(&name, &arguments)?;
+            }
             return Err(Error::new(
                 SqlState(*b"42809"),
                 format!("OVER specified, but {name} is not a window function nor an aggregate function"),

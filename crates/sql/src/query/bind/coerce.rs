@@ -76,7 +76,11 @@ pub(super) fn common_type(left: &SqlType, right: &SqlType) -> Option<SqlType> {
             T::Numeric(Some((38, scale)))
         }
         (T::VarChar(_), T::VarChar(_)) => T::VarChar(None),
-        (a, b) if is_text(a) && is_text(b) => T::Text,
+        // Each becomes the other implicitly, but for names: the first is as good as any.
+        (a, b) if is_text(a) && is_text(b) => match a {
+            T::VarChar(_) => T::VarChar(None),
+            _ => T::Text,
+        },
         (numeric @ T::Numeric(_), other) | (other, numeric @ T::Numeric(_)) if is_integer(other) => {
             numeric.clone()
         }

@@ -40,12 +40,12 @@ impl Binder<'_> {
         let mut groups = Vec::with_capacity(expressions.len());
         for expression in expressions {
             groups.push(match expression {
-                ast::Expr::Rollup(sets) => Expr::GroupingSet(GroupingSet::Rollup(self.flat(sets, selected)?)),
+                ast::Expr::Rollup(parts) => self.combined(parts, selected, GroupingSet::Rollup)?,
                 ast::Expr::Cube(sets) if sets.len() > CUBE => {
                     let message = format!("CUBE is limited to {CUBE} elements");
                     return Err(Error::new(SqlState(*b"54011"), message));
                 }
-                ast::Expr::Cube(sets) => Expr::GroupingSet(GroupingSet::Cube(self.flat(sets, selected)?)),
+                ast::Expr::Cube(parts) => self.combined(parts, selected, GroupingSet::Cube)?,
                 ast::Expr::GroupingSets(sets) => {
                     let sets = sets.iter().map(|set| {
                         let set = set.iter().map(|expression| self.group_key(expression, selected));
@@ -74,19 +74,30 @@ impl Binder<'_> {
             })
         });
         if sets > GROUPING_SETS {
-            let message = format!("too many grouping sets present (maximum {GROUPING_SETS})");
-            return Err(Error::new(SqlState(*b"54001"), message));
+            return Err(too_many_sets());
         }
         Ok(Some(groups))
     }
 
-    fn flat(&mut self, sets: &[Vec<ast::Expr>], selected: &[Selected]) -> Result<Vec<Expr>> {
-        sets.iter()
-            .map(|set| match set.as_slice() {
-                [one] => self.group_key(one, selected),
-                _ => Err(unsupported("several columns together in ROLLUP or CUBE are not supported")),
-            })
-            .collect()
+    /// `ROLLUP` or `CUBE`; where several columns are one part of it, as the sets that it stands for.
+    fn combined(
+        &mut self,
+        parts: &[Vec<ast::Expr>],
+        selected: &[Selected],
+        of: fn(Vec<Expr>) -> GroupingSet,
+    ) -> Result<Expr> {
+        let mut keys = Vec::with_capacity(parts.len());
+        for part in parts {
+            let of_part = part.iter().map(|expression| self.group_key(expression, selected));
+            keys.push(of_part.collect::<Result<Vec<_>>>()?);
+        }
+        if keys.iter().all(|part| part.len() == 1) {
+            return Ok(Expr::GroupingSet(of(keys.concat())));
+        }
+        if keys.len() >= GROUPING_SETS {
+            return Err(too_many_sets());
+        }
+        Ok(Expr::GroupingSet(GroupingSet::GroupingSets(sets_of(&keys, of))))
     }
 
     fn group_key(&mut self, expression: &ast::Expr, selected: &[Selected]) -> Result<Expr> {
@@ -213,6 +224,10 @@ impl Binder<'_> {
         for key in &keys {
             grouped.extend(key.column_refs().into_iter().cloned());
         }
+        if aggregates.iter().any(|aggregate| !groups_by(aggregate, &grouped)) {
+            let message = "arguments to GROUPING must be grouping expressions of the associated query level";
+            return Err(Error::new(SqlState(*b"42803"), message));
+        }
         let scope = self.scope();
         for expr in &all {
             let asked = asked_within(expr);
@@ -270,6 +285,18 @@ pub(super) fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
     limited.and_then(LogicalPlanBuilder::build).map_err(inbound)
 }
 
+/// Whether an aggregate is not `grouping`, or one of keys.
+fn groups_by(aggregate: &Expr, keys: &[Column]) -> bool {
+    match aggregate {
+        Expr::Alias(alias) => groups_by(&alias.expr, keys),
+        Expr::AggregateFunction(call) if call.func.name() == "grouping" => {
+            let mut arguments = call.params.args.iter();
+            arguments.all(|argument| matches!(argument, Expr::Column(column) if keys.contains(column)))
+        }
+        _ => true,
+    }
+}
+
 /// Keys, each once.
 fn once_each(keys: Vec<Expr>) -> Vec<Expr> {
     let mut once = Vec::with_capacity(keys.len());
@@ -286,17 +313,27 @@ fn grouping(keys: Vec<Expr>, of: fn(Vec<Expr>) -> GroupingSet) -> Expr {
     if once_each(keys.clone()).len() == keys.len() {
         return Expr::GroupingSet(of(keys));
     }
-    let sets = match of(Vec::new()) {
-        GroupingSet::Rollup(_) => (0..=keys.len()).rev().map(|most| keys[..most].to_vec()).collect(),
+    let parts: Vec<Vec<Expr>> = keys.into_iter().map(|key| vec![key]).collect();
+    let sets = sets_of(&parts, of).into_iter().map(once_each).collect();
+    Expr::GroupingSet(GroupingSet::GroupingSets(sets))
+}
+
+/// The sets that `ROLLUP` or `CUBE` of parts stands for.
+fn sets_of(parts: &[Vec<Expr>], of: fn(Vec<Expr>) -> GroupingSet) -> Vec<Vec<Expr>> {
+    match of(Vec::new()) {
+        GroupingSet::Rollup(_) => (0..=parts.len()).rev().map(|most| parts[..most].concat()).collect(),
         _ => {
             let chosen = |set: usize| {
-                let of_set = keys.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
-                of_set.map(|(_, key)| key.clone()).collect::<Vec<_>>()
+                let of_set = parts.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+                of_set.flat_map(|(_, part)| part.clone()).collect::<Vec<_>>()
             };
-            (0..1 << keys.len()).map(chosen).collect::<Vec<_>>()
+            (0..1 << parts.len()).map(chosen).collect()
         }
-    };
-    Expr::GroupingSet(GroupingSet::GroupingSets(sets.into_iter().map(once_each).collect()))
+    }
+}
+
+fn too_many_sets() -> Error {
+    Error::new(SqlState(*b"54001"), format!("too many grouping sets present (maximum {GROUPING_SETS})"))
 }
 
 /// The columns of this query's rows, and of those around it, that subqueries of an expression ask for.

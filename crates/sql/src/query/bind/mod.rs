@@ -85,6 +85,13 @@ struct Level {
     aggregates_within: Vec<(Typed, Column)>,
 }
 
+impl Level {
+    /// Whether a column is what queries within this one see of an aggregate over its rows.
+    fn has_aggregate_column(&self, column: &Column) -> bool {
+        self.aggregates_within.iter().any(|(_, seen)| seen == column)
+    }
+}
+
 /// What an expression's answer is used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Sense {

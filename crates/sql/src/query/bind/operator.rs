@@ -98,7 +98,7 @@ impl Binder<'_> {
         }
         let left = self.coerce(left, &sql_type)?;
         let flag = Typed::literal(ScalarValue::Boolean(Some(as_text_value)), SqlType::Boolean);
-        let found = self.function(function, vec![as_text(left), right, flag])?;
+        let found = self.function(function, vec![left, right, flag])?;
         Ok(if as_text_value { found } else { Typed::new(found.expr, sql_type) })
     }
 

@@ -5,7 +5,6 @@ use super::operator::plain_binary;
 use super::row_value::row_of;
 use super::{Binder, Flavor, Relation, Sense, Typed};
 use crate::query::apply::is_of_row;
-use crate::query::arrow_column::arrow_type;
 use crate::query::failure::inbound;
 use crate::query::functions::operator::perhaps;
 use crate::sql_type::SqlType;
@@ -187,12 +186,10 @@ impl Binder<'_> {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "subquery must return only one column"));
         };
         let column = column.clone();
-        let mut value = Expr::Column(column.column.clone());
-        let fields = relation.plan.schema().fields();
-        if fields.iter().any(|field| field.name() == column.column.name() && !field.is_nullable()) {
-            // Without a row it is null, which the value itself never is.
-            value = perhaps(value, arrow_type(&column.sql_type));
-        }
+        // Without a row it is null, which the value itself may never be, or not any more once the plan is optimized.
+        let field = relation.plan.schema().field_from_column(&column.column);
+        let data_type = field.map_err(inbound)?.data_type().clone();
+        let value = perhaps(Expr::Column(column.column.clone()), data_type);
         let plan = self.with_column(relation.plan, value)?;
         let typed = column.typed();
         Ok(Typed { expr: Expr::ScalarSubquery(nested(plan)), origin: (0, 0), ..typed })

@@ -55,12 +55,19 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("fabius_json_get(text, bigint, bool) text", |a, _| {
             let json = parsed(a, 0)?;
-            let at = integer_at(a, 1);
-            let found = json.as_array().and_then(|items| {
-                let at =
-                    if at < 0 { items.len().checked_sub(at.unsigned_abs() as usize)? } else { at as usize };
-                items.get(at)
-            });
+            let items = json.as_array().map(Vec::as_slice).unwrap_or_default();
+            let found = place(items.len(), integer_at(a, 1)).map(|at| &items[at]);
+            Ok(taken(found, truth_at(a, 2)))
+        }),
+        define("fabius_json_get(jsonb, bigint, bool) text", |a, _| {
+            let json = parsed(a, 0)?;
+            // What is neither an array nor an object is kept as an array of one.
+            let items = match &json {
+                Json::Array(items) => items,
+                Json::Object(_) => &[][..],
+                scalar => std::slice::from_ref(scalar),
+            };
+            let found = place(items.len(), integer_at(a, 1)).map(|at| &items[at]);
             Ok(taken(found, truth_at(a, 2)))
         }),
         define("fabius_json_path(text, text[], bool) text", |a, _| {
