@@ -8,6 +8,7 @@ use crate::query::apply::is_of_row;
 use crate::query::failure::inbound;
 use crate::query::functions::operator::perhaps;
 use crate::sql_type::SqlType;
+use datafusion::common::ExprSchema;
 use datafusion::common::Spans;
 use datafusion::functions_aggregate::count::count;
 use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery};
