@@ -28,9 +28,6 @@ pub struct Options {
     /// sql-differential: cases at a time
     #[arg(long, value_name = "N")]
     jobs: Option<u64>,
-    /// sql-differential: also what has faults that are known and not yet mended, `all` or by names
-    #[arg(long, value_name = "NAME,...")]
-    pending: Option<String>,
     /// sql-differential: without PostgreSQL; programs are compared with queries
     #[arg(long)]
     alone: bool,
@@ -60,7 +57,6 @@ fn differential(options: &Options) -> bool {
     ];
     let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name, number?.to_string())));
     let mut given: Vec<String> = numbers.flat_map(|(name, number)| [name.to_string(), number]).collect();
-    given.extend(options.pending.iter().flat_map(|names| ["--pending".to_string(), names.clone()]));
     given.extend(options.alone.then(|| "--alone".to_string()));
     given.extend(options.out.iter().flat_map(|folder| ["--out".to_string(), folder.clone()]));
     let mut arguments = vec!["run", "--package", "fabius-fuzz"];

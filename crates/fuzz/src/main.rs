@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "fabius-fuzz seeds TARGET DIR | fabius-fuzz run TARGET FILE ... | fabius-fuzz sql-differential \
-                     [--seed N] [--cases N] [--statements N] [--jobs N] [--pending NAMES] [--alone] [--out DIR]";
+                     [--seed N] [--cases N] [--statements N] [--jobs N] [--alone] [--out DIR]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -52,7 +52,6 @@ fn settings(arguments: &[String]) -> Result<Settings, String> {
         cases: None,
         statements: None,
         jobs: 2,
-        with_pending: Vec::new(),
         with_postgres: true,
         folder: "target/sql-differential".into(),
         program,
@@ -70,7 +69,6 @@ fn settings(arguments: &[String]) -> Result<Settings, String> {
             "--cases" => settings.cases = Some(number()?),
             "--statements" => settings.statements = Some(number()? as usize),
             "--jobs" => settings.jobs = number()? as usize,
-            "--pending" => settings.with_pending = value.split(',').map(str::to_string).collect(),
             "--out" => settings.folder = value.into(),
             _ => return Err(format!("there is no {name}; {USAGE}")),
         }

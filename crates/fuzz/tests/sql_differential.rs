@@ -1,4 +1,5 @@
-//! Random SQL on PostgreSQL and on Fabius, side by side; where there is no PostgreSQL, programs beside queries.
+//! Random SQL on PostgreSQL and on Fabius, side by side; where there is no PostgreSQL, programs and queries beside queries that
+//! are not optimized.
 //!
 //! A difference is printed with the command that shows it again, and its script is in `target/sql-differential`.
 //! `FABIUS_STATEMENTS=1000000 cargo test -p fabius-fuzz --test sql_differential` is the long form.
@@ -15,7 +16,6 @@ fn settings(statements: usize, with_postgres: bool) -> Settings {
         cases: None,
         statements: Some(statements),
         jobs: 2,
-        with_pending: Vec::new(),
         with_postgres,
         folder: Path::new(env!("CARGO_TARGET_TMPDIR")).join("sql-differential"),
         program: PathBuf::from(env!("CARGO_BIN_EXE_fabius-fuzz")),
@@ -31,7 +31,7 @@ fn statements_are_answered_as_postgresql_answers_them() {
     assert_eq!(summary.differences, 0, "{}", summary.text);
 }
 
-/// Goal: without PostgreSQL, programs and queries give the same.
+/// Goal: without PostgreSQL, programs and queries give what queries give that are not optimized.
 #[test]
 fn programs_are_answered_as_queries_are() {
     let summary = run(&settings(STATEMENTS / 10, false)).expect("servers start");

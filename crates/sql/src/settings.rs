@@ -233,14 +233,28 @@ pub struct Settings {
     started: BTreeMap<String, String>,
     /// Values that the client knows of.
     reported: BTreeMap<&'static str, String>,
+    /// Whether those are still the values: nothing has been set since.
+    is_reported: bool,
     style: TextStyle,
     /// What every statement asks for, so that it is not looked up each time.
     asked: Asked,
 }
 
+/// How long things may take; zero is for ever. Settings of these names, as PostgreSQL has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timeouts {
+    /// `statement_timeout`
+    pub statement: Duration,
+    /// `idle_in_transaction_session_timeout`
+    pub idle_in_transaction: Duration,
+    /// `idle_session_timeout`
+    pub idle_session: Duration,
+}
+
 /// Values that every statement asks for.
 #[derive(Clone, Debug, Default)]
 struct Asked {
+    timeouts: Timeouts,
     lock_timeout: Option<Duration>,
     idempotency_key: Option<Arc<str>>,
     as_of: Option<Arc<str>>,
@@ -354,6 +368,9 @@ impl Settings {
     /// Reported settings that have another value than when this was last asked.
     pub fn take_reported(&mut self) -> Vec<(String, String)> {
         let mut changed = Vec::new();
+        if std::mem::replace(&mut self.is_reported, true) {
+            return changed;
+        }
         for definition in DEFINITIONS.iter().filter(|definition| definition.is_reported) {
             let value = self.get(definition.name).unwrap_or_default();
             if self.reported.get(definition.name) != Some(&value) {
@@ -367,6 +384,11 @@ impl Settings {
     /// How values are shown and read as text.
     pub fn style(&self) -> &TextStyle {
         &self.style
+    }
+
+    /// The timeouts in force.
+    pub fn timeouts(&self) -> Timeouts {
+        self.asked.timeouts
     }
 
     /// `lock_timeout`; `None` for no bound.
@@ -395,7 +417,14 @@ impl Settings {
     }
 
     fn restyle(&mut self) {
+        self.is_reported = false;
+        let time = |name| self.time(name).unwrap_or_default();
         self.asked = Asked {
+            timeouts: Timeouts {
+                statement: time("statement_timeout"),
+                idle_in_transaction: time("idle_in_transaction_session_timeout"),
+                idle_session: time("idle_session_timeout"),
+            },
             lock_timeout: self.time("lock_timeout"),
             idempotency_key: self.get("fabius.idempotency_key").filter(|key| !key.is_empty()).map(Arc::from),
             as_of: self.get("fabius.as_of").filter(|moment| !moment.trim().is_empty()).map(Arc::from),

@@ -7,7 +7,6 @@
 
 use super::case::Case;
 use super::pair::{Differs, Pair, Verdict};
-use super::pending::Feature;
 use super::report::{Found, Report};
 use super::shrink;
 use super::statement::{Form, Kind, Statement, Way};
@@ -18,12 +17,12 @@ use std::io::Result;
 ///
 /// # Errors
 /// If a server cannot be started again.
-pub fn run_case(pair: &mut Pair, seed: u64, pending: &[Feature], report: &mut Report) -> Result<()> {
-    let Case { setup, statements, random } = Case::of(seed, pending);
+pub fn run_case(pair: &mut Pair, seed: u64, report: &mut Report) -> Result<()> {
+    let Case { setup, statements, random } = Case::of(seed);
     pair.begin()?;
     report.cases += 1;
     let (history, log) = (Vec::new(), Vec::new());
-    let mut run = Run { pair, report, history, log, block: None, random, pending };
+    let mut run = Run { pair, report, history, log, block: None, random };
     let found = run.all(setup, statements);
     let Err(Stop { difference: Some((last, differs)) }) = found else { return Ok(()) };
     let (history, mut log) = (run.history, run.log);
@@ -56,7 +55,6 @@ struct Run<'r> {
     /// Where in it the transaction begins that is open.
     block: Option<usize>,
     random: Random,
-    pending: &'r [Feature],
 }
 
 impl Run<'_> {
@@ -85,15 +83,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn way(&mut self, form: Form, statement: &Statement) -> Way {
-        Way::random(&mut self.random, form, statement, self.pending)
-    }
-
     fn read(&mut self, statement: &Statement) -> std::result::Result<bool, Stop> {
-        let way = self.way(Form::Plain, statement);
+        let way = Way::random(&mut self.random, Form::Plain);
         let is_done = self.one(&statement.sent(way))?;
         if (is_done || self.block.is_none()) && self.random.chance(1, 2) {
-            let way = self.way(Form::Query, statement);
+            let way = Way::random(&mut self.random, Form::Query);
             return self.one(&statement.sent(way));
         }
         Ok(is_done)
@@ -108,7 +102,7 @@ impl Run<'_> {
             let length = self.history.len();
             self.one(&Statement::text(Kind::Control, begin))?;
             let form = if self.random.chance(1, 2) { Form::Query } else { Form::Plain };
-            let way = self.way(form, statement);
+            let way = Way::random(&mut self.random, form);
             if self.one(&statement.sent(way))? {
                 self.probe(statement)?;
             }
@@ -119,7 +113,7 @@ impl Run<'_> {
             }
         }
         let form = if self.random.chance(1, 3) { Form::Query } else { Form::Plain };
-        let way = self.way(form, statement);
+        let way = Way::random(&mut self.random, form);
         let is_done = self.one(&statement.sent(way))?;
         if is_done {
             self.probe(statement)?;

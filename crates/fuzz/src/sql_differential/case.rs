@@ -1,7 +1,6 @@
 //! One case: the random script of a seed.
 
 use super::generator::{Generator, Relation};
-use super::pending::Feature;
 use super::schema::{Column, Schema};
 use super::statement::{Kind, Statement};
 use super::tree::{Node, Role};
@@ -19,14 +18,14 @@ pub struct Case {
 }
 
 impl Case {
-    /// The script of a seed, without some features.
-    pub fn of(seed: u64, pending: &[Feature]) -> Case {
+    /// The script of a seed.
+    pub fn of(seed: u64) -> Case {
         let mut random = Random::seeded(seed);
         let schema = Schema::random(&mut random);
-        let mut generator = Generator::new(random.split(), &schema, pending);
+        let mut generator = Generator::new(random.split(), &schema);
         let mut setup: Vec<Statement> =
             schema.setup.iter().map(|node| Statement::new(Kind::Setup, node.clone())).collect();
-        if generator.chance(1, 6) && generator.allows(Feature::TimeZone) {
+        if generator.chance(1, 6) {
             setup.insert(0, Statement::text(Kind::Setup, "SET TIME ZONE 'America/New_York'"));
         }
         if generator.chance(1, 2) {
@@ -46,7 +45,7 @@ impl Case {
 impl Generator<'_> {
     fn statement(&mut self) -> Statement {
         let mut statement = self.right_statement();
-        if self.chance(1, 30) && self.allows(Feature::WrongStatement) {
+        if self.chance(1, 30) {
             self.make_wrong(&mut statement);
         }
         statement

@@ -2,7 +2,6 @@
 
 use super::function_list::{AGGREGATES, FUNCTIONS, Function, SORTED_AGGREGATES};
 use super::generator::Generator;
-use super::pending::Feature;
 use super::tree::Node;
 use super::value_type::ValueType;
 
@@ -39,15 +38,12 @@ impl Generator<'_> {
             return self.predicate();
         }
         match self.below(10) {
-            0 if of != ValueType::Char || self.allows(Feature::VarcharResult) => self.case(of),
+            0 => self.case(of),
             1 => Node::expression(of, "coalesce({}, {})", [self.expression(of), self.expression(of)]),
-            2 if of.has_equality()
-                && self.allows(Feature::Nullif)
-                && (of != ValueType::Varchar || self.allows(Feature::VarcharResult)) =>
-            {
+            2 if of.has_equality() => {
                 Node::expression(of, "nullif({}, {})", [self.expression(of), self.expression(of)])
             }
-            3 if self.can_be_ordered(of) => {
+            3 if of.has_order() => {
                 let template = self.one_of(&["greatest({}, {})", "least({}, {})"]);
                 Node::expression(of, template, [self.expression(of), self.expression(of)])
             }
@@ -58,14 +54,11 @@ impl Generator<'_> {
 
     /// Whether a query fits into the expression.
     pub fn can_have_query(&self) -> bool {
-        self.query_depth < 3 && self.budget > 4 && !self.is_without_queries
+        self.query_depth < 3 && self.budget > 4
     }
 
     fn function(&mut self, of: ValueType) -> Node {
-        let fitting: Vec<&Function> = FUNCTIONS
-            .iter()
-            .filter(|(template, result, _)| *result == of && self.allows_function(template, of))
-            .collect();
+        let fitting: Vec<&Function> = FUNCTIONS.iter().filter(|(_, result, _)| *result == of).collect();
         if fitting.is_empty() {
             return self.leaf(of);
         }
@@ -113,15 +106,11 @@ impl Generator<'_> {
 
     /// A query of one value: an aggregate, or the first row of some.
     fn scalar_subquery(&mut self, of: ValueType) -> Node {
-        if self.chance(1, 3)
-            && of.has_order()
-            && self.allows(Feature::ScalarQueryOfRows)
-            && self.allows(Feature::OrderOfRows)
-        {
+        if self.chance(1, 3) && of.has_order() {
             let (query, _) = self.first_rows(&[of], 1);
             return Node::expression(of, "({})", [query]);
         }
-        if of == ValueType::Ints && self.allows(Feature::OrderOfRows) && self.chance(1, 2) {
+        if of == ValueType::Ints && self.chance(1, 2) {
             let (query, _) = self.first_rows(&[ValueType::Int], 3);
             return Node::expression(of, "ARRAY({})", [query]);
         }
@@ -148,7 +137,7 @@ impl Generator<'_> {
         let grouped = std::mem::replace(&mut self.scopes[level], ungrouped);
         let was_own_only = self.is_own_only;
         // Mostly it would be where no aggregate may be.
-        self.is_own_only |= !(self.allows(Feature::OuterAggregate) && self.chance(1, 20));
+        self.is_own_only |= !self.chance(1, 20);
         let node = self.aggregate_within(of);
         self.is_own_only = was_own_only;
         self.scopes[level] = grouped;
@@ -158,23 +147,17 @@ impl Generator<'_> {
     fn aggregate_within(&mut self, of: ValueType) -> Option<Node> {
         let sorted: Vec<&Function> =
             SORTED_AGGREGATES.iter().filter(|(_, result, _)| *result == of).collect();
-        let plain: Vec<&Function> = AGGREGATES
-            .iter()
-            .filter(|(template, result, _)| *result == of && self.allows_function(template, of))
-            .collect();
+        let plain: Vec<&Function> = AGGREGATES.iter().filter(|(_, result, _)| *result == of).collect();
         let choice = self.below(4);
-        let call = if choice == 0 && !sorted.is_empty() && self.allows(Feature::SortedAggregate) {
+        let call = if choice == 0 && !sorted.is_empty() {
             self.sorted_aggregate(&sorted)?
         } else if of == ValueType::BigInt && choice == 1 {
             let sources = self.scope().sources.clone();
-            match self.chance(1, 2) && !sources.is_empty() && self.allows(Feature::CountOfRow) {
+            match self.chance(1, 2) && !sources.is_empty() {
                 true => Node::raw(of, format!("count({}.*)", self.one_of(&sources))),
                 false => Node::raw(of, "count(*)"),
             }
-        } else if of.has_extremes()
-            && choice < 3
-            && (of != ValueType::Varchar || self.allows(Feature::VarcharResult))
-        {
+        } else if of.has_extremes() && choice < 3 {
             let template = self.one_of(&["min({})", "max({})"]);
             let argument = self.expression(of);
             Node::expression(of, template, [argument])

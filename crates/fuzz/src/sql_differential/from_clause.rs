@@ -2,7 +2,6 @@
 
 use super::generator::{Generator, Leaf, Relation, Scope};
 use super::literal::Literal;
-use super::pending::Feature;
 use super::tree::{ALONE, Node};
 use super::value_type::ValueType;
 
@@ -92,26 +91,19 @@ impl Generator<'_> {
         let (names, joins, merged) = (first.names(), Vec::new(), Vec::new());
         let mut joining = Joining { joins, names, names_before: Vec::new(), begin: 0, merged };
         while joining.joins.len() < 3 && self.budget > 0 && self.chance(2, 5) {
-            let may_be_lateral = joining.joins.is_empty() || self.allows(Feature::LateralBeyond);
-            let is_lateral = may_be_lateral && self.chance(1, 8) && self.can_have_query();
+            let is_lateral = self.chance(1, 8) && self.can_have_query();
             let Some(source) = self.source(is_lateral) else { break };
             if self.scope().rows * source.rows.max(1) > ROWS {
                 break;
             }
             if is_lateral {
                 self.join_lateral(&mut joining, &source);
-                if !self.allows(Feature::LateralBeyond) {
-                    break;
-                }
                 continue;
             }
             let common = joining.common(&source.names());
-            // Another table before may have a column of that name too.
-            let is_behind = !joining.joins.is_empty();
-            let can_merge = !common.is_empty() && (!is_behind || self.allows(Feature::NaturalBehindOthers));
             match self.below(10) {
                 0 | 1 => self.join_each(&mut joining, &source),
-                2 | 3 if can_merge => self.join_by_name(&mut joining, &source, &common),
+                2 | 3 if !common.is_empty() => self.join_by_name(&mut joining, &source, &common),
                 _ => self.join_on(&mut joining, &source),
             }
         }
@@ -237,7 +229,7 @@ impl Generator<'_> {
             }
         }
         if pairs.is_empty() || (!is_full && self.chance(1, 6)) {
-            return self.on_condition();
+            return self.expression(ValueType::Boolean);
         }
         let mut terms = Vec::new();
         for _ in 0..1 + self.below(2) {
@@ -252,16 +244,9 @@ impl Generator<'_> {
             terms.push(Node::expression(ValueType::Boolean, "{} = {}", [one, other]));
         }
         if !is_full && self.chance(1, 5) {
-            terms.push(self.on_condition());
+            terms.push(self.expression(ValueType::Boolean));
         }
         Node::expression(ValueType::Boolean, "({})", [Node::list_of(" AND ", 1, ALONE, terms)])
-    }
-
-    fn on_condition(&mut self) -> Node {
-        match self.allows(Feature::OuterInOn) {
-            true => self.expression(ValueType::Boolean),
-            false => self.without_queries(|generator| generator.expression(ValueType::Boolean)),
-        }
     }
 
     /// Something that gives rows; a lateral one sees what is in `FROM` before it.
@@ -297,31 +282,15 @@ impl Generator<'_> {
     fn derived_table(&mut self, is_lateral: bool) -> Source {
         // What is not lateral does not see its neighbours.
         let hidden = if is_lateral { None } else { self.scopes.pop() };
-        // What is lateral does not see beyond its neighbours.
-        let beyond = match is_lateral && !self.allows(Feature::LateralBeyond) {
-            true => {
-                let own = self.scopes.len() - 1;
-                self.scopes.drain(..own).collect()
-            }
-            false => Vec::new(),
-        };
-        let can_be_sorted = !is_lateral || self.allows(Feature::LateralBeyond);
-        let (node, outputs) = match can_be_sorted && self.chance(1, 4) {
+        let (node, outputs) = match self.chance(1, 4) {
             true => {
                 let types: Vec<ValueType> =
                     (0..1 + self.below(3)).map(|_| self.type_with(ValueType::has_order)).collect();
                 let rows = 1 + self.below(3);
                 self.first_rows(&types, rows)
             }
-            false if is_lateral && !self.allows(Feature::LateralBeyond) => {
-                self.without_queries(|generator| {
-                    generator.is_own_only = false;
-                    generator.query(None)
-                })
-            }
             false => self.query(None),
         };
-        self.scopes.splice(..0, beyond);
         self.scopes.extend(hidden);
         let name = self.name("r");
         let columns: Vec<(String, ValueType)> =
@@ -393,11 +362,6 @@ impl Generator<'_> {
             terms.push(self.expression(ValueType::Boolean));
         }
         Node::expression(ValueType::Boolean, "({})", [Node::list_of(" AND ", 1, ALONE, terms)])
-    }
-
-    /// Whether the query's rows may be shown with all their columns.
-    pub fn can_show_all(&self) -> bool {
-        self.allows(Feature::AllColumns) && !self.scope().sources.is_empty()
     }
 }
 

@@ -4,7 +4,6 @@
 //! its budget: each expression takes from it, and when it is used up only columns and values are left.
 
 use super::literal::Literal;
-use super::pending::{Feature, PENDING_FUNCTIONS};
 use super::schema::{Column, Schema};
 use super::tree::Node;
 use super::value_type::ValueType;
@@ -39,8 +38,6 @@ pub struct Scope {
     pub total: Option<Vec<String>>,
     /// In a query with groups, the scope of what is in aggregates.
     pub ungrouped: Option<Box<Scope>>,
-    /// Whether it has several sets of groups.
-    pub has_sets: bool,
     /// Rows of all tables in it, multiplied.
     pub rows: usize,
 }
@@ -65,15 +62,11 @@ pub struct Generator<'s> {
     /// Everything that can stand in `FROM`: tables, views, common table expressions in scope.
     pub relations: Vec<Relation>,
     pub scopes: Vec<Scope>,
-    /// Features that statements do not have.
-    pub pending: &'s [Feature],
     pub budget: i32,
     pub depth: usize,
     pub query_depth: usize,
     /// Whether no columns of queries around are chosen.
     pub is_own_only: bool,
-    /// Whether no subqueries are made.
-    pub is_without_queries: bool,
     /// Whether values have to say their type, as nothing around them does.
     pub is_typed: bool,
     names: usize,
@@ -84,7 +77,7 @@ pub struct Generator<'s> {
 const GROUPS: u32 = 1000;
 
 impl<'s> Generator<'s> {
-    pub fn new(random: Random, schema: &'s Schema, pending: &'s [Feature]) -> Generator<'s> {
+    pub fn new(random: Random, schema: &'s Schema) -> Generator<'s> {
         let relation = |table: &super::schema::Table| Relation {
             name: table.name.clone(),
             columns: table.columns.clone(),
@@ -98,12 +91,10 @@ impl<'s> Generator<'s> {
             schema,
             relations,
             scopes,
-            pending,
             budget: BUDGET,
             depth: 0,
             query_depth: 0,
             is_own_only: false,
-            is_without_queries: false,
             is_typed: false,
             names: 0,
             groups: GROUPS,
@@ -114,15 +105,6 @@ impl<'s> Generator<'s> {
     pub fn begin_view(&mut self) {
         self.begin();
         self.names = VIEW_NAMES;
-    }
-
-    /// Makes something without subqueries, and without columns of queries around.
-    pub fn without_queries<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
-        let were = (self.is_own_only, self.is_without_queries);
-        (self.is_own_only, self.is_without_queries) = (true, true);
-        let made = make(self);
-        (self.is_own_only, self.is_without_queries) = were;
-        made
     }
 
     /// Begins a statement: names are given anew.
@@ -145,19 +127,6 @@ impl<'s> Generator<'s> {
 
     pub fn one_of<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.random.index(choices.len())].clone()
-    }
-
-    /// Whether statements may have something.
-    pub fn allows(&self, feature: Feature) -> bool {
-        !self.pending.contains(&feature)
-    }
-
-    /// Whether statements may have a function.
-    pub fn allows_function(&self, template: &str, of: ValueType) -> bool {
-        let has_nullif = template.contains("nullif(") && !self.allows(Feature::Nullif);
-        let is_pending =
-            PENDING_FUNCTIONS.iter().any(|(other, result, _)| *other == template && *result == of);
-        !has_nullif && (!is_pending || self.allows(Feature::Function))
     }
 
     /// A name that this statement does not have.

@@ -43,13 +43,30 @@ pub const KNOWN: &[Known] = &[
         how: How::NotGenerated,
     },
     Known {
-        what: "which constraint a statement has violated, if it has violated several (SQLSTATEs of class 23)",
-        why: "unique constraints are checked when a statement ends",
+        what: "which constraint a statement has violated, if it has violated several (SQLSTATEs of class 23), or has \
+               also changed a row twice (21000)",
+        why: "unique constraints and second changes of a row are checked when a statement ends",
         how: How::Tolerated,
     },
     Known {
         what: "`UPDATE` of columns with a unique constraint",
         why: "PostgreSQL refuses what is not unique in between",
+        how: How::NotGenerated,
+    },
+    Known {
+        what: "constants as keys of `ROLLUP`, `CUBE` and `GROUPING SETS`",
+        why: "PostgreSQL 15 shows a value that it can compute beforehand instead of null",
+        how: How::NotGenerated,
+    },
+    Known {
+        what: "chains of `AND` or `OR` as keys of `GROUP BY`",
+        why: "a chain is one flat list: a longer one in `HAVING` does not have the key as its part",
+        how: How::NotGenerated,
+    },
+    Known { what: "parameters of `char(n)`", why: "their type is `text`", how: How::NotGenerated },
+    Known {
+        what: "`char(n)` of several lengths or beside other text in `CASE`, `COALESCE`, `UNION`",
+        why: "the type is `text`",
         how: How::NotGenerated,
     },
     Known {

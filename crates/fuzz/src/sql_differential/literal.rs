@@ -29,9 +29,9 @@ impl Literal {
         self.value.as_deref()
     }
 
-    /// Whether its type is known, so that a parameter means the same.
+    /// Whether its type is known, so that a parameter means the same. A parameter of `char(n)` is `text` (`known.rs`).
     pub fn can_be_parameter(&self) -> bool {
-        !self.is_bare
+        !self.is_bare && self.of != ValueType::Char
     }
 
     /// How it is written.

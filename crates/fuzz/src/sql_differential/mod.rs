@@ -19,7 +19,7 @@
 //! | `compare.rs` | whether two answers are the same |
 //! | `campaign.rs`, `shrink.rs`, `report.rs` | cases one after another, what differs, and how it is shown |
 //! | `self_check.rs` | what a database says of itself |
-//! | `known.rs`, `pending.rs` | what differs on purpose, and what is left out for now |
+//! | `known.rs` | what differs on purpose |
 
 mod campaign;
 mod case;
@@ -31,7 +31,6 @@ mod generator;
 pub mod known;
 mod literal;
 mod pair;
-mod pending;
 mod predicate;
 mod report;
 mod schema;
@@ -65,9 +64,6 @@ pub struct Settings {
     pub statements: Option<usize>,
     /// Cases at a time.
     pub jobs: usize,
-    /// Features with faults that are not mended yet which statements have all the same, by their names in `pending.rs`;
-    /// or `all`.
-    pub with_pending: Vec<String>,
     /// Whether to compare with a PostgreSQL, if it is there.
     pub with_postgres: bool,
     /// Where scripts of differences go.
@@ -97,15 +93,16 @@ pub fn run(settings: &Settings) -> Result<Summary> {
         false => None,
     };
     if postgres.is_none() {
-        eprintln!("there is no PostgreSQL to compare with: programs are compared with queries");
+        eprintln!(
+            "there is no PostgreSQL to compare with: programs and queries are compared with queries that are not optimized"
+        );
     }
-    let pending = pending::without(&settings.with_pending).map_err(std::io::Error::other)?;
     let next = AtomicU64::new(0);
     let total = Mutex::new(Report::new(settings));
     let compared = AtomicU64::new(0);
     let worker = |worker: usize| {
         let log = std::env::temp_dir().join(format!("sql-differential-{}-{worker}.log", std::process::id()));
-        let mut pair = Pair::new(postgres.clone(), worker, &pending, settings.program.clone(), log.clone())?;
+        let mut pair = Pair::new(postgres.clone(), worker, settings.program.clone(), log.clone())?;
         loop {
             let case = next.fetch_add(1, Relaxed);
             let enough = settings.statements.is_some_and(|enough| compared.load(Relaxed) >= enough as u64);
@@ -118,7 +115,7 @@ pub fn run(settings: &Settings) -> Result<Summary> {
             if let Ok(total) = total.lock() {
                 report.know(&total);
             }
-            campaign::run_case(&mut pair, settings.seed + case, &pending, &mut report)?;
+            campaign::run_case(&mut pair, settings.seed + case, &mut report)?;
             compared.fetch_add(report.statements() as u64, Relaxed);
             if let Ok(mut total) = total.lock() {
                 total.merge(report);

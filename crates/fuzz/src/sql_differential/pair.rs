@@ -1,10 +1,9 @@
 //! The two databases side by side: fresh for each script, and brought back when one of them was lost.
 //!
-//! Where there is no PostgreSQL, the other one is Fabius too, which gets every statement in the other form: what runs as a
-//! program on the one side is a query on the other.
+//! Where there is no PostgreSQL, the other one is Fabius too, which runs every statement as a query, and queries as they are
+//! written: so programs and plans that were optimized are both compared with plans that were not.
 
 use super::compare::{Determined, Difference, are_same_rows, difference, is_part};
-use super::pending::Feature;
 use super::self_check;
 use super::server::{Fabius, Postgres};
 use super::session::{Answer, Message, Session};
@@ -24,11 +23,26 @@ pub struct Pair {
     scripts: usize,
     fabius: Session,
     other: Session,
-    postgres: Option<Arc<Postgres>>,
+    other_server: Other,
     worker: usize,
-    pending: Vec<Feature>,
     /// Whether the last statement has left either in a state in which nothing more can be asked.
     is_lost: bool,
+}
+
+/// Where the other session is.
+enum Other {
+    Postgres(Arc<Postgres>),
+    /// One whose queries are not optimized.
+    Fabius(Fabius),
+}
+
+impl Other {
+    fn session(&self, worker: usize) -> Result<Session> {
+        match self {
+            Other::Postgres(postgres) => postgres.session(worker),
+            Other::Fabius(server) => server.session(),
+        }
+    }
 }
 
 /// What one statement has come to on both.
@@ -40,7 +54,7 @@ pub enum Verdict {
     },
     /// Fabius does not have it.
     NotSupported(String),
-    /// PostgreSQL does not have it, or takes too long.
+    /// PostgreSQL does not have it, or takes too long, or there are too many rows.
     NotComparable,
     Different(Box<Differs>),
 }
@@ -57,28 +71,17 @@ impl Pair {
     pub fn new(
         postgres: Option<Arc<Postgres>>,
         worker: usize,
-        pending: &[Feature],
         program: PathBuf,
         log: PathBuf,
     ) -> Result<Pair> {
         let server = Fabius::start(&program, log.clone())?;
         let fabius = server.session()?;
-        let other = match &postgres {
-            Some(postgres) => postgres.session(worker)?,
-            None => server.session()?,
+        let other_server = match postgres {
+            Some(postgres) => Other::Postgres(postgres),
+            None => Other::Fabius(Fabius::start_as_written(&program, log.with_extension("other.log"))?),
         };
-        Ok(Pair {
-            program,
-            log,
-            server,
-            scripts: 0,
-            fabius,
-            other,
-            postgres,
-            worker,
-            pending: pending.to_vec(),
-            is_lost: false,
-        })
+        let other = other_server.session(worker)?;
+        Ok(Pair { program, log, server, scripts: 0, fabius, other, other_server, worker, is_lost: false })
     }
 
     /// Empties both.
@@ -87,27 +90,21 @@ impl Pair {
         if self.is_lost || self.scripts > SCRIPTS_PER_SERVER {
             self.server = Fabius::start(&self.program, self.log.clone())?;
             self.fabius = self.server.session()?;
-            if self.postgres.is_none() {
-                self.other = self.server.session()?;
+            if let Other::Fabius(_) = self.other_server {
+                let log = self.log.with_extension("other.log");
+                self.other_server = Other::Fabius(Fabius::start_as_written(&self.program, log)?);
+                self.other = self.other_server.session(self.worker)?;
             }
             (self.is_lost, self.scripts) = (false, 0);
         }
-        if let Some(postgres) = &self.postgres
-            && self.other.say("ROLLBACK") == Answer::Lost
-        {
-            self.other = postgres.session(self.worker)?;
+        if self.other.say("ROLLBACK") == Answer::Lost {
+            self.other = self.other_server.session(self.worker)?;
         }
-        let other = if self.postgres.is_some() { "script" } else { "other" };
-        for (session, schema) in [(&mut self.fabius, "script"), (&mut self.other, other)] {
+        for session in [&mut self.fabius, &mut self.other] {
             session.say("ROLLBACK");
-            session.say(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE"));
-            let texts = [
-                format!("CREATE SCHEMA {schema}"),
-                format!("SET search_path = {schema}"),
-                "SET TIME ZONE 'UTC'".to_string(),
-            ];
-            for text in texts {
-                match session.say(&text) {
+            session.say("DROP SCHEMA IF EXISTS script CASCADE");
+            for text in ["CREATE SCHEMA script", "SET search_path = script", "SET TIME ZONE 'UTC'"] {
+                match session.say(text) {
                     Answer::Done(_) => {}
                     other => return Err(std::io::Error::other(format!("{text}: {other:?}"))),
                 }
@@ -138,13 +135,11 @@ impl Pair {
         };
         if matches!(expected.state(), Some("0A000" | "57014" | "54001"))
             || !matches!(expected, Answer::Done(_) | Answer::Refused { .. })
+            || got == Answer::Large
         {
             return Verdict::NotComparable;
         }
-        let mut determined = expected.shown().map(|shown| statement.determined(shown)).unwrap_or_default();
-        if self.pending.contains(&Feature::OrderOfRows) {
-            determined.keys.clear();
-        }
+        let determined = expected.shown().map(|shown| statement.determined(shown)).unwrap_or_default();
         let mut found = difference(&expected, &got, &determined);
         if found.is_none() && determined.keys_only {
             found = self.difference_within_limit(statement, &expected, &got);
@@ -173,16 +168,12 @@ impl Pair {
         }
     }
 
-    /// What the other one gets: the same, or the other form if it is Fabius too.
+    /// What the other one gets: the same, or a query if it is Fabius too.
     fn other_message(&self, statement: &Statement, message: Message) -> Message {
-        if self.postgres.is_some() || statement.kind == Kind::Setup || statement.kind == Kind::Control {
-            return message;
+        match (&self.other_server, statement.kind) {
+            (Other::Postgres(_), _) | (_, Kind::Setup | Kind::Control) => message,
+            _ => statement.sent(Way { form: Form::Query, ..statement.way }).message(),
         }
-        let form = match statement.way.form {
-            Form::Plain => Form::Query,
-            Form::Query => Form::Plain,
-        };
-        statement.sent(Way { form, ..statement.way }).message()
     }
 
     /// Other rows behind a limit are right if they are among all rows.

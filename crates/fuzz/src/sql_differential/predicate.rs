@@ -1,7 +1,6 @@
 //! Random conditions.
 
 use super::generator::Generator;
-use super::pending::Feature;
 use super::tree::Node;
 use super::value_type::ValueType::{self, Boolean};
 
@@ -14,7 +13,7 @@ impl Generator<'_> {
             0 | 1 => self.connected("AND"),
             2 | 3 => self.connected("OR"),
             4 => Node::expression(Boolean, "(NOT {})", [self.expression(Boolean)]),
-            5 if self.allows(Feature::TruthTest) => {
+            5 => {
                 let test = self.one_of(&[
                     "TRUE",
                     "NOT TRUE",
@@ -34,15 +33,13 @@ impl Generator<'_> {
                 Node::expression(Boolean, template, [value])
             }
             7 => {
-                let allows_numeric = self.allows(Feature::DistinctNumeric);
-                let of =
-                    self.type_with(|of| of.has_equality() && (of != ValueType::Numeric || allows_numeric));
+                let of = self.type_with(ValueType::has_equality);
                 let template = self.one_of(&["({} IS DISTINCT FROM {})", "({} IS NOT DISTINCT FROM {})"]);
                 let parts = [self.expression(of), self.expression(of)];
                 Node::expression(Boolean, template, parts)
             }
             8 => {
-                let of = self.ordered_type();
+                let of = self.type_with(ValueType::has_order);
                 let template = self.one_of(&["({} BETWEEN {} AND {})", "({} NOT BETWEEN {} AND {})"]);
                 let parts = [self.expression(of), self.expression(of), self.expression(of)];
                 Node::expression(Boolean, template, parts)
@@ -67,7 +64,7 @@ impl Generator<'_> {
         let operator = self.one_of(&COMPARISONS);
         let of = match operator {
             "=" | "<>" => self.type_with(ValueType::has_equality),
-            _ => self.ordered_type(),
+            _ => self.type_with(ValueType::has_order),
         };
         let right = match of {
             ValueType::Int if self.chance(1, 5) => {
@@ -80,30 +77,11 @@ impl Generator<'_> {
         Node::expression(Boolean, "({} {} {})", parts)
     }
 
-    /// A type whose values can be compared by order.
-    fn ordered_type(&mut self) -> ValueType {
-        loop {
-            let of = self.any_type();
-            if self.can_be_ordered(of) {
-                return of;
-            }
-        }
-    }
-
-    pub fn can_be_ordered(&self, of: ValueType) -> bool {
-        let is_odd = matches!(of, ValueType::Ints | ValueType::Texts | ValueType::Interval);
-        of.has_order() && (!is_odd || self.allows(Feature::OddOrder))
-    }
-
     fn in_list(&mut self) -> Node {
         let of = self.type_with(ValueType::has_equality);
         let value = self.expression(of);
         let count = 1 + self.below(3);
-        let make = |generator: &mut Self| (0..count).map(|_| generator.expression(of)).collect();
-        let list = match self.allows(Feature::QueryInList) {
-            true => make(self),
-            false => self.without_queries(make),
-        };
+        let list = (0..count).map(|_| self.expression(of)).collect();
         let word = self.one_of(&["IN", "NOT IN"]);
         Node::expression(Boolean, "({} {} ({}))", [value, Node::text(word), Node::list(list)])
     }
@@ -111,14 +89,10 @@ impl Generator<'_> {
     /// Rows of two or three values.
     fn row_comparison(&mut self) -> Node {
         let count = 2 + self.below(2);
-        let types: Vec<ValueType> = (0..count).map(|_| self.ordered_type()).collect();
+        let types: Vec<ValueType> = (0..count).map(|_| self.type_with(ValueType::has_order)).collect();
         let left = self.row(&types);
         if self.chance(1, 3) {
-            let make = |generator: &mut Self| vec![generator.row(&types), generator.row(&types)];
-            let rows = match self.allows(Feature::QueryInList) {
-                true => make(self),
-                false => self.without_queries(make),
-            };
+            let rows = vec![self.row(&types), self.row(&types)];
             let word = self.one_of(&["IN", "NOT IN"]);
             return Node::expression(Boolean, "({} {} ({}))", [left, Node::text(word), Node::list(rows)]);
         }
@@ -139,14 +113,14 @@ impl Generator<'_> {
                 let template = self.one_of(&["EXISTS ({})", "(NOT EXISTS ({}))"]);
                 Node::expression(Boolean, template, [query])
             }
-            2 | 3 if self.allows(Feature::InQuery) => {
+            2 | 3 => {
                 let of = self.type_with(ValueType::has_equality);
                 let value = self.expression(of);
                 let word = self.one_of(&["IN", "NOT IN"]);
                 let query = self.subquery(&[of]);
                 Node::expression(Boolean, "({} {} ({}))", [value, Node::text(word), query])
             }
-            4 if self.allows(Feature::InQuery) => {
+            4 => {
                 let types =
                     [self.type_with(ValueType::has_equality), self.type_with(ValueType::has_equality)];
                 let word = self.one_of(&["IN", "NOT IN"]);
@@ -154,9 +128,8 @@ impl Generator<'_> {
                 let query = self.subquery(&types);
                 Node::expression(Boolean, "({} {} ({}))", [row, Node::text(word), query])
             }
-            _ if !self.allows(Feature::AnyOfQuery) => self.comparison(),
             _ => {
-                let of = self.ordered_type();
+                let of = self.type_with(ValueType::has_order);
                 let operator = self.one_of(&COMPARISONS);
                 let word = self.one_of(&["ANY", "ALL", "SOME"]);
                 let value = self.expression(of);

@@ -2,7 +2,6 @@
 
 use super::function_list::INEXACT;
 use super::generator::{Generator, Leaf, Output, Scope};
-use super::pending::Feature;
 use super::tree::{ALONE, Node, OrderKey, Part, Role};
 use super::value_type::ValueType;
 
@@ -12,7 +11,6 @@ struct Core {
     outputs: Vec<Output>,
     /// Whether it may be sorted by what it does not show, and by which expressions.
     hidden: Vec<Node>,
-    is_distinct: bool,
     /// Whether it ends with a sorting of its own, so that no other can come behind.
     is_sorted: bool,
 }
@@ -23,11 +21,34 @@ enum Ending {
     Any,
     /// Nothing: a sorting is added.
     Open,
-    /// Nothing, and no `DISTINCT` either.
-    Plain,
 }
 
 const DIRECTIONS: [&str; 6] = ["", "", " DESC", " ASC", " NULLS FIRST", " DESC NULLS LAST"];
+
+/// What a query is grouped by.
+#[derive(Clone)]
+struct Key {
+    sql: String,
+    /// What the query shows of it, if it may.
+    leaf: Option<Leaf>,
+}
+
+impl Key {
+    fn column(node: Node, of: ValueType) -> Key {
+        Key { sql: node.sql(), leaf: Some(Leaf { node, of, is_local: false }) }
+    }
+}
+
+/// `(a IS NULL)`.
+fn is_null(column: &str) -> String {
+    format!("({column} IS NULL)")
+}
+
+/// `a, b`, of which so many stay while a statement is shrunk.
+fn list_of_keys(least: usize, keys: &[Key]) -> Node {
+    let keys = keys.iter().map(|key| Node::text(key.sql.clone())).collect();
+    Node::list_of(", ", least, ALONE, keys)
+}
 
 /// Whether an expression has a column in it: `r1.a`.
 fn has_column(node: &Node) -> bool {
@@ -44,8 +65,7 @@ impl Generator<'_> {
 
     fn query_that(&mut self, wanted: Option<&[ValueType]>, ending: Ending) -> (Node, Vec<Output>) {
         self.query_depth += 1;
-        let can_unite = self.allows(Feature::UnionWithin);
-        let (node, outputs) = match can_unite && self.budget > 6 && self.chance(1, 5) {
+        let (node, outputs) = match self.budget > 6 && self.chance(1, 5) {
             true => self.set_operation(wanted),
             false => {
                 let core = self.core(wanted, ALONE, false, ending);
@@ -80,12 +100,7 @@ impl Generator<'_> {
 
     /// A query sorted by all of its columns, with a limit: its rows are determined.
     pub fn first_rows(&mut self, types: &[ValueType], rows: usize) -> (Node, Vec<Output>) {
-        if !self.allows(Feature::OrderOfRows) {
-            return self.query(Some(types));
-        }
-        let can_be_distinct = self.allows(Feature::DistinctWithLimit);
-        let ending = if can_be_distinct { Ending::Open } else { Ending::Plain };
-        let (query, outputs) = self.query_that(Some(types), ending);
+        let (query, outputs) = self.query_that(Some(types), Ending::Open);
         let mut keys = Vec::new();
         for at in 1..=outputs.len() {
             keys.push(format!("{at}{}", self.one_of(&DIRECTIONS)));
@@ -104,12 +119,8 @@ impl Generator<'_> {
         let group = self.group();
         let mut outputs = Vec::new();
         let mut node = Node::nothing();
-        let in_parentheses = self.allows(Feature::UnionInParentheses) && self.chance(1, 2);
-        let ending = match (self.allows(Feature::DistinctInUnion), in_parentheses) {
-            (false, _) => Ending::Plain,
-            (true, true) => Ending::Any,
-            (true, false) => Ending::Open,
-        };
+        let in_parentheses = self.chance(1, 2);
+        let ending = if in_parentheses { Ending::Any } else { Ending::Open };
         let arms = if in_parentheses { 2 + self.below(2) } else { 2 };
         for at in 0..arms {
             let arm = self.core(Some(&types), group, false, ending);
@@ -121,7 +132,6 @@ impl Generator<'_> {
             let is_all = !types.iter().all(|of| of.has_equality());
             let word = match is_all {
                 true => "UNION ALL",
-                false if !self.allows(Feature::DistinctSetOperation) => "UNION ALL",
                 false => self.one_of(&[
                     "UNION ALL",
                     "UNION ALL",
@@ -151,29 +161,22 @@ impl Generator<'_> {
         let condition = self.optional_condition();
         let has_from = !self.scope().sources.is_empty();
         let grouping = match self.below(4) {
-            0 if has_from && self.budget > 3 => {
-                let is_within = !is_outermost && !self.allows(Feature::GroupsWithin);
-                self.group_by(is_within)
-            }
+            0 if has_from && self.budget > 3 => self.group_by(),
             _ => Node::nothing(),
         };
         let is_grouped = self.scope().ungrouped.is_some();
-        let no_queries = self.scope().has_sets && !self.allows(Feature::QueryInGroupingQuery);
-        let were_without = self.is_without_queries;
-        self.is_without_queries |= no_queries;
         let types: Vec<ValueType> = match wanted {
             Some(types) => types.to_vec(),
             None => (0..1 + self.below(4)).map(|_| self.any_type()).collect(),
         };
         let can_be_distinct = types.iter().all(|of| of.has_equality());
-        let can_be_distinct = can_be_distinct && ending != Ending::Plain;
         let distinct = if self.chance(1, 8) && can_be_distinct { "DISTINCT " } else { "" };
-        if wanted.is_none() && !is_grouped && group == ALONE && self.chance(1, 8) && self.can_show_all() {
+        if wanted.is_none() && !is_grouped && has_from && group == ALONE && self.chance(1, 8) {
             return self.all_columns(from, condition, is_outermost);
         }
         let (mut items, mut outputs) = (Vec::new(), Vec::new());
         for of in &types {
-            let value = if self.chance(1, 8) && has_from && self.allows(Feature::Window) {
+            let value = if self.chance(1, 8) && has_from {
                 self.window_call(*of)
             } else if is_outermost && distinct.is_empty() && self.chance(1, 10) {
                 self.inexact(*of)
@@ -186,7 +189,7 @@ impl Generator<'_> {
             };
             let name = self.name("c");
             // Without a name the databases make one up.
-            let is_named = !is_outermost || !self.allows(Feature::NoName) || self.chance(3, 4);
+            let is_named = !is_outermost || self.chance(3, 4);
             items.push(match is_named {
                 true => Node::plain(&format!("{{}} AS {name}"), [value]),
                 false => value,
@@ -198,10 +201,9 @@ impl Generator<'_> {
             && !is_grouped
             && group == ALONE
             && ending == Ending::Any
-            && self.allows(Feature::DistinctOn)
             && self.chance(1, 10)
             && let Some(total) = total
-            && let Some(key) = self.scope().leaves.iter().find(|leaf| self.sorts_windows(leaf.of)).cloned()
+            && let Some(key) = self.scope().leaves.iter().find(|leaf| leaf.of.has_order()).cloned()
         {
             // Which row of several is shown is determined by sorting by all that tells them apart.
             let key = Node::text(key.node.sql());
@@ -209,7 +211,7 @@ impl Generator<'_> {
             self.scopes.pop();
             let parts = [key, Node::list_of(", ", 1, group, items), from, condition, Node::text(sorted)];
             let node = Node::plain("SELECT DISTINCT ON ({}) {}{}{} ORDER BY {}", parts);
-            return Core { node, outputs, hidden: Vec::new(), is_distinct: true, is_sorted: true };
+            return Core { node, outputs, hidden: Vec::new(), is_sorted: true };
         }
         let mut hidden = Vec::new();
         if is_outermost && distinct.is_empty() {
@@ -223,10 +225,9 @@ impl Generator<'_> {
             }
         }
         self.scopes.pop();
-        self.is_without_queries = were_without;
         let parts = [Node::text(distinct), Node::list_of(", ", 1, group, items), from, condition, grouping];
         let node = Node::plain("SELECT {}{}{}{}{}", parts);
-        Core { node, outputs, hidden, is_distinct: !distinct.is_empty(), is_sorted: false }
+        Core { node, outputs, hidden, is_sorted: false }
     }
 
     /// `SELECT *` or `SELECT t.*`.
@@ -254,7 +255,7 @@ impl Generator<'_> {
             .collect();
         self.scopes.pop();
         let node = Node::plain(&format!("SELECT {star}{{}}{{}}"), [from, condition]);
-        Core { node, outputs, hidden: Vec::new(), is_distinct: false, is_sorted: false }
+        Core { node, outputs, hidden: Vec::new(), is_sorted: false }
     }
 
     fn inexact(&mut self, of: ValueType) -> Node {
@@ -266,96 +267,137 @@ impl Generator<'_> {
         self.call(&function)
     }
 
-    /// ` GROUP BY ... HAVING ...`; from then on the scope has groups. Without keys or with several sets of them only if
-    /// it may.
-    fn group_by(&mut self, with_keys_only: bool) -> Node {
+    /// ` GROUP BY ... HAVING ...`; from then on the scope has groups.
+    fn group_by(&mut self) -> Node {
         let base = self.scope().clone();
-        let choice = if with_keys_only { 5 } else { self.below(6) };
-        let only_columns = !self.allows(Feature::ExpressionInKey);
-        let mut keys: Vec<Leaf> = Vec::new();
-        for _ in 0..self.below(4) {
-            let of = self.type_with(ValueType::has_equality);
-            let node = match only_columns || self.chance(2, 3) {
-                true => self.column_here(of),
-                // A value alone would be a position.
-                false => {
-                    // A constant would be the position of a column, or be refused.
-                    Some(self.expression(of)).filter(has_column)
-                }
-            };
-            let Some(node) = node else { continue };
-            // A column that `USING` has merged has a name with its table too.
-            let name = |node: &Node| node.sql().split('.').next_back().unwrap_or_default().to_string();
-            let is_twice = keys.iter().any(|key| name(&key.node) == name(&node));
-            if !is_twice || self.allows(Feature::KeyTwice) {
-                // Within subqueries, only columns are known to be grouped.
-                let is_local = node.children().next().is_some();
-                keys.push(Leaf { node: Node::raw(of, node.sql()), of, is_local });
-            }
-        }
-        if keys.is_empty() && with_keys_only {
-            return Node::nothing();
-        }
-        let list = || keys.iter().map(|key| key.node.clone()).collect::<Vec<Node>>();
-        let mut sets = true;
-        let clause = match (keys.len(), choice) {
-            (0, _) => {
-                sets = false;
-                Node::nothing()
-            }
-            (_, 0) => Node::optional(" GROUP BY ROLLUP ({})", [Node::list(list())]),
-            (_, 1) => Node::optional(" GROUP BY CUBE ({})", [Node::list(list())]),
-            (count, 2) => {
-                let mut of: Vec<Node> = Vec::new();
-                for at in 0..1 + self.below(3) {
-                    let members: Vec<Node> = list().into_iter().skip(at % count).take(1 + at % 2).collect();
-                    of.push(Node::plain("({})", [Node::list_of(", ", 0, ALONE, members)]));
-                }
-                // Every key has to be in one of them.
-                of.push(Node::plain("({})", [Node::list_of(", ", 0, ALONE, list())]));
-                Node::optional(" GROUP BY GROUPING SETS ({})", [Node::list(of)])
-            }
-            _ => {
-                sets = false;
-                Node::optional(" GROUP BY {}", [Node::list(list())])
-            }
+        let has_sets = self.chance(1, 2);
+        let elements = match has_sets {
+            true => self.elements_of_sets(),
+            false => (0..self.below(4)).filter_map(|_| self.group_key()).map(|key| vec![key]).collect(),
         };
-        let total = keys.iter().all(|key| key.of.has_order()).then(|| {
-            let mut total: Vec<String> = keys.iter().map(|key| key.node.sql()).collect();
-            if sets {
-                total.push(format!("grouping({})", total.join(", ")));
-            }
-            total
-        });
-        let mut leaves = keys.clone();
-        if sets {
-            let arguments: Vec<String> = keys.iter().map(|key| key.node.sql()).collect();
-            let mut grouping =
-                Generator::leaf_of(format!("grouping({})", arguments.join(", ")), ValueType::Int);
-            grouping.is_local = !self.allows(Feature::OuterGrouping);
-            leaves.push(grouping);
+        let keys = elements.concat();
+        let clause = match has_sets {
+            _ if keys.is_empty() => Node::nothing(),
+            true => self.sets_of_groups(&elements),
+            false => Node::optional(" GROUP BY {}", [list_of_keys(1, &keys)]),
+        };
+        let mut leaves: Vec<Leaf> = keys.iter().filter_map(|key| key.leaf.clone()).collect();
+        if has_sets && !leaves.is_empty() {
+            let shown = keys.iter().filter(|key| key.leaf.is_some());
+            let arguments: Vec<String> = shown.map(|key| key.sql.clone()).collect();
+            let grouping = format!("grouping({})", arguments.join(", "));
+            // Within subqueries, it is of columns only.
+            let is_local = leaves.iter().any(|leaf| leaf.is_local);
+            leaves.push(Leaf { is_local, ..Generator::leaf_of(grouping, ValueType::Int) });
         }
-        let scope = self.scopes.last_mut().expect("the query's own");
-        *scope = Scope {
+        let is_total = keys.iter().all(|key| key.leaf.as_ref().is_some_and(|leaf| leaf.of.has_order()));
+        let total = is_total.then(|| leaves.iter().map(|leaf| leaf.node.sql()).collect());
+        *self.scopes.last_mut().expect("the query's own") = Scope {
             leaves,
             sources: base.sources.clone(),
             total,
             rows: base.rows,
-            has_sets: sets,
             ungrouped: Some(Box::new(base)),
         };
-        let can_have = !sets || self.allows(Feature::GroupsWithin);
-        let having = match can_have && self.chance(1, 4) {
-            true => {
-                let condition = match self.allows(Feature::QueryInHaving) || (!keys.is_empty() && !sets) {
-                    true => self.expression(ValueType::Boolean),
-                    false => self.without_queries(|generator| generator.expression(ValueType::Boolean)),
-                };
-                Node::optional(" HAVING {}", [condition])
-            }
+        let having = match self.chance(1, 4) {
+            true => Node::optional(" HAVING {}", [self.expression(ValueType::Boolean)]),
             false => Node::nothing(),
         };
         Node::plain("{}{}", [clause, having])
+    }
+
+    /// A key of `GROUP BY` without sets.
+    fn group_key(&mut self) -> Option<Key> {
+        let of = self.type_with(ValueType::has_equality);
+        if self.chance(2, 3) {
+            return self.column_here(of).map(|node| Key::column(node, of));
+        }
+        let node = self.expression(of);
+        let sql = node.sql();
+        // A longer chain around it does not have it as a part (`known.rs`).
+        let is_chain = of == ValueType::Boolean && (sql.contains(" AND ") || sql.contains(" OR "));
+        // A constant would be the position of a column, or be refused.
+        if is_chain || !has_column(&node) {
+            return None;
+        }
+        // Within subqueries, only columns are known to be grouped.
+        let is_local = node.children().next().is_some();
+        Some(Key { leaf: Some(Leaf { node: Node::raw(of, sql.clone()), of, is_local }), sql })
+    }
+
+    /// Elements of `ROLLUP` and its like.
+    ///
+    /// Where PostgreSQL 15 does not find a key again, it shows its value instead of null. So no key is a constant, which it
+    /// computes beforehand (`known.rs`); a subquery is not shown, as it plans each by itself; and `a IS NULL`, whose
+    /// negation is `a IS NOT NULL` to it, is shown as a number, and not beside `a`.
+    fn elements_of_sets(&mut self) -> Vec<Vec<Key>> {
+        let mut elements: Vec<Vec<Key>> = (0..self.below(4)).filter_map(|_| self.element_of_sets()).collect();
+        let beside: Vec<String> = elements.iter().flatten().map(|key| is_null(&key.sql)).collect();
+        elements.retain(|keys| keys.iter().all(|key| !beside.contains(&key.sql)));
+        elements
+    }
+
+    /// A key, or two columns as one.
+    fn element_of_sets(&mut self) -> Option<Vec<Key>> {
+        let of = self.type_with(ValueType::has_equality);
+        let column = self.column_here(of)?;
+        Some(match self.below(12) {
+            0 | 1 => {
+                let other = self.type_with(ValueType::has_equality);
+                let second = self.column_here(other)?;
+                vec![Key::column(column, of), Key::column(second, other)]
+            }
+            2 | 3 => {
+                let sql = is_null(&column.sql());
+                let number = Generator::leaf_of(format!("CAST({sql} AS int)"), ValueType::Int);
+                vec![Key { sql, leaf: Some(Leaf { is_local: true, ..number }) }]
+            }
+            // A name without a table could be that of a column of the subquery's own.
+            4 if has_column(&column) => vec![Key { sql: self.count_of_same(&column, of)?, leaf: None }],
+            _ => vec![Key::column(column, of)],
+        })
+    }
+
+    /// A subquery that counts the rows of something that have the value of a column.
+    fn count_of_same(&mut self, column: &Node, of: ValueType) -> Option<String> {
+        let mut fitting = Vec::new();
+        for relation in &self.relations {
+            let same = relation.columns.iter().filter(|other| other.of == of);
+            fitting.extend(same.map(|other| (relation.name.clone(), other.name.clone())));
+        }
+        if fitting.is_empty() {
+            return None;
+        }
+        let (relation, other) = self.one_of(&fitting);
+        let name = self.name("r");
+        Some(format!("(SELECT count(*) FROM {relation} AS {name} WHERE {name}.{other} = {})", column.sql()))
+    }
+
+    /// ` GROUP BY ROLLUP (...)` and its like.
+    fn sets_of_groups(&mut self, elements: &[Vec<Key>]) -> Node {
+        let template = match self.below(3) {
+            0 => " GROUP BY ROLLUP ({})",
+            1 => " GROUP BY CUBE ({})",
+            _ => return self.grouping_sets(&elements.concat()),
+        };
+        let element = |keys: &Vec<Key>| match keys.len() {
+            1 => list_of_keys(1, keys),
+            _ => Node::plain("({})", [list_of_keys(1, keys)]),
+        };
+        Node::optional(template, [Node::list(elements.iter().map(element).collect())])
+    }
+
+    fn grouping_sets(&mut self, keys: &[Key]) -> Node {
+        let set = |keys: &[Key]| Node::plain("({})", [list_of_keys(0, keys)]);
+        let mut sets = Vec::new();
+        for at in 0..1 + self.below(3) {
+            let first = at % keys.len();
+            let end = keys.len().min(first + 1 + at % 2);
+            sets.push(set(&keys[first..end]));
+        }
+        // Every key has to be in one of them.
+        sets.push(set(keys));
+        Node::optional(" GROUP BY GROUPING SETS ({})", [Node::list(sets)])
     }
 
     /// A column of the innermost query.
@@ -372,11 +414,9 @@ impl Generator<'_> {
             true => self.with_clause(),
             false => Node::nothing(),
         };
-        let (mut can_have_limit, mut can_be_sorted) = (true, true);
         let (body, outputs, hidden) = match self.budget > 6 && self.chance(1, 7) {
             true => {
                 let (node, outputs) = self.set_operation(None);
-                can_be_sorted = self.allows(Feature::OrderOfRows);
                 (node, outputs, Vec::new())
             }
             false => {
@@ -385,14 +425,11 @@ impl Generator<'_> {
                     self.relations.truncate(relations);
                     return Node::fill(Role::Query, "{}{}", [with, core.node]);
                 }
-                can_have_limit = !core.is_distinct || self.allows(Feature::DistinctWithLimit);
-                let hidden = if core.is_distinct { Vec::new() } else { core.hidden };
-                (core.node, core.outputs, hidden)
+                (core.node, core.outputs, core.hidden)
             }
         };
-        let order = if can_be_sorted { self.order_by(&outputs, hidden) } else { Node::nothing() };
+        let order = self.order_by(&outputs, hidden);
         let limit = match self.below(6) {
-            _ if !can_have_limit => String::new(),
             0 if self.chance(1, 4) => format!(" FETCH FIRST {} ROWS ONLY", 1 + self.below(4)),
             0 => format!(" LIMIT {}", 1 + self.below(4)),
             1 => format!(" LIMIT {} OFFSET {}", 1 + self.below(4), self.below(4)),
@@ -478,7 +515,6 @@ impl Generator<'_> {
             sources: vec![name.to_string()],
             total: None,
             ungrouped: None,
-            has_sets: false,
             rows: 6,
         });
         let next = self.expression(of);

@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 /// The word that makes the program of this crate a server.
 pub const SERVE: &str = "serve-for-differential";
 
+/// The word behind it that makes it one whose queries are not optimized.
+const AS_WRITTEN: &str = "as-written";
+
 /// How long PostgreSQL may take until it takes sessions.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -33,9 +36,21 @@ impl Fabius {
     /// # Errors
     /// If the program does not start.
     pub fn start(program: &Path, log: PathBuf) -> Result<Fabius> {
+        Fabius::start_with(program, &[SERVE], log)
+    }
+
+    /// Starts one whose queries run as they are written.
+    ///
+    /// # Errors
+    /// If the program does not start.
+    pub fn start_as_written(program: &Path, log: PathBuf) -> Result<Fabius> {
+        Fabius::start_with(program, &[SERVE, AS_WRITTEN], log)
+    }
+
+    fn start_with(program: &Path, arguments: &[&str], log: PathBuf) -> Result<Fabius> {
         let said = std::fs::File::create(&log)?;
         let mut child = Command::new(program)
-            .arg(SERVE)
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(said)
@@ -78,6 +93,9 @@ const STACK_BYTES: usize = 64 << 20;
 /// # Errors
 /// If the server does not start.
 pub fn serve() -> fabius::Result<()> {
+    if std::env::args().any(|argument| argument == AS_WRITTEN) {
+        fabius_sql::query::plan_as_written();
+    }
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).thread_stack_size(STACK_BYTES).enable_all().build();
     let runtime = runtime.expect("threads");

@@ -9,6 +9,9 @@ use std::time::Duration;
 /// How long a statement may take: more is a hang.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Rows of an answer that are kept, at most: what has more is not compared.
+const ROWS: usize = 20_000;
+
 /// How a statement is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
@@ -42,6 +45,8 @@ pub enum Answer {
         state: String,
         message: String,
     },
+    /// More rows than are kept.
+    Large,
     /// The server has closed the connection.
     Lost,
     /// It has not answered in time.
@@ -132,6 +137,7 @@ impl Session {
     fn read(&mut self) -> std::io::Result<Answer> {
         let mut shown = Shown::default();
         let mut refused = None;
+        let mut is_large = false;
         loop {
             let mut header = [0; 5];
             self.stream.read_exact(&mut header)?;
@@ -141,12 +147,14 @@ impl Session {
             let mut fields = Fields(&body);
             match header[0] {
                 b'T' => shown.columns = fields.columns(),
+                b'D' if shown.rows.len() == ROWS => is_large = true,
                 b'D' => shown.rows.push(fields.values(&shown.columns)),
                 b'C' => shown.tag = fields.text(),
                 b'E' if refused.is_none() => refused = Some(fields.refusal()),
                 b'R' if fields.number(4) != 0 => {
                     return Err(std::io::Error::other("a password is asked for"));
                 }
+                b'Z' if is_large => return Ok(refused.unwrap_or(Answer::Large)),
                 b'Z' => return Ok(refused.unwrap_or(Answer::Done(shown))),
                 _ => {}
             }

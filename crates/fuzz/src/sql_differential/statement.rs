@@ -1,11 +1,8 @@
 //! Statements of a script: what kind each is, and the ways in which one is sent.
 
 use super::compare::Determined;
-use super::literal::Literal;
-use super::pending::Feature;
 use super::session::{Message, Protocol, Shown};
 use super::tree::{Node, OrderKey, Part, Role};
-use super::value_type::ValueType;
 use fabius_env::Random;
 
 /// What a statement does.
@@ -78,39 +75,22 @@ pub enum Form {
 pub struct Way {
     pub form: Form,
     pub protocol: Protocol,
-    /// Which values are parameters, if any are.
-    pub parameters: Option<Parameters>,
-}
-
-/// Which values become parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters {
-    seed: u64,
-    /// Also those of `Feature::OddParameter`.
-    with_odd: bool,
+    /// The seed that chooses which values are parameters, if any are.
+    pub parameters: Option<u64>,
 }
 
 /// As people type it.
 pub const PLAIN: Way = Way { form: Form::Plain, protocol: Protocol::Simple, parameters: None };
 
 impl Way {
-    /// A way for a statement of a kind, without some features.
-    pub fn random(random: &mut Random, form: Form, statement: &Statement, pending: &[Feature]) -> Way {
-        let allows = |feature| !pending.contains(&feature);
-        let is_odd = || {
-            let sql = statement.node.sql();
-            ["WITH ", "RETURNING", "ON CONFLICT"].iter().any(|word| sql.contains(word)) || form == Form::Query
-        };
-        let can_have = allows(Feature::ParameterInWrite) || !(statement.kind.writes() && is_odd());
+    /// A way to send a statement in a form.
+    pub fn random(random: &mut Random, form: Form) -> Way {
         let protocol = match random.below(6) {
             0..=2 => return Way { form, ..PLAIN },
             3 | 4 => Protocol::Extended,
             _ => Protocol::Binary,
         };
-        let parameters = match can_have && random.chance(1, 2) {
-            true => Some(Parameters { seed: random.next_u64(), with_odd: allows(Feature::OddParameter) }),
-            false => None,
-        };
+        let parameters = random.chance(1, 2).then(|| random.next_u64());
         Way { form, protocol, parameters }
     }
 
@@ -146,12 +126,9 @@ impl Statement {
         let way = self.way;
         let (sql, parameters) = match way.parameters {
             None => (self.node.sql(), Vec::new()),
-            Some(Parameters { seed, with_odd }) => {
+            Some(seed) => {
                 let mut random = Random::seeded(seed);
-                self.node.sql_with_parameters(|literal: &Literal| {
-                    let is_odd = literal.of() == ValueType::Char || literal.value().is_none();
-                    (with_odd || !is_odd) && random.chance(1, 2)
-                })
+                self.node.sql_with_parameters(|| random.chance(1, 2))
             }
         };
         let sql = match way.form {

@@ -67,6 +67,7 @@ impl ValueType {
             Double => "double precision",
             Text => "text",
             Varchar => "varchar",
+            // Of several lengths, or beside other text, it is `text` (`known.rs`): so there is one length.
             Char => "char(5)",
             Boolean => "boolean",
             Date => "date",

@@ -1,7 +1,6 @@
 //! Random window functions. What depends on the order of rows that are equal in it is sorted by all that tells rows apart.
 
 use super::generator::Generator;
-use super::pending::Feature;
 use super::tree::Node;
 use super::value_type::ValueType::{self, BigInt, Boolean, Double, Int, Numeric};
 
@@ -28,43 +27,20 @@ impl Generator<'_> {
     /// A window function of this type, or an expression if there is none.
     pub fn window_call(&mut self, of: ValueType) -> Node {
         let was_typed = std::mem::replace(&mut self.is_typed, true);
-        let node = match self.allows(Feature::QueryInWindow) {
-            true => self.any_window_call(of),
-            false => self.without_queries(|generator| generator.any_window_call(of)),
-        };
+        let node = self.any_window_call(of);
         self.is_typed = was_typed;
         node
     }
 
-    /// Whether a window can be sorted by a type.
-    pub fn sorts_windows(&self, of: ValueType) -> bool {
-        use ValueType::{Bytea, Ints, Texts, Uuid};
-        let is_odd = matches!(of, Bytea | Uuid | Boolean | Ints | Texts);
-        of.has_order() && (!is_odd || self.allows(Feature::WindowByOddType))
-    }
-
-    fn window_key(&mut self) -> ValueType {
-        loop {
-            let of = self.any_type();
-            if self.sorts_windows(of) {
-                return of;
-            }
-        }
-    }
-
-    /// All that tells the rows of the query apart, if a window can be sorted by it.
-    pub fn window_total(&mut self) -> Option<Vec<String>> {
-        let scope = self.scope();
-        let leaf = |text: &String| scope.leaves.iter().find(|leaf| leaf.node.sql() == *text);
-        let total = scope.total.clone().filter(|total| !total.is_empty())?;
-        let can = total.iter().all(|text| leaf(text).is_none_or(|leaf| self.sorts_windows(leaf.of)));
-        can.then_some(total)
+    /// All that tells the rows of the query apart, if there is something that does.
+    pub fn window_total(&self) -> Option<Vec<String>> {
+        self.scope().total.clone().filter(|total| !total.is_empty())
     }
 
     fn any_window_call(&mut self, of: ValueType) -> Node {
         let partition = match self.chance(1, 2) {
             true => {
-                let by = self.window_key();
+                let by = self.type_with(ValueType::has_order);
                 let key = self.expression(by);
                 Node::optional("PARTITION BY {}", [key])
             }
@@ -82,7 +58,7 @@ impl Generator<'_> {
             let can_have_frame =
                 !["row_number", "ntile", "lag", "lead"].iter().any(|name| call.sql().starts_with(name));
             let frame = if can_have_frame { Node::optional(frame, []) } else { Node::nothing() };
-            let key = self.window_key();
+            let key = self.type_with(ValueType::has_order);
             let first = self.expression(key);
             let direction = Node::optional(self.one_of(&["", " DESC", " NULLS FIRST"]), []);
             let first = Node::optional("{}{}, ", [first, direction]);
@@ -93,7 +69,7 @@ impl Generator<'_> {
         let needs_order =
             ["rank", "dense", "percent", "cume"].iter().any(|name| call.sql().starts_with(name));
         let range = self.chance(1, 6);
-        let key = if range { Int } else { self.window_key() };
+        let key = if range { Int } else { self.type_with(ValueType::has_order) };
         let mut order = Node::nothing();
         let mut frame = Node::nothing();
         if needs_order || self.chance(3, 4) {
@@ -145,7 +121,6 @@ impl Generator<'_> {
             (Double, _) => ("sum({})", Some(Double)),
             (Numeric, 0 | 1) => ("sum({})", Some(Numeric)),
             (Boolean, _) => ("bool_or({})", Some(Boolean)),
-            (ValueType::Varchar, _) if !self.allows(Feature::VarcharResult) => return None,
             (of, 0..=1) if of.has_extremes() => ("min({})", Some(of)),
             (of, _) if of.has_extremes() => ("max({})", Some(of)),
             _ => return None,

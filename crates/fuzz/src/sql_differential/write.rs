@@ -1,11 +1,10 @@
 //! Random statements that write.
 //!
 //! An `UPDATE ... FROM` may find several rows for one that it changes; which it takes is not determined. So what it sets
-//! and returns is of the changed table alone, unless the other one is joined along its whole key.
+//! and returns is of the changed table alone, unless the other one is joined along its whole key or unique index.
 
 use super::generator::{Generator, Relation, Scope};
 use super::literal::Literal;
-use super::pending::Feature;
 use super::schema::{Column, Table, key_part, key_value};
 use super::statement::{Kind, Statement};
 use super::tree::{ALONE, Node};
@@ -111,16 +110,10 @@ impl Generator<'_> {
                 for _ in 0..1 + self.below(3) {
                     rows.push(self.new_row(&table, &columns, group));
                 }
-                if !self.allows(Feature::ConflictTwice) {
-                    rows.truncate(1);
-                }
                 Node::plain("VALUES {}", [Node::list(rows)])
             }
         };
-        let refers = table.columns.iter().any(|column| column.refers_to.is_some());
-        let can_conflict = !refers || self.allows(Feature::ConflictWithForeignKey);
-        let is_one_row = source.sql().starts_with("VALUES") || self.allows(Feature::ConflictTwice);
-        let conflict = if is_one_row && can_conflict { self.on_conflict(&table) } else { Node::nothing() };
+        let conflict = self.on_conflict(&table);
         let (returning, returned) = self.returning(&table, &table.name.clone(), is_part);
         let template = format!("INSERT INTO {} ({{}}) {{}}{{}}{{}}", table.name);
         let node =
@@ -150,10 +143,7 @@ impl Generator<'_> {
             } else if self.chance(1, 2) {
                 self.literal(column.of)
             } else {
-                match self.allows(Feature::QueryInValues) {
-                    true => self.assigned(column.of),
-                    false => self.without_queries(|generator| generator.assigned(column.of)),
-                }
+                self.assigned(column.of)
             });
         }
         Node::plain("({})", [Node::list_of(", ", 1, group, values)])
@@ -173,7 +163,6 @@ impl Generator<'_> {
             sources: vec![name.clone()],
             total: Some(vec![counter.clone()]),
             ungrouped: None,
-            has_sets: false,
             rows: 3,
         });
         let mut items = Vec::new();
@@ -216,11 +205,7 @@ impl Generator<'_> {
                             Generator::leaf_of(format!("{source}.{}", column.name), column.of)
                         }));
                 }
-                let make = |generator: &mut Self| (generator.set_list(table), generator.optional_condition());
-                let (set, condition) = match self.allows(Feature::QueryInReturning) {
-                    true => make(self),
-                    false => self.without_queries(make),
-                };
+                let (set, condition) = (self.set_list(table), self.optional_condition());
                 self.scopes.pop();
                 match set {
                     Some(set) => {
@@ -283,7 +268,7 @@ impl Generator<'_> {
     fn update(&mut self, table: Table, is_part: bool) -> Write {
         let name = self.name("r");
         self.enter_table(&table, &name);
-        let (from, is_unique) = self.other_table(&table, " FROM ");
+        let (from, is_unique) = self.other_table(" FROM ");
         let own = self.scopes.last().cloned().unwrap_or_default();
         if !is_unique {
             self.keep_own(&table);
@@ -305,7 +290,7 @@ impl Generator<'_> {
     fn delete(&mut self, table: Table, is_part: bool) -> Write {
         let name = self.name("r");
         self.enter_table(&table, &name);
-        let (using, is_unique) = self.other_table(&table, " USING ");
+        let (using, is_unique) = self.other_table(" USING ");
         let condition = self.write_condition(&using.1);
         if !is_unique {
             self.keep_own(&table);
@@ -328,21 +313,19 @@ impl Generator<'_> {
             sources: vec![name.into()],
             total: None,
             ungrouped: None,
-            has_sets: false,
             rows: table.rows.max(1),
         });
     }
 
-    /// Leaves only the columns of the table that is written to in scope.
+    /// Leaves only the columns of the table that is written to in scope. The other table stays a source: `*` has its
+    /// columns too.
     fn keep_own(&mut self, table: &Table) {
-        let scope = self.scopes.last_mut().expect("the table's");
-        scope.leaves.truncate(table.columns.len());
-        scope.sources.truncate(1);
+        self.scopes.last_mut().expect("the table's").leaves.truncate(table.columns.len());
     }
 
     /// Another table beside the one that is written to, with the condition that joins them; whether each row of the one
     /// finds at most one of the other.
-    fn other_table(&mut self, table: &Table, word: &str) -> ((Node, Option<Node>), bool) {
+    fn other_table(&mut self, word: &str) -> ((Node, Option<Node>), bool) {
         if !self.chance(1, 3) {
             return ((Node::nothing(), None), true);
         }
@@ -350,10 +333,10 @@ impl Generator<'_> {
         let name = self.name("r");
         let own: Vec<(Node, ValueType)> =
             self.scope().leaves.iter().map(|leaf| (leaf.node.clone(), leaf.of)).collect();
-        let _ = table;
         let mut terms = Vec::new();
-        for key in &other.key {
-            let Column { name: column, of, .. } = &other.columns[*key];
+        let unique = if other.key.is_empty() { &other.unique } else { &other.key };
+        for at in unique {
+            let Column { name: column, of, .. } = &other.columns[*at];
             let fitting: Vec<Node> =
                 own.iter().filter(|(_, other)| other == of).map(|(node, _)| node.clone()).collect();
             if !fitting.is_empty() {
@@ -362,7 +345,7 @@ impl Generator<'_> {
                 terms.push(format!("{} = {name}.{column}", side.sql()));
             }
         }
-        let is_unique = !other.key.is_empty() && terms.len() == other.key.len();
+        let is_unique = !unique.is_empty() && terms.len() == unique.len();
         let scope = self.scopes.last_mut().expect("the table's");
         let leaves = other
             .columns
@@ -401,8 +384,7 @@ impl Generator<'_> {
         if !is_part && self.chance(1, 2) {
             return (Node::nothing(), Vec::new());
         }
-        let is_alone = self.scope().sources.len() == 1;
-        if self.chance(1, 4) && is_alone && self.allows(Feature::AllColumns) {
+        if self.scope().sources.len() == 1 && self.chance(1, 4) {
             let node = if is_part { Node::text(" RETURNING *") } else { Node::optional(" RETURNING *", []) };
             return (node, table.columns.clone());
         }
@@ -410,10 +392,7 @@ impl Generator<'_> {
         for _ in 0..1 + self.below(3) {
             let of = self.any_type();
             let name = self.name("c");
-            let value = match self.allows(Feature::QueryInReturning) {
-                true => self.expression(of),
-                false => self.without_queries(|generator| generator.expression(of)),
-            };
+            let value = self.expression(of);
             items.push(Node::plain(&format!("{{}} AS {name}"), [value]));
             columns.push(Column::new(name, of));
         }

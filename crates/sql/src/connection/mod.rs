@@ -61,6 +61,7 @@ use crate::lowered::OutputColumn;
 use crate::parse;
 use crate::planning;
 use crate::settings::Settings;
+pub use crate::settings::Timeouts;
 use crate::text_format::TextStyle;
 use cursor::Cursor;
 use fabius::{Allowance, Error, Recall, Result, Seq, Value};
@@ -71,7 +72,6 @@ use presence::Presence;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 use transaction::{End, OpenTransaction};
 
 /// Where a connection's transaction stands: PostgreSQL's `I`, `T` and `E`.
@@ -130,17 +130,6 @@ struct Manner {
     is_looking: bool,
     /// It does not wait.
     is_impatient: bool,
-}
-
-/// How long things may take; zero is for ever. Settings of these names, as PostgreSQL has them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timeouts {
-    /// `statement_timeout`
-    pub statement: Duration,
-    /// `idle_in_transaction_session_timeout`
-    pub idle_in_transaction: Duration,
-    /// `idle_session_timeout`
-    pub idle_session: Duration,
 }
 
 /// What running a statement gave.
@@ -325,16 +314,14 @@ impl Connection {
 
     /// The timeouts in force.
     pub fn timeouts(&self) -> Timeouts {
-        let time = |name| self.settings.time(name).unwrap_or_default();
-        Timeouts {
-            statement: time("statement_timeout"),
-            idle_in_transaction: time("idle_in_transaction_session_timeout"),
-            idle_session: time("idle_session_timeout"),
-        }
+        self.settings.timeouts()
     }
 
     /// Notices since the last time.
     pub fn take_notices(&mut self) -> Vec<Notice> {
+        if self.notices.is_empty() {
+            return Vec::new();
+        }
         let rank = |severity: &str| match severity {
             "WARNING" => 2,
             "NOTICE" => 1,

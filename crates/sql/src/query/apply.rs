@@ -13,7 +13,9 @@ use crate::query::failure::{internal, outbound, unsupported};
 use crate::query::leaf::Run;
 use crate::query::machine;
 use crate::query::membership;
-use crate::query::outer_reference::{asks_beneath_outer_join, has_own_windows, reaches_far, references};
+use crate::query::outer_reference::{
+    asks_beneath_outer_join, groups_all_rows, has_own_windows, reaches_far, references,
+};
 use async_trait::async_trait;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{concat_batches, take};
@@ -728,6 +730,7 @@ pub(super) fn optimized(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
     if !reaches_far(plan)
         && !asks_beneath_outer_join(plan)
         && !has_own_windows(plan)
+        && !groups_all_rows(plan)
         && let Ok(optimized) = machine::optimize(plan)
         && !is_left(&optimized)
     {

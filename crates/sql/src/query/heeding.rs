@@ -15,6 +15,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::ExecutionPlan;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 type OperatorRule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
@@ -57,9 +58,29 @@ impl PhysicalOptimizerRule for Heeding<OperatorRule> {
     }
 }
 
+/// Whether plans run as they are written, as far as they can.
+static AS_WRITTEN: AtomicBool = AtomicBool::new(false);
+
+/// Lets all queries of this process run as they are written, without an optimizer but for what makes plans that can run: to be
+/// compared with those that it has seen. To be called before the first query.
+pub fn plan_as_written() {
+    AS_WRITTEN.store(true, Relaxed);
+}
+
+/// Rules without which a plan has nodes that no operator is made of.
+const NEEDED: &[&str] = &[
+    "rewrite_set_comparison",
+    "replace_distinct_aggregate",
+    "decorrelate_predicate_subquery",
+    "decorrelate_lateral_join",
+    "scalar_subquery_to_join",
+];
+
 /// The rules for logical plans.
 pub(super) fn rules() -> Vec<Rule> {
-    Optimizer::new().rules.into_iter().map(|rule| Arc::new(Heeding(rule)) as Rule).collect()
+    let is_wanted = |rule: &Rule| !AS_WRITTEN.load(Relaxed) || NEEDED.contains(&rule.name());
+    let rules = Optimizer::new().rules.into_iter().filter(is_wanted);
+    rules.map(|rule| Arc::new(Heeding(rule)) as Rule).collect()
 }
 
 /// The rules for plans of operators.

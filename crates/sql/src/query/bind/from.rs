@@ -341,7 +341,11 @@ impl Binder<'_> {
         if let Some(alias) = alias {
             rename(&mut outputs, &column_names(alias), &relation)?;
         }
-        let scope = Scope::of_relation(&relation, outputs);
+        let mut scope = Scope::of_relation(&relation, outputs);
+        // The row of a function that gives values is the value itself.
+        if let [(column, _)] = columns.as_slice() {
+            scope.present.push((relation, column.clone()));
+        }
         let refers = columns.iter().any(|(_, expression)| !expression.column_refs().is_empty());
         if refers {
             return Ok(Item::Arrays { arrays: columns, scope });

@@ -72,7 +72,10 @@ impl Binder<'_> {
             BinaryOperator::NotEq => "<>".into(),
             other => other.to_string(),
         };
-        let inner = if let ast::Expr::Nested(inner) = right { inner } else { right };
+        let mut inner = right;
+        while let ast::Expr::Nested(nested) = inner {
+            inner = nested;
+        }
         if let ast::Expr::Subquery(query) = inner {
             if is_any && name == "=" {
                 return self.in_subquery(left, query, false, sense);

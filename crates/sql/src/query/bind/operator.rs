@@ -118,6 +118,12 @@ impl Binder<'_> {
             left = self.function("fabius_span", vec![left])?;
             right = self.function("fabius_span", vec![right])?;
         }
+        // DataFusion takes null for the least of elements.
+        if let (SqlType::Array(_), "<" | "<=" | ">" | ">=") = (&common, name) {
+            let order = self.function("fabius_array_order", vec![left, right])?;
+            let zero = Typed::literal(ScalarValue::Int32(Some(0)), SqlType::Int);
+            return self.comparison(order, name, zero);
+        }
         if common == SqlType::JsonB {
             left = self.function("fabius_json_order", vec![as_text(left)])?;
             right = self.function("fabius_json_order", vec![as_text(right)])?;

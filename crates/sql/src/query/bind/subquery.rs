@@ -73,6 +73,8 @@ impl Binder<'_> {
             Some(row) => row.iter().map(|value| self.expression(value)).collect::<Result<_>>()?,
             None => vec![self.expression(expression)?],
         };
+        // What is asked of its rows is a condition on its columns.
+        self.is_relation = true;
         let relation = self.subquery(query)?;
         if relation.columns.len() != values.len() {
             let few = if relation.columns.len() > values.len() { "many" } else { "few" };

@@ -156,6 +156,10 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_greatest(anyelement...) anyelement null", |a, _| Ok(extreme(a, Ordering::Greater))),
         define("fabius_any(anyelement, text, anyarray) bool null", |a, _| quantified(a, true)),
         define("fabius_all(anyelement, text, anyarray) bool null", |a, _| quantified(a, false)),
+        define("fabius_array_order(anyarray, anyarray) int", |a, _| {
+            let order = compare(&a[0], &a[1]).unwrap_or(Ordering::Equal);
+            Ok(Value::Int(order as i32))
+        }),
         define("fabius_contains(anyarray, anyarray) bool", |a, _| {
             let left = elements_at(a, 0);
             let has = |element: &Value| !element.is_null() && left.contains(element);

@@ -85,9 +85,7 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_json_has(text, text) bool", |a, _| {
             let json = parsed(a, 0)?;
             let key = text_at(a, 1);
-            let is_item =
-                json.as_array().is_some_and(|items| items.iter().any(|item| item.as_str() == Some(key)));
-            Ok(Value::Boolean(is_item || json.get(key).is_some()))
+            Ok(Value::Boolean(has_key(&json, key)))
         }),
         define("fabius_json_concat(jsonb, jsonb) jsonb", |a, _| {
             let joined = match (parsed(a, 0)?, parsed(a, 1)?) {
@@ -412,13 +410,18 @@ fn insert(json: &mut Json, path: &[String], new: Json, is_after: bool) -> Result
 /// Whether some or all texts are keys or elements of a document.
 fn has(a: &[Value], is_all: bool) -> Result<bool> {
     let json = parsed(a, 0)?;
-    let is_there = |key: &String| match &json {
+    let is_there = |key: &String| has_key(&json, key);
+    let keys = path_at(a, 1);
+    Ok(if is_all { keys.iter().all(is_there) } else { keys.iter().any(is_there) })
+}
+
+/// Whether a text is a key, an element or the whole.
+fn has_key(json: &Json, key: &str) -> bool {
+    match json {
         Json::Object(fields) => fields.contains_key(key),
         Json::Array(items) => items.iter().any(|item| item.as_str() == Some(key)),
         other => other.as_str() == Some(key),
-    };
-    let keys = path_at(a, 1);
-    Ok(if is_all { keys.iter().all(is_there) } else { keys.iter().any(is_there) })
+    }
 }
 
 /// What is at the end of a path of keys and places.
