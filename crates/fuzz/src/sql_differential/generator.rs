@@ -36,6 +36,8 @@ pub struct Scope {
     pub sources: Vec<String>,
     /// Expressions that tell all rows apart, as far as that matters; `None` if there are none.
     pub total: Option<Vec<String>>,
+    /// Whether its rows are those of several sets of groups.
+    pub has_sets: bool,
     /// In a query with groups, the scope of what is in aggregates.
     pub ungrouped: Option<Box<Scope>>,
     /// Rows of all tables in it, multiplied.

@@ -125,7 +125,7 @@ impl Pair {
         let got = self.fabius.ask(&message);
         self.is_lost |= matches!(got, Answer::Lost | Answer::Hangs);
         if let Answer::Refused { state, message } = &got
-            && state == "0A000"
+            && (state == "0A000" || message.starts_with("subquery uses ungrouped column"))
         {
             return Verdict::NotSupported(message.clone());
         }

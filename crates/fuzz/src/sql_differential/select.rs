@@ -170,13 +170,16 @@ impl Generator<'_> {
             None => (0..1 + self.below(4)).map(|_| self.any_type()).collect(),
         };
         let can_be_distinct = types.iter().all(|of| of.has_equality());
-        let distinct = if self.chance(1, 8) && can_be_distinct { "DISTINCT " } else { "" };
+        let has_sets = self.scope().has_sets;
+        let distinct = if self.chance(1, 8) && can_be_distinct && !has_sets { "DISTINCT " } else { "" };
         if wanted.is_none() && !is_grouped && has_from && group == ALONE && self.chance(1, 8) {
             return self.all_columns(from, condition, is_outermost);
         }
         let (mut items, mut outputs) = (Vec::new(), Vec::new());
         for of in &types {
-            let value = if self.chance(1, 8) && has_from {
+            // Rows that are the same in all columns can stand in either order in each of several windows.
+            let has_window = items.iter().any(|item: &Node| item.sql().contains(" OVER ("));
+            let value = if self.chance(1, 8) && has_from && !has_window {
                 self.window_call(*of)
             } else if is_outermost && distinct.is_empty() && self.chance(1, 10) {
                 self.inexact(*of)
@@ -197,7 +200,9 @@ impl Generator<'_> {
             outputs.push(Output { name: if is_named { name } else { String::new() }, of: *of });
         }
         let total = self.window_total();
+        let has_windows = items.iter().any(|item| item.sql().contains(" OVER ("));
         if distinct.is_empty()
+            && !has_windows
             && !is_grouped
             && group == ALONE
             && ending == Ending::Any
@@ -298,6 +303,7 @@ impl Generator<'_> {
             total,
             rows: base.rows,
             ungrouped: Some(Box::new(base)),
+            has_sets,
         };
         let having = match self.chance(1, 4) {
             true => Node::optional(" HAVING {}", [self.expression(ValueType::Boolean)]),
@@ -514,6 +520,7 @@ impl Generator<'_> {
             ],
             sources: vec![name.to_string()],
             total: None,
+            has_sets: false,
             ungrouped: None,
             rows: 6,
         });

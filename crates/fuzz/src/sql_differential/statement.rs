@@ -157,6 +157,10 @@ impl Statement {
                 None => break,
             }
         }
+        let sql = self.node.sql();
+        if ["ROLLUP (", "CUBE (", "GROUPING SETS ("].iter().any(|word| sql.contains(word)) {
+            determined.keys.clear();
+        }
         determined.keys_only = has_limit;
         determined
     }

@@ -162,6 +162,7 @@ impl Generator<'_> {
             leaves: vec![Generator::leaf_of(counter.clone(), ValueType::Int)],
             sources: vec![name.clone()],
             total: Some(vec![counter.clone()]),
+            has_sets: false,
             ungrouped: None,
             rows: 3,
         });
@@ -312,6 +313,7 @@ impl Generator<'_> {
             leaves,
             sources: vec![name.into()],
             total: None,
+            has_sets: false,
             ungrouped: None,
             rows: table.rows.max(1),
         });

@@ -89,7 +89,10 @@ impl Binder<'_> {
     /// The list that an expression is; what it needs first goes to the block.
     pub(crate) fn list(&mut self, expression: &Expr) -> Bind<List> {
         let bound = self.argument(expression)?;
-        List::of(&bound)
+        match self.is_text(&bound.expression) {
+            true => beyond("an array that is kept as text"),
+            false => List::of(&bound),
+        }
     }
 
     /// A new list, empty.

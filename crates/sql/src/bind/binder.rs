@@ -292,6 +292,16 @@ impl<'a> Binder<'a> {
         }
     }
 
+    /// Whether an expression is such a text, or a parameter, which is one value.
+    pub(super) fn is_text(&self, expression: &Expression) -> bool {
+        use fabius_program::syntax::tree::{ExpressionKind as E, TypeKind};
+        let is_value = |name: &String| {
+            let mut parameters = self.inputs.parameters.iter();
+            parameters.any(|known| known.name.text == *name && matches!(known.ty.kind, TypeKind::Scalar(_)))
+        };
+        self.is_kept_text(expression) || matches!(&expression.kind, E::Variable(name) if is_value(name))
+    }
+
     /// The expression of [`Binder::settle`].
     pub(super) fn settled(&mut self, bound: Bound) -> Bind<Expression> {
         Ok(self.settle(bound)?.expression)

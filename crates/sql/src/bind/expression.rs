@@ -313,7 +313,11 @@ impl Binder<'_> {
 
     /// The first value whose condition is true; there is one value more than conditions.
     pub(super) fn choice(&mut self, arms: Vec<Expression>, values: Vec<Bound>, what: &str) -> Bind<Bound> {
-        let (values, sql_type) = self.unify(values, what)?;
+        // The last says most of the type, as in PostgreSQL.
+        let mut values = values;
+        values.rotate_right(1);
+        let (mut values, sql_type) = self.unify(values, what)?;
+        values.rotate_left(1);
         let nullable = values.iter().any(|value| value.nullable);
         let data_type = held_by_all(&values);
         let mut settled = Vec::new();

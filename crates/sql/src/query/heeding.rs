@@ -85,7 +85,19 @@ pub(super) fn rules() -> Vec<Rule> {
 
 /// The rules for plans of operators.
 pub(super) fn operator_rules() -> Vec<OperatorRule> {
-    let first: OperatorRule = Arc::new(ModestClaims);
-    let rules = std::iter::once(first).chain(PhysicalOptimizer::new().rules);
-    rules.map(|rule| Arc::new(Heeding(rule)) as OperatorRule).collect()
+    let mut rules = Vec::new();
+    for rule in PhysicalOptimizer::new().rules {
+        // It takes what it is told of the values of a column, a constant, for what the column has: one value, without a row too.
+        if rule.name() == "aggregate_statistics" {
+            continue;
+        }
+        let makes_joins = rule.name() == "join_selection";
+        rules.push(Arc::new(Heeding(rule)) as OperatorRule);
+        // Before any rule that leaves out what is claimed to be so already.
+        if makes_joins {
+            let modest: OperatorRule = Arc::new(ModestClaims);
+            rules.push(Arc::new(Heeding(modest)));
+        }
+    }
+    rules
 }

@@ -2,7 +2,7 @@
 
 use super::aggregate::{is_aggregate, is_window_function};
 use super::coerce::{cost, is_integer};
-use super::{Binder, Flavor, Named, Sight, Typed, parts_of};
+use super::{Binder, Flavor, Named, Sense, Sight, Typed, parts_of};
 use crate::query::arrow_column::scale_of;
 use crate::query::failure::{inbound, unsupported};
 use crate::query::functions::{Call, Definition, FUNCTIONS, Kind, RowFunction};
@@ -36,7 +36,10 @@ impl Binder<'_> {
         let list = match &call.args {
             ast::FunctionArguments::None => &[][..],
             ast::FunctionArguments::List(list) => list.args.as_slice(),
-            ast::FunctionArguments::Subquery(query) if name == "array" => return self.array_subquery(query),
+            ast::FunctionArguments::Subquery(query) if name == "array" => {
+                let expression = ast::Expr::Function(call.clone());
+                return self.once(&expression, Sense::Value, |binder| binder.array_subquery(query));
+            }
             ast::FunctionArguments::Subquery(_) => {
                 return Err(unsupported(format!("a subquery as the arguments of {name} is not supported")));
             }

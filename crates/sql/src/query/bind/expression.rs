@@ -92,10 +92,10 @@ impl Binder<'_> {
                 Ok(Typed::new(Expr::Exists(exists), SqlType::Boolean))
             }),
             E::Subquery(query) => self.once(expression, Sense::Value, |binder| binder.scalar_subquery(query)),
-            E::AnyOp { left, compare_op, right, .. } => {
-                self.quantified(left, compare_op, right, (true, sense))
-            }
-            E::AllOp { left, compare_op, right } => self.quantified(left, compare_op, right, (false, sense)),
+            E::AnyOp { left, compare_op, right, .. } => self
+                .once(expression, sense, |binder| binder.quantified(left, compare_op, right, (true, sense))),
+            E::AllOp { left, compare_op, right } => self
+                .once(expression, sense, |binder| binder.quantified(left, compare_op, right, (false, sense))),
             E::Like { negated, expr, pattern, escape_char, any: false } => {
                 let (text, pattern) = (self.expression(expr)?, self.expression(pattern)?);
                 self.like(text, pattern, escape(escape_char)?, false, *negated)
@@ -370,7 +370,10 @@ impl Binder<'_> {
         if let Some(otherwise) = otherwise {
             results.push(self.expression(otherwise)?);
         }
-        let common = self.common_of(results.iter().map(|typed| &typed.sql_type), "CASE")?;
+        // The last result says most of the type, as in PostgreSQL, if it is that of ELSE.
+        let last = otherwise.and(results.last());
+        let of_all = last.into_iter().chain(&results).map(|typed| &typed.sql_type);
+        let common = self.common_of(of_all, "CASE")?;
         let mut results: Vec<Expr> = results
             .into_iter()
             .map(|typed| self.coerce(typed, &common).map(|typed| typed.expr))

@@ -129,7 +129,12 @@ impl Binder<'_> {
                 let items = rows.iter().flatten().map(|item| {
                     crate::query::arrow_column::scalar(item, &element).map(|item| Expr::Literal(item, None))
                 });
-                let list = InList::new(Box::new(value.expr), items.collect::<Result<_>>()?, false);
+                let items: Vec<Expr> = items.collect::<Result<_>>()?;
+                // Of nothing, whatever the value is.
+                if items.is_empty() {
+                    return Ok(Typed::new(super::expression::false_literal(), SqlType::Boolean));
+                }
+                let list = InList::new(Box::new(value.expr), items, false);
                 return Ok(Typed::new(Expr::InList(list), SqlType::Boolean));
             }
         }

@@ -20,8 +20,8 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Pla
 use std::fmt;
 use std::sync::Arc;
 
-/// Puts [`Modest`] over operators that claim more than they keep. It is the first rule, so that no sort is left out for such
-/// a claim.
+/// Puts [`Modest`] over operators that claim more than they keep: once joins are what they stay, and before any sort is left out
+/// for such a claim.
 #[derive(Debug)]
 pub(in crate::query) struct ModestClaims;
 

@@ -134,11 +134,13 @@ pub fn definitions() -> Vec<Definition> {
         }),
         define("justify_days(interval) interval", |a, _| {
             let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
-            Ok(interval_value(months + days / 30, days % 30, micros))
+            let (months, days) = carried(months.into(), days.into(), 30);
+            Ok(interval_value(months as i32, days as i32, micros))
         }),
         define("justify_hours(interval) interval", |a, _| {
             let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
-            Ok(interval_value(months, days + (micros / DAY) as i32, micros % DAY))
+            let (days, micros) = carried(days.into(), micros, DAY);
+            Ok(interval_value(months, days as i32, micros))
         }),
         define("justify_interval(interval) interval", |a, _| {
             let (months, days, micros) = interval_parts(&a[0]).unwrap_or_default();
@@ -203,6 +205,16 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_series(timestamp, timestamp, interval) timestamp[]", series),
         define("fabius_series(timestamptz, timestamptz, interval) timestamptz[]", series),
     ]
+}
+
+/// What is larger than a unit of what is above it goes there; what is left has the sign of that.
+fn carried(above: i64, below: i64, unit: i64) -> (i64, i64) {
+    let (above, below) = (above + below / unit, below % unit);
+    match (above.signum(), below.signum()) {
+        (1, -1) => (above - 1, below + unit),
+        (-1, 1) => (above + 1, below - unit),
+        _ => (above, below),
+    }
 }
 
 fn moment_at(a: &[Value], at: usize) -> i64 {
