@@ -122,7 +122,10 @@ impl Generator<'_> {
         scope.leaves.clear();
         scope.total = None;
         scope.ungrouped = Some(Box::new(base));
+        // One of the query around leaves this one's rows as they are.
+        let was_own_only = std::mem::replace(&mut self.is_own_only, true);
         let value = self.aggregate(of);
+        self.is_own_only = was_own_only;
         self.scopes.pop();
         self.query_depth -= 1;
         // Without an aggregate there may be many rows.

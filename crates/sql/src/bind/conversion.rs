@@ -245,8 +245,9 @@ impl Binder<'_> {
         let mut to = common.unwrap_or(SqlType::Text);
         // What has no type of its own does not have the others' bound either.
         if bounds.iter().any(Bound::is_unknown) {
+            let is_text = bounds.iter().any(|bound| bound.is_unknown() && !bound.is_null());
             to = match to {
-                SqlType::Char(_) => SqlType::Text,
+                SqlType::Char(_) if is_text => SqlType::Text,
                 other => typing::without_modifiers(&other),
             };
         }

@@ -136,15 +136,21 @@ impl<'a> Binder<'a> {
                 return beyond("an INSERT of so many rows that are computed");
             }
         }
+        // Subqueries see the table as it was before the first row.
+        let ask = rows.iter().skip(1).flat_map(|row| &row.content).any(super::write::asks);
+        let mut waiting = Vec::new();
         for row in rows {
             let mut values = Vec::new();
             for (expression, &at) in row.content.iter().zip(&target.columns.clone()) {
                 let column = target.table.columns[at].clone();
                 values.push(self.given(expression, &column)?);
             }
-            self.insert_row(target, values)?;
+            match ask {
+                true => waiting.push(values),
+                false => self.insert_row(target, values)?,
+            }
         }
-        Ok(())
+        waiting.into_iter().try_for_each(|values| self.insert_row(target, values))
     }
 
     /// A value of `VALUES` for a column.

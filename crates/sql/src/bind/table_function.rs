@@ -55,7 +55,7 @@ impl<'a> Binder<'a> {
                         match (&value_of.value, self.variables) {
                             (ast::Value::Placeholder(name), None) => {
                                 let index = crate::parameter_types::index_of(name)?;
-                                Ok(self.array_parameter(index, &array))
+                                self.array_parameter(index, &array)
                             }
                             _ => Ok(value),
                         }
@@ -72,7 +72,7 @@ impl<'a> Binder<'a> {
             Known::Parameter(index) => {
                 let index = *index;
                 let array = self.types.infer(index, array)?;
-                Ok(self.array_parameter(index, &array))
+                self.array_parameter(index, &array)
             }
             Known::Literal(Some(quoted)) => {
                 let inner = quoted.text().trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
@@ -91,14 +91,17 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn array_parameter(&mut self, index: usize, array: &SqlType) -> Bound {
+    fn array_parameter(&mut self, index: usize, array: &SqlType) -> Bind<Bound> {
+        if self.types.may_be_null(index) {
+            return beyond("an array that is null");
+        }
         let element = match array {
             SqlType::Array(element) => typing::held(element),
             other => typing::held(other),
         };
         let kind = TypeKind::List(tree::scalar(element, true));
         let name = self.add_list(TypeName { kind, span: Span::default() }, Argument::Parameter(index));
-        Bound::held_as(tree::variable(name), array.clone(), false, element)
+        Ok(Bound::held_as(tree::variable(name), array.clone(), false, element))
     }
 
     /// `SELECT ... FROM f(...)` of a function of the catalog; `None` if the `FROM` is anything else.

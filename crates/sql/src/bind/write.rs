@@ -52,6 +52,19 @@ impl Visitor for Outermost {
     }
 }
 
+/// Whether there is a subquery in an expression.
+pub(super) fn asks(expression: &Expr) -> bool {
+    struct Asks;
+    impl Visitor for Asks {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
+            ControlFlow::Break(())
+        }
+    }
+    expression.visit(&mut Asks).is_break()
+}
+
 impl<'a> Binder<'a> {
     /// INSERT, UPDATE or DELETE. Adds the number of rows to the variable `count`; `returning` is what is done for
     /// each row of `RETURNING`.
@@ -139,6 +152,17 @@ impl<'a> Binder<'a> {
             self.emit(tree::add(count, tree::cast(tree::integer(1), DataType::BigInt)));
         }
         if let Some(items) = after.items {
+            for item in items {
+                let (SelectItem::UnnamedExpr(expression)
+                | SelectItem::ExprWithAlias { expr: expression, .. }) = item
+                else {
+                    continue;
+                };
+                if super::aggregate::has_aggregate(expression) {
+                    let message = "aggregate functions are not allowed in RETURNING";
+                    return self.fail(b"42803", message, Place::of(expression));
+                }
+            }
             let (columns, values) = self.behind_write_if(true, |binder| binder.items(items))?;
             (after.body)(self, &columns, values)?;
         }

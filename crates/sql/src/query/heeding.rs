@@ -5,6 +5,7 @@
 
 use crate::planning::heed;
 use crate::query::claims::ModestClaims;
+use crate::query::equalities::EqualitiesInOneForm;
 use crate::query::failure::outbound;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -79,8 +80,15 @@ const NEEDED: &[&str] = &[
 /// The rules for logical plans.
 pub(super) fn rules() -> Vec<Rule> {
     let is_wanted = |rule: &Rule| !AS_WRITTEN.load(Relaxed) || NEEDED.contains(&rule.name());
-    let rules = Optimizer::new().rules.into_iter().filter(is_wanted);
-    rules.map(|rule| Arc::new(Heeding(rule)) as Rule).collect()
+    let mut rules: Vec<Rule> = Vec::new();
+    for rule in Optimizer::new().rules.into_iter().filter(is_wanted) {
+        if rule.name() == "push_down_filter" {
+            let equalities: Rule = Arc::new(EqualitiesInOneForm);
+            rules.push(Arc::new(Heeding(equalities)));
+        }
+        rules.push(Arc::new(Heeding(rule)));
+    }
+    rules
 }
 
 /// The rules for plans of operators.

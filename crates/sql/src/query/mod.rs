@@ -14,6 +14,7 @@
 //! | `bind` | a syntax tree to a logical plan |
 //! | [`functions`] | functions and operators |
 //! | `leaf` | tables and catalog relations as DataFusion reads them |
+//! | `equalities` | equalities of a column and a value, in one form |
 //! | `key_range` | filters as ranges of a key |
 //! | `apply` | correlated subqueries that no join can replace |
 //! | `claims` | what operators claim of their rows |
@@ -34,6 +35,7 @@ pub mod arrow_column;
 mod bind;
 pub mod calendar;
 mod claims;
+mod equalities;
 mod extent;
 pub mod failure;
 pub mod functions;

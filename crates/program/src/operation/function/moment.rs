@@ -2,7 +2,7 @@
 
 use crate::ir::DateField;
 use fabius_value::calendar::{self, Civil, DAY_MICROS};
-use fabius_value::{DataType, Datum, Error, Result, SqlState};
+use fabius_value::{DataType, Datum, Error, Result, SqlState, decimal};
 
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3600 * SECOND;
@@ -163,7 +163,7 @@ fn iso_week(days: i64) -> (i64, i64) {
 pub(super) fn date_part<'a>(name: &str, micros: i64) -> Result<Datum<'a>> {
     let field = DateField::parse(name).ok_or_else(|| unknown(name))?;
     let scale = field.extracted(DataType::Timestamp).scale();
-    Ok(Datum::Double(extract(field, micros) as f64 / 10f64.powi(scale.into())))
+    Ok(Datum::Double(extract(field, micros) as f64 / decimal::power_of_ten(scale) as f64))
 }
 
 /// `date_trunc`: the start of the unit of time that the timestamp is in.

@@ -1,4 +1,8 @@
 //! Rounding, bits and functions of doubles.
+//!
+//! What a call computes is the same on every machine and in every build, as replay and replicas need it
+//! (`docs/decisions/doubles-are-the-same-everywhere.md`): powers and logarithms of the platform's library differ in their last digits, so
+//! they come from a crate; square roots, sums and products are rounded correctly wherever there is IEEE 754.
 
 use crate::ir::{Bits, Function, Rounding};
 use crate::operation::arithmetic::Width;
@@ -16,13 +20,13 @@ pub(super) fn apply<'a>(function: Function, arguments: &[Datum<'_>]) -> Result<O
             return Err(Error::new(SqlState::INVALID_POWER, "cannot take square root of a negative number"));
         }
         (Function::SquareRoot, [Datum::Double(v)]) => v.sqrt(),
-        (Function::CubeRoot, [Datum::Double(v)]) => v.cbrt(),
+        (Function::CubeRoot, [Datum::Double(v)]) => pxfm::f_cbrt(*v),
         (Function::Exponential, [Datum::Double(v)]) => {
-            let result = v.exp();
+            let result = pxfm::f_exp(*v);
             checked(result, v.is_infinite())?
         }
-        (Function::NaturalLogarithm, [Datum::Double(v)]) => logarithm(*v, f64::ln)?,
-        (Function::DecimalLogarithm, [Datum::Double(v)]) => logarithm(*v, f64::log10)?,
+        (Function::NaturalLogarithm, [Datum::Double(v)]) => logarithm(*v, pxfm::f_log)?,
+        (Function::DecimalLogarithm, [Datum::Double(v)]) => logarithm(*v, pxfm::f_log10)?,
         _ => return Ok(None),
     };
     Ok(Some(Datum::Double(result)))
@@ -47,7 +51,7 @@ fn power(base: f64, exponent: f64) -> Result<f64> {
     if base < 0.0 && exponent.is_finite() && exponent.floor() != exponent {
         return refuse("a negative number raised to a non-integer power yields a complex result");
     }
-    checked(base.powf(exponent), base == 0.0 || base.is_infinite() || exponent.is_infinite())
+    checked(pxfm::f_pow(base, exponent), base == 0.0 || base.is_infinite() || exponent.is_infinite())
 }
 
 fn logarithm(value: f64, of: impl Fn(f64) -> f64) -> Result<f64> {
@@ -155,6 +159,25 @@ mod tests {
         assert_eq!(bits(Bits::Left, Width::Big, 1, 65), 2);
         assert_eq!(bits(Bits::Right, Width::Int, -1, 1), -1);
         assert_eq!(bits(Bits::Left, Width::Int, 1, -1), -2_147_483_648);
+    }
+
+    /// Goal: powers and logarithms are rounded correctly, to the last bit, whatever the platform's library makes of them.
+    #[test]
+    fn doubles_are_the_same_everywhere() {
+        let bits = |function, arguments: &[f64]| {
+            let arguments: Vec<Datum<'_>> = arguments.iter().map(|v| Datum::Double(*v)).collect();
+            match apply(function, &arguments) {
+                Ok(Some(Datum::Double(v))) => v.to_bits(),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(bits(Function::Exponential, &[1.0]), 0x4005_bf0a_8b14_5769);
+        assert_eq!(bits(Function::NaturalLogarithm, &[10.0]), 0x4002_6bb1_bbb5_5516);
+        assert_eq!(bits(Function::DecimalLogarithm, &[1000.0]), 3f64.to_bits());
+        assert_eq!(bits(Function::CubeRoot, &[27.0]), 3f64.to_bits());
+        assert_eq!(bits(Function::Power, &[2.0, 0.5]), 2f64.sqrt().to_bits());
+        assert_eq!(bits(Function::Power, &[10.0, 22.0]), 1e22f64.to_bits());
+        assert_eq!(bits(Function::Power, &[1.1, 10.0]), 0x4004_bffc_0c03_023e);
     }
 
     /// Goal: domains and ranges of functions of doubles.

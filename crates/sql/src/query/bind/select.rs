@@ -1,7 +1,7 @@
 //! `SELECT`.
 
 use super::grouping::apart;
-use super::window::sort_of;
+use super::window::sorts_of;
 use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sense, Sight, Typed, name_of, parts_of};
 use crate::query::failure::{inbound, unsupported};
 use datafusion::common::Column;
@@ -273,12 +273,11 @@ impl Binder<'_> {
             });
         }
         let visible = expressions.len();
-        let place = |binder: &mut Self, key: Key, expressions: &mut Vec<Expr>| -> Result<Expr> {
+        let place = |binder: &mut Self, key: Key, expressions: &mut Vec<Expr>| -> Result<Typed> {
             Ok(match key {
                 Key::Selected(at) => {
                     let typed = outputs.get(at).map(Output::typed).ok_or_else(|| unsupported("a key"))?;
-                    let sortable = binder.sortable(typed)?;
-                    sortable.expr
+                    binder.sortable(typed)?
                 }
                 Key::Own(typed) => {
                     let typed = binder.known(typed)?;
@@ -291,23 +290,24 @@ impl Binder<'_> {
                             Expr::Alias(alias) => alias.name.clone(),
                             _ => String::new(),
                         };
-                        return Ok(Expr::Column(Column::new_unqualified(schema_name)));
+                        let column = Expr::Column(Column::new_unqualified(schema_name));
+                        return Ok(Typed { expr: column, ..typed });
                     }
                     let column = binder.fresh_column();
                     expressions.push(typed.expr.alias(column.name.clone()));
-                    Expr::Column(column)
+                    Typed { expr: Expr::Column(column), ..typed }
                 }
             })
         };
         let mut on_expressions = Vec::with_capacity(on.len());
         for key in on {
-            on_expressions.push(place(self, key, &mut expressions)?);
+            on_expressions.push(place(self, key, &mut expressions)?.expr);
         }
         let mut sort_keys: Vec<Sort> = Vec::with_capacity(sorts.len());
         let hidden_before = expressions.len();
         for (key, options) in sorts {
-            let expr = place(self, key, &mut expressions)?;
-            sort_keys.push(sort_of(expr, &options));
+            let key = place(self, key, &mut expressions)?;
+            sort_keys.extend(sorts_of(key, &options));
         }
         let is_distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
         if is_distinct && expressions.len() > hidden_before {

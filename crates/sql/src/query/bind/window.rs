@@ -38,7 +38,7 @@ impl Binder<'_> {
                 typed.sql_type,
                 SqlType::Uuid | SqlType::Bytea | SqlType::Boolean | SqlType::Array(_) | SqlType::JsonB
             );
-            order_by.push(sort_of(typed.expr, &key.options));
+            order_by.extend(sorts_of(typed, &key.options));
         }
         let has_offset = spec.window_frame.as_ref().is_some_and(has_offset);
         let mut window_frame = match &spec.window_frame {
@@ -100,12 +100,12 @@ impl Binder<'_> {
 
     /// Keys to sort by, as expressions.
     pub(super) fn sort_keys(&mut self, keys: &[ast::OrderByExpr]) -> Result<Vec<Sort>> {
-        keys.iter()
-            .map(|key| {
-                let typed = self.sort_value(&key.expr)?;
-                Ok(sort_of(typed.expr, &key.options))
-            })
-            .collect()
+        let mut sorts = Vec::with_capacity(keys.len());
+        for key in keys {
+            let value = self.sort_value(&key.expr)?;
+            sorts.extend(sorts_of(value, &key.options));
+        }
+        Ok(sorts)
     }
 
     /// What the value of an expression is sorted by.
@@ -210,7 +210,14 @@ fn offset_of(offset: &Option<Box<ast::Expr>>, units: WindowFrameUnits) -> Result
     Ok(ScalarValue::UInt64(Some(rows)))
 }
 
-pub(super) fn sort_of(expr: Expr, options: &ast::OrderByOptions) -> Sort {
+/// What a key of `ORDER BY` sorts by.
+pub(super) fn sorts_of(key: Typed, options: &ast::OrderByOptions) -> Vec<Sort> {
     let asc = options.asc.unwrap_or(true);
-    Sort::new(expr, asc, options.nulls_first.unwrap_or(!asc))
+    let nulls_first = options.nulls_first.unwrap_or(!asc);
+    // DataFusion puts nulls among elements where it puts those that stand alone; they are larger than anything else.
+    if matches!(key.sql_type, SqlType::Array(_)) && nulls_first == asc {
+        let is_null = Sort::new(Expr::IsNull(Box::new(key.expr.clone())), !nulls_first, false);
+        return vec![is_null, Sort::new(key.expr, asc, !asc)];
+    }
+    vec![Sort::new(key.expr, asc, nulls_first)]
 }

@@ -54,14 +54,7 @@ pub fn definitions() -> Vec<Definition> {
             let decimal = if digits >= 0 {
                 decimal_at(a).rescale(digits.min(38) as u8)
             } else {
-                // To tens, hundreds, ...
-                let unit = 10i128.checked_pow(digits.unsigned_abs().min(38) as u32);
-                decimal_at(a).rescale(0).and_then(|decimal| {
-                    let unit = unit?;
-                    let mantissa =
-                        fabius_value::decimal::divide_rounded(decimal.mantissa, unit).checked_mul(unit)?;
-                    Some(Decimal { mantissa, scale: 0 })
-                })
+                to_tens(decimal_at(a), digits, fabius_value::decimal::divide_rounded)
             };
             decimal
                 .and_then(|decimal| decimal.rescale(scale_of(&call.returns)))
@@ -69,7 +62,13 @@ pub fn definitions() -> Vec<Definition> {
                 .ok_or_else(numeric_overflow)
         }),
         define("trunc(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).trunc()))),
-        define("trunc(numeric, int?) numeric", |a, _| {
+        define("trunc(numeric, int?) numeric", |a, call| {
+            if integer_at(a, 1) < 0 {
+                return to_tens(decimal_at(a), integer_at(a, 1), |number, unit| number / unit)
+                    .and_then(|decimal| decimal.rescale(scale_of(&call.returns)))
+                    .map(Value::Numeric)
+                    .ok_or_else(numeric_overflow);
+            }
             let digits = integer_at(a, 1).clamp(0, 38) as u8;
             Ok(Value::Numeric(map(
                 a,
@@ -102,7 +101,7 @@ pub fn definitions() -> Vec<Definition> {
         define("power(float8, float8) float8", power_of),
         define("pow(float8, float8) float8", power_of),
         define("power(numeric, numeric) numeric", |a, call| {
-            let result = double_at(a, 0).powf(double_at(a, 1));
+            let result = pxfm::f_pow(double_at(a, 0), double_at(a, 1));
             Decimal::from_f64(result, scale_of(&call.returns))
                 .map(Value::Numeric)
                 .ok_or_else(numeric_overflow)
@@ -113,18 +112,22 @@ pub fn definitions() -> Vec<Definition> {
             }
             value => Ok(Value::Double(value.sqrt())),
         }),
-        define("cbrt(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).cbrt()))),
-        define("exp(float8) float8", |a, _| finite(double_at(a, 0).exp())),
-        define("ln(float8) float8", |a, _| logarithm(double_at(a, 0)).map(|v| Value::Double(v.ln()))),
-        define("log(float8) float8", |a, _| logarithm(double_at(a, 0)).map(|v| Value::Double(v.log10()))),
-        define("log10(float8) float8", |a, _| logarithm(double_at(a, 0)).map(|v| Value::Double(v.log10()))),
+        define("cbrt(float8) float8", |a, _| Ok(Value::Double(pxfm::f_cbrt(double_at(a, 0))))),
+        define("exp(float8) float8", |a, _| finite(pxfm::f_exp(double_at(a, 0)))),
+        define("ln(float8) float8", |a, _| logarithm(double_at(a, 0)).map(|v| Value::Double(pxfm::f_log(v)))),
+        define("log(float8) float8", |a, _| {
+            logarithm(double_at(a, 0)).map(|v| Value::Double(pxfm::f_log10(v)))
+        }),
+        define("log10(float8) float8", |a, _| {
+            logarithm(double_at(a, 0)).map(|v| Value::Double(pxfm::f_log10(v)))
+        }),
         define("log(float8, float8) float8", |a, _| {
             let (base, value) = (logarithm(double_at(a, 0))?, logarithm(double_at(a, 1))?);
-            Ok(Value::Double(value.ln() / base.ln()))
+            Ok(Value::Double(pxfm::f_log(value) / pxfm::f_log(base)))
         }),
-        define("sin(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).sin()))),
-        define("cos(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).cos()))),
-        define("tan(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).tan()))),
+        define("sin(float8) float8", |a, _| Ok(Value::Double(pxfm::f_sin(double_at(a, 0))))),
+        define("cos(float8) float8", |a, _| Ok(Value::Double(pxfm::f_cos(double_at(a, 0))))),
+        define("tan(float8) float8", |a, _| Ok(Value::Double(pxfm::f_tan(double_at(a, 0))))),
         define("asin(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).asin()))),
         define("acos(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).acos()))),
         define("atan(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).atan()))),
@@ -224,6 +227,18 @@ fn power(exponent: u8) -> i128 {
     10i128.pow(exponent.min(38).into())
 }
 
+/// A number without its last digits before the point: to tens (-1), hundreds (-2), ...
+fn to_tens(decimal: Decimal, digits: i64, divide: fn(i128, i128) -> i128) -> Option<Decimal> {
+    let places = u32::try_from(digits.unsigned_abs()).unwrap_or(u32::MAX);
+    // What is divided by more than it can be is nothing.
+    let Some(unit) = places.checked_add(decimal.scale.into()).and_then(|places| 10i128.checked_pow(places))
+    else {
+        return Some(Decimal { mantissa: 0, scale: 0 });
+    };
+    let mantissa = divide(decimal.mantissa, unit).checked_mul(10i128.checked_pow(places)?)?;
+    Some(Decimal { mantissa, scale: 0 })
+}
+
 /// Applies a function of mantissa and scale to the first argument.
 fn map(a: &[Value], change: impl Fn(i128, u8) -> (i128, u8)) -> Decimal {
     let decimal = decimal_at(a);
@@ -253,7 +268,7 @@ fn power_of(a: &[Value], _: &super::Call) -> Result<Value> {
             "a negative number raised to a non-integer power yields a complex result",
         ));
     }
-    finite(base.powf(exponent))
+    finite(pxfm::f_pow(base, exponent))
 }
 
 fn logarithm(value: f64) -> Result<f64> {
