@@ -67,6 +67,11 @@ impl ParameterTypes {
         self.nulls.insert(index);
     }
 
+    /// The type of the parameter at `index`, as far as it is known.
+    pub fn known(&self, index: usize) -> Option<&SqlType> {
+        self.types.get(index)
+    }
+
     /// Says that every parameter may be null, for a part of a statement that is bound once for all calls.
     pub fn allow_nulls(&mut self) {
         self.has_only_nullable = true;

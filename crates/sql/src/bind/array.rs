@@ -204,6 +204,10 @@ impl Binder<'_> {
             Expr::Nested(inner) => self.is_array(inner),
             Expr::Array(_) => true,
             Expr::Cast { data_type: ast::DataType::Array(_), .. } => true,
+            Expr::Value(ast::ValueWithSpan { value: ast::Value::Placeholder(name), .. }) => {
+                let index = crate::parameter_types::index_of(name).ok();
+                index.is_some_and(|index| matches!(self.types.known(index), Some(SqlType::Array(_))))
+            }
             Expr::Function(function) => {
                 matches!(
                     function.name.to_string().to_lowercase().as_str(),

@@ -112,7 +112,12 @@ impl Binder<'_> {
                 (SqlType::VarChar(Some(most)) | SqlType::Char(most), Conversion::Explicit) => {
                     let arguments =
                         vec![bound.expression.clone(), tree::integer(1), tree::integer((*most).into())];
-                    (tree::call("substring", arguments), DataType::TEXT)
+                    let cut = tree::call("substring", arguments);
+                    // It is held without the blanks at its end.
+                    match to {
+                        SqlType::Char(_) => (tree::call("rtrim", vec![cut, tree::text(" ")]), DataType::TEXT),
+                        _ => (cut, DataType::TEXT),
+                    }
                 }
                 (SqlType::VarChar(Some(_)) | SqlType::Char(_), _) => {
                     let data_type = to.storage().unwrap_or(DataType::TEXT);

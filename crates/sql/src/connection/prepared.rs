@@ -494,6 +494,7 @@ impl Plan {
         session: &Arc<dyn SessionFacts>,
     ) -> Result<Arc<Plan>> {
         let mut types = ParameterTypes::new(given);
+        types.has_own_clock = !session.text_style().is_usual();
         match statement {
             ast::Statement::Query(select) if written(select).is_some() => {
                 let (with, write) = (select.with.as_ref(), written(select).unwrap_or(statement));

@@ -113,7 +113,9 @@ impl Binder<'_> {
                 .last_mut()
                 .map_or_else(Vec::new, |level| std::mem::take(&mut level.aggregates_within));
             let is_constant = |part: &Expr| part.column_refs().is_empty();
-            let has_constant = having.iter().flat_map(split_conjunction).any(is_constant);
+            let of_having = having.iter().flat_map(split_conjunction);
+            let has_constant =
+                selected.iter().map(|entry| &entry.typed.expr).chain(of_having).any(is_constant);
             let seen: Vec<Column> = within.iter().map(|(_, column)| column.clone()).collect();
             let mut all: Vec<&mut Expr> = selected.iter_mut().map(|entry| &mut entry.typed.expr).collect();
             all.extend(having.as_mut());
