@@ -154,9 +154,9 @@ impl Generator<'_> {
         let choice = self.below(4);
         let call = if choice == 0 && !sorted.is_empty() {
             self.sorted_aggregate(&sorted)?
-        } else if of == ValueType::BigInt && choice == 1 {
+        } else if of == ValueType::BigInt && choice < 3 {
             let sources = self.scope().sources.clone();
-            match self.chance(1, 2) && !sources.is_empty() {
+            match self.chance(2, 3) && !sources.is_empty() {
                 true => Node::raw(of, format!("count({}.*)", self.one_of(&sources))),
                 false => Node::raw(of, "count(*)"),
             }
