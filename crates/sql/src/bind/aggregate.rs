@@ -83,11 +83,20 @@ const CALLS: usize = 400;
 
 /// Calls of functions outside subqueries.
 fn each_function(expression: &Expr, act: &mut dyn FnMut(&ast::Function)) {
-    struct Calls<'f> {
+    each_outside_queries(expression, &mut |part| {
+        if let Expr::Function(function) = part {
+            act(function);
+        }
+    });
+}
+
+/// An expression and its parts, subqueries included, but nothing within these.
+pub(super) fn each_outside_queries(expression: &Expr, act: &mut dyn FnMut(&Expr)) {
+    struct Parts<'f> {
         depth: usize,
-        act: &'f mut dyn FnMut(&ast::Function),
+        act: &'f mut dyn FnMut(&Expr),
     }
-    impl ast::Visitor for Calls<'_> {
+    impl ast::Visitor for Parts<'_> {
         type Break = ();
         fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
             self.depth += 1;
@@ -98,13 +107,13 @@ fn each_function(expression: &Expr, act: &mut dyn FnMut(&ast::Function)) {
             ControlFlow::Continue(())
         }
         fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
-            if let (Expr::Function(function), 0) = (expression, self.depth) {
-                (self.act)(function);
+            if self.depth == 0 {
+                (self.act)(expression);
             }
             ControlFlow::Continue(())
         }
     }
-    let _ = ast::Visit::visit(expression, &mut Calls { depth: 0, act });
+    let _ = ast::Visit::visit(expression, &mut Parts { depth: 0, act });
 }
 
 /// What collects an aggregate's value.

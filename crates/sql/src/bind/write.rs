@@ -1,5 +1,6 @@
 //! What INSERT, UPDATE and DELETE have in common.
 
+use super::aggregate::{each_outside_queries, has_aggregate};
 use super::binder::{Binder, ident};
 use super::bound::Bound;
 use super::scope::{Relation, Row};
@@ -24,31 +25,13 @@ pub(super) struct Afterwards<'r, 'b, 'a> {
     pub(super) body: &'r mut RowBody<'b, 'a>,
 }
 
-/// Finds subqueries that are values and within no others.
-#[derive(Default)]
-struct Outermost {
-    found: Vec<Expr>,
-    depth: usize,
-}
-
-impl Visitor for Outermost {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &ast::Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
-        if self.depth == 0 && matches!(expression, Expr::Subquery(_) | Expr::Exists { .. }) {
-            self.found.push(expression.clone());
+/// The expression of an item, unless it is `*`.
+fn expression_of(item: &SelectItem) -> Option<&Expr> {
+    match item {
+        SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. } => {
+            Some(expression)
         }
-        ControlFlow::Continue(())
+        _ => None,
     }
 }
 
@@ -99,9 +82,15 @@ impl<'a> Binder<'a> {
 
     /// Asks subqueries of `RETURNING` that are not about the rows written before any is: so they see what was there.
     fn ask_ahead(&mut self, returning: Option<&[SelectItem]>) {
-        let mut subqueries = Outermost::default();
-        let _ = returning.unwrap_or_default().iter().try_for_each(|item| item.visit(&mut subqueries));
-        for subquery in subqueries.found {
+        let mut subqueries = Vec::new();
+        for expression in returning.unwrap_or_default().iter().filter_map(expression_of) {
+            each_outside_queries(expression, &mut |part| {
+                if matches!(part, Expr::Subquery(_) | Expr::Exists { .. }) {
+                    subqueries.push(part.clone());
+                }
+            });
+        }
+        for subquery in subqueries {
             // One that cannot be asked here is about those rows.
             if let Ok((block, value)) = self.nested(|binder| binder.operand(&subquery)) {
                 self.block.extend(block);
@@ -152,13 +141,8 @@ impl<'a> Binder<'a> {
             self.emit(tree::add(count, tree::cast(tree::integer(1), DataType::BigInt)));
         }
         if let Some(items) = after.items {
-            for item in items {
-                let (SelectItem::UnnamedExpr(expression)
-                | SelectItem::ExprWithAlias { expr: expression, .. }) = item
-                else {
-                    continue;
-                };
-                if super::aggregate::has_aggregate(expression) {
+            for expression in items.iter().filter_map(expression_of) {
+                if has_aggregate(expression) {
                     let message = "aggregate functions are not allowed in RETURNING";
                     return self.fail(b"42803", message, Place::of(expression));
                 }
