@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a server may take until it takes connections.
@@ -14,6 +15,15 @@ const START: Duration = Duration::from_secs(60);
 
 /// How long it may take to end when asked to.
 const END: Duration = Duration::from_secs(20);
+
+/// Ports for servers: below those that Linux gives to clients (`net.ipv4.ip_local_port_range`).
+const PORTS: std::ops::Range<u16> = 10_000..30_000;
+
+/// How many ports lie between those of one process and the next.
+const PORTS_OF_A_PROCESS: u32 = 211;
+
+/// The file in its directory that takes what it prints.
+const LOG: &str = "server.log";
 
 /// All that run.
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
@@ -29,7 +39,7 @@ pub struct ServerProcess {
     /// What it was told when it was started, and does not tell.
     pub settings: Vec<(&'static str, String)>,
     child: Child,
-    _directory: TemporaryDirectory,
+    directory: TemporaryDirectory,
 }
 
 impl ServerProcess {
@@ -108,26 +118,29 @@ impl ServerProcess {
         user: &str,
         directory: TemporaryDirectory,
     ) -> Result<ServerProcess> {
-        let log = directory.path().join("server.log");
+        let log = directory.path().join(LOG);
         let output = std::fs::File::create(&log).map_err(|error| failed("a log cannot be made", &error))?;
         let again = output.try_clone().map_err(|error| failed("a log cannot be made", &error))?;
         command.stdin(Stdio::null()).stdout(output).stderr(again);
         let child = command.spawn().map_err(|error| failed(&format!("{name} does not start"), &error))?;
         RUNNING.lock().push(child.id());
         let (name, user, settings) = (name.to_string(), user.to_string(), Vec::new());
-        let mut server = ServerProcess { name, port, user, settings, child, _directory: directory };
+        let mut server = ServerProcess { name, port, user, settings, child, directory };
         let begin = Instant::now();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        while TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_err() {
+        loop {
+            let is_there = TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok();
+            // Another's server may be the one that takes connections.
             let ended = server.child.try_wait().ok().flatten();
+            if is_there && ended.is_none() {
+                return Ok(server);
+            }
             if ended.is_some() || begin.elapsed() > START {
-                let said = std::fs::read_to_string(&log).unwrap_or_default();
                 return Err(Error::new(SqlState::IO_ERROR, format!("{} takes no connections", server.name))
-                    .with_detail(said.trim().to_string()));
+                    .with_detail(server.log()));
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Ok(server)
     }
 }
 
@@ -135,6 +148,15 @@ impl ServerProcess {
     /// The database to connect to.
     pub fn database(&self) -> &'static str {
         if self.name == "fabius" { "fabius" } else { "postgres" }
+    }
+
+    /// What it has printed, and how it has ended if it has.
+    pub fn log(&mut self) -> String {
+        let said = std::fs::read_to_string(self.directory.path().join(LOG)).unwrap_or_default();
+        match self.child.try_wait() {
+            Ok(Some(status)) => format!("{}\n(ended: {status})", said.trim()),
+            _ => said.trim().to_string(),
+        }
     }
 }
 
@@ -164,10 +186,24 @@ pub fn end_all() {
     }
 }
 
+/// A port that nothing listens on. It is none of those that the system gives to clients' ends of connections: one of
+/// them could have it by the time the server asks for it, or connect to itself on it.
 fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-    let address = listener.and_then(|listener| listener.local_addr());
-    address.map(|address| address.port()).map_err(|error| failed("there is no free port", &error))
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let width = u32::from(PORTS.end - PORTS.start);
+    // Processes begin far from each other.
+    let begin = std::process::id().wrapping_mul(PORTS_OF_A_PROCESS);
+    let mut last = None;
+    for _ in 0..width {
+        let at = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % width;
+        let port = PORTS.start + at as u16;
+        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+            Ok(_) => return Ok(port),
+            Err(error) => last = Some(error),
+        }
+    }
+    let error = last.unwrap_or_else(|| std::io::ErrorKind::AddrInUse.into());
+    Err(failed("there is no free port", &error))
 }
 
 /// Whom to run PostgreSQL as, which refuses to run as root; `None` if we are not root.

@@ -48,8 +48,12 @@ impl Raw {
     }
 
     pub fn send(&mut self, messages: &[(u8, &[u8])]) {
+        self.try_send(messages).expect("messages are sent");
+    }
+
+    pub fn try_send(&mut self, messages: &[(u8, &[u8])]) -> std::io::Result<()> {
         let bytes: Vec<u8> = messages.iter().flat_map(|(kind, body)| message(*kind, body)).collect();
-        self.stream.write_all(&bytes).expect("messages are sent");
+        self.stream.write_all(&bytes)
     }
 
     pub fn query(&mut self, text: &str) -> Vec<Message> {

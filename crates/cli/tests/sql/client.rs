@@ -71,25 +71,24 @@ impl Client {
         protocol: Protocol,
     ) -> Result<Client, Refused> {
         let (raw, greeting) = Raw::begin_as(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), user, database);
-        match greeting.iter().find(|(kind, _)| *kind == b'E') {
-            Some((_, body)) => Err(refusal(body)),
-            None => Ok(Client { raw, engine, protocol }),
-        }
+        output(&greeting)?;
+        Ok(Client { raw, engine, protocol })
     }
 
     /// What a statement gives.
     pub fn answer(&mut self, sql: &str) -> Result<DBOutput<Type>, Refused> {
         let text = format!("{sql}\0");
-        match self.protocol {
-            Protocol::Simple => self.raw.send(&[(b'Q', text.as_bytes())]),
-            Protocol::Extended => self.raw.send(&[
+        let sent = match self.protocol {
+            Protocol::Simple => self.raw.try_send(&[(b'Q', text.as_bytes())]),
+            Protocol::Extended => self.raw.try_send(&[
                 (b'P', format!("\0{text}\0\0").as_bytes()),
                 (b'B', &[0; 8]),
                 (b'D', b"P\0"),
                 (b'E', &[0; 5]),
                 (b'S', b""),
             ]),
-        }
+        };
+        sent.map_err(|error| Refused::other(&format!("the statement cannot be sent: {error}")))?;
         output(&self.raw.until(b'Z'))
     }
 }

@@ -69,8 +69,12 @@ fn main() {
 
 fn on_fabius(script: &Script, protocol: Protocol) -> Result<(), Failed> {
     let program = Path::new(env!("CARGO_BIN_EXE_fabius"));
-    let server = ServerProcess::fabius(program, None, &["--durability", "none"])?;
-    script.check(|| Client::begin("fabius", server.port, &server.user, "fabius", protocol))
+    let mut server = ServerProcess::fabius(program, None, &["--durability", "none"])?;
+    script.check(|| Client::begin("fabius", server.port, &server.user, "fabius", protocol)).map_err(
+        |failed| {
+            format!("{}\n\nthe server says:\n{}", failed.message().unwrap_or_default(), server.log()).into()
+        },
+    )
 }
 
 /// A session on a database of the script's own.

@@ -15,6 +15,7 @@ use crate::sql_type::SqlType;
 use crate::text_format;
 use fabius::{Database, Statement};
 use fabius_program::syntax::Source;
+use fabius_program::syntax::tree::TypeKind;
 use fabius_value::{Error, Result, SqlState, Value};
 use sqlparser::ast::{self, VisitMut, VisitorMut};
 use std::ops::ControlFlow;
@@ -130,6 +131,14 @@ impl VisitorMut for Sharing<'_> {
         self.depth -= 1;
         ControlFlow::Continue(())
     }
+}
+
+/// The error of an array that is null where a program needs its elements.
+fn null_array(index: usize) -> Error {
+    let where_to = "in RETURNING or ON CONFLICT of rows that a query finds";
+    Error::new(SqlState::NOT_SUPPORTED, format!("an array that is null is not supported {where_to}"))
+        .with_detail(format!("${} is null", index + 1))
+        .with_hint("write NULL instead of the parameter")
 }
 
 impl WriteQuery {
@@ -357,9 +366,17 @@ impl Connection {
             self.number_rows(catalog, write, &mut part).await?;
             let mut part = Some(Value::List(part));
             let mut arguments = Vec::with_capacity(write.lowered.arguments.len());
-            for argument in &write.lowered.arguments {
+            for (argument, parameter) in
+                write.lowered.arguments.iter().zip(&write.lowered.definition.parameters)
+            {
+                let is_list = matches!(parameter.ty.kind, TypeKind::List(_));
                 arguments.push(match argument {
                     Argument::Rows(_) => part.take().unwrap_or_default(),
+                    Argument::Parameter(index)
+                        if is_list && parameters.get(*index).is_none_or(Value::is_null) =>
+                    {
+                        return Err(null_array(*index));
+                    }
                     other => {
                         let given = Given { parameters, ..Given::default() };
                         self.argument(catalog, other, given).await?
