@@ -79,6 +79,11 @@ pub const KNOWN: &[Known] = &[
         how: How::Tolerated,
     },
     Known {
+        what: "windows over sets of groups behind a condition",
+        why: "they are sorted as said above",
+        how: How::NotGenerated,
+    },
+    Known {
         what: "chains of `AND` or `OR` as keys of `GROUP BY`",
         why: "a chain is one flat list: a longer one in `HAVING` does not have the key as its part",
         how: How::NotGenerated,

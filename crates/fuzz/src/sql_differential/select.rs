@@ -175,11 +175,13 @@ impl Generator<'_> {
         if wanted.is_none() && !is_grouped && has_from && group == ALONE && self.chance(1, 8) {
             return self.all_columns(from, condition, is_outermost);
         }
+        // PostgreSQL takes keys of sets that a condition makes equal to a constant for sorted.
+        let sorts_as_written = !has_sets || condition.sql().is_empty() && !from.sql().contains(" ON ");
         let (mut items, mut outputs) = (Vec::new(), Vec::new());
         for of in &types {
             // Rows that are the same in all columns can stand in either order in each of several windows.
             let has_window = items.iter().any(|item: &Node| item.sql().contains(" OVER ("));
-            let value = if self.chance(1, 8) && has_from && !has_window {
+            let value = if self.chance(1, 8) && has_from && !has_window && sorts_as_written {
                 self.window_call(*of)
             } else if is_outermost && distinct.is_empty() && self.chance(1, 10) {
                 self.inexact(*of)

@@ -141,17 +141,17 @@ impl Binder<'_> {
                     true => (self.resolve(first, &SqlType::Text)?, second),
                     false => (first, second),
                 };
+                let sql_type = first.sql_type.of_nullif(&second.sql_type);
                 let (first, second) = self.comparable(first, "=", second, place)?;
                 let (first, second) = (self.settle(first)?, self.settle(second)?);
                 let equal = tree::binary(Op::Equal, first.expression.clone(), second.expression);
+                let first = match sql_type == first.sql_type || sql_type == SqlType::Unknown {
+                    true => first,
+                    false => self.explicit_cast(first, &sql_type)?,
+                };
                 let null = tree::typed_null(first.data_type);
                 let value = tree::choice(equal, null, first.expression.clone());
-                // They are compared as text.
-                let sql_type = match first.sql_type {
-                    SqlType::VarChar(_) => SqlType::Text,
-                    other => other,
-                };
-                Ok(Bound { expression: value, sql_type, nullable: true, origin: (0, 0), ..first })
+                Ok(Bound { expression: value, nullable: true, origin: (0, 0), ..first })
             }
             ("abs", 1) if arguments[0].is_unknown() || is_number(&arguments[0].sql_type) => {
                 let value = self.typed(arguments.remove(0), &SqlType::Double)?;

@@ -75,15 +75,9 @@ impl<'a> Binder<'a> {
                 self.array_parameter(index, &array)
             }
             Known::Literal(Some(quoted)) => {
-                let inner = quoted.text().trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
-                let Some(inner) = inner.filter(|inner| !inner.contains(['{', '"', '\\'])) else {
-                    return beyond("an array literal of this form");
-                };
-                let elements = inner.split(',').map(str::trim).filter(|element| !element.is_empty());
-                let literal = |element: &str| match element.eq_ignore_ascii_case("null") {
-                    true => Bound::literal(None),
-                    false => Bound::literal(Some(Quoted::new(element))),
-                };
+                let elements = crate::text_format::array_literal::elements(quoted.text());
+                let elements = elements.map_err(|error| self.error(error, value.place))?.into_iter();
+                let literal = |element: Option<String>| Bound::literal(element.as_deref().map(Quoted::new));
                 plpgsql::gathered(self, elements.map(literal).collect(), array)
             }
             _ if matches!(value.sql_type, SqlType::Array(_)) => Ok(value),

@@ -16,7 +16,7 @@ use crate::catalog::{Catalog, ObjectName};
 use crate::lowered::OutputColumn;
 use crate::parse::tokens::Tokens;
 use crate::parse::written::{quoted, written, written_ident};
-use crate::query::SessionFacts;
+use crate::query::{SessionFacts, WRITTEN};
 use crate::sql_type::SqlType;
 use crate::text_format::{self, TextStyle};
 use fabius::Database;
@@ -74,9 +74,8 @@ pub(super) fn returning_apart(statement: &ast::Statement) -> Result<Option<(ast:
     let shown: Vec<String> = items.iter().map(written).collect();
     *items = vec![ast::SelectItem::Wildcard(ast::WildcardAdditionalOptions::default())];
     let (called, statement) = (written_ident(&called), written(&statement));
-    // Named as no table is, so that subqueries find the tables.
     let text = format!(
-        "WITH \" written\" AS ({statement}) SELECT {} FROM \" written\" AS {called}",
+        "WITH \"{WRITTEN}\" AS ({statement}) SELECT {} FROM \"{WRITTEN}\" AS {called}",
         shown.join(", ")
     );
     Ok(Some((Tokens::of(&text)?.sql()?, tag)))

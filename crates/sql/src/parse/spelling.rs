@@ -11,6 +11,7 @@
 //! | `ROW (a, b)` | `(a, b)` |
 //! | `a JOIN b JOIN c ON x ON y` | `a JOIN (b JOIN c ON x) ON y` |
 //! | `= ANY (VALUES (1))` | `= ANY (SELECT * FROM (VALUES (1)) AS "values")` |
+//! | `= ANY ((SELECT 1))` | `= ANY (SELECT 1)`: a query, however often it is enclosed |
 //! | `ROLLUP ((SELECT 1), (a) + 1)` | `ROLLUP (((SELECT 1)), ((a) + 1))` |
 //! | `IN ((SELECT 1), 2)` | `IN (CASE WHEN TRUE THEN (SELECT 1) END, 2)` |
 //! | `integer ARRAY` | `integer[]` |
@@ -71,6 +72,7 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
                     put(tokens, at + 2, read("SELECT * FROM ("));
                 }
             }
+            Some("ANY" | "ALL" | "SOME") => bare_query(tokens, at + 1),
             Some("ROLLUP" | "CUBE" | "SETS") if is(tokens, at + 1, &Token::LParen) => {
                 enclosed_elements(tokens, at + 1);
             }
@@ -90,6 +92,26 @@ pub(super) fn usual(tokens: &mut Vec<TokenWithSpan>) -> Result<(), Adjacent> {
     }
     nested_joins(tokens);
     Ok(())
+}
+
+/// Takes away all but the outermost of the parentheses that enclose nothing but a query.
+fn bare_query(tokens: &mut Vec<TokenWithSpan>, open: usize) {
+    let mut innermost = open;
+    while is(tokens, innermost + 1, &Token::LParen) {
+        let (Some(close), Some(within)) = (closing(tokens, innermost), closing(tokens, innermost + 1)) else {
+            return;
+        };
+        if within + 1 != close {
+            return;
+        }
+        innermost += 1;
+    }
+    let is_query = ["SELECT", "WITH", "VALUES"].iter().any(|query| words(tokens, innermost + 1, &[query]));
+    if let (true, Some(close)) = (is_query && is(tokens, open, &Token::LParen), closing(tokens, innermost)) {
+        let pairs = innermost - open;
+        remove(tokens, close + 1, pairs);
+        remove(tokens, open + 1, pairs);
+    }
 }
 
 /// Puts another pair of parentheses around elements of a list that begin with one and are no lists themselves: `(SELECT 1)`,
@@ -468,6 +490,12 @@ mod tests {
         assert_eq!(respelled("SELECT 1 FOR NO KEY UPDATE"), "SELECT 1 FOR UPDATE");
         assert_eq!(respelled("trim(leading from x)"), "trim ( leading ' ' from x )");
         assert_eq!(respelled("UPDATE ONLY t"), "UPDATE t");
+        assert_eq!(respelled("a = ANY (((SELECT 1)))"), "a = ANY ( SELECT 1 )");
+        assert_eq!(
+            respelled("= ANY ((SELECT 1) UNION (SELECT 2))"),
+            "= ANY ( ( SELECT 1 ) UNION ( SELECT 2 ) )"
+        );
+        assert_eq!(respelled("= ALL ((SELECT b)::int[])"), "= ALL ( ( SELECT b ) :: int [ ] )");
         assert_eq!(respelled("FETCH FIRST 2 ROWS ONLY"), "FETCH FIRST 2 ROWS ONLY");
         assert_eq!(respelled("ROW(1, f(2)), row(3)"), "( 1 , f ( 2 ) ) , row ( 3 )");
         assert_eq!(

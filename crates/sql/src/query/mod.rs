@@ -52,6 +52,7 @@ pub mod row_source;
 pub mod session_facts;
 pub mod value_text;
 
+pub(crate) use bind::WRITTEN;
 pub use heeding::plan_as_written;
 pub use query_plan::{QueryPlan, plan};
 pub use row_source::{RowSource, TableScan};

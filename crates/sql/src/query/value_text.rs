@@ -208,42 +208,10 @@ pub fn fit_numeric(decimal: Decimal, precision: u8, scale: u8) -> Result<Value> 
 }
 
 fn array(text: &str, element: &SqlType, style: &TextStyle) -> Result<Value> {
-    let malformed = || Error::new(SqlState::INVALID_TEXT, format!("malformed array literal: \"{text}\""));
-    // A vector's text (`int2vector`) has no braces.
-    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).ok_or_else(malformed)?;
-    let mut items: Vec<(String, bool)> = Vec::new();
-    let (mut item, mut was_quoted, mut in_quotes) = (String::new(), false, false);
-    let mut characters = inner.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => item.push(characters.next().ok_or_else(malformed)?),
-            '"' => {
-                in_quotes = !in_quotes;
-                was_quoted = true;
-            }
-            ',' if !in_quotes => items.push((std::mem::take(&mut item), std::mem::take(&mut was_quoted))),
-            '{' | '}' if !in_quotes => {
-                return Err(Error::new(
-                    SqlState::NOT_SUPPORTED,
-                    "arrays of several dimensions are not supported",
-                ));
-            }
-            other => item.push(other),
-        }
-    }
-    if in_quotes {
-        return Err(malformed());
-    }
-    if !items.is_empty() || !item.trim().is_empty() || was_quoted {
-        items.push((item, was_quoted));
-    }
-    let rows = items.into_iter().map(|(item, was_quoted)| {
-        let value = match item.trim() {
-            null if !was_quoted && null.eq_ignore_ascii_case("null") => Value::Null,
-            plain if !was_quoted => from_text(plain, element, style)?,
-            _ => from_text(&item, element, style)?,
-        };
+    let elements = crate::text_format::array_literal::elements(text)?.into_iter();
+    let rows = elements.map(|text| {
+        let value = text.map_or(Ok(Value::Null), |text| from_text(&text, element, style))?;
         Ok(vec![value])
     });
-    rows.collect::<Result<Vec<_>>>().map(Value::List)
+    rows.collect::<Result<_>>().map(Value::List)
 }

@@ -2,12 +2,14 @@
 //!
 //! | module | concept |
 //! |---|---|
+//! | `array_literal` | the elements of an array's text |
 //! | `calendar` | days and moments to text and back, with time zones |
 //! | [`interval`] | intervals to text and back |
 //! | `read` | text to values |
 //!
 //! Values are in their storage types; the SQL type says how they look.
 
+pub(crate) mod array_literal;
 mod calendar;
 pub mod interval;
 mod read;

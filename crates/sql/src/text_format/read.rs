@@ -251,68 +251,11 @@ pub(crate) fn shown_json(json: &serde_json::Value) -> String {
     }
 }
 
-/// `{1,NULL,"a b"}`, also with arrays inside.
 fn array(text: &str, element: &SqlType, style: &TextStyle) -> Result<Value> {
-    let malformed = || Error::new(SqlState::INVALID_TEXT, format!("malformed array literal: \"{text}\""));
-    let inside =
-        text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).ok_or_else(malformed)?;
-    let mut elements = Vec::new();
-    if inside.trim().is_empty() {
-        return Ok(Value::List(elements));
-    }
-    let mut characters = inside.chars().peekable();
-    let (mut field, mut is_quoted, mut in_quotes, mut depth) = (String::new(), false, false, 0i32);
-    loop {
-        let next = characters.next();
-        match next {
-            Some('\\') => {
-                if depth > 0 {
-                    field.push('\\');
-                }
-                field.push(characters.next().ok_or_else(malformed)?);
-                is_quoted = true;
-            }
-            Some('"') => {
-                in_quotes = !in_quotes;
-                is_quoted = true;
-                if depth > 0 {
-                    field.push('"');
-                }
-            }
-            Some(c) if in_quotes => field.push(c),
-            None if in_quotes => return Err(malformed()),
-            Some('{') => {
-                depth += 1;
-                field.push('{');
-            }
-            Some('}') if depth > 0 => {
-                depth -= 1;
-                field.push('}');
-            }
-            Some('}') => return Err(malformed()),
-            Some(',') if depth > 0 => field.push(','),
-            Some(',') | None => {
-                let plain = if is_quoted { field.as_str() } else { field.trim() };
-                elements.push(vec![match plain {
-                    "" if !is_quoted => return Err(malformed()),
-                    word if !is_quoted && word.eq_ignore_ascii_case("null") => Value::Null,
-                    nested
-                        if nested.starts_with('{')
-                            && (!is_quoted || depth == 0)
-                            && nested.ends_with('}')
-                            && !matches!(element, SqlType::Json | SqlType::JsonB | SqlType::Text) =>
-                    {
-                        array(nested, element, style)?
-                    }
-                    plain => read(plain, element, style)?,
-                }]);
-                if next.is_none() {
-                    return if depth == 0 { Ok(Value::List(elements)) } else { Err(malformed()) };
-                }
-                field.clear();
-                is_quoted = false;
-            }
-            Some(c) => field.push(c),
-        }
-    }
+    let elements = super::array_literal::elements(text)?.into_iter();
+    let rows = elements.map(|text| {
+        let value = text.map_or(Ok(Value::Null), |text| read(&text, element, style))?;
+        Ok(vec![value])
+    });
+    rows.collect::<Result<_>>().map(Value::List)
 }

@@ -83,7 +83,15 @@ impl Binder<'_> {
         let (arguments, shape) = parts?;
         let keys = shape.order_by.iter().map(|sort| &sort.expr);
         let parts = arguments.iter().map(|typed| &typed.expr).chain(keys).chain(shape.filter.as_deref());
-        let (mut innermost, mut innermost_aggregate) = (None, None);
+        // Whole rows that are there whatever happens are no expression.
+        let of_whole_rows = list.iter().filter_map(|argument| match argument {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(relation)) => {
+                let relation = parts_of(relation).pop()?;
+                self.levels.iter().rposition(|level| level.scope.has_relation(&relation))
+            }
+            _ => None,
+        });
+        let (mut innermost, mut innermost_aggregate) = (of_whole_rows.max(), None);
         for part in parts {
             let mut named = asked_within(part);
             part.apply(|part| {

@@ -278,11 +278,10 @@ impl Binder<'_> {
         let (Some(value), Some(other), None) = (arguments.next(), arguments.next(), arguments.next()) else {
             return Err(Error::new(SqlState::SYNTAX_ERROR, "NULLIF has two arguments"));
         };
-        let value = match (&value.sql_type, &other.sql_type) {
-            (SqlType::Unknown, SqlType::Unknown) => self.known(value)?,
-            // They are compared as text.
-            (SqlType::VarChar(_), _) => self.cast(value, &SqlType::Text)?,
-            _ => value,
+        let value = match value.sql_type.of_nullif(&other.sql_type) {
+            SqlType::Unknown => self.known(value)?,
+            sql_type if sql_type == value.sql_type => value,
+            sql_type => self.cast(value, &sql_type)?,
         };
         let equal = self.comparison(value.clone(), "=", other)?;
         let null = crate::query::arrow_column::scalar(&fabius_value::Value::Null, &value.sql_type)?;

@@ -191,6 +191,16 @@ pub(super) fn name_of(ident: &ast::Ident) -> String {
     if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
 }
 
+/// The rows that a statement has written, where `RETURNING` is asked for as a query about them. No table is named so, and
+/// subqueries find the tables.
+pub(crate) const WRITTEN: &str = " written";
+
+/// Whether a `SELECT` is `RETURNING`.
+fn reads_written(select: &ast::Select) -> bool {
+    let relation = select.from.first().map(|from| &from.relation);
+    matches!(relation, Some(ast::TableFactor::Table { name, .. }) if parts_of(name) == [WRITTEN])
+}
+
 /// The parts of a name.
 pub(super) fn parts_of(name: &ast::ObjectName) -> Vec<String> {
     name.0.iter().filter_map(|part| part.as_ident()).map(name_of).collect()

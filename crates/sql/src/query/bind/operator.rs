@@ -120,9 +120,8 @@ impl Binder<'_> {
         }
         // DataFusion takes null for the least of elements.
         if let (SqlType::Array(_), "<" | "<=" | ">" | ">=") = (&common, name) {
-            let order = self.function("fabius_array_order", vec![left, right])?;
-            let zero = Typed::literal(ScalarValue::Int32(Some(0)), SqlType::Int);
-            return self.comparison(order, name, zero);
+            left = self.function("fabius_array_order", vec![left])?;
+            right = self.function("fabius_array_order", vec![right])?;
         }
         if common == SqlType::JsonB {
             left = self.function("fabius_json_order", vec![as_text(left)])?;

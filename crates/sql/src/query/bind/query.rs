@@ -1,6 +1,6 @@
 //! Queries: `WITH`, set operations, `VALUES`, `ORDER BY`, `LIMIT`.
 
-use super::window::sorts_of;
+use super::window::sort_of;
 use super::{Binder, Common, Level, Output, Relation, Typed, name_of};
 use crate::lowered::RowLock;
 use crate::query::arrow_column::arrow_type;
@@ -310,7 +310,7 @@ impl Binder<'_> {
                     .with_detail("Only result column names can be used, not expressions or functions.")
             })?;
             let typed = self.sortable(output.typed())?;
-            sorts.extend(sorts_of(typed, &key.options));
+            sorts.push(sort_of(typed, &key.options));
         }
         let plan = LogicalPlanBuilder::from(relation.plan)
             .sort(sorts)

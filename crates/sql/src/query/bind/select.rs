@@ -1,7 +1,7 @@
 //! `SELECT`.
 
 use super::grouping::apart;
-use super::window::sorts_of;
+use super::window::sort_of;
 use super::{Binder, Level, Output, Relation, Scope, ScopeColumn, Sense, Sight, Typed, name_of, parts_of};
 use crate::query::failure::{inbound, unsupported};
 use datafusion::common::Column;
@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
 use fabius_value::{Error, Result, SqlState};
 use sqlparser::ast;
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 /// An expression of the list, with the name of its column.
 pub(super) struct Selected {
@@ -45,6 +46,10 @@ impl Binder<'_> {
         let (mut plan, scope) = from?;
         self.levels.push(Level { scope, windows: select.named_window.clone(), ..Level::default() });
         let result = (|| {
+            // Of several things that are wrong, the first of the list is told, as in PostgreSQL.
+            self.set_clause(super::reads_written(select).then_some("RETURNING"));
+            let selected = self.list(&select.projection)?;
+            self.set_clause(None);
             if let Some(selection) = &select.selection {
                 self.set_clause(Some("WHERE"));
                 let typed = self.expression_as(selection, Sense::Truth)?;
@@ -57,7 +62,7 @@ impl Binder<'_> {
                         .map_err(inbound)?;
                 }
             }
-            self.select_from(plan, select, keys, (is_operand, is_relation))
+            self.select_from(plan, selected, select, keys, (is_operand, is_relation))
         })();
         self.levels.pop();
         result
@@ -76,11 +81,11 @@ impl Binder<'_> {
     fn select_from(
         &mut self,
         mut plan: LogicalPlan,
+        mut selected: Vec<Selected>,
         select: &ast::Select,
         keys: &[ast::OrderByExpr],
         (is_operand, is_relation): (bool, bool),
     ) -> Result<Relation> {
-        let mut selected = self.list(&select.projection)?;
         if !is_operand {
             for entry in &mut selected {
                 entry.typed = self.known(entry.typed.clone())?;
@@ -309,7 +314,7 @@ impl Binder<'_> {
         let hidden_before = expressions.len();
         for (key, options) in sorts {
             let key = place(self, key, &mut expressions)?;
-            sort_keys.extend(sorts_of(key, &options));
+            sort_keys.push(sort_of(key, &options));
         }
         let is_distinct = matches!(select.distinct, Some(ast::Distinct::Distinct));
         if is_distinct && expressions.len() > hidden_before {
@@ -490,39 +495,56 @@ pub(super) fn row_number(partition_by: Vec<Expr>, order_by: Vec<Sort>) -> Expr {
     }))
 }
 
+/// What the `FROM` of a `SELECT` names, at any depth.
+#[derive(Default)]
+struct Named {
+    relations: Vec<String>,
+    has_outer_join: bool,
+}
+
+impl Named {
+    fn join(&mut self, tables: &ast::TableWithJoins) {
+        use ast::JoinOperator as J;
+        self.has_outer_join |= tables.joins.iter().any(|join| {
+            matches!(
+                join.join_operator,
+                J::Left(_) | J::LeftOuter(_) | J::Right(_) | J::RightOuter(_) | J::FullOuter(_)
+            )
+        });
+    }
+}
+
+impl ast::Visitor for Named {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &ast::TableFactor) -> ControlFlow<()> {
+        match factor {
+            ast::TableFactor::Table { alias: Some(alias), .. }
+            | ast::TableFactor::Derived { alias: Some(alias), .. }
+            | ast::TableFactor::Function { alias: Some(alias), .. }
+            | ast::TableFactor::UNNEST { alias: Some(alias), .. } => {
+                self.relations.push(name_of(&alias.name));
+            }
+            ast::TableFactor::Table { name, .. } => self.relations.extend(parts_of(name).pop()),
+            ast::TableFactor::NestedJoin { table_with_joins, .. } => self.join(table_with_joins),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 /// Whether a `SELECT` with outer joins has calls with whole rows of relations: `count(t.*)`, `row_to_json(t)`.
 fn has_whole_rows(select: &ast::Select) -> bool {
-    use std::ops::ControlFlow;
-    let is_outer = |join: &ast::Join| {
-        use ast::JoinOperator as J;
-        matches!(
-            join.join_operator,
-            J::Left(_) | J::LeftOuter(_) | J::Right(_) | J::RightOuter(_) | J::FullOuter(_)
-        )
-    };
-    if !select.from.iter().flat_map(|from| &from.joins).any(is_outer) {
+    let mut named = Named::default();
+    select.from.iter().for_each(|from| named.join(from));
+    let _ = ast::Visit::visit(&select.from, &mut named);
+    if !named.has_outer_join {
         return false;
-    }
-    let mut relations = Vec::new();
-    let _ = ast::visit_relations(&select.from, |name| {
-        relations.extend(parts_of(name).pop());
-        ControlFlow::<()>::Continue(())
-    });
-    let factors = select
-        .from
-        .iter()
-        .flat_map(|from| std::iter::once(&from.relation).chain(from.joins.iter().map(|join| &join.relation)));
-    for factor in factors {
-        if let ast::TableFactor::Table { alias: Some(alias), .. }
-        | ast::TableFactor::Derived { alias: Some(alias), .. } = factor
-        {
-            relations.push(name_of(&alias.name));
-        }
     }
     let is_row = |argument: &ast::FunctionArg| match argument {
         ast::FunctionArg::Unnamed(ast::FunctionArgExpr::QualifiedWildcard(_)) => true,
         ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(name))) => {
-            relations.contains(&name_of(name))
+            named.relations.contains(&name_of(name))
         }
         _ => false,
     };

@@ -34,11 +34,9 @@ impl Binder<'_> {
         let mut has_distances = true;
         for key in &spec.order_by {
             let typed = self.sort_value(&key.expr)?;
-            has_distances &= !matches!(
-                typed.sql_type,
-                SqlType::Uuid | SqlType::Bytea | SqlType::Boolean | SqlType::Array(_) | SqlType::JsonB
-            );
-            order_by.extend(sorts_of(typed, &key.options));
+            has_distances &=
+                !matches!(typed.sql_type, SqlType::Uuid | SqlType::Bytea | SqlType::Boolean | SqlType::JsonB);
+            order_by.push(sort_of(typed, &key.options));
         }
         let has_offset = spec.window_frame.as_ref().is_some_and(has_offset);
         let mut window_frame = match &spec.window_frame {
@@ -103,7 +101,7 @@ impl Binder<'_> {
         let mut sorts = Vec::with_capacity(keys.len());
         for key in keys {
             let value = self.sort_value(&key.expr)?;
-            sorts.extend(sorts_of(value, &key.options));
+            sorts.push(sort_of(value, &key.options));
         }
         Ok(sorts)
     }
@@ -120,6 +118,7 @@ impl Binder<'_> {
         match typed.sql_type {
             SqlType::Interval => self.function("fabius_span", vec![typed]),
             SqlType::JsonB => self.function("fabius_json_order", vec![super::operator::as_text(typed)]),
+            SqlType::Array(_) => self.function("fabius_array_order", vec![typed]),
             SqlType::Json => Err(Error::new(
                 SqlState::UNDEFINED_FUNCTION,
                 "could not identify an ordering operator for type json",
@@ -211,13 +210,7 @@ fn offset_of(offset: &Option<Box<ast::Expr>>, units: WindowFrameUnits) -> Result
 }
 
 /// What a key of `ORDER BY` sorts by.
-pub(super) fn sorts_of(key: Typed, options: &ast::OrderByOptions) -> Vec<Sort> {
+pub(super) fn sort_of(key: Typed, options: &ast::OrderByOptions) -> Sort {
     let asc = options.asc.unwrap_or(true);
-    let nulls_first = options.nulls_first.unwrap_or(!asc);
-    // DataFusion puts nulls among elements where it puts those that stand alone; they are larger than anything else.
-    if matches!(key.sql_type, SqlType::Array(_)) && nulls_first == asc {
-        let is_null = Sort::new(Expr::IsNull(Box::new(key.expr.clone())), !nulls_first, false);
-        return vec![is_null, Sort::new(key.expr, asc, !asc)];
-    }
-    vec![Sort::new(key.expr, asc, nulls_first)]
+    Sort::new(key.expr, asc, options.nulls_first.unwrap_or(!asc))
 }

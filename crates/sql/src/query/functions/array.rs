@@ -156,9 +156,12 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_greatest(anyelement...) anyelement null", |a, _| Ok(extreme(a, Ordering::Greater))),
         define("fabius_any(anyelement, text, anyarray) bool null", |a, _| quantified(a, true)),
         define("fabius_all(anyelement, text, anyarray) bool null", |a, _| quantified(a, false)),
-        define("fabius_array_order(anyarray, anyarray) int", |a, _| {
-            let order = compare(&a[0], &a[1]).unwrap_or(Ordering::Equal);
-            Ok(Value::Int(order as i32))
+        // What arrays are compared and sorted by.
+        define("fabius_array_order(anyarray) bytea", |a, _| {
+            let mut key = Vec::new();
+            elements_at(a, 0).iter().for_each(|element| order(element, &mut key));
+            key.push(0);
+            Ok(Value::Bytea(key))
         }),
         define("fabius_contains(anyarray, anyarray) bool", |a, _| {
             let left = elements_at(a, 0);
@@ -283,6 +286,47 @@ pub fn compare(left: &Value, right: &Value) -> Option<Ordering> {
         }
         (a, b) => a.as_integer()?.cmp(&b.as_integer()?),
     })
+}
+
+/// Appends an element of an array in bytes that are ordered as elements are: what has ended comes first, null last.
+/// Elements of one array have one type.
+fn order(element: &Value, key: &mut Vec<u8>) {
+    use Value as V;
+    if element.is_null() {
+        return key.push(2);
+    }
+    key.push(1);
+    let escaped = |bytes: &[u8], key: &mut Vec<u8>| {
+        for &byte in bytes {
+            key.push(byte);
+            if byte == 0 {
+                key.push(0xff);
+            }
+        }
+        key.extend([0, 0]);
+    };
+    let whole = |number: i128, key: &mut Vec<u8>| key.extend((number as u128 ^ 1 << 127).to_be_bytes());
+    match element {
+        V::Null => {}
+        V::Boolean(truth) => key.push((*truth).into()),
+        V::Text(text) => escaped(text.as_bytes(), key),
+        V::Bytea(bytes) => escaped(bytes, key),
+        V::Double(number) => {
+            let bits = if number.is_nan() { f64::NAN.to_bits() } else { (number + 0.0).to_bits() };
+            let ordered = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
+            key.extend(ordered.to_be_bytes());
+        }
+        V::Numeric(number) => whole(number.mantissa, key),
+        V::Date(days) => whole(i128::from(*days), key),
+        V::Timestamp(micros) => whole(i128::from(*micros), key),
+        V::List(_) => {
+            let span = interval_parts(element).map(|(m, d, u)| calendar::interval_span(m, d, u));
+            whole(span.unwrap_or_default(), key);
+        }
+        V::SmallInt(_) | V::Int(_) | V::BigInt(_) => {
+            whole(element.as_integer().map_or(0, i128::from), key);
+        }
+    }
 }
 
 /// The value that lies on a side of all others that are not null; the first of equal ones.
