@@ -9,6 +9,21 @@ use fabius_env::Random;
 /// Statements of a case behind those that make its tables.
 const STATEMENTS: usize = 30;
 
+/// What stands in the place of an expression where a statement is made wrong, with the SQLSTATE of it.
+const WRONG: [(&str, &str); 5] = [
+    ("nowhere", "42703"),
+    ("nothing.a", "42P01"),
+    ("nowhere(1)", "42883"),
+    ("length()", "42883"),
+    ("1 + DATE '2024-01-01' + 1.5", "42883"),
+];
+
+/// Whether a statement was made wrong in a way that has this SQLSTATE.
+pub fn is_wrong(statement: &Statement, state: &str) -> bool {
+    let sql = statement.node.sql();
+    WRONG.iter().any(|(wrong, of_wrong)| *of_wrong == state && sql.contains(wrong))
+}
+
 /// A script.
 pub struct Case {
     pub setup: Vec<Statement>,
@@ -65,8 +80,7 @@ impl Generator<'_> {
             return;
         }
         let (way, of) = self.one_of(&places);
-        let wrong =
-            self.one_of(&["nowhere", "nothing.a", "nowhere(1)", "length()", "1 + DATE '2024-01-01' + 1.5"]);
+        let (wrong, _) = self.one_of(&WRONG);
         if let Some(node) = statement.node.at_mut(&way) {
             *node = Node::raw(of, wrong);
         }

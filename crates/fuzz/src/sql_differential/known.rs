@@ -79,6 +79,11 @@ pub const KNOWN: &[Known] = &[
         how: How::Tolerated,
     },
     Known {
+        what: "which error is told of a statement that has several",
+        why: "its parts are looked at in another order",
+        how: How::Tolerated,
+    },
+    Known {
         what: "windows over sets of groups behind a condition",
         why: "they are sorted as said above",
         how: How::NotGenerated,
