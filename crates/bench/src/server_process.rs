@@ -3,6 +3,7 @@
 use crate::temporary::TemporaryDirectory;
 use fabius::{Error, Result, SqlState};
 use parking_lot::Mutex;
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,12 @@ use std::time::{Duration, Instant};
 
 /// How long a server may take until it takes connections.
 const START: Duration = Duration::from_secs(60);
+
+/// How long it may take to answer.
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// The message that asks whether a server has TLS.
+const SSL_REQUEST: u32 = 80_877_103;
 
 /// How long it may take to end when asked to.
 const END: Duration = Duration::from_secs(20);
@@ -129,8 +136,8 @@ impl ServerProcess {
         let begin = Instant::now();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         loop {
-            let is_there = TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok();
-            // Another's server may be the one that takes connections.
+            let is_there = answers(address);
+            // Another's server may be the one that answers.
             let ended = server.child.try_wait().ok().flatten();
             if is_there && ended.is_none() {
                 return Ok(server);
@@ -184,6 +191,20 @@ pub fn end_all() {
     if !running.is_empty() {
         let _ = Command::new("kill").arg("-KILL").args(running).status();
     }
+}
+
+/// Whether a server answers: whether it has TLS (PostgreSQL's protocol, 55.2.10). To connect is not enough: what another thread
+/// listens on to find a port stays open in a process that is being started until that runs its own program.
+fn answers(address: SocketAddr) -> bool {
+    let ask = || -> std::io::Result<u8> {
+        let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
+        stream.set_read_timeout(Some(ANSWER))?;
+        stream.write_all(&[8u32.to_be_bytes(), SSL_REQUEST.to_be_bytes()].concat())?;
+        let mut answer = [0];
+        stream.read_exact(&mut answer)?;
+        Ok(answer[0])
+    };
+    matches!(ask(), Ok(b'S' | b'N'))
 }
 
 /// A port that nothing listens on. It is none of those that the system gives to clients' ends of connections: one of

@@ -1,8 +1,8 @@
 //! Numbers handed out in order: sequences, and the numbers that tell rows of a table without a primary key apart.
 //!
 //! They are handed out in blocks, outside transactions: a row of a table of the database's own says up to where
-//! numbers are taken, and it is durable before one of them is used. What is left of a block when the database
-//! closes is never used.
+//! numbers are taken, and a call, ordered and durable as all calls are, takes the next block behind that. So whoever takes
+//! numbers gets others than everybody else. What is left of a block when the database closes is never used.
 
 use crate::catalog::store;
 use crate::catalog::{Oid, Sequence};
@@ -25,13 +25,40 @@ pub fn table_definition() -> String {
     format!("table `{TABLE}` {{ id: bigint, taken: bigint, primary key (id) }}")
 }
 
+/// The program that takes the next block of a sequence: up to `size` numbers, `step` apart, up to `bound`. A sequence that
+/// has come to its end begins again at `again`, unless that is null. It gives the first number, and how many there are: none at
+/// the end.
+fn taking() -> String {
+    format!(
+        "procedure `fabius take block`(
+             id: bigint, start: bigint, step: bigint, bound: bigint, again: bigint null, size: bigint
+         ) -> (first: bigint, count: bigint) {{
+             var first: numeric(38, 0) = start
+             if exists `{TABLE}`[id] {{ first = `{TABLE}`[id].taken::numeric(38, 0) + step }}
+             if (step > 0 and first > bound or step < 0 and first < bound) and again is not null {{
+                 first = coalesce(again, 0)
+             }}
+             var count: numeric(38, 0) = 0
+             if step > 0 and first <= bound or step < 0 and first >= bound {{
+                 count = least(div(bound::numeric(38, 0) - first, step) + 1, size)
+                 upsert `{TABLE}` {{ id: id, taken: (first + (count - 1) * step)::bigint }}
+             }} else {{
+                 first = 0
+             }}
+             return first::bigint, count::bigint
+         }}"
+    )
+}
+
 /// The numbers that are taken but not handed out yet.
 #[derive(Default)]
 struct Block {
-    /// The last number that was handed out; `None` if none ever was.
-    last: Option<i64>,
+    /// The next number, if any are left.
+    next: i128,
     /// Numbers left in the block.
     left: i64,
+    /// How far they are apart.
+    step: i64,
     /// Numbers of the next block.
     size: i64,
 }
@@ -40,6 +67,9 @@ struct Block {
 pub struct Sequences {
     database: Arc<Database>,
     take: Arc<Statement>,
+    give_back: Arc<Statement>,
+    set: Arc<Statement>,
+    taken: Arc<Statement>,
     blocks: Mutex<HashMap<Oid, Arc<Waiting<Block>>>>,
 }
 
@@ -72,21 +102,24 @@ impl Sequences {
     /// # Errors
     /// If the database does not take the programs.
     pub fn new(database: Arc<Database>) -> Result<Sequences> {
-        let take = database.statement(&store::procedure(&format!(
-            "procedure `fabius take numbers`(id: bigint, taken: bigint) {{
+        let statement = |text: &str| database.statement(&store::procedure(text)?);
+        let take = statement(&taking())?;
+        let give_back = statement(&format!(
+            "procedure `fabius give block back`(id: bigint, until: bigint, taken: bigint) {{
+                 if `{TABLE}`[id]?.taken = until {{ `{TABLE}`[id].taken = taken }}
+             }}"
+        ))?;
+        let set = statement(&format!(
+            "procedure `fabius set numbers`(id: bigint, taken: bigint) {{
                  upsert `{TABLE}` {{ id: id, taken: taken }}
              }}"
-        ))?)?;
-        let mut blocks = HashMap::new();
-        for row in database.rows(TABLE)? {
-            if let [Value::BigInt(oid), Value::BigInt(taken)] = row.as_slice()
-                && let Ok(oid) = Oid::try_from(*oid)
-            {
-                let block = Block { last: Some(*taken), left: 0, size: BLOCK };
-                blocks.insert(oid, Arc::new(Waiting::new(block)));
-            }
-        }
-        Ok(Sequences { database, take, blocks: Mutex::new(blocks) })
+        ))?;
+        let taken = statement(&format!(
+            "procedure `fabius numbers taken`(id: bigint) -> bigint null {{
+                 return `{TABLE}`[id]?.taken
+             }}"
+        ))?;
+        Ok(Sequences { database, take, give_back, set, taken, blocks: Mutex::default() })
     }
 
     fn block(&self, oid: Oid) -> Arc<Waiting<Block>> {
@@ -99,8 +132,7 @@ impl Sequences {
     /// Why they cannot be taken.
     pub async fn row_numbers(&self, table: Oid, count: usize) -> Result<i64> {
         let count = i64::try_from(count).unwrap_or(i64::MAX).max(1);
-        let last = self.advance(&of_rows(table), count).await?;
-        Ok(last - (count - 1))
+        self.all_of(&of_rows(table), count).await
     }
 
     /// The next value.
@@ -108,7 +140,20 @@ impl Sequences {
     /// # Errors
     /// `2200H` if it has come to its end; why numbers cannot be taken.
     pub async fn next(&self, sequence: &Sequence) -> Result<i64> {
-        self.advance(sequence, 1).await
+        self.all_of(sequence, 1).await
+    }
+
+    /// Hands out `count` values in a row; the first of them.
+    async fn all_of(&self, sequence: &Sequence, count: i64) -> Result<i64> {
+        let block = self.block(sequence.oid);
+        let mut block = block.lock().await;
+        self.keep_step(sequence, &mut block).await?;
+        while block.left < count {
+            if !self.refill(sequence, &mut block, count).await? {
+                return Err(ended(sequence));
+            }
+        }
+        Ok(block.hand_out(sequence, count).first)
     }
 
     /// Hands out values in a row: as many as there are, up to `count`.
@@ -118,24 +163,15 @@ impl Sequences {
     pub async fn reserve(&self, sequence: &Sequence, count: i64) -> Result<Reserved> {
         let block = self.block(sequence.oid);
         let mut block = block.lock().await;
-        let step = i128::from(sequence.increment);
-        let bound = i128::from(if step > 0 { sequence.maximum } else { sequence.minimum });
-        let next = block.last.map_or(i128::from(sequence.start), |last| i128::from(last) + step);
+        self.keep_step(sequence, &mut block).await?;
         // A sequence that begins again is not waited for: its numbers are no longer in a row.
-        let room = if (bound - next) * step.signum() < 0 { 0 } else { (bound - next).div_euclid(step) + 1 };
-        let count = i64::try_from(room).unwrap_or(i64::MAX).min(count);
-        if count == 0 {
-            return Ok(Reserved { first: sequence.start, count });
+        while block.left < count && !(sequence.cycle && block.left > 0) {
+            if !self.refill(sequence, &mut block, count).await? {
+                break;
+            }
         }
-        if block.left < count {
-            self.refill(sequence, &mut block, count).await?;
-        }
-        block.left -= count;
-        let before = block.last.map_or(i128::from(sequence.start) - step, i128::from);
-        let last = before + step * i128::from(count);
-        block.last = i64::try_from(last).ok();
-        let first = i64::try_from(before + step).map_err(|_| ended(sequence))?;
-        Ok(Reserved { first, count })
+        let count = count.min(block.left);
+        Ok(block.hand_out(sequence, count))
     }
 
     /// Takes back all but the first `taken` of reserved values, if no others were handed out since, and nobody is
@@ -143,60 +179,50 @@ impl Sequences {
     pub fn give_back(&self, sequence: &Sequence, reserved: &Reserved, taken: i64) {
         let block = self.block(sequence.oid);
         let Ok(mut block) = block.try_lock() else { return };
-        let value = |count: i64| {
-            let moved = i128::from(sequence.increment) * i128::from(count - 1);
-            i64::try_from(i128::from(reserved.first) + moved).ok()
-        };
-        if reserved.count > 0 && block.last.is_some() && block.last == value(reserved.count) {
-            block.last = value(taken).or(block.last);
+        let behind =
+            |count: i64| i128::from(reserved.first) + i128::from(sequence.increment) * i128::from(count);
+        if reserved.count > 0 && block.next == behind(reserved.count) {
+            block.next = behind(taken);
             block.left += reserved.count - taken;
         }
     }
 
-    /// Hands out `count` values; the last of them.
-    async fn advance(&self, sequence: &Sequence, count: i64) -> Result<i64> {
-        let block = self.block(sequence.oid);
-        let mut block = block.lock().await;
-        if block.left < count {
-            self.refill(sequence, &mut block, count).await?;
-        }
-        block.left -= count;
-        let last = match block.last {
-            Some(last) => {
-                last.checked_add(sequence.increment.saturating_mul(count)).ok_or_else(|| ended(sequence))?
+    /// Gives the numbers of a block back, unless others have taken some since, if they are no longer as far apart as the
+    /// sequence's are.
+    async fn keep_step(&self, sequence: &Sequence, block: &mut Block) -> Result<()> {
+        if block.left > 0 && block.step != sequence.increment {
+            let bounds = [block.behind(block.left - 1), block.behind(-1)].map(i64::try_from);
+            if let [Ok(until), Ok(taken)] = bounds {
+                let arguments = [sequence.oid.into(), until, taken].map(Value::BigInt);
+                self.database.run(&self.give_back, &arguments, None).await?;
             }
-            None => sequence.start + sequence.increment * (count - 1),
-        };
-        block.last = Some(last);
-        Ok(last)
+            *block = Block::default();
+        }
+        Ok(())
     }
 
-    /// Takes a block of numbers that begins behind the last that was handed out.
-    async fn refill(&self, sequence: &Sequence, block: &mut Block, count: i64) -> Result<()> {
-        let step = i128::from(sequence.increment);
-        let bound = i128::from(if step > 0 { sequence.maximum } else { sequence.minimum });
-        let mut first = block.last.map_or(i128::from(sequence.start), |last| i128::from(last) + step);
-        let mut room = (bound - first) / step + 1;
-        if (bound - first) * step.signum() < 0 || room < i128::from(count) {
-            if !sequence.cycle {
-                return Err(ended(sequence));
-            }
-            first = i128::from(if step > 0 { sequence.minimum } else { sequence.maximum });
-            room = (bound - first) / step + 1;
+    /// Takes another block, for `count` numbers that are wanted; whether there was one. What was left of the last one comes
+    /// before it, unless others have taken numbers meanwhile.
+    async fn refill(&self, sequence: &Sequence, block: &mut Block, count: i64) -> Result<bool> {
+        let (bound, other) = match sequence.increment > 0 {
+            true => (sequence.maximum, sequence.minimum),
+            false => (sequence.minimum, sequence.maximum),
+        };
+        let again = if sequence.cycle { Value::BigInt(other) } else { Value::Null };
+        let wanted = Value::BigInt(block.size.max(BLOCK).max(count - block.left));
+        let of = [sequence.oid.into(), sequence.start, sequence.increment, bound].map(Value::BigInt);
+        let arguments: Vec<Value> = of.into_iter().chain([again, wanted]).collect();
+        let outcome = self.database.run(&self.take, &arguments, None).await?;
+        let [Value::BigInt(first), Value::BigInt(taken @ 1..)] = outcome.results.as_slice() else {
+            return Ok(false);
+        };
+        match block.left > 0 && block.behind(block.left) == i128::from(*first) {
+            true => block.left += taken,
+            false => (block.next, block.left) = ((*first).into(), *taken),
         }
-        let size = i128::from(block.size.max(BLOCK).max(count)).min(room.max(1));
-        let taken = i64::try_from(first + step * (size - 1)).map_err(|_| ended(sequence))?;
-        self.database
-            .run(&self.take, &[Value::BigInt(sequence.oid.into()), Value::BigInt(taken)], None)
-            .await?;
-        // What was left of the last block follows on, unless the sequence has begun again.
-        block.last = i64::try_from(first - step).ok();
-        if block.last.is_none() {
-            return Err(ended(sequence));
-        }
-        block.left = i64::try_from(size).unwrap_or(i64::MAX);
+        block.step = sequence.increment;
         block.size = (block.size.max(BLOCK) * 2).min(BLOCK_MAX);
-        Ok(())
+        Ok(true)
     }
 
     /// `setval`: the value that was last handed out, or, with `is_called` false, that comes next.
@@ -217,20 +243,46 @@ impl Sequences {
         let block = self.block(sequence.oid);
         let mut block = block.lock().await;
         self.database
-            .run(&self.take, &[Value::BigInt(sequence.oid.into()), Value::BigInt(last)], None)
+            .run(&self.set, &[Value::BigInt(sequence.oid.into()), Value::BigInt(last)], None)
             .await?;
-        *block = Block { last: Some(last), left: 0, size: BLOCK };
+        *block = Block::default();
         Ok(())
     }
 
     /// The last value that was handed out, and whether any was: `SELECT last_value, is_called FROM sequence`.
-    pub async fn last(&self, sequence: &Sequence) -> (i64, bool) {
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub async fn last(&self, sequence: &Sequence) -> Result<(i64, bool)> {
         let block = self.block(sequence.oid);
         let block = block.lock().await;
-        match block.last {
-            Some(last) if last >= sequence.minimum && last <= sequence.maximum => (last, true),
-            _ => (sequence.start, false),
+        let last = match block.left {
+            0 => {
+                let id = [Value::BigInt(sequence.oid.into())];
+                let outcome = self.database.read(&self.taken, &id, usize::MAX, None).await?;
+                outcome.results.first().and_then(Value::as_integer)
+            }
+            _ => i64::try_from(block.behind(-1)).ok(),
+        };
+        let last = last.filter(|last| (sequence.minimum..=sequence.maximum).contains(last));
+        Ok(last.map_or((sequence.start, false), |last| (last, true)))
+    }
+}
+
+impl Block {
+    /// The number that comes so many behind the next.
+    fn behind(&self, count: i64) -> i128 {
+        self.next + i128::from(self.step) * i128::from(count)
+    }
+
+    /// Hands out numbers, which are left.
+    fn hand_out(&mut self, sequence: &Sequence, count: i64) -> Reserved {
+        let first = i64::try_from(self.next).unwrap_or(sequence.start);
+        if count > 0 {
+            self.next = self.behind(count);
+            self.left -= count;
         }
+        Reserved { first, count }
     }
 }
 
@@ -267,5 +319,28 @@ mod tests {
         let reserved = sequences.reserve(&sequence, 10).await.unwrap();
         sequences.give_back(&sequence, &reserved, 3);
         assert_eq!(sequences.next(&sequence).await, Ok(15));
+    }
+
+    /// Goal: whoever hands out numbers of a database hands out others than everybody else, whatever it remembers.
+    #[tokio::test]
+    async fn nobody_hands_out_a_number_of_another() {
+        let database = Arc::new(Database::in_memory(Options::default()));
+        database.define(&table_definition()).unwrap();
+        let some = [Sequences::new(database.clone()).unwrap(), Sequences::new(database).unwrap()];
+        let bounded = Sequence { maximum: 150, ..of_rows(7) };
+        let mut seen = std::collections::BTreeSet::new();
+        for turn in 0.. {
+            match some[turn % 2].next(&bounded).await {
+                Ok(number) => assert!(seen.insert(number), "{number} twice"),
+                Err(error) if error.state() == SqlState(*b"2200H") => break,
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        assert!(seen.len() > 100 && seen.last() <= Some(&150), "{seen:?}");
+        let rows = some[0].row_numbers(8, 5000).await.unwrap();
+        let others = some[1].row_numbers(8, 5000).await.unwrap();
+        assert!(rows.abs_diff(others) >= 5000, "{rows} {others}");
+        some[1].set(&bounded, 20, true).await.unwrap();
+        assert_eq!(some[1].next(&bounded).await, Ok(21));
     }
 }

@@ -366,9 +366,9 @@ fn numeric_or_double(operand: Operand, form: &str) -> Lowered<Expression> {
 fn rounded_type(from: DataType, scale: u8) -> DataType {
     match from {
         DataType::Numeric { precision, scale: before } => {
-            let whole = (precision - before + 1).min(limit::NUMERIC_PRECISION);
-            let scale = scale.min(limit::NUMERIC_PRECISION - whole);
-            DataType::Numeric { precision: whole + scale, scale }
+            // Digits that go can make one more before the point.
+            let whole = precision - before + u8::from(scale < before);
+            DataType::Numeric { precision: (whole + scale).min(limit::NUMERIC_PRECISION), scale }
         }
         other => other,
     }

@@ -2,6 +2,7 @@
 
 use super::binder::Binder;
 use super::bound::Bound;
+use super::scope::Found;
 use super::stop::{Bind, Place, beyond};
 use super::tree;
 use crate::lowered::OutputColumn;
@@ -223,8 +224,16 @@ impl Binder<'_> {
                     Expr::CompoundIdentifier(names) => names.iter().map(super::binder::ident).collect(),
                     _ => Vec::new(),
                 };
-                let variable = self.variables.and_then(|variables| variables.variable(&path));
-                variable.is_some_and(|variable| matches!(variable.sql_type, SqlType::Array(_)))
+                match self.lookup(&path, Place::of(expression)) {
+                    Ok(Some(Found::Column { out, relation, column })) => {
+                        let scope = self.scopes.iter().rev().nth(out);
+                        let relation = scope.and_then(|scope| scope.relations.get(relation));
+                        let column = relation.and_then(|relation| relation.columns.get(column));
+                        column.is_some_and(|(_, sql_type)| matches!(sql_type, SqlType::Array(_)))
+                    }
+                    Ok(Some(Found::Variable(variable))) => matches!(variable.sql_type, SqlType::Array(_)),
+                    _ => false,
+                }
             }
             _ => false,
         }

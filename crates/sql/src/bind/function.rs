@@ -145,10 +145,12 @@ impl Binder<'_> {
                 let (first, second) = self.comparable(first, "=", second, place)?;
                 let (first, second) = (self.settle(first)?, self.settle(second)?);
                 let equal = tree::binary(Op::Equal, first.expression.clone(), second.expression);
-                let first = match sql_type == first.sql_type || sql_type == SqlType::Unknown {
-                    true => first,
-                    false => self.explicit_cast(first, &sql_type)?,
-                };
+                let plain = typing::without_modifiers(&first.sql_type);
+                let first =
+                    match sql_type == SqlType::Unknown || typing::without_modifiers(&sql_type) == plain {
+                        true => first,
+                        false => self.explicit_cast(first, &sql_type)?,
+                    };
                 let null = tree::typed_null(first.data_type);
                 let value = tree::choice(equal, null, first.expression.clone());
                 Ok(Bound { expression: value, nullable: true, origin: (0, 0), ..first })

@@ -289,7 +289,7 @@ impl RowSource for TransactionRows {
     async fn sequence(&self, name: &ObjectName) -> Result<(i64, bool)> {
         let catalog = self.database.catalog(std::slice::from_ref(&name.schema));
         match catalog.sequences.get(name) {
-            Some(sequence) => Ok(self.database.sequences.last(sequence).await),
+            Some(sequence) => self.database.sequences.last(sequence).await,
             None => Ok((1, false)),
         }
     }

@@ -358,7 +358,7 @@ impl Dialect for Bounded {
         begins_set_operation(parser).then(|| parser.parse_query().map(Expr::Subquery))
     }
 
-    /// Reads all of `AND b AND c` at once, and the same with `OR`.
+    /// Reads all of `AND b AND c` at once, and the same with `OR`; and `IS DISTINCT FROM b` without what follows `b`.
     fn parse_infix(
         &self,
         parser: &mut Parser,
@@ -367,6 +367,14 @@ impl Dialect for Bounded {
     ) -> Option<Result<Expr, ParserError>> {
         if let Some(is_negated) = begins_list_with_subquery(parser) {
             return Some(list_with_subquery(parser, first, is_negated));
+        }
+        let is_distinct = parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]);
+        if is_distinct
+            || parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM])
+        {
+            let form = if is_distinct { Expr::IsDistinctFrom } else { Expr::IsNotDistinctFrom };
+            let second = parser.parse_subexpr(precedence);
+            return Some(second.map(|second| form(Box::new(first.clone()), Box::new(second))));
         }
         let (keyword, operator) = match &parser.peek_token_ref().token {
             Token::Word(Word { keyword: Keyword::AND, .. }) => (Keyword::AND, BinaryOperator::And),

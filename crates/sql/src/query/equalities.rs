@@ -1,14 +1,19 @@
-//! Equalities of a column and a value, written in one way.
+//! Equalities, kept as they are while DataFusion changes a plan.
 //!
-//! DataFusion 55 takes `a = 1 AND 1 = a` for false, and `a = 1 AND CAST(a AS bigint) = 1` too: of several equalities about a
-//! column it compares the expressions, not what they say, when it moves conditions down. So before it does, values stand on the
-//! right, and an equality of what is converted is one that it does not look into.
+//! - DataFusion 55 takes `a = 1 AND 1 = a` for false, and `a = 1 AND CAST(a AS bigint) = 1` too: of several equalities about a
+//!   column it compares the expressions, not what they say, when it moves conditions down. So before it does, values stand on
+//!   the right, and an equality of what is converted is one that it does not look into.
+//! - All keys of a join are compared by `=`, or all by `IS NOT DISTINCT FROM`. Where it chooses the order of joins, or moves
+//!   another condition to a join, it forgets which. So keys of the latter kind are conditions as all others until a plan is done,
+//!   and where a join has some from the beginning, joins keep their order and get no other keys.
 
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::NullEquality;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr, Filter, JoinType, LogicalPlan, Operator};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use std::sync::Arc;
 
 /// The rule that writes them so; it belongs right before the one that moves conditions down.
 #[derive(Debug)]
@@ -35,6 +40,65 @@ impl OptimizerRule for EqualitiesInOneForm {
             }
             plan => Transformed::no(plan),
         })
+    }
+}
+
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+
+/// The rule that makes keys of a join of its conditions, without those that compare by `IS NOT DISTINCT FROM`.
+#[derive(Debug)]
+pub(super) struct KeysByEquality(pub(super) Rule);
+
+impl OptimizerRule for KeysByEquality {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Join(mut join) = plan else { return Ok(Transformed::no(plan)) };
+        if join.null_equality == NullEquality::NullEqualsNull {
+            return Ok(Transformed::no(LogicalPlan::Join(join)));
+        }
+        let conditions = join.filter.take().into_iter().flat_map(split_conjunction_owned);
+        let is_other = |condition: &Expr| {
+            matches!(condition, Expr::BinaryExpr(BinaryExpr { op: Operator::IsNotDistinctFrom, .. }))
+        };
+        let (others, conditions): (Vec<Expr>, Vec<Expr>) = conditions.partition(is_other);
+        join.filter = conjunction(conditions);
+        self.0.rewrite(LogicalPlan::Join(join), config)?.map_data(|plan| {
+            let LogicalPlan::Join(mut join) = plan else { return Ok(plan) };
+            join.filter =
+                conjunction(join.filter.into_iter().flat_map(split_conjunction_owned).chain(others));
+            Ok(LogicalPlan::Join(join))
+        })
+    }
+}
+
+/// The rule that chooses the order of joins, for plans whose joins all compare keys by `=`.
+#[derive(Debug)]
+pub(super) struct JoinsByEquality(pub(super) Rule);
+
+impl OptimizerRule for JoinsByEquality {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let mut has_other = false;
+        plan.apply_with_subqueries(|node| {
+            has_other = matches!(node, LogicalPlan::Join(join)
+                if join.join_type == JoinType::Inner && join.null_equality == NullEquality::NullEqualsNull);
+            Ok(if has_other { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })?;
+        if has_other { Ok(Transformed::no(plan)) } else { self.0.rewrite(plan, config) }
     }
 }
 

@@ -5,12 +5,13 @@
 
 use crate::planning::heed;
 use crate::query::claims::ModestClaims;
-use crate::query::equalities::EqualitiesInOneForm;
+use crate::query::equalities::{EqualitiesInOneForm, JoinsByEquality, KeysByEquality};
 use crate::query::failure::outbound;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
 use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -86,9 +87,19 @@ pub(super) fn rules() -> Vec<Rule> {
             let equalities: Rule = Arc::new(EqualitiesInOneForm);
             rules.push(Arc::new(Heeding(equalities)));
         }
+        let rule: Rule = match rule.name() {
+            "eliminate_cross_join" => Arc::new(JoinsByEquality(rule)),
+            "extract_equijoin_predicate" => Arc::new(KeysByEquality(rule)),
+            _ => rule,
+        };
         rules.push(Arc::new(Heeding(rule)));
     }
     rules
+}
+
+/// The rule for a plan that the others have been through, which makes keys of conditions that compare by `IS NOT DISTINCT FROM`.
+pub(super) fn last_rule() -> Optimizer {
+    Optimizer::with_rules(vec![Arc::new(Heeding(Arc::new(ExtractEquijoinPredicate::new()) as Rule))])
 }
 
 /// The rules for plans of operators.

@@ -5,7 +5,7 @@ use crate::query::apply::{self, ApplyPlanner};
 use crate::query::claims::check::CheckedPlan;
 use crate::query::extent::Extent;
 use crate::query::failure::inbound;
-use crate::query::heeding::{operator_rules, rules};
+use crate::query::heeding::{last_rule, operator_rules, rules};
 use crate::query::leaf::Run;
 use crate::query::operator_memory::OperatorMemory;
 use crate::query::pace::paced;
@@ -75,7 +75,8 @@ impl QueryPlanner for Planner {
 
 /// Optimizes a plan.
 pub(super) fn optimize(plan: &LogicalPlan) -> FusionResult<LogicalPlan> {
-    STATE.optimize(plan)
+    let plan = STATE.optimize(plan)?;
+    last_rule().optimize(plan, &*STATE, |_, _| {})
 }
 
 /// Makes operators of a plan, on a thread of its own if that may take long.

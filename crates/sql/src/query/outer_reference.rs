@@ -18,15 +18,16 @@ pub(super) fn reaches_far(plan: &LogicalPlan) -> bool {
     is_far
 }
 
-/// Whether a subquery asks about rows around it where an outer join may miss a row: DataFusion would ask above that join.
+/// Whether a subquery asks about rows around it where an outer join may miss a row, or where `EXCEPT` and `INTERSECT` look for one:
+/// DataFusion would ask above that join.
 pub(super) fn asks_beneath_outer_join(plan: &LogicalPlan) -> bool {
     let mut found = false;
     each_subquery(plan, &mut |subquery| {
         let _ = subquery.apply(|node| {
             if let LogicalPlan::Join(join) = node {
                 let missed: &[&Arc<LogicalPlan>] = match join.join_type {
-                    JoinType::Left => &[&join.right],
-                    JoinType::Right => &[&join.left],
+                    JoinType::Left | JoinType::LeftAnti | JoinType::LeftSemi => &[&join.right],
+                    JoinType::Right | JoinType::RightAnti | JoinType::RightSemi => &[&join.left],
                     JoinType::Full => &[&join.left, &join.right],
                     _ => &[],
                 };

@@ -134,10 +134,16 @@ impl Binder<'_> {
 
     /// What has aggregates over a query's rows, as a column that queries within it see.
     pub(super) fn seen_within(&mut self, level: usize, typed: Typed) -> Typed {
-        let column = self.fresh_column();
-        if let Some(level) = self.levels.get_mut(level) {
-            level.aggregates_within.push((typed.clone(), column.clone()));
-        }
+        let fresh = self.fresh_column();
+        let Some(level) = self.levels.get_mut(level) else {
+            return Typed { expr: Expr::Column(fresh), ..typed };
+        };
+        // The same aggregate is the same column: a key of GROUP BY within has to be found again.
+        let known = level.aggregates_within.iter().find(|(known, _)| known.expr == typed.expr);
+        let column = known.map(|(_, column)| column.clone()).unwrap_or_else(|| {
+            level.aggregates_within.push((typed.clone(), fresh.clone()));
+            fresh
+        });
         Typed { expr: Expr::Column(column), ..typed }
     }
 

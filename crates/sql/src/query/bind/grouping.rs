@@ -280,7 +280,8 @@ impl Binder<'_> {
 
 /// A plan through which no condition is moved: one that has a limit, which is never reached.
 pub(super) fn apart(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let most = usize::try_from(i64::MAX).unwrap_or(usize::MAX);
+    // More than any query has; DataFusion multiplies it by the bytes of a row.
+    let most = 1 << 40;
     let limited = LogicalPlanBuilder::from(plan).limit(0, Some(most));
     limited.and_then(LogicalPlanBuilder::build).map_err(inbound)
 }

@@ -48,6 +48,7 @@ use crate::catalog::ObjectName;
 use crate::lowered::RowLock;
 use crate::parameter_types::ParameterTypes;
 use crate::query::functions::Environment;
+use crate::sql_type::SqlType;
 use datafusion::common::Column;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::logical_expr::expr::Sort;
@@ -89,6 +90,13 @@ impl Level {
     /// Whether a column is what queries within this one see of an aggregate over its rows.
     fn has_aggregate_column(&self, column: &Column) -> bool {
         self.aggregates_within.iter().any(|(_, seen)| seen == column)
+    }
+
+    /// The type of a column that this query's rows have, or that queries within it see.
+    fn type_of(&self, column: &Column) -> Option<&SqlType> {
+        let own = self.scope.columns.iter().find(|own| own.output.column == *column);
+        let within = || self.aggregates_within.iter().find(|(_, seen)| seen == column);
+        own.map(|own| &own.output.sql_type).or_else(|| within().map(|(typed, _)| &typed.sql_type))
     }
 }
 

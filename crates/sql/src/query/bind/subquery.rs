@@ -5,11 +5,13 @@ use super::operator::plain_binary;
 use super::row_value::row_of;
 use super::{Binder, Flavor, Relation, Sense, Typed};
 use crate::query::apply::is_of_row;
+use crate::query::arrow_column::arrow_type;
 use crate::query::failure::inbound;
 use crate::query::functions::operator::perhaps;
 use crate::sql_type::SqlType;
-use datafusion::common::ExprSchema;
-use datafusion::common::Spans;
+use datafusion::arrow::datatypes::Field;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{ExprSchema, Spans};
 use datafusion::functions_aggregate::count::count;
 use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery};
 use datafusion::logical_expr::utils::find_aggregate_exprs;
@@ -95,7 +97,7 @@ impl Binder<'_> {
             let answer = match (sense, not) {
                 (Sense::Truth, false) => within,
                 (Sense::Truth, true) if is_of_row(&value.expr).map_err(inbound)? => {
-                    let equal = equal_to(&value, &plan);
+                    let equal = self.equal_to(&value, &plan);
                     let equal = LogicalPlanBuilder::from(plan.clone()).filter(equal);
                     let equal = equal.and_then(LogicalPlanBuilder::build).map_err(inbound)?;
                     let out = Expr::Exists(Exists { subquery: nested(equal), negated: true });
@@ -115,7 +117,7 @@ impl Binder<'_> {
             {
                 value = self.seen_within(own, value);
             }
-            let value = Typed { expr: to_outer(value.expr.clone(), &value.sql_type), ..value };
+            let value = Typed { expr: self.to_outer(&value), ..value };
             let one = self.comparison(value, "=", column.typed())?.expr;
             equal = Some(match equal {
                 None => one,
@@ -140,6 +142,29 @@ impl Binder<'_> {
             }
         };
         Ok(Typed::new(answer, SqlType::Boolean))
+    }
+
+    /// An expression of this query as one that a query in it sees. Columns have their own types; one that no query around names
+    /// has that of the expression.
+    fn to_outer(&self, typed: &Typed) -> Expr {
+        let changed = typed.expr.clone().transform(|expr| {
+            Ok(match expr {
+                Expr::Column(column) => {
+                    let sql_type = self.levels.iter().rev().find_map(|level| level.type_of(&column));
+                    let data_type = arrow_type(sql_type.unwrap_or(&typed.sql_type));
+                    let field = Field::new(column.name.clone(), data_type, true);
+                    Transformed::yes(Expr::OuterReferenceColumn(field.into(), column))
+                }
+                other => Transformed::no(other),
+            })
+        });
+        changed.map_or_else(|_| typed.expr.clone(), |changed| changed.data)
+    }
+
+    /// That a value of this query equals that of a subquery's rows, as the subquery sees it.
+    fn equal_to(&self, value: &Typed, plan: &LogicalPlan) -> Expr {
+        let inner = plan.schema().iter().next().map(Expr::from).unwrap_or(false_literal());
+        plain_binary(self.to_outer(value), Operator::Eq, inner)
     }
 
     /// Whether a value that equals none of a subquery's is certain not to be among them: there are no rows, or neither it nor
@@ -239,12 +264,6 @@ impl Binder<'_> {
     }
 }
 
-/// That a value of this query equals that of a subquery's rows, as the subquery sees it.
-fn equal_to(value: &Typed, plan: &LogicalPlan) -> Expr {
-    let inner = plan.schema().iter().next().map(Expr::from).unwrap_or(false_literal());
-    plain_binary(to_outer(value.expr.clone(), &value.sql_type), Operator::Eq, inner)
-}
-
 fn truth(value: Option<bool>) -> Expr {
     Expr::Literal(ScalarValue::Boolean(value), None)
 }
@@ -253,21 +272,4 @@ fn truth(value: Option<bool>) -> Expr {
 pub(in crate::query) fn nested(plan: LogicalPlan) -> Subquery {
     let outer_ref_columns = plan.all_out_ref_exprs();
     Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: Spans::new() }
-}
-
-/// An expression of this query as one that a query in it sees.
-fn to_outer(expression: Expr, sql_type: &SqlType) -> Expr {
-    use datafusion::common::tree_node::{Transformed, TreeNode};
-    let data_type = crate::query::arrow_column::arrow_type(sql_type);
-    let changed = expression.clone().transform(|expr| {
-        Ok(match expr {
-            Expr::Column(column) => {
-                let field =
-                    datafusion::arrow::datatypes::Field::new(column.name.clone(), data_type.clone(), true);
-                Transformed::yes(Expr::OuterReferenceColumn(field.into(), column))
-            }
-            other => Transformed::no(other),
-        })
-    });
-    changed.map(|changed| changed.data).unwrap_or(expression)
 }

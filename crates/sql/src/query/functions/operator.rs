@@ -256,7 +256,7 @@ impl Arithmetic {
                 let result = result.as_primitive::<Decimal128Type>().clone();
                 Ok(Arc::new(result.with_data_type(DataType::Decimal128(38, scale as i8))))
             }
-            _ => Err(internal("an operation of different types")),
+            (left, right) => Err(internal(&format!("an operation of {left} and {right}"))),
         }
     }
 
