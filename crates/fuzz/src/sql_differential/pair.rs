@@ -153,8 +153,10 @@ impl Pair {
         let determined = expected.shown().map(|shown| statement.determined(shown)).unwrap_or_default();
         let mut found = difference(&expected, &got, &determined);
         // Which of several errors is told is not determined.
-        if let (Some(Difference::State { .. }), Answer::Refused { .. }) = (&found, &expected)
-            && got.state().is_some_and(|state| is_wrong(statement, state))
+        let refusals = expected.state().into_iter().chain(got.state());
+        if matches!(found, Some(Difference::State { .. }))
+            && refusals.clone().count() == 2
+            && refusals.clone().any(|state| is_wrong(statement, state))
         {
             found = None;
         }

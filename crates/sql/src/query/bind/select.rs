@@ -93,7 +93,10 @@ impl Binder<'_> {
         }
         let mut having = match &select.having {
             Some(having) => {
-                let typed = self.expression_as(having, Sense::Truth)?;
+                // A key is asked for its value.
+                let sense =
+                    if has_asking_key(having, &select.group_by) { Sense::Value } else { Sense::Truth };
+                let typed = self.expression_as(having, sense)?;
                 super::call::refuse_sets([&typed.expr], "HAVING")?;
                 Some(self.condition(typed, "HAVING")?)
             }
@@ -557,6 +560,22 @@ fn has_whole_rows(select: &ast::Select) -> bool {
         _ => ControlFlow::Continue(()),
     });
     found.is_break()
+}
+
+/// Whether an expression has a key of `GROUP BY` as a part that is a question to a subquery.
+fn has_asking_key(expression: &ast::Expr, group_by: &ast::GroupByExpr) -> bool {
+    let mut keys = Vec::new();
+    let _ = ast::visit_expressions(group_by, |key| {
+        if matches!(key, ast::Expr::InSubquery { .. } | ast::Expr::AnyOp { .. } | ast::Expr::AllOp { .. }) {
+            keys.push(key.clone());
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    let found = ast::visit_expressions(expression, |part| match keys.contains(part) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    !keys.is_empty() && found.is_break()
 }
 
 /// Refuses windows that are too many: the rows are sorted anew for each.
