@@ -618,6 +618,7 @@ impl Engine for LazyEngine {
                 self.take_in(&mut lane, definitions);
             }
             Entries::Calls { time_us, bytes } => {
+                self.foundation.clock.has_been(time_us);
                 let (definitions, guard) = (self.foundation.definitions(), crossbeam_epoch::pin());
                 let spare = self.spare.pop().unwrap_or_default();
                 let intake = Intake::prepare(spare, &definitions, &guard, std::iter::once(bytes));

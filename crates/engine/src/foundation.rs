@@ -5,7 +5,7 @@ use crate::entry::{self, Entries};
 use crate::idempotency::{KeyWindow, Keys};
 use crate::{Batch, Counters, Procedure};
 use fabius_env::sync::Mutex;
-use fabius_env::{Clock, schedule};
+use fabius_env::{Clock, ForwardClock, schedule};
 use fabius_log::Log;
 use fabius_program::catalog::{Catalog, ProcedureId};
 use fabius_program::shelf::Shelf;
@@ -174,8 +174,8 @@ type Replaced = VecDeque<(Seq, Arc<Definitions>)>;
 
 /// What every engine stands on.
 pub struct Foundation {
-    /// Time for `now()` and for measuring.
-    pub clock: Arc<dyn Clock>,
+    /// Time for `now()` and for measuring: never before that of a call that has been ordered.
+    pub clock: ForwardClock,
     /// The input log; `None` keeps nothing (tests, and replay before the log is attached).
     log: OnceLock<Arc<Log>>,
     /// Whether batches wait for the log before they are complete.
@@ -201,7 +201,7 @@ impl Foundation {
     /// A foundation without definitions or log.
     pub fn new(clock: Arc<dyn Clock>) -> Foundation {
         Foundation {
-            clock,
+            clock: ForwardClock::over(clock),
             log: OnceLock::new(),
             waits_for_log: false.into(),
             snapshots: Snapshots::default(),
@@ -334,6 +334,7 @@ impl Foundation {
 
     /// Begins with the state of a checkpoint; the engine calls this before anything else.
     pub fn restore(&self, state: State) {
+        self.clock.has_been(state.time_us);
         *self.keys.lock() = state.keys;
         self.set_definitions(Arc::new(state.definitions));
         self.set_promised(state.seq);

@@ -1,6 +1,8 @@
 //! The time of day and the time passed.
 
 use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// A source of time.
@@ -46,6 +48,42 @@ impl Clock for RealClock {
     }
 }
 
+/// A clock whose time of day never goes back: where the one beneath does, it stands still until that one has caught up. So does
+/// it behind a time that it is told of, which another machine's clock may have given.
+#[derive(Debug)]
+pub struct ForwardClock {
+    beneath: Arc<dyn Clock>,
+    newest_us: AtomicI64,
+}
+
+impl ForwardClock {
+    /// Over another.
+    #[must_use]
+    pub fn over(beneath: Arc<dyn Clock>) -> ForwardClock {
+        ForwardClock { beneath, newest_us: AtomicI64::new(i64::MIN) }
+    }
+
+    /// Microseconds since the Unix epoch, no less than before.
+    #[must_use]
+    pub fn now_us(&self) -> i64 {
+        let now = self.beneath.now_us();
+        let newest = self.newest_us.load(Relaxed);
+        // Who finds that time has not moved on writes nothing.
+        if now <= newest { newest } else { now.max(self.newest_us.fetch_max(now, Relaxed)) }
+    }
+
+    /// Nanoseconds since some fixed moment, as of the clock beneath.
+    #[must_use]
+    pub fn monotonic_ns(&self) -> u64 {
+        self.beneath.monotonic_ns()
+    }
+
+    /// Says that it was this time, somewhere: from now on it is no earlier.
+    pub fn has_been(&self, time_us: i64) {
+        self.newest_us.fetch_max(time_us, Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +96,20 @@ mod tests {
         assert!(clock.now_us() > year_2020_us);
         let first = clock.monotonic_ns();
         assert!(clock.monotonic_ns() >= first);
+    }
+
+    /// Goal: time of day stands still where the clock beneath is set back, or behind what others have seen.
+    #[test]
+    fn forward_clock_never_goes_back() {
+        let beneath = Arc::new(crate::SimulatedClock::at(1_000));
+        let clock = ForwardClock::over(beneath.clone());
+        assert_eq!(clock.now_us(), 1_000);
+        beneath.step_us(-600);
+        assert_eq!(clock.now_us(), 1_000);
+        beneath.step_us(601);
+        assert_eq!(clock.now_us(), 1_001);
+        clock.has_been(5_000);
+        clock.has_been(3_000);
+        assert_eq!(clock.now_us(), 5_000);
     }
 }

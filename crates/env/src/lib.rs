@@ -29,7 +29,7 @@ mod simulated_disk;
 mod simulated_file;
 pub mod sync;
 
-pub use clock::{Clock, RealClock};
+pub use clock::{Clock, ForwardClock, RealClock};
 pub use disk::{DirectoryLock, Disk, DiskFile};
 pub use random::Random;
 pub use real_disk::RealDisk;

@@ -30,6 +30,8 @@ use fabius_value::Seq;
 pub struct State {
     /// The entries up to here have been run.
     pub seq: Seq,
+    /// When the checkpoint was begun, in microseconds since 1970; no entry up to there is of a later time.
+    pub time_us: i64,
     /// Definitions, with all rows in their tables.
     pub definitions: Definitions,
     /// First outcomes by idempotency key.

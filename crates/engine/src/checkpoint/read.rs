@@ -23,6 +23,7 @@ pub fn read(disk: &dyn Disk, found: &Found, database: DatabaseId) -> fabius_valu
     let mut reader = CheckpointReader::open(disk, found, Some(database.0))?;
     let mut loading = Loading {
         seq: reader.header().seq,
+        time_us: reader.header().begun_us,
         definitions: Definitions::default(),
         keys: Keys::default(),
         tables: Vec::new(),
@@ -66,6 +67,7 @@ type Fault = String;
 
 struct Loading {
     seq: Seq,
+    time_us: i64,
     definitions: Definitions,
     keys: Keys,
     tables: Vec<LoadingTable>,
@@ -132,6 +134,7 @@ impl Loading {
     fn state(self) -> State {
         State {
             seq: self.seq,
+            time_us: self.time_us,
             definitions: self.definitions,
             keys: self.keys,
             ranges: self.tables.into_iter().map(|table| table.ranges).collect(),

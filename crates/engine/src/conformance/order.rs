@@ -65,6 +65,24 @@ pub(super) fn now_is_the_logged_time(make: Make<'_>) {
     assert_eq!(rig.replayed(make).rows("accounts"), rows);
 }
 
+pub(super) fn time_never_goes_back(make: Make<'_>) {
+    let rig = bank(make, 2, 10);
+    let stamped = |rig: &Rig, id: i32| {
+        rig.call("stamp", &[int(id)]).unwrap();
+        rig.rows("accounts")[id as usize][1].to_string()
+    };
+    rig.clock.advance(Duration::from_secs(100));
+    let before = stamped(&rig, 0);
+    rig.clock.step_us(-50_000_000);
+    assert!(stamped(&rig, 1) >= before);
+    // The clock of another machine is behind.
+    let written = rig.checkpoint();
+    for again in [rig.replayed(make), rig.at_checkpoint(make, &written)] {
+        let now = stamped(&again, 1);
+        assert!(now >= before, "{now} after {before}");
+    }
+}
+
 pub(super) fn definitions_take_their_place(make: Make<'_>) {
     let rig = bank(make, 1, 10);
     let refused = rig.engine.define("procedure bad() { nothing[1].here += 1 }").unwrap_err();

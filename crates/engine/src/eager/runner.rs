@@ -155,7 +155,10 @@ impl<R: Runner> Engine for R {
         let ground = self.ground();
         match entry::decode_next(payload, first_seq, count, ground.shared.sequencer.next())? {
             Entries::Definition(_) | Entries::KeyWindow(_) => ground.replay_definition(first_seq, payload),
-            Entries::Calls { time_us, bytes } => self.replay_calls(bytes, time_us),
+            Entries::Calls { time_us, bytes } => {
+                ground.foundation().clock.has_been(time_us);
+                self.replay_calls(bytes, time_us)
+            }
         }
     }
 
