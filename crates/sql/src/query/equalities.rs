@@ -5,13 +5,13 @@
 //!   the right, and an equality of what is converted is one that it does not look into.
 //! - All keys of a join are compared by `=`, or all by `IS NOT DISTINCT FROM`. Where it chooses the order of joins, or moves
 //!   another condition to a join, it forgets which. So keys of the latter kind are conditions as all others until a plan is done,
-//!   and where a join has some from the beginning, joins keep their order and get no other keys.
+//!   and the joins of `INTERSECT` and `EXCEPT`, which have some from the beginning, get no others.
 
 use datafusion::common::NullEquality;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{BinaryExpr, Expr, Filter, JoinType, LogicalPlan, Operator};
+use datafusion::logical_expr::{BinaryExpr, Expr, Filter, LogicalPlan, Operator};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use std::sync::Arc;
 
@@ -75,30 +75,6 @@ impl OptimizerRule for KeysByEquality {
                 conjunction(join.filter.into_iter().flat_map(split_conjunction_owned).chain(others));
             Ok(LogicalPlan::Join(join))
         })
-    }
-}
-
-/// The rule that chooses the order of joins, for plans whose joins all compare keys by `=`.
-#[derive(Debug)]
-pub(super) struct JoinsByEquality(pub(super) Rule);
-
-impl OptimizerRule for JoinsByEquality {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let mut has_other = false;
-        plan.apply_with_subqueries(|node| {
-            has_other = matches!(node, LogicalPlan::Join(join)
-                if join.join_type == JoinType::Inner && join.null_equality == NullEquality::NullEqualsNull);
-            Ok(if has_other { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-        })?;
-        if has_other { Ok(Transformed::no(plan)) } else { self.0.rewrite(plan, config) }
     }
 }
 

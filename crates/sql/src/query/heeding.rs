@@ -5,7 +5,7 @@
 
 use crate::planning::heed;
 use crate::query::claims::ModestClaims;
-use crate::query::equalities::{EqualitiesInOneForm, JoinsByEquality, KeysByEquality};
+use crate::query::equalities::{EqualitiesInOneForm, KeysByEquality};
 use crate::query::failure::outbound;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -88,7 +88,6 @@ pub(super) fn rules() -> Vec<Rule> {
             rules.push(Arc::new(Heeding(equalities)));
         }
         let rule: Rule = match rule.name() {
-            "eliminate_cross_join" => Arc::new(JoinsByEquality(rule)),
             "extract_equijoin_predicate" => Arc::new(KeysByEquality(rule)),
             _ => rule,
         };
