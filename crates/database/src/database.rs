@@ -130,8 +130,8 @@ impl Database {
                 return Ok(());
             }
             bytes_replayed += frame.payload.len() as i64;
-            let replay = || engine.replay(Seq(frame.first_seq), frame.entry_count, frame.payload);
-            foundation.attempt(replay).map_err(Opening::Replay)
+            let take = || engine.take(Seq(frame.first_seq), frame.entry_count, frame.payload);
+            foundation.attempt(take).map(|_| ()).map_err(Opening::Replay)
         })
         .map_err(|error| match error {
             Opening::Log(error) => opening::explain(&error, &begin.passed_over),

@@ -4,13 +4,13 @@ use crate::batch_size::BatchSize;
 use crate::crew::Crew;
 use crate::initiator::Initiator;
 use crate::statistics::Statistics;
+use fabius_engine::batch::Outcomes;
 use fabius_engine::eager::intake::Intake;
 use fabius_engine::eager::plan::Schema;
 use fabius_engine::eager::{Ground, Runner};
 use fabius_engine::{Foundation, Standpoint};
 use fabius_env::schedule;
 use fabius_env::sync::Mutex;
-use fabius_value::Result;
 use parking_lot::{MutexGuard, RwLockWriteGuard};
 use std::sync::Arc;
 
@@ -113,8 +113,8 @@ impl Runner for GraphEngine {
         self.ground.stand()
     }
 
-    fn replay_calls(&self, calls: &[u8], time_us: i64) -> Result<()> {
-        self.initiator.lock().replay(self, calls, time_us)
+    fn take_calls(&self, calls: &[u8], count: u32, time_us: i64) -> Outcomes {
+        self.initiator.lock().take(self, calls, count, time_us)
     }
 
     fn times(&self) -> Vec<(&'static str, u64)> {

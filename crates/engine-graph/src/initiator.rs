@@ -13,12 +13,13 @@ use crate::execution::Grounds;
 use crate::graph::{Graph, Stamped};
 use crate::round::Round;
 use bumpalo::Bump;
-use fabius_engine::eager::intake::{Chunk, Outcomes};
-use fabius_engine::entry;
+use fabius_engine::eager::intake::{Chunk, Outcomes, Work};
+use fabius_engine::{Batch, batch, entry};
 use fabius_env::schedule;
 use fabius_program::execute::emptied;
-use fabius_value::{Result, Seq};
+use fabius_value::Seq;
 use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// Calls of a graph, at most and at least (if there are as many).
 const GRAPH_CALLS: std::ops::RangeInclusive<usize> = 16..=512;
@@ -103,16 +104,19 @@ impl Initiator {
         true
     }
 
-    /// Runs calls that were logged before.
-    ///
-    /// # Errors
-    /// If the bytes are not calls.
-    pub fn replay(&mut self, engine: &GraphEngine, calls: &[u8], time_us: i64) -> Result<()> {
-        let calls = entry::calls(calls).collect::<Result<Vec<_>>>()?;
-        let stamp = |call| Stamped { call, seq: engine.ground.shared.sequencer.take(), batch: None };
-        let calls: Vec<_> = calls.into_iter().map(stamp).collect();
+    /// Runs so many calls that have their places in the order; gives what has become of them.
+    pub fn take(&mut self, engine: &GraphEngine, calls: &[u8], count: u32, time_us: i64) -> batch::Outcomes {
+        let work = Arc::new(Work::new(Batch::of(calls.to_vec(), count), 0));
+        let calls: Vec<_> = entry::calls(work.batch.calls())
+            .zip(0..)
+            .map(|(call, place)| Stamped {
+                call: call.expect("calls are checked when they are taken"),
+                seq: engine.ground.shared.sequencer.take(),
+                batch: Some((&work, place)),
+            })
+            .collect();
         self.execute(engine, &calls, time_us);
-        Ok(())
+        std::mem::take(&mut *work.batch.outcomes())
     }
 
     /// Builds graphs of calls, and executes them.

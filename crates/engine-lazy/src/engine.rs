@@ -6,10 +6,12 @@ use crate::intake::{Buffers, Intake, runs};
 use crate::lane::{Lane, Rest, Surroundings, closed, is_memory_short};
 use crate::policy::Policy;
 use crate::substantiate::{Failed, Substantiation};
+use crate::turn::Outcome;
 use bumpalo::Bump;
 use crossbeam_epoch::Guard;
 use crossbeam_queue::SegQueue;
 use crossbeam_utils::CachePadded;
+use fabius_engine::batch::Outcomes;
 use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry::{self, Entries};
@@ -609,7 +611,8 @@ impl Engine for LazyEngine {
         self.foundation.restore(state);
     }
 
-    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
+    fn take(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<Outcomes> {
+        let mut outcomes = Outcomes { first_seq: Some(first_seq), ..Outcomes::default() };
         let mut lane = self.lane.lock();
         match entry::decode_next(payload, first_seq, count, lane.next_seq())? {
             Entries::Definition(_) | Entries::KeyWindow(_) => {
@@ -624,7 +627,12 @@ impl Engine for LazyEngine {
                 let intake = Intake::prepare(spare, &definitions, &guard, std::iter::once(bytes));
                 let chunk = self.backlog.arenas().chunk();
                 let around = self.surroundings();
-                let rest = lane.promise(&around, time_us, &intake, chunk, &mut |_, _| {});
+                let note = &mut |seq: Seq, outcome: Outcome| {
+                    let place = (seq.0 - first_seq.0) as u32;
+                    outcomes.aborts.extend(outcome.abort.map(|error| (place, error)));
+                    outcomes.tickets.extend(outcome.ticket.map(|ticket| (place, ticket)));
+                };
+                let rest = lane.promise(&around, time_us, &intake, chunk, note);
                 around.drop_unread(rest.unread, &guard);
                 guard.flush();
                 self.spare.push(intake.into_buffers());
@@ -633,7 +641,7 @@ impl Engine for LazyEngine {
         drop(lane);
         let policy = *self.policy.read();
         while self.must_relieve(&policy) && self.run_deferred() {}
-        self.foundation.failure().cloned().map_or(Ok(()), Err)
+        self.foundation.failure().cloned().map_or(Ok(outcomes), Err)
     }
 
     fn close(&self, reason: Error) {

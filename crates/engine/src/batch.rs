@@ -51,6 +51,28 @@ pub struct Outcomes {
     pub failure: Option<Error>,
 }
 
+impl Outcomes {
+    /// Deals out what has become of calls that were taken together to batches that some of them came in: each with the place of
+    /// its first call among them, in ascending order. What is of no batch is dropped.
+    pub fn deal(mut self, batches: &[(u32, Arc<Batch>)]) {
+        let (mut aborts, mut tickets) =
+            (self.aborts.into_iter().peekable(), self.tickets.into_iter().peekable());
+        for (first, batch) in batches {
+            let places = *first..*first + batch.count();
+            let mut outcomes = batch.outcomes();
+            outcomes.first_seq = self.first_seq.map(|seq| Seq(seq.0 + u64::from(*first)));
+            while let Some((place, abort)) = aborts.next_if(|(place, _)| *place < places.end) {
+                outcomes.aborts.extend(places.contains(&place).then(|| (place - first, abort)));
+            }
+            while let Some((place, ticket)) = tickets.next_if(|(place, _)| *place < places.end) {
+                outcomes.tickets.extend(places.contains(&place).then(|| (place - first, ticket)));
+            }
+            outcomes.returned.append(self.returned.split(places));
+            outcomes.failure = self.failure.clone();
+        }
+    }
+}
+
 /// Where a call's returned values will be.
 #[derive(Default)]
 pub struct Ticket {
@@ -106,6 +128,20 @@ fn result_bytes(values: &Result<Vec<Value>>) -> isize {
 }
 
 impl Batch {
+    /// A batch of so many encoded calls.
+    pub fn of(calls: Vec<u8>, count: u32) -> Arc<Batch> {
+        Arc::new(Batch {
+            calls,
+            count,
+            decided: AtomicBool::new(false),
+            complete: AtomicBool::new(false),
+            completed_ns: AtomicU64::new(0),
+            outcomes: Mutex::default(),
+            completion: Condvar::new(),
+            wakers: parking_lot::Mutex::default(),
+        })
+    }
+
     /// The encoded calls.
     pub fn calls(&self) -> &[u8] {
         &self.calls
@@ -286,16 +322,7 @@ impl BatchBuilder {
 
     /// The batch, ready to be submitted.
     pub fn build(self) -> Arc<Batch> {
-        Arc::new(Batch {
-            calls: self.calls,
-            count: self.count,
-            decided: AtomicBool::new(false),
-            complete: AtomicBool::new(false),
-            completed_ns: AtomicU64::new(0),
-            outcomes: Mutex::default(),
-            completion: Condvar::new(),
-            wakers: parking_lot::Mutex::default(),
-        })
+        Batch::of(self.calls, self.count)
     }
 }
 

@@ -8,6 +8,7 @@
 //! Engines own no threads. Whoever has a thread to spare (a background worker of the database, a
 //! caller who waits) lends it through [`Engine::help`].
 
+use crate::batch::Outcomes;
 use crate::checkpoint::State;
 use crate::counters::Counts;
 use crate::reader::query_at;
@@ -186,11 +187,13 @@ pub trait Engine: Send + Sync {
     /// Begins with the state of a checkpoint instead of an empty one. Called before anything else.
     fn restore(&self, state: State);
 
-    /// Runs calls that were logged before, in log order, without logging them again.
+    /// Takes an entry that has its place in the order already, in the log too: it was logged before, or is agreed on. Gives
+    /// what has become of its calls, by their place in the entry, once readers can see all of them. Entries come one after the
+    /// other, without gaps, and nothing is [submitted](Engine::submit) beside them.
     ///
     /// # Errors
-    /// If the bytes are not what an engine logs.
-    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()>;
+    /// `XX001` if the bytes are not what an engine logs, or not what comes next; why the engine has stopped.
+    fn take(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<Outcomes>;
 
     /// Refuses further calls, completes or fails those handed in.
     fn close(&self, reason: Error);

@@ -3,6 +3,7 @@
 
 use fabius_storage::memory;
 use fabius_value::Value;
+use std::ops::Range;
 
 /// What calls of one batch have returned.
 #[derive(Default)]
@@ -54,6 +55,19 @@ impl Returned {
     /// The places of the calls that are in it.
     pub fn places(&self) -> impl Iterator<Item = u32> {
         self.calls.iter().map(|span| span.place)
+    }
+
+    /// Moves out what calls at some places have returned, once, as those of a batch in which the first of these places is 0;
+    /// it has to be sorted.
+    pub fn split(&mut self, places: Range<u32>) -> Returned {
+        let at = |place| self.calls.partition_point(|span| span.place < place);
+        let mut split = Returned::default();
+        for at in at(places.start)..at(places.end) {
+            let Span { place, begin, end } = self.calls[at];
+            let values = self.values[begin as usize..end as usize].iter_mut().map(std::mem::take);
+            split.push(place - places.start, values);
+        }
+        split
     }
 
     /// Moves out what the call at this place has returned, once; it has to be sorted.

@@ -154,7 +154,7 @@ impl Rig {
                 return Ok::<(), LogError>(());
             }
             let seq = Seq(frame.first_seq);
-            let done = engine.replay(seq, frame.entry_count, frame.payload);
+            let done = engine.take(seq, frame.entry_count, frame.payload);
             done.unwrap_or_else(|error| panic!("replay at {seq}: {error}"));
             Ok(())
         });

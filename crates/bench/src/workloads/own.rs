@@ -114,7 +114,8 @@ impl Workload for Own {
         fabius_log::dump(&disk, |item| match item {
             LogItem::Frame(frame) => serial
                 .engine()
-                .replay(Seq(frame.first_seq), frame.entry_count, frame.payload)
+                .take(Seq(frame.first_seq), frame.entry_count, frame.payload)
+                .map(|_| ())
                 .map_err(Replay::Engine),
             _ => Ok(()),
         })

@@ -42,6 +42,7 @@ const CASES: &[Case] = &[
     ("calls_that_only_read_give_results", rows::calls_that_only_read_give_results),
     ("now_is_the_logged_time", order::now_is_the_logged_time),
     ("time_never_goes_back", order::time_never_goes_back),
+    ("entries_that_are_taken_answer_their_batches", order::entries_that_are_taken_answer_their_batches),
     ("definitions_take_their_place", order::definitions_take_their_place),
     ("calls_wait_for_the_log", order::calls_wait_for_the_log),
     ("a_closed_engine_refuses", order::a_closed_engine_refuses),

@@ -2,10 +2,10 @@
 
 use super::programs::BANK;
 use super::{aborts, bank, big, int};
-use crate::BatchBuilder;
 use crate::rig::{Make, Rig};
+use crate::{BatchBuilder, entry};
 use fabius_env::{Fault, Random};
-use fabius_value::SqlState;
+use fabius_value::{Seq, SqlState};
 use std::time::Duration;
 
 pub(super) fn a_key_is_used_once(make: Make<'_>) {
@@ -28,7 +28,7 @@ pub(super) fn a_key_is_used_once(make: Make<'_>) {
 
 pub(super) fn keys_are_forgotten_by_seq(make: Make<'_>) {
     let rig = bank(make, 2, 100);
-    rig.engine.amend(&crate::entry::encode_key_window(10)).unwrap();
+    rig.engine.amend(&entry::encode_key_window(10)).unwrap();
     let balance = |rig: &Rig| rig.query("see", &[int(0)]).unwrap()[0].clone();
     rig.call_with("add", &[int(0), big(1)], Some(b"key")).unwrap();
     for _ in 0..9 {
@@ -46,7 +46,7 @@ pub(super) fn keys_are_forgotten_by_seq(make: Make<'_>) {
     // Also when the log is read again, and whatever is wanted from then on.
     for again in [rig.replayed(make), rig.after_checkpoint(make, &written)] {
         assert_eq!(balance(&again), big(102));
-        again.engine.amend(&crate::entry::encode_key_window(1000)).unwrap();
+        again.engine.amend(&entry::encode_key_window(1000)).unwrap();
         again.call_with("add", &[int(0), big(1)], Some(b"key")).unwrap();
         assert_eq!(balance(&again), big(102));
     }
@@ -81,6 +81,72 @@ pub(super) fn time_never_goes_back(make: Make<'_>) {
         let now = stamped(&again, 1);
         assert!(now >= before, "{now} after {before}");
     }
+}
+
+/// Calls whose order was made elsewhere, several batches to an entry, get the outcomes that one call after the other gets.
+pub(super) fn entries_that_are_taken_answer_their_batches(make: Make<'_>) {
+    let live = bank(make, 6, 100);
+    let taking = live.replayed(make);
+    let mut random = Random::seeded(11);
+    let mut seq = taking.foundation.promised().next();
+    for round in 0..40u32 {
+        let mut batches = Vec::new();
+        let mut count = 0;
+        for number in 0..1 + random.below(4) {
+            let mut builder = BatchBuilder::new();
+            for n in 0..1 + random.below(5) {
+                let (from, to) = (random.below(6) as i32, random.below(7) as i32);
+                let key = format!("{} {number} {n}", round / 2);
+                let key = (n % 2 == 0).then_some(key.as_bytes());
+                match random.below(3) {
+                    0 => live.push(&mut builder, "see", &[int(to)], key),
+                    1 => live.push_call(&mut builder, "add", &[int(to), big(7)], key, key.is_some()),
+                    _ => live.push(&mut builder, "transfer", &[int(from), int(to), big(60)], key),
+                };
+            }
+            let batch = builder.build();
+            // Some came from another machine, whose callers wait there.
+            batches.push((count, batch.clone(), random.below(4) == 0));
+            count += batch.count();
+        }
+        let mut payload = Vec::new();
+        entry::begin_calls(1_700_000_000_000_000 + i64::from(round), &mut payload);
+        batches.iter().for_each(|(_, batch, _)| payload.extend_from_slice(batch.calls()));
+        let outcomes = taking.engine.take(seq, count, &payload).unwrap();
+        let ours = batches.iter().filter(|(.., is_remote)| !is_remote);
+        let ours: Vec<_> = ours.map(|(first, batch, _)| (*first, batch.clone())).collect();
+        outcomes.deal(&ours);
+        for (first, batch) in &ours {
+            let last = Seq(seq.0 + u64::from(first + batch.count()) - 1);
+            assert!(last <= taking.foundation.promised(), "readers see what callers are told");
+            taking.foundation.decided(last, batch.clone());
+            assert_eq!(batch.outcomes().first_seq, Some(Seq(seq.0 + u64::from(*first))));
+        }
+        for (_, batch, is_remote) in &batches {
+            for (place, bytes) in entry::calls(batch.calls()).enumerate() {
+                let call = bytes.unwrap();
+                let mut alone = BatchBuilder::new();
+                alone.push(call.procedure, call.arguments, call.key, call.wants_result).unwrap();
+                let alone = alone.build();
+                live.run(&alone);
+                if *is_remote {
+                    continue;
+                }
+                assert_eq!(batch.outcome(place as u32), alone.outcome(0));
+                if call.wants_result && alone.outcome(0).is_ok() {
+                    assert_eq!(taking.result(batch, place as u32), live.result(&alone, 0));
+                }
+            }
+        }
+        seq = Seq(seq.0 + u64::from(count));
+        assert_eq!(taking.dump(), live.dump());
+    }
+    taking
+        .engine
+        .take(seq, 1, &entry::encode_definition("table more { id: int, primary key (id) }"))
+        .unwrap();
+    assert_eq!(taking.foundation.promised(), seq);
+    assert!(taking.rows("more").is_empty());
 }
 
 pub(super) fn definitions_take_their_place(make: Make<'_>) {

@@ -1,8 +1,8 @@
 //! What an engine that runs calls whole stands on, whichever way it chooses the calls that run:
-//! definitions, replay, snapshots, purging.
+//! definitions, calls that have their place already, snapshots, purging.
 //!
 //! The *gate* is the one lock of the whole engine: a turn holds it shared, with the schema inside;
-//! definitions, purging, closing and replay hold it exclusively, when no call runs.
+//! definitions, purging, closing and calls that have their place already hold it exclusively, when no call runs.
 
 use crate::checkpoint::State;
 use crate::eager::alone::Alone;
@@ -11,7 +11,7 @@ use crate::eager::intake::{Outcomes, Work};
 use crate::eager::plan::Schema;
 use crate::eager::shared::{PURGE_AT, Shared};
 use crate::eager::turn::{Order, Turn};
-use crate::{Batch, Definitions, Foundation, Standpoint};
+use crate::{Batch, Definitions, Foundation, Standpoint, batch};
 use bumpalo::Bump;
 use fabius_env::sync::RwLock;
 use fabius_value::{Result, Seq};
@@ -118,24 +118,26 @@ impl Ground {
         *gate = Schema::of(self.shared.foundation.definitions(), &gate);
     }
 
-    /// Runs encoded calls that are in the log, one after the other.
-    pub fn replay_calls(&self, calls: &[u8], time_us: i64) {
+    /// Runs encoded calls that are in the log, one after the other; gives what has become of them, by their place.
+    pub fn take_calls(&self, calls: &[u8], time_us: i64) -> batch::Outcomes {
         let gate = self.gate.write();
         let guard = crossbeam_epoch::pin();
         let arena = Bump::new();
         let mut turn = Turn::new(&self.shared, &gate, &guard, &arena, Order::Logged, time_us, Alone);
         turn.run(calls, |at| at);
-        turn.end();
+        let mut outcomes = batch::Outcomes::default();
+        turn.end().add_to(&mut outcomes);
         if self.must_tidy() {
             self.tidy(&gate);
         }
+        outcomes
     }
 
     /// Takes in a logged entry, at its place, that is not one of calls.
     ///
     /// # Errors
     /// If the bytes are no such entry.
-    pub fn replay_definition(&self, first_seq: Seq, payload: &[u8]) -> Result<()> {
+    pub fn take_definition(&self, first_seq: Seq, payload: &[u8]) -> Result<()> {
         let mut gate = self.gate.write();
         let definitions = gate.definitions.with(first_seq, payload)?;
         let seq = self.shared.sequencer.take();

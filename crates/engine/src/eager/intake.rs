@@ -13,7 +13,7 @@
 use crate::eager::control::Waiting;
 use crate::entry::{self, Call};
 use crate::returned::Returned;
-use crate::{Batch, Ticket};
+use crate::{Batch, Ticket, batch};
 use fabius_value::{Error, Seq};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -66,12 +66,7 @@ impl Work {
             if is_single {
                 all.first_seq = Some(outcomes.last);
             }
-            all.aborts.extend(outcomes.aborts);
-            all.tickets.extend(outcomes.tickets);
-            all.returned.append(outcomes.returned);
-            if let Some(failure) = outcomes.failure {
-                all.failure.get_or_insert(failure);
-            }
+            outcomes.add_to(&mut all);
         }
         if self.open.fetch_sub(count, AcqRel) > count {
             return None;
@@ -110,6 +105,18 @@ pub struct Outcomes {
     pub last: Seq,
     /// Why some outcomes are not known.
     pub failure: Option<Error>,
+}
+
+impl Outcomes {
+    /// Adds them to those of other calls of the batch.
+    pub fn add_to(self, all: &mut batch::Outcomes) {
+        all.aborts.extend(self.aborts);
+        all.tickets.extend(self.tickets);
+        all.returned.append(self.returned);
+        if let Some(failure) = self.failure {
+            all.failure.get_or_insert(failure);
+        }
+    }
 }
 
 /// Calls of a batch that a turn has put off to the next phase, to be run together then.

@@ -1,6 +1,7 @@
 //! What engines that take calls from an intake, and run them whole on a ground, have to say of themselves; the rest
 //! of the contract follows.
 
+use crate::batch::Outcomes;
 use crate::checkpoint::State;
 use crate::counters::Counts;
 use crate::eager::ground::Ground;
@@ -46,13 +47,10 @@ pub trait Runner: Send + Sync {
         self.ground().stand()
     }
 
-    /// Runs encoded calls, which were logged together before, at their logged time.
-    ///
-    /// # Errors
-    /// If the bytes are not calls.
-    fn replay_calls(&self, calls: &[u8], time_us: i64) -> Result<()> {
-        self.ground().replay_calls(calls, time_us);
-        Ok(())
+    /// Runs so many encoded calls, which have their places in the order, at their logged time; gives what has become of
+    /// them, by their place among them.
+    fn take_calls(&self, calls: &[u8], _count: u32, time_us: i64) -> Outcomes {
+        self.ground().take_calls(calls, time_us)
     }
 
     /// See [`Engine::times`].
@@ -151,15 +149,19 @@ impl<R: Runner> Engine for R {
         self.ground().restore(state);
     }
 
-    fn replay(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<()> {
+    fn take(&self, first_seq: Seq, count: u32, payload: &[u8]) -> Result<Outcomes> {
         let ground = self.ground();
+        let mut outcomes = Outcomes { first_seq: Some(first_seq), ..Outcomes::default() };
         match entry::decode_next(payload, first_seq, count, ground.shared.sequencer.next())? {
-            Entries::Definition(_) | Entries::KeyWindow(_) => ground.replay_definition(first_seq, payload),
+            Entries::Definition(_) | Entries::KeyWindow(_) => ground.take_definition(first_seq, payload)?,
             Entries::Calls { time_us, bytes } => {
                 ground.foundation().clock.has_been(time_us);
-                self.replay_calls(bytes, time_us)
+                let taken = self.take_calls(bytes, count, time_us);
+                outcomes = Outcomes { first_seq: Some(first_seq), ..taken };
             }
         }
+        let failure = outcomes.failure.take().or_else(|| ground.foundation().failure().cloned());
+        failure.map_or(Ok(outcomes), Err)
     }
 
     fn close(&self, reason: Error) {
