@@ -78,7 +78,7 @@ pub(crate) struct FrameHeader {
     pub(crate) entry_count: u32,
     pub(crate) first_seq: u64,
     pub(crate) synced_seq: u64,
-    payload_checksum: u32,
+    pub(crate) payload_checksum: u32,
 }
 
 impl FrameHeader {
@@ -134,10 +134,12 @@ pub(crate) fn read_header(file: &[u8], offset: usize, seed: FrameSeed) -> Result
         .get(offset..)
         .and_then(|rest| rest.get(..FRAME_HEADER_BYTES))
         .ok_or(FrameFault::HeaderIncomplete)?;
-    if u32_at(bytes, 28) != header_checksum(bytes, seed, offset as u64) {
-        return Err(FrameFault::HeaderChecksum);
-    }
-    Ok(FrameHeader::fields(bytes))
+    header_at(bytes, offset as u64, seed).ok_or(FrameFault::HeaderChecksum)
+}
+
+/// The frame header in its bytes, if its checksum is the one for the offset that they were read at.
+pub(crate) fn header_at(bytes: &[u8], offset: u64, seed: FrameSeed) -> Option<FrameHeader> {
+    (u32_at(bytes, 28) == header_checksum(bytes, seed, offset)).then(|| FrameHeader::fields(bytes))
 }
 
 /// Reads the frame at `offset` of a segment's file: its header and its payload.

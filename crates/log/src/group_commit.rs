@@ -28,6 +28,10 @@
 //! have dropped the bytes and would report success.
 
 use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Release},
+};
 use std::thread;
 
 use fabius_env::schedule::{self, JoinHandle};
@@ -55,6 +59,8 @@ pub(crate) struct GroupCommit {
     room: Condvar,
     /// Locked for the whole of a group; never while holding `intake`.
     outlet: Mutex<Outlet>,
+    /// Of the oldest segment.
+    first_seq: AtomicU64,
     pub(crate) watermark: Watermark,
 }
 
@@ -97,6 +103,7 @@ impl GroupCommit {
             }),
             work: Condvar::new(),
             room: Condvar::new(),
+            first_seq: AtomicU64::new(writer.first_seq()),
             outlet: Mutex::new(Outlet { writer, spare: Vec::new() }),
             watermark: Watermark::at(next_seq - 1),
             options,
@@ -244,7 +251,39 @@ impl GroupCommit {
         if let Some(failure) = self.watermark.failure() {
             return Err(failure.clone());
         }
-        change(&mut outlet.writer).inspect_err(|error| self.fail(error.clone()))
+        let changed = change(&mut outlet.writer).inspect_err(|error| self.fail(error.clone()));
+        self.first_seq.store(outlet.writer.first_seq(), Release);
+        changed
+    }
+
+    /// Looks at the segments between groups.
+    pub(crate) fn read_segments<T>(
+        &self,
+        read: impl FnOnce(&SegmentWriter) -> Result<T, LogError>,
+    ) -> Result<T, LogError> {
+        let outlet = self.outlet.lock();
+        match self.watermark.failure() {
+            Some(failure) => Err(failure.clone()),
+            None => read(&outlet.writer),
+        }
+    }
+
+    pub(crate) fn first_seq(&self) -> u64 {
+        self.first_seq.load(Acquire)
+    }
+
+    /// Removes every entry behind `seq`, which is the last of its batch.
+    pub(crate) fn truncate_after(&self, seq: u64) -> Result<(), LogError> {
+        self.flush_group()?;
+        self.change_segments(|writer| {
+            let mut intake = self.intake.lock();
+            assert!(intake.buffer.is_empty(), "nobody appends while the log is cut");
+            assert!(seq < intake.buffer.next_seq(), "what is kept of a log that is cut is there");
+            self.watermark.lower(seq);
+            writer.truncate_after(seq)?;
+            intake.buffer = BatchBuffer::starting_at(seq + 1);
+            Ok(())
+        })
     }
 
     /// Takes nothing more; false if that was so already.

@@ -25,19 +25,23 @@
 //! | `frame.rs` | a batch's bytes |
 //! | `segment_writer.rs` | writing, syncing, rotating segments |
 //! | `closing_mark.rs` | the record of a clean close |
-//! | `reading.rs` | the one reader of all segments; torn tail or damage |
+//! | `reading.rs` | the one reader of all segments when a log is opened or inspected; torn tail or damage |
+//! | `reader.rs` | [`Reader`]: batches of an open log, read again |
+//! | `cut.rs` | cutting the end off a log |
 //! | `recovery.rs` | opening for writing: read, cut, continue |
 //! | `inspection.rs` | [`verify`] and [`dump`] |
 //! | `error.rs` | [`LogError`] |
 
 mod batch_buffer;
 mod closing_mark;
+mod cut;
 mod error;
 mod frame;
 mod group_commit;
 mod inspection;
 mod log;
 mod options;
+mod reader;
 mod reading;
 mod recovery;
 mod segment;
@@ -49,6 +53,7 @@ pub use frame::Frame;
 pub use inspection::{Inspection, SegmentInspection, dump, verify};
 pub use log::Log;
 pub use options::{DatabaseId, Durability, Flusher, LogOptions};
+pub use reader::{Batch, Reader};
 pub use reading::{LogItem, TornTail};
 pub use recovery::RecoveryReport;
 pub use segment::SegmentHeader;

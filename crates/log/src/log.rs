@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 
 use crate::frame::Frame;
 use crate::group_commit::{GroupCommit, start_flusher};
+use crate::reader::Reader;
 use crate::recovery::{RecoveryReport, recover};
 use crate::{Flusher, LogError, LogErrorKind, LogOptions};
 
@@ -146,6 +147,35 @@ impl Log {
     /// The error that ended the log.
     pub fn discard_before(&self, seq: u64) -> Result<u64, LogError> {
         self.commit.change_segments(|writer| writer.discard_before(seq))
+    }
+
+    /// Removes every entry behind `seq`, durably: what a log under agreement does with entries that the others never
+    /// agreed to. `seq` is the last entry of a batch, or the one before the first; the next batch begins behind it. It is for
+    /// the one who appends: nobody else may meanwhile.
+    ///
+    /// # Errors
+    /// The error that ended the log; then entries behind `seq` may still be there when it is opened again. That what
+    /// comes next to `seq` was discarded.
+    ///
+    /// # Panics
+    /// If `seq` was never appended.
+    pub fn truncate_after(&self, seq: u64) -> Result<(), LogError> {
+        self.commit.truncate_after(seq)
+    }
+
+    /// A reader of what has been written so far, beginning with the batch that holds `seq`. Waits for a group that is being
+    /// written.
+    ///
+    /// # Errors
+    /// The error that ended the log; [`LogErrorKind::MissingEntries`] if `seq` has been discarded, which does not end it.
+    pub fn read_from(&self, seq: u64) -> Result<Reader, LogError> {
+        self.commit.read_segments(|writer| writer.read_from(seq))
+    }
+
+    /// The sequence number of the first entry that is there (of the next one, if there is none).
+    #[must_use]
+    pub fn first_seq(&self) -> u64 {
+        self.commit.first_seq()
     }
 
     /// Writes and syncs everything, notes that the log was closed cleanly, and gives the directory

@@ -1,14 +1,13 @@
 //! Opening a log for writing: read everything, cut a torn tail, go on where it ends.
 //!
-//! Nothing is changed until the whole log has been read and judged. A cut removes later segments
-//! last to first, then shortens the torn one, each step durable before the next, so that a crash in
-//! between leaves a tail that is cut again. After a cut a new segment with a new generation is
-//! begun: whatever the disk may still show of the old tail later, no frame of it fits any more.
+//! Nothing is changed until the whole log has been read and judged. A crash while a tail is cut
+//! leaves a tail that is cut again (`cut.rs`).
 
 use std::sync::Arc;
 
 use fabius_env::Disk;
 
+use crate::cut::Cut;
 use crate::frame::Frame;
 use crate::reading::{LogItem, Reading, SegmentRead, TornTail, read_log};
 use crate::segment::{HEADER_BYTES, SegmentHeader, file_name};
@@ -104,22 +103,13 @@ fn cut(disk: &dyn Disk, reading: &Reading) -> Result<(), LogError> {
     let Some(torn) = &reading.torn else {
         return Ok(());
     };
-    let cut = (|| {
-        for name in torn.segments_removed.iter().rev() {
-            disk.delete(name)?;
-            disk.sync()?;
-        }
-        if torn.offset == 0 {
-            disk.delete(&torn.segment)?;
-            return disk.sync();
-        }
-        let mut file = disk.open_append(&torn.segment)?;
-        file.truncate(torn.offset)?;
-        file.sync()
-    })();
-    cut.map_err(|error| {
-        LogError::io("cutting a torn tail", disk.directory(), error).at(&torn.segment, torn.offset)
-    })
+    Cut {
+        segment: &torn.segment,
+        offset: torn.offset,
+        later: &torn.segments_removed,
+        doing: "cutting a torn tail",
+    }
+    .make(disk)
 }
 
 /// What was read may be in the system's memory only, if the process died and not the machine; it is

@@ -13,9 +13,11 @@ use std::sync::Arc;
 use fabius_env::{Disk, DiskFile};
 
 use crate::closing_mark::ClosingMark;
+use crate::cut::Cut;
 use crate::frame::{FRAME_HEADER_BYTES, append_unsealed, seal, unsealed};
+use crate::reader::Reader;
 use crate::segment::{FrameSeed, HEADER_BYTES, SegmentHeader, file_name};
-use crate::{DatabaseId, Durability, LogError};
+use crate::{DatabaseId, Durability, LogError, LogErrorKind};
 
 /// A segment that exists on disk.
 #[derive(Debug, Clone, Copy)]
@@ -143,7 +145,11 @@ impl SegmentWriter {
             self.next_seq = first_seq;
             self.sync_open()?;
         }
-        let number = self.open.number + 1;
+        self.begin_segment(self.open.number + 1, first_seq)
+    }
+
+    /// Begins a segment behind all others, which are synced if the durability asks for it.
+    fn begin_segment(&mut self, number: u64, first_seq: u64) -> Result<(), LogError> {
         let header = SegmentHeader {
             durability: self.durability,
             database_id: self.database_id,
@@ -223,6 +229,49 @@ impl SegmentWriter {
         Ok(discarded as u64)
     }
 
+    /// The sequence number of the first entry that is there.
+    pub(crate) fn first_seq(&self) -> u64 {
+        self.segments[0].first_seq
+    }
+
+    /// A reader of everything written so far, from the batch that holds `seq` on.
+    pub(crate) fn read_from(&self, seq: u64) -> Result<Reader, LogError> {
+        let after = self.segments.partition_point(|segment| segment.first_seq <= seq);
+        let Some(at) = after.checked_sub(1) else {
+            return Err(discarded(seq, self.first_seq()));
+        };
+        let segments = self.segments[at..].iter().map(|segment| segment.number).collect();
+        Reader::new(self.disk.clone(), segments, self.open.len, seq)
+    }
+
+    /// Removes every entry behind `seq`, which is the last of its batch.
+    pub(crate) fn truncate_after(&mut self, seq: u64) -> Result<(), LogError> {
+        if self.next_seq == seq + 1 {
+            return Ok(());
+        }
+        let offset = {
+            let mut reader = self.read_from(seq + 1)?;
+            let next = reader.seek()?.map(|batch| batch.first_seq);
+            assert_eq!(next, Some(seq + 1), "a log is cut between two batches");
+            reader.offset()
+        };
+        self.begin_change()?;
+        let kept = self.segments.partition_point(|segment| segment.first_seq <= seq + 1);
+        let later: Vec<String> =
+            self.segments.drain(kept..).map(|segment| file_name(segment.number)).collect();
+        let last = self.segments[kept - 1].number;
+        Cut { segment: &file_name(last), offset, later: &later, doing: "cutting entries off the log" }
+            .make(&*self.disk)?;
+        self.next_seq = seq + 1;
+        self.synced_seq = self.synced_seq.min(seq);
+        self.unsynced_from = self.unsynced_from.min(last + 1);
+        self.generation += 1;
+        self.begin_segment(last + 1, seq + 1)?;
+        // No more is marked than this segment's header says.
+        self.marked_seq = self.synced_seq;
+        Ok(())
+    }
+
     /// Syncs everything and leaves the closing mark.
     pub(crate) fn close(&mut self) -> Result<(), LogError> {
         if self.closed {
@@ -248,4 +297,13 @@ impl SegmentWriter {
         }
         Ok(())
     }
+}
+
+/// What was asked for is there no more.
+fn discarded(seq: u64, first_seq: u64) -> LogError {
+    LogError::new(
+        LogErrorKind::MissingEntries,
+        format!("the log begins with sequence number {first_seq}, and {seq} was discarded"),
+    )
+    .hint_is("a checkpoint has what it did")
 }

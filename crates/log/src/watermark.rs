@@ -77,6 +77,13 @@ impl Watermark {
         }
     }
 
+    /// Entries behind `seq` are about to be removed.
+    pub(crate) fn lower(&self, seq: u64) {
+        let mut in_flight = self.in_flight.lock();
+        in_flight.last_seq = in_flight.last_seq.min(seq);
+        self.durable_seq.fetch_min(seq, Ordering::AcqRel);
+    }
+
     /// The log has failed for good; everyone waiting learns why. Only the first failure counts.
     pub(crate) fn fail(&self, error: LogError) {
         let first = {
