@@ -307,6 +307,7 @@ impl Dumper {
             Entries::KeyWindow(calls) => {
                 self.line(frame.first_seq, &format!("idempotency keys are remembered {calls} calls back"))
             }
+            Entries::Nothing => self.line(frame.first_seq, "nothing"),
             Entries::Calls { time_us, bytes } => self.calls(&frame, time_us, bytes),
         }
     }

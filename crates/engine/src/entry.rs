@@ -5,6 +5,8 @@
 //! definition        02  the definition's canonical text (one entry)
 //! key window        03  calls: u64 LE (one entry): from here on, idempotency keys are remembered so many
 //!                       calls back; a log that says nothing means 10,000,000
+//! nothing           05  (one entry): takes its place in the order, and is all that it does; 04 is how a log under
+//!                       agreement begins what it holds (`fabius_cluster`)
 //!
 //! call              flags: u8   procedure: varint   [key length: varint, key]
 //!                   argument length: varint   arguments
@@ -20,6 +22,7 @@ use fabius_value::{Error, Result, Seq, SqlState};
 const CALLS: u8 = 1;
 const DEFINITION: u8 = 2;
 const KEY_WINDOW: u8 = 3;
+const NOTHING: u8 = 5;
 const HAS_KEY: u8 = 1;
 const WANTS_RESULT: u8 = 2;
 
@@ -50,6 +53,8 @@ pub enum Entries<'e> {
     Definition(&'e str),
     /// How many calls back idempotency keys are remembered from here on.
     KeyWindow(u64),
+    /// A place in the order, and no more.
+    Nothing,
 }
 
 /// Bytes before the calls of a batch.
@@ -73,6 +78,11 @@ pub fn encode_key_window(calls: u64) -> Vec<u8> {
     let mut bytes = vec![KEY_WINDOW];
     bytes.extend_from_slice(&calls.to_le_bytes());
     bytes
+}
+
+/// An entry that takes its place in the order and does nothing, as a batch.
+pub fn encode_nothing() -> Vec<u8> {
+    vec![NOTHING]
 }
 
 /// Appends one call.
@@ -106,6 +116,7 @@ pub fn decode(payload: &[u8]) -> Result<Entries<'_>> {
             let calls = calls.try_into().map_err(|_| malformed())?;
             Ok(Entries::KeyWindow(u64::from_le_bytes(calls)))
         }
+        Some((&NOTHING, [])) => Ok(Entries::Nothing),
         _ => Err(malformed().with_hint("it may have been written by a newer version of Fabius")),
     }
 }
@@ -123,7 +134,7 @@ pub fn decode_next(payload: &[u8], first_seq: Seq, count: u32, expected: Seq) ->
     let entries = decode(payload)?;
     let found = match entries {
         Entries::Calls { bytes, .. } => calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?,
-        Entries::Definition(_) | Entries::KeyWindow(_) => 1,
+        Entries::Definition(_) | Entries::KeyWindow(_) | Entries::Nothing => 1,
     };
     if found != count {
         return Err(damaged(format!("log batch at {first_seq} has {found} entries, expected {count}")));

@@ -146,7 +146,13 @@ pub(super) fn entries_that_are_taken_answer_their_batches(make: Make<'_>) {
         .take(seq, 1, &entry::encode_definition("table more { id: int, primary key (id) }"))
         .unwrap();
     assert_eq!(taking.foundation.promised(), seq);
-    assert!(taking.rows("more").is_empty());
+    let before = taking.dump();
+    taking.engine.take(seq.next(), 1, &entry::encode_nothing()).unwrap();
+    assert_eq!(taking.foundation.promised(), seq.next(), "what does nothing takes its place");
+    assert_eq!(taking.dump(), before);
+    let more = entry::encode_definition("table still_more { id: int, primary key (id) }");
+    taking.engine.take(seq.next().next(), 1, &more).unwrap();
+    assert!(taking.rows("more").is_empty() && taking.rows("still_more").is_empty());
 }
 
 pub(super) fn definitions_take_their_place(make: Make<'_>) {

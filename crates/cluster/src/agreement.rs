@@ -1,0 +1,388 @@
+//! Agreement on the log: Raft, stepped by its owner and by nobody else.
+//!
+//! Nothing here waits, keeps time or has a thread, so that a simulation can drive it. What comes in are messages, ticks and
+//! proposals; [`Agreement::turn`] then does what they have led to:
+//!
+//! ```text
+//!   proposals, messages, ticks
+//!        |
+//!        v                                          messages that promise nothing: at once
+//!   +---------+  entries    +-----+  durable up to  messages that promise something: once it is durable
+//!   |  Raft   | ----------> | log | -------------->
+//!   +---------+             +-----+
+//!        |  term, vote: written and synced before anything else is done
+//!        '--------------------------------------->  entries that are agreed on
+//! ```
+//!
+//! Entries are appended to the log without waiting for them: the log syncs them in groups, and meanwhile more is appended. What a
+//! node promises others, that it has voted or that it holds an entry, leaves it behind the sync (Ongaro, "Consensus: bridging
+//! theory and practice", 2014, section 10.2).
+
+use crate::agreed_log::{AgreedLog, Collected};
+use crate::hard_state::HardState;
+use crate::{Member, Point};
+use bytes::Bytes;
+use fabius_engine::foundation::log_error;
+use fabius_env::Disk;
+use fabius_log::Log;
+use fabius_value::{Error, Result, SqlState};
+use protobuf::Message as _;
+use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2, Entry, EntryType, Message, MessageType};
+use raft::{Config, RawNode, StateRole};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Ticks without a word of the leader after which a node stands for election, at least; at most twice as many.
+pub(crate) const ELECTION_TICKS: usize = 10;
+/// Ticks between two heartbeats.
+const HEARTBEAT_TICKS: usize = 2;
+/// Bytes of entries in one message, about.
+const MESSAGE_BYTES: u64 = 1 << 20;
+/// Messages with entries on their way to one node.
+const MESSAGES_IN_FLIGHT: usize = 128;
+/// Bytes of entries that are proposed and not yet agreed on, about; more are not taken.
+const PROPOSED_BYTES: u64 = 64 << 20;
+/// Bytes of agreed entries that one turn gives, about.
+const AGREED_BYTES: u64 = 4 << 20;
+
+/// One node's part in agreeing on one log.
+pub(crate) struct Agreement {
+    raft: RawNode<AgreedLog>,
+    disk: Arc<dyn Disk>,
+    /// What is on the disk.
+    hard_state: HardState,
+    /// What waits for the log to be durable, in the order of it.
+    unsynced: VecDeque<Unsynced>,
+    /// Draws how long this node waits before it stands for election.
+    seed: u64,
+    elections: u64,
+}
+
+/// Something Raft was told to persist.
+struct Unsynced {
+    number: u64,
+    /// It is once the log is durable up to here.
+    last_seq: u64,
+    messages: Vec<Message>,
+}
+
+/// What a turn has led to.
+#[derive(Default)]
+pub(crate) struct Turn {
+    /// To be sent.
+    pub(crate) messages: Vec<Message>,
+    /// Agreed on, in order.
+    pub(crate) agreed: Vec<Entry>,
+    /// Requests to read, and the index up to which entries have to be taken first.
+    pub(crate) reads: Vec<(Vec<u8>, u64)>,
+    /// Whether there are other members than before.
+    pub(crate) members_changed: bool,
+}
+
+/// How a node stands to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// The newest term that it knows of.
+    pub term: u64,
+    /// The leader of that term, if it knows one.
+    pub leader: Option<u64>,
+    /// Whether it is the leader itself.
+    pub leads: bool,
+    /// Entries up to this index are agreed on, as far as it knows.
+    pub agreed: u64,
+    /// The last entry of its log.
+    pub last: u64,
+}
+
+impl Agreement {
+    /// Goes on with a log that was opened, behind what was taken of it already.
+    ///
+    /// # Errors
+    /// `XX001` if log and hard state do not fit each other.
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        log: Arc<Log>,
+        collected: Collected,
+        hard_state: HardState,
+        taken: Point,
+        seed: u64,
+    ) -> Result<Agreement> {
+        let store = AgreedLog::new(log, collected, &hard_state, taken.index);
+        if store.last().index < taken.index {
+            return Err(Error::new(SqlState::DATA_CORRUPTED, "the log ends before the newest checkpoint"));
+        }
+        let config = Config {
+            id: hard_state.node,
+            election_tick: ELECTION_TICKS,
+            heartbeat_tick: HEARTBEAT_TICKS,
+            applied: taken.index,
+            max_size_per_msg: MESSAGE_BYTES,
+            max_inflight_msgs: MESSAGES_IN_FLIGHT,
+            check_quorum: true,
+            pre_vote: true,
+            max_uncommitted_size: PROPOSED_BYTES,
+            max_committed_size_per_ready: AGREED_BYTES,
+            batch_append: true,
+            ..Config::default()
+        };
+        let silent = slog::Logger::root(slog::Discard, slog::o!());
+        let raft = RawNode::new(&config, store, &silent).map_err(|error| refused(&error))?;
+        let unsynced = VecDeque::new();
+        let mut agreement = Agreement { raft, disk, hard_state, unsynced, seed, elections: 0 };
+        agreement.draw_timeout();
+        Ok(agreement)
+    }
+
+    /// How this node stands to the others.
+    pub(crate) fn standing(&self) -> Standing {
+        let raft = &self.raft.raft;
+        Standing {
+            term: raft.term,
+            leader: Some(raft.leader_id).filter(|leader| *leader != raft::INVALID_ID),
+            leads: raft.state == StateRole::Leader,
+            agreed: raft.raft_log.committed,
+            last: raft.raft_log.last_index(),
+        }
+    }
+
+    /// The members that this node knows of.
+    pub(crate) fn members(&self) -> &[Member] {
+        &self.hard_state.members
+    }
+
+    /// This node.
+    pub(crate) fn node(&self) -> u64 {
+        self.hard_state.node
+    }
+
+    /// The log.
+    pub(crate) fn log(&self) -> &Arc<Log> {
+        self.raft.store().log()
+    }
+
+    /// Lets time go on.
+    pub(crate) fn tick(&mut self) {
+        let raft = &self.raft.raft;
+        if raft.state != StateRole::Leader && raft.election_elapsed + 1 >= raft.randomized_election_timeout()
+        {
+            self.elections += 1;
+        }
+        self.raft.tick();
+        self.draw_timeout();
+    }
+
+    /// Hears a message of another node.
+    ///
+    /// # Errors
+    /// `XX001` if it shows that this node has lost what it once promised to have: then it must not go on.
+    pub(crate) fn hear(&mut self, message: Message) -> Result<()> {
+        if !self.is_sound(&message) {
+            return Ok(());
+        }
+        let raft = &self.raft.raft;
+        let last = raft.raft_log.last_index();
+        if message.msg_type == MessageType::MsgHeartbeat && message.term >= raft.term && message.commit > last
+        {
+            // The leader says only what this node has acknowledged.
+            return Err(Error::new(SqlState::DATA_CORRUPTED, "this node has lost entries of its log")
+                .with_detail(format!(
+                    "it has acknowledged the entry with index {}, and its log ends with {last}",
+                    message.commit
+                ))
+                .with_hint("it stays out until it is filled again from the others"));
+        }
+        // What Raft refuses of a message is that it is of the past or of a stranger.
+        let _ = self.raft.step(message);
+        self.draw_timeout();
+        Ok(())
+    }
+
+    /// Whether a message can be one of Raft's: its library takes much for granted.
+    fn is_sound(&self, message: &Message) -> bool {
+        let is_for_us = message.to == self.hard_state.node && message.from != self.hard_state.node;
+        let mut before = (message.index, message.log_term);
+        let follow = message.msg_type != MessageType::MsgAppend
+            || message.entries.iter().all(|entry| {
+                let follows =
+                    entry.index == before.0 + 1 && before.1 <= entry.term && entry.term <= message.term;
+                before = (entry.index, entry.term);
+                follows
+            });
+        let has_request = message.msg_type != MessageType::MsgReadIndex || message.entries.len() == 1;
+        let has_base =
+            message.msg_type != MessageType::MsgAppend || (message.index == 0) == (message.log_term == 0);
+        is_for_us && follow && has_request && has_base
+    }
+
+    /// Proposes an entry; whether that was possible, which it is for a leader that has not proposed too much already.
+    pub(crate) fn propose(&mut self, data: Bytes) -> bool {
+        let proposal = Message {
+            msg_type: MessageType::MsgPropose,
+            from: self.hard_state.node,
+            entries: vec![Entry { data, ..Entry::default() }].into(),
+            ..Message::default()
+        };
+        self.raft.raft.state == StateRole::Leader && self.raft.raft.step(proposal).is_ok()
+    }
+
+    /// The newest time that an entry of the log was given.
+    pub(crate) fn time_us(&self) -> i64 {
+        self.raft.store().time_us()
+    }
+
+    /// Proposes another member, or one less.
+    ///
+    /// # Errors
+    /// `55000` if this node does not lead, or the change before is not agreed on yet.
+    pub(crate) fn propose_member(&mut self, change: ConfChangeType, member: &Member) -> Result<()> {
+        let single =
+            ConfChangeSingle { change_type: change, node_id: member.node, ..ConfChangeSingle::default() };
+        let change = ConfChangeV2 {
+            changes: vec![single].into(),
+            context: Bytes::copy_from_slice(member.address.as_bytes()),
+            ..ConfChangeV2::default()
+        };
+        let not_now = || Error::new(SqlState::NOT_IN_STATE, "the members cannot be changed now");
+        let raft = &self.raft.raft;
+        if raft.state != StateRole::Leader {
+            return Err(not_now().with_detail("this node is not the leader"));
+        }
+        if raft.has_pending_conf() {
+            return Err(not_now().with_detail("a change before this one is not agreed on yet"));
+        }
+        self.raft
+            .propose_conf_change(Vec::new(), change)
+            .map_err(|error| not_now().with_detail(error.to_string()))
+    }
+
+    /// Asks up to where entries have to be taken before what somebody reads now is the newest; [`Turn::reads`] tells, if no
+    /// message is lost.
+    pub(crate) fn request_read(&mut self, request: Vec<u8>) {
+        self.raft.read_index(request);
+    }
+
+    /// Hands the lead to another member.
+    pub(crate) fn transfer(&mut self, to: u64) {
+        self.raft.transfer_leader(to);
+    }
+
+    /// Says that a node could not be reached.
+    pub(crate) fn unreachable(&mut self, node: u64) {
+        self.raft.report_unreachable(node);
+    }
+
+    /// Does what has come up since the last turn.
+    ///
+    /// # Errors
+    /// What ended the log, or as the disk fails: this node must not go on.
+    pub(crate) fn turn(&mut self) -> Result<Turn> {
+        let mut turn = Turn::default();
+        loop {
+            self.persisted(&mut turn);
+            if !self.raft.has_ready() {
+                return Ok(turn);
+            }
+            let mut ready = self.raft.ready();
+            if let Some(state) = ready.hs().filter(|_| ready.must_sync()) {
+                self.write_vote(state.term, state.vote, state.commit)?;
+            }
+            let entries = ready.take_entries();
+            if let Some(first) = entries.first() {
+                let store = self.raft.mut_store();
+                if store.cuts_at(first.index) {
+                    // What was appended before is durable, and of what is cut off nobody is told.
+                    store.log().flush_now().map_err(|error| log_error(&error))?;
+                    self.unsynced.iter_mut().for_each(|unsynced| unsynced.last_seq = 0);
+                }
+                store.append(entries)?;
+            }
+            turn.messages.append(&mut ready.take_messages());
+            turn.reads
+                .extend(ready.take_read_states().into_iter().map(|read| (read.request_ctx, read.index)));
+            let agreed = ready.take_committed_entries();
+            self.unsynced.push_back(Unsynced {
+                number: ready.number(),
+                last_seq: self.raft.store().last().seq,
+                messages: ready.take_persisted_messages(),
+            });
+            self.raft.advance_append_async(ready);
+            for entry in &agreed {
+                if entry.entry_type != EntryType::EntryNormal && entry.index > self.hard_state.members_at {
+                    self.change_members(entry)?;
+                    turn.members_changed = true;
+                }
+            }
+            if let Some(last) = agreed.last() {
+                self.raft.advance_apply_to(last.index);
+            }
+            turn.agreed.extend(agreed);
+            self.draw_timeout();
+        }
+    }
+
+    /// Tells Raft what has become durable, and lets go of the messages that waited for it.
+    fn persisted(&mut self, turn: &mut Turn) {
+        let durable = self.log().durable_seq();
+        let mut last = None;
+        while let Some(unsynced) = self.unsynced.pop_front_if(|unsynced| unsynced.last_seq <= durable) {
+            turn.messages.extend(unsynced.messages);
+            last = Some(unsynced.number);
+        }
+        if let Some(number) = last {
+            self.raft.on_persist_ready(number);
+        }
+    }
+
+    fn write_vote(&mut self, term: u64, vote: u64, commit: u64) -> Result<()> {
+        if (term, vote) == (self.hard_state.term, self.hard_state.vote) {
+            return Ok(());
+        }
+        self.hard_state = HardState { term, vote, commit, ..self.hard_state.clone() };
+        self.write_hard_state()
+    }
+
+    fn write_hard_state(&self) -> Result<()> {
+        self.hard_state.write(&*self.disk).map_err(|error| {
+            Error::new(SqlState::IO_ERROR, "the vote of this node cannot be written")
+                .with_detail(format!("{}: {error}", self.disk.directory().display()))
+        })
+    }
+
+    /// Takes a change of members that is agreed on.
+    fn change_members(&mut self, entry: &Entry) -> Result<()> {
+        let change = ConfChangeV2::parse_from_bytes(&entry.data).map_err(|error| {
+            Error::new(SqlState::DATA_CORRUPTED, "a change of members cannot be read")
+                .with_detail(error.to_string())
+        })?;
+        let address = String::from_utf8_lossy(&change.context).into_owned();
+        let states = self.raft.apply_conf_change(&change).map_err(|error| refused(&error))?;
+        let members = &mut self.hard_state.members;
+        for single in &change.changes {
+            members.retain(|member| member.node != single.node_id);
+            let votes = states.voters.contains(&single.node_id);
+            if votes || states.learners.contains(&single.node_id) {
+                members.push(Member { node: single.node_id, address: address.clone(), votes });
+            }
+        }
+        members.sort_by_key(|member| member.node);
+        self.hard_state.members_at = entry.index;
+        self.write_hard_state()
+    }
+
+    /// Draws how long this node waits before it stands for election. The library draws by itself, from a source that no seed
+    /// reaches, so what it has drawn is put aside after every step.
+    fn draw_timeout(&mut self) {
+        let raft = &mut self.raft.raft;
+        let drawn =
+            [self.hard_state.node, raft.term, self.elections].iter().fold(self.seed, |mixed, number| {
+                let mixed = (mixed ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                mixed ^ (mixed >> 32)
+            });
+        raft.set_randomized_election_timeout(ELECTION_TICKS + drawn as usize % ELECTION_TICKS);
+    }
+}
+
+fn refused(error: &raft::Error) -> Error {
+    Error::new(SqlState::DATA_CORRUPTED, "what this node knows of its cluster does not fit")
+        .with_detail(error.to_string())
+}

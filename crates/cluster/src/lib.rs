@@ -1,0 +1,23 @@
+//! One agreed log on several nodes: Calvin's sequencing and replication.
+//!
+//! Calvin (Thomson et al., SIGMOD 2012) divides a database into a layer that puts calls in order and makes the order durable on
+//! every replica, and one that runs them in that order, which needs no further agreement. This crate is the first: Raft agrees on
+//! the order, by the library `raft`, over the segments of `fabius-log`; engines are the second.
+
+mod agreed_log;
+mod agreement;
+mod content;
+mod envelope;
+mod fields;
+mod gathering;
+mod hard_state;
+mod point;
+mod proposals;
+mod reads;
+mod replica;
+mod wire;
+
+pub use agreement::Standing;
+pub use hard_state::{HardState, HardStateError, Member};
+pub use point::Point;
+pub use replica::{Agreed, BATCH_BYTES, Execution, Outbox, Replica};

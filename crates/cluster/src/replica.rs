@@ -1,0 +1,283 @@
+//! One replica of the log on one node: what is handed in here, what is agreed on, and who is told.
+//!
+//! ```text
+//!   calls handed in here ----> proposals --+--> to the leader, if that is another node
+//!                                          |
+//!   proposals of other nodes --------------+--> gathering (the leader's) --> agreement --> execution
+//!                                                                                |
+//!   readers -----------------> reads ------- "agreed on up to here" -------------'
+//! ```
+//!
+//! Everything here happens when its owner says so: a thread of the node, or a simulation.
+
+use crate::agreement::{Agreement, Standing, Turn};
+use crate::content;
+use crate::gathering::Gathering;
+use crate::proposals::Proposals;
+use crate::reads::Reads;
+use crate::wire::Message;
+use crate::{Member, envelope};
+use bytes::Bytes;
+use fabius_engine::Batch;
+use fabius_value::{Error, Result, Seq, SqlState};
+use raft::eraftpb::{ConfChangeType, Entry};
+use std::sync::Arc;
+
+/// Entries on their way to being agreed on, beyond which a leader gathers more before it proposes the next.
+const PROPOSED_ENTRIES: u64 = 4;
+/// Ticks for which it gathers at most.
+const EPOCH_TICKS: u64 = 1;
+/// Bytes of calls that can be handed in as one batch.
+pub const BATCH_BYTES: usize = 16 << 20;
+
+/// An entry that is agreed on.
+pub struct Agreed {
+    /// Its index.
+    pub index: u64,
+    /// The sequence number of its first call.
+    pub first_seq: Seq,
+    /// How many sequence numbers it takes.
+    pub count: u32,
+    /// This node's batches in it, each with the place of its first call.
+    pub ours: Vec<(u32, Arc<Batch>)>,
+    data: Bytes,
+}
+
+impl Agreed {
+    /// What an engine takes; nothing if there is nothing to take.
+    pub fn taken(&self) -> Option<&[u8]> {
+        content::decode(&self.data).map(|content| content.taken)
+    }
+
+    /// The sequence number of its last call.
+    pub fn last_seq(&self) -> Seq {
+        Seq(self.first_seq.0 + u64::from(self.count) - 1)
+    }
+}
+
+/// Who takes what is agreed on.
+pub trait Execution {
+    /// Takes the next entry.
+    fn take(&mut self, agreed: Agreed);
+
+    /// Completes these readers once everything taken so far can be read.
+    fn reached(&mut self, readers: Vec<Arc<Batch>>);
+}
+
+/// Where a replica's messages go.
+pub trait Outbox {
+    /// Sends a message to a node; it may be lost.
+    fn send(&mut self, to: u64, message: Vec<u8>);
+}
+
+/// One replica of the log.
+pub struct Replica {
+    agreement: Agreement,
+    proposals: Proposals,
+    gathering: Gathering,
+    reads: Reads,
+    tick: u64,
+    /// When this leader last proposed.
+    proposed: u64,
+    /// The newest time that any entry was given.
+    time_us: i64,
+    /// Where the next entry begins.
+    next_seq: Seq,
+    /// The last entry handed out.
+    handed_out: u64,
+}
+
+impl Replica {
+    pub(crate) fn new(agreement: Agreement, life: u64, taken: crate::Point) -> Replica {
+        let node = agreement.node();
+        Replica {
+            agreement,
+            proposals: Proposals::new(node, life),
+            gathering: Gathering::default(),
+            reads: Reads::new(node, life),
+            tick: 0,
+            proposed: 0,
+            time_us: i64::MIN,
+            next_seq: Seq(taken.seq + 1),
+            handed_out: taken.index,
+        }
+    }
+
+    /// How this node stands to the others.
+    pub fn standing(&self) -> Standing {
+        self.agreement.standing()
+    }
+
+    /// The members that this node knows of.
+    pub fn members(&self) -> &[Member] {
+        self.agreement.members()
+    }
+
+    /// Takes calls that somebody waits for.
+    ///
+    /// # Errors
+    /// `54000` if they are too large to be agreed on at once.
+    pub fn hand_in(&mut self, batch: Arc<Batch>) -> Result<()> {
+        self.take_in(batch, false)
+    }
+
+    /// Takes an entry other than calls, whose bytes are the batch's.
+    ///
+    /// # Errors
+    /// As [`hand_in`](Self::hand_in).
+    pub fn amend(&mut self, entry: Arc<Batch>) -> Result<()> {
+        self.take_in(entry, true)
+    }
+
+    fn take_in(&mut self, batch: Arc<Batch>, alone: bool) -> Result<()> {
+        if batch.calls().len() > BATCH_BYTES {
+            return Err(Error::new(SqlState::PROGRAM_LIMIT, "too much to be agreed on at once")
+                .with_detail(format!("{} bytes, at most {BATCH_BYTES} are allowed", batch.calls().len()))
+                .with_hint("hand the calls in as several batches"));
+        }
+        self.proposals.hand_in(batch, alone);
+        Ok(())
+    }
+
+    /// Takes a reader: the batch, which has no calls, is complete once this node shows everything that anybody was told of before.
+    pub fn read(&mut self, reader: Arc<Batch>) {
+        self.reads.wait(reader);
+    }
+
+    /// Hands the lead to another member.
+    pub fn transfer(&mut self, to: u64) {
+        self.agreement.transfer(to);
+    }
+
+    /// Proposes another member, or that one has a vote.
+    ///
+    /// # Errors
+    /// `55000` if this node does not lead, or the change before is not agreed on yet.
+    pub fn add(&mut self, member: &Member) -> Result<()> {
+        let change = if member.votes { ConfChangeType::AddNode } else { ConfChangeType::AddLearnerNode };
+        self.agreement.propose_member(change, member)
+    }
+
+    /// Proposes that a node is no member any more.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn remove(&mut self, node: u64) -> Result<()> {
+        let gone = Member { node, address: String::new(), votes: false };
+        self.agreement.propose_member(ConfChangeType::RemoveNode, &gone)
+    }
+
+    /// Lets time go on.
+    pub fn tick(&mut self) {
+        self.tick += 1;
+        self.agreement.tick();
+    }
+
+    /// Hears what another node says.
+    ///
+    /// # Errors
+    /// `XX001` if it shows that this node must not go on.
+    pub fn hear(&mut self, message: &Bytes) -> Result<()> {
+        match Message::decode(message) {
+            Some(Message::Raft(message)) => self.agreement.hear(message),
+            Some(Message::Proposal(proposal)) => {
+                self.gathering.take(proposal);
+                Ok(())
+            }
+            // Whoever sent it may be of another version, or nobody of us.
+            None => Ok(()),
+        }
+    }
+
+    /// Does what has come up since the last turn, at a time of this node's clock.
+    ///
+    /// # Errors
+    /// What ended the log, or as the disk fails: this node must not go on.
+    pub fn turn(
+        &mut self,
+        now_us: i64,
+        outbox: &mut dyn Outbox,
+        execution: &mut dyn Execution,
+    ) -> Result<()> {
+        loop {
+            let done = self.agreement.turn()?;
+            self.hand_out(done, outbox, execution);
+            if !self.propose(now_us, outbox) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn hand_out(&mut self, done: Turn, outbox: &mut dyn Outbox, execution: &mut dyn Execution) {
+        for message in done.messages {
+            outbox.send(message.to, Message::Raft(message).encode());
+        }
+        for entry in done.agreed {
+            let agreed = self.agreed(&entry);
+            execution.take(agreed);
+        }
+        for (request, index) in done.reads {
+            self.reads.answer(&request, index);
+        }
+        let readers = self.reads.reached(self.handed_out);
+        if !readers.is_empty() {
+            execution.reached(readers);
+        }
+    }
+
+    fn agreed(&mut self, entry: &Entry) -> Agreed {
+        let count = envelope::seqs(entry);
+        let content = envelope::content(entry);
+        let parts = content.iter().flat_map(content::Content::parts);
+        let ours = self.proposals.agreed(entry.term, parts);
+        let first_seq = self.next_seq;
+        self.next_seq = Seq(first_seq.0 + u64::from(count));
+        self.handed_out = entry.index;
+        let data = if content.is_some() { entry.data.clone() } else { Bytes::new() };
+        Agreed { index: entry.index, first_seq, count, ours, data }
+    }
+
+    /// Sends on what waits, proposes what was gathered, and asks for readers; whether there was anything.
+    fn propose(&mut self, now_us: i64, outbox: &mut dyn Outbox) -> bool {
+        let mut any = false;
+        let Standing { term, leader, leads, agreed, last } = self.standing();
+        if leads && self.gathering.term() != term {
+            self.gathering.begin(term);
+        }
+        if let Some(leader) = leader {
+            let mut again = self.proposals.again(term, self.tick).into_iter();
+            while let Some(proposal) = again.next().or_else(|| self.proposals.next(term, self.tick)) {
+                any = true;
+                match leads {
+                    true => self.gathering.take(proposal),
+                    false => outbox.send(leader, Message::Proposal(proposal).encode()),
+                }
+            }
+            if let Some(request) = self.reads.request(self.tick) {
+                any = true;
+                self.agreement.request_read(request);
+            }
+        }
+        let mut on_their_way = last - agreed;
+        while leads && !self.gathering.is_empty() {
+            let may_wait = on_their_way >= PROPOSED_ENTRIES && self.tick < self.proposed + EPOCH_TICKS;
+            if may_wait && !self.gathering.is_full() {
+                break;
+            }
+            self.time_us = self.time_us.max(now_us).max(self.agreement.time_us());
+            let Some(entry) = self.gathering.next(self.time_us) else { break };
+            if !self.agreement.propose(entry.clone()) {
+                self.gathering.put_back(entry);
+                break;
+            }
+            (any, on_their_way, self.proposed) = (true, on_their_way + 1, self.tick);
+        }
+        any
+    }
+
+    /// Tells everybody who waits why nothing will come of it on this node.
+    pub fn fail(&mut self, error: &Error, now_ns: u64) {
+        self.proposals.fail(error, now_ns);
+        self.reads.fail(error, now_ns);
+    }
+}
