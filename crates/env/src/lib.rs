@@ -1,4 +1,4 @@
-//! Clock, random, disk, threads: the real ones and their seeded simulated twins.
+//! Clock, random, disk, network, threads: the real ones and their seeded simulated twins.
 //!
 //! Everything nondeterministic that Fabius depends upon is passed in as one of these, so that a
 //! simulation can replay any schedule, crash or failing disk from a seed.
@@ -6,6 +6,8 @@
 //! - [`Disk`] and [`DiskFile`]: one directory and the append-only files in it. [`RealDisk`] is the
 //!   file system; [`SimulatedDisk`] keeps what was written apart from what was synced, fails on
 //!   request ([`Fault`]), and can be [crashed](SimulatedDisk::crash).
+//! - [`Network`]: messages between the nodes of a cluster, as one node sees them.
+//!   [`SimulatedNetwork`] loses, doubles and delays messages, is cut, and has nodes that crash.
 //! - [`Clock`]: [`RealClock`] and [`SimulatedClock`].
 //! - [`Random`]: one seeded generator whose sequence is fixed for ever, so a seed stays a
 //!   reproduction.
@@ -14,12 +16,13 @@
 //! - [`descriptors`]: how many files and sockets the process may have open.
 //! - [`memory`]: what the system is told about memory.
 //!
-//! This crate does not know what the disk, the clock, the numbers or the threads are used for.
+//! This crate does not know what the disk, the network, the clock, the numbers or the threads are used for.
 
 mod clock;
 pub mod descriptors;
 mod disk;
 pub mod memory;
+mod network;
 mod random;
 mod real_disk;
 pub mod schedule;
@@ -27,11 +30,14 @@ mod simulated_clock;
 mod simulated_directory;
 mod simulated_disk;
 mod simulated_file;
+mod simulated_network;
 pub mod sync;
 
 pub use clock::{Clock, ForwardClock, RealClock};
 pub use disk::{DirectoryLock, Disk, DiskFile};
+pub use network::{MAX_MESSAGE, Network, NodeId};
 pub use random::Random;
 pub use real_disk::RealDisk;
 pub use simulated_clock::SimulatedClock;
 pub use simulated_disk::{Fault, SimulatedDisk};
+pub use simulated_network::{SimulatedNetwork, Weather};
