@@ -33,6 +33,8 @@ pub(crate) struct AgreedLog {
     recent: Recent,
     /// Reads old entries, and the index of the one that it reads next.
     reader: RefCell<Option<(u64, fabius_log::Reader)>>,
+    /// Why the log could not be read, if it could not.
+    failure: RefCell<Option<Error>>,
     /// What Raft is told at its beginning.
     hard_state: RaftHardState,
     conf_state: ConfState,
@@ -158,6 +160,7 @@ impl AgreedLog {
             index: collected.0,
             recent: Recent::default(),
             reader: RefCell::default(),
+            failure: RefCell::default(),
             hard_state,
             conf_state,
         }
@@ -166,6 +169,11 @@ impl AgreedLog {
     /// The last entry.
     pub(crate) fn last(&self) -> Point {
         self.index.last
+    }
+
+    /// Why the log could not be read, if it could not.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.failure.borrow().clone()
     }
 
     /// The newest time that an entry was given.
@@ -348,7 +356,10 @@ impl Storage for AgreedLog {
                     Err(error) if error.state() == SqlState::NOT_IN_STATE => {
                         return Err(StorageError::Compacted.into());
                     }
-                    Err(error) => return Err(StorageError::Other(Box::new(error)).into()),
+                    Err(error) => {
+                        self.failure.replace(Some(error.clone()));
+                        return Err(StorageError::Other(Box::new(error)).into());
+                    }
                 },
             };
             bytes += entry.data.len() as u64;

@@ -22,7 +22,7 @@ use crate::agreed_log::{AgreedLog, Collected};
 use crate::hard_state::HardState;
 use crate::{Member, Point};
 use bytes::Bytes;
-use fabius_engine::foundation::log_error;
+use fabius_engine::foundation::{log_error, panicked};
 use fabius_env::Disk;
 use fabius_log::Log;
 use fabius_value::{Error, Result, SqlState};
@@ -30,6 +30,7 @@ use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2, Entry, EntryType, Message, MessageType};
 use raft::{Config, RawNode, StateRole};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// Ticks without a word of the leader after which a node stands for election, at least; at most twice as many.
@@ -53,6 +54,8 @@ pub(crate) struct Agreement {
     hard_state: HardState,
     /// What waits for the log to be durable, in the order of it.
     unsynced: VecDeque<Unsynced>,
+    /// The last entry that a turn has given as agreed on.
+    agreed: u64,
     /// Draws how long this node waits before it stands for election.
     seed: u64,
     elections: u64,
@@ -128,7 +131,8 @@ impl Agreement {
         let silent = slog::Logger::root(slog::Discard, slog::o!());
         let raft = RawNode::new(&config, store, &silent).map_err(|error| refused(&error))?;
         let unsynced = VecDeque::new();
-        let mut agreement = Agreement { raft, disk, hard_state, unsynced, seed, elections: 0 };
+        let agreed = taken.index;
+        let mut agreement = Agreement { raft, disk, hard_state, unsynced, agreed, seed, elections: 0 };
         agreement.draw_timeout();
         Ok(agreement)
     }
@@ -160,11 +164,36 @@ impl Agreement {
         self.raft.store().log()
     }
 
+    /// Does something with Raft. Its library panics where its log cannot be read, and where it meets what cannot be: then this
+    /// node must not go on, and nothing is asked of the library again.
+    fn guarded<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let done = catch_unwind(AssertUnwindSafe(|| work(self)));
+        done.unwrap_or_else(|panic| {
+            Err(self.raft.store().failure().unwrap_or_else(|| {
+                panicked(&*panic).with_hint("this is an error of Fabius, please report it; the others go on")
+            }))
+        })
+    }
+
     /// Lets time go on.
-    pub(crate) fn tick(&mut self) {
+    ///
+    /// # Errors
+    /// Why this node must not go on.
+    pub(crate) fn tick(&mut self) -> Result<()> {
+        self.guarded(|agreement| {
+            agreement.pass_tick();
+            Ok(())
+        })
+    }
+
+    fn pass_tick(&mut self) {
         let raft = &self.raft.raft;
         if raft.state != StateRole::Leader && raft.election_elapsed + 1 >= raft.randomized_election_timeout()
         {
+            if raft.prs().is_singleton() && !self.unsynced.is_empty() {
+                // It would lead at once, and the library wants everything from before to be durable then.
+                return;
+            }
             self.elections += 1;
         }
         self.raft.tick();
@@ -174,8 +203,12 @@ impl Agreement {
     /// Hears a message of another node.
     ///
     /// # Errors
-    /// `XX001` if it shows that this node has lost what it once promised to have: then it must not go on.
+    /// `XX001` if it shows that this node has lost what it once promised to have; why else it must not go on.
     pub(crate) fn hear(&mut self, message: Message) -> Result<()> {
+        self.guarded(|agreement| agreement.step(message))
+    }
+
+    fn step(&mut self, message: Message) -> Result<()> {
         if !self.is_sound(&message) {
             return Ok(());
         }
@@ -197,21 +230,28 @@ impl Agreement {
         Ok(())
     }
 
-    /// Whether a message can be one of Raft's: its library takes much for granted.
+    /// Whether a message can be one of Raft's: its library takes much for granted, and panics where it is not so.
     fn is_sound(&self, message: &Message) -> bool {
-        let is_for_us = message.to == self.hard_state.node && message.from != self.hard_state.node;
-        let mut before = (message.index, message.log_term);
-        let follow = message.msg_type != MessageType::MsgAppend
-            || message.entries.iter().all(|entry| {
-                let follows =
-                    entry.index == before.0 + 1 && before.1 <= entry.term && entry.term <= message.term;
-                before = (entry.index, entry.term);
-                follows
-            });
-        let has_request = message.msg_type != MessageType::MsgReadIndex || message.entries.len() == 1;
-        let has_base =
-            message.msg_type != MessageType::MsgAppend || (message.index == 0) == (message.log_term == 0);
-        is_for_us && follow && has_request && has_base
+        let raft = &self.raft.raft;
+        if message.to != self.hard_state.node || message.from == self.hard_state.node {
+            return false;
+        }
+        match message.msg_type {
+            MessageType::MsgAppend => {
+                let mut before = (message.index, message.log_term);
+                let has_base = (message.index == 0) == (message.log_term == 0);
+                has_base
+                    && message.entries.iter().all(|entry| {
+                        let next = (entry.index, entry.term);
+                        let (index, term) = std::mem::replace(&mut before, next);
+                        next.0 == index + 1 && (term..=message.term).contains(&next.1)
+                    })
+            }
+            MessageType::MsgAppendResponse => message.reject || message.index <= raft.raft_log.last_index(),
+            MessageType::MsgReadIndex => message.entries.len() == 1,
+            MessageType::MsgTransferLeader => raft.state == StateRole::Leader,
+            _ => true,
+        }
     }
 
     /// Proposes an entry; whether that was possible, which it is for a leader that has not proposed too much already.
@@ -276,6 +316,10 @@ impl Agreement {
     /// # Errors
     /// What ended the log, or as the disk fails: this node must not go on.
     pub(crate) fn turn(&mut self) -> Result<Turn> {
+        self.guarded(Agreement::do_turn)
+    }
+
+    fn do_turn(&mut self) -> Result<Turn> {
         let mut turn = Turn::default();
         loop {
             self.persisted(&mut turn);
@@ -283,8 +327,8 @@ impl Agreement {
                 return Ok(turn);
             }
             let mut ready = self.raft.ready();
-            if let Some(state) = ready.hs().filter(|_| ready.must_sync()) {
-                self.write_vote(state.term, state.vote, state.commit)?;
+            if let Some((term, vote)) = ready.hs().map(|state| (state.term, state.vote)) {
+                self.write_vote(term, vote)?;
             }
             let entries = ready.take_entries();
             if let Some(first) = entries.first() {
@@ -313,6 +357,7 @@ impl Agreement {
                 }
             }
             if let Some(last) = agreed.last() {
+                self.agreed = last.index;
                 self.raft.advance_apply_to(last.index);
             }
             turn.agreed.extend(agreed);
@@ -333,10 +378,12 @@ impl Agreement {
         }
     }
 
-    fn write_vote(&mut self, term: u64, vote: u64, commit: u64) -> Result<()> {
+    fn write_vote(&mut self, term: u64, vote: u64) -> Result<()> {
         if (term, vote) == (self.hard_state.term, self.hard_state.vote) {
             return Ok(());
         }
+        // Not what is agreed on as Raft knows it now: its entries may not be in the log yet, and others in their places.
+        let commit = self.agreed;
         self.hard_state = HardState { term, vote, commit, ..self.hard_state.clone() };
         self.write_hard_state()
     }

@@ -58,7 +58,10 @@ impl Agreed {
 /// Who takes what is agreed on.
 pub trait Execution {
     /// Takes the next entry.
-    fn take(&mut self, agreed: Agreed);
+    ///
+    /// # Errors
+    /// Why this node cannot go on; the others may.
+    fn take(&mut self, agreed: Agreed) -> Result<()>;
 
     /// Completes these readers once everything taken so far can be read.
     fn reached(&mut self, readers: Vec<Arc<Batch>>);
@@ -168,9 +171,12 @@ impl Replica {
     }
 
     /// Lets time go on.
-    pub fn tick(&mut self) {
+    ///
+    /// # Errors
+    /// Why this node must not go on.
+    pub fn tick(&mut self) -> Result<()> {
         self.tick += 1;
-        self.agreement.tick();
+        self.agreement.tick()
     }
 
     /// Hears what another node says.
@@ -181,7 +187,9 @@ impl Replica {
         match Message::decode(message) {
             Some(Message::Raft(message)) => self.agreement.hear(message),
             Some(Message::Proposal(proposal)) => {
-                self.gathering.take(proposal);
+                if proposal.is_sound() {
+                    self.gathering.take(proposal);
+                }
                 Ok(())
             }
             // Whoever sent it may be of another version, or nobody of us.
@@ -201,20 +209,20 @@ impl Replica {
     ) -> Result<()> {
         loop {
             let done = self.agreement.turn()?;
-            self.hand_out(done, outbox, execution);
+            self.hand_out(done, outbox, execution)?;
             if !self.propose(now_us, outbox) {
                 return Ok(());
             }
         }
     }
 
-    fn hand_out(&mut self, done: Turn, outbox: &mut dyn Outbox, execution: &mut dyn Execution) {
+    fn hand_out(&mut self, done: Turn, outbox: &mut dyn Outbox, execution: &mut dyn Execution) -> Result<()> {
         for message in done.messages {
             outbox.send(message.to, Message::Raft(message).encode());
         }
         for entry in done.agreed {
             let agreed = self.agreed(&entry);
-            execution.take(agreed);
+            execution.take(agreed)?;
         }
         for (request, index) in done.reads {
             self.reads.answer(&request, index);
@@ -223,6 +231,7 @@ impl Replica {
         if !readers.is_empty() {
             execution.reached(readers);
         }
+        Ok(())
     }
 
     fn agreed(&mut self, entry: &Entry) -> Agreed {

@@ -13,6 +13,7 @@
 use crate::content::{Part, ProposalId};
 use crate::fields::{Fields, put_bytes, put_u64};
 use bytes::Bytes;
+use fabius_engine::entry::{self, Entries};
 use raft::eraftpb::{
     ConfState, Entry, EntryType, Message as RaftMessage, MessageType, Snapshot, SnapshotMetadata,
 };
@@ -39,6 +40,22 @@ pub(crate) struct Proposal {
     pub(crate) handed: Bytes,
     /// Whether it is an entry of its own, and not calls to be gathered with others.
     pub(crate) alone: bool,
+}
+
+impl Proposal {
+    /// Whether engines can take it: what is agreed on has to be taken by all.
+    pub(crate) fn is_sound(&self) -> bool {
+        let count = match self.alone {
+            true => entry::decode(&self.handed)
+                .ok()
+                .filter(|taken| !matches!(taken, Entries::Calls { .. }))
+                .map(|_| 1),
+            false => entry::calls(&self.handed)
+                .try_fold(0u32, |count, call| call.map(|_| count.saturating_add(1)))
+                .ok(),
+        };
+        count == Some(self.part.count)
+    }
 }
 
 /// The kinds of Raft's messages that go from node to node, in the order of their numbers here.

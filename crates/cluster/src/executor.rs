@@ -1,0 +1,53 @@
+//! An engine that takes what is agreed on.
+
+use crate::{Agreed, Execution};
+use fabius_engine::batch::Outcomes;
+use fabius_engine::entry::{self, Entries};
+use fabius_engine::{Batch, Engine};
+use fabius_value::{Result, Seq};
+use std::sync::Arc;
+
+/// Hands agreed entries to an engine, and tells those who wait on this node what has become of them.
+pub struct Executor {
+    engine: Arc<dyn Engine>,
+}
+
+impl Executor {
+    /// Of an engine to which nobody else hands anything in.
+    pub fn new(engine: Arc<dyn Engine>) -> Executor {
+        Executor { engine }
+    }
+
+    /// Has the engine take an entry. A definition that does not fit those before it is refused by every node alike: the entry
+    /// then does nothing.
+    fn run(&self, agreed: &Agreed) -> Result<Outcomes> {
+        let (seq, count) = (agreed.first_seq, agreed.count);
+        let nothing = || self.engine.take(seq, count, &entry::encode_nothing());
+        let Some(taken) = agreed.taken() else { return nothing() };
+        if let Entries::Calls { .. } = entry::decode(taken)? {
+            return self.engine.take(seq, count, taken);
+        }
+        match self.engine.foundation().definitions().with(seq, taken) {
+            Ok(_) => self.engine.take(seq, count, taken),
+            Err(refused) => Ok(Outcomes { aborts: vec![(0, refused)], ..nothing()? }),
+        }
+    }
+}
+
+impl Execution for Executor {
+    fn take(&mut self, agreed: Agreed) -> Result<()> {
+        let foundation = self.engine.foundation();
+        let outcomes = foundation.attempt(|| self.run(&agreed))?;
+        outcomes.deal(&agreed.ours);
+        for (first, batch) in agreed.ours {
+            let last = Seq(agreed.first_seq.0 + u64::from(first + batch.count()) - 1);
+            foundation.decided(last, batch);
+        }
+        Ok(())
+    }
+
+    fn reached(&mut self, readers: Vec<Arc<Batch>>) {
+        let now = self.engine.foundation().clock.monotonic_ns();
+        readers.into_iter().for_each(|reader| reader.complete(now));
+    }
+}

@@ -1,0 +1,38 @@
+//! Clusters of three and five nodes on a simulated network, with simulated disks and clocks, and everything that can go wrong
+//! with them, from one seed.
+//!
+//! Nodes are real: their replicas, logs and engines are those that a server runs. One thread drives them all, a step at a time,
+//! and a seed decides which step comes next: time goes on, a node ticks, hears, writes its log; a client hands something in; a
+//! node is killed, loses its power, is cut off, has a bit flipped. In the end everything is mended, and then it must all be well:
+//!
+//! - what was agreed on is the same on every node, at every index, whoever took it and in whatever life;
+//! - no term has two leaders;
+//! - every call that was acknowledged is there, once, with the result that was told; none is there twice;
+//! - who began after another had ended comes behind it, readers too ([`ledger`]);
+//! - every node has the rows that the serial oracle has after the same entries;
+//! - the cluster answers again.
+
+mod client;
+mod ledger;
+mod node;
+mod world;
+
+use fabius_engine::rig::Make;
+use std::collections::BTreeMap;
+
+/// What a run has seen.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// How often each thing has happened that does not happen always.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// A number made of everything that happened; runs of one seed have equal ones.
+    pub history: u64,
+}
+
+/// Runs one seed.
+///
+/// # Errors
+/// What was not as it must be.
+pub fn run(seed: u64, make: Make<'_>) -> Result<Report, String> {
+    world::World::new(seed, make).run()
+}

@@ -1,0 +1,123 @@
+//! One node of a simulated cluster.
+
+use crate::{Agreed, Execution, Executor, Opening, Outbox, Replica};
+use bytes::Bytes;
+use fabius_engine::foundation::log_error;
+use fabius_engine::rig::Make;
+use fabius_engine::{Batch, Engine, Foundation};
+use fabius_env::{Network, NodeId, SimulatedClock, SimulatedDisk};
+use fabius_log::{DatabaseId, Flusher, Log, LogError, LogOptions};
+use fabius_value::{Error, Result, Seq, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The database that the simulated cluster is.
+const DATABASE: DatabaseId = DatabaseId([9; 16]);
+
+/// What was agreed on, whoever has taken it first: by index, a number made of its place and bytes.
+pub(super) type History = BTreeMap<u64, (u64, Vec<u8>)>;
+
+/// A life of a node.
+pub(super) struct Life {
+    pub(super) replica: Replica,
+    pub(super) log: Arc<Log>,
+    pub(super) engine: Arc<dyn Engine>,
+    pub(super) foundation: Arc<Foundation>,
+    pub(super) network: Arc<dyn Network>,
+    executor: Executor,
+    /// The last entry that it has taken.
+    pub(super) taken: u64,
+}
+
+enum OpenError {
+    Log(LogError),
+    Replica(Error),
+}
+
+impl From<LogError> for OpenError {
+    fn from(error: LogError) -> OpenError {
+        OpenError::Log(error)
+    }
+}
+
+impl Life {
+    /// Begins a life on a disk.
+    pub(super) fn open(
+        make: Make<'_>,
+        disk: &SimulatedDisk,
+        clock: &SimulatedClock,
+        network: Arc<dyn Network>,
+        number: u64,
+    ) -> Result<Life> {
+        let disk = Arc::new(disk.clone());
+        let mut opening = Opening::begin(disk.clone(), Seq::ZERO)?;
+        let options = LogOptions {
+            flusher: Flusher::Manual,
+            segment_bytes: 20_000,
+            first_seq: opening.needed(),
+            ..LogOptions::new(DATABASE)
+        };
+        let opened = Log::open(disk, options, |frame| opening.note(&frame).map_err(OpenError::Replica));
+        let (log, _) = opened.map_err(|error| match error {
+            OpenError::Log(error) => log_error(&error),
+            OpenError::Replica(error) => error,
+        })?;
+        let log = Arc::new(log);
+        let foundation = Arc::new(Foundation::new(Arc::new(clock.clone())));
+        let engine = make(foundation.clone());
+        foundation.attach_log(log.clone(), false);
+        let replica = opening.finish(log.clone(), number)?;
+        let executor = Executor::new(engine.clone());
+        Ok(Life { replica, log, engine, foundation, network, executor, taken: 0 })
+    }
+
+    /// Hears up to so many messages, and does what there is to do.
+    pub(super) fn turn(&mut self, messages: usize, history: &mut History) -> Result<()> {
+        for _ in 0..messages {
+            let Some((_, message)) = self.network.receive() else { break };
+            self.replica.hear(&Bytes::from(message))?;
+        }
+        let now_us = self.foundation.clock.now_us();
+        let mut outbox = Sender(&*self.network);
+        let mut execution = Checked { executor: &mut self.executor, history, taken: &mut self.taken };
+        self.replica.turn(now_us, &mut outbox, &mut execution)
+    }
+
+    /// What a procedure that writes nothing returns.
+    pub(super) fn query(&self, name: &str) -> Result<Vec<Value>> {
+        let definitions = self.foundation.definitions();
+        let Some(id) = definitions.catalog.find_procedure(name) else { return Ok(vec![Value::BigInt(0)]) };
+        let procedure = definitions.procedure(id)?;
+        self.engine.query(procedure, &[])
+    }
+}
+
+struct Sender<'n>(&'n dyn Network);
+
+impl Outbox for Sender<'_> {
+    fn send(&mut self, to: u64, message: Vec<u8>) {
+        self.0.send(NodeId(to), message);
+    }
+}
+
+/// Takes what is agreed on, if it is what the others have taken there.
+struct Checked<'e> {
+    executor: &'e mut Executor,
+    history: &'e mut History,
+    taken: &'e mut u64,
+}
+
+impl Execution for Checked<'_> {
+    fn take(&mut self, agreed: Agreed) -> Result<()> {
+        let found = (agreed.first_seq.0, agreed.taken().unwrap_or_default().to_vec());
+        let known = self.history.entry(agreed.index).or_insert_with(|| found.clone());
+        assert!(*known == found, "another entry was agreed on at index {}", agreed.index);
+        assert_eq!(agreed.index, *self.taken + 1, "an entry was left out");
+        *self.taken = agreed.index;
+        self.executor.take(agreed)
+    }
+
+    fn reached(&mut self, readers: Vec<Arc<Batch>>) {
+        self.executor.reached(readers);
+    }
+}
