@@ -35,8 +35,8 @@ struct State {
 }
 
 impl Visitors {
-    /// The number of a new visitor; none if there are too many.
-    fn enter(&self, stream: TcpStream) -> Option<u64> {
+    /// Takes a visitor in until the visit is dropped; none if there are too many.
+    fn enter(self: &Arc<Self>, stream: TcpStream) -> Option<Visit> {
         let mut state = self.state.lock();
         if state.is_closed || state.streams.len() >= VISITORS_MAX {
             return None;
@@ -44,11 +44,7 @@ impl Visitors {
         let number = state.number_next;
         state.number_next += 1;
         state.streams.insert(number, stream);
-        Some(number)
-    }
-
-    fn leave(&self, number: u64) {
-        self.state.lock().streams.remove(&number);
+        Some(Visit { visitors: Arc::clone(self), number })
     }
 
     /// Ends all connections, and takes no more.
@@ -59,6 +55,18 @@ impl Visitors {
             // It fails only if the connection is over already.
             let _ = stream.shutdown(Shutdown::Both);
         }
+    }
+}
+
+/// A place among the visitors.
+struct Visit {
+    visitors: Arc<Visitors>,
+    number: u64,
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.visitors.state.lock().streams.remove(&self.number);
     }
 }
 
@@ -78,18 +86,14 @@ pub(super) fn accept(station: &Arc<Station>, listener: &TcpListener) {
 
 /// Begins a thread for a connection.
 fn welcome(station: &Arc<Station>, stream: TcpStream, address: SocketAddr) -> io::Result<()> {
-    let Some(number) = station.visitors.enter(stream.try_clone()?) else {
+    let Some(visit) = station.visitors.enter(stream.try_clone()?) else {
         return Err(io::Error::other(format!("there are {VISITORS_MAX} already")));
     };
     let reader = Arc::clone(station);
-    let begun = station.threads.spawn("fabius-receive".to_owned(), move || {
+    station.threads.spawn("fabius-receive".to_owned(), move || {
+        let _visit = visit;
         read(&reader, stream, address);
-        reader.visitors.leave(number);
-    });
-    if begun.is_err() {
-        station.visitors.leave(number);
-    }
-    begun
+    })
 }
 
 /// Reads one connection to its end, and notes what was wrong with it.
@@ -145,6 +149,7 @@ fn read_messages(station: &Station, line: &mut Line, from: NodeId) -> Result<(),
     loop {
         line.read()?;
         while let Some(mut message) = line.message().inspect_err(|_| station.status.count("bad frames", 1))? {
+            station.status.count("received", 1);
             while let Err(back) = station.inbox.put(from, message, READ_WAIT) {
                 if station.threads.is_stopping() {
                     return Ok(());
@@ -153,7 +158,6 @@ fn read_messages(station: &Station, line: &mut Line, from: NodeId) -> Result<(),
                 line.show_life()?;
                 line.listen_again();
             }
-            station.status.count("received", 1);
         }
         line.show_life()?;
     }

@@ -87,7 +87,7 @@ struct Station {
     cluster: ClusterId,
     transport: Arc<dyn Transport>,
     inbox: Inbox,
-    visitors: Visitors,
+    visitors: Arc<Visitors>,
     status: Status,
     threads: Arc<Threads>,
 }
@@ -111,7 +111,7 @@ impl RealNetwork {
             cluster,
             transport: settings.transport,
             inbox: Inbox::bounded(settings.incoming_bytes_max),
-            visitors: Visitors::default(),
+            visitors: Arc::default(),
             status: Status::default(),
             threads: Arc::default(),
         });
