@@ -243,7 +243,7 @@ fn a_refusal_has_its_reason() {
     let mut newer = connect_raw(&two);
     newer.write_all(&hello(CLUSTER, 2)).expect("taken");
     let answer = read_to_end(&mut newer);
-    let reason = "the nodes speak different versions: 2 there, 1 here";
+    let reason = "a node of protocol version 2 and one of version 1 cannot talk";
     assert_eq!(&answer[9..], reason.as_bytes());
     problem(&two, None, Direction::Incoming, reason);
     assert_eq!(two.receive(), None);

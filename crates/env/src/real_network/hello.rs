@@ -63,7 +63,10 @@ impl Display for HelloError {
         match self {
             Self::Magic => formatter.write_str("what came is not the protocol of Fabius nodes"),
             Self::Version(theirs) => {
-                write!(formatter, "the nodes speak different versions: {theirs} there, {VERSION} here")
+                write!(
+                    formatter,
+                    "a node of protocol version {theirs} and one of version {VERSION} cannot talk"
+                )
             }
             Self::Checksum => formatter.write_str("a hello whose checksum is wrong"),
             Self::ReasonTooLong => formatter.write_str("an answer that is too long"),
