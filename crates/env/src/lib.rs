@@ -6,7 +6,7 @@
 //! - [`Disk`] and [`DiskFile`]: one directory and the append-only files in it. [`RealDisk`] is the
 //!   file system; [`SimulatedDisk`] keeps what was written apart from what was synced, fails on
 //!   request ([`Fault`]), and can be [crashed](SimulatedDisk::crash).
-//! - [`Network`]: messages between the nodes of a cluster, as one node sees them.
+//! - [`Network`]: messages between the nodes of a cluster, as one node sees them. [`RealNetwork`] is TCP;
 //!   [`SimulatedNetwork`] loses, doubles and delays messages, is cut, and has nodes that crash.
 //! - [`Clock`]: [`RealClock`] and [`SimulatedClock`].
 //! - [`Random`]: one seeded generator whose sequence is fixed for ever, so a seed stays a
@@ -25,6 +25,7 @@ pub mod memory;
 mod network;
 mod random;
 mod real_disk;
+mod real_network;
 pub mod schedule;
 mod simulated_clock;
 mod simulated_directory;
@@ -38,6 +39,9 @@ pub use disk::{DirectoryLock, Disk, DiskFile};
 pub use network::{MAX_MESSAGE, Network, NodeId};
 pub use random::Random;
 pub use real_disk::RealDisk;
+pub use real_network::{
+    ClusterId, Connection, Direction, NetworkSettings, PlainTransport, Problem, RealNetwork, Transport,
+};
 pub use simulated_clock::SimulatedClock;
 pub use simulated_disk::{Fault, SimulatedDisk};
 pub use simulated_network::{SimulatedNetwork, Weather};
