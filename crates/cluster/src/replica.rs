@@ -44,6 +44,11 @@ pub struct Agreed {
 }
 
 impl Agreed {
+    pub(crate) fn of(entry: &Entry, first_seq: Seq, count: u32, ours: Vec<(u32, Arc<Batch>)>) -> Agreed {
+        let data = envelope::content(entry).map_or_else(Bytes::new, |_| entry.data.clone());
+        Agreed { index: entry.index, first_seq, count, ours, data }
+    }
+
     /// What an engine takes; nothing if there is nothing to take.
     pub fn taken(&self) -> Option<&[u8]> {
         content::decode(&self.data).map(|content| content.taken)
@@ -242,8 +247,7 @@ impl Replica {
         let first_seq = self.next_seq;
         self.next_seq = Seq(first_seq.0 + u64::from(count));
         self.handed_out = entry.index;
-        let data = if content.is_some() { entry.data.clone() } else { Bytes::new() };
-        Agreed { index: entry.index, first_seq, count, ours, data }
+        Agreed::of(entry, first_seq, count, ours)
     }
 
     /// Sends on what waits, proposes what was gathered, and asks for readers; whether there was anything.

@@ -29,10 +29,44 @@ pub struct Report {
     pub history: u64,
 }
 
+/// A rule of agreement that is broken on purpose: runs have to notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutation {
+    /// The first node takes itself for the only member.
+    MajorityTooSmall,
+    /// A node that begins another life has forgotten its vote and term.
+    VoteForgotten,
+    /// What a node has synced is lost when its power is.
+    SyncLeftOut,
+    /// The last node takes entries as soon as they are in its log.
+    TakenBeforeAgreement,
+    /// Readers read at once.
+    StaleRead,
+}
+
+impl Mutation {
+    /// All of them.
+    pub const ALL: [Mutation; 5] = [
+        Mutation::MajorityTooSmall,
+        Mutation::VoteForgotten,
+        Mutation::SyncLeftOut,
+        Mutation::TakenBeforeAgreement,
+        Mutation::StaleRead,
+    ];
+}
+
 /// Runs one seed.
 ///
 /// # Errors
 /// What was not as it must be.
 pub fn run(seed: u64, make: Make<'_>) -> Result<Report, String> {
-    world::World::new(seed, make).run()
+    world::World::new(seed, make, None).run()
+}
+
+/// Runs one seed with a rule broken.
+///
+/// # Errors
+/// What was not as it must be.
+pub fn run_mutated(seed: u64, make: Make<'_>, mutation: Mutation) -> Result<Report, String> {
+    world::World::new(seed, make, Some(mutation)).run()
 }

@@ -1,5 +1,6 @@
 //! One node of a simulated cluster.
 
+use crate::envelope;
 use crate::{Agreed, Execution, Executor, Opening, Outbox, Replica};
 use bytes::Bytes;
 use fabius_engine::foundation::log_error;
@@ -13,6 +14,11 @@ use std::sync::Arc;
 
 /// The database that the simulated cluster is.
 const DATABASE: DatabaseId = DatabaseId([9; 16]);
+
+/// How logs are opened from a sequence number on.
+pub(super) fn log_options(first_seq: u64) -> LogOptions {
+    LogOptions { flusher: Flusher::Manual, segment_bytes: 20_000, first_seq, ..LogOptions::new(DATABASE) }
+}
 
 /// What was agreed on, whoever has taken it first: by index, a number made of its place and bytes.
 pub(super) type History = BTreeMap<u64, (u64, Vec<u8>)>;
@@ -51,13 +57,9 @@ impl Life {
     ) -> Result<Life> {
         let disk = Arc::new(disk.clone());
         let mut opening = Opening::begin(disk.clone(), Seq::ZERO)?;
-        let options = LogOptions {
-            flusher: Flusher::Manual,
-            segment_bytes: 20_000,
-            first_seq: opening.needed(),
-            ..LogOptions::new(DATABASE)
-        };
-        let opened = Log::open(disk, options, |frame| opening.note(&frame).map_err(OpenError::Replica));
+        let opened = Log::open(disk, log_options(opening.needed()), |frame| {
+            opening.note(&frame).map_err(OpenError::Replica)
+        });
         let (log, _) = opened.map_err(|error| match error {
             OpenError::Log(error) => log_error(&error),
             OpenError::Replica(error) => error,
@@ -81,6 +83,19 @@ impl Life {
         let mut outbox = Sender(&*self.network);
         let mut execution = Checked { executor: &mut self.executor, history, taken: &mut self.taken };
         self.replica.turn(now_us, &mut outbox, &mut execution)
+    }
+
+    /// Takes what is in the log, agreed on or not.
+    pub(super) fn take_what_is_there(&mut self, history: &mut History) -> Result<()> {
+        let first_seq = self.foundation.promised().next();
+        let mut reader = self.log.read_from(first_seq.0).map_err(|error| log_error(&error))?;
+        while let Some(batch) = reader.next_batch().map_err(|error| log_error(&error))? {
+            let entry = envelope::decode(&batch.payload).expect("an entry");
+            let first_seq = Seq(batch.first_seq);
+            let mut execution = Checked { executor: &mut self.executor, history, taken: &mut self.taken };
+            execution.take(Agreed::of(&entry, first_seq, batch.entry_count, Vec::new()))?;
+        }
+        Ok(())
     }
 
     /// What a procedure that writes nothing returns.
@@ -112,6 +127,10 @@ impl Execution for Checked<'_> {
         let found = (agreed.first_seq.0, agreed.taken().unwrap_or_default().to_vec());
         let known = self.history.entry(agreed.index).or_insert_with(|| found.clone());
         assert!(*known == found, "another entry was agreed on at index {}", agreed.index);
+        if agreed.index <= *self.taken {
+            // Taken before it was agreed on, by a mutation.
+            return Ok(());
+        }
         assert_eq!(agreed.index, *self.taken + 1, "an entry was left out");
         *self.taken = agreed.index;
         self.executor.take(agreed)

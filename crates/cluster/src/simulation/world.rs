@@ -1,9 +1,10 @@
 //! The nodes, their network, their clients, and what befalls them.
 
-use super::Report;
 use super::client::Client;
 use super::ledger::{DEFINITIONS, Ledger};
-use super::node::{History, Life};
+use super::node::{History, Life, log_options};
+use super::{Mutation, Report};
+use crate::hard_state::HardState;
 use crate::{Member, init};
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::oracle::Oracle;
@@ -12,9 +13,11 @@ use fabius_engine::{Batch, BatchBuilder};
 use fabius_env::{
     Clock, Disk, Fault, NodeId, Random, SimulatedClock, SimulatedDisk, SimulatedNetwork, Weather,
 };
+use fabius_log::{Log, LogError};
 use fabius_value::{Seq, SqlState, Value};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Time between two ticks of a node, about.
@@ -39,6 +42,8 @@ pub(super) struct World<'m> {
     counts: BTreeMap<&'static str, u64>,
     /// Nodes that may lose what they have written: fewer than half.
     fragile: usize,
+    /// What is broken on purpose.
+    mutation: Option<Mutation>,
 }
 
 struct Node {
@@ -55,7 +60,7 @@ struct Node {
 }
 
 impl<'m> World<'m> {
-    pub(super) fn new(seed: u64, make: Make<'m>) -> World<'m> {
+    pub(super) fn new(seed: u64, make: Make<'m>, mutation: Option<Mutation>) -> World<'m> {
         let mut random = Random::seeded(seed);
         let time = SimulatedClock::at(0);
         let network = SimulatedNetwork::seeded(random.next_u64(), time.clone());
@@ -64,7 +69,9 @@ impl<'m> World<'m> {
         let members: Vec<Member> = (1..=count).map(member).collect();
         let nodes = (1..=count).map(|number| {
             let disk = SimulatedDisk::new(random.next_u64());
-            init(&disk, number, members.clone()).expect("an empty disk");
+            let alone = number == 1 && mutation == Some(Mutation::MajorityTooSmall);
+            let known = if alone { vec![member(1)] } else { members.clone() };
+            init(&disk, number, known).expect("an empty disk");
             let clock = SimulatedClock::at(1_700_000_000_000_000 + random.below(5_000_000) as i64);
             let tick_ns = TICK_NS * (90 + random.below(21)) / 100;
             Node { number, disk, clock, life: None, lives: 0, next_tick_ns: 0, tick_ns, out: None }
@@ -83,6 +90,7 @@ impl<'m> World<'m> {
             leaders: BTreeMap::new(),
             counts: BTreeMap::new(),
             fragile,
+            mutation,
         }
     }
 
@@ -159,7 +167,13 @@ impl<'m> World<'m> {
         match self.random.below(10) {
             0..=3 => {
                 let messages = 1 + self.random.index(8);
-                self.at_node(node, |life, history| life.turn(messages, history))
+                // One alone: it cannot answer its own clients.
+                let hasty =
+                    self.mutation == Some(Mutation::TakenBeforeAgreement) && node + 1 == self.nodes.len();
+                self.at_node(node, |life, history| {
+                    life.turn(messages, history)?;
+                    if hasty { life.take_what_is_there(history) } else { Ok(()) }
+                })
             }
             4 | 5 => self.at_node(node, |life, history| {
                 life.log.flush_now().map_err(|error| fabius_engine::foundation::log_error(&error))?;
@@ -246,6 +260,9 @@ impl<'m> World<'m> {
             && random.chance(1, 4)
         {
             client.begin((at, node.lives), life, now_ns, random, ledger, ending);
+            if self.mutation == Some(Mutation::StaleRead) {
+                client.read_at_once();
+            }
         }
         Ok(())
     }
@@ -353,10 +370,18 @@ impl<'m> World<'m> {
         if node < self.fragile && self.nodes[node].lives > 0 && self.random.chance(1, 3) {
             self.flip_bit(node);
         }
+        self.nodes[node].disk.repair();
+        match self.mutation {
+            Some(Mutation::VoteForgotten) => forget_vote(&self.nodes[node].disk),
+            Some(Mutation::SyncLeftOut) => {
+                let kept = self.random.below(4);
+                lose_synced(&self.nodes[node].disk, kept);
+            }
+            _ => {}
+        }
         let number = self.random.next_u64();
         let network = self.network.restart(NodeId(self.nodes[node].number));
         let Node { disk, clock, .. } = &self.nodes[node];
-        disk.repair();
         let opened = Life::open(self.make, disk, clock, network, number);
         let state = &mut self.nodes[node];
         state.lives += 1;
@@ -463,6 +488,29 @@ impl<'m> World<'m> {
         };
         self.ledger.check(&oracle.rows(done).into_iter().map(of).collect())
     }
+}
+
+/// What a node that forgets its vote finds.
+fn forget_vote(disk: &SimulatedDisk) {
+    if let Ok(Some(state)) = HardState::read(disk) {
+        HardState { term: 0, vote: 0, ..state }.write(disk).expect("a disk without faults");
+    }
+}
+
+/// What a node finds whose last syncs did nothing: a log without its last entries.
+fn lose_synced(disk: &SimulatedDisk, entries: u64) {
+    let mut ends = vec![0];
+    let opened = Log::open(Arc::new(disk.clone()), log_options(1), |frame| {
+        ends.push(frame.last_seq());
+        Ok::<(), LogError>(())
+    });
+    if let Ok((log, _)) = opened {
+        let kept = ends[ends.len().saturating_sub(entries as usize + 1)];
+        log.truncate_after(kept).expect("a disk without faults");
+        log.close().expect("a disk without faults");
+        let _ = disk.delete("CLOSED");
+    }
+    disk.release_locks();
 }
 
 /// Runs an agreed entry as every node does.
