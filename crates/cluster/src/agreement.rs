@@ -306,11 +306,6 @@ impl Agreement {
         self.raft.transfer_leader(to);
     }
 
-    /// Says that a node could not be reached.
-    pub(crate) fn unreachable(&mut self, node: u64) {
-        self.raft.report_unreachable(node);
-    }
-
     /// Does what has come up since the last turn.
     ///
     /// # Errors

@@ -5,17 +5,25 @@ use fabius_engine::batch::Outcomes;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::{Batch, Engine};
 use fabius_value::{Result, Seq};
+use parking_lot::Mutex;
 use std::sync::Arc;
 
 /// Hands agreed entries to an engine, and tells those who wait on this node what has become of them.
 pub struct Executor {
     engine: Arc<dyn Engine>,
+    /// Held while an entry is taken, so that others can stand between two.
+    between: Arc<Mutex<()>>,
 }
 
 impl Executor {
     /// Of an engine to which nobody else hands anything in.
     pub fn new(engine: Arc<dyn Engine>) -> Executor {
-        Executor { engine }
+        Executor { engine, between: Arc::default() }
+    }
+
+    /// What is held while an entry is taken.
+    pub fn between(&self) -> Arc<Mutex<()>> {
+        self.between.clone()
     }
 
     /// Has the engine take an entry. A definition that does not fit those before it is refused by every node alike: the entry
@@ -37,7 +45,10 @@ impl Executor {
 impl Execution for Executor {
     fn take(&mut self, agreed: Agreed) -> Result<()> {
         let foundation = self.engine.foundation();
-        let outcomes = foundation.attempt(|| self.run(&agreed))?;
+        let outcomes = {
+            let _between = self.between.lock();
+            foundation.attempt(|| self.run(&agreed))?
+        };
         outcomes.deal(&agreed.ours);
         for (first, batch) in agreed.ours {
             let last = Seq(agreed.first_seq.0 + u64::from(first + batch.count()) - 1);

@@ -4,6 +4,7 @@
 //! every replica, and one that runs them in that order, which needs no further agreement. This crate is the first: Raft agrees on
 //! the order, by the library `raft`, over the segments of `fabius-log`; engines are the second.
 
+mod agreed_engine;
 mod agreed_log;
 mod agreement;
 mod content;
@@ -12,6 +13,7 @@ mod executor;
 mod fields;
 mod gathering;
 mod hard_state;
+mod node;
 mod opening;
 mod point;
 mod proposals;
@@ -20,9 +22,11 @@ mod replica;
 pub mod simulation;
 mod wire;
 
+pub use agreed_engine::AgreedEngine;
 pub use agreement::Standing;
 pub use executor::Executor;
 pub use hard_state::{HardState, HardStateError, Member};
+pub use node::{Node, Status, TICK};
 pub use opening::{Opening, init};
 pub use point::Point;
 pub use replica::{Agreed, BATCH_BYTES, Execution, Outbox, Replica};

@@ -19,6 +19,7 @@ use crate::wire::Message;
 use crate::{Member, envelope};
 use bytes::Bytes;
 use fabius_engine::Batch;
+use fabius_log::Log;
 use fabius_value::{Error, Result, Seq, SqlState};
 use raft::eraftpb::{ConfChangeType, Entry};
 use std::sync::Arc;
@@ -93,6 +94,8 @@ pub struct Replica {
     next_seq: Seq,
     /// The last entry handed out.
     handed_out: u64,
+    /// Whether it proposes nothing for now.
+    holds_back: bool,
 }
 
 impl Replica {
@@ -108,7 +111,28 @@ impl Replica {
             time_us: i64::MIN,
             next_seq: Seq(taken.seq + 1),
             handed_out: taken.index,
+            holds_back: false,
         }
+    }
+
+    /// The node that it is of.
+    pub fn node(&self) -> u64 {
+        self.agreement.node()
+    }
+
+    /// The log under it.
+    pub fn log(&self) -> &Arc<Log> {
+        self.agreement.log()
+    }
+
+    /// The index of the last entry that was handed out to be executed.
+    pub fn handed_out(&self) -> u64 {
+        self.handed_out
+    }
+
+    /// Whether a leader proposes nothing for now, because it is behind with executing.
+    pub fn hold_back(&mut self, holds: bool) {
+        self.holds_back = holds;
     }
 
     /// How this node stands to the others.
@@ -202,7 +226,7 @@ impl Replica {
         }
     }
 
-    /// Does what has come up since the last turn, at a time of this node's clock.
+    /// Does what has come up since the last turn, at a time of this node's clock; whether there are other members than before.
     ///
     /// # Errors
     /// What ended the log, or as the disk fails: this node must not go on.
@@ -211,12 +235,14 @@ impl Replica {
         now_us: i64,
         outbox: &mut dyn Outbox,
         execution: &mut dyn Execution,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let mut members_changed = false;
         loop {
             let done = self.agreement.turn()?;
+            members_changed |= done.members_changed;
             self.hand_out(done, outbox, execution)?;
             if !self.propose(now_us, outbox) {
-                return Ok(());
+                return Ok(members_changed);
             }
         }
     }
@@ -272,7 +298,7 @@ impl Replica {
             }
         }
         let mut on_their_way = last - agreed;
-        while leads && !self.gathering.is_empty() {
+        while leads && !self.holds_back && !self.gathering.is_empty() {
             let may_wait = on_their_way >= PROPOSED_ENTRIES && self.tick < self.proposed + EPOCH_TICKS;
             if may_wait && !self.gathering.is_full() {
                 break;

@@ -89,7 +89,7 @@ pub fn dump<E: From<LogError>>(
     mut visit: impl FnMut(LogItem<'_>) -> Result<(), E>,
 ) -> Result<Inspection, E> {
     let mut reading = Reading::default();
-    let result = read_log(disk, None, 0, &mut reading, &mut |item| visit(item).map_err(Stop::Visitor));
+    let result = read_log(disk, None, 0, false, &mut reading, &mut |item| visit(item).map_err(Stop::Visitor));
     match result {
         Ok(()) => Ok(Inspection::of(reading, None)),
         Err(Stop::Log(error)) => match error.kind() {

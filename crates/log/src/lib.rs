@@ -27,6 +27,7 @@
 //! | `closing_mark.rs` | the record of a clean close |
 //! | `reading.rs` | the one reader of all segments when a log is opened or inspected; torn tail or damage |
 //! | `reader.rs` | [`Reader`]: batches of an open log, read again |
+//! | `flipped_bit.rs` | telling a flipped bit from a torn write |
 //! | `cut.rs` | cutting the end off a log |
 //! | `recovery.rs` | opening for writing: read, cut, continue |
 //! | `inspection.rs` | [`verify`] and [`dump`] |
@@ -36,6 +37,7 @@ mod batch_buffer;
 mod closing_mark;
 mod cut;
 mod error;
+mod flipped_bit;
 mod frame;
 mod group_commit;
 mod inspection;

@@ -63,6 +63,10 @@ pub struct LogOptions {
     /// With [`Durability::Fsync`], how long the log is idle before the flusher records how far the
     /// last sync reached, so that later damage to the last group cannot pass for a torn tail.
     pub idle_mark: Duration,
+    /// Whether a tail that one changed bit explains is damage, and not torn. Torn writes look like that now and then, when
+    /// few bytes of a frame stand in the sector that was not written; so a log is refused that could be used but for
+    /// one loss of power in many thousands. Whoever can have it from elsewhere wants to know.
+    pub doubts_tails: bool,
 }
 
 impl LogOptions {
@@ -78,6 +82,7 @@ impl LogOptions {
             buffer_bytes: 64 << 20,
             gather: Duration::from_micros(200),
             idle_mark: Duration::from_millis(20),
+            doubts_tails: false,
         }
     }
 }

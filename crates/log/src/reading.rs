@@ -15,7 +15,8 @@
 //! 3. some sound frame or segment header after it has a synced sequence number of `seq` or more: a
 //!    witness that the entry had been synced. All later bytes are searched, at every offset,
 //!    because lengths behind a damaged place cannot be trusted; or
-//! 4. it is the header of a segment with more than a header's bytes (`segment.rs`).
+//! 4. it is the header of a segment with more than a header's bytes (`segment.rs`), or
+//! 5. one changed bit explains it (`flipped_bit.rs`), where that is asked for.
 //!
 //! Otherwise it is a torn tail, however many sound frames follow: a group is torn in any pattern
 //! of sectors, but none of its frames can vouch for any other of the group, and the next group was
@@ -29,13 +30,14 @@
 //!     was never synced
 //! ```
 //!
-//! What this cannot see is damage to the very last acknowledged group of a log that was not closed,
-//! in the moment before the flusher leaves its idle mark (`group_commit.rs`). That looks exactly
+//! What else this cannot see is damage to the very last acknowledged group of a log that was not
+//! closed, in the moment before the flusher leaves its idle mark (`group_commit.rs`). That looks exactly
 //! like a torn group; it is cut and reported as one.
 
 use fabius_env::Disk;
 
 use crate::closing_mark::{ClosingMark, FILE_NAME as CLOSING_MARK};
+use crate::flipped_bit;
 use crate::frame::{self, Frame};
 use crate::segment::{
     FrameSeed, HEADER_BYTES, HeaderFault, SegmentHeader, file_name, newer_format, number_of,
@@ -118,6 +120,8 @@ enum Verdict {
 struct Reader<'d> {
     disk: &'d dyn Disk,
     numbers: Vec<u64>,
+    /// Whether one changed bit is damage also at the end.
+    doubts_tails: bool,
     reading: Reading,
 }
 
@@ -136,12 +140,13 @@ pub(crate) fn read_log<E: From<LogError>>(
     disk: &dyn Disk,
     database_id: Option<DatabaseId>,
     needed: u64,
+    doubts_tails: bool,
     reading: &mut Reading,
     visit: &mut dyn FnMut(LogItem<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let names = disk.list().map_err(|error| LogError::io("listing the log", disk.directory(), error))?;
     let numbers = names.iter().filter_map(|name| number_of(name)).collect();
-    let mut reader = Reader { disk, numbers, reading: Reading::default() };
+    let mut reader = Reader { disk, numbers, doubts_tails, reading: Reading::default() };
     let result = reader.read(database_id, needed, visit);
     *reading = reader.reading;
     result
@@ -296,6 +301,9 @@ impl Reader<'_> {
         while offset < file.len() {
             let (header, payload) = match frame::read(file, offset, seed) {
                 Ok(read) => read,
+                Err(fault) if self.doubts_tails && flipped_bit::explains(fault, file, offset, seed) => {
+                    return Err(self.damage(index, offset, "one bit is not as it was written").into());
+                }
                 Err(fault) => {
                     let why = fault.fact();
                     return Ok(self.judge(&Fault { index, offset, why }, file)?);

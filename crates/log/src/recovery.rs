@@ -43,9 +43,11 @@ pub(crate) fn recover<E: From<LogError>>(
 ) -> Result<(SegmentWriter, RecoveryReport), E> {
     let mut reading = Reading::default();
     let needed = options.first_seq;
-    read_log(&*disk, Some(options.database_id), needed, &mut reading, &mut |item| match item {
-        LogItem::Frame(frame) => visit(frame),
-        LogItem::Segment(_) | LogItem::Mark { .. } => Ok(()),
+    read_log(&*disk, Some(options.database_id), needed, options.doubts_tails, &mut reading, &mut |item| {
+        match item {
+            LogItem::Frame(frame) => visit(frame),
+            LogItem::Segment(_) | LogItem::Mark { .. } => Ok(()),
+        }
     })?;
     check_range(&reading, options)?;
     cut(&*disk, &reading)?;

@@ -17,7 +17,13 @@ const DATABASE: DatabaseId = DatabaseId([9; 16]);
 
 /// How logs are opened from a sequence number on.
 pub(super) fn log_options(first_seq: u64) -> LogOptions {
-    LogOptions { flusher: Flusher::Manual, segment_bytes: 20_000, first_seq, ..LogOptions::new(DATABASE) }
+    LogOptions {
+        flusher: Flusher::Manual,
+        segment_bytes: 20_000,
+        doubts_tails: true,
+        first_seq,
+        ..LogOptions::new(DATABASE)
+    }
 }
 
 /// What was agreed on, whoever has taken it first: by index, a number made of its place and bytes.
@@ -82,7 +88,7 @@ impl Life {
         let now_us = self.foundation.clock.now_us();
         let mut outbox = Sender(&*self.network);
         let mut execution = Checked { executor: &mut self.executor, history, taken: &mut self.taken };
-        self.replica.turn(now_us, &mut outbox, &mut execution)
+        self.replica.turn(now_us, &mut outbox, &mut execution).map(drop)
     }
 
     /// Takes what is in the log, agreed on or not.

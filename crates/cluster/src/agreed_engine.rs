@@ -1,0 +1,150 @@
+//! An engine whose calls are agreed on before they run.
+//!
+//! To whoever hands calls in it is an engine like any other. What is handed in goes to the leader, and comes back as an entry
+//! that every node's own engine takes at the same place in the order.
+
+use crate::{Node, Status};
+use fabius_engine::batch::Outcomes;
+use fabius_engine::checkpoint::State;
+use fabius_engine::counters::Counts;
+use fabius_engine::speculation::{Overlay, RowAt, Speculated};
+use fabius_engine::{Batch, Engine, Foundation, Procedure, Room, ScanPlace, Standpoint, TableScan, Ticket};
+use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a thread that waits for agreement sleeps before it looks again.
+const NAP: Duration = Duration::from_millis(50);
+
+/// An engine of a cluster's node.
+pub struct AgreedEngine {
+    engine: Arc<dyn Engine>,
+    node: Node,
+    /// Held while an entry is taken: who stands stands between two.
+    between: Arc<Mutex<()>>,
+}
+
+impl AgreedEngine {
+    /// The engine of a node; `between` is what the node's [`Executor`](crate::Executor) holds.
+    pub fn new(engine: Arc<dyn Engine>, node: Node, between: Arc<Mutex<()>>) -> AgreedEngine {
+        AgreedEngine { engine, node, between }
+    }
+
+    /// The node.
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// How the node stands.
+    pub fn status(&self) -> Status {
+        self.node.status()
+    }
+}
+
+impl Engine for AgreedEngine {
+    fn name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    fn foundation(&self) -> &Foundation {
+        self.engine.foundation()
+    }
+
+    fn submit(&self, batch: Arc<Batch>) {
+        self.node.hand_in(batch);
+    }
+
+    fn admit(&self) -> bool {
+        false
+    }
+
+    fn help(&self) -> bool {
+        self.engine.help()
+    }
+
+    fn amend(&self, entry: &[u8]) -> Result<()> {
+        let batch = Batch::of(entry.to_vec(), 1);
+        self.node.amend(batch.clone());
+        while !batch.wait(NAP) {}
+        batch.outcome(0)
+    }
+
+    fn query_at(
+        &self,
+        at: &Standpoint<'_>,
+        procedure: &Procedure,
+        arguments: &[u8],
+        room: Room,
+    ) -> Result<Vec<Value>> {
+        self.engine.query_at(at, procedure, arguments, room)
+    }
+
+    fn speculate(
+        &self,
+        at: Seq,
+        procedure: &Procedure,
+        arguments: &[u8],
+        overlay: &mut Overlay,
+        room: Room,
+    ) -> Result<Speculated> {
+        self.engine.speculate(at, procedure, arguments, overlay, room)
+    }
+
+    fn row_at(&self, at: Seq, table: TableId, key: &[u8]) -> Result<RowAt> {
+        self.engine.row_at(at, table, key)
+    }
+
+    fn resolve(&self, ticket: &Ticket) {
+        self.engine.resolve(ticket);
+    }
+
+    fn stand(&self) -> Standpoint<'_> {
+        let _between = self.between.lock();
+        self.engine.stand()
+    }
+
+    fn scan_at(
+        &self,
+        at: &Standpoint<'_>,
+        scan: &TableScan,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
+    ) -> Result<()> {
+        self.engine.scan_at(at, scan, visit)
+    }
+
+    fn scan_on(
+        &self,
+        at: &Standpoint<'_>,
+        scan: &TableScan,
+        place: &mut ScanPlace,
+        visit: &mut dyn FnMut(&[Datum<'_>]) -> Result<bool>,
+    ) -> Result<()> {
+        self.engine.scan_on(at, scan, place, visit)
+    }
+
+    fn settle(&self) {
+        self.engine.settle();
+    }
+
+    fn restore(&self, _state: State) {
+        unreachable!("an engine begins with a checkpoint before it is a node's");
+    }
+
+    fn take(&self, _first_seq: Seq, _count: u32, _payload: &[u8]) -> Result<Outcomes> {
+        unreachable!("what is agreed on is taken by the engine beneath");
+    }
+
+    fn close(&self, reason: Error) {
+        self.node.stop(&reason);
+        self.engine.close(reason);
+    }
+
+    fn counts(&self) -> Counts {
+        self.engine.counts()
+    }
+
+    fn times(&self) -> Vec<(&'static str, u64)> {
+        self.engine.times()
+    }
+}

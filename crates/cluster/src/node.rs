@@ -1,0 +1,406 @@
+//! A node of a cluster at work: one thread that agrees with the others, one that executes what is agreed on.
+//!
+//! ```text
+//!   callers --- hand in, read ---> |           |
+//!   network --- messages --------> | agreeing  | --- entries ---> | executing | ---> engine ---> callers are told
+//!   log ------- durable up to ---> |           |
+//! ```
+//!
+//! The agreeing thread never waits for an engine: a long call does not keep it from telling the others that it lives.
+
+use crate::agreement::Standing;
+use crate::{Agreed, Execution, Executor, Member, Outbox, Replica};
+use bytes::Bytes;
+use fabius_engine::{Batch, Foundation};
+use fabius_env::sync::{Condvar, Mutex};
+use fabius_env::{Network, NodeId};
+use fabius_value::{Error, Result, SqlState};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The time between two ticks: a leader of which nothing is heard for ten to twenty is replaced.
+pub const TICK: Duration = Duration::from_millis(50);
+/// Messages that are heard before something else is done.
+const MESSAGES: usize = 256;
+/// Entries that wait to be executed, beyond which no more are agreed on here.
+const WAITING: usize = 1_024;
+
+/// A node of a cluster at work. It stops when it is dropped.
+pub struct Node {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// What callers and the node's threads share.
+struct Shared {
+    foundation: Arc<Foundation>,
+    network: Arc<dyn Network>,
+    wishes: Mutex<Vec<Wish>>,
+    status: parking_lot::RwLock<Status>,
+    queue: Queue,
+    stops: AtomicBool,
+}
+
+/// How a node stands, and who is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// Its number.
+    pub node: u64,
+    /// How it stands to the others.
+    pub standing: Standing,
+    /// The members that it knows of.
+    pub members: Vec<Member>,
+    /// The index of the last entry that its engine has taken.
+    pub taken: u64,
+}
+
+impl Status {
+    /// The leader, if one is known.
+    pub fn leader(&self) -> Option<&Member> {
+        let leader = self.standing.leader?;
+        self.members.iter().find(|member| member.node == leader)
+    }
+}
+
+/// What somebody wants of the agreeing thread.
+enum Wish {
+    HandIn(Arc<Batch>),
+    Amend(Arc<Batch>),
+    Read(Arc<Batch>),
+    Transfer(u64),
+    Add(Member, Arc<Batch>),
+    Remove(u64, Arc<Batch>),
+}
+
+/// Entries on their way from the one thread to the other.
+struct Queue {
+    work: Mutex<Waiting>,
+    more: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    work: VecDeque<Work>,
+    ends: bool,
+    failure: Option<Error>,
+    taken: u64,
+}
+
+enum Work {
+    Take(Agreed),
+    Reached(Vec<Arc<Batch>>),
+}
+
+impl Node {
+    /// Sets a replica to work.
+    ///
+    /// # Panics
+    /// If the system has no thread for it.
+    pub fn start(
+        replica: Replica,
+        executor: Executor,
+        foundation: Arc<Foundation>,
+        network: Arc<dyn Network>,
+    ) -> Node {
+        let status = Status {
+            node: replica.node(),
+            standing: replica.standing(),
+            members: replica.members().to_vec(),
+            taken: replica.handed_out(),
+        };
+        let shared = Arc::new(Shared {
+            foundation,
+            network,
+            wishes: Mutex::default(),
+            status: parking_lot::RwLock::new(status),
+            queue: Queue { work: Mutex::default(), more: Condvar::new() },
+            stops: AtomicBool::new(false),
+        });
+        shared.set_peers(replica.members());
+        let waker = shared.network.clone();
+        replica.log().on_durable(move |_| waker.wake());
+        let (agreeing, executing) = (shared.clone(), shared.clone());
+        let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            let thread = std::thread::Builder::new().name(name.to_string()).spawn(work);
+            thread.expect("the system gives us a thread")
+        };
+        let threads = vec![
+            spawn("fabius-agree", Box::new(move || agreeing.agree(replica))),
+            spawn("fabius-execute", Box::new(move || executing.execute(executor))),
+        ];
+        Node { shared, threads }
+    }
+
+    /// Hands calls in: they are agreed on, wherever the leader is, and complete once this node has taken them.
+    pub fn hand_in(&self, batch: Arc<Batch>) {
+        self.shared.wish(Wish::HandIn(batch));
+    }
+
+    /// Hands in an entry other than calls, whose bytes are the batch's.
+    pub fn amend(&self, entry: Arc<Batch>) {
+        self.shared.wish(Wish::Amend(entry));
+    }
+
+    /// Completes a batch without calls once this node shows everything that anybody was told of before, on any node.
+    pub fn read(&self, reader: Arc<Batch>) {
+        self.shared.wish(Wish::Read(reader));
+    }
+
+    /// Hands the lead to another member, if this node has it.
+    pub fn transfer(&self, to: u64) {
+        self.shared.wish(Wish::Transfer(to));
+    }
+
+    /// Adds a member, or gives one a vote: the batch is complete, without calls, once that is proposed.
+    pub fn add(&self, member: Member, proposed: Arc<Batch>) {
+        self.shared.wish(Wish::Add(member, proposed));
+    }
+
+    /// Removes a member, likewise.
+    pub fn remove(&self, node: u64, proposed: Arc<Batch>) {
+        self.shared.wish(Wish::Remove(node, proposed));
+    }
+
+    /// How the node stands.
+    pub fn status(&self) -> Status {
+        let taken = self.shared.queue.work.lock().taken;
+        let mut status = self.shared.status.read().clone();
+        status.taken = status.taken.max(taken);
+        status
+    }
+
+    /// Whether this node leads.
+    pub fn leads(&self) -> bool {
+        self.shared.status.read().standing.leads
+    }
+
+    /// Stops it; whoever waits is told why.
+    pub fn stop(&self, reason: &Error) {
+        self.shared.end(reason);
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.shared.end(&Error::new(SqlState::SHUTDOWN, "the node is closing"));
+        for thread in self.threads.drain(..) {
+            // What it has panicked with has stopped the engine.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn wish(&self, wish: Wish) {
+        let mut wishes = self.wishes.lock();
+        if self.stops.load(Acquire) {
+            drop(wishes);
+            let reason = self.why_stopped();
+            wish.fail(&reason, self.foundation.clock.monotonic_ns());
+            return;
+        }
+        wishes.push(wish);
+        drop(wishes);
+        self.network.wake();
+    }
+
+    fn why_stopped(&self) -> Error {
+        let failure = self.queue.work.lock().failure.clone();
+        failure.unwrap_or_else(|| Error::new(SqlState::SHUTDOWN, "the node is closing"))
+    }
+
+    fn end(&self, reason: &Error) {
+        {
+            let mut waiting = self.queue.work.lock();
+            waiting.failure.get_or_insert_with(|| reason.clone());
+            waiting.ends = true;
+        }
+        self.stops.store(true, Release);
+        self.queue.more.notify_all();
+        self.network.wake();
+    }
+
+    fn set_peers(&self, members: &[Member]) {
+        let peers: Vec<_> =
+            members.iter().map(|member| (NodeId(member.node), member.address.clone())).collect();
+        self.network.set_peers(&peers);
+    }
+
+    /// What the agreeing thread does.
+    fn agree(&self, mut replica: Replica) {
+        let ended = self.foundation.attempt(|| self.agree_until_stopped(&mut replica));
+        let reason = match ended {
+            Ok(()) => self.why_stopped(),
+            Err(reason) => {
+                self.foundation.fail(reason.clone());
+                reason
+            }
+        };
+        self.end(&reason);
+        let now = self.foundation.clock.monotonic_ns();
+        replica.fail(&reason, now);
+        let mut wishes = self.wishes.lock();
+        wishes.drain(..).for_each(|wish| wish.fail(&reason, now));
+    }
+
+    fn agree_until_stopped(&self, replica: &mut Replica) -> Result<()> {
+        let clock = &self.foundation.clock;
+        let tick_ns = TICK.as_nanos() as u64;
+        let mut next_tick_ns = clock.monotonic_ns() + tick_ns;
+        while !self.stops.load(Acquire) {
+            let wishes = std::mem::take(&mut *self.wishes.lock());
+            wishes.into_iter().for_each(|wish| wish.come_true(replica, clock.monotonic_ns()));
+            for _ in 0..MESSAGES {
+                let Some((_, message)) = self.network.receive() else { break };
+                replica.hear(&Bytes::from(message))?;
+            }
+            let now_ns = clock.monotonic_ns();
+            if now_ns >= next_tick_ns {
+                replica.tick()?;
+                // A thread that was not run for long does not take that for silence of the others.
+                next_tick_ns = now_ns + tick_ns;
+            }
+            let is_behind = self.queue.work.lock().work.len() >= WAITING;
+            replica.hold_back(is_behind);
+            let (mut outbox, mut queue) = (Sender(&*self.network), &self.queue);
+            let members_changed = replica.turn(clock.now_us(), &mut outbox, &mut queue)?;
+            self.tell(replica, members_changed);
+            let now_ns = clock.monotonic_ns();
+            if self.wishes.lock().is_empty() {
+                self.network.wait(Duration::from_nanos(next_tick_ns.saturating_sub(now_ns)));
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, replica: &Replica, members_changed: bool) {
+        let standing = replica.standing();
+        if members_changed {
+            self.set_peers(replica.members());
+        }
+        if members_changed || self.status.read().standing != standing {
+            let mut status = self.status.write();
+            status.standing = standing;
+            if members_changed {
+                status.members = replica.members().to_vec();
+            }
+        }
+    }
+
+    /// What the executing thread does.
+    fn execute(&self, mut executor: Executor) {
+        loop {
+            let work = {
+                let mut waiting = self.queue.work.lock();
+                while waiting.work.is_empty() && !waiting.ends {
+                    self.queue.more.wait(&mut waiting);
+                }
+                if waiting.ends {
+                    self.give_up(&mut waiting);
+                    return;
+                }
+                waiting.work.pop_front()
+            };
+            match work {
+                Some(Work::Take(agreed)) => {
+                    let index = agreed.index;
+                    if let Err(reason) = executor.take(agreed) {
+                        self.foundation.fail(reason.clone());
+                        self.end(&reason);
+                        continue;
+                    }
+                    self.queue.work.lock().taken = index;
+                }
+                Some(Work::Reached(readers)) => executor.reached(readers),
+                None => {}
+            }
+        }
+    }
+
+    fn give_up(&self, waiting: &mut Waiting) {
+        let reason = waiting.failure.clone();
+        let reason = reason.unwrap_or_else(|| Error::new(SqlState::SHUTDOWN, "the node is closing"));
+        let now = self.foundation.clock.monotonic_ns();
+        for work in waiting.work.drain(..) {
+            match work {
+                Work::Take(agreed) => {
+                    agreed.ours.into_iter().for_each(|(_, batch)| batch.fail(reason.clone(), now));
+                }
+                Work::Reached(readers) => {
+                    readers.into_iter().for_each(|reader| reader.fail(reason.clone(), now))
+                }
+            }
+        }
+    }
+}
+
+impl Wish {
+    fn come_true(self, replica: &mut Replica, now_ns: u64) {
+        let (done, batch) = match self {
+            Wish::HandIn(batch) => (replica.hand_in(batch.clone()), batch),
+            Wish::Amend(batch) => (replica.amend(batch.clone()), batch),
+            Wish::Read(batch) => return replica.read(batch),
+            Wish::Transfer(to) => return replica.transfer(to),
+            Wish::Add(member, batch) => {
+                let done = replica.add(&member);
+                if done.is_ok() {
+                    batch.complete(now_ns);
+                }
+                (done, batch)
+            }
+            Wish::Remove(node, batch) => {
+                let done = replica.remove(node);
+                if done.is_ok() {
+                    batch.complete(now_ns);
+                }
+                (done, batch)
+            }
+        };
+        if let Err(error) = done {
+            batch.fail(error, now_ns);
+        }
+    }
+
+    fn fail(self, reason: &Error, now_ns: u64) {
+        match self {
+            Wish::HandIn(batch)
+            | Wish::Amend(batch)
+            | Wish::Read(batch)
+            | Wish::Add(_, batch)
+            | Wish::Remove(_, batch) => batch.fail(reason.clone(), now_ns),
+            Wish::Transfer(_) => {}
+        }
+    }
+}
+
+struct Sender<'n>(&'n dyn Network);
+
+impl Outbox for Sender<'_> {
+    fn send(&mut self, to: u64, message: Vec<u8>) {
+        self.0.send(NodeId(to), message);
+    }
+}
+
+impl Execution for &Queue {
+    fn take(&mut self, agreed: Agreed) -> Result<()> {
+        self.push(Work::Take(agreed));
+        Ok(())
+    }
+
+    fn reached(&mut self, readers: Vec<Arc<Batch>>) {
+        self.push(Work::Reached(readers));
+    }
+}
+
+impl Queue {
+    fn push(&self, work: Work) {
+        self.work.lock().work.push_back(work);
+        self.more.notify_one();
+    }
+}
