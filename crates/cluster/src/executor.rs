@@ -49,6 +49,7 @@ impl Execution for Executor {
             let _between = self.between.lock();
             foundation.attempt(|| self.run(&agreed))?
         };
+        foundation.counters.log_bytes.add(agreed.bytes());
         outcomes.deal(&agreed.ours);
         for (first, batch) in agreed.ours {
             let last = Seq(agreed.first_seq.0 + u64::from(first + batch.count()) - 1);

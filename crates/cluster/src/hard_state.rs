@@ -25,7 +25,8 @@ use fabius_env::Disk;
 use crate::Point;
 use crate::fields::{Fields, put_bytes, put_u64};
 
-const FILE_NAME: &str = "hard-state";
+/// The file in the directory of a node.
+pub const FILE_NAME: &str = "hard-state";
 const NEW_FILE_NAME: &str = "hard-state.new";
 const MAGIC: [u8; 8] = *b"FABIUSHS";
 const FORMAT_VERSION: u32 = 1;

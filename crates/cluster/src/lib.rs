@@ -25,7 +25,7 @@ mod wire;
 pub use agreed_engine::AgreedEngine;
 pub use agreement::Standing;
 pub use executor::Executor;
-pub use hard_state::{HardState, HardStateError, Member};
+pub use hard_state::{FILE_NAME as HARD_STATE_FILE, HardState, HardStateError, Member};
 pub use node::{Node, Status, TICK};
 pub use opening::{Opening, init};
 pub use point::Point;

@@ -55,6 +55,11 @@ impl Agreed {
         content::decode(&self.data).map(|content| content.taken)
     }
 
+    /// How many bytes it has.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.data.len() as u64
+    }
+
     /// The sequence number of its last call.
     pub fn last_seq(&self) -> Seq {
         Seq(self.first_seq.0 + u64::from(self.count) - 1)

@@ -66,6 +66,8 @@ pub(crate) struct Checkpoints {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) foundation: Arc<Foundation>,
     pub(crate) log: Arc<Log>,
+    /// Whether the log stays whole, for others of a cluster that may need it.
+    pub(crate) keeps_log: bool,
     /// Seqs of checkpoints that are known to be whole, newest first. Locked while one is taken.
     pub(crate) whole: Mutex<Vec<Seq>>,
     pub(crate) status: Mutex<CheckpointStatus>,
@@ -136,6 +138,7 @@ impl Checkpoints {
         names.reverse();
         files::delete(&*self.disk, &names)?;
         match whole {
+            _ if self.keeps_log => Ok(0),
             [_, .., oldest] => self.log.discard_before(oldest.next().0).map_err(|error| log_error(&error)),
             // With only one there is no second way yet but the whole log.
             _ => Ok(0),

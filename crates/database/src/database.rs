@@ -3,7 +3,7 @@
 use crate::call::{Prepared, Promise};
 use crate::checkpoints::{Automatic, Checkpoint, CheckpointStatus, Checkpoints};
 use crate::history::{History, Moment};
-use crate::identity::{self, io_error};
+use crate::member::is_member;
 use crate::opening;
 use crate::options::{Durability, EngineKind, Options};
 use crate::session::shared::Sessions;
@@ -15,11 +15,12 @@ use fabius_engine::entry;
 use fabius_engine::foundation::log_error;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Room, Standpoint};
 
+use fabius_cluster::AgreedEngine;
 use fabius_engine_lazy::LazyEngine;
 use fabius_engine_partitioned::{PartitionedEngine, Policy as Partitioning, Scheme};
 use fabius_engine_split::SplitEngine;
-use fabius_env::{Clock, Disk, RealClock, RealDisk};
-use fabius_log::{Flusher, Log, LogError, LogOptions, RecoveryReport};
+use fabius_env::{Clock, DirectoryLock, Disk, RealClock, RealDisk};
+use fabius_log::{DatabaseId, Flusher, Log, LogError, LogOptions, RecoveryReport};
 use fabius_program::arguments;
 use fabius_program::catalog::Catalog;
 use fabius_storage::memory;
@@ -40,20 +41,30 @@ const IDLE: Duration = Duration::from_millis(50);
 /// An open database. Usable from many threads; closes when dropped.
 pub struct Database {
     foundation: Arc<Foundation>,
-    engine: Arc<dyn Engine>,
+    pub(crate) engine: Arc<dyn Engine>,
+    /// The same, if it is that of a cluster's node.
+    pub(crate) agreed: Option<Arc<AgreedEngine>>,
     lazy: Option<Arc<LazyEngine>>,
     split: Option<Arc<SplitEngine>>,
     signal: Arc<Signal>,
     stop: Arc<AtomicBool>,
     workers: Vec<JoinHandle<()>>,
-    log: Option<Arc<Log>>,
-    recovery: Option<RecoveryReport>,
+    pub(crate) log: Option<Arc<Log>>,
+    pub(crate) recovery: Option<RecoveryReport>,
     checkpoints: Option<Arc<Checkpoints>>,
     automatic: Option<Automatic>,
     history: Option<History>,
     sessions: Sessions,
     /// Comes last, so that it is dropped when the tables are gone.
     _memory: GivesMemoryBack,
+}
+
+/// What a database's directory holds, taken for this process.
+pub(crate) struct Files {
+    pub(crate) log_disk: Arc<dyn Disk>,
+    pub(crate) checkpoints: Arc<dyn Disk>,
+    pub(crate) held: DirectoryLock,
+    pub(crate) id: DatabaseId,
 }
 
 /// Leaves the process's memory in order.
@@ -76,6 +87,11 @@ impl Database {
     /// version.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Database> {
         let path = path.as_ref();
+        if is_member(path) {
+            return Err(Error::new(SqlState::NOT_IN_STATE, "the directory is that of a node of a cluster")
+                .with_detail(path.display().to_string())
+                .with_hint("serve it with `fabius serve`, or open it as a member; alone it would part from the others"));
+        }
         let disk = RealDisk::create(path).map_err(|error| {
             Error::new(SqlState::IO_ERROR, "the database directory cannot be created")
                 .with_detail(format!("{}: {error}", path.display()))
@@ -102,12 +118,7 @@ impl Database {
         flusher: Flusher,
         options: Options,
     ) -> Result<Database> {
-        let inside = |name| disk.subdirectory(name).map_err(|error| io_error("opening", &*disk, &error));
-        let (log_disk, checkpoints) = (inside("log")?, inside("checkpoints")?);
-        // Before anything is read: of two who find nothing, one alone gives the database its identity.
-        let held = opening::hold(&*disk, &*checkpoints)?;
-        let id = identity::of(&*disk, &[&*log_disk, &*checkpoints])?;
-        let disk = checkpoints;
+        let Files { log_disk, checkpoints: disk, held, id } = Files::of(&*disk)?;
         let begin = opening::begin(&*disk, &*log_disk, id)?;
         let mut log_options = LogOptions::new(id);
         log_options.flusher = flusher;
@@ -143,27 +154,45 @@ impl Database {
         database.log = Some(log.clone());
         database.recovery = Some(report);
         let status = CheckpointStatus { newest, passed_over: begin.passed_over, failed: None };
-        database.checkpoints = Some(Arc::new(Checkpoints {
-            disk,
-            database: id,
-            engine,
-            foundation,
-            log,
-            whole: Mutex::new(newest.into_iter().collect()),
-            status: Mutex::new(status),
-            newest_bytes: AtomicU64::new(begin.bytes),
-            counted_from: AtomicI64::new(-bytes_replayed),
-            _held: held,
-        }));
+        database.keep_checkpoints(disk, id, log, held, begin.bytes, bytes_replayed, status);
         database.begin_work(options)?;
         Ok(database)
     }
 
+    /// Takes checkpoints from now on, of the state that the log gives.
+    #[expect(clippy::too_many_arguments, reason = "the fields of one struct")]
+    pub(crate) fn keep_checkpoints(
+        &mut self,
+        disk: Arc<dyn Disk>,
+        database: DatabaseId,
+        log: Arc<Log>,
+        held: DirectoryLock,
+        newest_bytes: u64,
+        bytes_replayed: i64,
+        status: CheckpointStatus,
+    ) {
+        self.checkpoints = Some(Arc::new(Checkpoints {
+            disk,
+            database,
+            engine: self.engine.clone(),
+            foundation: self.foundation.clone(),
+            log,
+            keeps_log: self.agreed.is_some(),
+            whole: Mutex::new(status.newest.into_iter().collect()),
+            status: Mutex::new(status),
+            newest_bytes: AtomicU64::new(newest_bytes),
+            counted_from: AtomicI64::new(-bytes_replayed),
+            _held: held,
+        }));
+    }
+
     /// Settings and threads, once everything that was there is there again.
-    fn begin_work(&mut self, options: Options) -> Result<()> {
+    pub(crate) fn begin_work(&mut self, options: Options) -> Result<()> {
         self.recall_unnamed();
         let window = self.definitions().key_window.calls;
-        if let Some(calls) = options.key_window_calls.filter(|calls| *calls != window) {
+        // In a cluster that is for all to agree on, and not for whoever is opened.
+        let wanted = options.key_window_calls.filter(|_| self.agreed.is_none());
+        if let Some(calls) = wanted.filter(|calls| *calls != window) {
             self.engine.amend(&entry::encode_key_window(calls))?;
         }
         self.start_workers(options.workers);
@@ -218,7 +247,7 @@ impl Database {
         })
     }
 
-    fn start(foundation: Arc<Foundation>, options: Options) -> Database {
+    pub(crate) fn start(foundation: Arc<Foundation>, options: Options) -> Database {
         let (mut lazy, mut split) = (None, None);
         let engine: Arc<dyn Engine> = match options.engine {
             EngineKind::Lazy => {
@@ -242,6 +271,7 @@ impl Database {
         let mut database = Database {
             foundation,
             engine,
+            agreed: None,
             lazy,
             split,
             signal: Arc::default(),

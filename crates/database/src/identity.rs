@@ -101,14 +101,28 @@ pub fn io_error(doing: &str, disk: &dyn Disk, error: &io::Error) -> Error {
     }
 }
 
-fn make() -> DatabaseId {
+/// An identity that no database has.
+pub fn make() -> DatabaseId {
+    let [first, second] = random_numbers();
+    let mut id = [0; 16];
+    id[..8].copy_from_slice(&first.to_le_bytes());
+    id[8..].copy_from_slice(&second.to_le_bytes());
+    DatabaseId(id)
+}
+
+/// Numbers that nobody can tell beforehand.
+pub(crate) fn random_numbers() -> [u64; 2] {
     use std::hash::{BuildHasher, Hasher, RandomState};
     // The standard library's hash keys are the machine's randomness.
-    let half = || RandomState::new().build_hasher().finish().to_le_bytes();
-    let mut id = [0; 16];
-    id[..8].copy_from_slice(&half());
-    id[8..].copy_from_slice(&half());
-    DatabaseId(id)
+    std::array::from_fn(|_| RandomState::new().build_hasher().finish())
+}
+
+/// Gives a directory that has none an identity.
+///
+/// # Errors
+/// `58030` if it cannot be written.
+pub fn give(disk: &dyn Disk, id: DatabaseId) -> Result<()> {
+    write(disk, &id).map_err(|error| io_error("creating the database", disk, &error))
 }
 
 fn write(disk: &dyn Disk, id: &DatabaseId) -> io::Result<()> {

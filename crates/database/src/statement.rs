@@ -359,7 +359,10 @@ impl Database {
     /// Returns when a batch is complete. This thread lends itself to the engine until the batch is decided;
     /// for the log it does not wait.
     pub(crate) async fn complete(&self, batch: &Batch) {
-        self.decide(batch);
+        // What is agreed on elsewhere this thread cannot hurry.
+        if self.agreed.is_none() {
+            self.decide(batch);
+        }
         poll_fn(|context| match batch.poll_complete(context.waker()) {
             true => Poll::Ready(()),
             false => Poll::Pending,

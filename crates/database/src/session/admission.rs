@@ -204,7 +204,9 @@ impl Database {
             let Trial { batch, owner, .. } = &trial;
             let Some((at, key)) = self.in_the_way(gate, batch, owner) else {
                 self.hand_in_or_fail(batch.clone(), trial.recall.as_deref());
-                self.decide(batch);
+                if self.agreed.is_none() {
+                    self.decide(batch);
+                }
                 return;
             };
             let row = row_name(&self.definitions(), &key);

@@ -1,0 +1,217 @@
+//! A database that is one node of a cluster.
+//!
+//! The directory is that of any database, and one file more (`hard-state`). What is different is who orders calls: they are
+//! agreed on with the other nodes before the engine takes them ([`fabius_cluster`]), here and there alike.
+
+use crate::checkpoints::CheckpointStatus;
+use crate::database::{Database, Files};
+use crate::identity::{self, io_error};
+use crate::opening;
+use crate::options::{Durability, Options};
+use fabius_cluster::{AgreedEngine, Executor, Member, Node, Opening, Status};
+use fabius_engine::{Batch, Foundation};
+use fabius_env::{
+    Clock, ClusterId, Disk, Network, NetworkSettings, NodeId, RealClock, RealDisk, RealNetwork,
+};
+use fabius_log::{DatabaseId, Flusher, Log, LogError, LogOptions};
+use fabius_value::{Error, Result, SqlState};
+use std::path::Path;
+use std::sync::Arc;
+
+/// What connects a node to the others: it is told who it is, and which database it has.
+pub type Connect<'c> = &'c mut dyn FnMut(&Member, &[Member], DatabaseId) -> Result<Arc<dyn Network>>;
+
+/// Makes a directory that of a node of a new cluster; every node's is made with the same members and the same identity.
+///
+/// # Errors
+/// `22023` if the node is not one of the members, or two have one number or address; `55000` if there is a
+/// database in the directory; as the disk fails.
+pub fn init_member(path: &Path, node: u64, members: Vec<Member>, id: DatabaseId) -> Result<()> {
+    let invalid = |fact: String| Error::new(SqlState::INVALID_PARAMETER, fact);
+    if !members.iter().any(|member| member.node == node) {
+        return Err(invalid(format!("node {node} is not one of the members")));
+    }
+    for (at, member) in members.iter().enumerate() {
+        let others = &members[at + 1..];
+        if member.node == 0 || others.iter().any(|other| other.node == member.node) {
+            return Err(invalid(format!(
+                "members have numbers of their own, from 1 on, and not twice {}",
+                member.node
+            )));
+        }
+        if others.iter().any(|other| other.address == member.address) {
+            return Err(invalid(format!("two members have the address {}", member.address)));
+        }
+    }
+    let disk = RealDisk::create(path).map_err(|error| {
+        Error::new(SqlState::IO_ERROR, "the directory of the node cannot be created")
+            .with_detail(format!("{}: {error}", path.display()))
+    })?;
+    if identity::read(&disk, &[])?.is_some() {
+        return Err(Error::new(SqlState::NOT_IN_STATE, "there is a database in the directory already")
+            .with_detail(path.display().to_string())
+            .with_hint("name another directory"));
+    }
+    identity::give(&disk, id)?;
+    fabius_cluster::init(&disk, node, members)
+}
+
+/// Whether a directory is that of a node of a cluster.
+pub fn is_member(path: &Path) -> bool {
+    path.join(fabius_cluster::HARD_STATE_FILE).exists()
+}
+
+/// What can go wrong while the log is read.
+enum Read {
+    Log(LogError),
+    Replica(Error),
+}
+
+impl From<LogError> for Read {
+    fn from(error: LogError) -> Read {
+        Read::Log(error)
+    }
+}
+
+impl Database {
+    /// Opens a node of a cluster, which talks to the others over TCP. Calls that are handed in wait until a majority is there.
+    ///
+    /// # Errors
+    /// As [`Database::open`]; `55000` if the directory is not that of a node; what keeps it from listening.
+    pub fn open_member(path: impl AsRef<Path>, options: Options) -> Result<Database> {
+        let path = path.as_ref();
+        let disk = RealDisk::create(path).map_err(|error| {
+            Error::new(SqlState::IO_ERROR, "the directory of the node cannot be opened")
+                .with_detail(format!("{}: {error}", path.display()))
+        })?;
+        let clock = Arc::new(RealClock::new());
+        Database::open_member_on(Arc::new(disk), clock, Flusher::Thread, options, &mut listen)
+    }
+
+    /// The same on any disk, clock and network.
+    ///
+    /// # Errors
+    /// As [`Database::open_member`].
+    pub fn open_member_on(
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        flusher: Flusher,
+        options: Options,
+        connect: Connect<'_>,
+    ) -> Result<Database> {
+        let Files { log_disk, checkpoints, held, id } = Files::of(&*disk)?;
+        let begin = opening::begin(&*checkpoints, &*log_disk, id)?;
+        let foundation = Arc::new(Foundation::new(clock));
+        let mut database = Database::start(foundation.clone(), Options { workers: 0, ..options });
+        let newest = begin.state.as_ref().map(|state| state.seq);
+        let engine = database.engine.clone();
+        begin.state.into_iter().for_each(|state| engine.restore(state));
+
+        let mut opening = Opening::begin(disk.clone(), newest.unwrap_or_default())?;
+        let log_options = LogOptions {
+            flusher,
+            durability: match options.durability {
+                Durability::Fsync => fabius_log::Durability::Fsync,
+                Durability::None => fabius_log::Durability::None,
+            },
+            first_seq: opening.needed(),
+            doubts_tails: true,
+            ..LogOptions::new(id)
+        };
+        let opened = Log::open(log_disk, log_options, |frame| opening.note(&frame).map_err(Read::Replica));
+        let (log, report) = opened.map_err(|error| match error {
+            Read::Log(error) => opening::explain(&error, &begin.passed_over),
+            Read::Replica(error) => error,
+        })?;
+        fabius_storage::checkpoint::delete_unfinished(&*checkpoints)?;
+        let log = Arc::new(log);
+        // What is agreed on is durable: nobody waits for this node's log.
+        foundation.attach_log(log.clone(), false);
+        let replica = opening.finish(log.clone(), life())?;
+        let me = replica.members().iter().find(|member| member.node == replica.node()).cloned();
+        let me = me.ok_or_else(|| {
+            Error::new(SqlState::NOT_IN_STATE, "this node is no member of its cluster any more")
+                .with_hint("a directory that was removed from a cluster does not come back; add a new node")
+        })?;
+        let network = connect(&me, replica.members(), id)?;
+        let executor = Executor::new(engine.clone());
+        let between = executor.between();
+        let node = Node::start(replica, executor, foundation.clone(), network);
+        let agreed = Arc::new(AgreedEngine::new(engine, node, between));
+        database.engine = agreed.clone();
+        database.agreed = Some(agreed);
+        database.log = Some(log.clone());
+        database.recovery = Some(report);
+        let status = CheckpointStatus { newest, passed_over: begin.passed_over, failed: None };
+        database.keep_checkpoints(checkpoints, id, log, held, begin.bytes, 0, status);
+        database.begin_work(options)?;
+        Ok(database)
+    }
+
+    /// How this node of a cluster stands; `None` for a database that is none.
+    pub fn member_status(&self) -> Option<Status> {
+        self.agreed.as_ref().map(|agreed| agreed.status())
+    }
+
+    /// Whether calls are ordered here: in a cluster, whether this node leads it.
+    pub fn leads(&self) -> bool {
+        self.agreed.as_ref().is_none_or(|agreed| agreed.node().leads())
+    }
+
+    /// Hands the lead of the cluster to another member, if this node has it.
+    pub fn transfer_lead(&self, to: u64) {
+        if let Some(agreed) = &self.agreed {
+            agreed.node().transfer(to);
+        }
+    }
+
+    /// Returns once this node shows everything that anybody was told of before, on any node: what reads there are strictly
+    /// serializable by. At once in a database that is no node of a cluster.
+    ///
+    /// # Errors
+    /// Why the node has stopped.
+    pub async fn catch_up(&self) -> Result<()> {
+        let Some(agreed) = &self.agreed else { return Ok(()) };
+        let reader = Batch::of(Vec::new(), 0);
+        agreed.node().read(reader.clone());
+        self.complete(&reader).await;
+        let failure = reader.outcomes().failure.clone();
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+/// A number that no life of the node has had.
+fn life() -> u64 {
+    let [first, ..] = identity::random_numbers();
+    first
+}
+
+/// Listens where the cluster says that this node does.
+fn listen(me: &Member, members: &[Member], id: DatabaseId) -> Result<Arc<dyn Network>> {
+    let peers: Vec<(NodeId, String)> =
+        members.iter().map(|member| (NodeId(member.node), member.address.clone())).collect();
+    let settings = NetworkSettings::default();
+    let network = RealNetwork::listen(NodeId(me.node), ClusterId(id.0), &me.address, &peers, settings);
+    let network = network.map_err(|error| {
+        Error::new(SqlState::IO_ERROR, "the node cannot listen for the others of its cluster")
+            .with_detail(format!("node {} at {}: {error}", me.node, me.address))
+            .with_hint("another process may have the port; addresses beyond this machine need TLS")
+    })?;
+    Ok(Arc::new(network))
+}
+
+/// The log of a database that a directory has, with what goes with it.
+impl Files {
+    /// Takes a directory for this process.
+    ///
+    /// # Errors
+    /// `55006` if another process has it; as the disk fails.
+    pub(crate) fn of(disk: &dyn Disk) -> Result<Files> {
+        let inside = |name| disk.subdirectory(name).map_err(|error| io_error("opening", disk, &error));
+        let (log_disk, checkpoints) = (inside("log")?, inside("checkpoints")?);
+        // Before anything is read: of two who find nothing, one alone gives the database its identity.
+        let held = opening::hold(disk, &*checkpoints)?;
+        let id = identity::of(disk, &[&*log_disk, &*checkpoints])?;
+        Ok(Files { log_disk, checkpoints, held, id })
+    }
+}

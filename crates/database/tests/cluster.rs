@@ -1,0 +1,151 @@
+//! Three nodes of a cluster in one process, over TCP.
+
+use fabius::{Database, Member, Options, Value, block_on, identity, init_member};
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const DEFINITIONS: &str = "
+table counters { id: int, value: bigint, primary key (id) }
+procedure open(id: int) { insert counters { id: id, value: 0 } }
+procedure count(id: int) -> bigint { counters[id].value += 1  return counters[id].value }
+procedure value(id: int) -> bigint { return counters[id].value }";
+
+/// How long anything may take before it counts as stuck.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn members(count: u64) -> Vec<Member> {
+    // Ports that were free a moment ago.
+    let listeners: Vec<TcpListener> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+    let address = |listener: &TcpListener| listener.local_addr().expect("it listens").to_string();
+    (1..)
+        .zip(&listeners)
+        .map(|(node, listener)| Member { node, address: address(listener), votes: true })
+        .collect()
+}
+
+fn options() -> Options {
+    Options { workers: 1, ..Options::default() }
+}
+
+fn open(path: &Path) -> Database {
+    Database::open_member(path, options()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A cluster of three, in directories of their own.
+fn cluster() -> (Vec<TempDir>, Vec<Database>) {
+    let (members, id) = (members(3), identity::make());
+    let directories: Vec<TempDir> = (0..3).map(|_| TempDir::new().expect("a directory")).collect();
+    for (member, directory) in members.iter().zip(&directories) {
+        init_member(directory.path(), member.node, members.clone(), id).expect("an empty directory");
+    }
+    let databases = directories.iter().map(|directory| open(directory.path())).collect();
+    (directories, databases)
+}
+
+fn leader(databases: &[Option<Database>]) -> usize {
+    let begun = Instant::now();
+    loop {
+        let leads = |database: &Option<Database>| database.as_ref().is_some_and(Database::leads);
+        if let Some(at) = databases.iter().position(leads) {
+            return at;
+        }
+        assert!(begun.elapsed() < PATIENCE, "nobody leads");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Goal: calls are agreed on whichever node they are handed in at, every node has all of them, and reads what was answered
+/// anywhere; without one of three nodes the others go on; one that comes back has what it missed.
+#[test]
+fn any_node_takes_calls_and_any_may_be_missing() {
+    let (directories, databases) = cluster();
+    databases[1].define(DEFINITIONS).expect("they are agreed on");
+    databases[2].call("open", &[1.into()]).expect("it is agreed on");
+    let mut databases: Vec<Option<Database>> = databases.into_iter().map(Some).collect();
+    let mut counted = 0;
+    for missing in [None, Some(leader(&databases)), None] {
+        if let Some(missing) = missing {
+            databases[missing].take().expect("it was there").close().expect("it closes");
+        }
+        for turn in 0..30 {
+            let database = databases.iter().flatten().cycle().nth(turn).expect("some are there");
+            counted += 1;
+            let promise = database.call("count", &[1.into()]).expect("it is agreed on");
+            assert_eq!(promise.result().expect("a result"), [Value::BigInt(counted)]);
+            for reader in databases.iter().flatten() {
+                block_on(reader.catch_up()).expect("a majority answers");
+                assert_eq!(reader.query("value", &[1.into()]).expect("it reads"), [Value::BigInt(counted)]);
+            }
+        }
+        for (database, directory) in databases.iter_mut().zip(&directories) {
+            database.get_or_insert_with(|| open(directory.path()));
+        }
+    }
+    let rows = |database: &Database| database.rows("counters").expect("a table");
+    let all: Vec<_> = databases.iter().flatten().map(rows).collect();
+    assert!(all.iter().all(|rows| *rows == all[0]), "{all:?}");
+}
+
+/// Goal: a key is answered with the first outcome, by whichever node and after whichever failure.
+#[test]
+fn keys_hold_over_a_change_of_leaders() {
+    let (_directories, databases) = cluster();
+    databases[0].define(DEFINITIONS).expect("they are agreed on");
+    databases[0].call("open", &[1.into()]).expect("it is agreed on");
+    let mut databases: Vec<Option<Database>> = databases.into_iter().map(Some).collect();
+    let count = |database: &Database, key: &str| {
+        let prepared = database.prepare("count").expect("a procedure").with_key(key);
+        let promise = prepared.call(&[1.into()]).expect("it is agreed on");
+        promise.result().expect("a result")
+    };
+    let at = leader(&databases);
+    assert_eq!(count(databases[at].as_ref().expect("it leads"), "first"), [Value::BigInt(1)]);
+    drop(databases[at].take());
+    let other = databases.iter().flatten().next().expect("two are left");
+    assert_eq!(count(other, "first"), [Value::BigInt(1)]);
+    assert_eq!(count(other, "second"), [Value::BigInt(2)]);
+}
+
+/// Goal: a node opens again from a checkpoint, and goes on behind it.
+#[test]
+fn a_node_begins_with_a_checkpoint() {
+    let (directories, mut databases) = cluster();
+    databases[0].define(DEFINITIONS).expect("they are agreed on");
+    databases[0].call("open", &[1.into()]).expect("it is agreed on");
+    for _ in 0..20 {
+        databases[1].call("count", &[1.into()]).expect("it is agreed on");
+    }
+    let last = databases.pop().expect("three");
+    block_on(last.catch_up()).expect("a majority answers");
+    assert!(last.checkpoint().expect("it is written").is_new);
+    databases[1].call("count", &[1.into()]).expect("it is agreed on");
+    last.close().expect("it closes");
+    let last = open(directories[2].path());
+    block_on(last.catch_up()).expect("a majority answers");
+    assert_eq!(last.query("value", &[1.into()]).expect("it reads"), [Value::BigInt(21)]);
+    assert_eq!(last.member_status().expect("a member").members.len(), 3);
+}
+
+/// Goal: what cannot be a node of a cluster says why.
+#[test]
+fn what_cannot_be_a_node_says_why() {
+    let directory = TempDir::new().expect("a directory");
+    let error = |result: fabius::Result<()>| result.expect_err("refused").to_string();
+    let id = identity::make();
+    let stranger = error(init_member(directory.path(), 9, members(3), id));
+    assert!(stranger.contains("node 9 is not one of the members"), "{stranger}");
+    let mut twice = members(2);
+    twice[1].node = 1;
+    assert!(error(init_member(directory.path(), 1, twice, id)).contains("not twice 1"));
+    init_member(directory.path(), 1, members(3), id).expect("an empty directory");
+    let again = error(init_member(directory.path(), 1, members(3), id));
+    assert!(again.contains("already"), "{again}");
+    let alone = error(Database::open(directory.path(), options()).map(drop));
+    assert!(alone.contains("node of a cluster"), "{alone}");
+    let other = TempDir::new().expect("a directory");
+    let none = error(Database::open_member(other.path(), options()).map(drop));
+    assert!(none.contains("no node of a cluster"), "{none}");
+}
