@@ -6,6 +6,7 @@
 mod allocator;
 mod bench;
 mod checkpoint;
+mod cluster;
 mod demo;
 mod explain;
 mod flash_sale;
@@ -32,6 +33,7 @@ use std::process::ExitCode;
   fabius explain crates/bench/programs/bank.fab    what of a procedure is done now, and what later
   fabius log verify DIR                            check a database's log and checkpoints
   fabius checkpoint DIR                            make the next opening short
+  fabius cluster init --help                       let three machines hold one database
 ")]
 struct Arguments {
     #[command(subcommand)]
@@ -52,6 +54,9 @@ enum Command {
     /// Look at a database's log: dump it, verify it
     #[command(subcommand)]
     Log(log::Command),
+    /// Databases of which several machines hold a copy
+    #[command(subcommand)]
+    Cluster(cluster::Command),
     /// Take a checkpoint: what opening replays, and the log to keep, begins there
     Checkpoint(checkpoint::Checkpoint),
 }
@@ -62,7 +67,7 @@ fn main() -> ExitCode {
     let interrupt = Interrupt::default();
     // The server has its own way to end; what only reads may end at once.
     match arguments.command {
-        Command::Serve(_) | Command::Explain(_) | Command::Log(_) => {}
+        Command::Serve(_) | Command::Explain(_) | Command::Log(_) | Command::Cluster(_) => {}
         Command::Demo(_) => interrupt::handle(&interrupt, demo::INTERRUPTED),
         Command::Bench(_) => interrupt::handle(&interrupt, bench::INTERRUPTED),
         Command::Checkpoint(_) => interrupt::handle(&interrupt, checkpoint::INTERRUPTED),
@@ -73,6 +78,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(command, &interrupt),
         Command::Explain(command) => explain::run(&command),
         Command::Log(command) => log::run(&command),
+        Command::Cluster(command) => cluster::run(&command),
         Command::Checkpoint(command) => checkpoint::run(&command, &interrupt),
     };
     match outcome {

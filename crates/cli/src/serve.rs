@@ -3,7 +3,7 @@
 use crate::allocator;
 use crate::message::{out, print};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use fabius::{Database, Durability, Error, Options, Result, SqlState};
+use fabius::{Database, Durability, Error, Options, Result, SqlState, is_member};
 use fabius_env::memory::{available_bytes, reserved_bytes};
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
 use fabius_server::{HURRIED_END, Haste, Prepared, Server, logging};
@@ -199,7 +199,10 @@ fn open(configuration: &Configuration) -> Result<Database> {
         history: Some(configuration.history).filter(|history| !history.is_zero()),
         ..usual
     };
-    Database::open(&configuration.directory, options)
+    match is_member(&configuration.directory) {
+        true => Database::open_member(&configuration.directory, options),
+        false => Database::open(&configuration.directory, options),
+    }
 }
 
 /// Serves until a signal, on the threads of a runtime; those who are told so end on the caller's thread.
@@ -218,12 +221,20 @@ async fn serve(
         rows,
     };
     let name = settings.database.clone();
+    if let Some(status) = database.member_status() {
+        let others = status.members.len() - 1;
+        tracing::info!(node = status.node, others, "waiting for a majority of the cluster");
+    }
     let starting = runtime.spawn(async move {
         let sql = SqlDatabase::open_within(database, memory).await?;
         sql.call_it(&name);
         Server::start(prepared, sql)
     });
-    let server = starting.await.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))?;
+    // A node of a cluster may wait for the others for long.
+    let server = tokio::select! {
+        started = starting => started.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))?,
+        () = signals.next() => return Ok(Haste::No),
+    };
     let configuration = &server.shared().configuration;
     let address = server.address();
     let mut text = format!(
@@ -233,6 +244,9 @@ async fn serve(
         address.port(),
         configuration.database
     );
+    if let Some(status) = server.shared().sql.database().member_status() {
+        text += &format!("it is node {} of a cluster of {}\n", status.node, status.members.len());
+    }
     if let Some(http) = server.http_address() {
         text += &format!("metrics and health are on http://{http}/metrics and http://{http}/health\n");
     }

@@ -9,13 +9,19 @@ use fabius_engine::checkpoint::State;
 use fabius_engine::counters::Counts;
 use fabius_engine::speculation::{Overlay, RowAt, Speculated};
 use fabius_engine::{Batch, Engine, Foundation, Procedure, Room, ScanPlace, Standpoint, TableScan, Ticket};
-use fabius_value::{Datum, Error, Result, Seq, TableId, Value};
+use fabius_value::{Datum, Error, Result, Seq, SqlState, TableId, Value};
 use parking_lot::Mutex;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Release},
+};
+use std::time::{Duration, Instant};
 
 /// How long a thread that waits for agreement sleeps before it looks again.
 const NAP: Duration = Duration::from_millis(50);
+/// How long it waits at most.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An engine of a cluster's node.
 pub struct AgreedEngine {
@@ -23,12 +29,34 @@ pub struct AgreedEngine {
     node: Node,
     /// Held while an entry is taken: who stands stands between two.
     between: Arc<Mutex<()>>,
+    /// Whether calls are handed in where this node leads alone.
+    leads_only: AtomicBool,
 }
 
 impl AgreedEngine {
     /// The engine of a node; `between` is what the node's [`Executor`](crate::Executor) holds.
     pub fn new(engine: Arc<dyn Engine>, node: Node, between: Arc<Mutex<()>>) -> AgreedEngine {
-        AgreedEngine { engine, node, between }
+        AgreedEngine { engine, node, between, leads_only: AtomicBool::new(false) }
+    }
+
+    /// From now on what is handed in is agreed on in the term in which this node leads, or refused: for callers whose calls
+    /// stand on what is in this node's memory, as locks and what names mean.
+    pub fn hand_in_where_it_leads(&self) {
+        self.leads_only.store(true, Release);
+    }
+
+    /// The term for which something is handed in.
+    fn fence(&self) -> Result<Option<u64>> {
+        if !self.leads_only.load(Acquire) {
+            return Ok(None);
+        }
+        self.node.leads_in().map(Some).ok_or_else(|| {
+            let hint = match self.status().standing.leader {
+                Some(leader) => format!("node {leader} leads the cluster; connect to it"),
+                None => "the cluster has no leader at the moment; try again".into(),
+            };
+            Error::new(SqlState(*b"25006"), "this node of the cluster does not lead it").with_hint(hint)
+        })
     }
 
     /// The node.
@@ -52,7 +80,10 @@ impl Engine for AgreedEngine {
     }
 
     fn submit(&self, batch: Arc<Batch>) {
-        self.node.hand_in(batch);
+        match self.fence() {
+            Ok(fence) => self.node.hand_in(batch, fence),
+            Err(refused) => batch.fail(refused, self.foundation().clock.monotonic_ns()),
+        }
     }
 
     fn admit(&self) -> bool {
@@ -65,8 +96,15 @@ impl Engine for AgreedEngine {
 
     fn amend(&self, entry: &[u8]) -> Result<()> {
         let batch = Batch::of(entry.to_vec(), 1);
-        self.node.amend(batch.clone());
-        while !batch.wait(NAP) {}
+        self.node.amend(batch.clone(), self.fence()?);
+        let begun = Instant::now();
+        while !batch.wait(NAP) {
+            if begun.elapsed() > PATIENCE {
+                return Err(Error::new(SqlState(*b"08007"), "a majority of the cluster does not answer")
+                    .with_detail("what was to be defined may be defined later")
+                    .with_hint("look at the other nodes, and try again"));
+            }
+        }
         batch.outcome(0)
     }
 

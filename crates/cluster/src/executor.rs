@@ -4,7 +4,7 @@ use crate::{Agreed, Execution};
 use fabius_engine::batch::Outcomes;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::{Batch, Engine};
-use fabius_value::{Result, Seq};
+use fabius_value::{Error, Result, Seq};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -56,6 +56,10 @@ impl Execution for Executor {
             foundation.decided(last, batch);
         }
         Ok(())
+    }
+
+    fn refuse(&mut self, batch: Arc<Batch>, reason: Error) {
+        batch.fail(reason, self.engine.foundation().clock.monotonic_ns());
     }
 
     fn reached(&mut self, readers: Vec<Arc<Batch>>) {

@@ -3,6 +3,23 @@
 //! Calvin (Thomson et al., SIGMOD 2012) divides a database into a layer that puts calls in order and makes the order durable on
 //! every replica, and one that runs them in that order, which needs no further agreement. This crate is the first: Raft agrees on
 //! the order, by the library `raft`, over the segments of `fabius-log`; engines are the second.
+//!
+//! | file | one noun |
+//! |---|---|
+//! | `node.rs` | a [`Node`] at work: its two threads |
+//! | `agreed_engine.rs` | an engine whose calls are agreed on before they run |
+//! | `executor.rs` | an engine that takes what is agreed on |
+//! | `replica.rs` | a [`Replica`]: what is handed in, what is agreed on, who is told |
+//! | `proposals.rs` | what this node has handed in and has not seen agreed on |
+//! | `gathering.rs` | what a leader gathers for the next entry: Calvin's epoch |
+//! | `reads.rs` | when what is read here is the newest |
+//! | `agreement.rs` | Raft, stepped by its owner |
+//! | `agreed_log.rs` | our segments as Raft's log |
+//! | `envelope.rs`, `content.rs` | an entry's bytes in the log; what is agreed on in it |
+//! | `hard_state.rs` | what a node must not forget besides its log |
+//! | `opening.rs` | opening a replica |
+//! | `wire.rs`, `fields.rs` | what nodes say to each other |
+//! | `simulation` | clusters under everything that can go wrong, from a seed |
 
 mod agreed_engine;
 mod agreed_log;

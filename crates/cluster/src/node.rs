@@ -70,8 +70,8 @@ impl Status {
 
 /// What somebody wants of the agreeing thread.
 enum Wish {
-    HandIn(Arc<Batch>),
-    Amend(Arc<Batch>),
+    HandIn(Arc<Batch>, Option<u64>),
+    Amend(Arc<Batch>, Option<u64>),
     Read(Arc<Batch>),
     Transfer(u64),
     Add(Member, Arc<Batch>),
@@ -94,6 +94,7 @@ struct Waiting {
 
 enum Work {
     Take(Agreed),
+    Refuse(Arc<Batch>, Error),
     Reached(Vec<Arc<Batch>>),
 }
 
@@ -138,13 +139,14 @@ impl Node {
     }
 
     /// Hands calls in: they are agreed on, wherever the leader is, and complete once this node has taken them.
-    pub fn hand_in(&self, batch: Arc<Batch>) {
-        self.shared.wish(Wish::HandIn(batch));
+    /// With a fence, they are agreed on in that term or not at all (`40001`).
+    pub fn hand_in(&self, batch: Arc<Batch>, fence: Option<u64>) {
+        self.shared.wish(Wish::HandIn(batch, fence));
     }
 
     /// Hands in an entry other than calls, whose bytes are the batch's.
-    pub fn amend(&self, entry: Arc<Batch>) {
-        self.shared.wish(Wish::Amend(entry));
+    pub fn amend(&self, entry: Arc<Batch>, fence: Option<u64>) {
+        self.shared.wish(Wish::Amend(entry, fence));
     }
 
     /// Completes a batch without calls once this node shows everything that anybody was told of before, on any node.
@@ -178,6 +180,12 @@ impl Node {
     /// Whether this node leads.
     pub fn leads(&self) -> bool {
         self.shared.status.read().standing.leads
+    }
+
+    /// The term in which this node leads, if it does.
+    pub fn leads_in(&self) -> Option<u64> {
+        let Standing { term, leads, .. } = self.shared.status.read().standing;
+        leads.then_some(term)
     }
 
     /// Stops it; whoever waits is told why.
@@ -317,6 +325,7 @@ impl Shared {
                     }
                     self.queue.work.lock().taken = index;
                 }
+                Some(Work::Refuse(batch, reason)) => executor.refuse(batch, reason),
                 Some(Work::Reached(readers)) => executor.reached(readers),
                 None => {}
             }
@@ -332,6 +341,7 @@ impl Shared {
                 Work::Take(agreed) => {
                     agreed.ours.into_iter().for_each(|(_, batch)| batch.fail(reason.clone(), now));
                 }
+                Work::Refuse(batch, reason) => batch.fail(reason, now),
                 Work::Reached(readers) => {
                     readers.into_iter().for_each(|reader| reader.fail(reason.clone(), now))
                 }
@@ -343,8 +353,8 @@ impl Shared {
 impl Wish {
     fn come_true(self, replica: &mut Replica, now_ns: u64) {
         let (done, batch) = match self {
-            Wish::HandIn(batch) => (replica.hand_in(batch.clone()), batch),
-            Wish::Amend(batch) => (replica.amend(batch.clone()), batch),
+            Wish::HandIn(batch, fence) => (replica.hand_in(batch.clone(), fence), batch),
+            Wish::Amend(batch, fence) => (replica.amend(batch.clone(), fence), batch),
             Wish::Read(batch) => return replica.read(batch),
             Wish::Transfer(to) => return replica.transfer(to),
             Wish::Add(member, batch) => {
@@ -369,8 +379,8 @@ impl Wish {
 
     fn fail(self, reason: &Error, now_ns: u64) {
         match self {
-            Wish::HandIn(batch)
-            | Wish::Amend(batch)
+            Wish::HandIn(batch, _)
+            | Wish::Amend(batch, _)
             | Wish::Read(batch)
             | Wish::Add(_, batch)
             | Wish::Remove(_, batch) => batch.fail(reason.clone(), now_ns),
@@ -391,6 +401,10 @@ impl Execution for &Queue {
     fn take(&mut self, agreed: Agreed) -> Result<()> {
         self.push(Work::Take(agreed));
         Ok(())
+    }
+
+    fn refuse(&mut self, batch: Arc<Batch>, reason: Error) {
+        self.push(Work::Refuse(batch, reason));
     }
 
     fn reached(&mut self, readers: Vec<Arc<Batch>>) {

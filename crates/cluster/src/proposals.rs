@@ -40,6 +40,8 @@ pub(crate) struct Proposals {
 struct Handed {
     batch: Arc<Batch>,
     alone: bool,
+    /// The one term in which it may be agreed on, if it was made for what holds in that.
+    fence: Option<u64>,
 }
 
 struct Sent {
@@ -57,8 +59,20 @@ impl Proposals {
     }
 
     /// Takes a batch of calls, or of the bytes of one entry that is to stand alone.
-    pub(crate) fn hand_in(&mut self, batch: Arc<Batch>, alone: bool) {
-        self.waiting.push_back(Handed { batch, alone });
+    /// With a fence, it is agreed on in that term or not at all.
+    pub(crate) fn hand_in(&mut self, batch: Arc<Batch>, alone: bool, fence: Option<u64>) {
+        self.waiting.push_back(Handed { batch, alone, fence });
+    }
+
+    /// Takes out what may no longer be agreed on, now that the term is another: it never was.
+    pub(crate) fn take_fenced_off(&mut self, term: u64) -> Vec<Arc<Batch>> {
+        let is_off = |handed: &Handed| handed.fence.is_some_and(|fence| fence != term);
+        if !self.waiting.iter().any(is_off) {
+            return Vec::new();
+        }
+        let (off, waiting): (VecDeque<_>, VecDeque<_>) = self.waiting.drain(..).partition(is_off);
+        self.waiting = waiting;
+        off.into_iter().map(|handed| handed.batch).collect()
     }
 
     /// What is to be sent to the leader of a term next; nothing if all has been.
@@ -152,9 +166,9 @@ mod tests {
     fn calls_are_gathered_in_order() {
         let mut proposals = Proposals::new(1, 7);
         for (byte, alone) in [(1, false), (2, false), (3, true), (4, false)] {
-            proposals.hand_in(batch(byte, 2), alone);
+            proposals.hand_in(batch(byte, 2), alone, None);
         }
-        proposals.hand_in(Batch::of(vec![5; PROPOSAL_BYTES], 1), false);
+        proposals.hand_in(Batch::of(vec![5; PROPOSAL_BYTES], 1), false, None);
         let sent: Vec<_> = std::iter::from_fn(|| proposals.next(3, 0)).collect();
         let shapes: Vec<_> = sent.iter().map(|sent| (sent.part.count, sent.alone, sent.handed[0])).collect();
         assert_eq!(shapes, [(4, false, 1), (2, true, 3), (2, false, 4), (1, false, 5)]);
@@ -169,7 +183,7 @@ mod tests {
         let batches: Vec<_> = (0..3).map(|byte| batch(byte, 3)).collect();
         let mut sent = Vec::new();
         for each in &batches {
-            proposals.hand_in(each.clone(), false);
+            proposals.hand_in(each.clone(), false, None);
             sent.push(proposals.next(4, 0).expect("one to send"));
         }
         assert_eq!(proposals.again(4, AGAIN_TICKS - 1), []);
@@ -184,5 +198,22 @@ mod tests {
         let again = proposals.next(5, 20).expect("both that are left");
         assert_eq!((again.part.count, again.part.proposal.serial, again.term), (6, 4, 5));
         assert!(proposals.agreed(5, [sent[0].part].into_iter()).is_empty(), "it has another number now");
+    }
+
+    /// Goal: what is fenced to a term is sent to its leader alone, and is known not to have been agreed on once the log shows it.
+    #[test]
+    fn a_fence_keeps_a_proposal_in_its_term() {
+        let mut proposals = Proposals::new(1, 7);
+        let (fenced, free) = (batch(1, 1), batch(2, 1));
+        proposals.hand_in(fenced.clone(), false, Some(4));
+        proposals.hand_in(free, false, None);
+        assert!(proposals.take_fenced_off(4).is_empty());
+        let sent = proposals.next(4, 0).expect("both");
+        assert_eq!(sent.part.count, 2);
+        assert!(proposals.take_fenced_off(5).is_empty(), "it may have been agreed on");
+        assert!(proposals.agreed(5, [].into_iter()).is_empty());
+        let off = proposals.take_fenced_off(5);
+        assert!(off.len() == 1 && Arc::ptr_eq(&off[0], &fenced));
+        assert_eq!(proposals.next(5, 1).expect("the other").part.count, 1);
     }
 }

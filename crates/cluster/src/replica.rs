@@ -74,6 +74,9 @@ pub trait Execution {
     /// Why this node cannot go on; the others may.
     fn take(&mut self, agreed: Agreed) -> Result<()>;
 
+    /// Tells those who wait for a batch that it is not agreed on, and never will be.
+    fn refuse(&mut self, batch: Arc<Batch>, reason: Error);
+
     /// Completes these readers once everything taken so far can be read.
     fn reached(&mut self, readers: Vec<Arc<Batch>>);
 }
@@ -82,6 +85,13 @@ pub trait Execution {
 pub trait Outbox {
     /// Sends a message to a node; it may be lost.
     fn send(&mut self, to: u64, message: Vec<u8>);
+}
+
+/// Why calls were not agreed on that were for one term alone.
+pub(crate) fn other_leader() -> Error {
+    Error::new(SqlState::SERIALIZATION_FAILURE, "the cluster has another leader now")
+        .with_detail("what was handed in was not run")
+        .with_hint("connect to the node that leads, and try again")
 }
 
 /// One replica of the log.
@@ -154,25 +164,26 @@ impl Replica {
     ///
     /// # Errors
     /// `54000` if they are too large to be agreed on at once.
-    pub fn hand_in(&mut self, batch: Arc<Batch>) -> Result<()> {
-        self.take_in(batch, false)
+    /// With a fence, they are agreed on in that term or not at all (`40001`).
+    pub fn hand_in(&mut self, batch: Arc<Batch>, fence: Option<u64>) -> Result<()> {
+        self.take_in(batch, false, fence)
     }
 
     /// Takes an entry other than calls, whose bytes are the batch's.
     ///
     /// # Errors
     /// As [`hand_in`](Self::hand_in).
-    pub fn amend(&mut self, entry: Arc<Batch>) -> Result<()> {
-        self.take_in(entry, true)
+    pub fn amend(&mut self, entry: Arc<Batch>, fence: Option<u64>) -> Result<()> {
+        self.take_in(entry, true, fence)
     }
 
-    fn take_in(&mut self, batch: Arc<Batch>, alone: bool) -> Result<()> {
+    fn take_in(&mut self, batch: Arc<Batch>, alone: bool, fence: Option<u64>) -> Result<()> {
         if batch.calls().len() > BATCH_BYTES {
             return Err(Error::new(SqlState::PROGRAM_LIMIT, "too much to be agreed on at once")
                 .with_detail(format!("{} bytes, at most {BATCH_BYTES} are allowed", batch.calls().len()))
                 .with_hint("hand the calls in as several batches"));
         }
-        self.proposals.hand_in(batch, alone);
+        self.proposals.hand_in(batch, alone, fence);
         Ok(())
     }
 
@@ -246,7 +257,7 @@ impl Replica {
             let done = self.agreement.turn()?;
             members_changed |= done.members_changed;
             self.hand_out(done, outbox, execution)?;
-            if !self.propose(now_us, outbox) {
+            if !self.propose(now_us, outbox, execution) {
                 return Ok(members_changed);
             }
         }
@@ -282,11 +293,15 @@ impl Replica {
     }
 
     /// Sends on what waits, proposes what was gathered, and asks for readers; whether there was anything.
-    fn propose(&mut self, now_us: i64, outbox: &mut dyn Outbox) -> bool {
+    fn propose(&mut self, now_us: i64, outbox: &mut dyn Outbox, execution: &mut dyn Execution) -> bool {
         let mut any = false;
         let Standing { term, leader, leads, agreed, last } = self.standing();
         if leads && self.gathering.term() != term {
             self.gathering.begin(term);
+        }
+        for batch in self.proposals.take_fenced_off(term) {
+            any = true;
+            execution.refuse(batch, other_leader());
         }
         if let Some(leader) = leader {
             let mut again = self.proposals.again(term, self.tick).into_iter();

@@ -158,6 +158,14 @@ impl Database {
         self.agreed.as_ref().is_none_or(|agreed| agreed.node().leads())
     }
 
+    /// From now on what is handed in is agreed on in the term in which this node leads, or refused: for callers whose calls
+    /// stand on what is in this node's memory. Nothing changes in a database that is no node of a cluster.
+    pub fn hand_in_where_it_leads(&self) {
+        if let Some(agreed) = &self.agreed {
+            agreed.hand_in_where_it_leads();
+        }
+    }
+
     /// Hands the lead of the cluster to another member, if this node has it.
     pub fn transfer_lead(&self, to: u64) {
         if let Some(agreed) = &self.agreed {

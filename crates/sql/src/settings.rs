@@ -106,6 +106,12 @@ const DEFINITIONS: &[Definition] = &[
         Kind::Text,
         "Queries read what was at this time, or after the call of this sequence number.",
     ),
+    known(
+        "fabius.reads",
+        "newest",
+        Kind::Choice(&["newest", "snapshot"]),
+        "In a cluster: whether reads wait for what was committed anywhere, or show at once what this node has.",
+    ),
     known("fabius.idempotency_key", "", Kind::Text, "The next commit is done once under this key."),
     known("search_path", "\"$user\", public", Kind::Text, "Schemas of names without one."),
     known("statement_timeout", "0", Kind::Time, "Longest time of a statement."),
@@ -259,13 +265,17 @@ struct Asked {
     idempotency_key: Option<Arc<str>>,
     as_of: Option<Arc<str>>,
     reads_only: bool,
+    reads_snapshot: bool,
     concurrency: Arc<str>,
 }
 
 impl Settings {
     /// The settings of a user's new session.
-    pub fn new(user: &str) -> Settings {
+    pub fn new(user: &str, is_standby: bool) -> Settings {
         let mut settings = Settings::default();
+        if is_standby {
+            settings.started.insert("in_hot_standby".into(), "on".into());
+        }
         settings.started.insert("session_authorization".into(), user.into());
         settings
     }
@@ -416,6 +426,11 @@ impl Settings {
         self.asked.reads_only
     }
 
+    /// Whether `fabius.reads` is `snapshot`.
+    pub fn reads_snapshot(&self) -> bool {
+        self.asked.reads_snapshot
+    }
+
     fn restyle(&mut self) {
         self.is_reported = false;
         let time = |name| self.time(name).unwrap_or_default();
@@ -429,6 +444,7 @@ impl Settings {
             idempotency_key: self.get("fabius.idempotency_key").filter(|key| !key.is_empty()).map(Arc::from),
             as_of: self.get("fabius.as_of").filter(|moment| !moment.trim().is_empty()).map(Arc::from),
             reads_only: self.is_on("default_transaction_read_only"),
+            reads_snapshot: self.get("fabius.reads").as_deref() == Some("snapshot"),
             concurrency: Arc::from(self.get("fabius.concurrency").unwrap_or_default()),
         };
         let value = |name| self.get(name).unwrap_or_default();

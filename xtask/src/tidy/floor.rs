@@ -3,9 +3,9 @@
 //! ```text
 //! 7  cli  bench  python
 //! 6  server
-//! 5  sql  cluster
+//! 5  sql
 //! 4  database
-//! 3  engine-*
+//! 3  engine-*  cluster
 //! 2  engine
 //! 1  program  storage  log
 //! 0  value  env
@@ -25,9 +25,9 @@ const FLOORS: &[(&str, u8)] = &[
     ("storage", 1),
     ("log", 1),
     ("engine", 2),
+    ("cluster", 3),
     ("database", 4),
     ("sql", 5),
-    ("cluster", 5),
     ("server", 6),
     ("cli", 7),
     ("bench", 7),

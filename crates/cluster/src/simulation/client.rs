@@ -5,6 +5,7 @@
 
 use super::ledger::{Begun, Ledger};
 use super::node::Life;
+use crate::Standing;
 use fabius_engine::entry;
 use fabius_engine::{Batch, BatchBuilder};
 use fabius_env::Random;
@@ -92,9 +93,13 @@ impl Client {
             (What::Calls(calls), batch)
         };
         match &what {
-            What::Calls(_) => life.replica.hand_in(batch.clone()).expect("small calls"),
+            What::Calls(_) => {
+                let Standing { term, leads, .. } = life.replica.standing();
+                let fence = (leads && random.chance(1, 3)).then_some(term);
+                life.replica.hand_in(batch.clone(), fence).expect("small calls");
+            }
             What::Read(_) => life.replica.read(batch.clone()),
-            What::Define => life.replica.amend(batch.clone()).expect("a small entry"),
+            What::Define => life.replica.amend(batch.clone(), None).expect("a small entry"),
         }
         self.doing = Some(Doing { at, until_ns: now_ns + PATIENCE_NS, what, batch });
     }
@@ -132,6 +137,10 @@ impl Client {
                 for (place, call) in (0..).zip(calls) {
                     match outcome(life, &doing.batch, place) {
                         Ok(value) => ledger.returned(call.op, call.begun, value)?,
+                        // It was not run, which its client takes to be unknown all the same.
+                        Err(error) if error.state() == SqlState::SERIALIZATION_FAILURE => {
+                            self.give_up(What::Calls(vec![call]));
+                        }
                         Err(error) => return Err(format!("call {} has ended with {error}", call.op)),
                     }
                 }

@@ -142,6 +142,10 @@ impl Execution for Checked<'_> {
         self.executor.take(agreed)
     }
 
+    fn refuse(&mut self, batch: Arc<Batch>, reason: Error) {
+        self.executor.refuse(batch, reason);
+    }
+
     fn reached(&mut self, readers: Vec<Arc<Batch>>) {
         self.executor.reached(readers);
     }

@@ -125,7 +125,7 @@ impl<'m> World<'m> {
     fn set_up(&mut self) -> Result<(), String> {
         for text in DEFINITIONS {
             let batch = Batch::of(entry::encode_definition(text), 1);
-            self.life(0).replica.amend(batch.clone()).expect("a small entry");
+            self.life(0).replica.amend(batch.clone(), None).expect("a small entry");
             self.await_batch(&batch)?;
         }
         let definitions = self.life(0).foundation.definitions();
@@ -133,7 +133,7 @@ impl<'m> World<'m> {
         let mut batch = BatchBuilder::new();
         batch.push(begin, &[], None, false).expect("a small call");
         let batch = batch.build();
-        self.life(0).replica.hand_in(batch.clone()).expect("a small call");
+        self.life(0).replica.hand_in(batch.clone(), None).expect("a small call");
         self.await_batch(&batch)
     }
 

@@ -36,6 +36,8 @@ pub struct ObjectName {
 pub struct Catalog {
     /// Two catalogs with the same version say the same.
     pub version: u64,
+    /// Another one for each catalog that was ever committed; empty for those of earlier versions.
+    pub token: String,
     /// Where names without a schema are looked for, besides `pg_temp` and `pg_catalog`, which come first.
     pub search_path: Vec<String>,
     /// Schemas besides `pg_catalog` and `information_schema`.

@@ -10,6 +10,8 @@ use std::sync::Arc;
 pub const TABLE: &str = "fabius catalog";
 /// The number of the row that says which form the rows have.
 const FORMAT_ROW: i64 = 0;
+/// The number of the row that is another whenever the catalog is: by it a node of a cluster sees that another one has changed it.
+const TOKEN_ROW: i64 = i64::MIN;
 /// The form that this version writes.
 const FORMAT: i64 = 1;
 /// The first number of an object that a user made, as in PostgreSQL.
@@ -144,6 +146,10 @@ impl Catalog {
             let [Value::BigInt(number), Value::Text(body)] = row.as_slice() else {
                 return Err(Error::new(SqlState::DATA_CORRUPTED, "the catalog's table has other columns"));
             };
+            if *number == TOKEN_ROW {
+                catalog.token = body.clone();
+                continue;
+            }
             if *number == FORMAT_ROW {
                 if body.parse::<i64>().ok().is_none_or(|format| format > FORMAT) {
                     return Err(Error::new(SqlState::NOT_SUPPORTED, "the catalog is of a newer version")
@@ -185,12 +191,31 @@ pub fn change_program() -> Result<ProcedureDefinition> {
     ))
 }
 
-/// The arguments of [`change_program`].
+/// The program that returns the newest catalog's [token](Catalog::token).
+///
+/// # Errors
+/// None but for a fault in the program's text.
+pub fn token_program() -> Result<ProcedureDefinition> {
+    // The number of the row has no literal of its own.
+    procedure(&format!(
+        "procedure `fabius catalog token`(row: bigint) -> text null {{ return `{TABLE}`[row]?.body }}"
+    ))
+}
+
+/// The arguments of [`token_program`].
+pub fn token_arguments() -> Vec<Value> {
+    vec![Value::BigInt(TOKEN_ROW)]
+}
+
+/// The arguments of [`change_program`]; `token` is one that no catalog has had.
 ///
 /// # Errors
 /// `54000` for an object that is too large.
-pub fn change_arguments(changes: &[Change]) -> Result<Vec<Value>> {
-    let mut puts = vec![vec![Value::BigInt(FORMAT_ROW), Value::Text(FORMAT.to_string())]];
+pub fn change_arguments(changes: &[Change], token: String) -> Result<Vec<Value>> {
+    let mut puts = vec![
+        vec![Value::BigInt(FORMAT_ROW), Value::Text(FORMAT.to_string())],
+        vec![Value::BigInt(TOKEN_ROW), Value::Text(token)],
+    ];
     let mut gone = Vec::new();
     for change in changes {
         match &change.object {

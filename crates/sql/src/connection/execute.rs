@@ -24,11 +24,22 @@ impl Connection {
     /// # Errors
     /// What is wrong with the statement.
     pub async fn prepare(&mut self, text: &str, types: &[SqlType]) -> Result<Arc<Prepared>> {
+        self.come_up_to_date().await?;
         let prepared = self.find_prepared(text, types).await;
         if prepared.is_err() {
             self.fail();
         }
         prepared
+    }
+
+    /// In a cluster, what a statement sees is the newest of the time when the client sent it, or what this node has if the
+    /// session reads snapshots. In a transaction it is what the transaction sees.
+    async fn come_up_to_date(&mut self) -> Result<()> {
+        if !self.is_up_to_date && self.transaction.is_none() {
+            self.database.come_up_to_date(self.settings.reads_snapshot()).await?;
+            self.is_up_to_date = true;
+        }
+        Ok(())
     }
 
     async fn find_prepared(&mut self, text: &str, types: &[SqlType]) -> Result<Arc<Prepared>> {
@@ -135,6 +146,7 @@ impl Connection {
     pub async fn execute(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
         let begun_us = self.transaction.as_ref().map(|open| open.began_us);
         self.presence.begin(prepared, super::transaction::now_us(), begun_us);
+        self.come_up_to_date().await?;
         if !ends_transaction(&prepared.command) {
             self.refuse_if_failed()?;
         }
@@ -258,7 +270,16 @@ impl Connection {
             ("transaction_isolation", isolation.unwrap_or_else(|| usual("default_transaction_isolation"))),
             (
                 "transaction_read_only",
-                open.map_or_else(|| usual("default_transaction_read_only"), |open| switch(open.is_read_only)),
+                open.map_or_else(
+                    || {
+                        if self.database.is_standby() {
+                            "on".into()
+                        } else {
+                            usual("default_transaction_read_only")
+                        }
+                    },
+                    |open| switch(open.is_read_only),
+                ),
             ),
             ("transaction_deferrable", deferrable.unwrap_or_else(|| usual("default_transaction_deferrable"))),
         ]

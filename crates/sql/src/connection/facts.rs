@@ -138,6 +138,10 @@ impl SessionFacts for Facts {
         self.now.lock().search_path.clone()
     }
 
+    fn is_standby(&self) -> bool {
+        self.database.is_standby()
+    }
+
     fn process(&self) -> i32 {
         self.process
     }

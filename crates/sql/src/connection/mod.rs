@@ -121,6 +121,8 @@ pub struct Connection {
     facts: Arc<Facts>,
     /// What it may hold: its transaction, rows for the client, operators of queries.
     memory: Arc<Allowance>,
+    /// Whether what it reads is the newest of the time when the client last said something.
+    is_up_to_date: bool,
 }
 
 /// How what runs now goes about locks, besides what settings say.
@@ -202,13 +204,14 @@ impl Connection {
         let presence = Arc::new(Presence::new(process, user, transaction::now_us()));
         database.sessions.lock().insert(process, presence.clone());
         let memory = database.session_memory();
+        let settings = Settings::new(user, database.is_standby());
         Connection {
             database,
             user: user.to_string(),
             process,
             recall: Arc::default(),
             presence,
-            settings: Settings::new(user),
+            settings,
             transaction: None,
             notices: Vec::new(),
             catalog: None,
@@ -227,6 +230,7 @@ impl Connection {
             manner: Manner::default(),
             facts: Arc::new(facts),
             memory,
+            is_up_to_date: false,
         }
     }
 
@@ -307,6 +311,7 @@ impl Connection {
 
     /// Nothing runs any more until the client says what is next; where its transaction stands.
     pub fn rest(&mut self) -> TransactionStatus {
+        self.is_up_to_date = false;
         let status = self.status();
         self.presence.rest(status, transaction::now_us());
         status

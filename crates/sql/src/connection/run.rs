@@ -216,18 +216,14 @@ impl Connection {
         given: Given<'_>,
     ) -> Result<Response> {
         let parameters = given.parameters;
-        if plan.writes
-            && self.transaction.as_ref().map_or_else(|| self.settings.reads_only(), |open| open.is_read_only)
-        {
+        let reads_only = || self.settings.reads_only() || self.database.is_standby();
+        if plan.writes && self.transaction.as_ref().map_or_else(reads_only, |open| open.is_read_only) {
             let what = match &plan.body {
                 Body::Program(program) => program.lowered.tag,
                 Body::WriteQuery(write) => write.tag.trim_end_matches(" 0"),
                 _ => "INSERT",
             };
-            return Err(Error::new(
-                SqlState(*b"25006"),
-                format!("cannot execute {what} in a read-only transaction"),
-            ));
+            return Err(self.refuse_to_write(what));
         }
         if plan.adds_rows() {
             self.refuse_rows(given)?;

@@ -34,6 +34,7 @@ pub struct SqlDatabase {
     storages: AtomicU64,
     processes: AtomicI32,
     change: Arc<Statement>,
+    token: Arc<Statement>,
     scans: Mutex<HashMap<String, Arc<Statement>>>,
     pub(super) locks: LockTable,
     pub(super) sequences: Sequences,
@@ -97,21 +98,24 @@ impl SqlDatabase {
     /// # Errors
     /// As [`SqlDatabase::open`].
     pub async fn open_within(database: Arc<Database>, memory: MemoryBounds) -> Result<Arc<SqlDatabase>> {
-        let has = |name: &str| database.definitions().catalog.find_table(name).is_some();
-        if !has(store::TABLE) {
-            database.define(&store::table_definition())?;
-        }
-        if !has(sequence::TABLE) {
-            database.define(&sequence::table_definition())?;
-        }
+        // In a cluster there may be a catalog that this node does not have yet.
+        database.catch_up().await?;
+        define_once(&database, store::TABLE, &store::table_definition())?;
+        define_once(&database, sequence::TABLE, &sequence::table_definition())?;
         let mut catalog = Catalog::read(database.rows(store::TABLE)?)?;
         catalog.version = 1;
-        drop_unnamed_storage(&database, &catalog)?;
+        if database.member_status().is_none() {
+            // In a cluster they may be those of a transaction that goes on at another node.
+            drop_unnamed_storage(&database, &catalog)?;
+        }
         let change = database.statement(&store::change_program()?)?;
+        let token = database.statement(&store::token_program()?)?;
         let sequences = Sequences::new(database.clone())?;
         let (oids, storages) =
             (AtomicU32::new(catalog.last_oid() + 1), AtomicU64::new(last_storage(&database) + 1));
         let beneath = database.clone();
+        // Locks, and what names mean, are in the memory of the node that leads.
+        database.hand_in_where_it_leads();
         Ok(Arc::new(SqlDatabase {
             catalog: RwLock::new(Shared { committed: Arc::new(catalog), along: HashMap::new() }),
             version: AtomicU64::new(1),
@@ -120,6 +124,7 @@ impl SqlDatabase {
             storages,
             processes: AtomicI32::new(1),
             change,
+            token,
             scans: Mutex::default(),
             locks: LockTable::new(move || condition_waits(&beneath)),
             sequences,
@@ -239,11 +244,50 @@ impl SqlDatabase {
         catalog
     }
 
+    /// Whether this is a node of a cluster that does not lead it: it can be read from.
+    pub(crate) fn is_standby(&self) -> bool {
+        !self.database.leads()
+    }
+
+    /// In a cluster: waits until what is read here is the newest, unless `at_once`, and sees to it that names mean what they
+    /// mean there. Elsewhere that is so already.
+    ///
+    /// # Errors
+    /// Why the node has stopped; a catalog that cannot be read.
+    pub(super) async fn come_up_to_date(&self, at_once: bool) -> Result<()> {
+        if self.database.member_status().is_none() {
+            return Ok(());
+        }
+        if !at_once {
+            self.database.catch_up().await?;
+        }
+        let newest = self.database.read(&self.token, &store::token_arguments(), usize::MAX, None).await?;
+        let is_known = |committed: &Catalog| match newest.results.as_slice() {
+            [fabius_value::Value::Text(token)] => *token == committed.token,
+            _ => committed.token.is_empty(),
+        };
+        if is_known(&self.catalog.read().committed) {
+            return Ok(());
+        }
+        let catalog = Catalog::read(self.database.rows(store::TABLE)?)?;
+        self.oids.fetch_max(catalog.last_oid() + 1, Relaxed);
+        self.storages.fetch_max(last_storage(&self.database) + 1, Relaxed);
+        self.replace(|_| catalog);
+        Ok(())
+    }
+
     /// Changes are committed: from now on everybody sees them.
     pub(super) fn publish(&self, changes: &[Change]) {
+        self.replace(|committed| {
+            let mut catalog = committed.clone();
+            changes.iter().for_each(|change| catalog.apply(change));
+            catalog
+        });
+    }
+
+    fn replace(&self, next: impl FnOnce(&Catalog) -> Catalog) {
         let mut shared = self.catalog.write();
-        let mut catalog = (*shared.committed).clone();
-        changes.iter().for_each(|change| catalog.apply(change));
+        let mut catalog = next(&shared.committed);
         catalog.version = self.new_version();
         let version = catalog.version;
         shared.committed = Arc::new(catalog);
@@ -276,7 +320,7 @@ impl SqlDatabase {
 
     /// The program that writes changes of the catalog, and its arguments.
     pub(super) fn change(&self, changes: &[Change]) -> Result<(Arc<Statement>, Vec<fabius_value::Value>)> {
-        Ok((self.change.clone(), store::change_arguments(changes)?))
+        Ok((self.change.clone(), store::change_arguments(changes, new_token())?))
     }
 
     /// The program of a text, compiled once.
@@ -288,6 +332,24 @@ impl SqlDatabase {
         self.scans.lock().insert(text, statement.clone());
         Ok(statement)
     }
+}
+
+/// Adds a table of our own, if nobody else has, on this node or another.
+fn define_once(database: &Database, table: &str, definition: &str) -> Result<()> {
+    let is_there = || database.definitions().catalog.find_table(table).is_some();
+    if is_there() {
+        return Ok(());
+    }
+    match database.define(definition) {
+        Err(_) if is_there() => Ok(()),
+        defined => defined,
+    }
+}
+
+/// A token that no catalog has had.
+fn new_token() -> String {
+    let id = fabius::identity::make();
+    id.to_string()
 }
 
 /// Which connections wait for the conditions of which.

@@ -123,7 +123,8 @@ impl Connection {
 
     fn open(&mut self, characteristics: &Characteristics, is_implicit: bool) {
         let is_read_only = characteristics.is_read_only.unwrap_or_else(|| self.settings.reads_only())
-            || self.reads_the_past();
+            || self.reads_the_past()
+            || self.database.is_standby();
         let running = self.start();
         self.transaction = Some(OpenTransaction {
             begin: running.savepoint(),
@@ -488,6 +489,20 @@ impl Connection {
 
     pub(crate) fn is_read_only(&self) -> bool {
         self.transaction.as_ref().is_some_and(|open| open.is_read_only)
+    }
+
+    /// Why something is refused that only reads.
+    pub(crate) fn refuse_to_write(&self, what: &str) -> Error {
+        let error = Error::new(state(b"25006"), format!("cannot execute {what} in a read-only transaction"));
+        let status = self.database.database().member_status();
+        match status.filter(|status| !status.standing.leads).map(|status| status.standing.leader) {
+            None => error,
+            Some(Some(leader)) => error.with_hint(format!(
+                "this node of the cluster does not lead it, node {leader} does; connect to that one, as clients do that are \
+                 given all nodes and target_session_attrs=read-write"
+            )),
+            Some(None) => error.with_hint("the cluster has no leader at the moment; try again"),
+        }
     }
 
     /// A table of the storage is made: it is dropped if the transaction does not commit.

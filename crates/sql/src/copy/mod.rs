@@ -117,10 +117,7 @@ impl Connection {
         is_alone: bool,
     ) -> Result<Copying> {
         if self.is_read_only() {
-            return Err(Error::new(
-                SqlState(*b"25006"),
-                "cannot execute COPY FROM in a read-only transaction",
-            ));
+            return Err(self.refuse_to_write("COPY FROM"));
         }
         let table = self.catalog().table(name)?.clone();
         self.lock_all(&[LockKey::Relation(table.oid)], LockMode::RowExclusive).await?;

@@ -90,10 +90,7 @@ impl Connection {
                 self.end_implicit(false).await?;
             }
             let words: Vec<String> = text.split_whitespace().take(2).map(str::to_uppercase).collect();
-            return Err(Error::new(
-                SqlState(*b"25006"),
-                format!("cannot execute {} in a read-only transaction", words.join(" ")),
-            ));
+            return Err(self.refuse_to_write(&words.join(" ")));
         }
         Ok(is_alone)
     }

@@ -137,6 +137,11 @@ pub trait SessionFacts: Send + Sync {
         vec!["public".into()]
     }
 
+    /// Whether this node of a cluster does not lead it, as `pg_is_in_recovery` gives it.
+    fn is_standby(&self) -> bool {
+        false
+    }
+
     /// The session's number, as `pg_backend_pid` gives it.
     fn process(&self) -> i32 {
         1

@@ -69,7 +69,9 @@ pub fn definitions() -> Vec<Definition> {
         define("set_config(text, text, bool) text volatile null", |a, c| {
             c.environment.session.set_setting(text_at(a, 0), text_at(a, 1), truth_at(a, 2)).map(Value::Text)
         }),
-        define("pg_is_in_recovery() bool stable", |_, _| Ok(Value::Boolean(false))),
+        define("pg_is_in_recovery() bool stable", |_, c| {
+            Ok(Value::Boolean(c.environment.session.is_standby()))
+        }),
         define("pg_is_wal_replay_paused() bool stable", |_, _| Ok(Value::Boolean(false))),
         define("pg_postmaster_start_time() timestamptz stable", |_, c| {
             let first = c.environment.session.activity().iter().map(|one| one.connected_us).min();

@@ -51,7 +51,7 @@ fn nothing_acknowledged_is_lost() {
                 report.counts.iter().for_each(|(name, count)| *counts.entry(*name).or_insert(0) += count)
             }
             Err(error) => panic!(
-                "seed {seed}: {error}\nagain: FABIUS_SEED={seed} cargo test -p fabius-cluster --test simulation"
+                "seed {seed}: {error}\nagain: FABIUS_SEED={seed} cargo test -p fabius --test cluster_simulation"
             ),
         }
     }
