@@ -277,7 +277,7 @@ impl Agreement {
     pub(crate) fn propose_member(&mut self, change: ConfChangeType, member: &Member) -> Result<()> {
         let single =
             ConfChangeSingle { change_type: change, node_id: member.node, ..ConfChangeSingle::default() };
-        let change = ConfChangeV2 {
+        let entry = ConfChangeV2 {
             changes: vec![single].into(),
             context: Bytes::copy_from_slice(member.address.as_bytes()),
             ..ConfChangeV2::default()
@@ -287,11 +287,16 @@ impl Agreement {
         if raft.state != StateRole::Leader {
             return Err(not_now().with_detail("this node is not the leader"));
         }
+        if change == ConfChangeType::RemoveNode && member.node == self.hard_state.node {
+            return Err(not_now()
+                .with_detail("the leader cannot remove itself")
+                .with_hint("hand the lead to another node first"));
+        }
         if raft.has_pending_conf() {
             return Err(not_now().with_detail("a change before this one is not agreed on yet"));
         }
         self.raft
-            .propose_conf_change(Vec::new(), change)
+            .propose_conf_change(Vec::new(), entry)
             .map_err(|error| not_now().with_detail(error.to_string()))
     }
 

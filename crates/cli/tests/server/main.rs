@@ -1,6 +1,7 @@
 //! `fabius serve` as its clients see it: a real process, real clients, and clients that mean no good.
 
 mod clients;
+mod cluster;
 mod cursors;
 mod database_names;
 mod every_shape;

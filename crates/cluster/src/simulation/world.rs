@@ -44,6 +44,9 @@ pub(super) struct World<'m> {
     fragile: usize,
     /// What is broken on purpose.
     mutation: Option<Mutation>,
+    /// The last node is no member at first.
+    has_spare: bool,
+    was_removed: bool,
 }
 
 struct Node {
@@ -76,8 +79,19 @@ impl<'m> World<'m> {
             let tick_ns = TICK_NS * (90 + random.below(21)) / 100;
             Node { number, disk, clock, life: None, lives: 0, next_tick_ns: 0, tick_ns, out: None }
         });
-        let nodes: Vec<Node> = nodes.collect();
+        let mut nodes: Vec<Node> = nodes.collect();
         let fragile = if random.chance(1, 3) { nodes.len() / 2 } else { 0 };
+        let has_spare = mutation.is_none() && random.chance(1, 2);
+        if has_spare {
+            let number = count + 1;
+            let disk = SimulatedDisk::new(random.next_u64());
+            let mut known = members.clone();
+            known.push(Member { votes: false, ..member(number) });
+            init(&disk, number, known).expect("an empty disk");
+            let clock = SimulatedClock::at(1_700_000_000_000_000);
+            let (next_tick_ns, tick_ns) = (0, TICK_NS);
+            nodes.push(Node { number, disk, clock, life: None, lives: 0, next_tick_ns, tick_ns, out: None });
+        }
         World {
             make,
             random,
@@ -91,6 +105,8 @@ impl<'m> World<'m> {
             counts: BTreeMap::new(),
             fragile,
             mutation,
+            has_spare,
+            was_removed: false,
         }
     }
 
@@ -273,7 +289,8 @@ impl<'m> World<'m> {
         let other = self.random.index(self.nodes.len());
         let id = |node: &Node| NodeId(node.number);
         let (from, to) = (id(&self.nodes[node]), id(&self.nodes[other]));
-        match self.random.below(20) {
+        match self.random.below(24) {
+            20..=23 => self.change_members(),
             0 | 1 => self.kill(node),
             2 => self.power_loss(node),
             3..=6 => self.restart(node)?,
@@ -315,6 +332,36 @@ impl<'m> World<'m> {
             _ => self.fail_disk(node),
         }
         Ok(())
+    }
+
+    /// The leader lets the spare node in, gives it a vote, or removes it; or it hands the lead on.
+    fn change_members(&mut self) {
+        let leads = |node: &Node| node.life.as_ref().is_some_and(|life| life.replica.standing().leads);
+        let Some(leader) = self.nodes.iter().position(leads) else { return };
+        let other = self.nodes[self.random.index(self.nodes.len())].number;
+        let spare = self.nodes.last().expect("there are some").number;
+        let is_out = self.nodes.last().is_some_and(|node| node.out.is_some());
+        let (has_spare, was_removed, chance) = (self.has_spare, self.was_removed, self.random.below(4));
+        let replica = &mut self.life(leader).replica;
+        if !has_spare || chance == 0 {
+            replica.transfer(other);
+            self.count("the lead was to be handed on");
+            return;
+        }
+        let known = replica.members().iter().find(|member| member.node == spare).map(|member| member.votes);
+        let member = |votes| Member { node: spare, address: format!("node{spare}"), votes };
+        let (done, what) = match known {
+            None if is_out || was_removed => return,
+            None => (replica.add(&member(false)), "a node was let in"),
+            Some(false) if chance > 1 => (replica.add(&member(true)), "a node was given a vote"),
+            Some(true) if chance > 1 => (replica.remove(spare), "a node was removed"),
+            Some(_) => return,
+        };
+        if done.is_ok() {
+            self.count(what);
+            // Its number is not used again, whatever becomes of the proposal.
+            self.was_removed |= what == "a node was removed";
+        }
     }
 
     fn fail_disk(&mut self, node: usize) {
@@ -456,6 +503,7 @@ impl<'m> World<'m> {
                 // One that stopped late, of a fault from before.
                 self.restart(node)?;
             }
+            self.end_removed();
             let taken =
                 |node: &Node| node.life.as_ref().map(|life| (life.taken, life.replica.standing().last));
             let mut ends = self.nodes.iter().filter(|node| node.out.is_none()).map(taken);
@@ -474,6 +522,21 @@ impl<'m> World<'m> {
         });
         let standings: Vec<String> = standings.collect();
         Err(format!("all is mended, and the cluster does not answer again: {}", standings.join("; ")))
+    }
+
+    /// A node that was removed may not know it, and one that was never let in knows nothing.
+    fn end_removed(&mut self) {
+        let last = self.nodes.len() - 1;
+        let spare = self.nodes[last].number;
+        let leads = |node: &&Node| node.life.as_ref().is_some_and(|life| life.replica.standing().leads);
+        let Some(leader) = self.nodes.iter().find(leads).and_then(|node| node.life.as_ref()) else { return };
+        let is_member = leader.replica.members().iter().any(|member| member.node == spare);
+        if self.has_spare && !is_member {
+            self.nodes[last].out.get_or_insert_with(|| "it is no member".into());
+            if self.nodes[last].life.is_some() {
+                self.end_life(last);
+            }
+        }
     }
 
     /// Everything that must be so in the end.

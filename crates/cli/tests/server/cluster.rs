@@ -1,0 +1,271 @@
+//! Three nodes of a cluster as real processes: any may be killed, and nothing that was acknowledged is lost or there twice.
+//!
+//! `FABIUS_CLUSTER_KILLS=500` kills as often.
+
+use crate::support::{PATIENCE, block_on, connect, succeed};
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use tokio_postgres::{Client, NoTls};
+
+const NODES: usize = 3;
+const CLIENTS: u64 = 4;
+
+/// A cluster of `fabius serve` processes; killed when dropped.
+struct Cluster {
+    directory: TempDir,
+    ports: Vec<u16>,
+    processes: Vec<Option<Child>>,
+}
+
+fn free_ports(count: usize) -> Vec<u16> {
+    let listeners: Vec<_> =
+        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
+    listeners.iter().map(|listener| listener.local_addr().expect("it listens").port()).collect()
+}
+
+impl Cluster {
+    fn start() -> Cluster {
+        let directory = tempfile::tempdir().expect("a directory");
+        let ports = free_ports(2 * NODES);
+        let members: Vec<_> =
+            (1..).zip(&ports[NODES..]).map(|(node, port)| format!("{node}=127.0.0.1:{port}")).collect();
+        let members = members.join(",");
+        let mut id = None;
+        for node in 1..=NODES {
+            let mut init = Command::new(env!("CARGO_BIN_EXE_fabius"));
+            init.args(["cluster", "init", "--node", &node.to_string(), "--members", &members]);
+            init.args(id.iter().flat_map(|id: &String| ["--id", id]))
+                .arg(directory.path().join(node.to_string()));
+            let said = succeed(&mut init);
+            let printed = said.split("--id ").nth(1).and_then(|rest| rest.split_whitespace().next());
+            id = Some(printed.expect("it prints the identity").to_string());
+        }
+        let mut cluster = Cluster { directory, ports, processes: (0..NODES).map(|_| None).collect() };
+        (0..NODES).for_each(|node| cluster.begin(node));
+        cluster
+    }
+
+    fn begin(&mut self, node: usize) {
+        let listen = format!("127.0.0.1:{}", self.ports[node]);
+        let mut process = Command::new(env!("CARGO_BIN_EXE_fabius"))
+            .arg("serve")
+            .arg(self.directory.path().join((node + 1).to_string()))
+            .args(["--listen", &listen, "--http", "off"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the server starts");
+        let lines = BufReader::new(process.stdout.take().expect("its output")).lines();
+        std::thread::spawn(move || lines.for_each(drop));
+        self.processes[node] = Some(process);
+    }
+
+    fn kill(&mut self, node: usize) {
+        if let Some(mut process) = self.processes[node].take() {
+            // It may have ended already.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    /// A connection string that names all nodes.
+    fn conninfo(&self, attributes: &str) -> String {
+        let ports: Vec<_> = self.ports[..NODES].iter().map(u16::to_string).collect();
+        let hosts = ["127.0.0.1"; NODES].join(",");
+        format!("host={hosts} port={} dbname=fabius user=tester {attributes}", ports.join(","))
+    }
+
+    fn conninfo_of(&self, node: usize) -> String {
+        format!("host=127.0.0.1 port={} dbname=fabius user=tester", self.ports[node])
+    }
+
+    /// The node that leads, once there is one.
+    fn leader(&self) -> usize {
+        let begun = Instant::now();
+        loop {
+            for node in 0..NODES {
+                let conninfo = self.conninfo_of(node);
+                let asked = block_on(async {
+                    let (client, connection) = tokio_postgres::connect(&conninfo, NoTls).await.ok()?;
+                    tokio::spawn(connection);
+                    let rows = client.simple_query("SELECT pg_is_in_recovery()");
+                    let rows = tokio::time::timeout(Duration::from_secs(1), rows).await.ok()?.ok()?;
+                    rows.iter().find_map(|message| match message {
+                        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_string),
+                        _ => None,
+                    })
+                });
+                if asked.as_deref() == Some("f") {
+                    return node;
+                }
+            }
+            assert!(begun.elapsed() < PATIENCE, "nobody leads");
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        (0..NODES).for_each(|node| self.kill(node));
+    }
+}
+
+/// Connects to the node that leads, however long it takes to find.
+async fn connect_to_leader(conninfo: &str) -> Client {
+    loop {
+        let connecting = tokio_postgres::connect(conninfo, NoTls);
+        if let Ok(Ok((client, connection))) = tokio::time::timeout(Duration::from_secs(2), connecting).await {
+            tokio::spawn(connection);
+            return client;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Goal: every node answers reads with what was committed anywhere, tables that were made elsewhere too; who does not lead
+/// refuses to write and says who does.
+#[test]
+fn any_node_reads_and_one_writes() {
+    let cluster = Cluster::start();
+    let leader = cluster.leader();
+    block_on(async {
+        let writer = connect_to_leader(&cluster.conninfo("target_session_attrs=read-write")).await;
+        for round in 0..5 {
+            let create = format!(
+                "CREATE TABLE t{round} (id integer PRIMARY KEY, note text); INSERT INTO t{round} VALUES (1, 'new')"
+            );
+            writer.batch_execute(&create).await.expect("the leader writes");
+            for node in 0..NODES {
+                let reader = connect(&cluster.conninfo_of(node)).await;
+                let row =
+                    reader.query_one(&format!("SELECT note FROM t{round}"), &[]).await.expect("it reads");
+                assert_eq!(row.get::<_, &str>(0), "new");
+                if node == leader {
+                    continue;
+                }
+                for write in [format!("INSERT INTO t{round} VALUES (2, 'x')"), format!("DROP TABLE t{round}")]
+                {
+                    let refused = reader.batch_execute(&write).await.expect_err("it does not lead");
+                    let refused = refused.as_db_error().expect("the server says so");
+                    assert_eq!(refused.code().code(), "25006", "{refused:?}");
+                    let hint = refused.hint().expect("a hint");
+                    assert!(hint.contains(&format!("node {}", leader + 1)), "{hint}");
+                }
+                let standby = reader.query_one("SHOW in_hot_standby", &[]).await.expect("a setting");
+                assert_eq!(standby.get::<_, &str>(0), "on");
+            }
+        }
+    });
+}
+
+/// Goal: whichever node is killed under load, clients go on with those that are left, and every acknowledged commit is there,
+/// whole and once; in the end all nodes have the same rows.
+#[test]
+fn acknowledged_commits_survive_any_node() {
+    let kills = std::env::var("FABIUS_CLUSTER_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(4);
+    let mut cluster = Cluster::start();
+    cluster.leader();
+    let conninfo = cluster.conninfo("target_session_attrs=read-write");
+    block_on(async {
+        let client = connect_to_leader(&conninfo).await;
+        let tables = "CREATE TABLE ledger (client integer, number bigint, PRIMARY KEY (client, number));
+             CREATE TABLE hot (id integer PRIMARY KEY, total bigint NOT NULL);
+             INSERT INTO hot VALUES (1, 0)";
+        client.batch_execute(tables).await.expect("the leader writes");
+    });
+    let acknowledged: Arc<Vec<AtomicU64>> = Arc::new((0..CLIENTS).map(|_| AtomicU64::new(0)).collect());
+    let ends = Arc::new(AtomicBool::new(false));
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|client| {
+            let (conninfo, acknowledged, ends) = (conninfo.clone(), acknowledged.clone(), ends.clone());
+            std::thread::spawn(move || load(&conninfo, client, &acknowledged[client as usize], &ends))
+        })
+        .collect();
+    let total = || acknowledged.iter().map(|number| number.load(Relaxed)).sum::<u64>();
+    let await_more = |than: u64| {
+        let begun = Instant::now();
+        while total() < than + 20 {
+            assert!(begun.elapsed() < PATIENCE, "nothing is acknowledged any more");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        begun.elapsed()
+    };
+    await_more(0);
+    let mut outages: Vec<Duration> = Vec::new();
+    for kill in 0..kills {
+        // Mostly the one that leads.
+        let node = if kill % 4 == 3 { kill % NODES } else { cluster.leader() };
+        cluster.kill(node);
+        outages.push(await_more(total()));
+        cluster.begin(node);
+        await_more(total());
+    }
+    ends.store(true, Relaxed);
+    clients.into_iter().for_each(|client| client.join().expect("a client"));
+    outages.sort_unstable();
+    println!("{kills} kills, {} commits; until 20 more were acknowledged: {outages:?}", total());
+    for node in 0..NODES {
+        check(&cluster.conninfo_of(node), &acknowledged);
+    }
+}
+
+/// Commits numbered transactions until it is told to end, wherever the leader is.
+fn load(conninfo: &str, client: u64, acknowledged: &AtomicU64, ends: &AtomicBool) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        while !ends.load(Relaxed) {
+            let connection = connect_to_leader(conninfo).await;
+            // Whatever goes wrong: begin again with what is there.
+            let working = work(&connection, client, acknowledged, ends);
+            let _ = working.await;
+        }
+    });
+}
+
+async fn work(
+    connection: &Client,
+    client: u64,
+    acknowledged: &AtomicU64,
+    ends: &AtomicBool,
+) -> Result<(), tokio_postgres::Error> {
+    connection.batch_execute("SET statement_timeout = '3s'").await?;
+    let last = "SELECT coalesce(max(number), 0) FROM ledger WHERE client = $1";
+    let mut number = connection.query_one(last, &[&(client as i32)]).await?.get::<_, i64>(0);
+    let told = acknowledged.load(Relaxed) as i64;
+    assert!(number == told || number == told + 1, "client {client}: {told} acknowledged, {number} there");
+    while !ends.load(Relaxed) {
+        number += 1;
+        let text = format!(
+            "BEGIN; UPDATE hot SET total = total + 1 WHERE id = 1; \
+             INSERT INTO ledger VALUES ({client}, {number}); COMMIT"
+        );
+        connection.batch_execute(&text).await?;
+        acknowledged.store(number as u64, Relaxed);
+    }
+    Ok(())
+}
+
+fn check(conninfo: &str, acknowledged: &[AtomicU64]) {
+    block_on(async {
+        let connection = connect(conninfo).await;
+        let mut rows_total = 0;
+        for (client, number) in acknowledged.iter().enumerate() {
+            let query = "SELECT count(*), coalesce(max(number), 0) FROM ledger WHERE client = $1";
+            let row = connection.query_one(query, &[&(client as i32)]).await.expect("the ledger");
+            let (count, last) = (row.get::<_, i64>(0), row.get::<_, i64>(1));
+            let number = number.load(Relaxed) as i64;
+            assert_eq!(count, last, "client {client} has no gaps");
+            assert!(
+                last == number || last == number + 1,
+                "client {client}: {number} acknowledged, {last} there"
+            );
+            rows_total += count;
+        }
+        let hot = connection.query_one("SELECT total FROM hot WHERE id = 1", &[]).await.expect("the hot row");
+        assert_eq!(hot.get::<_, i64>(0), rows_total, "both writes of each transaction, or neither");
+    });
+}
