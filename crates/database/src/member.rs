@@ -17,6 +17,7 @@ use fabius_log::{DatabaseId, Flusher, Log, LogError, LogOptions};
 use fabius_value::{Error, Result, SqlState};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// What connects a node to the others: it is told who it is, and which database it has.
 pub type Connect<'c> = &'c mut dyn FnMut(&Member, &[Member], DatabaseId) -> Result<Arc<dyn Network>>;
@@ -60,6 +61,22 @@ pub fn init_member(path: &Path, node: u64, members: Vec<Member>, id: DatabaseId)
 pub fn is_member(path: &Path) -> bool {
     path.join(fabius_cluster::HARD_STATE_FILE).exists()
 }
+
+/// A change of who is a member of a cluster, or leads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemberChange {
+    /// A node is let in, or given a vote.
+    Add(Member),
+    /// A node is no member any more; its number is not used again.
+    Remove(u64),
+    /// A node leads.
+    Lead(u64),
+}
+
+/// How long it is waited for that a change of members is agreed on.
+const CHANGE_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked.
+const NAP: Duration = Duration::from_millis(5);
 
 /// What can go wrong while the log is read.
 enum Read {
@@ -166,11 +183,37 @@ impl Database {
         }
     }
 
-    /// Hands the lead of the cluster to another member, if this node has it.
-    pub fn transfer_lead(&self, to: u64) {
-        if let Some(agreed) = &self.agreed {
-            agreed.node().transfer(to);
+    /// Changes who is a member of the cluster, or leads it, at the node that leads; whether it was agreed on within some seconds.
+    /// If not, it may be later.
+    ///
+    /// # Errors
+    /// `55000` if this node does not lead, or another change is on its way.
+    pub fn change_members(&self, change: MemberChange) -> Result<bool> {
+        let Some(agreed) = &self.agreed else {
+            return Err(Error::new(SqlState::NOT_IN_STATE, "this database is of no cluster"));
+        };
+        let proposed = Batch::of(Vec::new(), 0);
+        match &change {
+            MemberChange::Add(member) => agreed.node().add(member.clone(), proposed.clone()),
+            MemberChange::Remove(node) => agreed.node().remove(*node, proposed.clone()),
+            MemberChange::Lead(node) => agreed.node().transfer(*node),
         }
+        let is_made = |status: &Status| match &change {
+            MemberChange::Add(member) => status.members.contains(member),
+            MemberChange::Remove(node) => status.members.iter().all(|member| member.node != *node),
+            MemberChange::Lead(node) => status.standing.leader == Some(*node),
+        };
+        let begun = Instant::now();
+        while begun.elapsed() < CHANGE_PATIENCE {
+            if let Some(failure) = proposed.outcomes().failure.clone() {
+                return Err(failure);
+            }
+            if is_made(&agreed.status()) {
+                return Ok(true);
+            }
+            std::thread::sleep(NAP);
+        }
+        Ok(false)
     }
 
     /// Returns once this node shows everything that anybody was told of before, on any node: what reads there are strictly

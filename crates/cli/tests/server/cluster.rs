@@ -114,8 +114,8 @@ impl Drop for Cluster {
     }
 }
 
-/// Connects to the node that leads, however long it takes to find.
-async fn connect_to_leader(conninfo: &str) -> Client {
+/// Connects to a node that fits, however long it takes until there is one.
+async fn connect_patiently(conninfo: &str) -> Client {
     loop {
         let connecting = tokio_postgres::connect(conninfo, NoTls);
         if let Ok(Ok((client, connection))) = tokio::time::timeout(Duration::from_secs(2), connecting).await {
@@ -133,7 +133,7 @@ fn any_node_reads_and_one_writes() {
     let cluster = Cluster::start();
     let leader = cluster.leader();
     block_on(async {
-        let writer = connect_to_leader(&cluster.conninfo("target_session_attrs=read-write")).await;
+        let writer = connect_patiently(&cluster.conninfo("target_session_attrs=read-write")).await;
         for round in 0..5 {
             let create = format!(
                 "CREATE TABLE t{round} (id integer PRIMARY KEY, note text); INSERT INTO t{round} VALUES (1, 'new')"
@@ -171,7 +171,7 @@ fn acknowledged_commits_survive_any_node() {
     cluster.leader();
     let conninfo = cluster.conninfo("target_session_attrs=read-write");
     block_on(async {
-        let client = connect_to_leader(&conninfo).await;
+        let client = connect_patiently(&conninfo).await;
         let tables = "CREATE TABLE ledger (client integer, number bigint, PRIMARY KEY (client, number));
              CREATE TABLE hot (id integer PRIMARY KEY, total bigint NOT NULL);
              INSERT INTO hot VALUES (1, 0)";
@@ -218,7 +218,7 @@ fn load(conninfo: &str, client: u64, acknowledged: &AtomicU64, ends: &AtomicBool
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         while !ends.load(Relaxed) {
-            let connection = connect_to_leader(conninfo).await;
+            let connection = connect_patiently(conninfo).await;
             // Whatever goes wrong: begin again with what is there.
             let working = work(&connection, client, acknowledged, ends);
             let _ = working.await;
@@ -251,7 +251,8 @@ async fn work(
 
 fn check(conninfo: &str, acknowledged: &[AtomicU64]) {
     block_on(async {
-        let connection = connect(conninfo).await;
+        // It may have begun a moment ago.
+        let connection = connect_patiently(conninfo).await;
         let mut rows_total = 0;
         for (client, number) in acknowledged.iter().enumerate() {
             let query = "SELECT count(*), coalesce(max(number), 0) FROM ledger WHERE client = $1";

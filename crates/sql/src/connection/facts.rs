@@ -10,6 +10,7 @@ use crate::query::session_facts::{
 };
 use crate::settings::Settings;
 use crate::text_format::TextStyle;
+use fabius::Database;
 use fabius_value::{Result, TableId};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
@@ -140,6 +141,10 @@ impl SessionFacts for Facts {
 
     fn is_standby(&self) -> bool {
         self.database.is_standby()
+    }
+
+    fn node(&self) -> Option<Arc<Database>> {
+        Some(self.database.database().clone())
     }
 
     fn process(&self) -> i32 {

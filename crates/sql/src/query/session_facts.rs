@@ -3,7 +3,9 @@
 use crate::catalog::{Oid, Sequence};
 use crate::lock::AdvisoryKey;
 use crate::text_format::TextStyle;
+use fabius::Database;
 use fabius_value::{Error, Result, SqlState};
+use std::sync::Arc;
 
 pub use crate::connection::AdvisoryLock;
 
@@ -140,6 +142,11 @@ pub trait SessionFacts: Send + Sync {
     /// Whether this node of a cluster does not lead it, as `pg_is_in_recovery` gives it.
     fn is_standby(&self) -> bool {
         false
+    }
+
+    /// The database, which may be that of a cluster's node.
+    fn node(&self) -> Option<Arc<Database>> {
+        None
     }
 
     /// The session's number, as `pg_backend_pid` gives it.

@@ -21,6 +21,7 @@
 pub mod array;
 pub mod cast;
 pub mod catalog;
+pub mod cluster;
 pub mod in_order;
 pub mod json;
 pub mod moment;
@@ -120,6 +121,7 @@ pub static FUNCTIONS: LazyLock<HashMap<String, Vec<Definition>>> = LazyLock::new
         moment::definitions(),
         number::definitions(),
         number_pattern::definitions(),
+        cluster::definitions(),
         session::definitions(),
         text::definitions(),
     ];
