@@ -33,6 +33,9 @@ pub struct Options {
     /// Goes on to further seeds until it is stopped or finds a difference, a minute for each policy in turn
     #[arg(long, conflicts_with_all = ["seed", "seeds", "minutes"])]
     forever: bool,
+    /// Clusters of nodes instead, under everything that can go wrong with them
+    #[arg(long, conflicts_with_all = ["minutes", "forever", "engine", "policy"])]
+    cluster: bool,
     /// This engine alone
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(ENGINES.iter().map(|(name, _)| *name)))]
     engine: Option<String>,
@@ -48,6 +51,9 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
 
 /// Runs the simulation, optimised; whether every engine agreed with the oracle.
 pub fn run(options: &Options) -> bool {
+    if options.cluster {
+        return simulate_clusters(options);
+    }
     if options.forever {
         let mut rounds = 1..;
         return rounds.all(|round| simulate(options, Some(FAR_SEED * round..u64::MAX), Some(1.0)));
@@ -58,6 +64,16 @@ pub fn run(options: &Options) -> bool {
         (None, None) => options.seeds.clone(),
     };
     simulate(options, seeds, options.minutes)
+}
+
+/// Runs simulated clusters (`crates/cluster/src/simulation`), optimised; whether all was as it must be.
+fn simulate_clusters(options: &Options) -> bool {
+    let arguments =
+        ["test", "--release", "--package", "fabius", "--test", "cluster_simulation", "--", "--nocapture"];
+    let seeds = options.seed.map(|seed| seed..seed + 1).or_else(|| options.seeds.clone());
+    let seeds = seeds.map(|seeds| format!("{}..{}", seeds.start, seeds.end));
+    let environment: Vec<_> = seeds.iter().map(|seeds| ("FABIUS_CLUSTER_SEEDS", seeds.as_str())).collect();
+    cargo::run(&arguments, &environment)
 }
 
 /// Runs it once over these seeds, for so long.

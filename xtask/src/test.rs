@@ -9,6 +9,8 @@ const LONG: &[(&str, &str)] = &[
     ("FABIUS_SEEDS", "100000"), // random programs, disks, fuzzing: agreement.rs, faults.rs, fuzz
     ("FABIUS_STATEMENTS", "1000000"), // statements beside PostgreSQL's: sql_differential.rs
     ("FABIUS_KILLS", "2000"),   // killed processes: crates/database/tests/crash.rs
+    ("FABIUS_CLUSTER_SEEDS", "0..10000"), // simulated clusters: cluster_simulation.rs
+    ("FABIUS_CLUSTER_KILLS", "500"), // killed nodes of a cluster: crates/cli/tests/server/cluster.rs
     ("FABIUS_PARTS", "300000"), // parts of a statement: crates/cli/tests/server/every_shape.rs
     ("FABIUS_CALLS", "10000000"), // promised calls: crates/engine-lazy/tests/memory.rs
 ];

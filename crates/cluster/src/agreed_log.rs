@@ -8,7 +8,7 @@
 //!         |            place     place     (on disk)      (in memory too)
 //! ```
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -35,6 +35,9 @@ pub(crate) struct AgreedLog {
     reader: RefCell<Option<(u64, fabius_log::Reader)>>,
     /// Why the log could not be read, if it could not.
     failure: RefCell<Option<Error>>,
+    /// How often entries were cut off, and how many were read from the segments, so far.
+    pub(crate) cuts: u64,
+    pub(crate) read_again: Cell<u64>,
     /// What Raft is told at its beginning.
     hard_state: RaftHardState,
     conf_state: ConfState,
@@ -161,6 +164,8 @@ impl AgreedLog {
             recent: Recent::default(),
             reader: RefCell::default(),
             failure: RefCell::default(),
+            cuts: 0,
+            read_again: Cell::new(0),
             hard_state,
             conf_state,
         }
@@ -219,6 +224,7 @@ impl AgreedLog {
             Some(last) if last.index == index => last,
             _ => self.point_of(index)?,
         };
+        self.cuts += 1;
         self.reader.replace(None);
         self.log.truncate_after(point.seq).map_err(|error| log_error(&error))?;
         self.index.truncate_after(point);
@@ -260,6 +266,7 @@ impl AgreedLog {
             let entry = entry.ok_or_else(|| missing(next))?;
             next += 1;
             if entry.index == index {
+                self.read_again.update(|count| count + 1);
                 *reader = Some((next, batches));
                 return Ok((entry, batch.last_seq()));
             }

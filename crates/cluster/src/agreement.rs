@@ -265,6 +265,12 @@ impl Agreement {
         self.raft.raft.state == StateRole::Leader && self.raft.raft.step(proposal).is_ok()
     }
 
+    /// How often entries were cut off the log, and how many were read from its segments.
+    pub(crate) fn log_counts(&self) -> (u64, u64) {
+        let store = self.raft.store();
+        (store.cuts, store.read_again.get())
+    }
+
     /// The newest time that an entry of the log was given.
     pub(crate) fn time_us(&self) -> i64 {
         self.raft.store().time_us()

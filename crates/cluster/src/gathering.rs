@@ -39,20 +39,22 @@ impl Gathering {
         *self = Gathering { term, ..Gathering::default() };
     }
 
-    /// Takes a proposal, if it is for the leader of this term and has not come before.
-    pub(crate) fn take(&mut self, proposal: Proposal) {
+    /// Takes a proposal, if it is for the leader of this term and has not come before; whether it was.
+    pub(crate) fn take(&mut self, proposal: Proposal) -> bool {
         if proposal.term != self.term {
-            return;
+            return false;
         }
         let ProposalId { node, life, serial } = proposal.part.proposal;
         let taken = self.taken.entry((node, life)).or_default();
         taken.oldest = taken.oldest.max(proposal.oldest);
         taken.serials = taken.serials.split_off(&taken.oldest);
         // What comes so late that its node no longer waits for it has been agreed on.
-        if serial >= taken.oldest && taken.serials.insert(serial) {
+        let is_new = serial >= taken.oldest && taken.serials.insert(serial);
+        if is_new {
             self.bytes += proposal.handed.len();
             self.waiting.push_back(proposal);
         }
+        is_new
     }
 
     /// Whether there is nothing to propose.

@@ -34,6 +34,8 @@ pub(crate) struct Proposals {
     waiting: VecDeque<Handed>,
     /// On their way to the leader of a term, by serial number.
     sent: BTreeMap<u64, Sent>,
+    /// How many were lost with their leader, so far.
+    pub(crate) lost: u64,
 }
 
 /// Calls, or an entry of its own, that somebody waits for.
@@ -55,7 +57,7 @@ struct Sent {
 impl Proposals {
     /// None, of a node that lives under a number that it has never had.
     pub(crate) fn new(node: u64, life: u64) -> Proposals {
-        Proposals { node, life, next_serial: 1, waiting: VecDeque::new(), sent: BTreeMap::new() }
+        Proposals { node, life, next_serial: 1, waiting: VecDeque::new(), sent: BTreeMap::new(), lost: 0 }
     }
 
     /// Takes a batch of calls, or of the bytes of one entry that is to stand alone.
@@ -139,6 +141,7 @@ impl Proposals {
         }
         let lost: Vec<u64> =
             self.sent.iter().filter(|(_, sent)| sent.term < term).map(|(serial, _)| *serial).collect();
+        self.lost += lost.len() as u64;
         for serial in lost.into_iter().rev() {
             let sent = self.sent.remove(&serial).expect("it was just there");
             sent.batches.into_iter().rev().for_each(|handed| self.waiting.push_front(handed));

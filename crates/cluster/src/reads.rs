@@ -22,6 +22,8 @@ pub(crate) struct Reads {
     asked: Option<Asked>,
     /// May read once the entry with this index is taken; in ascending order of it.
     answered: VecDeque<(u64, Vec<Arc<Batch>>)>,
+    /// How many requests were made again, so far.
+    pub(crate) asked_again: u64,
 }
 
 struct Asked {
@@ -33,7 +35,8 @@ struct Asked {
 impl Reads {
     /// Nobody yet.
     pub(crate) fn new(node: u64, life: u64) -> Reads {
-        Reads { node, life, next: 0, waiting: Vec::new(), asked: None, answered: VecDeque::new() }
+        let (waiting, answered) = (Vec::new(), VecDeque::new());
+        Reads { node, life, next: 0, waiting, asked: None, answered, asked_again: 0 }
     }
 
     /// Somebody wants to read: this batch, which has no calls, is complete once it may.
@@ -46,7 +49,10 @@ impl Reads {
         match &mut self.asked {
             Some(asked) if tick < asked.tick + AGAIN_TICKS => return None,
             // Under another name, and for those who have come since too.
-            Some(asked) => self.waiting.append(&mut asked.readers),
+            Some(asked) => {
+                self.asked_again += 1;
+                self.waiting.append(&mut asked.readers);
+            }
             None => {}
         }
         self.asked = None;

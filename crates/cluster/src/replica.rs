@@ -22,6 +22,7 @@ use fabius_engine::Batch;
 use fabius_log::Log;
 use fabius_value::{Error, Result, Seq, SqlState};
 use raft::eraftpb::{ConfChangeType, Entry};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Entries on their way to being agreed on, beyond which a leader gathers more before it proposes the next.
@@ -111,6 +112,7 @@ pub struct Replica {
     handed_out: u64,
     /// Whether it proposes nothing for now.
     holds_back: bool,
+    counts: BTreeMap<&'static str, u64>,
 }
 
 impl Replica {
@@ -127,6 +129,7 @@ impl Replica {
             next_seq: Seq(taken.seq + 1),
             handed_out: taken.index,
             holds_back: false,
+            counts: BTreeMap::new(),
         }
     }
 
@@ -232,8 +235,8 @@ impl Replica {
         match Message::decode(message) {
             Some(Message::Raft(message)) => self.agreement.hear(message),
             Some(Message::Proposal(proposal)) => {
-                if proposal.is_sound() {
-                    self.gathering.take(proposal);
+                if proposal.is_sound() && !self.gathering.take(proposal) {
+                    self.count("a proposal came twice or too late");
                 }
                 Ok(())
             }
@@ -301,14 +304,16 @@ impl Replica {
         }
         for batch in self.proposals.take_fenced_off(term) {
             any = true;
+            self.count("a fenced proposal was refused");
             execution.refuse(batch, other_leader());
         }
         if let Some(leader) = leader {
             let mut again = self.proposals.again(term, self.tick).into_iter();
+            again.as_slice().iter().for_each(|_| self.count("a proposal was sent again to the same leader"));
             while let Some(proposal) = again.next().or_else(|| self.proposals.next(term, self.tick)) {
                 any = true;
                 match leads {
-                    true => self.gathering.take(proposal),
+                    true => drop(self.gathering.take(proposal)),
                     false => outbox.send(leader, Message::Proposal(proposal).encode()),
                 }
             }
@@ -326,12 +331,28 @@ impl Replica {
             self.time_us = self.time_us.max(now_us).max(self.agreement.time_us());
             let Some(entry) = self.gathering.next(self.time_us) else { break };
             if !self.agreement.propose(entry.clone()) {
+                self.count("an entry could not be proposed at once");
                 self.gathering.put_back(entry);
                 break;
             }
             (any, on_their_way, self.proposed) = (true, on_their_way + 1, self.tick);
         }
         any
+    }
+
+    /// How often things have happened that do not happen always, by name.
+    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let (cuts, read_again) = self.agreement.log_counts();
+        let mut counts = self.counts.clone();
+        counts.insert("a proposal was lost with its leader", self.proposals.lost);
+        counts.insert("a read was asked for again", self.reads.asked_again);
+        counts.insert("entries were cut off a log", cuts);
+        counts.insert("an entry was read from the segments", read_again);
+        counts
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
     }
 
     /// Tells everybody who waits why nothing will come of it on this node.

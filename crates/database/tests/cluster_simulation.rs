@@ -1,15 +1,19 @@
 //! Clusters under everything that can go wrong, each from a seed.
 //!
-//! `FABIUS_SEEDS=10000` runs as many, `FABIUS_SEED=7` one.
+//! `cargo xtask sim --cluster --seeds 0..10000` runs as many, `--seed 7` one.
 
-use fabius_cluster::simulation::{self, Mutation};
+use fabius_cluster::simulation::{self, Mutation, RARE};
 use fabius_engine::{Engine, Foundation};
 use fabius_engine_lazy::{LazyEngine, Policy};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
+/// The seeds to run: `FABIUS_CLUSTER_SEEDS=A..B`, or as many as every test run has.
+fn seeds(usual: u64) -> Range<u64> {
+    let Ok(text) = std::env::var("FABIUS_CLUSTER_SEEDS") else { return 0..usual };
+    let range = text.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    range.unwrap_or_else(|| panic!("FABIUS_CLUSTER_SEEDS is {text:?}, not A..B"))
 }
 
 fn two_phase_locking(foundation: Arc<Foundation>) -> Arc<dyn Engine> {
@@ -23,7 +27,7 @@ fn lazy(foundation: Arc<Foundation>) -> Arc<dyn Engine> {
 /// Goal: a rule of agreement that is broken is noticed, within so many seeds.
 #[test]
 fn broken_rules_are_found() {
-    let seeds = number("FABIUS_MUTATED_SEEDS").unwrap_or(200);
+    let seeds = 1_000;
     for mutation in Mutation::ALL {
         let found = (0..seeds).find_map(|seed| {
             let error = simulation::run_mutated(seed, &two_phase_locking, mutation).err()?;
@@ -38,10 +42,7 @@ fn broken_rules_are_found() {
 /// Goal: nothing that was acknowledged is lost or there twice, in whatever order things go wrong.
 #[test]
 fn nothing_acknowledged_is_lost() {
-    let seeds = match number("FABIUS_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("FABIUS_SEEDS").unwrap_or(100),
-    };
+    let seeds = seeds(100);
     let mut counts = BTreeMap::new();
     for seed in seeds.clone() {
         let make: fn(Arc<Foundation>) -> Arc<dyn Engine> =
@@ -50,10 +51,12 @@ fn nothing_acknowledged_is_lost() {
             Ok(report) => {
                 report.counts.iter().for_each(|(name, count)| *counts.entry(*name).or_insert(0) += count)
             }
-            Err(error) => panic!(
-                "seed {seed}: {error}\nagain: FABIUS_SEED={seed} cargo test -p fabius --test cluster_simulation"
-            ),
+            Err(error) => panic!("seed {seed}: {error}\nagain: cargo xtask sim --cluster --seed {seed}"),
         }
     }
-    println!("{} seeds: {counts:#?}", seeds.count());
+    let unreached: Vec<_> =
+        RARE.iter().filter(|name| counts.get(*name).is_none_or(|count| *count == 0)).collect();
+    let count = seeds.count();
+    println!("{count} seeds: {counts:#?}\nnever happened: {unreached:?}");
+    assert!(count < 1_000 || unreached.is_empty(), "so many seeds should reach everything: {unreached:?}");
 }

@@ -29,6 +29,36 @@ pub struct Report {
     pub history: u64,
 }
 
+/// What does not happen always, and has to happen in so many seeds that one can rely on them.
+pub const RARE: [&str; 26] = [
+    "a bit was flipped",
+    "a clock was set",
+    "a fenced proposal was refused",
+    "a link was cut one way",
+    "a node began another life",
+    "a node lost its power",
+    "a node stopped because its disk failed",
+    "a node was cut off",
+    "a node was given a vote",
+    "a node was killed",
+    "a node was let in",
+    "a node was removed",
+    "a proposal came twice or too late",
+    "a proposal was lost with its leader",
+    "a proposal was sent again to the same leader",
+    "a read was asked for again",
+    "an entry could not be proposed at once",
+    "an entry was read from the segments",
+    "damage kept a node out",
+    "doubled",
+    "entries were cut off a log",
+    "late across lives",
+    "lost",
+    "reordered",
+    "the lead was to be handed on",
+    "unread at a crash",
+];
+
 /// A rule of agreement that is broken on purpose: runs have to notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutation {

@@ -5,7 +5,7 @@ use super::ledger::{DEFINITIONS, Ledger};
 use super::node::{History, Life, log_options};
 use super::{Mutation, Report};
 use crate::hard_state::HardState;
-use crate::{Member, init};
+use crate::{Member, Replica, init};
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::oracle::Oracle;
 use fabius_engine::rig::Make;
@@ -125,6 +125,11 @@ impl<'m> World<'m> {
         self.mend()?;
         self.settle()?;
         self.check()?;
+        for node in std::mem::take(&mut self.nodes) {
+            if let Some(life) = node.life {
+                self.add_counts(&life.replica);
+            }
+        }
         for (name, count) in self.network.counters() {
             self.counts.insert(name, count);
         }
@@ -401,10 +406,17 @@ impl<'m> World<'m> {
     fn end_life(&mut self, node: usize) {
         self.network.crash(NodeId(self.nodes[node].number));
         if let Some(life) = self.nodes[node].life.take() {
+            self.add_counts(&life.replica);
             // Closing it would write what a process that ends does not write.
             std::mem::forget(life.log.clone());
         }
         self.nodes[node].disk.release_locks();
+    }
+
+    fn add_counts(&mut self, replica: &Replica) {
+        for (name, count) in replica.counts() {
+            *self.counts.entry(name).or_default() += count;
+        }
     }
 
     fn restart(&mut self, node: usize) -> Result<(), String> {
