@@ -56,6 +56,9 @@ pub(crate) struct Agreement {
     unsynced: VecDeque<Unsynced>,
     /// The last entry that a turn has given as agreed on.
     agreed: u64,
+    /// Whether it was agreed on that this node is no member any more. Nothing is asked of the library then, which has no place
+    /// for a leader that has removed itself.
+    is_removed: bool,
     /// Draws how long this node waits before it stands for election.
     seed: u64,
     elections: u64,
@@ -132,7 +135,8 @@ impl Agreement {
         let raft = RawNode::new(&config, store, &silent).map_err(|error| refused(&error))?;
         let unsynced = VecDeque::new();
         let agreed = taken.index;
-        let mut agreement = Agreement { raft, disk, hard_state, unsynced, agreed, seed, elections: 0 };
+        let mut agreement =
+            Agreement { raft, disk, hard_state, unsynced, agreed, is_removed: false, seed, elections: 0 };
         agreement.draw_timeout();
         Ok(agreement)
     }
@@ -167,6 +171,12 @@ impl Agreement {
     /// Does something with Raft. Its library panics where its log cannot be read, and where it meets what cannot be: then this
     /// node must not go on, and nothing is asked of the library again.
     fn guarded<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        if self.is_removed {
+            return Err(Error::new(SqlState::NOT_IN_STATE, "this node was removed from its cluster")
+                .with_hint(
+                    "its number is not used again; to come back, it begins as a new node in a new directory",
+                ));
+        }
         let done = catch_unwind(AssertUnwindSafe(|| work(self)));
         done.unwrap_or_else(|panic| {
             Err(self.raft.store().failure().unwrap_or_else(|| {
@@ -367,6 +377,9 @@ impl Agreement {
                 self.raft.advance_apply_to(last.index);
             }
             turn.agreed.extend(agreed);
+            if self.is_removed {
+                return Ok(turn);
+            }
             self.draw_timeout();
         }
     }
@@ -418,6 +431,7 @@ impl Agreement {
             }
         }
         members.sort_by_key(|member| member.node);
+        self.is_removed = members.iter().all(|member| member.node != self.hard_state.node);
         self.hard_state.members_at = entry.index;
         self.write_hard_state()
     }

@@ -245,6 +245,11 @@ impl<'m> World<'m> {
                 self.nodes[node].out = Some(error.to_string());
                 self.end_life(node);
             }
+            Err(error) if error.state() == SqlState::NOT_IN_STATE && self.was_removed => {
+                self.count("a node learned that it was removed");
+                self.nodes[node].out = Some(error.to_string());
+                self.end_life(node);
+            }
             Err(error) if error.state() == SqlState::INTERNAL => {
                 return Err(format!("node {number}: {error}"));
             }
