@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 /// The programs of the simulation, one definition each.
 pub(super) const DEFINITIONS: [&str; 5] = [
     "table counter { id: int, value: bigint, primary key (id) }",
-    "table done { op: bigint, at: bigint, pad: text, primary key (op) }",
+    "table done { at: bigint, op: bigint, pad: text, primary key (at) }",
     "procedure begin() { insert counter { id: 0, value: 0 } }",
     "procedure work(op: bigint, pad: text) -> bigint {
     counter[0].value += 1
-    insert done { op: op, at: counter[0].value, pad: pad }
+    insert done { at: counter[0].value, op: op, pad: pad }
     return counter[0].value
 }",
     "procedure see() -> bigint { return counter[0].value }",
@@ -67,8 +67,14 @@ impl Ledger {
         Ok(())
     }
 
-    /// What is there in the end, by call.
-    pub(super) fn check(&self, done: &BTreeMap<i64, i64>) -> Result<(), String> {
+    /// What is there in the end: places, and the calls that have them.
+    pub(super) fn check(&self, there: &[(i64, i64)]) -> Result<(), String> {
+        let mut done = BTreeMap::new();
+        for (at, op) in there {
+            if let Some(other) = done.insert(*op, *at) {
+                return Err(format!("call {op} was run twice, at {other} and at {at}"));
+            }
+        }
         for (op, value) in &self.acknowledged {
             match done.get(op) {
                 Some(found) if found == value => {}

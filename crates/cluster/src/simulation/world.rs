@@ -578,10 +578,11 @@ impl<'m> World<'m> {
         }
         let done = oracle.catalog().find_table("done").ok_or("there is no table")?;
         let of = |row: Vec<Value>| match row[..] {
-            [Value::BigInt(op), Value::BigInt(at), _] => (op, at),
+            [Value::BigInt(at), Value::BigInt(op), _] => (at, op),
             _ => (0, 0),
         };
-        self.ledger.check(&oracle.rows(done).into_iter().map(of).collect())
+        let there: Vec<_> = oracle.rows(done).into_iter().map(of).collect();
+        self.ledger.check(&there)
     }
 }
 
