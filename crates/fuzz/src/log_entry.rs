@@ -1,7 +1,8 @@
 //! A log entry: a batch of calls, a definition, or a change of the key window.
 
 use fabius_engine::entry::{
-    Call, Entries, begin_calls, calls, decode, encode_call, encode_definition, encode_key_window, encode_nothing,
+    Call, Entries, begin_calls, calls, decode, encode_call, encode_definition, encode_key_window,
+    encode_nothing,
 };
 use fabius_program::catalog::ProcedureId;
 
