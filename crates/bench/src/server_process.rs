@@ -45,6 +45,8 @@ pub struct ServerProcess {
     pub user: String,
     /// What it was told when it was started, and does not tell.
     pub settings: Vec<(&'static str, String)>,
+    /// Other nodes of its cluster, or its standbys.
+    pub others: Vec<ServerProcess>,
     child: Child,
     directory: TemporaryDirectory,
 }
@@ -85,40 +87,45 @@ impl ServerProcess {
     /// # Errors
     /// If it cannot be set up, or takes no connections within a minute.
     pub fn postgres(programs: &Path, parent: Option<&Path>, connections: usize) -> Result<ServerProcess> {
-        let directory = TemporaryDirectory::new(parent)?;
+        let directory = postgres_directory(parent)?;
         let data = directory.path().join("data");
-        let user = unprivileged();
-        if let Some((user, group)) = user {
-            std::os::unix::fs::chown(directory.path(), Some(user), Some(group))
-                .map_err(|error| failed("the directory cannot be given to another user", &error))?;
-        }
-        let as_user = |command: &mut Command| {
-            if let Some((user, group)) = user {
-                command.uid(user).gid(group);
-            }
-        };
         let mut initdb = Command::new(programs.join("initdb"));
         initdb
             .args(["--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", "-D"])
             .arg(&data);
-        initdb.current_dir(directory.path());
-        as_user(&mut initdb);
-        let output = initdb.output().map_err(|error| failed("initdb does not start", &error))?;
-        if !output.status.success() {
-            return Err(Error::new(SqlState::IO_ERROR, "initdb failed")
-                .with_detail(String::from_utf8_lossy(&output.stderr).trim().to_string()));
-        }
+        finish(&mut initdb, &directory)?;
+        ServerProcess::serve_postgres(programs, directory, connections)
+    }
+
+    /// Starts the PostgreSQL whose data a directory has.
+    pub(crate) fn serve_postgres(
+        programs: &Path,
+        directory: TemporaryDirectory,
+        connections: usize,
+    ) -> Result<ServerProcess> {
         let port = free_port()?;
         let mut command = Command::new(programs.join("postgres"));
-        command.arg("-D").arg(&data).args(["-p", &port.to_string(), "-k", ""]);
+        command.arg("-D").arg(directory.path().join("data")).args(["-p", &port.to_string(), "-k", ""]);
         command.args(["-c", "listen_addresses=127.0.0.1", "-c", "synchronous_commit=on", "-c", "fsync=on"]);
         command.args(["-c", &format!("max_connections={}", connections + 20)]);
-        command.current_dir(directory.path());
-        as_user(&mut command);
+        run_as_postgres(&mut command, &directory);
         ServerProcess::start("postgresql", command, port, "postgres", directory)
     }
 
     fn start(
+        name: &str,
+        command: Command,
+        port: u16,
+        user: &str,
+        directory: TemporaryDirectory,
+    ) -> Result<ServerProcess> {
+        let mut server = ServerProcess::spawn(name, command, port, user, directory)?;
+        server.await_connections()?;
+        Ok(server)
+    }
+
+    /// Starts a server that may take connections only once others are there.
+    pub(crate) fn spawn(
         name: &str,
         mut command: Command,
         port: u16,
@@ -132,19 +139,26 @@ impl ServerProcess {
         let child = command.spawn().map_err(|error| failed(&format!("{name} does not start"), &error))?;
         RUNNING.lock().push(child.id());
         let (name, user, settings) = (name.to_string(), user.to_string(), Vec::new());
-        let mut server = ServerProcess { name, port, user, settings, child, directory };
+        Ok(ServerProcess { name, port, user, settings, others: Vec::new(), child, directory })
+    }
+
+    /// Returns once it takes connections.
+    ///
+    /// # Errors
+    /// If it does not within a minute.
+    pub(crate) fn await_connections(&mut self) -> Result<()> {
         let begin = Instant::now();
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         loop {
             let is_there = answers(address);
             // Another's server may be the one that answers.
-            let ended = server.child.try_wait().ok().flatten();
+            let ended = self.child.try_wait().ok().flatten();
             if is_there && ended.is_none() {
-                return Ok(server);
+                return Ok(());
             }
             if ended.is_some() || begin.elapsed() > START {
-                return Err(Error::new(SqlState::IO_ERROR, format!("{} takes no connections", server.name))
-                    .with_detail(server.log()));
+                return Err(Error::new(SqlState::IO_ERROR, format!("{} takes no connections", self.name))
+                    .with_detail(self.log()));
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -209,7 +223,7 @@ fn answers(address: SocketAddr) -> bool {
 
 /// A port that nothing listens on. It is none of those that the system gives to clients' ends of connections: one of
 /// them could have it by the time the server asks for it, or connect to itself on it.
-fn free_port() -> Result<u16> {
+pub(crate) fn free_port() -> Result<u16> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let width = u32::from(PORTS.end - PORTS.start);
     // Processes begin far from each other.
@@ -238,6 +252,36 @@ fn unprivileged() -> Option<(u32, u32)> {
         Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
     };
     of("postgres").or_else(|| of("nobody"))
+}
+
+/// A directory for a PostgreSQL, which belongs to whom that is run as.
+pub(crate) fn postgres_directory(parent: Option<&Path>) -> Result<TemporaryDirectory> {
+    let directory = TemporaryDirectory::new(parent)?;
+    if let Some((user, group)) = unprivileged() {
+        std::os::unix::fs::chown(directory.path(), Some(user), Some(group))
+            .map_err(|error| failed("the directory cannot be given to another user", &error))?;
+    }
+    Ok(directory)
+}
+
+/// Has a program of PostgreSQL run in its directory, as who may.
+fn run_as_postgres(command: &mut Command, directory: &TemporaryDirectory) {
+    command.current_dir(directory.path());
+    if let Some((user, group)) = unprivileged() {
+        command.uid(user).gid(group);
+    }
+}
+
+/// Runs a program of PostgreSQL to its end.
+pub(crate) fn finish(command: &mut Command, directory: &TemporaryDirectory) -> Result<()> {
+    run_as_postgres(command, directory);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| failed(&format!("{program} does not start"), &error))?;
+    if !output.status.success() {
+        return Err(Error::new(SqlState::IO_ERROR, format!("{program} failed"))
+            .with_detail(String::from_utf8_lossy(&output.stderr).trim().to_string()));
+    }
+    Ok(())
 }
 
 fn failed(what: &str, error: &std::io::Error) -> Error {

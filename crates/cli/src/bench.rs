@@ -47,6 +47,7 @@ pub enum Command {
   fabius bench peers
   fabius bench peers hot reservation --clients 64 --seconds 10
   fabius bench peers select --protocol simple --json
+  fabius bench peers hot reservation cold --replicated
 Both databases are made anew in a temporary directory, run with their own defaults, and sync every commit. Without a PostgreSQL only Fabius is measured; pgbench has to be there.
 ")]
 pub struct Peers {
@@ -73,6 +74,9 @@ pub struct Peers {
     /// Print one JSON object per script
     #[arg(long)]
     json: bool,
+    /// Three servers of each hold a copy, and a commit is synced on two of them: three nodes of Fabius, and PostgreSQL with two standbys
+    #[arg(long)]
+    replicated: bool,
     /// Where to make the databases [default: the system's place for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -204,6 +208,7 @@ fn compare_peers(arguments: &Peers, interrupt: &Interrupt) -> Result<ExitCode> {
         load,
         rounds: arguments.rounds,
         parent: arguments.dir.clone(),
+        replicated: arguments.replicated,
     };
     let line = Line::new();
     let compared = peers::run(&options, interrupt, &mut |text| line.say(text));

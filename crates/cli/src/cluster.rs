@@ -23,6 +23,9 @@ agreed on once a majority of the members is there.
 
 Nodes talk to each other in plain TCP for now, so their addresses have to be on this machine.
 
+A node that joins later is made with --join and its address, served, and let in at the node that leads:
+  SELECT fabius_cluster_add(4, '127.0.0.1:7004'), then fabius_cluster_vote(4)
+
 Examples, three nodes on one machine:
   M=1=127.0.0.1:7001,2=127.0.0.1:7002,3=127.0.0.1:7003
   fabius cluster init n1 --node 1 --members $M             prints --id 0123...
@@ -41,6 +44,9 @@ pub struct Init {
     /// The members of the cluster: their numbers, and where the others reach them
     #[arg(long, value_name = "NODE=HOST:PORT,...")]
     members: String,
+    /// The node is to join a cluster that is there, and is reached here; the members are those that the cluster began with
+    #[arg(long, value_name = "HOST:PORT", requires = "id")]
+    join: Option<String>,
     /// The cluster's identity, which the first node's `init` has printed [default: a new one]
     #[arg(long, value_name = "HEX")]
     id: Option<String>,
@@ -57,7 +63,20 @@ pub fn run(command: &Command) -> Result<ExitCode> {
 }
 
 fn init(arguments: &Init) -> Result<ExitCode> {
-    let members = members(&arguments.members)?;
+    let mut members = members(&arguments.members)?;
+    if let Some(address) = &arguments.join {
+        if members.iter().any(|member| member.node == arguments.node) {
+            let message =
+                format!("node {} is one of the members that the cluster began with", arguments.node);
+            return Err(Error::new(SqlState::INVALID_PARAMETER, message)
+                .with_hint("a node that joins has a number of its own"));
+        }
+        members.extend(
+            self::members(&format!("{}={address}", arguments.node))?
+                .into_iter()
+                .map(|me| Member { votes: false, ..me }),
+        );
+    }
     let id = arguments.id.as_deref().map_or_else(|| Ok(identity::make()), identity_of)?;
     let count = members.len();
     init_member(&arguments.dir, arguments.node, members, id)?;

@@ -1,6 +1,6 @@
 //! Three nodes of a cluster in one process, over TCP.
 
-use fabius::{Database, Member, Options, Value, block_on, identity, init_member};
+use fabius::{Database, Member, MemberChange, Options, SqlState, Value, block_on, identity, init_member};
 use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -63,6 +63,7 @@ fn leader(databases: &[Option<Database>]) -> usize {
 fn any_node_takes_calls_and_any_may_be_missing() {
     let (directories, databases) = cluster();
     databases[1].define(DEFINITIONS).expect("they are agreed on");
+    block_on(databases[2].catch_up()).expect("a majority answers");
     databases[2].call("open", &[1.into()]).expect("it is agreed on");
     let mut databases: Vec<Option<Database>> = databases.into_iter().map(Some).collect();
     let mut counted = 0;
@@ -73,6 +74,8 @@ fn any_node_takes_calls_and_any_may_be_missing() {
         for turn in 0..30 {
             let database = databases.iter().flatten().cycle().nth(turn).expect("some are there");
             counted += 1;
+            // It may have been opened a moment ago, and know no procedure yet.
+            block_on(database.catch_up()).expect("a majority answers");
             let promise = database.call("count", &[1.into()]).expect("it is agreed on");
             assert_eq!(promise.result().expect("a result"), [Value::BigInt(counted)]);
             for reader in databases.iter().flatten() {
@@ -97,6 +100,7 @@ fn keys_hold_over_a_change_of_leaders() {
     databases[0].call("open", &[1.into()]).expect("it is agreed on");
     let mut databases: Vec<Option<Database>> = databases.into_iter().map(Some).collect();
     let count = |database: &Database, key: &str| {
+        block_on(database.catch_up()).expect("a majority answers");
         let prepared = database.prepare("count").expect("a procedure").with_key(key);
         let promise = prepared.call(&[1.into()]).expect("it is agreed on");
         promise.result().expect("a result")
@@ -115,6 +119,7 @@ fn a_node_begins_with_a_checkpoint() {
     let (directories, mut databases) = cluster();
     databases[0].define(DEFINITIONS).expect("they are agreed on");
     databases[0].call("open", &[1.into()]).expect("it is agreed on");
+    block_on(databases[1].catch_up()).expect("a majority answers");
     for _ in 0..20 {
         databases[1].call("count", &[1.into()]).expect("it is agreed on");
     }
@@ -127,6 +132,43 @@ fn a_node_begins_with_a_checkpoint() {
     block_on(last.catch_up()).expect("a majority answers");
     assert_eq!(last.query("value", &[1.into()]).expect("it reads"), [Value::BigInt(21)]);
     assert_eq!(last.member_status().expect("a member").members.len(), 3);
+}
+
+/// Goal: a node is let in, catches up, is given a vote and the lead, and removes another; the others go on.
+#[test]
+fn members_come_and_go() {
+    let (members, id) = (members(4), identity::make());
+    let directories: Vec<TempDir> = (0..4).map(|_| TempDir::new().expect("a directory")).collect();
+    let newcomer = Member { votes: false, ..members[3].clone() };
+    for (at, directory) in directories.iter().enumerate() {
+        let known =
+            if at < 3 { members[..3].to_vec() } else { [&members[..3], &[newcomer.clone()]].concat() };
+        init_member(directory.path(), members[at].node, known, id).expect("an empty directory");
+    }
+    let databases: Vec<_> = directories.iter().map(|directory| Some(open(directory.path()))).collect();
+    let of = |at: usize| databases[at].as_ref().expect("it is there");
+    of(0).define(DEFINITIONS).expect("they are agreed on");
+    of(0).call("open", &[1.into()]).expect("it is agreed on");
+    let first = leader(&databases);
+    let change = |at: usize, change: MemberChange| of(at).change_members(change);
+    assert_eq!(change(first, MemberChange::Add(newcomer.clone())), Ok(true));
+    block_on(of(first).catch_up()).expect("a majority answers");
+    of(first).call("count", &[1.into()]).expect("it is agreed on");
+    block_on(of(3).catch_up()).expect("it follows");
+    assert_eq!(of(3).query("value", &[1.into()]).expect("it reads"), [Value::BigInt(1)]);
+    assert_eq!(change(first, MemberChange::Add(Member { votes: true, ..newcomer })), Ok(true));
+    let refused = change(3, MemberChange::Remove(1)).expect_err("it does not lead");
+    assert_eq!(refused.state(), SqlState::NOT_IN_STATE);
+    assert_eq!(change(first, MemberChange::Lead(4)), Ok(true));
+    let begun = Instant::now();
+    while !of(3).leads() {
+        assert!(begun.elapsed() < PATIENCE, "it has the lead");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let itself = change(3, MemberChange::Remove(4)).expect_err("it leads");
+    assert!(itself.to_string().contains("remove itself"), "{itself}");
+    assert_eq!(change(3, MemberChange::Remove(members[first].node)), Ok(true));
+    of(3).call("count", &[1.into()]).expect("three others agree on it");
 }
 
 /// Goal: what cannot be a node of a cluster says why.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `/metrics` | counters, in Prometheus' text format |
 //! | `/health`, `/health/ready` | 200 `ready`, or 503 `closing` while the server ends |
+//! | `/health/leader` | 200 `leads` if this is the node that can be written to, or 503 `follows` |
 //! | `/health/live` | 200 `live` as long as the process answers |
 
 use crate::server::Shared;
@@ -31,6 +32,7 @@ pub async fn serve(listener: TcpListener, shared: Arc<Shared>) {
         .route("/metrics", get(metrics))
         .route("/health", get(ready))
         .route("/health/ready", get(ready))
+        .route("/health/leader", get(leader))
         .route("/health/live", get(async || "live\n"))
         .with_state(shared);
     let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -48,6 +50,13 @@ async fn ready(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
     match shared.is_closing() {
         false => (StatusCode::OK, "ready\n"),
         true => (StatusCode::SERVICE_UNAVAILABLE, "closing\n"),
+    }
+}
+
+async fn leader(State(shared): State<Arc<Shared>>) -> impl IntoResponse {
+    match shared.sql.database().leads() {
+        true => (StatusCode::OK, "leads\n"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "follows\n"),
     }
 }
 

@@ -93,6 +93,14 @@ fn describe() {
         "fabius_checkpoint_failed",
         "1 if the last checkpoint that the log's growth asked for has failed: the log grows on, and opening takes longer"
     );
+    describe_gauge!("fabius_cluster_leads", "1 if this node leads its cluster");
+    describe_gauge!("fabius_cluster_members", "Members of the cluster that this node knows of");
+    describe_gauge!("fabius_cluster_term", "The newest term that this node knows of");
+    describe_gauge!(
+        "fabius_cluster_agreed_index",
+        "Entries of the log that are agreed on, as far as this node knows"
+    );
+    describe_gauge!("fabius_cluster_taken_index", "Entries of the log that this node has executed");
     describe_gauge!("process_resident_memory_bytes", "Memory of the process");
 }
 
@@ -138,6 +146,13 @@ impl Metrics {
             gauge!("fabius_backlog_calls").set(counts.backlog as f64);
             let has_failed = database.checkpoint_status().failed.is_some();
             gauge!("fabius_checkpoint_failed").set(f64::from(u8::from(has_failed)));
+            if let Some(status) = database.member_status() {
+                gauge!("fabius_cluster_leads").set(f64::from(u8::from(status.standing.leads)));
+                gauge!("fabius_cluster_members").set(status.members.len() as f64);
+                gauge!("fabius_cluster_term").set(status.standing.term as f64);
+                gauge!("fabius_cluster_agreed_index").set(status.standing.agreed as f64);
+                gauge!("fabius_cluster_taken_index").set(status.taken as f64);
+            }
             if let Some(bytes) = resident_bytes() {
                 gauge!("process_resident_memory_bytes").set(bytes as f64);
             }

@@ -5,9 +5,11 @@
 //! | [`script`] | what is measured |
 //! | [`pgbench`] | the clients |
 //! | [`peer`] | a database under measurement: its version and settings |
+//! | [`replicated`] | databases of which three servers hold a copy |
 
 pub mod peer;
 pub mod pgbench;
+pub mod replicated;
 pub mod script;
 
 use crate::interrupt::Interrupt;
@@ -35,6 +37,8 @@ pub struct Options {
     pub rounds: usize,
     /// Where to make the databases.
     pub parent: Option<PathBuf>,
+    /// Whether three servers hold a copy.
+    pub replicated: bool,
 }
 
 /// What was measured, and of what.
@@ -80,7 +84,8 @@ impl Comparison {
             "script": self.script.name, "client": compared.client, "clients": options.load.clients,
             "threads": options.load.threads, "seconds": options.load.seconds, "rounds": options.rounds,
             "rows": options.load.rows, "protocol": options.load.protocol, "machine": machine::summary(),
-            "peers": peers, "ratio": self.ratio(), "wanted": self.script.wanted,
+            "replicated": options.replicated, "peers": peers, "ratio": self.ratio(),
+            "wanted": self.script.wanted_of(options.replicated),
         })
     }
 }
@@ -96,10 +101,16 @@ pub fn run(options: &Options, interrupt: &Interrupt, say: &mut dyn FnMut(String)
     let client = pgbench::version(&pgbench)?;
     let parent = options.parent.as_deref();
     say("starting fabius".into());
-    let mut servers = vec![ServerProcess::fabius(&options.program, parent, &["--durability", "fsync"])?];
+    let mut servers = vec![match options.replicated {
+        true => replicated::fabius(&options.program, parent)?,
+        false => ServerProcess::fabius(&options.program, parent, &["--durability", "fsync"])?,
+    }];
     if let Some(programs) = &postgres {
         say("starting postgresql".into());
-        servers.push(ServerProcess::postgres(programs, parent, options.load.clients)?);
+        servers.push(match options.replicated {
+            true => replicated::postgres(programs, parent, options.load.clients)?,
+            false => ServerProcess::postgres(programs, parent, options.load.clients)?,
+        });
     }
     let peers = servers.iter().map(Peer::ask).collect::<Result<_>>()?;
     let runs = scripts.len() * servers.len() * options.rounds;
@@ -176,7 +187,7 @@ pub fn table(compared: &Compared, options: &Options) -> String {
         text += &match comparison.ratio() {
             Some(ratio) => format!(
                 "  fabius has {ratio:.2} times the rate of postgresql (wanted: {})\n\n",
-                comparison.script.wanted
+                comparison.script.wanted_of(options.replicated)
             ),
             None => "  no PostgreSQL was found on this machine to compare with\n\n".to_string(),
         };

@@ -12,6 +12,15 @@ pub struct Script {
     pub transaction: &'static str,
     /// How many times the peer's rate is wanted.
     pub wanted: f64,
+    /// The same where three servers hold a copy; zero if nothing is.
+    pub wanted_replicated: f64,
+}
+
+impl Script {
+    /// How many times the peer's rate is wanted.
+    pub fn wanted_of(&self, replicated: bool) -> f64 {
+        if replicated { self.wanted_replicated } else { self.wanted }
+    }
 }
 
 /// A table of many rows.
@@ -29,6 +38,7 @@ pub const SCRIPTS: &[Script] = &[
                 INSERT INTO c VALUES (1, 0);\n",
         transaction: "UPDATE c SET v = v + 1 WHERE id = 1;\n",
         wanted: 6.0,
+        wanted_replicated: 8.0,
     },
     Script {
         name: "reservation",
@@ -43,6 +53,7 @@ pub const SCRIPTS: &[Script] = &[
                       INSERT INTO orders (item, client) VALUES (1, :client_id);\n\
                       COMMIT;\n",
         wanted: 10.0,
+        wanted_replicated: 8.0,
     },
     Script {
         name: "cold",
@@ -50,6 +61,7 @@ pub const SCRIPTS: &[Script] = &[
         setup: MANY_ROWS,
         transaction: "\\set id random(1, {rows})\nUPDATE r SET v = v + 1 WHERE id = :id;\n",
         wanted: 1.0,
+        wanted_replicated: 1.0,
     },
     Script {
         name: "select",
@@ -57,5 +69,6 @@ pub const SCRIPTS: &[Script] = &[
         setup: MANY_ROWS,
         transaction: "\\set id random(1, {rows})\nSELECT v FROM r WHERE id = :id;\n",
         wanted: 0.8,
+        wanted_replicated: 0.0,
     },
 ];
