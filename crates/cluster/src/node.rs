@@ -58,6 +58,8 @@ pub struct Status {
     pub members: Vec<Member>,
     /// The index of the last entry that its engine has taken.
     pub taken: u64,
+    /// What keeps messages from passing now, in plain words.
+    pub complaints: Vec<String>,
 }
 
 impl Status {
@@ -114,6 +116,7 @@ impl Node {
             standing: replica.standing(),
             members: replica.members().to_vec(),
             taken: replica.handed_out(),
+            complaints: Vec::new(),
         };
         let shared = Arc::new(Shared {
             foundation,
@@ -174,6 +177,7 @@ impl Node {
         let taken = self.shared.queue.work.lock().taken;
         let mut status = self.shared.status.read().clone();
         status.taken = status.taken.max(taken);
+        status.complaints = self.shared.network.complaints();
         status
     }
 

@@ -170,6 +170,11 @@ impl Database {
         self.agreed.as_ref().map(|agreed| agreed.status())
     }
 
+    /// Whether it is a node of a cluster.
+    pub fn is_replicated(&self) -> bool {
+        self.agreed.is_some()
+    }
+
     /// Whether calls are ordered here: in a cluster, whether this node leads it.
     pub fn leads(&self) -> bool {
         self.agreed.as_ref().is_none_or(|agreed| agreed.node().leads())
@@ -241,7 +246,7 @@ fn life() -> u64 {
 fn listen(me: &Member, members: &[Member], id: DatabaseId) -> Result<Arc<dyn Network>> {
     let peers: Vec<(NodeId, String)> =
         members.iter().map(|member| (NodeId(member.node), member.address.clone())).collect();
-    let settings = NetworkSettings::default();
+    let settings = NetworkSettings { semantics: fabius_program::SEMANTICS, ..NetworkSettings::default() };
     let network = RealNetwork::listen(NodeId(me.node), ClusterId(id.0), &me.address, &peers, settings);
     let network = network.map_err(|error| {
         Error::new(SqlState::IO_ERROR, "the node cannot listen for the others of its cluster")

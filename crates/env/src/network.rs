@@ -43,6 +43,11 @@ pub trait Network: Debug + Send + Sync {
     /// Ends the wait that goes on now, or else the next one.
     fn wake(&self);
 
+    /// What keeps messages from passing now, in plain words, for whoever looks after the cluster.
+    fn complaints(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The nodes that messages can be sent to from now on, and where they listen. What waits to be sent to
     /// others is lost; messages are received from any node of the cluster, named here or not, because others
     /// may hear of a new node first.

@@ -80,6 +80,7 @@ fn hello(cluster: ClusterId, version: u16) -> Vec<u8> {
     bytes.extend(cluster.0);
     bytes.extend(ONE.0.to_le_bytes());
     bytes.extend(TWO.0.to_le_bytes());
+    bytes.extend(NetworkSettings::default().semantics.to_le_bytes());
     bytes.extend(crc32c::crc32c(&bytes).to_le_bytes());
     bytes
 }

@@ -35,6 +35,11 @@
 //!
 //! This crate knows nothing of storage, threads, logs or time: all come in through [`context`].
 
+/// What calls compute, as a number: another one whenever the same call on the same rows could give something else than before, be it
+/// by an operator, a cast, the text form or the Unicode tables of the standard library. Nodes of a cluster that have other numbers
+/// refuse each other.
+pub const SEMANTICS: u32 = 1;
+
 pub(crate) mod abort;
 pub mod access;
 pub mod argument_range;

@@ -7,7 +7,8 @@
 //!       6 16  cluster                       6  1  1 accepted, 0 refused
 //!      22  8  from: a node                  7  2  length of the reason, at most 512
 //!      30  8  to: a node                    9     reason, in plain words
-//!      38  4  crc32c of all before
+//!      38  4  number of the semantics
+//!      42  4  crc32c of all before
 //! ```
 //!
 //! Numbers are little-endian. The first six bytes of a hello, and all of an answer, are the same in every
@@ -21,7 +22,7 @@ const MAGIC: [u8; 4] = *b"FABN";
 /// The version of hellos and frames that this code speaks.
 const VERSION: u16 = 1;
 
-const HELLO_BYTES: usize = 42;
+const HELLO_BYTES: usize = 46;
 const ANSWER_HEAD_BYTES: usize = 9;
 const REASON_BYTES_MAX: usize = 512;
 
@@ -35,6 +36,8 @@ pub(super) struct Hello {
     pub(super) cluster: ClusterId,
     pub(super) from: NodeId,
     pub(super) to: NodeId,
+    /// What messages make the sender do. Nodes of other numbers would do something else, and part from each other.
+    pub(super) semantics: u32,
 }
 
 /// What the other one says to a hello.
@@ -82,6 +85,7 @@ impl Hello {
         bytes.extend_from_slice(&self.cluster.0);
         bytes.extend_from_slice(&self.from.0.to_le_bytes());
         bytes.extend_from_slice(&self.to.0.to_le_bytes());
+        bytes.extend_from_slice(&self.semantics.to_le_bytes());
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         bytes
     }
@@ -100,11 +104,12 @@ impl Hello {
         let cluster = ClusterId(std::array::from_fn(|index| bytes[6 + index]));
         let node =
             |start: usize| NodeId(u64::from_le_bytes(std::array::from_fn(|index| bytes[start + index])));
-        Ok(Some((Hello { cluster, from: node(22), to: node(30) }, HELLO_BYTES)))
+        let semantics = u32::from_le_bytes(std::array::from_fn(|index| bytes[38 + index]));
+        Ok(Some((Hello { cluster, from: node(22), to: node(30), semantics }, HELLO_BYTES)))
     }
 
     /// Whether this node, of this cluster, is the one that the hello is for; if not, the reason.
-    pub(super) fn judge(&self, cluster: ClusterId, me: NodeId) -> Result<(), String> {
+    pub(super) fn judge(&self, cluster: ClusterId, me: NodeId, semantics: u32) -> Result<(), String> {
         if self.cluster != cluster {
             return Err("the two nodes belong to different clusters".to_owned());
         }
@@ -113,6 +118,12 @@ impl Hello {
         }
         if self.from == me {
             return Err(format!("both nodes say that they are {me}"));
+        }
+        if self.semantics != semantics {
+            return Err(format!(
+                "{} computes by semantics {}, and {me} by {semantics}: run the same version of Fabius on both",
+                self.from, self.semantics
+            ));
         }
         Ok(())
     }
@@ -168,7 +179,8 @@ fn printable(words: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    const HELLO: Hello = Hello { cluster: ClusterId([7; 16]), from: NodeId(1), to: NodeId(u64::MAX) };
+    const HELLO: Hello =
+        Hello { cluster: ClusterId([7; 16]), from: NodeId(1), to: NodeId(u64::MAX), semantics: 3 };
 
     /// Goal: a hello is read as it was written, and what follows it is left.
     #[test]
@@ -213,16 +225,18 @@ mod tests {
     #[test]
     fn a_hello_is_for_one_node_of_one_cluster() {
         let (cluster, me) = (HELLO.cluster, HELLO.to);
-        assert_eq!(HELLO.judge(cluster, me), Ok(()));
+        assert_eq!(HELLO.judge(cluster, me, 3), Ok(()));
         let refusals = [
-            HELLO.judge(ClusterId([8; 16]), me),
-            HELLO.judge(cluster, NodeId(2)),
-            Hello { from: me, ..HELLO }.judge(cluster, me),
+            HELLO.judge(ClusterId([8; 16]), me, 3),
+            HELLO.judge(cluster, NodeId(2), 3),
+            Hello { from: me, ..HELLO }.judge(cluster, me, 3),
+            HELLO.judge(cluster, me, 4),
         ];
         let reasons = refusals.map(|refusal| refusal.expect_err("refused"));
         assert_eq!(reasons[0], "the two nodes belong to different clusters");
         assert_eq!(reasons[1], "node 18446744073709551615 was wanted, and this is node 2");
         assert_eq!(reasons[2], "both nodes say that they are node 18446744073709551615");
+        assert!(reasons[3].contains("semantics 3") && reasons[3].contains("by 4"), "{}", reasons[3]);
     }
 
     /// Goal: answers are read as they were written; a long reason is shortened between characters, and one that

@@ -125,7 +125,7 @@ fn greet(station: &Station, stream: TcpStream) -> Result<(Line, NodeId), String>
     let mut line = Line::over(station.transport.incoming(stream).map_err(failed)?);
     let hello = line.read_hello(Hello::decode);
     let judged = match &hello {
-        Ok(hello) => hello.judge(station.cluster, station.me),
+        Ok(hello) => hello.judge(station.cluster, station.me, station.semantics),
         Err(LineError::Hello(error @ HelloError::Version(_))) => Err(error.to_string()),
         // Whatever this is, it would not understand an answer.
         Err(error) => return Err(error.to_string()),

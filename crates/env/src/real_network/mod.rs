@@ -54,6 +54,8 @@ const KNOCK_WAIT: Duration = Duration::from_secs(1);
 pub struct NetworkSettings {
     /// What lies between connections and TCP.
     pub transport: Arc<dyn Transport>,
+    /// What messages make a node do, as a number: nodes of other numbers are refused.
+    pub semantics: u32,
     /// The most bytes that wait to be sent to one peer; what is sent beyond is lost.
     pub outgoing_bytes_max: usize,
     /// The most bytes that have arrived and wait to be received; who sends more has to wait.
@@ -65,6 +67,7 @@ impl Default for NetworkSettings {
     fn default() -> Self {
         Self {
             transport: Arc::new(PlainTransport),
+            semantics: 0,
             outgoing_bytes_max: 128 << 20,
             incoming_bytes_max: 256 << 20,
         }
@@ -85,6 +88,7 @@ pub struct RealNetwork {
 struct Station {
     me: NodeId,
     cluster: ClusterId,
+    semantics: u32,
     transport: Arc<dyn Transport>,
     inbox: Inbox,
     visitors: Arc<Visitors>,
@@ -109,6 +113,7 @@ impl RealNetwork {
         let station = Arc::new(Station {
             me,
             cluster,
+            semantics: settings.semantics,
             transport: settings.transport,
             inbox: Inbox::bounded(settings.incoming_bytes_max),
             visitors: Arc::default(),
@@ -183,6 +188,10 @@ impl Station {
 }
 
 impl Network for RealNetwork {
+    fn complaints(&self) -> Vec<String> {
+        self.problems().iter().filter(|problem| !problem.is_over).map(ToString::to_string).collect()
+    }
+
     fn send(&self, to: NodeId, message: Vec<u8>) {
         check_length(&message);
         let status = &self.station.status;

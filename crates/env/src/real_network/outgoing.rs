@@ -89,7 +89,7 @@ fn connect_to(
     }
     let connection = station.transport.outgoing(stream, peer, &target.address).map_err(failed)?;
     let mut line = Line::over(connection);
-    let hello = Hello { cluster: station.cluster, from: station.me, to: peer };
+    let hello = Hello { cluster: station.cluster, from: station.me, to: peer, semantics: station.semantics };
     line.write_short(&hello.encode()).map_err(|error| error.to_string())?;
     match line.read_hello(Answer::decode).map_err(|error| error.to_string())? {
         Answer::Accepted => {}

@@ -104,7 +104,7 @@ impl SqlDatabase {
         define_once(&database, sequence::TABLE, &sequence::table_definition())?;
         let mut catalog = Catalog::read(database.rows(store::TABLE)?)?;
         catalog.version = 1;
-        if database.member_status().is_none() {
+        if !database.is_replicated() {
             // In a cluster they may be those of a transaction that goes on at another node.
             drop_unnamed_storage(&database, &catalog)?;
         }
@@ -255,7 +255,7 @@ impl SqlDatabase {
     /// # Errors
     /// Why the node has stopped; a catalog that cannot be read.
     pub(super) async fn come_up_to_date(&self, at_once: bool) -> Result<()> {
-        if self.database.member_status().is_none() {
+        if !self.database.is_replicated() {
             return Ok(());
         }
         if !at_once {

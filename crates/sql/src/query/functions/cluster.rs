@@ -64,6 +64,7 @@ fn shown(database: &Database) -> Option<String> {
         "taken": status.taken,
         "seq": database.standpoint().seq().0,
         "members": members,
+        "complaints": status.complaints,
     });
     Some(shown.to_string())
 }
