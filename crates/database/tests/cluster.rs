@@ -141,8 +141,11 @@ fn members_come_and_go() {
     let directories: Vec<TempDir> = (0..4).map(|_| TempDir::new().expect("a directory")).collect();
     let newcomer = Member { votes: false, ..members[3].clone() };
     for (at, directory) in directories.iter().enumerate() {
-        let known =
-            if at < 3 { members[..3].to_vec() } else { [&members[..3], &[newcomer.clone()]].concat() };
+        let known = if at < 3 {
+            members[..3].to_vec()
+        } else {
+            [&members[..3], std::slice::from_ref(&newcomer)].concat()
+        };
         init_member(directory.path(), members[at].node, known, id).expect("an empty directory");
     }
     let databases: Vec<_> = directories.iter().map(|directory| Some(open(directory.path()))).collect();
