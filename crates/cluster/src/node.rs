@@ -34,7 +34,7 @@ const WAITING: usize = 1_024;
 /// A node of a cluster at work. It stops when it is dropped.
 pub struct Node {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// What callers and the node's threads share.
@@ -138,7 +138,7 @@ impl Node {
             spawn("fabius-agree", Box::new(move || agreeing.agree(replica))),
             spawn("fabius-execute", Box::new(move || executing.execute(executor))),
         ];
-        Node { shared, threads }
+        Node { shared, threads: Mutex::new(threads) }
     }
 
     /// Hands calls in: they are agreed on, wherever the leader is, and complete once this node has taken them.
@@ -192,19 +192,20 @@ impl Node {
         leads.then_some(term)
     }
 
-    /// Stops it; whoever waits is told why.
+    /// Stops it, and returns once nothing of it goes on; whoever waits is told why.
     pub fn stop(&self, reason: &Error) {
         self.shared.end(reason);
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
+            // What it has panicked with has stopped the engine.
+            let _ = thread.join();
+        }
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        self.shared.end(&Error::new(SqlState::SHUTDOWN, "the node is closing"));
-        for thread in self.threads.drain(..) {
-            // What it has panicked with has stopped the engine.
-            let _ = thread.join();
-        }
+        self.stop(&Error::new(SqlState::SHUTDOWN, "the node is closing"));
     }
 }
 

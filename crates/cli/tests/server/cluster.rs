@@ -72,6 +72,11 @@ impl Cluster {
         }
     }
 
+    fn signal(&self, node: usize, name: &str) {
+        let id = self.processes[node].as_ref().expect("it is there").id().to_string();
+        succeed(Command::new("kill").args([&format!("-{name}"), &id]));
+    }
+
     /// A connection string that names all nodes.
     fn conninfo(&self, attributes: &str) -> String {
         let ports: Vec<_> = self.ports[..NODES].iter().map(u16::to_string).collect();
@@ -199,9 +204,17 @@ fn acknowledged_commits_survive_any_node() {
     for kill in 0..kills {
         // Mostly the one that leads.
         let node = if kill % 4 == 3 { kill % NODES } else { cluster.leader() };
-        cluster.kill(node);
+        // One that only stands still is taken for dead, and does not know it when it goes on.
+        let stands_still = kill % 4 == 2;
+        match stands_still {
+            true => cluster.signal(node, "STOP"),
+            false => cluster.kill(node),
+        }
         outages.push(await_more(total()));
-        cluster.begin(node);
+        match stands_still {
+            true => cluster.signal(node, "CONT"),
+            false => cluster.begin(node),
+        }
         await_more(total());
     }
     ends.store(true, Relaxed);
@@ -220,8 +233,7 @@ fn load(conninfo: &str, client: u64, acknowledged: &AtomicU64, ends: &AtomicBool
         while !ends.load(Relaxed) {
             let connection = connect_patiently(conninfo).await;
             // Whatever goes wrong: begin again with what is there.
-            let working = work(&connection, client, acknowledged, ends);
-            let _ = working.await;
+            let _ = work(&connection, client, acknowledged, ends).await;
         }
     });
 }
@@ -232,9 +244,10 @@ async fn work(
     acknowledged: &AtomicU64,
     ends: &AtomicBool,
 ) -> Result<(), tokio_postgres::Error> {
-    connection.batch_execute("SET statement_timeout = '3s'").await?;
     let last = "SELECT coalesce(max(number), 0) FROM ledger WHERE client = $1";
-    let mut number = connection.query_one(last, &[&(client as i32)]).await?.get::<_, i64>(0);
+    let asking = connection.query_one(last, &[&(client as i32)]);
+    let Ok(row) = tokio::time::timeout(Duration::from_secs(4), asking).await else { return Ok(()) };
+    let mut number = row?.get::<_, i64>(0);
     let told = acknowledged.load(Relaxed) as i64;
     assert!(number == told || number == told + 1, "client {client}: {told} acknowledged, {number} there");
     while !ends.load(Relaxed) {
@@ -243,7 +256,12 @@ async fn work(
             "BEGIN; UPDATE hot SET total = total + 1 WHERE id = 1; \
              INSERT INTO ledger VALUES ({client}, {number}); COMMIT"
         );
-        connection.batch_execute(&text).await?;
+        // A server that stands still does not say so.
+        let Ok(done) = tokio::time::timeout(Duration::from_secs(4), connection.batch_execute(&text)).await
+        else {
+            return Ok(());
+        };
+        done?;
         acknowledged.store(number as u64, Relaxed);
     }
     Ok(())
