@@ -32,7 +32,8 @@ impl Executor {
         let (seq, count) = (agreed.first_seq, agreed.count);
         let nothing = || self.engine.take(seq, count, &entry::encode_nothing());
         let Some(taken) = agreed.taken() else { return nothing() };
-        if let Entries::Calls { .. } = entry::decode(taken)? {
+        if let Entries::Calls { time_us, .. } = entry::decode(taken)? {
+            self.engine.foundation().note_time(time_us, seq);
             return self.engine.take(seq, count, taken);
         }
         match self.engine.foundation().definitions().with(seq, taken) {

@@ -13,6 +13,9 @@
 //! So a time is known to a few milliseconds, and a seq that is not held itself is read under the one held
 //! below it. Calls that an engine has put in force together have one state behind the last of them, and none in between: a seq
 //! there is refused. History begins when the database is opened; nothing of it is in the log.
+//!
+//! In a cluster a time stands for the calls that the leader has given that time or an earlier one, so that every node shows the
+//! same. A time behind all calls shows the newest state, which a call of an earlier time may still change: the leader's clock decides.
 
 use fabius_engine::{Definitions, Foundation, HeldSnapshot, Standpoint};
 use fabius_value::{Error, Result, Seq, SqlState};
@@ -115,7 +118,11 @@ impl History {
             let now = self.kept.foundation.clock.now_us();
             let after = past.notes.partition_point(|note| note.time_us <= time_us);
             match after.checked_sub(1) {
-                Some(at) if time_us <= now => return self.kept.stand(&past, past.notes[at].seq),
+                Some(at) if time_us <= now => {
+                    // In a cluster by the time that calls were given, which is the same on every node.
+                    let seq = self.kept.foundation.seq_at_time(time_us).unwrap_or(past.notes[at].seq);
+                    return self.kept.stand(&past, seq);
+                }
                 _ => (past.notes.front().map_or(now, |note| note.time_us), now),
             }
         };

@@ -144,6 +144,9 @@ impl Database {
         let log = Arc::new(log);
         // What is agreed on is durable: nobody waits for this node's log.
         foundation.attach_log(log.clone(), false);
+        if options.history.is_some() {
+            foundation.keep_times();
+        }
         let replica = opening.finish(log.clone(), life())?;
         let me = replica.members().iter().find(|member| member.node == replica.node()).cloned();
         let me = me.ok_or_else(|| {

@@ -174,6 +174,49 @@ fn members_come_and_go() {
     of(3).call("count", &[1.into()]).expect("three others agree on it");
 }
 
+/// Goal: what was at a time is the same on every node.
+#[test]
+fn every_node_has_the_same_past() {
+    let (members, id) = (members(3), identity::make());
+    let directories: Vec<TempDir> = (0..3).map(|_| TempDir::new().expect("a directory")).collect();
+    let keeping = Options { history: Some(Duration::from_secs(600)), ..options() };
+    let open = |at: usize| {
+        init_member(directories[at].path(), members[at].node, members.clone(), id)
+            .expect("an empty directory");
+        Database::open_member(directories[at].path(), keeping).unwrap_or_else(|error| panic!("{error}"))
+    };
+    let databases: Vec<Database> = (0..3).map(open).collect();
+    databases[0].define(DEFINITIONS).expect("they are agreed on");
+    databases[0].call("open", &[1.into()]).expect("it is agreed on");
+    let now = || {
+        let since = std::time::UNIX_EPOCH.elapsed().expect("it is later than that");
+        i64::try_from(since.as_micros()).expect("it is not that late")
+    };
+    let begun = now();
+    for _ in 0..50 {
+        databases[0].call("count", &[1.into()]).expect("it is agreed on");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let ended = now();
+    std::thread::sleep(Duration::from_millis(5));
+    // Behind a later call nothing before it changes.
+    databases[0].call("count", &[1.into()]).expect("it is agreed on");
+    databases.iter().for_each(|database| block_on(database.catch_up()).expect("a majority answers"));
+    let mut seen = Vec::new();
+    for step in 0..200 {
+        let time_us = begun + (ended - begun) * step / 200;
+        let at = |database: &Database| {
+            let standpoint = database.standpoint_at_time(time_us).expect("it is kept");
+            database.query_at(&standpoint, "value", &[1.into()]).expect("it reads")
+        };
+        let values: Vec<_> = databases.iter().map(at).collect();
+        assert!(values.iter().all(|value| *value == values[0]), "at {time_us}: {values:?}");
+        seen.push(values[0].clone());
+    }
+    seen.dedup();
+    assert!(seen.len() > 10, "time has gone on: {seen:?}");
+}
+
 /// Goal: what cannot be a node of a cluster says why.
 #[test]
 fn what_cannot_be_a_node_says_why() {

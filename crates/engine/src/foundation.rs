@@ -170,6 +170,35 @@ fn table_gone(name: &str) -> Error {
     Error::new(SqlState::UNDEFINED_TABLE, format!("table {name} was dropped"))
 }
 
+/// What times are told apart: all of one such span have one state.
+const SPAN_US: i64 = 2_000;
+
+/// Where calls of another time begin: the first of each span that any call is of, and its number; oldest first.
+#[derive(Default)]
+struct Times(VecDeque<(i64, Seq)>);
+
+impl Times {
+    fn note(&mut self, time_us: i64, first: Seq) {
+        let span = time_us.div_euclid(SPAN_US);
+        if self.0.back().is_none_or(|(last, _)| *last < span) {
+            self.0.push_back((span, first));
+        }
+    }
+
+    /// The seq before the first call of a later span; `None` if there is none yet.
+    fn behind(&self, time_us: i64) -> Option<Seq> {
+        let span = time_us.div_euclid(SPAN_US);
+        let after = self.0.partition_point(|(noted, _)| *noted <= span);
+        self.0.get(after).map(|(_, first)| first.before())
+    }
+
+    fn forget(&mut self, before: Seq) {
+        while self.0.front().is_some_and(|(_, first)| *first < before) {
+            self.0.pop_front();
+        }
+    }
+}
+
 /// Definitions of the past, each with the seq from which others were in force; oldest first.
 type Replaced = VecDeque<(Seq, Arc<Definitions>)>;
 
@@ -192,6 +221,8 @@ pub struct Foundation {
     replaced: parking_lot::Mutex<Option<Replaced>>,
     /// Calls that readers see together or not at all, first and last, if they are kept.
     together: parking_lot::Mutex<Option<BTreeMap<Seq, Seq>>>,
+    /// Where calls of another time begin, if that is kept.
+    times: parking_lot::Mutex<Option<Times>>,
     promised: AtomicU64,
     unlogged: parking_lot::Mutex<VecDeque<(Seq, Arc<Batch>)>>,
     /// Why the engine has stopped for good, if it has.
@@ -211,6 +242,7 @@ impl Foundation {
             definitions: RwLock::default(),
             replaced: parking_lot::Mutex::default(),
             together: parking_lot::Mutex::default(),
+            times: parking_lot::Mutex::default(),
             promised: AtomicU64::new(0),
             unlogged: parking_lot::Mutex::default(),
             failure: OnceLock::new(),
@@ -318,8 +350,30 @@ impl Foundation {
         later.map_or(in_force, |(_, definitions)| definitions.clone())
     }
 
+    /// Keeps from now on at which seqs time went on, for calls that are agreed on: by them every node finds the same
+    /// state at a time.
+    pub fn keep_times(&self) {
+        self.times.lock().get_or_insert_default();
+    }
+
+    /// Calls of this time follow, from a seq on.
+    pub fn note_time(&self, time_us: i64, first: Seq) {
+        if let Some(times) = &mut *self.times.lock() {
+            times.note(time_us, first);
+        }
+    }
+
+    /// The last seq of all calls of a time and before, to some milliseconds; `None` if that is not kept.
+    pub fn seq_at_time(&self, time_us: i64) -> Option<Seq> {
+        let times = self.times.lock();
+        Some(times.as_ref()?.behind(time_us).unwrap_or_else(|| self.promised()))
+    }
+
     /// Lets go of what was kept for reading before a seq.
     pub fn forget_past(&self, before: Seq) {
+        if let Some(times) = &mut *self.times.lock() {
+            times.forget(before);
+        }
         if let Some(together) = &mut *self.together.lock() {
             while let Some(oldest) = together.first_entry().filter(|oldest| *oldest.get() < before) {
                 oldest.remove();
