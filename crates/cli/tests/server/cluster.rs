@@ -245,7 +245,9 @@ async fn work(
     ends: &AtomicBool,
 ) -> Result<(), tokio_postgres::Error> {
     let last = "SELECT coalesce(max(number), 0) FROM ledger WHERE client = $1";
-    let asking = connection.query_one(last, &[&(client as i32)]);
+    let named = client as i32;
+    let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&named];
+    let asking = connection.query_one(last, &parameters);
     let Ok(row) = tokio::time::timeout(Duration::from_secs(4), asking).await else { return Ok(()) };
     let mut number = row?.get::<_, i64>(0);
     let told = acknowledged.load(Relaxed) as i64;
