@@ -45,6 +45,11 @@ impl AgreedEngine {
         self.leads_only.store(true, Release);
     }
 
+    /// The term in which this node leads, if what is handed in is agreed on where it leads alone.
+    pub fn term_of_lead(&self) -> Option<u64> {
+        if self.leads_only.load(Acquire) { self.node.leads_in() } else { None }
+    }
+
     /// The term for which something is handed in.
     fn fence(&self) -> Result<Option<u64>> {
         if !self.leads_only.load(Acquire) {

@@ -88,12 +88,6 @@ impl Collected {
         let at = frame.first_seq;
         let entry = envelope::decode(frame.payload)
             .ok_or_else(|| format!("what has sequence number {at} was not agreed on in a cluster"))?;
-        if self.0.last == self.0.begins && entry.index > self.0.last.index + 1 {
-            // Segments that end before the checkpoint were not read. The term before this entry is not known any more.
-            self.0.begins = Point { seq: frame.last_seq(), index: entry.index, term: entry.term };
-            self.0.last = self.0.begins;
-            return Ok(entry);
-        }
         let Index { last, .. } = &self.0;
         if entry.index != last.index + 1 || entry.term < last.term || at != last.seq + 1 {
             return Err(format!(

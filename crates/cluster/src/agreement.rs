@@ -43,6 +43,10 @@ const MESSAGE_BYTES: u64 = 1 << 20;
 const MESSAGES_IN_FLIGHT: usize = 128;
 /// Bytes of entries that are proposed and not yet agreed on, about; more are not taken.
 const PROPOSED_BYTES: u64 = 64 << 20;
+/// Bytes of a node's address.
+const ADDRESS_BYTES: usize = 255;
+/// Entries that a node may be behind that is given a vote.
+const FAR_BEHIND: u64 = 10_000;
 /// Bytes of agreed entries that one turn gives, about.
 const AGREED_BYTES: u64 = 4 << 20;
 
@@ -83,6 +87,9 @@ pub(crate) struct Turn {
     pub(crate) reads: Vec<(Vec<u8>, u64)>,
     /// Whether there are other members than before.
     pub(crate) members_changed: bool,
+    agreed_bytes: u64,
+    /// Whether it has ended before all was done, because so much was agreed on.
+    pub(crate) has_more: bool,
 }
 
 /// How a node stands to the others.
@@ -117,6 +124,12 @@ impl Agreement {
         if store.last().index < taken.index {
             return Err(Error::new(SqlState::DATA_CORRUPTED, "the log ends before the newest checkpoint"));
         }
+        // Both are only ever of entries that were durable here.
+        let proven = hard_state.commit.max(hard_state.members_at);
+        if store.last().index < proven {
+            let last = store.last().index;
+            return Err(lost(proven, last));
+        }
         let config = Config {
             id: hard_state.node,
             election_tick: ELECTION_TICKS,
@@ -128,7 +141,8 @@ impl Agreement {
             pre_vote: true,
             max_uncommitted_size: PROPOSED_BYTES,
             max_committed_size_per_ready: AGREED_BYTES,
-            batch_append: true,
+            // Joined messages would have no bound.
+            batch_append: false,
             ..Config::default()
         };
         let silent = slog::Logger::root(slog::Discard, slog::o!());
@@ -227,12 +241,7 @@ impl Agreement {
         if message.msg_type == MessageType::MsgHeartbeat && message.term >= raft.term && message.commit > last
         {
             // The leader says only what this node has acknowledged.
-            return Err(Error::new(SqlState::DATA_CORRUPTED, "this node has lost entries of its log")
-                .with_detail(format!(
-                    "it has acknowledged the entry with index {}, and its log ends with {last}",
-                    message.commit
-                ))
-                .with_hint("it stays out until it is filled again from the others"));
+            return Err(lost(message.commit, last));
         }
         // What Raft refuses of a message is that it is of the past or of a stranger.
         let _ = self.raft.step(message);
@@ -259,6 +268,8 @@ impl Agreement {
             }
             MessageType::MsgAppendResponse => message.reject || message.index <= raft.raft_log.last_index(),
             MessageType::MsgReadIndex => message.entries.len() == 1,
+            // Nobody sends one yet, and nobody would know what to do with it.
+            MessageType::MsgSnapshot => false,
             MessageType::MsgTransferLeader => raft.state == StateRole::Leader,
             _ => true,
         }
@@ -310,6 +321,29 @@ impl Agreement {
         }
         if raft.has_pending_conf() {
             return Err(not_now().with_detail("a change before this one is not agreed on yet"));
+        }
+        if member.address.len() > ADDRESS_BYTES {
+            return Err(not_now().with_detail("an address of a node has at most 255 bytes"));
+        }
+        let known = self.hard_state.members.iter().find(|known| known.node == member.node);
+        match (change, known) {
+            (ConfChangeType::RemoveNode, None) => {
+                return Err(not_now().with_detail(format!("node {} is no member", member.node)));
+            }
+            (ConfChangeType::RemoveNode, Some(_)) | (_, None) => {}
+            (ConfChangeType::AddNode, Some(known)) if !known.votes => {
+                let follows = raft.prs().get(member.node).is_some_and(|progress| {
+                    progress.recent_active && progress.matched + FAR_BEHIND >= raft.raft_log.last_index()
+                });
+                if !follows {
+                    return Err(not_now()
+                        .with_detail(format!("node {} does not follow closely enough to have a vote", member.node))
+                        .with_hint("a node with a vote that is far behind may keep the others from agreeing; try again"));
+                }
+            }
+            (_, Some(_)) => {
+                return Err(not_now().with_detail(format!("node {} is a member already", member.node)));
+            }
         }
         self.raft
             .propose_conf_change(Vec::new(), entry)
@@ -376,8 +410,14 @@ impl Agreement {
                 self.agreed = last.index;
                 self.raft.advance_apply_to(last.index);
             }
+            turn.agreed_bytes += agreed.iter().map(|entry| entry.data.len() as u64).sum::<u64>();
             turn.agreed.extend(agreed);
             if self.is_removed {
+                return Ok(turn);
+            }
+            if turn.agreed_bytes >= AGREED_BYTES {
+                turn.has_more = true;
+                self.draw_timeout();
                 return Ok(turn);
             }
             self.draw_timeout();
@@ -447,6 +487,15 @@ impl Agreement {
             });
         raft.set_randomized_election_timeout(ELECTION_TICKS + drawn as usize % ELECTION_TICKS);
     }
+}
+
+/// The log ends before what it is known to have had.
+fn lost(acknowledged: u64, last: u64) -> Error {
+    Error::new(SqlState::DATA_CORRUPTED, "this node has lost entries of its log")
+        .with_detail(format!(
+            "it has acknowledged the entry with index {acknowledged}, and its log ends with {last}"
+        ))
+        .with_hint("it stays out; remove it from the cluster, and add a new node")
 }
 
 fn refused(error: &raft::Error) -> Error {

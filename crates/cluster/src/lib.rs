@@ -46,4 +46,4 @@ pub use hard_state::{FILE_NAME as HARD_STATE_FILE, HardState, HardStateError, Me
 pub use node::{Node, Status, TICK};
 pub use opening::{Opening, init};
 pub use point::Point;
-pub use replica::{Agreed, BATCH_BYTES, Execution, Outbox, Replica};
+pub use replica::{Agreed, BATCH_BYTES, Execution, Outbox, Replica, TurnEnd, other_leader};

@@ -258,6 +258,8 @@ impl Shared {
         self.end(&reason);
         let now = self.foundation.clock.monotonic_ns();
         replica.fail(&reason, now);
+        // The executing thread may have gone before the last of it came.
+        self.give_up(&mut self.queue.work.lock());
         let mut wishes = self.wishes.lock();
         wishes.drain(..).for_each(|wish| wish.fail(&reason, now));
     }
@@ -282,10 +284,10 @@ impl Shared {
             let is_behind = self.queue.work.lock().work.len() >= WAITING;
             replica.hold_back(is_behind);
             let (mut outbox, mut queue) = (Sender(&*self.network), &self.queue);
-            let members_changed = replica.turn(clock.now_us(), &mut outbox, &mut queue)?;
-            self.tell(replica, members_changed);
+            let turn = replica.turn(clock.now_us(), &mut outbox, &mut queue)?;
+            self.tell(replica, turn.members_changed);
             let now_ns = clock.monotonic_ns();
-            if self.wishes.lock().is_empty() {
+            if !turn.has_more && self.wishes.lock().is_empty() {
                 self.network.wait(Duration::from_nanos(next_tick_ns.saturating_sub(now_ns)));
             }
         }

@@ -53,9 +53,9 @@ impl Opening {
         Ok(Opening { disk, hard_state, collected, checkpoint: checkpoint.0, taken })
     }
 
-    /// The first sequence number that the log has to have.
+    /// The first sequence number that the log has to have: also what is in the checkpoint others may still need from this node.
     pub fn needed(&self) -> u64 {
-        if self.taken.is_some() { self.checkpoint + 1 } else { self.checkpoint }
+        self.hard_state.begins.seq + 1
     }
 
     /// Notes a batch of the log, in order.

@@ -82,6 +82,15 @@ pub trait Execution {
     fn reached(&mut self, readers: Vec<Arc<Batch>>);
 }
 
+/// How a turn has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnEnd {
+    /// Whether there are other members than before.
+    pub members_changed: bool,
+    /// Whether there is more to do at once.
+    pub has_more: bool,
+}
+
 /// Where a replica's messages go.
 pub trait Outbox {
     /// Sends a message to a node; it may be lost.
@@ -89,7 +98,7 @@ pub trait Outbox {
 }
 
 /// Why calls were not agreed on that were for one term alone.
-pub(crate) fn other_leader() -> Error {
+pub fn other_leader() -> Error {
     Error::new(SqlState::SERIALIZATION_FAILURE, "the cluster has another leader now")
         .with_detail("what was handed in was not run")
         .with_hint("connect to the node that leads, and try again")
@@ -245,7 +254,7 @@ impl Replica {
         }
     }
 
-    /// Does what has come up since the last turn, at a time of this node's clock; whether there are other members than before.
+    /// Does what has come up since the last turn, at a time of this node's clock.
     ///
     /// # Errors
     /// What ended the log, or as the disk fails: this node must not go on.
@@ -254,14 +263,15 @@ impl Replica {
         now_us: i64,
         outbox: &mut dyn Outbox,
         execution: &mut dyn Execution,
-    ) -> Result<bool> {
+    ) -> Result<TurnEnd> {
         let mut members_changed = false;
         loop {
             let done = self.agreement.turn()?;
             members_changed |= done.members_changed;
+            let has_more = done.has_more;
             self.hand_out(done, outbox, execution)?;
-            if !self.propose(now_us, outbox, execution) {
-                return Ok(members_changed);
+            if has_more || !self.propose(now_us, outbox, execution) {
+                return Ok(TurnEnd { members_changed, has_more });
             }
         }
     }

@@ -116,6 +116,13 @@ impl Database {
         options: Options,
         connect: Connect<'_>,
     ) -> Result<Database> {
+        if options.durability == Durability::None {
+            return Err(Error::new(
+                SqlState::INVALID_PARAMETER,
+                "a node of a cluster syncs what it acknowledges to the others",
+            )
+            .with_hint("open it with durability fsync; one that forgets would let the cluster part"));
+        }
         let Files { log_disk, checkpoints, held, id } = Files::of(&*disk)?;
         let begin = opening::begin(&*checkpoints, &*log_disk, id)?;
         let foundation = Arc::new(Foundation::new(clock));
@@ -125,16 +132,8 @@ impl Database {
         begin.state.into_iter().for_each(|state| engine.restore(state));
 
         let mut opening = Opening::begin(disk.clone(), newest.unwrap_or_default())?;
-        let log_options = LogOptions {
-            flusher,
-            durability: match options.durability {
-                Durability::Fsync => fabius_log::Durability::Fsync,
-                Durability::None => fabius_log::Durability::None,
-            },
-            first_seq: opening.needed(),
-            doubts_tails: true,
-            ..LogOptions::new(id)
-        };
+        let log_options =
+            LogOptions { flusher, first_seq: opening.needed(), doubts_tails: true, ..LogOptions::new(id) };
         let opened = Log::open(log_disk, log_options, |frame| opening.note(&frame).map_err(Read::Replica));
         let (log, report) = opened.map_err(|error| match error {
             Read::Log(error) => opening::explain(&error, &begin.passed_over),
@@ -173,6 +172,11 @@ impl Database {
         self.agreed.as_ref().map(|agreed| agreed.status())
     }
 
+    /// The term in which this node leads its cluster, where that matters: see [`Database::hand_in_where_it_leads`].
+    pub(crate) fn term_of_lead(&self) -> Option<u64> {
+        self.agreed.as_ref().and_then(|agreed| agreed.term_of_lead())
+    }
+
     /// Whether it is a node of a cluster.
     pub fn is_replicated(&self) -> bool {
         self.agreed.is_some()
@@ -200,6 +204,9 @@ impl Database {
         let Some(agreed) = &self.agreed else {
             return Err(Error::new(SqlState::NOT_IN_STATE, "this database is of no cluster"));
         };
+        if matches!(change, MemberChange::Lead(_)) && !agreed.node().leads() {
+            return Err(Error::new(SqlState::NOT_IN_STATE, "this node has no lead to hand on"));
+        }
         let proposed = Batch::of(Vec::new(), 0);
         match &change {
             MemberChange::Add(member) => agreed.node().add(member.clone(), proposed.clone()),

@@ -134,6 +134,40 @@ fn a_node_begins_with_a_checkpoint() {
     assert_eq!(last.member_status().expect("a member").members.len(), 3);
 }
 
+/// Goal: a node that was away for more than any message holds gets all of it, also from nodes that have begun with a
+/// checkpoint meanwhile.
+#[test]
+fn who_was_away_for_long_catches_up() {
+    let (directories, mut databases) = cluster();
+    let keep = "table kept { id: int, note: text, primary key (id) }
+        procedure keep(id: int, note: text) { insert kept { id: id, note: note } }
+        procedure kept(id: int) -> bigint { return length(kept[id].note)::bigint }";
+    databases[0].define(keep).expect("they are agreed on");
+    databases.pop().expect("three").close().expect("it closes");
+    let note = "x".repeat(500_000);
+    block_on(databases[0].catch_up()).expect("a majority answers");
+    let pending = |id: i32| {
+        let prepared = databases[0].prepare("keep").expect("a procedure");
+        prepared.submit(&[id.into(), note.as_str().into()]).expect("arguments fit")
+    };
+    // More than the 64 MiB of a message.
+    for ids in (0..160).collect::<Vec<i32>>().chunks(20) {
+        let pending: Vec<_> = ids.iter().map(|id| pending(*id)).collect();
+        pending.into_iter().for_each(|pending| drop(pending.wait().expect("two agree on it")));
+    }
+    for database in &databases {
+        block_on(database.catch_up()).expect("a majority answers");
+        database.checkpoint().expect("it is written");
+    }
+    databases.into_iter().for_each(|database| database.close().expect("it closes"));
+    let databases: Vec<_> = directories.iter().map(|directory| open(directory.path())).collect();
+    block_on(databases[2].catch_up()).expect("a majority answers");
+    for id in [0, 80, 159] {
+        assert_eq!(databases[2].query("kept", &[id.into()]).expect("it reads"), [Value::BigInt(500_000)]);
+    }
+    databases.into_iter().for_each(|database| database.close().expect("it closes"));
+}
+
 /// Goal: a node is let in, catches up, is given a vote and the lead, and removes another; the others go on.
 #[test]
 fn members_come_and_go() {

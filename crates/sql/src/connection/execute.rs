@@ -33,9 +33,10 @@ impl Connection {
     }
 
     /// In a cluster, what a statement sees is the newest of the time when the client sent it, or what this node has if the
-    /// session reads snapshots. In a transaction it is what the transaction sees.
+    /// session reads snapshots. In a transaction that has run something it is what the transaction sees.
     async fn come_up_to_date(&mut self) -> Result<()> {
-        if !self.is_up_to_date && self.transaction.is_none() {
+        let sees_now = self.transaction.as_ref().is_none_or(|open| !open.has_run);
+        if !self.is_up_to_date && sees_now {
             self.database.come_up_to_date(self.settings.reads_snapshot()).await?;
             self.is_up_to_date = true;
         }

@@ -269,25 +269,28 @@ impl SqlDatabase {
         if is_known(&self.catalog.read().committed) {
             return Ok(());
         }
-        let catalog = Catalog::read(self.database.rows(store::TABLE)?)?;
-        self.oids.fetch_max(catalog.last_oid() + 1, Relaxed);
-        self.storages.fetch_max(last_storage(&self.database) + 1, Relaxed);
-        self.replace(|_| catalog);
-        Ok(())
+        // Read while nobody else replaces it, so that it never goes back.
+        self.replace(|_| {
+            let catalog = Catalog::read(self.database.rows(store::TABLE)?)?;
+            self.oids.fetch_max(catalog.last_oid() + 1, Relaxed);
+            self.storages.fetch_max(last_storage(&self.database) + 1, Relaxed);
+            Ok(catalog)
+        })
     }
 
     /// Changes are committed: from now on everybody sees them.
     pub(super) fn publish(&self, changes: &[Change]) {
-        self.replace(|committed| {
+        let published = self.replace(|committed| {
             let mut catalog = committed.clone();
             changes.iter().for_each(|change| catalog.apply(change));
-            catalog
+            Ok(catalog)
         });
+        debug_assert!(published.is_ok(), "nothing is read for it");
     }
 
-    fn replace(&self, next: impl FnOnce(&Catalog) -> Catalog) {
+    fn replace(&self, next: impl FnOnce(&Catalog) -> Result<Catalog>) -> Result<()> {
         let mut shared = self.catalog.write();
-        let mut catalog = next(&shared.committed);
+        let mut catalog = next(&shared.committed)?;
         catalog.version = self.new_version();
         let version = catalog.version;
         shared.committed = Arc::new(catalog);
@@ -296,6 +299,7 @@ impl SqlDatabase {
         drop(shared);
         self.plans.clear();
         self.scans.lock().clear();
+        Ok(())
     }
 
     /// Whether the committed catalog has a table with its rows in this table of the storage.
