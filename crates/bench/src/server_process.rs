@@ -4,11 +4,10 @@ use crate::temporary::TemporaryDirectory;
 use fabius::{Error, Result, SqlState};
 use parking_lot::Mutex;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a server may take until it takes connections.
@@ -22,12 +21,6 @@ const SSL_REQUEST: u32 = 80_877_103;
 
 /// How long it may take to end when asked to.
 const END: Duration = Duration::from_secs(20);
-
-/// Ports for servers: below those that Linux gives to clients (`net.ipv4.ip_local_port_range`).
-const PORTS: std::ops::Range<u16> = 10_000..30_000;
-
-/// How many ports lie between those of one process and the next.
-const PORTS_OF_A_PROCESS: u32 = 211;
 
 /// The file in its directory that takes what it prints.
 const LOG: &str = "server.log";
@@ -221,24 +214,9 @@ fn answers(address: SocketAddr) -> bool {
     matches!(ask(), Ok(b'S' | b'N'))
 }
 
-/// A port that nothing listens on. It is none of those that the system gives to clients' ends of connections: one of
-/// them could have it by the time the server asks for it, or connect to itself on it.
+/// A port that nothing listens on.
 pub(crate) fn free_port() -> Result<u16> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let width = u32::from(PORTS.end - PORTS.start);
-    // Processes begin far from each other.
-    let begin = std::process::id().wrapping_mul(PORTS_OF_A_PROCESS);
-    let mut last = None;
-    for _ in 0..width {
-        let at = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % width;
-        let port = PORTS.start + at as u16;
-        match TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
-            Ok(_) => return Ok(port),
-            Err(error) => last = Some(error),
-        }
-    }
-    let error = last.unwrap_or_else(|| std::io::ErrorKind::AddrInUse.into());
-    Err(failed("there is no free port", &error))
+    fabius_env::free_port().map_err(|error| failed("there is no free port", &error))
 }
 
 /// Whom to run PostgreSQL as, which refuses to run as root; `None` if we are not root.

@@ -1,7 +1,6 @@
 //! Three nodes of a cluster in one process, over TCP.
 
 use fabius::{Database, Member, MemberChange, Options, SqlState, Value, block_on, identity, init_member};
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -16,14 +15,8 @@ procedure value(id: int) -> bigint { return counters[id].value }";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn members(count: u64) -> Vec<Member> {
-    // Ports that were free a moment ago.
-    let listeners: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-    let address = |listener: &TcpListener| listener.local_addr().expect("it listens").to_string();
-    (1..)
-        .zip(&listeners)
-        .map(|(node, listener)| Member { node, address: address(listener), votes: true })
-        .collect()
+    let address = || format!("127.0.0.1:{}", fabius_env::free_port().expect("a free port"));
+    (1..=count).map(|node| Member { node, address: address(), votes: true }).collect()
 }
 
 fn options() -> Options {

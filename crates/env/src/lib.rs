@@ -14,6 +14,7 @@
 //! - [`schedule`] and [`sync`]: threads that wait for each other; in a simulation one runs at a time, and
 //!   a seed decides which.
 //! - [`descriptors`]: how many files and sockets the process may have open.
+//! - [`free_port`]: where a server that is started for a moment can listen.
 //! - [`memory`]: what the system is told about memory.
 //!
 //! This crate does not know what the disk, the network, the clock, the numbers or the threads are used for.
@@ -21,6 +22,7 @@
 mod clock;
 pub mod descriptors;
 mod disk;
+mod free_port;
 pub mod memory;
 mod network;
 mod random;
@@ -36,6 +38,7 @@ pub mod sync;
 
 pub use clock::{Clock, ForwardClock, RealClock};
 pub use disk::{DirectoryLock, Disk, DiskFile};
+pub use free_port::free_port;
 pub use network::{MAX_MESSAGE, Network, NodeId};
 pub use random::Random;
 pub use real_disk::RealDisk;

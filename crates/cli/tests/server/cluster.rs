@@ -4,8 +4,7 @@
 
 use crate::support::{PATIENCE, block_on, connect, succeed};
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -22,16 +21,10 @@ struct Cluster {
     processes: Vec<Option<Child>>,
 }
 
-fn free_ports(count: usize) -> Vec<u16> {
-    let listeners: Vec<_> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-    listeners.iter().map(|listener| listener.local_addr().expect("it listens").port()).collect()
-}
-
 impl Cluster {
     fn start() -> Cluster {
         let directory = tempfile::tempdir().expect("a directory");
-        let ports = free_ports(2 * NODES);
+        let ports: Vec<_> = (0..2 * NODES).map(|_| fabius_env::free_port().expect("a free port")).collect();
         let members: Vec<_> =
             (1..).zip(&ports[NODES..]).map(|(node, port)| format!("{node}=127.0.0.1:{port}")).collect();
         let members = members.join(",");
@@ -77,19 +70,24 @@ impl Cluster {
         succeed(Command::new("kill").args([&format!("-{name}"), &id]));
     }
 
-    /// A connection string that names all nodes.
-    fn conninfo(&self, attributes: &str) -> String {
-        let ports: Vec<_> = self.ports[..NODES].iter().map(u16::to_string).collect();
-        let hosts = ["127.0.0.1"; NODES].join(",");
-        format!("host={hosts} port={} dbname=fabius user=tester {attributes}", ports.join(","))
-    }
-
     fn conninfo_of(&self, node: usize) -> String {
         format!("host=127.0.0.1 port={} dbname=fabius user=tester", self.ports[node])
     }
 
+    /// How to connect to whichever node leads: one string for each.
+    fn leads(&self) -> Vec<String> {
+        let leads = |node| format!("{} target_session_attrs=read-write", self.conninfo_of(node));
+        (0..NODES).map(leads).collect()
+    }
+
+    /// The nodes that have ended by themselves, and how.
+    fn ended(&mut self) -> Vec<(usize, ExitStatus)> {
+        let how = |process: &mut Option<Child>| process.as_mut()?.try_wait().expect("its state");
+        (0..).zip(&mut self.processes).filter_map(|(node, process)| Some((node, how(process)?))).collect()
+    }
+
     /// The node that leads, once there is one.
-    fn leader(&self) -> usize {
+    fn leader(&mut self) -> usize {
         let begun = Instant::now();
         loop {
             for node in 0..NODES {
@@ -108,7 +106,7 @@ impl Cluster {
                     return node;
                 }
             }
-            assert!(begun.elapsed() < PATIENCE, "nobody leads");
+            assert!(begun.elapsed() < PATIENCE, "nobody leads; of the nodes, {:?} have ended", self.ended());
         }
     }
 }
@@ -119,14 +117,21 @@ impl Drop for Cluster {
     }
 }
 
-/// Connects to a node that fits, however long it takes until there is one.
-async fn connect_patiently(conninfo: &str) -> Client {
+/// Connects to the first node that fits, once there is one. A node that stands still takes connections and says nothing, so
+/// each has its own time.
+async fn connect_patiently(nodes: &[String]) -> Client {
+    let begun = Instant::now();
     loop {
-        let connecting = tokio_postgres::connect(conninfo, NoTls);
-        if let Ok(Ok((client, connection))) = tokio::time::timeout(Duration::from_secs(2), connecting).await {
-            tokio::spawn(connection);
-            return client;
+        for conninfo in nodes {
+            let connecting = tokio_postgres::connect(conninfo, NoTls);
+            if let Ok(Ok((client, connection))) =
+                tokio::time::timeout(Duration::from_secs(1), connecting).await
+            {
+                tokio::spawn(connection);
+                return client;
+            }
         }
+        assert!(begun.elapsed() < PATIENCE, "no node fits {nodes:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -135,10 +140,10 @@ async fn connect_patiently(conninfo: &str) -> Client {
 /// refuses to write and says who does.
 #[test]
 fn any_node_reads_and_one_writes() {
-    let cluster = Cluster::start();
+    let mut cluster = Cluster::start();
     let leader = cluster.leader();
     block_on(async {
-        let writer = connect_patiently(&cluster.conninfo("target_session_attrs=read-write")).await;
+        let writer = connect_patiently(&cluster.leads()).await;
         for round in 0..5 {
             let create = format!(
                 "CREATE TABLE t{round} (id integer PRIMARY KEY, note text); INSERT INTO t{round} VALUES (1, 'new')"
@@ -174,9 +179,9 @@ fn acknowledged_commits_survive_any_node() {
     let kills = std::env::var("FABIUS_CLUSTER_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(4);
     let mut cluster = Cluster::start();
     cluster.leader();
-    let conninfo = cluster.conninfo("target_session_attrs=read-write");
+    let nodes = cluster.leads();
     block_on(async {
-        let client = connect_patiently(&conninfo).await;
+        let client = connect_patiently(&nodes).await;
         let tables = "CREATE TABLE ledger (client integer, number bigint, PRIMARY KEY (client, number));
              CREATE TABLE hot (id integer PRIMARY KEY, total bigint NOT NULL);
              INSERT INTO hot VALUES (1, 0)";
@@ -186,8 +191,8 @@ fn acknowledged_commits_survive_any_node() {
     let ends = Arc::new(AtomicBool::new(false));
     let clients: Vec<_> = (0..CLIENTS)
         .map(|client| {
-            let (conninfo, acknowledged, ends) = (conninfo.clone(), acknowledged.clone(), ends.clone());
-            std::thread::spawn(move || load(&conninfo, client, &acknowledged[client as usize], &ends))
+            let (nodes, acknowledged, ends) = (nodes.clone(), acknowledged.clone(), ends.clone());
+            std::thread::spawn(move || load(&nodes, client, &acknowledged[client as usize], &ends))
         })
         .collect();
     let total = || acknowledged.iter().map(|number| number.load(Relaxed)).sum::<u64>();
@@ -222,16 +227,16 @@ fn acknowledged_commits_survive_any_node() {
     outages.sort_unstable();
     println!("{kills} kills, {} commits; until 20 more were acknowledged: {outages:?}", total());
     for node in 0..NODES {
-        check(&cluster.conninfo_of(node), &acknowledged);
+        check(cluster.conninfo_of(node), &acknowledged);
     }
 }
 
 /// Commits numbered transactions until it is told to end, wherever the leader is.
-fn load(conninfo: &str, client: u64, acknowledged: &AtomicU64, ends: &AtomicBool) {
+fn load(nodes: &[String], client: u64, acknowledged: &AtomicU64, ends: &AtomicBool) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         while !ends.load(Relaxed) {
-            let connection = connect_patiently(conninfo).await;
+            let connection = connect_patiently(nodes).await;
             // Whatever goes wrong: begin again with what is there.
             let _ = work(&connection, client, acknowledged, ends).await;
         }
@@ -248,7 +253,7 @@ async fn work(
     let named = client as i32;
     let parameters: [&(dyn tokio_postgres::types::ToSql + Sync); 1] = [&named];
     let asking = connection.query_one(last, &parameters);
-    let Ok(row) = tokio::time::timeout(Duration::from_secs(4), asking).await else { return Ok(()) };
+    let Ok(row) = tokio::time::timeout(Duration::from_secs(2), asking).await else { return Ok(()) };
     let mut number = row?.get::<_, i64>(0);
     let told = acknowledged.load(Relaxed) as i64;
     assert!(number == told || number == told + 1, "client {client}: {told} acknowledged, {number} there");
@@ -259,7 +264,7 @@ async fn work(
              INSERT INTO ledger VALUES ({client}, {number}); COMMIT"
         );
         // A server that stands still does not say so.
-        let Ok(done) = tokio::time::timeout(Duration::from_secs(4), connection.batch_execute(&text)).await
+        let Ok(done) = tokio::time::timeout(Duration::from_secs(2), connection.batch_execute(&text)).await
         else {
             return Ok(());
         };
@@ -269,10 +274,10 @@ async fn work(
     Ok(())
 }
 
-fn check(conninfo: &str, acknowledged: &[AtomicU64]) {
+fn check(node: String, acknowledged: &[AtomicU64]) {
     block_on(async {
         // It may have begun a moment ago.
-        let connection = connect_patiently(conninfo).await;
+        let connection = connect_patiently(&[node]).await;
         let mut rows_total = 0;
         for (client, number) in acknowledged.iter().enumerate() {
             let query = "SELECT count(*), coalesce(max(number), 0) FROM ledger WHERE client = $1";

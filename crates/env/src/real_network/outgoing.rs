@@ -79,6 +79,10 @@ fn connect_to(
 ) -> Result<Line, String> {
     let failed = |error| LineError::Failed(error).to_string();
     let stream = TcpStream::connect_timeout(&address, CONNECT_WAIT).map_err(failed)?;
+    // Where nobody listens on a port that the system also gives to clients, a stream can come to be with itself.
+    if stream.local_addr().is_ok_and(|local| local == address) {
+        return Err("nobody listens".to_owned());
+    }
     stream.set_nodelay(true).map_err(failed)?;
     stream.set_read_timeout(Some(HELLO_WAIT)).map_err(failed)?;
     stream.set_write_timeout(Some(ALIVE_EVERY)).map_err(failed)?;
