@@ -308,6 +308,7 @@ impl Dumper {
                 self.line(frame.first_seq, &format!("idempotency keys are remembered {calls} calls back"))
             }
             Entries::Nothing => self.line(frame.first_seq, "nothing"),
+            Entries::Checkpoint => self.line(frame.first_seq, "every node takes a checkpoint"),
             Entries::Calls { time_us, bytes } => self.calls(&frame, time_us, bytes),
         }
     }

@@ -64,6 +64,11 @@ impl AgreedEngine {
         })
     }
 
+    /// The engine that takes what is agreed on.
+    pub fn beneath(&self) -> &dyn Engine {
+        &*self.engine
+    }
+
     /// The node.
     pub fn node(&self) -> &Node {
         &self.node

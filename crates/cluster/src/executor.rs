@@ -13,12 +13,21 @@ pub struct Executor {
     engine: Arc<dyn Engine>,
     /// Held while an entry is taken, so that others can stand between two.
     between: Arc<Mutex<()>>,
+    at_checkpoint: Option<AtCheckpoint>,
 }
+
+/// What is done where every node takes a checkpoint, while nothing else is executed.
+pub type AtCheckpoint = Box<dyn FnMut() + Send>;
 
 impl Executor {
     /// Of an engine to which nobody else hands anything in.
     pub fn new(engine: Arc<dyn Engine>) -> Executor {
-        Executor { engine, between: Arc::default() }
+        Executor { engine, between: Arc::default(), at_checkpoint: None }
+    }
+
+    /// Has something done where every node takes a checkpoint.
+    pub fn at_checkpoint(&mut self, then: AtCheckpoint) {
+        self.at_checkpoint = Some(then);
     }
 
     /// What is held while an entry is taken.
@@ -28,13 +37,21 @@ impl Executor {
 
     /// Has the engine take an entry. A definition that does not fit those before it is refused by every node alike: the entry
     /// then does nothing.
-    fn run(&self, agreed: &Agreed) -> Result<Outcomes> {
+    fn run(&mut self, agreed: &Agreed) -> Result<Outcomes> {
         let (seq, count) = (agreed.first_seq, agreed.count);
         let nothing = || self.engine.take(seq, count, &entry::encode_nothing());
         let Some(taken) = agreed.taken() else { return nothing() };
-        if let Entries::Calls { time_us, .. } = entry::decode(taken)? {
-            self.engine.foundation().note_time(time_us, seq);
-            return self.engine.take(seq, count, taken);
+        match entry::decode(taken)? {
+            Entries::Calls { time_us, .. } => {
+                self.engine.foundation().note_time(time_us, seq);
+                return self.engine.take(seq, count, taken);
+            }
+            Entries::Checkpoint => {
+                let outcomes = self.engine.take(seq, count, taken)?;
+                self.at_checkpoint.iter_mut().for_each(|then| then());
+                return Ok(outcomes);
+            }
+            Entries::Definition(_) | Entries::KeyWindow(_) | Entries::Nothing => {}
         }
         match self.engine.foundation().definitions().with(seq, taken) {
             Ok(_) => self.engine.take(seq, count, taken),
@@ -45,9 +62,11 @@ impl Executor {
 
 impl Execution for Executor {
     fn take(&mut self, agreed: Agreed) -> Result<()> {
-        let foundation = self.engine.foundation();
+        let engine = self.engine.clone();
+        let foundation = engine.foundation();
         let outcomes = {
-            let _between = self.between.lock();
+            let between = self.between.clone();
+            let _between = between.lock();
             foundation.attempt(|| self.run(&agreed))?
         };
         foundation.counters.log_bytes.add(agreed.bytes());

@@ -13,6 +13,7 @@
 //! | `proposals.rs` | what this node has handed in and has not seen agreed on |
 //! | `gathering.rs` | what a leader gathers for the next entry: Calvin's epoch |
 //! | `reads.rs` | when what is read here is the newest |
+//! | `digests.rs` | whether all nodes have computed the same |
 //! | `agreement.rs` | Raft, stepped by its owner |
 //! | `agreed_log.rs` | our segments as Raft's log |
 //! | `envelope.rs`, `content.rs` | an entry's bytes in the log; what is agreed on in it |
@@ -25,6 +26,7 @@ mod agreed_engine;
 mod agreed_log;
 mod agreement;
 mod content;
+mod digests;
 mod envelope;
 mod executor;
 mod fields;
@@ -41,7 +43,8 @@ mod wire;
 
 pub use agreed_engine::AgreedEngine;
 pub use agreement::Standing;
-pub use executor::Executor;
+pub use digests::Compared;
+pub use executor::{AtCheckpoint, Executor};
 pub use hard_state::{FILE_NAME as HARD_STATE_FILE, HardState, HardStateError, Member};
 pub use node::{Node, Status, TICK};
 pub use opening::{Opening, init};

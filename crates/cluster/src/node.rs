@@ -9,12 +9,14 @@
 //! The agreeing thread never waits for an engine: a long call does not keep it from telling the others that it lives.
 
 use crate::agreement::Standing;
+use crate::digests::Compared;
 use crate::{Agreed, Execution, Executor, Member, Outbox, Replica};
 use bytes::Bytes;
+use fabius_engine::checkpoint::Digest;
 use fabius_engine::{Batch, Foundation};
 use fabius_env::sync::{Condvar, Mutex};
 use fabius_env::{Network, NodeId};
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, Seq, SqlState};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -58,6 +60,8 @@ pub struct Status {
     pub members: Vec<Member>,
     /// The index of the last entry that its engine has taken.
     pub taken: u64,
+    /// The newest state that it has compared with another node's.
+    pub compared: Option<Compared>,
     /// What keeps messages from passing now, in plain words.
     pub complaints: Vec<String>,
 }
@@ -78,6 +82,7 @@ enum Wish {
     Transfer(u64),
     Add(Member, Arc<Batch>),
     Remove(u64, Arc<Batch>),
+    Compare(Seq, Vec<Digest>),
 }
 
 /// Entries on their way from the one thread to the other.
@@ -116,6 +121,7 @@ impl Node {
             standing: replica.standing(),
             members: replica.members().to_vec(),
             taken: replica.handed_out(),
+            compared: None,
             complaints: Vec::new(),
         };
         let shared = Arc::new(Shared {
@@ -172,12 +178,24 @@ impl Node {
         self.shared.wish(Wish::Remove(node, proposed));
     }
 
+    /// Compares what this node has computed of the state at a seq, where every node takes a checkpoint, with what the others have.
+    pub fn compare(&self, seq: Seq, digests: Vec<Digest>) {
+        self.shared.wish(Wish::Compare(seq, digests));
+    }
+
     /// How the node stands.
     pub fn status(&self) -> Status {
         let taken = self.shared.queue.work.lock().taken;
         let mut status = self.shared.status.read().clone();
         status.taken = status.taken.max(taken);
         status.complaints = self.shared.network.complaints();
+        if let Some(Compared { seq, differ, .. }) =
+            status.compared.as_ref().filter(|compared| !compared.differ.is_empty())
+        {
+            let complaint =
+                format!("after the entry with seq {seq}, this node has other rows than {differ:?}");
+            status.complaints.push(complaint);
+        }
         status
     }
 
@@ -299,9 +317,12 @@ impl Shared {
         if members_changed {
             self.set_peers(replica.members());
         }
-        if members_changed || self.status.read().standing != standing {
+        let is_new =
+            |status: &Status| status.standing != standing || status.compared.as_ref() != replica.compared();
+        if members_changed || is_new(&self.status.read()) {
             let mut status = self.status.write();
             status.standing = standing;
+            status.compared = replica.compared().cloned();
             if members_changed {
                 status.members = replica.members().to_vec();
             }
@@ -364,6 +385,7 @@ impl Wish {
             Wish::Amend(batch, fence) => (replica.amend(batch.clone(), fence), batch),
             Wish::Read(batch) => return replica.read(batch),
             Wish::Transfer(to) => return replica.transfer(to),
+            Wish::Compare(seq, digests) => return replica.compare(seq, digests),
             Wish::Add(member, batch) => {
                 let done = replica.add(&member);
                 if done.is_ok() {
@@ -391,7 +413,7 @@ impl Wish {
             | Wish::Read(batch)
             | Wish::Add(_, batch)
             | Wish::Remove(_, batch) => batch.fail(reason.clone(), now_ns),
-            Wish::Transfer(_) => {}
+            Wish::Transfer(_) | Wish::Compare(..) => {}
         }
     }
 }

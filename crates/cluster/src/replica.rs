@@ -12,6 +12,7 @@
 
 use crate::agreement::{Agreement, Standing, Turn};
 use crate::content;
+use crate::digests::{Compared, Digests};
 use crate::gathering::Gathering;
 use crate::proposals::Proposals;
 use crate::reads::Reads;
@@ -19,6 +20,7 @@ use crate::wire::Message;
 use crate::{Member, envelope};
 use bytes::Bytes;
 use fabius_engine::Batch;
+use fabius_engine::checkpoint::Digest;
 use fabius_log::Log;
 use fabius_value::{Error, Result, Seq, SqlState};
 use raft::eraftpb::{ConfChangeType, Entry};
@@ -54,6 +56,11 @@ impl Agreed {
     /// What an engine takes; nothing if there is nothing to take.
     pub fn taken(&self) -> Option<&[u8]> {
         content::decode(&self.data).map(|content| content.taken)
+    }
+
+    /// The same place in the order, at which nothing happens.
+    pub(crate) fn emptied(self) -> Agreed {
+        Agreed { data: Bytes::new(), ..self }
     }
 
     /// How many bytes it has.
@@ -110,6 +117,10 @@ pub struct Replica {
     proposals: Proposals,
     gathering: Gathering,
     reads: Reads,
+    digests: Digests,
+    compared: Option<Compared>,
+    /// What this node has computed, and the others are to be told.
+    computed: Vec<(Seq, Vec<Digest>)>,
     tick: u64,
     /// When this leader last proposed.
     proposed: u64,
@@ -132,6 +143,9 @@ impl Replica {
             proposals: Proposals::new(node, life),
             gathering: Gathering::default(),
             reads: Reads::new(node, life),
+            digests: Digests::default(),
+            compared: None,
+            computed: Vec::new(),
             tick: 0,
             proposed: 0,
             time_us: i64::MIN,
@@ -227,6 +241,25 @@ impl Replica {
         self.agreement.propose_member(ConfChangeType::RemoveNode, &gone)
     }
 
+    /// Takes what this node has computed of the state at a seq where every node takes a checkpoint: the next turn tells the others,
+    /// and ends with an error if a majority has computed something else.
+    pub fn compare(&mut self, seq: Seq, digests: Vec<Digest>) {
+        self.computed.push((seq, digests));
+    }
+
+    fn note_digests(&mut self, node: u64, seq: Seq, digests: Vec<Digest>) -> Result<()> {
+        self.digests.note(node, seq, digests);
+        let voters = self.members().iter().filter(|member| member.votes).map(|member| member.node);
+        let voters: Vec<u64> = voters.collect();
+        self.compared = self.digests.compared(self.node());
+        self.digests.judge(self.node(), seq, &voters)
+    }
+
+    /// The newest state that was compared with another node's.
+    pub fn compared(&self) -> Option<&Compared> {
+        self.compared.as_ref()
+    }
+
     /// Lets time go on.
     ///
     /// # Errors
@@ -249,6 +282,11 @@ impl Replica {
                 }
                 Ok(())
             }
+            Some(Message::Digests { node, seq, digests }) if node != self.node() => {
+                self.count("digests were compared");
+                self.note_digests(node, seq, digests)
+            }
+            Some(Message::Digests { .. }) => Ok(()),
             // Whoever sent it may be of another version, or nobody of us.
             None => Ok(()),
         }
@@ -265,6 +303,12 @@ impl Replica {
         execution: &mut dyn Execution,
     ) -> Result<TurnEnd> {
         let mut members_changed = false;
+        for (seq, digests) in std::mem::take(&mut self.computed) {
+            let message = Message::Digests { node: self.node(), seq, digests: digests.clone() }.encode();
+            let others = self.members().iter().filter(|member| member.node != self.node());
+            others.for_each(|member| outbox.send(member.node, message.clone()));
+            self.note_digests(self.node(), seq, digests)?;
+        }
         loop {
             let done = self.agreement.turn()?;
             members_changed |= done.members_changed;

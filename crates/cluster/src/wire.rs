@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes
 //!      0      1  version of this encoding, 1
-//!      1      1  1 a message of Raft, 2 a proposal on its way to the leader
+//!      1      1  1 a message of Raft, 2 a proposal on its way to the leader, 3 digests of a node's state
 //!      2         its fields in their order, little-endian; bytes behind their length (4)
 //! ```
 //!
@@ -13,7 +13,9 @@
 use crate::content::{Part, ProposalId};
 use crate::fields::{Fields, put_bytes, put_u64};
 use bytes::Bytes;
+use fabius_engine::checkpoint::Digest;
 use fabius_engine::entry::{self, Entries};
+use fabius_value::Seq;
 use raft::eraftpb::{
     ConfState, Entry, EntryType, Message as RaftMessage, MessageType, Snapshot, SnapshotMetadata,
 };
@@ -21,12 +23,19 @@ use raft::eraftpb::{
 const VERSION: u8 = 1;
 const RAFT: u8 = 1;
 const PROPOSAL: u8 = 2;
+const DIGESTS: u8 = 3;
 
 /// What one node says to another.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Message {
     Raft(RaftMessage),
     Proposal(Proposal),
+    /// What a node has computed of the state at a seq.
+    Digests {
+        node: u64,
+        seq: Seq,
+        digests: Vec<Digest>,
+    },
 }
 
 /// What a node wants the leader to propose.
@@ -93,6 +102,15 @@ impl Message {
                 put_bytes(&mut bytes, &proposal.handed);
                 bytes
             }
+            Message::Digests { node, seq, digests } => {
+                let mut bytes = vec![VERSION, DIGESTS];
+                [*node, seq.0, digests.len() as u64].iter().for_each(|number| put_u64(&mut bytes, *number));
+                for digest in digests {
+                    put_bytes(&mut bytes, digest.part.as_bytes());
+                    put_u64(&mut bytes, digest.value);
+                }
+                bytes
+            }
         }
     }
 
@@ -112,6 +130,14 @@ impl Message {
                 let handed = bytes.slice_ref(fields.bytes()?);
                 let part = Part { proposal, count };
                 fields.whole(Message::Proposal(Proposal { term, oldest, part, handed, alone }))
+            }
+            DIGESTS => {
+                let (node, seq) = (fields.u64()?, Seq(fields.u64()?));
+                let mut digests = Vec::new();
+                for _ in 0..fields.u64()? {
+                    digests.push(Digest { part: fields.text()?, value: fields.u64()? });
+                }
+                fields.whole(Message::Digests { node, seq, digests })
             }
             _ => None,
         }
@@ -241,8 +267,13 @@ mod tests {
     fn messages_read_back_and_garbage_does_not_panic() {
         let mut random = Random::seeded(1);
         for turn in 0..500 {
-            let message = match turn % 2 {
+            let message = match turn % 3 {
                 0 => Message::Raft(raft(&mut random)),
+                1 => {
+                    let digest = |part: u64| Digest { part: format!("table t{part}"), value: part << 40 };
+                    let digests = (0..random.below(4)).map(digest).collect();
+                    Message::Digests { node: 2, seq: Seq(random.next_u64()), digests }
+                }
                 _ => {
                     let proposal = ProposalId { node: 1, life: random.next_u64(), serial: 9 };
                     let part = Part { proposal, count: 1 + random.below(9) as u32 };

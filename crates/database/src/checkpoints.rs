@@ -8,17 +8,22 @@
 //!              deleted with A, once C is durable: B and C stay, and the log from B on
 //! ```
 //!
+//! In a cluster every node takes its checkpoints at the same places of the order, which the leader names, so that digests of the
+//! state can be compared; then the log stays whole, for others that may need it.
+//!
 //! So a newest checkpoint that turns out to be damaged costs nothing but time: the one before it and the
 //! log give the same state.
 
-use fabius_engine::checkpoint::{self, Progress};
+use crate::meeting::Meeting;
+use fabius_cluster::AgreedEngine;
+use fabius_engine::checkpoint::{self, Digest, Progress};
 use fabius_engine::foundation::log_error;
-use fabius_engine::{Engine, Foundation};
+use fabius_engine::{Batch, Engine, Foundation, Standpoint, entry};
 use fabius_env::{DirectoryLock, Disk};
 use fabius_log::{DatabaseId, Log};
 use fabius_storage::checkpoint::{self as files, Counts, Found};
 use fabius_value::{Error, Result, Seq, SqlState};
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -59,6 +64,9 @@ pub struct CheckpointStatus {
     pub failed: Option<Error>,
 }
 
+/// How often it is looked whether one has been written.
+const NAP: Duration = Duration::from_millis(2);
+
 /// The checkpoints of an open database.
 pub(crate) struct Checkpoints {
     pub(crate) disk: Arc<dyn Disk>,
@@ -66,8 +74,8 @@ pub(crate) struct Checkpoints {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) foundation: Arc<Foundation>,
     pub(crate) log: Arc<Log>,
-    /// Whether the log stays whole, for others of a cluster that may need it.
-    pub(crate) keeps_log: bool,
+    /// The node of a cluster that it is; then the log stays whole, for others that may need it.
+    pub(crate) agreed: Option<Arc<AgreedEngine>>,
     /// Seqs of checkpoints that are known to be whole, newest first. Locked while one is taken.
     pub(crate) whole: Mutex<Vec<Seq>>,
     pub(crate) status: Mutex<CheckpointStatus>,
@@ -87,31 +95,71 @@ impl Checkpoints {
     /// As the disk fails, or the error of `watch`; then the database goes on as before, with the checkpoints
     /// it had. Why it has stopped, if it has.
     pub(crate) fn take(&self, watch: &mut dyn FnMut(&Progress) -> Result<()>) -> Result<Checkpoint> {
-        let mut whole = self.whole.lock();
+        let whole = self.whole.lock();
         if let Some(failure) = self.foundation.failure() {
             return Err(failure.clone());
         }
-        // Also if it fails: the next automatic one is due after as much of the log again.
-        self.counted_from.store(self.log_bytes(), Relaxed);
         let at = self.engine.stand();
         if let Some(newest) = whole.first().copied().filter(|newest| *newest == at.seq()) {
             drop(at);
+            self.count_from_here();
             return self.there(newest);
         }
+        self.take_from(whole, at, watch).map(|(taken, _)| taken)
+    }
+
+    /// Also before one that fails: the next automatic one is due after as much of the log again.
+    fn count_from_here(&self) {
+        self.counted_from.store(self.log_bytes(), Relaxed);
+    }
+
+    fn take_from(
+        &self,
+        mut whole: MutexGuard<'_, Vec<Seq>>,
+        at: Standpoint<'_>,
+        watch: &mut dyn FnMut(&Progress) -> Result<()>,
+    ) -> Result<(Checkpoint, Vec<Digest>)> {
+        self.count_from_here();
         let written = checkpoint::write(&*self.engine, at, &*self.disk, self.database, watch)?;
         self.newest_bytes.store(written.bytes, Relaxed);
         whole.insert(0, written.seq);
         whole.truncate(KEPT);
         self.status.lock().newest = Some(written.seq);
         let segments_deleted = self.clean_up(&whole)?;
-        Ok(Checkpoint {
+        let taken = Checkpoint {
             seq: written.seq,
             name: written.name,
             counts: written.counts,
             bytes: written.bytes,
             segments_deleted,
             is_new: true,
-        })
+        };
+        Ok((taken, written.digests))
+    }
+
+    /// Has every node of the cluster take one, and returns when this one's is durable.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::take`]; what keeps the place from being agreed on.
+    fn take_agreed(&self, meeting: &Meeting) -> Result<Checkpoint> {
+        loop {
+            let before = self.foundation.promised();
+            self.status.lock().failed = None;
+            self.engine.amend(&entry::encode_checkpoint())?;
+            while !meeting.is_free() {
+                if let Some(failure) = self.foundation.failure() {
+                    return Err(failure.clone());
+                }
+                std::thread::sleep(NAP);
+            }
+            let CheckpointStatus { newest, failed, .. } = self.status.lock().clone();
+            match (newest.filter(|newest| *newest > before), failed) {
+                (_, Some(failed)) => return Err(failed),
+                (Some(newest), None) => return Ok(Checkpoint { is_new: true, ..self.there(newest)? }),
+                // One was being written when the place came by.
+                (None, None) => {}
+            }
+        }
     }
 
     fn there(&self, seq: Seq) -> Result<Checkpoint> {
@@ -138,16 +186,18 @@ impl Checkpoints {
         names.reverse();
         files::delete(&*self.disk, &names)?;
         match whole {
-            _ if self.keeps_log => Ok(0),
+            _ if self.agreed.is_some() => Ok(0),
             [_, .., oldest] => self.log.discard_before(oldest.next().0).map_err(|error| log_error(&error)),
             // With only one there is no second way yet but the whole log.
             _ => Ok(0),
         }
     }
 
-    /// Bytes logged since the last checkpoint was begun.
-    fn bytes_since(&self) -> u64 {
-        (self.log_bytes() - self.counted_from.load(Relaxed)).max(0) as u64
+    /// Whether so much was logged since the last checkpoint was begun, and as much as it takes: writing checkpoints takes at most
+    /// about as much of the disk's time as writing the log.
+    fn is_due(&self, every_bytes: u64) -> bool {
+        let bytes = (self.log_bytes() - self.counted_from.load(Relaxed)).max(0) as u64;
+        bytes >= every_bytes.max(self.newest_bytes.load(Relaxed))
     }
 
     /// Bytes logged since the database was opened.
@@ -156,36 +206,85 @@ impl Checkpoints {
     }
 }
 
+/// Whether a thread is to end.
+type Stop = (Mutex<bool>, Condvar);
+
 /// A thread that takes a checkpoint whenever the log has grown by so much, and by as much as the last one
 /// takes.
 pub(crate) struct Automatic {
-    stop: Arc<(Mutex<bool>, Condvar)>,
+    stop: Arc<Stop>,
+    meeting: Arc<Meeting>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Automatic {
-    /// Starts it.
-    pub(crate) fn start(checkpoints: Arc<Checkpoints>, every_bytes: u64) -> Automatic {
-        let stop: Arc<(Mutex<bool>, Condvar)> = Arc::default();
-        let stopping = stop.clone();
-        let work = move || {
-            while !is_stopped_within(&stopping, LOOK) {
-                // Writing checkpoints takes at most about as much of the disk's time as writing the log.
-                if checkpoints.bytes_since() < every_bytes.max(checkpoints.newest_bytes.load(Relaxed)) {
-                    continue;
-                }
-                let mut watch = |_: &_| match *stopping.0.lock() {
-                    true => Err(Error::new(SqlState::CANCELED, "the database is closing")),
-                    false => Ok(()),
-                };
-                let taken = catch_unwind(AssertUnwindSafe(|| checkpoints.take(&mut watch)));
-                let panicked = || Error::new(SqlState::INTERNAL, "taking a checkpoint has panicked");
-                checkpoints.status.lock().failed = taken.map_or_else(|_| Some(panicked()), Result::err);
-            }
+    /// Starts it; in a cluster `meeting` is where it meets the thread that executes.
+    pub(crate) fn start(checkpoints: Arc<Checkpoints>, every_bytes: u64, meeting: Arc<Meeting>) -> Automatic {
+        let stop: Arc<Stop> = Arc::default();
+        let (stopping, meeting_them) = (stop.clone(), meeting.clone());
+        let work = move || match &checkpoints.agreed {
+            None => alone(&checkpoints, every_bytes, &stopping),
+            Some(agreed) => in_cluster(&checkpoints, agreed, every_bytes, &meeting_them, &stopping),
         };
         let thread = std::thread::Builder::new().name("fabius-checkpoint".to_string()).spawn(work);
-        Automatic { stop, thread: Some(thread.expect("the system gives us a thread")) }
+        Automatic { stop, meeting, thread: Some(thread.expect("the system gives us a thread")) }
     }
+
+    /// Takes one where every node of the cluster takes one.
+    ///
+    /// # Errors
+    /// As [`Checkpoints::take_agreed`].
+    pub(crate) fn take_agreed(&self, checkpoints: &Checkpoints) -> Result<Checkpoint> {
+        checkpoints.take_agreed(&self.meeting)
+    }
+}
+
+fn alone(checkpoints: &Checkpoints, every_bytes: u64, stop: &Stop) {
+    while !is_stopped_within(stop, LOOK) {
+        if checkpoints.is_due(every_bytes) {
+            attempt(checkpoints, stop, |watch| checkpoints.take(watch).map(drop));
+        }
+    }
+}
+
+/// The leader says where; every node takes one there, and compares its digests with the others'.
+fn in_cluster(
+    checkpoints: &Checkpoints,
+    agreed: &AgreedEngine,
+    every_bytes: u64,
+    meeting: &Meeting,
+    stop: &Stop,
+) {
+    let attendant = meeting.attendant();
+    while !is_stopped_within(stop, Duration::ZERO) {
+        if let Some(at) = attendant.attend(LOOK, || agreed.beneath().stand()) {
+            attempt(checkpoints, stop, |watch| {
+                let (taken, digests) = checkpoints.take_from(checkpoints.whole.lock(), at, watch)?;
+                agreed.node().compare(taken.seq, digests);
+                Ok(())
+            });
+            attendant.is_free();
+        }
+        if checkpoints.is_due(every_bytes) && agreed.node().leads() {
+            checkpoints.count_from_here();
+            agreed.node().amend(Batch::of(entry::encode_checkpoint(), 1), None);
+        }
+    }
+}
+
+/// Notes why it failed, if it did.
+fn attempt(
+    checkpoints: &Checkpoints,
+    stop: &Stop,
+    take: impl FnOnce(&mut dyn FnMut(&Progress) -> Result<()>) -> Result<()>,
+) {
+    let mut watch = |_: &_| match *stop.0.lock() {
+        true => Err(Error::new(SqlState::CANCELED, "the database is closing")),
+        false => Ok(()),
+    };
+    let taken = catch_unwind(AssertUnwindSafe(|| take(&mut watch)));
+    let panicked = || Error::new(SqlState::INTERNAL, "taking a checkpoint has panicked");
+    checkpoints.status.lock().failed = taken.map_or_else(|_| Some(panicked()), Result::err);
 }
 
 impl Drop for Automatic {
@@ -200,7 +299,7 @@ impl Drop for Automatic {
     }
 }
 
-fn is_stopped_within(stop: &(Mutex<bool>, Condvar), time: Duration) -> bool {
+fn is_stopped_within(stop: &Stop, time: Duration) -> bool {
     let mut stopped = stop.0.lock();
     stop.1.wait_while_for(&mut stopped, |stopped| !*stopped, time);
     *stopped

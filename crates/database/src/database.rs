@@ -3,6 +3,7 @@
 use crate::call::{Prepared, Promise};
 use crate::checkpoints::{Automatic, Checkpoint, CheckpointStatus, Checkpoints};
 use crate::history::{History, Moment};
+use crate::meeting::Meeting;
 use crate::member::is_member;
 use crate::opening;
 use crate::options::{Durability, EngineKind, Options};
@@ -52,6 +53,8 @@ pub struct Database {
     pub(crate) log: Option<Arc<Log>>,
     pub(crate) recovery: Option<RecoveryReport>,
     checkpoints: Option<Arc<Checkpoints>>,
+    /// Where a node of a cluster takes its checkpoints.
+    pub(crate) meeting: Arc<Meeting>,
     automatic: Option<Automatic>,
     history: Option<History>,
     sessions: Sessions,
@@ -177,7 +180,7 @@ impl Database {
             engine: self.engine.clone(),
             foundation: self.foundation.clone(),
             log,
-            keeps_log: self.agreed.is_some(),
+            agreed: self.agreed.clone(),
             whole: Mutex::new(status.newest.into_iter().collect()),
             status: Mutex::new(status),
             newest_bytes: AtomicU64::new(newest_bytes),
@@ -197,10 +200,11 @@ impl Database {
         }
         self.start_workers(options.workers);
         self.keep_history(options);
-        if let (Some(checkpoints), Some(bytes), 1..) =
-            (&self.checkpoints, options.checkpoint_log_bytes, options.workers)
-        {
-            self.automatic = Some(Automatic::start(checkpoints.clone(), bytes));
+        // In a cluster a node takes those that others want, too.
+        let every_bytes = options.checkpoint_log_bytes.or(self.agreed.as_ref().map(|_| u64::MAX));
+        if let (Some(checkpoints), Some(bytes), 1..) = (&self.checkpoints, every_bytes, options.workers) {
+            let meeting = self.meeting.clone();
+            self.automatic = Some(Automatic::start(checkpoints.clone(), bytes, meeting));
         }
         Ok(())
     }
@@ -280,6 +284,7 @@ impl Database {
             log: None,
             recovery: None,
             checkpoints: None,
+            meeting: Arc::default(),
             automatic: None,
             history: None,
             sessions: Sessions::default(),
@@ -491,7 +496,8 @@ impl Database {
     /// Takes a checkpoint while calls go on; returns when it is durable. From then on opening replays only
     /// what came after it. The two newest are kept, and the log from the older one on.
     ///
-    /// It is a snapshot: what is overwritten meanwhile stays in memory until it is done.
+    /// It is a snapshot: what is overwritten meanwhile stays in memory until it is done. In a cluster every node takes one at the same
+    /// place of the order, and they compare digests of it.
     ///
     /// # Errors
     /// `53100`, `58030` as the disk fails: the database goes on with the checkpoints it had. What ended the
@@ -500,7 +506,7 @@ impl Database {
         self.checkpoint_watched(&mut |_| Ok(()))
     }
 
-    /// The same; `watch` is told how far it is, and gives it up with an error.
+    /// The same; `watch` is told how far it is, and gives it up with an error, where the database is no node of a cluster.
     ///
     /// # Errors
     /// As [`Database::checkpoint`], and the error of `watch`.
@@ -512,7 +518,10 @@ impl Database {
             return Err(Error::new(SqlState::NOT_SUPPORTED, "a database in memory has no checkpoints")
                 .with_hint("open it in a directory"));
         };
-        checkpoints.take(watch)
+        match self.automatic.as_ref().filter(|_| self.is_replicated()) {
+            Some(automatic) => automatic.take_agreed(checkpoints),
+            None => checkpoints.take(watch),
+        }
     }
 
     /// How it stands with the checkpoints: also which were passed over when this was opened.

@@ -45,6 +45,7 @@ mod database;
 mod history;
 pub mod identity;
 mod keyed;
+mod meeting;
 mod member;
 mod opening;
 mod options;

@@ -153,7 +153,9 @@ impl Database {
                 .with_hint("a directory that was removed from a cluster does not come back; add a new node")
         })?;
         let network = connect(&me, replica.members(), id)?;
-        let executor = Executor::new(engine.clone());
+        let mut executor = Executor::new(engine.clone());
+        let meeting = database.meeting.clone();
+        executor.at_checkpoint(Box::new(move || meeting.call()));
         let between = executor.between();
         let node = Node::start(replica, executor, foundation.clone(), network);
         let agreed = Arc::new(AgreedEngine::new(engine, node, between));

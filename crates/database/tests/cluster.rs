@@ -106,7 +106,15 @@ fn keys_hold_over_a_change_of_leaders() {
     assert_eq!(count(other, "second"), [Value::BigInt(2)]);
 }
 
-/// Goal: a node opens again from a checkpoint, and goes on behind it.
+fn await_that(what: &str, holds: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "not yet: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Goal: nodes take checkpoints at the same place and compare digests of them; a node opens again from one, and goes on behind it.
 #[test]
 fn a_node_begins_with_a_checkpoint() {
     let (directories, mut databases) = cluster();
@@ -118,7 +126,15 @@ fn a_node_begins_with_a_checkpoint() {
     }
     let last = databases.pop().expect("three");
     block_on(last.catch_up()).expect("a majority answers");
-    assert!(last.checkpoint().expect("it is written").is_new);
+    let checkpoint = last.checkpoint().expect("it is written");
+    assert!(checkpoint.is_new);
+    // Every node has taken one there, and found that all have the same.
+    for database in databases.iter().chain([&last]) {
+        let compared = || database.member_status().and_then(|status| status.compared);
+        await_that("digests were compared", || compared().is_some_and(|compared| compared.same == [1, 2, 3]));
+        assert_eq!(compared().map(|compared| compared.seq), Some(checkpoint.seq));
+        assert_eq!(database.checkpoint_status().newest, Some(checkpoint.seq));
+    }
     databases[1].call("count", &[1.into()]).expect("it is agreed on");
     last.close().expect("it closes");
     let last = open(directories[2].path());

@@ -31,7 +31,9 @@ fn broken_rules_are_found() {
     for mutation in Mutation::ALL {
         let found = (0..seeds).find_map(|seed| {
             let error = simulation::run_mutated(seed, &two_phase_locking, mutation).err()?;
-            Some((seed, error))
+            // Who misses a call tells clients something else sooner or later; digests have to tell, too.
+            let is_told = mutation != Mutation::CallLeftOut || error.contains("has computed something else");
+            is_told.then_some((seed, error))
         });
         let (seed, error) =
             found.unwrap_or_else(|| panic!("{mutation:?} was not found within {seeds} seeds"));

@@ -615,7 +615,7 @@ impl Engine for LazyEngine {
         let mut outcomes = Outcomes { first_seq: Some(first_seq), ..Outcomes::default() };
         let mut lane = self.lane.lock();
         match entry::decode_next(payload, first_seq, count, lane.next_seq())? {
-            Entries::Definition(_) | Entries::KeyWindow(_) | Entries::Nothing => {
+            Entries::Definition(_) | Entries::KeyWindow(_) | Entries::Nothing | Entries::Checkpoint => {
                 self.rest_before(payload)?;
                 let definitions = self.foundation.definitions().with(first_seq, payload)?;
                 self.take_in(&mut lane, definitions);

@@ -7,6 +7,7 @@
 //!                       calls back; a log that says nothing means 10,000,000
 //! nothing           05  (one entry): takes its place in the order, and is all that it does; 04 is how a log under
 //!                       agreement begins what it holds (`fabius_cluster`)
+//! checkpoint        06  (one entry): changes nothing; every node of a cluster takes a checkpoint of the state here
 //!
 //! call              flags: u8   procedure: varint   [key length: varint, key]
 //!                   argument length: varint   arguments
@@ -23,6 +24,7 @@ const CALLS: u8 = 1;
 const DEFINITION: u8 = 2;
 const KEY_WINDOW: u8 = 3;
 const NOTHING: u8 = 5;
+const CHECKPOINT: u8 = 6;
 const HAS_KEY: u8 = 1;
 const WANTS_RESULT: u8 = 2;
 
@@ -55,6 +57,8 @@ pub enum Entries<'e> {
     KeyWindow(u64),
     /// A place in the order, and no more.
     Nothing,
+    /// A place in the order of which whoever keeps checkpoints takes one.
+    Checkpoint,
 }
 
 /// Bytes before the calls of a batch.
@@ -83,6 +87,11 @@ pub fn encode_key_window(calls: u64) -> Vec<u8> {
 /// An entry that takes its place in the order and does nothing, as a batch.
 pub fn encode_nothing() -> Vec<u8> {
     vec![NOTHING]
+}
+
+/// The place of a checkpoint, as a batch of one entry.
+pub fn encode_checkpoint() -> Vec<u8> {
+    vec![CHECKPOINT]
 }
 
 /// Appends one call.
@@ -117,6 +126,7 @@ pub fn decode(payload: &[u8]) -> Result<Entries<'_>> {
             Ok(Entries::KeyWindow(u64::from_le_bytes(calls)))
         }
         Some((&NOTHING, [])) => Ok(Entries::Nothing),
+        Some((&CHECKPOINT, [])) => Ok(Entries::Checkpoint),
         _ => Err(malformed().with_hint("it may have been written by a newer version of Fabius")),
     }
 }
@@ -134,7 +144,7 @@ pub fn decode_next(payload: &[u8], first_seq: Seq, count: u32, expected: Seq) ->
     let entries = decode(payload)?;
     let found = match entries {
         Entries::Calls { bytes, .. } => calls(bytes).try_fold(0u32, |count, call| call.map(|_| count + 1))?,
-        Entries::Definition(_) | Entries::KeyWindow(_) | Entries::Nothing => 1,
+        Entries::Definition(_) | Entries::KeyWindow(_) | Entries::Nothing | Entries::Checkpoint => 1,
     };
     if found != count {
         return Err(damaged(format!("log batch at {first_seq} has {found} entries, expected {count}")));

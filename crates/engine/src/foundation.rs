@@ -90,7 +90,7 @@ impl Definitions {
         match entry::decode(entry)? {
             Entries::Definition(text) => next.define(text)?,
             Entries::KeyWindow(calls) => next.key_window = self.key_window.changed(seq, calls),
-            Entries::Nothing => return Ok(next),
+            Entries::Nothing | Entries::Checkpoint => return Ok(next),
             Entries::Calls { .. } => {
                 return Err(Error::new(SqlState::DATA_CORRUPTED, "calls where a definition should be"));
             }

@@ -1,8 +1,8 @@
 //! A log entry: a batch of calls, a definition, or a change of the key window.
 
 use fabius_engine::entry::{
-    Call, Entries, begin_calls, calls, decode, encode_call, encode_definition, encode_key_window,
-    encode_nothing,
+    Call, Entries, begin_calls, calls, decode, encode_call, encode_checkpoint, encode_definition,
+    encode_key_window, encode_nothing,
 };
 use fabius_program::catalog::ProcedureId;
 
@@ -24,6 +24,7 @@ pub(crate) fn run(bytes: &[u8]) {
             assert!(matches!(decode(&again), Ok(Entries::KeyWindow(again)) if again == calls));
         }
         Ok(Entries::Nothing) => assert_eq!(encode_nothing(), bytes),
+        Ok(Entries::Checkpoint) => assert_eq!(encode_checkpoint(), bytes),
         Ok(Entries::Definition(text)) => assert_eq!(encode_definition(text), bytes),
         Err(error) => assert!(!error.to_string().is_empty()),
     }
@@ -40,5 +41,6 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
             &mut batch,
         );
     }
-    vec![batch, encode_definition("procedure p() {\n}\n"), encode_key_window(10_000_000), encode_nothing()]
+    let definition = encode_definition("procedure p() {\n}\n");
+    vec![batch, definition, encode_key_window(10_000_000), encode_nothing(), encode_checkpoint()]
 }

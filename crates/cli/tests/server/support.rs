@@ -118,6 +118,15 @@ impl Server {
         fields.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
     }
 
+    /// Time of processors that the process has used.
+    pub fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).expect("its state");
+        // Behind the name, which may have spaces: `utime` and `stime`, proc(5), in hundredths of a second.
+        let fields = stat.rsplit_once(')').map(|(_, fields)| fields.split_whitespace()).expect("fields");
+        let ticks: u64 = fields.skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum();
+        Duration::from_millis(10 * ticks)
+    }
+
     /// Memory of the process, bytes.
     pub fn resident_bytes(&self) -> u64 {
         let status =

@@ -9,7 +9,7 @@
 //! - no term has two leaders;
 //! - every call that was acknowledged is there, once, with the result that was told; none is there twice;
 //! - who began after another had ended comes behind it, readers too ([`ledger`]);
-//! - every node has the rows that the serial oracle has after the same entries;
+//! - every node has the rows that the serial oracle has after the same entries, and no two other digests on the way;
 //! - the cluster answers again.
 
 mod client;
@@ -30,7 +30,7 @@ pub struct Report {
 }
 
 /// What does not happen always, and has to happen in so many seeds that one can rely on them.
-pub const RARE: [&str; 27] = [
+pub const RARE: [&str; 28] = [
     "a bit was flipped",
     "a clock was set",
     "a fenced proposal was refused",
@@ -51,6 +51,7 @@ pub const RARE: [&str; 27] = [
     "an entry could not be proposed at once",
     "an entry was read from the segments",
     "damage kept a node out",
+    "digests were compared",
     "doubled",
     "entries were cut off a log",
     "late across lives",
@@ -73,16 +74,19 @@ pub enum Mutation {
     TakenBeforeAgreement,
     /// Readers read at once.
     StaleRead,
+    /// The last node leaves calls out of what it executes.
+    CallLeftOut,
 }
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Mutation; 5] = [
+    pub const ALL: [Mutation; 6] = [
         Mutation::MajorityTooSmall,
         Mutation::VoteForgotten,
         Mutation::SyncLeftOut,
         Mutation::TakenBeforeAgreement,
         Mutation::StaleRead,
+        Mutation::CallLeftOut,
     ];
 }
 

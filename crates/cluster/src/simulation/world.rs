@@ -178,13 +178,15 @@ impl<'m> World<'m> {
         for node in 0..self.nodes.len() {
             if self.nodes[node].next_tick_ns <= now_ns {
                 self.nodes[node].next_tick_ns = now_ns + self.nodes[node].tick_ns;
+                let leaves_out = self.leaves_out(node);
                 self.at_node(node, |life, history| {
                     life.replica.tick()?;
-                    life.turn(0, history)
+                    life.turn(0, history, leaves_out)
                 })?;
             }
         }
         let node = self.random.index(self.nodes.len());
+        let leaves_out = self.leaves_out(node);
         match self.random.below(10) {
             0..=3 => {
                 let messages = 1 + self.random.index(8);
@@ -192,13 +194,13 @@ impl<'m> World<'m> {
                 let hasty =
                     self.mutation == Some(Mutation::TakenBeforeAgreement) && node + 1 == self.nodes.len();
                 self.at_node(node, |life, history| {
-                    life.turn(messages, history)?;
+                    life.turn(messages, history, leaves_out)?;
                     if hasty { life.take_what_is_there(history) } else { Ok(()) }
                 })
             }
             4 | 5 => self.at_node(node, |life, history| {
                 life.log.flush_now().map_err(|error| fabius_engine::foundation::log_error(&error))?;
-                life.turn(0, history)
+                life.turn(0, history, leaves_out)
             }),
             6 => self.at_node(node, |life, _| {
                 life.engine.help();
@@ -209,6 +211,11 @@ impl<'m> World<'m> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether a node leaves calls out: one alone.
+    fn leaves_out(&self, node: usize) -> bool {
+        self.mutation == Some(Mutation::CallLeftOut) && node + 1 == self.nodes.len()
     }
 
     /// Lets time go on, to where something happens or a little.
@@ -299,8 +306,9 @@ impl<'m> World<'m> {
         let other = self.random.index(self.nodes.len());
         let id = |node: &Node| NodeId(node.number);
         let (from, to) = (id(&self.nodes[node]), id(&self.nodes[other]));
-        match self.random.below(24) {
+        match self.random.below(28) {
             20..=23 => self.change_members(),
+            24..=27 => self.take_checkpoints(),
             0 | 1 => self.kill(node),
             2 => self.power_loss(node),
             3..=6 => self.restart(node)?,
@@ -371,6 +379,15 @@ impl<'m> World<'m> {
             self.count(what);
             // Its number is not used again, whatever becomes of the proposal.
             self.was_removed |= what == "a node was removed";
+        }
+    }
+
+    /// The leader has all nodes take a checkpoint at one place.
+    fn take_checkpoints(&mut self) {
+        let leads = |node: &Node| node.life.as_ref().is_some_and(|life| life.replica.standing().leads);
+        if let Some(leader) = self.nodes.iter().position(leads) {
+            let checkpoint = Batch::of(entry::encode_checkpoint(), 1);
+            self.life(leader).replica.amend(checkpoint, None).expect("a small entry");
         }
     }
 
@@ -623,7 +640,7 @@ fn run(oracle: &mut Oracle, taken: &[u8]) {
             }
         }
         Ok(Entries::KeyWindow(calls)) => oracle.set_key_window(calls),
-        Ok(Entries::Nothing) | Err(_) => oracle.pass(),
+        Ok(Entries::Nothing | Entries::Checkpoint) | Err(_) => oracle.pass(),
     }
 }
 

@@ -15,10 +15,12 @@
 //!
 //! File, blocks and checksums: [`fabius_storage::checkpoint`].
 
+mod digest;
 mod outcome;
 mod read;
 mod write;
 
+pub use digest::{Digest, differences};
 pub use read::{read, read_definitions};
 pub use write::{Progress, Written, write};
 

@@ -1,6 +1,6 @@
 //! Taking a checkpoint while calls go on.
 
-use super::outcome;
+use super::{Digest, outcome};
 use crate::entry::push_varint;
 use crate::foundation::log_error;
 use crate::idempotency::Remembered;
@@ -40,6 +40,8 @@ pub struct Written {
     pub counts: Counts,
     /// Its size.
     pub bytes: u64,
+    /// Of each part of the state.
+    pub digests: Vec<Digest>,
 }
 
 /// Writes what `engine` says from the standpoint `at` into a checkpoint in `disk`; `watch` is told how far
@@ -60,10 +62,10 @@ pub fn write(
     let seq = at.seq();
     let header = Header { database_id: database.0, seq, begun_us: foundation.clock.now_us() };
     let mut writer = CheckpointWriter::create(disk, header)?;
-    write_definitions(&at, &mut writer, watch)?;
-    write_keys(engine, &mut at, &mut writer, watch)?;
+    let mut digests =
+        vec![write_definitions(&at, &mut writer, watch)?, write_keys(engine, &mut at, &mut writer, watch)?];
     for (table, schema) in at.definitions().catalog.tables() {
-        write_rows(engine, &at, table, schema, &mut writer, watch)?;
+        digests.push(write_rows(engine, &at, table, schema, &mut writer, watch)?);
     }
     // What the state rests upon has to be as durable as the state.
     let sync_log = || match foundation.log() {
@@ -71,24 +73,39 @@ pub fn write(
         None => Ok(()),
     };
     let (counts, bytes) = writer.finish(sync_log)?;
-    Ok(Written { seq, name: file_name(seq), counts, bytes })
+    Ok(Written { seq, name: file_name(seq), counts, bytes, digests })
 }
 
 fn write_definitions(
     at: &Standpoint<'_>,
     writer: &mut CheckpointWriter<'_>,
     watch: &mut dyn FnMut(&Progress) -> Result<()>,
-) -> Result<()> {
+) -> Result<Digest> {
     let entries = &at.definitions().entries;
+    let mut digest = Digest::of("definitions".into());
     watch(&progress("definitions", entries.len() as u64, writer))?;
     for (seq, entry) in entries.iter() {
-        writer.add(BlockKind::Definitions, |to| {
+        add(writer, BlockKind::Definitions, &mut digest, |to| {
             push_varint(seq.0, to);
             push_varint(entry.len() as u64, to);
             to.extend_from_slice(entry);
         })?;
     }
-    Ok(())
+    Ok(digest)
+}
+
+/// Adds an item to the file, and to the digest of its part.
+fn add(
+    writer: &mut CheckpointWriter<'_>,
+    kind: BlockKind,
+    digest: &mut Digest,
+    encode: impl FnOnce(&mut Vec<u8>),
+) -> Result<()> {
+    writer.add(kind, |to| {
+        let begin = to.len();
+        encode(to);
+        digest.add(&to[begin..]);
+    })
 }
 
 fn write_keys(
@@ -96,19 +113,20 @@ fn write_keys(
     at: &mut Standpoint<'_>,
     writer: &mut CheckpointWriter<'_>,
     watch: &mut dyn FnMut(&Progress) -> Result<()>,
-) -> Result<()> {
-    let Some(mut walk) = at.take_keys() else { return Ok(()) };
+) -> Result<Digest> {
+    let mut digest = Digest::of("keys".into());
+    let Some(mut walk) = at.take_keys() else { return Ok(digest) };
     let last = at.seq();
     let oldest = at.definitions().key_window.oldest(last.next());
     let mut written = 0;
     loop {
         let part = walk.part(KEYS_AT_A_TIME);
         if part.is_empty() {
-            return Ok(());
+            return Ok(digest);
         }
         watch(&progress("keys", written, writer))?;
         for remembered in part.iter().filter(|(_, first)| (oldest..=last).contains(&first.seq)) {
-            write_key(engine, remembered, writer)?;
+            write_key(engine, remembered, writer, &mut digest)?;
             written += 1;
         }
     }
@@ -119,6 +137,7 @@ fn write_key(
     engine: &dyn Engine,
     (key, first): &Remembered,
     writer: &mut CheckpointWriter<'_>,
+    digest: &mut Digest,
 ) -> Result<()> {
     let results: Option<Vec<Value>> = match &first.ticket {
         None => None,
@@ -129,7 +148,7 @@ fn write_key(
             }
         },
     };
-    writer.add(BlockKind::Keys, |to| {
+    add(writer, BlockKind::Keys, digest, |to| {
         push_varint(first.seq.0, to);
         push_varint(key.len() as u64, to);
         to.extend_from_slice(key);
@@ -144,19 +163,21 @@ fn write_rows(
     schema: &TableSchema,
     writer: &mut CheckpointWriter<'_>,
     watch: &mut dyn FnMut(&Progress) -> Result<()>,
-) -> Result<()> {
+) -> Result<Digest> {
     let columns = scalars(schema);
+    let mut digest = Digest::of(format!("table {}", schema.name));
     let mut written = 0u64;
     engine.rows_at(at, table, &mut |row| {
         if written.is_multiple_of(ROWS_PER_REPORT) {
             watch(&progress(&schema.name, written, writer))?;
         }
         written += 1;
-        writer.add(BlockKind::Rows(table), |to| {
+        add(writer, BlockKind::Rows(table), &mut digest, |to| {
             let mut values = ArgumentWriter::new(to);
             columns.iter().zip(row).for_each(|(column, value)| _ = values.scalar(*column, *value));
         })
-    })
+    })?;
+    Ok(digest)
 }
 
 /// The types of a table's columns, as rows are encoded with them. Arguments are held to more than values

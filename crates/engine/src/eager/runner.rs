@@ -153,7 +153,7 @@ impl<R: Runner> Engine for R {
         let ground = self.ground();
         let mut outcomes = Outcomes { first_seq: Some(first_seq), ..Outcomes::default() };
         match entry::decode_next(payload, first_seq, count, ground.shared.sequencer.next())? {
-            Entries::Definition(_) | Entries::KeyWindow(_) | Entries::Nothing => {
+            Entries::Definition(_) | Entries::KeyWindow(_) | Entries::Nothing | Entries::Checkpoint => {
                 ground.take_definition(first_seq, payload)?;
             }
             Entries::Calls { time_us, bytes } => {

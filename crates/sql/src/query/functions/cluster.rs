@@ -55,6 +55,9 @@ fn shown(database: &Database) -> Option<String> {
             json!({"node": node, "address": address, "votes": member.votes, "leads": standing.leader == Some(node)})
         })
         .collect();
+    let compared = status
+        .compared
+        .map(|compared| json!({"seq": compared.seq.0, "same": compared.same, "differ": compared.differ}));
     let shown = json!({
         "node": status.node,
         "leads": standing.leads,
@@ -64,6 +67,7 @@ fn shown(database: &Database) -> Option<String> {
         "taken": status.taken,
         "seq": database.standpoint().seq().0,
         "members": members,
+        "compared": compared,
         "complaints": status.complaints,
     });
     Some(shown.to_string())

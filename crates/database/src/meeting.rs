@@ -1,0 +1,124 @@
+//! Where the thread that executes what is agreed on meets the one that takes checkpoints: the one goes on once the other stands.
+//!
+//! ```text
+//!   executing       ... 898 899 900(a checkpoint here) call --wait--> 901 902 ...
+//!   checkpoints     attend ----------------------------> stand -----> write the state after 900 ... free again
+//! ```
+
+use parking_lot::{Condvar, Mutex};
+use std::time::Duration;
+
+/// Who is where.
+#[derive(Default)]
+pub(crate) struct Meeting {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nobody will come: the thread that takes checkpoints has not begun, is writing one, or has ended.
+    #[default]
+    Away,
+    /// It comes when it is called.
+    Free,
+    /// The thread that executes waits for it.
+    Called,
+}
+
+/// The side of the thread that takes checkpoints; nobody waits for it once this is dropped.
+pub(crate) struct Attendant<'m>(&'m Meeting);
+
+impl Meeting {
+    /// Calls the other thread, and returns once it stands; at once if it would not come.
+    pub(crate) fn call(&self) {
+        let mut state = self.state.lock();
+        if *state == State::Free {
+            *state = State::Called;
+            self.changed.notify_all();
+            self.changed.wait_while(&mut state, |state| *state == State::Called);
+        }
+    }
+
+    /// From now on somebody comes.
+    pub(crate) fn attendant(&self) -> Attendant<'_> {
+        self.set(State::Free);
+        Attendant(self)
+    }
+
+    /// Whether nobody is writing, or has been called to.
+    pub(crate) fn is_free(&self) -> bool {
+        *self.state.lock() == State::Free
+    }
+
+    fn set(&self, state: State) {
+        *self.state.lock() = state;
+        self.changed.notify_all();
+    }
+}
+
+impl Attendant<'_> {
+    /// Waits so long for a call; what `stand` gives, if there was one. Nobody else comes until [`Attendant::is_free`].
+    pub(crate) fn attend<R>(&self, time: Duration, stand: impl FnOnce() -> R) -> Option<R> {
+        let mut state = self.0.state.lock();
+        self.0.changed.wait_while_for(&mut state, |state| *state != State::Called, time);
+        if *state != State::Called {
+            return None;
+        }
+        drop(state);
+        let stands = stand();
+        self.0.set(State::Away);
+        Some(stands)
+    }
+
+    /// It comes again when it is called.
+    pub(crate) fn is_free(&self) {
+        self.0.set(State::Free);
+    }
+}
+
+impl Drop for Attendant<'_> {
+    fn drop(&mut self) {
+        self.0.set(State::Away);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+
+    /// Goal: who calls goes on once the other stands, and at once while it writes, or is gone, in a panic too.
+    #[test]
+    fn who_calls_goes_on_once_the_other_stands() {
+        let (meeting, at) = (Meeting::default(), AtomicU32::new(0));
+        meeting.call();
+        std::thread::scope(|scope| {
+            let attendant = meeting.attendant();
+            scope.spawn(|| {
+                at.store(1, SeqCst);
+                meeting.call();
+                assert_eq!(at.swap(3, SeqCst), 2, "the other stands");
+                // It is writing.
+                meeting.call();
+            });
+            let stood =
+                std::iter::repeat_with(|| attendant.attend(Duration::from_millis(10), || at.swap(2, SeqCst)));
+            assert_eq!(stood.flatten().next(), Some(1), "the other waits");
+            assert!(!meeting.is_free());
+            attendant.is_free();
+            assert!(meeting.is_free());
+        });
+        meeting.call();
+        std::thread::scope(|scope| {
+            let attendant = meeting.attendant();
+            scope.spawn(|| meeting.call());
+            let panics = AssertUnwindSafe(|| {
+                let attendant = attendant;
+                while attendant.attend(Duration::from_millis(10), || panic!("for the test")).is_none() {}
+            });
+            assert!(catch_unwind(panics).is_err());
+        });
+    }
+}
