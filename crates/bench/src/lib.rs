@@ -18,6 +18,7 @@
 pub mod chart;
 pub mod claim;
 pub mod closed_loop;
+pub mod cluster_process;
 pub mod compare;
 pub mod depth;
 pub mod figure;
@@ -25,6 +26,7 @@ pub mod figures;
 pub mod history;
 pub mod interactive;
 pub mod interrupt;
+pub mod link;
 pub mod loader;
 pub mod machine;
 pub mod measured;

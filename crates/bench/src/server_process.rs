@@ -40,6 +40,7 @@ pub struct ServerProcess {
     pub settings: Vec<(&'static str, String)>,
     /// Other nodes of its cluster, or its standbys.
     pub others: Vec<ServerProcess>,
+    command: Command,
     child: Child,
     directory: TemporaryDirectory,
 }
@@ -132,7 +133,7 @@ impl ServerProcess {
         let child = command.spawn().map_err(|error| failed(&format!("{name} does not start"), &error))?;
         RUNNING.lock().push(child.id());
         let (name, user, settings) = (name.to_string(), user.to_string(), Vec::new());
-        Ok(ServerProcess { name, port, user, settings, others: Vec::new(), child, directory })
+        Ok(ServerProcess { name, port, user, settings, others: Vec::new(), command, child, directory })
     }
 
     /// Returns once it takes connections.
@@ -162,6 +163,25 @@ impl ServerProcess {
     /// The database to connect to.
     pub fn database(&self) -> &'static str {
         if self.name == "fabius" { "fabius" } else { "postgres" }
+    }
+
+    /// Ends it without a word to it (`SIGKILL`).
+    pub fn kill(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        RUNNING.lock().retain(|&id| id != self.child.id());
+    }
+
+    /// Starts it again as it was started, on what it has left.
+    ///
+    /// # Errors
+    /// If the program does not start.
+    pub fn start_again(&mut self) -> Result<()> {
+        let again = self.command.spawn();
+        self.child = again.map_err(|error| failed(&format!("{} does not start", self.name), &error))?;
+        RUNNING.lock().push(self.child.id());
+        Ok(())
     }
 
     /// What it has printed, and how it has ended if it has.

@@ -1,8 +1,10 @@
 //! `fabius cluster ...`: databases of which several machines hold a copy.
 
+use crate::cluster_demo;
 use crate::message::out;
 use clap::{Args, Subcommand};
 use fabius::{Error, Member, Result, SqlState, identity, init_member};
+use fabius_bench::interrupt::Interrupt;
 use fabius_log::DatabaseId;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,6 +14,8 @@ use std::process::ExitCode;
 pub enum Command {
     /// Make a directory that of a node of a new cluster
     Init(Init),
+    /// Three nodes on this machine: the leader is killed, the next one cut off, and nothing is lost
+    Demo(cluster_demo::Demo),
 }
 
 /// `fabius cluster init ...`
@@ -56,9 +60,10 @@ pub struct Init {
 ///
 /// # Errors
 /// Members that do not fit each other, a directory that is in use; as the disk fails.
-pub fn run(command: &Command) -> Result<ExitCode> {
+pub fn run(command: &Command, interrupt: &Interrupt) -> Result<ExitCode> {
     match command {
         Command::Init(arguments) => init(arguments),
+        Command::Demo(arguments) => cluster_demo::run(arguments, interrupt),
     }
 }
 

@@ -7,6 +7,7 @@ mod allocator;
 mod bench;
 mod checkpoint;
 mod cluster;
+mod cluster_demo;
 mod demo;
 mod explain;
 mod flash_sale;
@@ -33,6 +34,7 @@ use std::process::ExitCode;
   fabius explain crates/bench/programs/bank.fab    what of a procedure is done now, and what later
   fabius log verify DIR                            check a database's log and checkpoints
   fabius checkpoint DIR                            make the next opening short
+  fabius cluster demo                              three nodes, one of which is killed, and one cut off
   fabius cluster init --help                       let three machines hold one database
 ")]
 struct Arguments {
@@ -67,6 +69,9 @@ fn main() -> ExitCode {
     let interrupt = Interrupt::default();
     // The server has its own way to end; what only reads may end at once.
     match arguments.command {
+        Command::Cluster(cluster::Command::Demo(_)) => {
+            interrupt::handle(&interrupt, cluster_demo::INTERRUPTED)
+        }
         Command::Serve(_) | Command::Explain(_) | Command::Log(_) | Command::Cluster(_) => {}
         Command::Demo(_) => interrupt::handle(&interrupt, demo::INTERRUPTED),
         Command::Bench(_) => interrupt::handle(&interrupt, bench::INTERRUPTED),
@@ -78,7 +83,7 @@ fn main() -> ExitCode {
         Command::Bench(command) => bench::run(command, &interrupt),
         Command::Explain(command) => explain::run(&command),
         Command::Log(command) => log::run(&command),
-        Command::Cluster(command) => cluster::run(&command),
+        Command::Cluster(command) => cluster::run(&command, &interrupt),
         Command::Checkpoint(command) => checkpoint::run(&command, &interrupt),
     };
     match outcome {

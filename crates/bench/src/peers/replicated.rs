@@ -1,9 +1,9 @@
 //! Databases of which three servers hold a copy, each commit on two of them at least before it is acknowledged.
 
+use crate::cluster_process::{ClusterProcess, Wiring};
 use crate::interactive::{client, clients};
-use crate::server_process::{ServerProcess, finish, free_port, postgres_directory};
-use crate::temporary::TemporaryDirectory;
-use fabius::{Error, Member, Result, SqlState, identity, init_member};
+use crate::server_process::{ServerProcess, finish, postgres_directory};
+use fabius::{Error, Result, SqlState};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,30 +14,15 @@ const COPIES: u64 = 3;
 /// How long it may take until one of them leads.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Three nodes of a Fabius cluster; the first is the one that leads.
+/// Three nodes of a Fabius cluster; it is the one that leads, with the others beside it.
 ///
 /// # Errors
 /// If they do not start, or none of them leads within half a minute.
 pub fn fabius(program: &Path, parent: Option<&Path>) -> Result<ServerProcess> {
-    let members = (1..=COPIES).map(|node| {
-        let address = format!("127.0.0.1:{}", free_port()?);
-        Ok(Member { node, address, votes: true })
-    });
-    let members: Vec<Member> = members.collect::<Result<_>>()?;
-    let id = identity::make();
-    let mut nodes = Vec::new();
-    for member in &members {
-        let directory = TemporaryDirectory::new(parent)?;
-        let data = directory.path().join("data");
-        init_member(&data, member.node, members.clone(), id)?;
-        let port = free_port()?;
-        let mut command = Command::new(program);
-        command.arg("serve").arg(&data).args(["--listen", &format!("127.0.0.1:{port}"), "--http", "off"]);
-        let mut node = ServerProcess::spawn("fabius", command, port, "fabius", directory)?;
+    let mut nodes = ClusterProcess::start(program, parent, COPIES as usize, Wiring::Direct, &[])?.nodes;
+    for node in &mut nodes {
         node.settings = vec![("nodes", COPIES.to_string()), ("durability", "fsync on a majority".into())];
-        nodes.push(node);
     }
-    nodes.iter_mut().try_for_each(ServerProcess::await_connections)?;
     let begun = Instant::now();
     while begun.elapsed() < PATIENCE {
         for at in 0..nodes.len() {

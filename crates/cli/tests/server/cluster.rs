@@ -174,7 +174,8 @@ fn any_node_reads_and_one_writes() {
             let reader = connect(&cluster.conninfo_of(node)).await;
             let begun = Instant::now();
             loop {
-                let row = reader.query_one("SELECT fabius_cluster()::text", &[]).await.expect("how it stands");
+                let row =
+                    reader.query_one("SELECT fabius_cluster()::text", &[]).await.expect("how it stands");
                 let shown = row.get::<_, String>(0).replace(' ', "");
                 if shown.contains(r#""same":[1,2,3]"#) {
                     break;

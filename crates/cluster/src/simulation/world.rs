@@ -429,8 +429,10 @@ impl<'m> World<'m> {
         self.network.crash(NodeId(self.nodes[node].number));
         if let Some(life) = self.nodes[node].life.take() {
             self.add_counts(&life.replica);
-            // Closing it would write what a process that ends does not write.
-            std::mem::forget(life.log.clone());
+            // Closing the log would write what a process that ends does not write.
+            self.nodes[node].disk.fault(Fault::PowerLoss { operations: 0 });
+            drop(life);
+            self.nodes[node].disk.repair();
         }
         self.nodes[node].disk.release_locks();
     }
