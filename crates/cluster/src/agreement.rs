@@ -45,6 +45,8 @@ const MESSAGES_IN_FLIGHT: usize = 128;
 const PROPOSED_BYTES: u64 = 64 << 20;
 /// Bytes of a node's address.
 const ADDRESS_BYTES: usize = 255;
+/// Ticks for which a node that was removed waits for others who do not know it yet.
+const LEAVING_TICKS: u64 = 5 * ELECTION_TICKS as u64;
 /// Entries that a node may be behind that is given a vote.
 const FAR_BEHIND: u64 = 10_000;
 /// Bytes of agreed entries that one turn gives, about.
@@ -60,9 +62,9 @@ pub(crate) struct Agreement {
     unsynced: VecDeque<Unsynced>,
     /// The last entry that a turn has given as agreed on.
     agreed: u64,
-    /// Whether it was agreed on that this node is no member any more. Nothing is asked of the library then, which has no place
-    /// for a leader that has removed itself.
-    is_removed: bool,
+    /// If it was agreed on that this node is no member any more: the ticks since another node has asked something of it. Others may
+    /// not know it yet, and need its vote to find out; when nobody asks, it is over.
+    leaving: Option<u64>,
     /// Draws how long this node waits before it stands for election.
     seed: u64,
     elections: u64,
@@ -150,7 +152,7 @@ impl Agreement {
         let unsynced = VecDeque::new();
         let agreed = taken.index;
         let mut agreement =
-            Agreement { raft, disk, hard_state, unsynced, agreed, is_removed: false, seed, elections: 0 };
+            Agreement { raft, disk, hard_state, unsynced, agreed, leaving: None, seed, elections: 0 };
         agreement.draw_timeout();
         Ok(agreement)
     }
@@ -185,7 +187,7 @@ impl Agreement {
     /// Does something with Raft. Its library panics where its log cannot be read, and where it meets what cannot be: then this
     /// node must not go on, and nothing is asked of the library again.
     fn guarded<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
-        if self.is_removed {
+        if self.leaving.is_some_and(|silence| silence > LEAVING_TICKS) {
             return Err(Error::new(SqlState::NOT_IN_STATE, "this node was removed from its cluster")
                 .with_hint(
                     "its number is not used again; to come back, it begins as a new node in a new directory",
@@ -211,6 +213,12 @@ impl Agreement {
     }
 
     fn pass_tick(&mut self) {
+        if let Some(silence) = &mut self.leaving {
+            *silence += 1;
+            // It never stands for election, but votes once it hears nothing of a leader.
+            self.raft.raft.election_elapsed += 1;
+            return;
+        }
         let raft = &self.raft.raft;
         if raft.state != StateRole::Leader && raft.election_elapsed + 1 >= raft.randomized_election_timeout()
         {
@@ -236,6 +244,10 @@ impl Agreement {
         if !self.is_sound(&message) {
             return Ok(());
         }
+        if message.msg_type == MessageType::MsgTimeoutNow && self.leaving.is_some() {
+            return Ok(());
+        }
+        self.leaving = self.leaving.map(|_| 0);
         let raft = &self.raft.raft;
         let last = raft.raft_log.last_index();
         if message.msg_type == MessageType::MsgHeartbeat && message.term >= raft.term && message.commit > last
@@ -412,9 +424,6 @@ impl Agreement {
             }
             turn.agreed_bytes += agreed.iter().map(|entry| entry.data.len() as u64).sum::<u64>();
             turn.agreed.extend(agreed);
-            if self.is_removed {
-                return Ok(turn);
-            }
             if turn.agreed_bytes >= AGREED_BYTES {
                 turn.has_more = true;
                 self.draw_timeout();
@@ -461,6 +470,14 @@ impl Agreement {
                 .with_detail(error.to_string())
         })?;
         let address = String::from_utf8_lossy(&change.context).into_owned();
+        let me = self.hard_state.node;
+        let is_removed = change
+            .changes
+            .iter()
+            .any(|single| single.node_id == me && single.change_type == ConfChangeType::RemoveNode);
+        if is_removed {
+            return self.begin_to_leave(entry);
+        }
         let states = self.raft.apply_conf_change(&change).map_err(|error| refused(&error))?;
         let members = &mut self.hard_state.members;
         for single in &change.changes {
@@ -471,7 +488,19 @@ impl Agreement {
             }
         }
         members.sort_by_key(|member| member.node);
-        self.is_removed = members.iter().all(|member| member.node != self.hard_state.node);
+        self.hard_state.members_at = entry.index;
+        self.write_hard_state()
+    }
+
+    /// Takes the change that removes this node. It leads no more, and never again; Raft's library, which has no place for a node
+    /// that is no member, is not told, so that it goes on to vote for those who do not know it yet.
+    fn begin_to_leave(&mut self, entry: &Entry) -> Result<()> {
+        self.leaving = Some(0);
+        let raft = &mut self.raft.raft;
+        if raft.state != StateRole::Follower {
+            raft.become_follower(raft.term, raft::INVALID_ID);
+        }
+        self.hard_state.members.retain(|member| member.node != self.hard_state.node);
         self.hard_state.members_at = entry.index;
         self.write_hard_state()
     }

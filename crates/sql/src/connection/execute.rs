@@ -24,7 +24,7 @@ impl Connection {
     /// # Errors
     /// What is wrong with the statement.
     pub async fn prepare(&mut self, text: &str, types: &[SqlType]) -> Result<Arc<Prepared>> {
-        self.come_up_to_date().await?;
+        self.come_up_to_date(text).await?;
         let prepared = self.find_prepared(text, types).await;
         if prepared.is_err() {
             self.fail();
@@ -33,8 +33,14 @@ impl Connection {
     }
 
     /// In a cluster, what a statement sees is the newest of the time when the client sent it, or what this node has if the
-    /// session reads snapshots. In a transaction that has run something it is what the transaction sees.
-    async fn come_up_to_date(&mut self) -> Result<()> {
+    /// session reads snapshots. In a transaction that has run something it is what the transaction sees. Settings are the node's own:
+    /// whether it leads is told also by one that is cut off.
+    async fn come_up_to_date(&mut self, text: &str) -> Result<()> {
+        if is_about_settings(text) {
+            // It may be about what is read from here on.
+            self.is_up_to_date = false;
+            return Ok(());
+        }
         let sees_now = self.transaction.as_ref().is_none_or(|open| !open.has_run);
         if !self.is_up_to_date && sees_now {
             self.database.come_up_to_date(self.settings.reads_snapshot()).await?;
@@ -147,7 +153,7 @@ impl Connection {
     pub async fn execute(&mut self, prepared: &Arc<Prepared>, parameters: &[Value]) -> Result<Response> {
         let begun_us = self.transaction.as_ref().map(|open| open.began_us);
         self.presence.begin(prepared, super::transaction::now_us(), begun_us);
-        self.come_up_to_date().await?;
+        self.come_up_to_date(prepared.text()).await?;
         if !ends_transaction(&prepared.command) {
             self.refuse_if_failed()?;
         }
@@ -285,6 +291,12 @@ impl Connection {
             ("transaction_deferrable", deferrable.unwrap_or_else(|| usual("default_transaction_deferrable"))),
         ]
     }
+}
+
+/// Whether a statement shows or changes settings, and nothing else.
+fn is_about_settings(text: &str) -> bool {
+    let word = text.split_whitespace().next().unwrap_or_default();
+    ["SHOW", "SET", "RESET"].iter().any(|about| word.eq_ignore_ascii_case(about))
 }
 
 /// Whether a command is of use in a transaction that has failed.
