@@ -225,6 +225,18 @@ impl AgreedLog {
         Ok(())
     }
 
+    /// Lets go of entries up to a place.
+    ///
+    /// # Errors
+    /// What ended the log.
+    pub(crate) fn discard_up_to(&mut self, point: Point) -> Result<()> {
+        self.index.begins = point;
+        self.index.terms.retain(|(first, _)| *first > point.index);
+        self.index.places.retain(|(first, _)| *first > point.index);
+        self.reader.replace(None);
+        self.log.discard_before(point.seq + 1).map_err(|error| log_error(&error)).map(drop)
+    }
+
     /// Where the entry with an index ends.
     fn point_of(&self, index: u64) -> Result<Point> {
         if index == self.index.begins.index {
@@ -385,7 +397,16 @@ impl Storage for AgreedLog {
         Ok(self.index.last.index)
     }
 
+    /// Says no more than up to where there is a checkpoint: it goes its own way (`filling.rs`).
     fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<Snapshot> {
-        Err(StorageError::SnapshotTemporarilyUnavailable.into())
+        let begins = self.index.begins;
+        if begins.index == 0 {
+            return Err(StorageError::SnapshotTemporarilyUnavailable.into());
+        }
+        let mut snapshot = Snapshot::default();
+        let metadata = snapshot.mut_metadata();
+        (metadata.index, metadata.term) = (begins.index, begins.term);
+        metadata.set_conf_state(self.conf_state.clone());
+        Ok(snapshot)
     }
 }

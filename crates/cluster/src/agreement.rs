@@ -28,7 +28,7 @@ use fabius_log::Log;
 use fabius_value::{Error, Result, SqlState};
 use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2, Entry, EntryType, Message, MessageType};
-use raft::{Config, RawNode, StateRole};
+use raft::{Config, RawNode, SnapshotStatus, StateRole};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -105,6 +105,8 @@ pub struct Standing {
     pub leads: bool,
     /// Entries up to this index are agreed on, as far as it knows.
     pub agreed: u64,
+    /// The first entry that its log still has, or would have.
+    pub first: u64,
     /// The last entry of its log.
     pub last: u64,
 }
@@ -126,11 +128,9 @@ impl Agreement {
         if store.last().index < taken.index {
             return Err(Error::new(SqlState::DATA_CORRUPTED, "the log ends before the newest checkpoint"));
         }
-        // Both are only ever of entries that were durable here.
-        let proven = hard_state.commit.max(hard_state.members_at);
-        if store.last().index < proven {
-            let last = store.last().index;
-            return Err(lost(proven, last));
+        // It is only ever of an entry that was durable here.
+        if store.last().index < hard_state.commit {
+            return Err(lost(hard_state.commit, store.last().index));
         }
         let config = Config {
             id: hard_state.node,
@@ -165,6 +165,7 @@ impl Agreement {
             leader: Some(raft.leader_id).filter(|leader| *leader != raft::INVALID_ID),
             leads: raft.state == StateRole::Leader,
             agreed: raft.raft_log.committed,
+            first: self.hard_state.begins.index + 1,
             last: raft.raft_log.last_index(),
         }
     }
@@ -172,6 +173,32 @@ impl Agreement {
     /// The members that this node knows of.
     pub(crate) fn members(&self) -> &[Member] {
         &self.hard_state.members
+    }
+
+    /// The members, and the index of the change that has made them so.
+    pub(crate) fn members_and_place(&self) -> (Vec<Member>, u64) {
+        (self.hard_state.members.clone(), self.hard_state.members_at)
+    }
+
+    /// Lets go of the log up to a place, unless a member that is there still needs it.
+    ///
+    /// # Errors
+    /// What ended the log, or as the disk fails: this node must not go on.
+    pub(crate) fn discard_up_to(&mut self, point: Point) -> Result<()> {
+        self.guarded(|agreement| {
+            let raft = &agreement.raft.raft;
+            let is_needed = raft.state == StateRole::Leader
+                && raft.prs().iter().any(|(node, progress)| {
+                    *node != raft.id && progress.recent_active && progress.matched < point.index
+                });
+            if is_needed || point.index <= agreement.hard_state.begins.index {
+                return Ok(());
+            }
+            agreement.hard_state.begins = point;
+            agreement.hard_state.commit = agreement.hard_state.commit.max(point.index);
+            agreement.write_hard_state()?;
+            agreement.raft.mut_store().discard_up_to(point)
+        })
     }
 
     /// This node.
@@ -255,10 +282,28 @@ impl Agreement {
             // The leader says only what this node has acknowledged.
             return Err(lost(message.commit, last));
         }
+        if message.msg_type == MessageType::MsgSnapshot && message.term >= raft.term {
+            let of = message.get_snapshot().get_metadata();
+            if of.index > raft.raft_log.committed && !raft.raft_log.match_term(of.index, of.term) {
+                return self.ask_to_be_filled(of.index);
+            }
+            // It has caught up meanwhile; then the library answers so.
+        }
         // What Raft refuses of a message is that it is of the past or of a stranger.
         let _ = self.raft.step(message);
         self.draw_timeout();
         Ok(())
+    }
+
+    /// The leader does not have any more what this node needs next: it has to be filled when it is opened again.
+    fn ask_to_be_filled(&mut self, index: u64) -> Result<()> {
+        self.hard_state.fill = index;
+        self.write_hard_state()?;
+        Err(Error::new(SqlState::NOT_IN_STATE, "this node is too far behind to go on")
+            .with_detail(format!(
+                "the others have a checkpoint that goes to index {index}, and the log from there on"
+            ))
+            .with_hint("start it again: it is filled from another node's checkpoint"))
     }
 
     /// Whether a message can be one of Raft's: its library takes much for granted, and panics where it is not so.
@@ -280,8 +325,7 @@ impl Agreement {
             }
             MessageType::MsgAppendResponse => message.reject || message.index <= raft.raft_log.last_index(),
             MessageType::MsgReadIndex => message.entries.len() == 1,
-            // Nobody sends one yet, and nobody would know what to do with it.
-            MessageType::MsgSnapshot => false,
+            MessageType::MsgSnapshot => message.get_snapshot().get_metadata().index > 0,
             MessageType::MsgTransferLeader => raft.state == StateRole::Leader,
             _ => true,
         }
@@ -402,7 +446,9 @@ impl Agreement {
                 }
                 store.append(entries)?;
             }
-            turn.messages.append(&mut ready.take_messages());
+            let messages = ready.take_messages();
+            self.go_on_probing(&messages);
+            turn.messages.extend(messages);
             turn.reads
                 .extend(ready.take_read_states().into_iter().map(|read| (read.request_ctx, read.index)));
             let agreed = ready.take_committed_entries();
@@ -430,6 +476,14 @@ impl Agreement {
                 return Ok(turn);
             }
             self.draw_timeout();
+        }
+    }
+
+    /// A node that is sent a snapshot answers only once it has caught up. Until then the leader tries again, as if it had failed.
+    fn go_on_probing(&mut self, messages: &[Message]) {
+        let told = messages.iter().filter(|message| message.msg_type == MessageType::MsgSnapshot);
+        for message in told {
+            self.raft.report_snapshot(message.to, SnapshotStatus::Failure);
         }
     }
 
@@ -489,6 +543,7 @@ impl Agreement {
         }
         members.sort_by_key(|member| member.node);
         self.hard_state.members_at = entry.index;
+        self.hard_state.commit = self.hard_state.commit.max(entry.index);
         self.write_hard_state()
     }
 

@@ -46,6 +46,16 @@ impl Digests {
         }
     }
 
+    /// What a node has computed of the state at a seq, if it has told.
+    pub(crate) fn of(&self, node: u64, seq: Seq) -> Option<&Vec<Digest>> {
+        self.states.get(&seq)?.get(&node)
+    }
+
+    /// What a node has computed last.
+    pub(crate) fn newest(&self, node: u64) -> Option<(Seq, &Vec<Digest>)> {
+        self.states.iter().rev().find_map(|(seq, of_all)| Some((*seq, of_all.get(&node)?)))
+    }
+
     /// Judges what node `me` has computed of the state at a seq.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! An engine that takes what is agreed on.
 
-use crate::{Agreed, Execution};
+use crate::{Agreed, Execution, Point};
 use fabius_engine::batch::Outcomes;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::{Batch, Engine};
@@ -16,8 +16,8 @@ pub struct Executor {
     at_checkpoint: Option<AtCheckpoint>,
 }
 
-/// What is done where every node takes a checkpoint, while nothing else is executed.
-pub type AtCheckpoint = Box<dyn FnMut() + Send>;
+/// What is done at a place where every node takes a checkpoint, while nothing else is executed.
+pub type AtCheckpoint = Box<dyn FnMut(Point) + Send>;
 
 impl Executor {
     /// Of an engine to which nobody else hands anything in.
@@ -48,7 +48,7 @@ impl Executor {
             }
             Entries::Checkpoint => {
                 let outcomes = self.engine.take(seq, count, taken)?;
-                self.at_checkpoint.iter_mut().for_each(|then| then());
+                self.at_checkpoint.iter_mut().for_each(|then| then(agreed.point()));
                 return Ok(outcomes);
             }
             Entries::Definition(_) | Entries::KeyWindow(_) | Entries::Nothing => {}

@@ -17,6 +17,8 @@
 //! | `agreement.rs` | Raft, stepped by its owner |
 //! | `agreed_log.rs` | our segments as Raft's log |
 //! | `envelope.rs`, `content.rs` | an entry's bytes in the log; what is agreed on in it |
+//! | `kept.rs` | a node's checkpoints, of which others can be filled |
+//! | `filling.rs` | filling a node whose log is not enough |
 //! | `hard_state.rs` | what a node must not forget besides its log |
 //! | `opening.rs` | opening a replica |
 //! | `wire.rs`, `fields.rs` | what nodes say to each other |
@@ -30,8 +32,10 @@ mod digests;
 mod envelope;
 mod executor;
 mod fields;
+mod filling;
 mod gathering;
 mod hard_state;
+mod kept;
 mod node;
 mod opening;
 mod point;
@@ -45,7 +49,9 @@ pub use agreed_engine::AgreedEngine;
 pub use agreement::Standing;
 pub use digests::Compared;
 pub use executor::{AtCheckpoint, Executor};
+pub use filling::{Filled, Filling, must_be_filled};
 pub use hard_state::{FILE_NAME as HARD_STATE_FILE, HardState, HardStateError, Member};
+pub use kept::KeptCheckpoints;
 pub use node::{Node, Status, TICK};
 pub use opening::{Opening, init};
 pub use point::Point;

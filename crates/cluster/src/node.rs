@@ -10,7 +10,7 @@
 
 use crate::agreement::Standing;
 use crate::digests::Compared;
-use crate::{Agreed, Execution, Executor, Member, Outbox, Replica};
+use crate::{Agreed, Execution, Executor, Member, Outbox, Point, Replica};
 use bytes::Bytes;
 use fabius_engine::checkpoint::Digest;
 use fabius_engine::{Batch, Foundation};
@@ -83,6 +83,7 @@ enum Wish {
     Add(Member, Arc<Batch>),
     Remove(u64, Arc<Batch>),
     Compare(Seq, Vec<Digest>),
+    Discard(Point),
 }
 
 /// Entries on their way from the one thread to the other.
@@ -181,6 +182,11 @@ impl Node {
     /// Compares what this node has computed of the state at a seq, where every node takes a checkpoint, with what the others have.
     pub fn compare(&self, seq: Seq, digests: Vec<Digest>) {
         self.shared.wish(Wish::Compare(seq, digests));
+    }
+
+    /// Lets go of the log up to a place of which there is a checkpoint; see [`Replica::discard_up_to`].
+    pub fn discard_up_to(&self, point: Point) {
+        self.shared.wish(Wish::Discard(point));
     }
 
     /// How the node stands.
@@ -386,6 +392,7 @@ impl Wish {
             Wish::Read(batch) => return replica.read(batch),
             Wish::Transfer(to) => return replica.transfer(to),
             Wish::Compare(seq, digests) => return replica.compare(seq, digests),
+            Wish::Discard(point) => return replica.discard_up_to(point),
             Wish::Add(member, batch) => {
                 let done = replica.add(&member);
                 if done.is_ok() {
@@ -413,7 +420,7 @@ impl Wish {
             | Wish::Read(batch)
             | Wish::Add(_, batch)
             | Wish::Remove(_, batch) => batch.fail(reason.clone(), now_ns),
-            Wish::Transfer(_) | Wish::Compare(..) => {}
+            Wish::Transfer(_) | Wish::Compare(..) | Wish::Discard(_) => {}
         }
     }
 }

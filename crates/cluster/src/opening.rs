@@ -3,7 +3,7 @@
 use crate::agreed_log::Collected;
 use crate::agreement::Agreement;
 use crate::hard_state::{HardState, HardStateError};
-use crate::{Member, Point, Replica};
+use crate::{KeptCheckpoints, Member, Point, Replica};
 use fabius_env::Disk;
 use fabius_log::{Frame, Log};
 use fabius_value::{Error, Result, Seq, SqlState};
@@ -63,6 +63,10 @@ impl Opening {
     /// # Errors
     /// `XX001` if it is not what agreement leaves there.
     pub fn note(&mut self, frame: &Frame<'_>) -> Result<()> {
+        if frame.last_seq() <= self.hard_state.begins.seq {
+            // A segment may have more than is needed.
+            return Ok(());
+        }
         let entry = self
             .collected
             .note(frame)
@@ -73,22 +77,26 @@ impl Opening {
         Ok(())
     }
 
-    /// The replica, on its opened log. It lives under a number that it has never had, and draws what it draws from it.
+    /// The replica, on its opened log. It lives under a number that it has never had, and draws what it draws from it; others can be
+    /// filled from its checkpoints.
     ///
     /// # Errors
     /// `XX001` if the checkpoint is of no state between two entries of the log.
-    pub fn finish(self, log: Arc<Log>, life: u64) -> Result<Replica> {
+    pub fn finish(self, log: Arc<Log>, life: u64, checkpoints: Arc<KeptCheckpoints>) -> Result<Replica> {
         let taken = self.taken.ok_or_else(|| {
             Error::new(SqlState::DATA_CORRUPTED, "the checkpoint is not one of this log").with_detail(
                 format!("it has the state after sequence number {}, at which no entry ends", self.checkpoint),
             )
         })?;
+        if taken.seq > 0 {
+            checkpoints.note(taken);
+        }
         let agreement = Agreement::new(self.disk, log, self.collected, self.hard_state, taken, life)?;
-        Ok(Replica::new(agreement, life, taken))
+        Ok(Replica::new(agreement, life, taken, checkpoints))
     }
 }
 
-fn unusable(disk: &dyn Disk, error: HardStateError) -> Error {
+pub(crate) fn unusable(disk: &dyn Disk, error: HardStateError) -> Error {
     let directory = disk.directory().display();
     match error {
         HardStateError::Damaged(why) => {

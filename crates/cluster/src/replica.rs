@@ -17,7 +17,7 @@ use crate::gathering::Gathering;
 use crate::proposals::Proposals;
 use crate::reads::Reads;
 use crate::wire::Message;
-use crate::{Member, envelope};
+use crate::{KeptCheckpoints, Member, Point, envelope};
 use bytes::Bytes;
 use fabius_engine::Batch;
 use fabius_engine::checkpoint::Digest;
@@ -31,6 +31,8 @@ use std::sync::Arc;
 const PROPOSED_ENTRIES: u64 = 4;
 /// Ticks for which it gathers at most.
 const EPOCH_TICKS: u64 = 1;
+/// Ticks after which a node whose digests are missing is asked for them.
+const DIGEST_TICKS: u64 = 40;
 /// Bytes of calls that can be handed in as one batch.
 pub const BATCH_BYTES: usize = 16 << 20;
 
@@ -40,6 +42,8 @@ pub struct Agreed {
     pub index: u64,
     /// The sequence number of its first call.
     pub first_seq: Seq,
+    /// The term in which it was proposed.
+    pub term: u64,
     /// How many sequence numbers it takes.
     pub count: u32,
     /// This node's batches in it, each with the place of its first call.
@@ -50,7 +54,7 @@ pub struct Agreed {
 impl Agreed {
     pub(crate) fn of(entry: &Entry, first_seq: Seq, count: u32, ours: Vec<(u32, Arc<Batch>)>) -> Agreed {
         let data = envelope::content(entry).map_or_else(Bytes::new, |_| entry.data.clone());
-        Agreed { index: entry.index, first_seq, count, ours, data }
+        Agreed { index: entry.index, term: entry.term, first_seq, count, ours, data }
     }
 
     /// What an engine takes; nothing if there is nothing to take.
@@ -68,9 +72,10 @@ impl Agreed {
         self.data.len() as u64
     }
 
-    /// The sequence number of its last call.
-    pub fn last_seq(&self) -> Seq {
-        Seq(self.first_seq.0 + u64::from(self.count) - 1)
+    /// Where it ends.
+    pub fn point(&self) -> Point {
+        let seq = self.first_seq.0 + u64::from(self.count) - 1;
+        Point { seq, index: self.index, term: self.term }
     }
 }
 
@@ -121,6 +126,11 @@ pub struct Replica {
     compared: Option<Compared>,
     /// What this node has computed, and the others are to be told.
     computed: Vec<(Seq, Vec<Digest>)>,
+    checkpoints: Arc<KeptCheckpoints>,
+    /// What others are to be told, and who.
+    answers: Vec<(u64, Message)>,
+    /// The log up to here is to be let go of.
+    discarded: Option<Point>,
     tick: u64,
     /// When this leader last proposed.
     proposed: u64,
@@ -136,7 +146,12 @@ pub struct Replica {
 }
 
 impl Replica {
-    pub(crate) fn new(agreement: Agreement, life: u64, taken: crate::Point) -> Replica {
+    pub(crate) fn new(
+        agreement: Agreement,
+        life: u64,
+        taken: Point,
+        checkpoints: Arc<KeptCheckpoints>,
+    ) -> Replica {
         let node = agreement.node();
         Replica {
             agreement,
@@ -146,6 +161,9 @@ impl Replica {
             digests: Digests::default(),
             compared: None,
             computed: Vec::new(),
+            checkpoints,
+            answers: Vec::new(),
+            discarded: None,
             tick: 0,
             proposed: 0,
             time_us: i64::MIN,
@@ -255,9 +273,26 @@ impl Replica {
         self.digests.judge(self.node(), seq, &voters)
     }
 
+    /// Asks those whose digests are missing; they may have been lost.
+    fn ask_for_digests(&mut self) {
+        let me = self.node();
+        let Some((seq, digests)) = self.digests.newest(me) else { return };
+        let missing = |node: &u64| *node != me && self.digests.of(*node, seq).is_none();
+        let message = Message::Digests { node: me, seq, digests: digests.clone(), asks: true };
+        let missing = self.members().iter().map(|member| member.node).filter(missing);
+        let asked: Vec<_> = missing.map(|node| (node, message.clone())).collect();
+        self.answers.extend(asked);
+    }
+
     /// The newest state that was compared with another node's.
     pub fn compared(&self) -> Option<&Compared> {
         self.compared.as_ref()
+    }
+
+    /// Lets go of the log up to a place of which there is a checkpoint, unless a member is still on the way there. Whoever comes later
+    /// is filled from a checkpoint. The next turn does it.
+    pub fn discard_up_to(&mut self, point: Point) {
+        self.discarded = Some(point);
     }
 
     /// Lets time go on.
@@ -266,6 +301,9 @@ impl Replica {
     /// Why this node must not go on.
     pub fn tick(&mut self) -> Result<()> {
         self.tick += 1;
+        if self.tick.is_multiple_of(DIGEST_TICKS) {
+            self.ask_for_digests();
+        }
         self.agreement.tick()
     }
 
@@ -282,11 +320,26 @@ impl Replica {
                 }
                 Ok(())
             }
-            Some(Message::Digests { node, seq, digests }) if node != self.node() => {
+            Some(Message::Digests { node, seq, digests, asks }) if node != self.node() => {
                 self.count("digests were compared");
+                let ours = self.digests.of(self.node(), seq).cloned();
+                if let Some(digests) = ours.filter(|_| asks) {
+                    let answer = Message::Digests { node: self.node(), seq, digests, asks: false };
+                    self.answers.push((node, answer));
+                }
                 self.note_digests(node, seq, digests)
             }
-            Some(Message::Digests { .. }) => Ok(()),
+            Some(Message::WantPart { node, seq, offset }) => {
+                // What cannot be read is asked of another node.
+                if let Ok(Some(part)) = self.checkpoints.part(seq, offset) {
+                    self.count("a part of a checkpoint was sent");
+                    let (members, members_at) = self.agreement.members_and_place();
+                    self.answers.push((node, Message::Part { part, members, members_at }));
+                }
+                Ok(())
+            }
+            // Also what comes late to a node that was filled.
+            Some(Message::Digests { .. } | Message::Part { .. }) => Ok(()),
             // Whoever sent it may be of another version, or nobody of us.
             None => Ok(()),
         }
@@ -303,8 +356,15 @@ impl Replica {
         execution: &mut dyn Execution,
     ) -> Result<TurnEnd> {
         let mut members_changed = false;
+        if let Some(point) = self.discarded.take() {
+            self.agreement.discard_up_to(point)?;
+        }
+        for (to, answer) in self.answers.drain(..) {
+            outbox.send(to, answer.encode());
+        }
         for (seq, digests) in std::mem::take(&mut self.computed) {
-            let message = Message::Digests { node: self.node(), seq, digests: digests.clone() }.encode();
+            let message =
+                Message::Digests { node: self.node(), seq, digests: digests.clone(), asks: false }.encode();
             let others = self.members().iter().filter(|member| member.node != self.node());
             others.for_each(|member| outbox.send(member.node, message.clone()));
             self.note_digests(self.node(), seq, digests)?;
@@ -352,7 +412,7 @@ impl Replica {
     /// Sends on what waits, proposes what was gathered, and asks for readers; whether there was anything.
     fn propose(&mut self, now_us: i64, outbox: &mut dyn Outbox, execution: &mut dyn Execution) -> bool {
         let mut any = false;
-        let Standing { term, leader, leads, agreed, last } = self.standing();
+        let Standing { term, leader, leads, agreed, last, .. } = self.standing();
         if leads && self.gathering.term() != term {
             self.gathering.begin(term);
         }

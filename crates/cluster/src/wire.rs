@@ -3,15 +3,18 @@
 //! ```text
 //! offset  bytes
 //!      0      1  version of this encoding, 1
-//!      1      1  1 a message of Raft, 2 a proposal on its way to the leader, 3 digests of a node's state
+//!      1      1  1 a message of Raft, 2 a proposal on its way to the leader, 3 digests of a node's state,
+//!               4 asks for a part of a checkpoint, 5 is one
 //!      2         its fields in their order, little-endian; bytes behind their length (4)
 //! ```
 //!
 //! Raft's messages are written here and not by its library, so that what stands on the wire is ours to keep, and what comes
 //! from it is bounded before anything is made of it.
 
-use crate::content::{Part, ProposalId};
+use crate::content::{self, ProposalId};
 use crate::fields::{Fields, put_bytes, put_u64};
+use crate::kept::Part;
+use crate::{Member, Point};
 use bytes::Bytes;
 use fabius_engine::checkpoint::Digest;
 use fabius_engine::entry::{self, Entries};
@@ -24,6 +27,8 @@ const VERSION: u8 = 1;
 const RAFT: u8 = 1;
 const PROPOSAL: u8 = 2;
 const DIGESTS: u8 = 3;
+const WANT_PART: u8 = 4;
+const PART: u8 = 5;
 
 /// What one node says to another.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,6 +40,20 @@ pub(crate) enum Message {
         node: u64,
         seq: Seq,
         digests: Vec<Digest>,
+        /// Whether the node's own are missing where this comes from.
+        asks: bool,
+    },
+    /// A node that is being filled asks for a part of the checkpoint with a sequence number, or of the newest.
+    WantPart {
+        node: u64,
+        seq: Option<u64>,
+        offset: u64,
+    },
+    /// The part, and who the members are.
+    Part {
+        part: Part,
+        members: Vec<Member>,
+        members_at: u64,
     },
 }
 
@@ -45,7 +64,7 @@ pub(crate) struct Proposal {
     pub(crate) term: u64,
     /// The oldest serial number that this life of the node still waits for.
     pub(crate) oldest: u64,
-    pub(crate) part: Part,
+    pub(crate) part: content::Part,
     pub(crate) handed: Bytes,
     /// Whether it is an entry of its own, and not calls to be gathered with others.
     pub(crate) alone: bool,
@@ -94,7 +113,7 @@ impl Message {
             Message::Raft(message) => encode_raft(message),
             Message::Proposal(proposal) => {
                 let mut bytes = vec![VERSION, PROPOSAL];
-                let Part { proposal: ProposalId { node, life, serial }, count } = proposal.part;
+                let content::Part { proposal: ProposalId { node, life, serial }, count } = proposal.part;
                 for number in [proposal.term, proposal.oldest, node, life, serial, count.into()] {
                     put_u64(&mut bytes, number);
                 }
@@ -102,13 +121,33 @@ impl Message {
                 put_bytes(&mut bytes, &proposal.handed);
                 bytes
             }
-            Message::Digests { node, seq, digests } => {
-                let mut bytes = vec![VERSION, DIGESTS];
+            Message::Digests { node, seq, digests, asks } => {
+                let mut bytes = vec![VERSION, DIGESTS, u8::from(*asks)];
                 [*node, seq.0, digests.len() as u64].iter().for_each(|number| put_u64(&mut bytes, *number));
                 for digest in digests {
                     put_bytes(&mut bytes, digest.part.as_bytes());
                     put_u64(&mut bytes, digest.value);
                 }
+                bytes
+            }
+            Message::WantPart { node, seq, offset } => {
+                let mut bytes = vec![VERSION, WANT_PART];
+                [*node, seq.unwrap_or(0), *offset].iter().for_each(|number| put_u64(&mut bytes, *number));
+                bytes
+            }
+            Message::Part { part, members, members_at } => {
+                let mut bytes = vec![VERSION, PART];
+                let Point { seq, index, term } = part.point;
+                for number in [seq, index, term, part.total, part.offset, *members_at] {
+                    put_u64(&mut bytes, number);
+                }
+                put_u64(&mut bytes, members.len() as u64);
+                for member in members {
+                    put_u64(&mut bytes, member.node);
+                    bytes.push(member.votes.into());
+                    put_bytes(&mut bytes, member.address.as_bytes());
+                }
+                put_bytes(&mut bytes, &part.bytes);
                 bytes
             }
         }
@@ -128,16 +167,31 @@ impl Message {
                 let count = u32::try_from(fields.u64()?).ok().filter(|count| *count > 0)?;
                 let alone = fields.u8()? == 1;
                 let handed = bytes.slice_ref(fields.bytes()?);
-                let part = Part { proposal, count };
+                let part = content::Part { proposal, count };
                 fields.whole(Message::Proposal(Proposal { term, oldest, part, handed, alone }))
             }
             DIGESTS => {
-                let (node, seq) = (fields.u64()?, Seq(fields.u64()?));
+                let (asks, node, seq) = (fields.u8()? == 1, fields.u64()?, Seq(fields.u64()?));
                 let mut digests = Vec::new();
                 for _ in 0..fields.u64()? {
                     digests.push(Digest { part: fields.text()?, value: fields.u64()? });
                 }
-                fields.whole(Message::Digests { node, seq, digests })
+                fields.whole(Message::Digests { node, seq, digests, asks })
+            }
+            WANT_PART => {
+                let (node, seq, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+                fields.whole(Message::WantPart { node, seq: Some(seq).filter(|seq| *seq > 0), offset })
+            }
+            PART => {
+                let point = Point { seq: fields.u64()?, index: fields.u64()?, term: fields.u64()? };
+                let (total, offset, members_at) = (fields.u64()?, fields.u64()?, fields.u64()?);
+                let mut members = Vec::new();
+                for _ in 0..fields.u64()? {
+                    let (node, votes) = (fields.u64()?, fields.u8()? == 1);
+                    members.push(Member { node, votes, address: fields.text()? });
+                }
+                let part = Part { point, total, offset, bytes: fields.bytes()?.to_vec() };
+                fields.whole(Message::Part { part, members, members_at })
             }
             _ => None,
         }
@@ -267,16 +321,34 @@ mod tests {
     fn messages_read_back_and_garbage_does_not_panic() {
         let mut random = Random::seeded(1);
         for turn in 0..500 {
-            let message = match turn % 3 {
+            let message = match turn % 5 {
                 0 => Message::Raft(raft(&mut random)),
                 1 => {
                     let digest = |part: u64| Digest { part: format!("table t{part}"), value: part << 40 };
                     let digests = (0..random.below(4)).map(digest).collect();
-                    Message::Digests { node: 2, seq: Seq(random.next_u64()), digests }
+                    Message::Digests {
+                        node: 2,
+                        seq: Seq(random.next_u64()),
+                        digests,
+                        asks: random.chance(1, 2),
+                    }
+                }
+                2 => Message::WantPart {
+                    node: 3,
+                    seq: Some(random.below(3)).filter(|seq| *seq > 0),
+                    offset: random.next_u64(),
+                },
+                3 => {
+                    let point = Point { seq: 9, index: random.below(9), term: 2 };
+                    let (total, offset, bytes) =
+                        (random.next_u64(), random.below(9), vec![7; random.index(90)]);
+                    let member = |node| Member { node, address: format!("node{node}"), votes: node != 3 };
+                    let members = (1..random.below(5)).map(member).collect();
+                    Message::Part { part: Part { point, total, offset, bytes }, members, members_at: 4 }
                 }
                 _ => {
                     let proposal = ProposalId { node: 1, life: random.next_u64(), serial: 9 };
-                    let part = Part { proposal, count: 1 + random.below(9) as u32 };
+                    let part = content::Part { proposal, count: 1 + random.below(9) as u32 };
                     let handed = vec![5; random.index(50)].into();
                     Message::Proposal(Proposal { term: 4, oldest: 8, part, handed, alone: turn % 4 == 1 })
                 }

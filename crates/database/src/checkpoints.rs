@@ -9,13 +9,13 @@
 //! ```
 //!
 //! In a cluster every node takes its checkpoints at the same places of the order, which the leader names, so that digests of the
-//! state can be compared; then the log stays whole, for others that may need it.
+//! state can be compared, and a node that was away for long can be filled from any other's.
 //!
 //! So a newest checkpoint that turns out to be damaged costs nothing but time: the one before it and the
 //! log give the same state.
 
 use crate::meeting::Meeting;
-use fabius_cluster::AgreedEngine;
+use fabius_cluster::{AgreedEngine, KeptCheckpoints, Point};
 use fabius_engine::checkpoint::{self, Digest, Progress};
 use fabius_engine::foundation::log_error;
 use fabius_engine::{Batch, Engine, Foundation, Standpoint, entry};
@@ -74,8 +74,8 @@ pub(crate) struct Checkpoints {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) foundation: Arc<Foundation>,
     pub(crate) log: Arc<Log>,
-    /// The node of a cluster that it is; then the log stays whole, for others that may need it.
-    pub(crate) agreed: Option<Arc<AgreedEngine>>,
+    /// The node of a cluster that it is, and what is known of its checkpoints.
+    pub(crate) agreed: Option<(Arc<AgreedEngine>, Arc<KeptCheckpoints>)>,
     /// Seqs of checkpoints that are known to be whole, newest first. Locked while one is taken.
     pub(crate) whole: Mutex<Vec<Seq>>,
     pub(crate) status: Mutex<CheckpointStatus>,
@@ -141,7 +141,7 @@ impl Checkpoints {
     ///
     /// # Errors
     /// As [`Checkpoints::take`]; what keeps the place from being agreed on.
-    fn take_agreed(&self, meeting: &Meeting) -> Result<Checkpoint> {
+    fn take_agreed(&self, meeting: &Meeting<Point>) -> Result<Checkpoint> {
         loop {
             let before = self.foundation.promised();
             self.status.lock().failed = None;
@@ -185,8 +185,16 @@ impl Checkpoints {
         // Oldest first: whatever stops this, what is left is what is newest.
         names.reverse();
         files::delete(&*self.disk, &names)?;
+        if let Some((agreed, kept)) = &self.agreed {
+            kept.retain(whole);
+            if let [_, .., oldest] = whole
+                && let Some(point) = kept.point(*oldest)
+            {
+                agreed.node().discard_up_to(point);
+            }
+            return Ok(0);
+        }
         match whole {
-            _ if self.agreed.is_some() => Ok(0),
             [_, .., oldest] => self.log.discard_before(oldest.next().0).map_err(|error| log_error(&error)),
             // With only one there is no second way yet but the whole log.
             _ => Ok(0),
@@ -213,18 +221,24 @@ type Stop = (Mutex<bool>, Condvar);
 /// takes.
 pub(crate) struct Automatic {
     stop: Arc<Stop>,
-    meeting: Arc<Meeting>,
+    meeting: Arc<Meeting<Point>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Automatic {
     /// Starts it; in a cluster `meeting` is where it meets the thread that executes.
-    pub(crate) fn start(checkpoints: Arc<Checkpoints>, every_bytes: u64, meeting: Arc<Meeting>) -> Automatic {
+    pub(crate) fn start(
+        checkpoints: Arc<Checkpoints>,
+        every_bytes: u64,
+        meeting: Arc<Meeting<Point>>,
+    ) -> Automatic {
         let stop: Arc<Stop> = Arc::default();
         let (stopping, meeting_them) = (stop.clone(), meeting.clone());
         let work = move || match &checkpoints.agreed {
             None => alone(&checkpoints, every_bytes, &stopping),
-            Some(agreed) => in_cluster(&checkpoints, agreed, every_bytes, &meeting_them, &stopping),
+            Some((agreed, kept)) => {
+                in_cluster(&checkpoints, (agreed, kept), every_bytes, &meeting_them, &stopping);
+            }
         };
         let thread = std::thread::Builder::new().name("fabius-checkpoint".to_string()).spawn(work);
         Automatic { stop, meeting, thread: Some(thread.expect("the system gives us a thread")) }
@@ -250,16 +264,17 @@ fn alone(checkpoints: &Checkpoints, every_bytes: u64, stop: &Stop) {
 /// The leader says where; every node takes one there, and compares its digests with the others'.
 fn in_cluster(
     checkpoints: &Checkpoints,
-    agreed: &AgreedEngine,
+    (agreed, kept): (&AgreedEngine, &KeptCheckpoints),
     every_bytes: u64,
-    meeting: &Meeting,
+    meeting: &Meeting<Point>,
     stop: &Stop,
 ) {
     let attendant = meeting.attendant();
     while !is_stopped_within(stop, Duration::ZERO) {
-        if let Some(at) = attendant.attend(LOOK, || agreed.beneath().stand()) {
+        if let Some((point, at)) = attendant.attend(LOOK, || agreed.beneath().stand()) {
             attempt(checkpoints, stop, |watch| {
                 let (taken, digests) = checkpoints.take_from(checkpoints.whole.lock(), at, watch)?;
+                kept.note(point);
                 agreed.node().compare(taken.seq, digests);
                 Ok(())
             });

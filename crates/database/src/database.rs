@@ -10,13 +10,13 @@ use crate::options::{Durability, EngineKind, Options};
 use crate::session::shared::Sessions;
 use crate::signal::Signal;
 use crate::statement::Caller;
+use fabius_cluster::{AgreedEngine, KeptCheckpoints, Point};
 use fabius_engine::checkpoint::Progress as CheckpointProgress;
 use fabius_engine::counters::Counts;
 use fabius_engine::entry;
 use fabius_engine::foundation::log_error;
 use fabius_engine::{Batch, Definitions, Engine, Foundation, Procedure, Room, Standpoint};
 
-use fabius_cluster::AgreedEngine;
 use fabius_engine_lazy::LazyEngine;
 use fabius_engine_partitioned::{PartitionedEngine, Policy as Partitioning, Scheme};
 use fabius_engine_split::SplitEngine;
@@ -54,7 +54,7 @@ pub struct Database {
     pub(crate) recovery: Option<RecoveryReport>,
     checkpoints: Option<Arc<Checkpoints>>,
     /// Where a node of a cluster takes its checkpoints.
-    pub(crate) meeting: Arc<Meeting>,
+    pub(crate) meeting: Arc<Meeting<Point>>,
     automatic: Option<Automatic>,
     history: Option<History>,
     sessions: Sessions,
@@ -157,7 +157,7 @@ impl Database {
         database.log = Some(log.clone());
         database.recovery = Some(report);
         let status = CheckpointStatus { newest, passed_over: begin.passed_over, failed: None };
-        database.keep_checkpoints(disk, id, log, held, begin.bytes, bytes_replayed, status);
+        database.keep_checkpoints(disk, id, log, held, begin.bytes, bytes_replayed, status, None);
         database.begin_work(options)?;
         Ok(database)
     }
@@ -173,6 +173,7 @@ impl Database {
         newest_bytes: u64,
         bytes_replayed: i64,
         status: CheckpointStatus,
+        kept: Option<Arc<KeptCheckpoints>>,
     ) {
         self.checkpoints = Some(Arc::new(Checkpoints {
             disk,
@@ -180,7 +181,7 @@ impl Database {
             engine: self.engine.clone(),
             foundation: self.foundation.clone(),
             log,
-            agreed: self.agreed.clone(),
+            agreed: self.agreed.clone().zip(kept),
             whole: Mutex::new(status.newest.into_iter().collect()),
             status: Mutex::new(status),
             newest_bytes: AtomicU64::new(newest_bytes),

@@ -73,7 +73,7 @@ pub use fabius_program as program;
 pub use fabius_value::{DataType, Datum, Decimal, Error, Result, Seq, SqlState, Value};
 pub use history::Moment;
 pub use keyed::KeyedCall;
-pub use member::{Connect, MemberChange, init_member, is_member};
+pub use member::{Connect, MemberChange, init_member, is_member, must_be_filled};
 pub use options::{Durability, EngineKind, Options};
 pub use session::admission::{Lock, Wait};
 pub use session::allowance::{Allowance, Held};

@@ -8,67 +8,74 @@
 use parking_lot::{Condvar, Mutex};
 use std::time::Duration;
 
-/// Who is where.
+/// Who is where; who calls says something.
 #[derive(Default)]
-pub(crate) struct Meeting {
-    state: Mutex<State>,
+pub(crate) struct Meeting<T> {
+    state: Mutex<State<T>>,
     changed: Condvar,
 }
 
-#[derive(Default, Clone, Copy, PartialEq, Eq)]
-enum State {
+#[derive(Default)]
+enum State<T> {
     /// Nobody will come: the thread that takes checkpoints has not begun, is writing one, or has ended.
     #[default]
     Away,
     /// It comes when it is called.
     Free,
     /// The thread that executes waits for it.
-    Called,
+    Called(T),
+    /// It has heard, and is about to stand.
+    Heard,
 }
 
 /// The side of the thread that takes checkpoints; nobody waits for it once this is dropped.
-pub(crate) struct Attendant<'m>(&'m Meeting);
+pub(crate) struct Attendant<'m, T>(&'m Meeting<T>);
 
-impl Meeting {
+impl<T> Meeting<T> {
     /// Calls the other thread, and returns once it stands; at once if it would not come.
-    pub(crate) fn call(&self) {
+    pub(crate) fn call(&self, said: T) {
         let mut state = self.state.lock();
-        if *state == State::Free {
-            *state = State::Called;
+        if matches!(*state, State::Free) {
+            *state = State::Called(said);
             self.changed.notify_all();
-            self.changed.wait_while(&mut state, |state| *state == State::Called);
+            self.changed.wait_while(&mut state, |state| matches!(state, State::Called(_) | State::Heard));
         }
     }
 
     /// From now on somebody comes.
-    pub(crate) fn attendant(&self) -> Attendant<'_> {
+    pub(crate) fn attendant(&self) -> Attendant<'_, T> {
         self.set(State::Free);
         Attendant(self)
     }
 
     /// Whether nobody is writing, or has been called to.
     pub(crate) fn is_free(&self) -> bool {
-        *self.state.lock() == State::Free
+        matches!(*self.state.lock(), State::Free)
     }
 
-    fn set(&self, state: State) {
+    fn set(&self, state: State<T>) {
         *self.state.lock() = state;
         self.changed.notify_all();
     }
 }
 
-impl Attendant<'_> {
-    /// Waits so long for a call; what `stand` gives, if there was one. Nobody else comes until [`Attendant::is_free`].
-    pub(crate) fn attend<R>(&self, time: Duration, stand: impl FnOnce() -> R) -> Option<R> {
+impl<T> Attendant<'_, T> {
+    /// Waits so long for a call; what was said and what `stand` gives, if there was one. Nobody else comes until
+    /// [`Attendant::is_free`].
+    pub(crate) fn attend<R>(&self, time: Duration, stand: impl FnOnce() -> R) -> Option<(T, R)> {
         let mut state = self.0.state.lock();
-        self.0.changed.wait_while_for(&mut state, |state| *state != State::Called, time);
-        if *state != State::Called {
-            return None;
-        }
+        self.0.changed.wait_while_for(&mut state, |state| !matches!(state, State::Called(_)), time);
+        let said = match std::mem::replace(&mut *state, State::Heard) {
+            State::Called(said) => said,
+            other => {
+                *state = other;
+                return None;
+            }
+        };
         drop(state);
         let stands = stand();
         self.0.set(State::Away);
-        Some(stands)
+        Some((said, stands))
     }
 
     /// It comes again when it is called.
@@ -77,7 +84,7 @@ impl Attendant<'_> {
     }
 }
 
-impl Drop for Attendant<'_> {
+impl<T> Drop for Attendant<'_, T> {
     fn drop(&mut self) {
         self.0.set(State::Away);
     }
@@ -92,31 +99,32 @@ mod tests {
     /// Goal: who calls goes on once the other stands, and at once while it writes, or is gone, in a panic too.
     #[test]
     fn who_calls_goes_on_once_the_other_stands() {
-        let (meeting, at) = (Meeting::default(), AtomicU32::new(0));
-        meeting.call();
+        let (meeting, at) = (Meeting::<u32>::default(), AtomicU32::new(0));
+        meeting.call(1);
         std::thread::scope(|scope| {
             let attendant = meeting.attendant();
             scope.spawn(|| {
                 at.store(1, SeqCst);
-                meeting.call();
+                meeting.call(2);
                 assert_eq!(at.swap(3, SeqCst), 2, "the other stands");
                 // It is writing.
-                meeting.call();
+                meeting.call(3);
             });
             let stood =
                 std::iter::repeat_with(|| attendant.attend(Duration::from_millis(10), || at.swap(2, SeqCst)));
-            assert_eq!(stood.flatten().next(), Some(1), "the other waits");
+            assert_eq!(stood.flatten().next(), Some((2, 1)), "the other waits");
             assert!(!meeting.is_free());
             attendant.is_free();
             assert!(meeting.is_free());
         });
-        meeting.call();
+        meeting.call(4);
         std::thread::scope(|scope| {
             let attendant = meeting.attendant();
-            scope.spawn(|| meeting.call());
+            scope.spawn(|| meeting.call(5));
             let panics = AssertUnwindSafe(|| {
                 let attendant = attendant;
-                while attendant.attend(Duration::from_millis(10), || panic!("for the test")).is_none() {}
+                while attendant.attend::<()>(Duration::from_millis(10), || panic!("for the test")).is_none() {
+                }
             });
             assert!(catch_unwind(panics).is_err());
         });

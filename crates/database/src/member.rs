@@ -8,7 +8,9 @@ use crate::database::{Database, Files};
 use crate::identity::{self, io_error};
 use crate::opening;
 use crate::options::{Durability, Options};
-use fabius_cluster::{AgreedEngine, Executor, Member, Node, Opening, Status};
+use fabius_cluster::{
+    AgreedEngine, Executor, Filled, Filling, KeptCheckpoints, Member, Node, Opening, Outbox, Status, TICK,
+};
 use fabius_engine::{Batch, Foundation};
 use fabius_env::{
     Clock, ClusterId, Disk, Network, NetworkSettings, NodeId, RealClock, RealDisk, RealNetwork,
@@ -124,6 +126,9 @@ impl Database {
             .with_hint("open it with durability fsync; one that forgets would let the cluster part"));
         }
         let Files { log_disk, checkpoints, held, id } = Files::of(&*disk)?;
+        if let Some(filling) = Filling::begin(disk.clone(), checkpoints.clone(), log_disk.clone(), id)? {
+            fill(filling, id, &*clock, connect)?;
+        }
         let begin = opening::begin(&*checkpoints, &*log_disk, id)?;
         let foundation = Arc::new(Foundation::new(clock));
         let mut database = Database::start(foundation.clone(), Options { workers: 0, ..options });
@@ -146,16 +151,14 @@ impl Database {
         if options.history.is_some() {
             foundation.keep_times();
         }
-        let replica = opening.finish(log.clone(), life())?;
+        let kept = Arc::new(KeptCheckpoints::new(checkpoints.clone()));
+        let replica = opening.finish(log.clone(), life(), kept.clone())?;
         let me = replica.members().iter().find(|member| member.node == replica.node()).cloned();
-        let me = me.ok_or_else(|| {
-            Error::new(SqlState::NOT_IN_STATE, "this node is no member of its cluster any more")
-                .with_hint("a directory that was removed from a cluster does not come back; add a new node")
-        })?;
+        let me = me.ok_or_else(no_member)?;
         let network = connect(&me, replica.members(), id)?;
         let mut executor = Executor::new(engine.clone());
         let meeting = database.meeting.clone();
-        executor.at_checkpoint(Box::new(move || meeting.call()));
+        executor.at_checkpoint(Box::new(move |point| meeting.call(point)));
         let between = executor.between();
         let node = Node::start(replica, executor, foundation.clone(), network);
         let agreed = Arc::new(AgreedEngine::new(engine, node, between));
@@ -164,7 +167,7 @@ impl Database {
         database.log = Some(log.clone());
         database.recovery = Some(report);
         let status = CheckpointStatus { newest, passed_over: begin.passed_over, failed: None };
-        database.keep_checkpoints(checkpoints, id, log, held, begin.bytes, 0, status);
+        database.keep_checkpoints(checkpoints, id, log, held, begin.bytes, 0, status, Some(kept));
         database.begin_work(options)?;
         Ok(database)
     }
@@ -245,6 +248,45 @@ impl Database {
         self.complete(&reader).await;
         let failure = reader.outcomes().failure.clone();
         failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Fills a node from the checkpoint of another, however long that takes.
+fn fill(mut filling: Filling, id: DatabaseId, clock: &dyn Clock, connect: Connect<'_>) -> Result<()> {
+    let me = filling.members().iter().find(|member| member.node == filling.node()).cloned();
+    let network = connect(&me.ok_or_else(no_member)?, filling.members(), id)?;
+    let mut outbox = Sender(&*network);
+    let tick_ns = TICK.as_nanos() as u64;
+    let mut next_tick_ns = clock.monotonic_ns();
+    loop {
+        if clock.monotonic_ns() >= next_tick_ns {
+            filling.tick(&mut outbox);
+            next_tick_ns = clock.monotonic_ns() + tick_ns;
+        }
+        while let Some((_, message)) = network.receive() {
+            if filling.hear(&message.into(), &mut outbox)? == Filled::Whole {
+                return Ok(());
+            }
+        }
+        network.wait(Duration::from_nanos(next_tick_ns.saturating_sub(clock.monotonic_ns())));
+    }
+}
+
+/// Whether a node, in this directory, has stopped because it is too far behind: opening it fills it from another node's checkpoint.
+pub fn must_be_filled(path: &Path) -> bool {
+    RealDisk::open(path).is_ok_and(|disk| fabius_cluster::must_be_filled(&disk))
+}
+
+fn no_member() -> Error {
+    Error::new(SqlState::NOT_IN_STATE, "this node is no member of its cluster any more")
+        .with_hint("a directory that was removed from a cluster does not come back; add a new node")
+}
+
+struct Sender<'n>(&'n dyn Network);
+
+impl Outbox for Sender<'_> {
+    fn send(&mut self, to: u64, message: Vec<u8>) {
+        self.0.send(NodeId(to), message);
     }
 }
 

@@ -1,6 +1,8 @@
 //! Three nodes of a cluster in one process, over TCP.
 
-use fabius::{Database, Member, MemberChange, Options, SqlState, Value, block_on, identity, init_member};
+use fabius::{
+    Database, Member, MemberChange, Options, SqlState, Value, block_on, identity, init_member, must_be_filled,
+};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -164,10 +166,7 @@ fn who_was_away_for_long_catches_up() {
         let pending: Vec<_> = ids.iter().map(|id| pending(*id)).collect();
         pending.into_iter().for_each(|pending| drop(pending.wait().expect("two agree on it")));
     }
-    for database in &databases {
-        block_on(database.catch_up()).expect("a majority answers");
-        database.checkpoint().expect("it is written");
-    }
+    databases[0].checkpoint().expect("it is written");
     databases.into_iter().for_each(|database| database.close().expect("it closes"));
     let databases: Vec<_> = directories.iter().map(|directory| open(directory.path())).collect();
     block_on(databases[2].catch_up()).expect("a majority answers");
@@ -175,6 +174,63 @@ fn who_was_away_for_long_catches_up() {
         assert_eq!(databases[2].query("kept", &[id.into()]).expect("it reads"), [Value::BigInt(500_000)]);
     }
     databases.into_iter().for_each(|database| database.close().expect("it closes"));
+}
+
+/// Goal: a node that needs what the others have let go of says so and stops; opened again it is filled from a checkpoint and goes on,
+/// a node that is new likewise; rows, keys and definitions are those of the others.
+#[test]
+fn who_was_away_for_too_long_is_filled() {
+    let (members, id) = (members(4), identity::make());
+    let directories: Vec<TempDir> = (0..4).map(|_| TempDir::new().expect("a directory")).collect();
+    let newcomer = Member { votes: false, ..members[3].clone() };
+    for (at, directory) in directories.iter().enumerate() {
+        let me = if at < 3 { None } else { Some(newcomer.clone()) };
+        let known = members[..3].iter().cloned().chain(me).collect();
+        init_member(directory.path(), members[at].node, known, id).expect("an empty directory");
+    }
+    let mut databases: Vec<_> = (0..3).map(|at| Some(open(directories[at].path()))).collect();
+    databases[0].as_ref().expect("it is there").define(DEFINITIONS).expect("they are agreed on");
+    databases[2].take().expect("it is there").close().expect("it closes");
+    let counts = |database: &Database, key: String| {
+        let prepared = database.prepare("count").expect("a procedure").with_key(key);
+        prepared.call(&[1.into()]).expect("two agree on it").result().expect("a result")
+    };
+    let of = |at: usize| databases[at].as_ref().expect("it is there");
+    block_on(of(1).catch_up()).expect("a majority answers");
+    of(1).call("open", &[1.into()]).expect("two agree on it");
+    (0..20).for_each(|number| drop(counts(of(1), format!("key {number}"))));
+    let leader = leader(&databases);
+    // It lets go of its log once it has noticed that the node is away.
+    let first = |at: usize| of(at).member_status().map_or(0, |status| status.standing.first);
+    await_that("the log begins at a checkpoint", || {
+        of(1).call("count", &[1.into()]).expect("two agree on it");
+        of(leader).checkpoint().expect("it is written");
+        first(leader) > 20
+    });
+    let value = of(leader).query("value", &[1.into()]).expect("it reads");
+    for at in [2, 3] {
+        let path = directories[at].path();
+        let behind = open(path);
+        if at == 3 {
+            assert_eq!(of(leader).change_members(MemberChange::Add(newcomer.clone())), Ok(true));
+        }
+        await_that("it is too far behind", || must_be_filled(path));
+        let told = behind.close().expect_err("it has stopped").to_string();
+        assert!(told.contains("too far behind"), "{told}");
+        let filled = open(path);
+        assert!(!must_be_filled(path));
+        block_on(filled.catch_up()).expect("a majority answers");
+        assert_eq!(filled.query("value", &[1.into()]).expect("it reads"), value);
+        assert_eq!(counts(&filled, "key 7".into()), [Value::BigInt(8)], "the first outcome of a key");
+        let compared = || filled.member_status().and_then(|status| status.compared);
+        of(leader).checkpoint().expect("it is written");
+        await_that("digests were compared", || compared().is_some_and(|compared| compared.same.len() >= 3));
+        filled.close().expect("it closes");
+        // It goes on from its own log.
+        let again = open(path);
+        block_on(again.catch_up()).expect("a majority answers");
+        assert_eq!(again.query("value", &[1.into()]).expect("it reads"), value);
+    }
 }
 
 /// Goal: a node is let in, catches up, is given a vote and the lead, and removes another; the others go on.

@@ -1,4 +1,4 @@
-//! Cutting the end off a log: a torn tail at opening, or entries that a log under agreement has to give up.
+//! Cutting the end off a log: a torn tail at opening, or entries that a log under agreement has to give up; or all of it.
 //!
 //! Later segments go last to first, then the one in which the cut is is shortened, each step durable before the next, so
 //! that a crash in between leaves a log that ends later than it should, and without a gap. After a cut a new segment with a
@@ -6,7 +6,7 @@
 
 use fabius_env::Disk;
 
-use crate::LogError;
+use crate::{LogError, closing_mark};
 
 /// Where a log is cut.
 #[derive(Debug)]
@@ -39,4 +39,18 @@ impl Cut<'_> {
         })();
         made.map_err(|error| LogError::io(self.doing, disk.directory(), error).at(self.segment, self.offset))
     }
+}
+
+/// Removes a whole log that nobody has open, durably.
+///
+/// # Errors
+/// As the disk fails; then some of it may be there still.
+pub fn delete(disk: &dyn Disk) -> Result<(), LogError> {
+    let is_of_log = |name: &String| name.ends_with(".log") || name.starts_with(closing_mark::FILE_NAME);
+    let deleted = disk.list().and_then(|names| {
+        // The newest go first: what is left of it has no gap.
+        names.iter().rev().filter(|name| is_of_log(name)).try_for_each(|name| disk.delete(name))?;
+        disk.sync()
+    });
+    deleted.map_err(|error| LogError::io("removing a log", disk.directory(), error))
 }

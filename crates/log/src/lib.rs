@@ -28,7 +28,7 @@
 //! | `reading.rs` | the one reader of all segments when a log is opened or inspected; torn tail or damage |
 //! | `reader.rs` | [`Reader`]: batches of an open log, read again |
 //! | `flipped_bit.rs` | telling a flipped bit from a torn write |
-//! | `cut.rs` | cutting the end off a log |
+//! | `cut.rs` | cutting the end off a log, or all of it |
 //! | `recovery.rs` | opening for writing: read, cut, continue |
 //! | `inspection.rs` | [`verify`] and [`dump`] |
 //! | `error.rs` | [`LogError`] |
@@ -50,6 +50,7 @@ mod segment;
 mod segment_writer;
 mod watermark;
 
+pub use cut::delete;
 pub use error::{LogError, LogErrorKind};
 pub use frame::Frame;
 pub use inspection::{Inspection, SegmentInspection, dump, verify};

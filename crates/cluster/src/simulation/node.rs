@@ -1,21 +1,22 @@
 //! One node of a simulated cluster.
 
 use crate::envelope;
-use crate::{Agreed, Execution, Executor, Opening, Outbox, Replica};
+use crate::{Agreed, Execution, Executor, KeptCheckpoints, Opening, Outbox, Point, Replica};
 use bytes::Bytes;
-use fabius_engine::checkpoint::{self, Digest};
+use fabius_engine::checkpoint::{self, Digest, State};
 use fabius_engine::foundation::log_error;
 use fabius_engine::rig::Make;
 use fabius_engine::{Batch, Engine, Foundation};
-use fabius_env::{Network, NodeId, SimulatedClock, SimulatedDisk};
+use fabius_env::{Disk, Network, NodeId, SimulatedClock, SimulatedDisk};
 use fabius_log::{DatabaseId, Flusher, Log, LogError, LogOptions};
-use fabius_value::{Error, Result, Seq, Value};
+use fabius_storage::checkpoint as checkpoint_files;
+use fabius_value::{Error, Result, Seq, SqlState, Value};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The database that the simulated cluster is.
-const DATABASE: DatabaseId = DatabaseId([9; 16]);
+pub(super) const DATABASE: DatabaseId = DatabaseId([9; 16]);
 
 /// How logs are opened from a sequence number on.
 pub(super) fn log_options(first_seq: u64) -> LogOptions {
@@ -41,12 +42,19 @@ pub(super) struct Life {
     executor: Executor,
     /// The last entry that it has taken.
     pub(super) taken: u64,
-    /// What it has computed where every node takes a checkpoint.
-    computed: Computed,
+    checkpoints: Arc<KeptCheckpoints>,
+    /// The checkpoints that it has taken, on their way from executing to agreeing.
+    taken_now: Taken,
 }
 
-/// Digests on their way from executing to agreeing.
-type Computed = Arc<Mutex<Vec<(Seq, Vec<Digest>)>>>;
+/// Where checkpoints were taken, and their digests.
+type Taken = Arc<Mutex<Vec<(Point, Vec<Digest>)>>>;
+
+/// The directory of a node's checkpoints.
+pub(super) fn checkpoints_of(disk: &SimulatedDisk) -> Result<Arc<dyn Disk>> {
+    let failed = |error| checkpoint_files::io_error("opening", disk, "checkpoints", &error);
+    disk.subdirectory("checkpoints").map_err(failed)
+}
 
 enum OpenError {
     Log(LogError),
@@ -68,8 +76,15 @@ impl Life {
         network: Arc<dyn Network>,
         number: u64,
     ) -> Result<Life> {
+        let checkpoints = checkpoints_of(disk)?;
         let disk = Arc::new(disk.clone());
-        let mut opening = Opening::begin(disk.clone(), Seq::ZERO)?;
+        let foundation = Arc::new(Foundation::new(Arc::new(clock.clone())));
+        let engine = make(foundation.clone());
+        let state = newest(&*checkpoints)?;
+        let begins = state.as_ref().map_or(Seq::ZERO, |state| state.seq);
+        state.into_iter().for_each(|state| engine.restore(state));
+        checkpoint_files::delete_unfinished(&*checkpoints)?;
+        let mut opening = Opening::begin(disk.clone(), begins)?;
         let opened = Log::open(disk, log_options(opening.needed()), |frame| {
             opening.note(&frame).map_err(OpenError::Replica)
         });
@@ -78,15 +93,20 @@ impl Life {
             OpenError::Replica(error) => error,
         })?;
         let log = Arc::new(log);
-        let foundation = Arc::new(Foundation::new(Arc::new(clock.clone())));
-        let engine = make(foundation.clone());
         foundation.attach_log(log.clone(), false);
-        let replica = opening.finish(log.clone(), number)?;
+        let kept = Arc::new(KeptCheckpoints::new(checkpoints.clone()));
+        let replica = opening.finish(log.clone(), number, kept.clone())?;
         let mut executor = Executor::new(engine.clone());
-        let computed = Computed::default();
-        let (computing, all) = (engine.clone(), computed.clone());
-        executor.at_checkpoint(Box::new(move || all.lock().extend(digests(&*computing))));
-        Ok(Life { replica, log, engine, foundation, network, executor, taken: 0, computed })
+        let taken_now = Taken::default();
+        let (beneath, all) = (engine.clone(), taken_now.clone());
+        executor.at_checkpoint(Box::new(move |point| {
+            // One that cannot be written is left out.
+            let written =
+                checkpoint::write(&*beneath, beneath.stand(), &*checkpoints, DATABASE, &mut |_| Ok(()));
+            all.lock().extend(written.ok().map(|written| (point, written.digests)));
+        }));
+        let taken = replica.handed_out();
+        Ok(Life { replica, log, engine, foundation, network, executor, taken, checkpoints: kept, taken_now })
     }
 
     /// Hears up to so many messages, and does what there is to do.
@@ -100,7 +120,26 @@ impl Life {
         let mut execution =
             Checked { executor: &mut self.executor, history, taken: &mut self.taken, leaves_out };
         self.replica.turn(now_us, &mut outbox, &mut execution)?;
-        self.computed.lock().drain(..).for_each(|(seq, digests)| self.replica.compare(seq, digests));
+        let taken_now = std::mem::take(&mut *self.taken_now.lock());
+        for (point, digests) in taken_now {
+            self.replica.compare(Seq(point.seq), digests);
+            self.keep_two(point)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps a checkpoint and the one before it, and the log from that one on.
+    fn keep_two(&mut self, newest: Point) -> Result<()> {
+        self.checkpoints.note(newest);
+        let disk = self.checkpoints.disk();
+        let found = checkpoint_files::list(disk)?;
+        let kept: Vec<Seq> = found.iter().map(|found| found.seq).take(2).collect();
+        let old = found.into_iter().skip(2).map(|found| found.name);
+        checkpoint_files::delete(disk, &old.collect::<Vec<String>>())?;
+        self.checkpoints.retain(&kept);
+        if let Some(older) = kept.get(1).and_then(|older| self.checkpoints.point(*older)) {
+            self.replica.discard_up_to(older);
+        }
         Ok(())
     }
 
@@ -127,14 +166,19 @@ impl Life {
     }
 }
 
-/// What an engine has computed, by a checkpoint that is not kept; nothing if the node's log cannot be synced.
-fn digests(engine: &dyn Engine) -> Option<(Seq, Vec<Digest>)> {
-    let disk = SimulatedDisk::new(0);
-    let written = checkpoint::write(engine, engine.stand(), &disk, DATABASE, &mut |_| Ok(())).ok()?;
-    Some((written.seq, written.digests))
+/// The newest checkpoint that is whole.
+fn newest(checkpoints: &dyn Disk) -> Result<Option<State>> {
+    for found in checkpoint_files::list(checkpoints)? {
+        match checkpoint::read(checkpoints, &found, DATABASE) {
+            Ok(state) => return Ok(Some(state)),
+            Err(error) if error.state() == SqlState::DATA_CORRUPTED => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
 }
 
-struct Sender<'n>(&'n dyn Network);
+pub(super) struct Sender<'n>(pub(super) &'n dyn Network);
 
 impl Outbox for Sender<'_> {
     fn send(&mut self, to: u64, message: Vec<u8>) {

@@ -2,16 +2,17 @@
 
 use super::client::Client;
 use super::ledger::{DEFINITIONS, Ledger};
-use super::node::{History, Life, log_options};
+use super::node::{DATABASE, History, Life, Sender, checkpoints_of, log_options};
 use super::{Mutation, Report};
 use crate::hard_state::HardState;
-use crate::{Member, Replica, init};
+use crate::{Filled, Filling, Member, Replica, init};
+use bytes::Bytes;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::oracle::Oracle;
 use fabius_engine::rig::Make;
 use fabius_engine::{Batch, BatchBuilder};
 use fabius_env::{
-    Clock, Disk, Fault, NodeId, Random, SimulatedClock, SimulatedDisk, SimulatedNetwork, Weather,
+    Clock, Disk, Fault, Network, NodeId, Random, SimulatedClock, SimulatedDisk, SimulatedNetwork, Weather,
 };
 use fabius_log::{Log, LogError};
 use fabius_value::{Seq, SqlState, Value};
@@ -55,6 +56,8 @@ struct Node {
     /// Its time of day.
     clock: SimulatedClock,
     life: Option<Life>,
+    /// It lives no more and is not out: it is being filled.
+    filling: Option<(Filling, Arc<dyn Network>)>,
     lives: u64,
     next_tick_ns: u64,
     tick_ns: u64,
@@ -77,7 +80,17 @@ impl<'m> World<'m> {
             init(&disk, number, known).expect("an empty disk");
             let clock = SimulatedClock::at(1_700_000_000_000_000 + random.below(5_000_000) as i64);
             let tick_ns = TICK_NS * (90 + random.below(21)) / 100;
-            Node { number, disk, clock, life: None, lives: 0, next_tick_ns: 0, tick_ns, out: None }
+            Node {
+                filling: None,
+                number,
+                disk,
+                clock,
+                life: None,
+                lives: 0,
+                next_tick_ns: 0,
+                tick_ns,
+                out: None,
+            }
         });
         let mut nodes: Vec<Node> = nodes.collect();
         let fragile = if random.chance(1, 3) { nodes.len() / 2 } else { 0 };
@@ -90,7 +103,17 @@ impl<'m> World<'m> {
             init(&disk, number, known).expect("an empty disk");
             let clock = SimulatedClock::at(1_700_000_000_000_000);
             let (next_tick_ns, tick_ns) = (0, TICK_NS);
-            nodes.push(Node { number, disk, clock, life: None, lives: 0, next_tick_ns, tick_ns, out: None });
+            nodes.push(Node {
+                filling: None,
+                number,
+                disk,
+                clock,
+                life: None,
+                lives: 0,
+                next_tick_ns,
+                tick_ns,
+                out: None,
+            });
         }
         World {
             make,
@@ -178,6 +201,9 @@ impl<'m> World<'m> {
         for node in 0..self.nodes.len() {
             if self.nodes[node].next_tick_ns <= now_ns {
                 self.nodes[node].next_tick_ns = now_ns + self.nodes[node].tick_ns;
+                if let Some((filling, network)) = &mut self.nodes[node].filling {
+                    filling.tick(&mut Sender(&**network));
+                }
                 let leaves_out = self.leaves_out(node);
                 self.at_node(node, |life, history| {
                     life.replica.tick()?;
@@ -187,6 +213,7 @@ impl<'m> World<'m> {
         }
         let node = self.random.index(self.nodes.len());
         let leaves_out = self.leaves_out(node);
+        self.fill(node)?;
         match self.random.below(10) {
             0..=3 => {
                 let messages = 1 + self.random.index(8);
@@ -211,6 +238,19 @@ impl<'m> World<'m> {
                 Ok(())
             }
         }
+    }
+
+    /// A node that is being filled hears what has come; once it is whole it begins another life.
+    fn fill(&mut self, node: usize) -> Result<(), String> {
+        let Some((filling, network)) = &mut self.nodes[node].filling else { return Ok(()) };
+        let Some((_, message)) = network.receive() else { return Ok(()) };
+        match filling.hear(&Bytes::from(message), &mut Sender(&**network)) {
+            Ok(Filled::NotYet) => return Ok(()),
+            Ok(Filled::Whole) => self.count("a node was filled from a checkpoint"),
+            Err(_) => self.count("a node could not be filled, because its disk failed"),
+        }
+        self.end_life(node);
+        self.restart(node)
     }
 
     /// Whether a node leaves calls out: one alone.
@@ -255,6 +295,10 @@ impl<'m> World<'m> {
             Err(error) if error.state() == SqlState::NOT_IN_STATE && self.was_removed => {
                 self.count("a node learned that it was removed");
                 self.nodes[node].out = Some(error.to_string());
+                self.end_life(node);
+            }
+            Err(error) if error.message().contains("too far behind") => {
+                self.count("a node learned that it was too far behind");
                 self.end_life(node);
             }
             Err(error) if error.state() == SqlState::INTERNAL => {
@@ -426,6 +470,7 @@ impl<'m> World<'m> {
     }
 
     fn end_life(&mut self, node: usize) {
+        self.nodes[node].filling = None;
         self.network.crash(NodeId(self.nodes[node].number));
         if let Some(life) = self.nodes[node].life.take() {
             self.add_counts(&life.replica);
@@ -444,7 +489,8 @@ impl<'m> World<'m> {
     }
 
     fn restart(&mut self, node: usize) -> Result<(), String> {
-        if self.nodes[node].life.is_some() || self.nodes[node].out.is_some() {
+        let Node { life, filling, out, .. } = &self.nodes[node];
+        if life.is_some() || filling.is_some() || out.is_some() {
             return Ok(());
         }
         if self.nodes[node].disk.operation_count() > 0 && self.random.chance(1, 2) {
@@ -465,6 +511,14 @@ impl<'m> World<'m> {
         let number = self.random.next_u64();
         let network = self.network.restart(NodeId(self.nodes[node].number));
         let Node { disk, clock, .. } = &self.nodes[node];
+        let filling = checkpoints_of(disk).and_then(|checkpoints| {
+            let disk = Arc::new(disk.clone());
+            Filling::begin(disk.clone(), checkpoints, disk, DATABASE)
+        });
+        if let Ok(Some(filling)) = filling {
+            self.nodes[node].filling = Some((filling, network));
+            return Ok(());
+        }
         let opened = Life::open(self.make, disk, clock, network, number);
         let all_in = self.nodes.iter().all(|node| node.out.is_none());
         let state = &mut self.nodes[node];
@@ -614,13 +668,14 @@ fn forget_vote(disk: &SimulatedDisk) {
 
 /// What a node finds whose last syncs did nothing: a log without its last entries.
 fn lose_synced(disk: &SimulatedDisk, entries: u64) {
-    let mut ends = vec![0];
-    let opened = Log::open(Arc::new(disk.clone()), log_options(1), |frame| {
+    let mut ends = Vec::new();
+    let Ok(Some(HardState { begins, .. })) = HardState::read(disk) else { return };
+    let opened = Log::open(Arc::new(disk.clone()), log_options(begins.seq + 1), |frame| {
         ends.push(frame.last_seq());
         Ok::<(), LogError>(())
     });
     if let Ok((log, _)) = opened {
-        let kept = ends[ends.len().saturating_sub(entries as usize + 1)];
+        let kept = ends.iter().rev().nth(entries as usize).copied().unwrap_or(0).max(begins.seq);
         log.truncate_after(kept).expect("a disk without faults");
         log.close().expect("a disk without faults");
         let _ = disk.delete("CLOSED");

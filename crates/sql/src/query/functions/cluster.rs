@@ -63,6 +63,7 @@ fn shown(database: &Database) -> Option<String> {
         "leads": standing.leads,
         "leader": standing.leader,
         "term": standing.term,
+        "first": standing.first,
         "agreed": standing.agreed,
         "taken": status.taken,
         "seq": database.standpoint().seq().0,

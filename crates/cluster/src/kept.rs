@@ -1,0 +1,81 @@
+//! The checkpoints of a node whose place in the agreed log is known: what another node can be filled from.
+
+use crate::Point;
+use fabius_env::Disk;
+use fabius_storage::checkpoint::file_name;
+use fabius_value::Seq;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+/// Bytes of a checkpoint in one message.
+pub(crate) const PART_BYTES: u64 = 1 << 20;
+
+/// The checkpoints that a node keeps.
+pub struct KeptCheckpoints {
+    disk: Arc<dyn Disk>,
+    points: Mutex<BTreeMap<u64, Point>>,
+}
+
+/// A part of a checkpoint's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// The place in the log of which it has the state.
+    pub(crate) point: Point,
+    /// Bytes of the whole file.
+    pub(crate) total: u64,
+    /// Where in it the bytes stand.
+    pub(crate) offset: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl KeptCheckpoints {
+    /// Those in a directory, of which none is known yet.
+    pub fn new(disk: Arc<dyn Disk>) -> KeptCheckpoints {
+        KeptCheckpoints { disk, points: Mutex::default() }
+    }
+
+    /// The directory that they are in.
+    pub fn disk(&self) -> &dyn Disk {
+        &*self.disk
+    }
+
+    /// There is one of the state at a place.
+    pub fn note(&self, point: Point) {
+        self.points.lock().insert(point.seq, point);
+    }
+
+    /// Where the one with this sequence number stands in the log, if it is known.
+    pub fn point(&self, seq: Seq) -> Option<Point> {
+        self.points.lock().get(&seq.0).copied()
+    }
+
+    /// Only these are there any more.
+    pub fn retain(&self, kept: &[Seq]) {
+        self.points.lock().retain(|seq, _| kept.contains(&Seq(*seq)));
+    }
+
+    /// A part of one, or of the newest; nothing if there is none.
+    ///
+    /// # Errors
+    /// As the disk fails, or the file is no longer there.
+    pub(crate) fn part(&self, seq: Option<u64>, offset: u64) -> io::Result<Option<Part>> {
+        let point = {
+            let points = self.points.lock();
+            seq.map_or_else(|| points.values().next_back(), |seq| points.get(&seq)).copied()
+        };
+        let Some(point) = point else { return Ok(None) };
+        let file = self.disk.open_read(&file_name(Seq(point.seq)))?;
+        let total = file.len()?;
+        let mut bytes = vec![0; total.saturating_sub(offset).min(PART_BYTES) as usize];
+        let mut filled = 0;
+        while filled < bytes.len() {
+            match file.read_at(&mut bytes[filled..], offset + filled as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => filled += count,
+            }
+        }
+        Ok(Some(Part { point, total, offset, bytes }))
+    }
+}
