@@ -3,7 +3,7 @@
 use crate::allocator;
 use crate::message::{out, print};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use fabius::{Database, Durability, Error, Options, Result, SqlState, is_member};
+use fabius::{Database, Durability, Error, Options, Result, SqlState, is_member, must_be_filled};
 use fabius_env::memory::{available_bytes, reserved_bytes};
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
 use fabius_server::{HURRIED_END, Haste, Prepared, Server, logging};
@@ -115,13 +115,56 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     logging::begin(&effective.configuration)?;
-    let prepared = prepare(&effective)?;
     if effective.configuration.reserved_memory > 0 {
         allocator::reserve(effective.configuration.reserved_memory, &mut |_| true)?;
         tracing::info!(bytes = reserved_bytes(), "memory is reserved");
     }
     let rows_memory = rows_memory(&effective.configuration);
-    let database = Arc::new(open(&effective.configuration)?);
+    // Signals and the time to end are seen to by this thread, which never computes, whatever the others do.
+    let overseer =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(without_threads)?;
+    let mut signals = overseer.block_on(async { Signals::new() })?;
+    while run_once(&effective, rows_memory, &overseer, &mut signals)? == Ended::TooFarBehind {
+        tracing::warn!("this node is too far behind the others; it is opened again");
+    }
+    overseer.shutdown_background();
+    out("fabius has ended\n");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Why it serves no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// It was told to end.
+    Told,
+    /// It is a node of a cluster that has to be filled from another one's checkpoint, which opening it does.
+    TooFarBehind,
+}
+
+/// Opens the database, and serves until it ends.
+fn run_once(
+    effective: &Effective,
+    rows_memory: Option<u64>,
+    overseer: &Runtime,
+    signals: &mut Signals,
+) -> Result<Ended> {
+    let configuration = &effective.configuration;
+    let prepared = prepare(effective)?;
+    if must_be_filled(&configuration.directory) {
+        tracing::info!("this node is filled from another node's checkpoint");
+    }
+    let opening = {
+        let configuration = configuration.clone();
+        overseer.spawn_blocking(move || open(&configuration))
+    };
+    // A node may be filled for long.
+    let opened = overseer.block_on(async {
+        tokio::select! {
+            opened = opening => Some(opened.unwrap_or_else(|failed| resume_unwind(failed.into_panic()))),
+            () = signals.next() => None,
+        }
+    });
+    let Some(database) = opened.transpose()?.map(Arc::new) else { return Ok(Ended::Told) };
     database.warnings().iter().for_each(|warning| tracing::warn!("{warning}"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -129,13 +172,8 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
         .thread_stack_size(STACK_BYTES)
         .build()
         .map_err(without_threads)?;
-    // Signals and the time to end are seen to by this thread, which never computes, whatever the others do.
-    let overseer =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(without_threads)?;
-    let mut signals = overseer.block_on(async { Signals::new() })?;
-    let configuration = &effective.configuration;
     let shared = (database.clone(), rows_memory);
-    let served = overseer.block_on(serve(&runtime, configuration, prepared, shared, &mut signals));
+    let served = overseer.block_on(serve(&runtime, configuration, prepared, shared, signals));
     // Everyone who holds the database is gone with the runtime's tasks, but for those whose threads still compute.
     runtime.shutdown_timeout(THREADS_END);
     let haste = served.as_ref().copied().unwrap_or(Haste::No);
@@ -143,10 +181,18 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
         // What was acknowledged may be on its way to the log's files, and closing may be cut short.
         database.flush()?;
     }
-    close(overseer, database, haste, signals)?;
-    served?;
-    out("fabius has ended\n");
-    Ok(ExitCode::SUCCESS)
+    let is_behind = is_too_far_behind(&database, configuration);
+    let closed = close(overseer, database, haste, signals);
+    if is_behind {
+        return Ok(Ended::TooFarBehind);
+    }
+    closed?;
+    served.map(|_| Ended::Told)
+}
+
+/// Whether a node of a cluster has stopped because others do not have any more what it needs next.
+fn is_too_far_behind(database: &Database, configuration: &Configuration) -> bool {
+    database.failure().is_some() && must_be_filled(&configuration.directory)
 }
 
 fn without_threads(error: std::io::Error) -> Error {
@@ -157,13 +203,13 @@ fn without_threads(error: std::io::Error) -> Error {
 ///
 /// # Errors
 /// What ended the log, or stopped the database.
-fn close(overseer: Runtime, database: Arc<Database>, haste: Haste, mut signals: Signals) -> Result<()> {
+fn close(overseer: &Runtime, database: Arc<Database>, haste: Haste, signals: &mut Signals) -> Result<()> {
     let Ok(database) = Arc::try_unwrap(database) else {
         tracing::warn!("the database is still in use; what was acknowledged is in its log");
         return Ok(());
     };
     let closing = overseer.spawn_blocking(move || database.close());
-    let closed = overseer.block_on(async {
+    overseer.block_on(async {
         tokio::select! {
             closed = closing => closed.unwrap_or_else(|failed| resume_unwind(failed.into_panic())),
             () = signals.next() => {
@@ -175,9 +221,7 @@ fn close(overseer: Runtime, database: Arc<Database>, haste: Haste, mut signals: 
                 Ok(())
             }
         }
-    });
-    overseer.shutdown_background();
-    closed
+    })
 }
 
 /// What rows may take, if they are bounded. Asked before there are any.
@@ -258,6 +302,9 @@ async fn serve(
         tokio::select! {
             () = signals.next() => break,
             _ = beat.tick() => drop(runtime.spawn(async {})),
+        }
+        if is_too_far_behind(server.shared().sql.database(), configuration) {
+            break;
         }
     }
     Ok(server.shut_down(async || signals.next().await).await)

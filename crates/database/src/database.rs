@@ -542,6 +542,11 @@ impl Database {
         self.engine.counts()
     }
 
+    /// Why it has stopped, if it has.
+    pub fn failure(&self) -> Option<Error> {
+        self.foundation.failure().cloned()
+    }
+
     /// Stops taking calls, makes everything promised durable, and closes the log. Deferred work that
     /// was not done is done after the next opening.
     ///

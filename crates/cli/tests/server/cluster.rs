@@ -14,20 +14,24 @@ use tokio_postgres::{Client, NoTls};
 const NODES: usize = 3;
 const CLIENTS: u64 = 4;
 
-/// A cluster of `fabius serve` processes; killed when dropped.
+/// A cluster of `fabius serve` processes; killed when dropped. There is a place for one more node.
 struct Cluster {
     directory: TempDir,
-    ports: Vec<u16>,
+    /// Where clients reach nodes, and where nodes reach each other.
+    ports: Vec<(u16, u16)>,
+    /// The members that it began with, and its identity.
+    members: String,
+    id: String,
     processes: Vec<Option<Child>>,
 }
 
 impl Cluster {
     fn start() -> Cluster {
         let directory = tempfile::tempdir().expect("a directory");
-        let ports: Vec<_> = (0..2 * NODES).map(|_| fabius_env::free_port().expect("a free port")).collect();
-        let members: Vec<_> =
-            (1..).zip(&ports[NODES..]).map(|(node, port)| format!("{node}=127.0.0.1:{port}")).collect();
-        let members = members.join(",");
+        let port = || fabius_env::free_port().expect("a free port");
+        let ports: Vec<_> = (0..=NODES).map(|_| (port(), port())).collect();
+        let members = (1..).zip(&ports[..NODES]).map(|(node, (_, port))| format!("{node}=127.0.0.1:{port}"));
+        let members = members.collect::<Vec<_>>().join(",");
         let mut id = None;
         for node in 1..=NODES {
             let mut init = Command::new(env!("CARGO_BIN_EXE_fabius"));
@@ -38,13 +42,14 @@ impl Cluster {
             let printed = said.split("--id ").nth(1).and_then(|rest| rest.split_whitespace().next());
             id = Some(printed.expect("it prints the identity").to_string());
         }
-        let mut cluster = Cluster { directory, ports, processes: (0..NODES).map(|_| None).collect() };
+        let (id, processes) = (id.expect("nodes"), (0..=NODES).map(|_| None).collect());
+        let mut cluster = Cluster { directory, ports, members, id, processes };
         (0..NODES).for_each(|node| cluster.begin(node));
         cluster
     }
 
     fn begin(&mut self, node: usize) {
-        let listen = format!("127.0.0.1:{}", self.ports[node]);
+        let listen = format!("127.0.0.1:{}", self.ports[node].0);
         let mut process = Command::new(env!("CARGO_BIN_EXE_fabius"))
             .arg("serve")
             .arg(self.directory.path().join((node + 1).to_string()))
@@ -55,6 +60,18 @@ impl Cluster {
         let lines = BufReader::new(process.stdout.take().expect("its output")).lines();
         std::thread::spawn(move || lines.for_each(drop));
         self.processes[node] = Some(process);
+    }
+
+    /// Makes the directory of one more node, starts it, and gives its address.
+    fn begin_newcomer(&mut self) -> String {
+        let address = format!("127.0.0.1:{}", self.ports[NODES].1);
+        let node = (NODES + 1).to_string();
+        let mut init = Command::new(env!("CARGO_BIN_EXE_fabius"));
+        init.args(["cluster", "init", "--node", &node, "--join", &address]);
+        init.args(["--members", &self.members, "--id", &self.id]).arg(self.directory.path().join(&node));
+        succeed(&mut init);
+        self.begin(NODES);
+        address
     }
 
     fn kill(&mut self, node: usize) {
@@ -71,7 +88,7 @@ impl Cluster {
     }
 
     fn conninfo_of(&self, node: usize) -> String {
-        format!("host=127.0.0.1 port={} dbname=fabius user=tester", self.ports[node])
+        format!("host=127.0.0.1 port={} dbname=fabius user=tester", self.ports[node].0)
     }
 
     /// How to connect to whichever node leads: one string for each.
@@ -113,7 +130,7 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        (0..NODES).for_each(|node| self.kill(node));
+        (0..=NODES).for_each(|node| self.kill(node));
     }
 }
 
@@ -184,6 +201,36 @@ fn any_node_reads_and_one_writes() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }
+    });
+}
+
+/// Goal: a node that joins when the others have let go of the beginning of their log is filled from a checkpoint, by itself, and has
+/// what all have.
+#[test]
+fn a_newcomer_is_filled() {
+    let mut cluster = Cluster::start();
+    cluster.leader();
+    block_on(async {
+        let writer = connect_patiently(&cluster.leads()).await;
+        writer
+            .batch_execute("CREATE TABLE t (id integer PRIMARY KEY, note text)")
+            .await
+            .expect("the leader writes");
+        for round in 0..3 {
+            let insert = format!(
+                "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series({round} * 1000, {round} * 1000 + 999) AS i"
+            );
+            writer.batch_execute(&insert).await.expect("the leader writes");
+            writer.batch_execute("CHECKPOINT").await.expect("all nodes take one");
+        }
+        let address = cluster.begin_newcomer();
+        let add = format!("SELECT fabius_cluster_add({}, '{address}')", NODES + 1);
+        writer.batch_execute(&add).await.expect("it is let in");
+        let reader = connect_patiently(&[cluster.conninfo_of(NODES)]).await;
+        let row = reader.query_one("SELECT count(*) FROM t", &[]).await.expect("it reads");
+        assert_eq!(row.get::<_, i64>(0), 3_000);
+        let row = reader.query_one("SELECT (fabius_cluster()->>'first')::int", &[]).await.expect("it reads");
+        assert!(row.get::<_, i32>(0) > 1, "it was filled");
     });
 }
 
