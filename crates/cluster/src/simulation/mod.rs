@@ -30,16 +30,18 @@ pub struct Report {
 }
 
 /// What does not happen always, and has to happen in so many seeds that one can rely on them.
-pub const RARE: [&str; 28] = [
+pub const RARE: [&str; 30] = [
     "a bit was flipped",
     "a clock was set",
     "a fenced proposal was refused",
     "a link was cut one way",
     "a node began another life",
     "a node learned that it was removed",
+    "a node learned that it was too far behind",
     "a node lost its power",
     "a node stopped because its disk failed",
     "a node was cut off",
+    "a node was filled from a checkpoint",
     "a node was given a vote",
     "a node was killed",
     "a node was let in",

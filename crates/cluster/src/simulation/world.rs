@@ -5,7 +5,7 @@ use super::ledger::{DEFINITIONS, Ledger};
 use super::node::{DATABASE, History, Life, Sender, checkpoints_of, log_options};
 use super::{Mutation, Report};
 use crate::hard_state::HardState;
-use crate::{Filled, Filling, Member, Replica, init};
+use crate::{Filled, Filling, Member, Replica, init, must_be_filled};
 use bytes::Bytes;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::oracle::Oracle;
@@ -284,6 +284,10 @@ impl<'m> World<'m> {
         let number = self.nodes[node].number;
         match done.map_err(|panic| format!("node {number}: {}", panic_text(&*panic)))? {
             Ok(()) => {}
+            Err(_) if must_be_filled(&self.nodes[node].disk) => {
+                self.count("a node learned that it was too far behind");
+                self.end_life(node);
+            }
             Err(error) if error.state() == SqlState::DATA_CORRUPTED => {
                 if node >= self.fragile {
                     return Err(format!("node {number}, whose disk is sound, has stopped: {error}"));
@@ -295,10 +299,6 @@ impl<'m> World<'m> {
             Err(error) if error.state() == SqlState::NOT_IN_STATE && self.was_removed => {
                 self.count("a node learned that it was removed");
                 self.nodes[node].out = Some(error.to_string());
-                self.end_life(node);
-            }
-            Err(error) if error.message().contains("too far behind") => {
-                self.count("a node learned that it was too far behind");
                 self.end_life(node);
             }
             Err(error) if error.state() == SqlState::INTERNAL => {
