@@ -19,7 +19,7 @@
 //! theory and practice", 2014, section 10.2).
 
 use crate::agreed_log::{AgreedLog, Collected};
-use crate::hard_state::HardState;
+use crate::hard_state::{Fill, HardState};
 use crate::{Member, Point};
 use bytes::Bytes;
 use fabius_engine::foundation::{log_error, panicked};
@@ -297,7 +297,7 @@ impl Agreement {
 
     /// The leader does not have any more what this node needs next: it has to be filled when it is opened again.
     fn ask_to_be_filled(&mut self, index: u64) -> Result<()> {
-        self.hard_state.fill = index;
+        self.hard_state.fill = Fill::UpTo(index);
         self.write_hard_state()?;
         Err(Error::new(SqlState::NOT_IN_STATE, "this node is too far behind to go on")
             .with_detail(format!(

@@ -4,16 +4,19 @@
 //! stops, and is filled when it is opened again, before it takes part in anything:
 //!
 //! ```text
-//!   stopped --open--> ask a member for a part --> write it --> ... --> whole? --> old log and checkpoints go,
-//!                        ^         |                                    |         hard state begins at the checkpoint
+//!   stopped --open--> ask a member for a part --> write it --> ... --> whole? --> hard state begins at the checkpoint, old log
+//!                        ^         |                                    |         and checkpoints go
 //!                        '-- next <- no answer, too old, damaged <------'
+//!                             '--> nobody has one: go on with the old log, until it is told again
 //! ```
 //!
 //! Nothing that the node has promised is lost by it: the leader found the last entry that both logs have, and it is before the
 //! first that the leader still has; entries behind it that were agreed on with this node's help would be in the leader's log too, and both
 //! would have them. So whatever is agreed on and was in this node's log is in a checkpoint behind that point, and term and vote stay.
+//!
+//! Who is told to be filled may be needed for a majority without the node that told it: so it does not wait for ever.
 
-use crate::hard_state::HardState;
+use crate::hard_state::{Fill, HardState};
 use crate::kept::{PART_BYTES, Part};
 use crate::opening::unusable;
 use crate::wire::Message;
@@ -27,6 +30,8 @@ use fabius_value::{Error, Result, Seq, SqlState};
 use std::io;
 use std::sync::Arc;
 
+/// How often each member is asked in vain before the node goes on with what it has.
+const ROUNDS: usize = 2;
 /// Ticks without an answer, after which another member is asked.
 const PATIENCE_TICKS: u64 = 20;
 /// The name under which a checkpoint is written that is not whole yet.
@@ -39,7 +44,8 @@ pub struct Filling {
     log: Arc<dyn Disk>,
     database: DatabaseId,
     hard_state: HardState,
-    /// The member that is asked, by its place among the others.
+    up_to: u64,
+    /// The member that is asked, by its place among the others; how many were asked in vain, too.
     asked: usize,
     /// Ticks since it was.
     silence: Option<u64>,
@@ -59,13 +65,15 @@ struct Receiving {
 pub enum Filled {
     /// It goes on.
     NotYet,
-    /// The node can be opened.
+    /// The node can be opened, and begins with the checkpoint.
     Whole,
+    /// Nobody has a checkpoint that goes far enough: the node can be opened as it was.
+    InVain,
 }
 
 /// Whether the node in a directory has to be filled before it is opened.
 pub fn must_be_filled(disk: &dyn Disk) -> bool {
-    matches!(HardState::read(disk), Ok(Some(HardState { fill: 1.., .. })))
+    HardState::read(disk).is_ok_and(|state| state.is_some_and(|state| state.fill != Fill::No))
 }
 
 impl Filling {
@@ -79,10 +87,20 @@ impl Filling {
         log: Arc<dyn Disk>,
         database: DatabaseId,
     ) -> Result<Option<Filling>> {
-        let hard_state = HardState::read(&*disk).map_err(|error| unusable(&*disk, error))?;
-        let Some(hard_state) = hard_state.filter(|state| state.fill > 0) else { return Ok(None) };
-        let (asked, silence, receiving) = (0, None, None);
-        Ok(Some(Filling { disk, checkpoints, log, database, hard_state, asked, silence, receiving }))
+        let Some(hard_state) = HardState::read(&*disk).map_err(|error| unusable(&*disk, error))? else {
+            return Ok(None);
+        };
+        let (up_to, asked, silence, receiving) = (0, 0, None, None);
+        let mut filling =
+            Filling { disk, checkpoints, log, database, hard_state, up_to, asked, silence, receiving };
+        match filling.hard_state.fill {
+            Fill::No => Ok(None),
+            Fill::UpTo(index) => {
+                filling.up_to = index;
+                Ok(Some(filling))
+            }
+            Fill::TakesOver => filling.take_over().map(|()| None),
+        }
     }
 
     /// This node.
@@ -96,18 +114,32 @@ impl Filling {
     }
 
     /// Lets time go on.
-    pub fn tick(&mut self, outbox: &mut dyn Outbox) {
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn tick(&mut self, outbox: &mut dyn Outbox) -> Result<Filled> {
         match &mut self.silence {
             Some(silence) if *silence < PATIENCE_TICKS => *silence += 1,
-            Some(_) => self.ask_another(outbox),
+            Some(_) => return self.ask_another(outbox),
             None => self.ask(outbox),
         }
+        Ok(Filled::NotYet)
     }
 
-    fn ask_another(&mut self, outbox: &mut dyn Outbox) {
+    fn ask_another(&mut self, outbox: &mut dyn Outbox) -> Result<Filled> {
         self.asked += 1;
         self.receiving = None;
+        if self.asked > ROUNDS * self.hard_state.members.len() {
+            self.hard_state.fill = Fill::No;
+            self.write_hard_state()?;
+            return Ok(Filled::InVain);
+        }
         self.ask(outbox);
+        Ok(Filled::NotYet)
+    }
+
+    fn write_hard_state(&self) -> Result<()> {
+        self.hard_state.write(&*self.disk).map_err(|error| self.failed(&error))
     }
 
     /// Asks for the next part.
@@ -130,15 +162,13 @@ impl Filling {
         let Some(Message::Part { part, members, members_at }) = Message::decode(message) else {
             return Ok(Filled::NotYet);
         };
-        let is_new_enough = part.point.index >= self.hard_state.fill;
+        if part.point.index < self.up_to {
+            return self.ask_another(outbox);
+        }
         let begun =
             self.receiving.as_ref().map(|receiving| (receiving.seq, receiving.bytes, receiving.total));
-        let (seq, bytes, total) = begun.unwrap_or((part.point.seq, 0, part.total));
-        if !is_new_enough {
-            self.ask_another(outbox);
-            return Ok(Filled::NotYet);
-        }
-        if (part.point.seq, part.offset, part.total) != (seq, bytes, total) {
+        let expected = begun.unwrap_or((part.point.seq, 0, part.total));
+        if (part.point.seq, part.offset, part.total) != expected {
             // It was asked for twice.
             return Ok(Filled::NotYet);
         }
@@ -147,20 +177,19 @@ impl Filling {
             self.ask(outbox);
             return Ok(Filled::NotYet);
         }
-        if !self.take_over(&part)? {
-            self.ask_another(outbox);
-            return Ok(Filled::NotYet);
+        if !self.is_sound(&part)? {
+            return self.ask_another(outbox);
         }
-        let hard_state = HardState {
+        self.hard_state = HardState {
             commit: part.point.index,
             begins: part.point,
-            fill: 0,
+            fill: Fill::TakesOver,
             members,
             members_at,
             ..self.hard_state.clone()
         };
-        hard_state.write(&*self.disk).map_err(|error| self.failed(&error))?;
-        Ok(Filled::Whole)
+        self.write_hard_state()?;
+        self.take_over().map(|()| Filled::Whole)
     }
 
     fn write(&mut self, part: &Part) -> io::Result<()> {
@@ -179,8 +208,8 @@ impl Filling {
         Ok(())
     }
 
-    /// Puts a checkpoint that is all there in the place of everything that the node had; whether it is sound.
-    fn take_over(&mut self, part: &Part) -> Result<bool> {
+    /// Gives a checkpoint that is all there its name; whether it is sound.
+    fn is_sound(&mut self, part: &Part) -> Result<bool> {
         let Some(mut receiving) = self.receiving.take() else { return Ok(false) };
         let found = Found { name: checkpoint::file_name(Seq(part.point.seq)), seq: Seq(part.point.seq) };
         let named = receiving.file.sync().and_then(|()| {
@@ -188,26 +217,33 @@ impl Filling {
             self.checkpoints.sync()
         });
         named.map_err(|error| self.failed(&error))?;
-        if let Err(damage) = checkpoint::inspect(&*self.checkpoints, &found, Some(self.database.0)) {
-            if damage.state() != SqlState::DATA_CORRUPTED {
-                return Err(damage);
+        match checkpoint::inspect(&*self.checkpoints, &found, Some(self.database.0)) {
+            Ok(_) => Ok(true),
+            Err(damage) if damage.state() == SqlState::DATA_CORRUPTED => {
+                checkpoint::delete(&*self.checkpoints, &[found.name]).map(|()| false)
             }
-            checkpoint::delete(&*self.checkpoints, &[found.name])?;
-            return Ok(false);
+            Err(error) => Err(error),
         }
+    }
+
+    /// Puts the checkpoint at which the hard state begins in the place of everything else that the node had. Begun again after a
+    /// crash, it ends the same.
+    fn take_over(&mut self) -> Result<()> {
+        let begins = self.hard_state.begins;
         let others = checkpoint::list(&*self.checkpoints)?;
-        let others = others.into_iter().filter(|other| *other != found).map(|other| other.name);
+        let others = others.into_iter().filter(|other| other.seq.0 != begins.seq).map(|other| other.name);
         checkpoint::delete(&*self.checkpoints, &others.collect::<Vec<String>>())?;
         fabius_log::delete(&*self.log).map_err(|error| log_error(&error))?;
         let options = LogOptions {
             flusher: Flusher::Manual,
-            first_seq: part.point.seq + 1,
+            first_seq: begins.seq + 1,
             ..LogOptions::new(self.database)
         };
         let (log, _) = Log::open(self.log.clone(), options, |_| Ok::<(), LogError>(()))
             .map_err(|error| log_error(&error))?;
         log.close().map_err(|error| log_error(&error))?;
-        Ok(true)
+        self.hard_state.fill = Fill::No;
+        self.write_hard_state()
     }
 
     fn failed(&self, error: &io::Error) -> Error {

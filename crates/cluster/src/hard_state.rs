@@ -13,7 +13,8 @@
 //!     32      8  the node voted for in that term; 0 none
 //!     40      8  commit index, as far as it was known
 //!     48     24  where the log begins: seq, index and term of the entry before its first
-//!     72      8  if the node has to be filled before it goes on: the index that a checkpoint has to reach; else 0
+//!     72      8  0, or the index that a checkpoint has to reach from which the node is filled before it goes on; all ones once it
+//!                is there, and its log is to go
 //!     80      8  index of the newest change of members that is in what follows
 //!     88         members: 4 their number, then of each: node 8, 4 bytes voter (1) or learner (0), 4 + n address
 //!                4 crc32c of everything before it
@@ -43,6 +44,38 @@ pub struct Member {
     pub votes: bool,
 }
 
+/// Whether a node has to be filled from another's checkpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fill {
+    /// It goes on with what it has.
+    #[default]
+    No,
+    /// From one that goes at least to this index.
+    UpTo(u64),
+    /// The checkpoint is there, and `begins` is its place; the log that the node had is to go.
+    TakesOver,
+}
+
+impl Fill {
+    const TAKES_OVER: u64 = u64::MAX;
+
+    fn encode(self) -> u64 {
+        match self {
+            Fill::No => 0,
+            Fill::UpTo(index) => index,
+            Fill::TakesOver => Fill::TAKES_OVER,
+        }
+    }
+
+    fn decode(number: u64) -> Fill {
+        match number {
+            0 => Fill::No,
+            Fill::TAKES_OVER => Fill::TakesOver,
+            index => Fill::UpTo(index),
+        }
+    }
+}
+
 /// What a node must not forget besides its log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HardState {
@@ -56,8 +89,8 @@ pub struct HardState {
     pub commit: u64,
     /// The entry before the first one that its log has ever had.
     pub begins: Point,
-    /// The index that a checkpoint has to reach from which the node is filled before it goes on; zero if it need not be.
-    pub fill: u64,
+    /// Whether it has to be filled before it goes on.
+    pub fill: Fill,
     /// The index of the newest change of members that is in `members`.
     pub members_at: u64,
     /// The members, by number.
@@ -108,7 +141,7 @@ impl HardState {
             self.begins.seq,
             self.begins.index,
             self.begins.term,
-            self.fill,
+            self.fill.encode(),
             self.members_at,
         ];
         numbers.iter().for_each(|number| put_u64(&mut rest, *number));
@@ -150,7 +183,7 @@ impl HardState {
                 vote: reader.u64()?,
                 commit: reader.u64()?,
                 begins: Point { seq: reader.u64()?, index: reader.u64()?, term: reader.u64()? },
-                fill: reader.u64()?,
+                fill: Fill::decode(reader.u64()?),
                 members_at: reader.u64()?,
                 members: Vec::new(),
             };
@@ -176,7 +209,7 @@ mod tests {
             vote: 3,
             commit: 40,
             begins: Point { seq: 7, index: 5, term: 1 },
-            fill: 6,
+            fill: Fill::UpTo(6),
             members_at: 12,
             members: vec![
                 Member { node: 1, address: "127.0.0.1:7001".into(), votes: true },

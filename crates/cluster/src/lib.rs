@@ -50,7 +50,7 @@ pub use agreement::Standing;
 pub use digests::Compared;
 pub use executor::{AtCheckpoint, Executor};
 pub use filling::{Filled, Filling, must_be_filled};
-pub use hard_state::{FILE_NAME as HARD_STATE_FILE, HardState, HardStateError, Member};
+pub use hard_state::{FILE_NAME as HARD_STATE_FILE, Fill, HardState, HardStateError, Member};
 pub use kept::KeptCheckpoints;
 pub use node::{Node, Status, TICK};
 pub use opening::{Opening, init};

@@ -251,7 +251,7 @@ impl Database {
     }
 }
 
-/// Fills a node from the checkpoint of another, however long that takes.
+/// Fills a node from the checkpoint of another, however long that takes, unless nobody has one.
 fn fill(mut filling: Filling, id: DatabaseId, clock: &dyn Clock, connect: Connect<'_>) -> Result<()> {
     let me = filling.members().iter().find(|member| member.node == filling.node()).cloned();
     let network = connect(&me.ok_or_else(no_member)?, filling.members(), id)?;
@@ -260,11 +260,13 @@ fn fill(mut filling: Filling, id: DatabaseId, clock: &dyn Clock, connect: Connec
     let mut next_tick_ns = clock.monotonic_ns();
     loop {
         if clock.monotonic_ns() >= next_tick_ns {
-            filling.tick(&mut outbox);
+            if filling.tick(&mut outbox)? != Filled::NotYet {
+                return Ok(());
+            }
             next_tick_ns = clock.monotonic_ns() + tick_ns;
         }
         while let Some((_, message)) = network.receive() {
-            if filling.hear(&message.into(), &mut outbox)? == Filled::Whole {
+            if filling.hear(&message.into(), &mut outbox)? != Filled::NotYet {
                 return Ok(());
             }
         }

@@ -202,7 +202,8 @@ impl<'m> World<'m> {
             if self.nodes[node].next_tick_ns <= now_ns {
                 self.nodes[node].next_tick_ns = now_ns + self.nodes[node].tick_ns;
                 if let Some((filling, network)) = &mut self.nodes[node].filling {
-                    filling.tick(&mut Sender(&**network));
+                    let filled = filling.tick(&mut Sender(&**network));
+                    self.filled(node, filled)?;
                 }
                 let leaves_out = self.leaves_out(node);
                 self.at_node(node, |life, history| {
@@ -244,9 +245,15 @@ impl<'m> World<'m> {
     fn fill(&mut self, node: usize) -> Result<(), String> {
         let Some((filling, network)) = &mut self.nodes[node].filling else { return Ok(()) };
         let Some((_, message)) = network.receive() else { return Ok(()) };
-        match filling.hear(&Bytes::from(message), &mut Sender(&**network)) {
+        let filled = filling.hear(&Bytes::from(message), &mut Sender(&**network));
+        self.filled(node, filled)
+    }
+
+    fn filled(&mut self, node: usize, filled: fabius_value::Result<Filled>) -> Result<(), String> {
+        match filled {
             Ok(Filled::NotYet) => return Ok(()),
             Ok(Filled::Whole) => self.count("a node was filled from a checkpoint"),
+            Ok(Filled::InVain) => self.count("a node found nobody to be filled from"),
             Err(_) => self.count("a node could not be filled, because its disk failed"),
         }
         self.end_life(node);
