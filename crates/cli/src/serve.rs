@@ -183,7 +183,7 @@ fn run_once(
     }
     let is_behind = is_too_far_behind(&database, configuration);
     let closed = close(overseer, database, haste, signals);
-    if is_behind {
+    if is_behind && !signals.have_come {
         return Ok(Ended::TooFarBehind);
     }
     closed?;
@@ -328,6 +328,8 @@ fn prepare(effective: &Effective) -> Result<Prepared> {
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    /// Whether there was one.
+    have_come: bool,
 }
 
 impl Signals {
@@ -337,7 +339,11 @@ impl Signals {
                 Error::new(SqlState::IO_ERROR, "signals cannot be received").with_detail(error.to_string())
             })
         };
-        Ok(Signals { interrupt: of(SignalKind::interrupt())?, terminate: of(SignalKind::terminate())? })
+        Ok(Signals {
+            interrupt: of(SignalKind::interrupt())?,
+            terminate: of(SignalKind::terminate())?,
+            have_come: false,
+        })
     }
 
     /// The next of them.
@@ -346,5 +352,6 @@ impl Signals {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
         }
+        self.have_come = true;
     }
 }

@@ -225,6 +225,11 @@ impl AgreedLog {
         Ok(())
     }
 
+    /// The members are others now.
+    pub(crate) fn set_conf_state(&mut self, conf_state: ConfState) {
+        self.conf_state = conf_state;
+    }
+
     /// Lets go of entries up to a place.
     ///
     /// # Errors

@@ -25,11 +25,11 @@ use bytes::Bytes;
 use fabius_engine::foundation::{log_error, panicked};
 use fabius_env::Disk;
 use fabius_log::Log;
-use fabius_value::{Error, Result, SqlState};
+use fabius_value::{Error, Result, Seq, SqlState};
 use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeType, ConfChangeV2, Entry, EntryType, Message, MessageType};
 use raft::{Config, RawNode, SnapshotStatus, StateRole};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -45,6 +45,8 @@ const MESSAGES_IN_FLIGHT: usize = 128;
 const PROPOSED_BYTES: u64 = 64 << 20;
 /// Bytes of a node's address.
 const ADDRESS_BYTES: usize = 255;
+/// Ticks after which a node of which nothing is heard is away: the log is not kept for it.
+const AWAY_TICKS: u64 = 4 * ELECTION_TICKS as u64;
 /// Ticks for which a node that was removed waits for others who do not know it yet.
 const LEAVING_TICKS: u64 = 5 * ELECTION_TICKS as u64;
 /// Entries that a node may be behind that is given a vote.
@@ -65,6 +67,9 @@ pub(crate) struct Agreement {
     /// If it was agreed on that this node is no member any more: the ticks since another node has asked something of it. Others may
     /// not know it yet, and need its vote to find out; when nobody asks, it is over.
     leaving: Option<u64>,
+    /// Ticks so far, and at which of them each node was heard last.
+    ticks: u64,
+    heard: BTreeMap<u64, u64>,
     /// Draws how long this node waits before it stands for election.
     seed: u64,
     elections: u64,
@@ -151,8 +156,18 @@ impl Agreement {
         let raft = RawNode::new(&config, store, &silent).map_err(|error| refused(&error))?;
         let unsynced = VecDeque::new();
         let agreed = taken.index;
-        let mut agreement =
-            Agreement { raft, disk, hard_state, unsynced, agreed, leaving: None, seed, elections: 0 };
+        let mut agreement = Agreement {
+            raft,
+            disk,
+            hard_state,
+            unsynced,
+            agreed,
+            leaving: None,
+            ticks: 0,
+            heard: BTreeMap::new(),
+            seed,
+            elections: 0,
+        };
         agreement.draw_timeout();
         Ok(agreement)
     }
@@ -187,10 +202,11 @@ impl Agreement {
     pub(crate) fn discard_up_to(&mut self, point: Point) -> Result<()> {
         self.guarded(|agreement| {
             let raft = &agreement.raft.raft;
+            let is_there = |node: &u64| {
+                agreement.heard.get(node).is_some_and(|heard| agreement.ticks - heard <= AWAY_TICKS)
+            };
             let is_needed = raft.state == StateRole::Leader
-                && raft.prs().iter().any(|(node, progress)| {
-                    *node != raft.id && progress.recent_active && progress.matched < point.index
-                });
+                && raft.prs().iter().any(|(node, progress)| is_there(node) && progress.matched < point.index);
             if is_needed || point.index <= agreement.hard_state.begins.index {
                 return Ok(());
             }
@@ -240,6 +256,7 @@ impl Agreement {
     }
 
     fn pass_tick(&mut self) {
+        self.ticks += 1;
         if let Some(silence) = &mut self.leaving {
             *silence += 1;
             // It never stands for election, but votes once it hears nothing of a leader.
@@ -275,6 +292,7 @@ impl Agreement {
             return Ok(());
         }
         self.leaving = self.leaving.map(|_| 0);
+        self.heard.insert(message.from, self.ticks);
         let raft = &self.raft.raft;
         let last = raft.raft_log.last_index();
         if message.msg_type == MessageType::MsgHeartbeat && message.term >= raft.term && message.commit > last
@@ -414,7 +432,19 @@ impl Agreement {
 
     /// Hands the lead to another member.
     pub(crate) fn transfer(&mut self, to: u64) {
-        self.raft.transfer_leader(to);
+        // It may be about to be removed.
+        if !self.raft.raft.has_pending_conf() {
+            self.raft.transfer_leader(to);
+        }
+    }
+
+    /// Notes that this node has computed something else than the majority, so that it is not opened again.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub(crate) fn stay_out(&mut self, seq: Seq) -> Result<()> {
+        self.hard_state.differs_at = seq.0;
+        self.write_hard_state()
     }
 
     /// Does what has come up since the last turn.
@@ -533,6 +563,7 @@ impl Agreement {
             return self.begin_to_leave(entry);
         }
         let states = self.raft.apply_conf_change(&change).map_err(|error| refused(&error))?;
+        self.raft.mut_store().set_conf_state(states.clone());
         let members = &mut self.hard_state.members;
         for single in &change.changes {
             members.retain(|member| member.node != single.node_id);

@@ -70,15 +70,18 @@ impl Digests {
             let have_it =
                 |node: &&u64| of_all.get(*node).is_some_and(|other| differences(other, theirs).is_empty());
             if !parts.is_empty() && 2 * voters.iter().filter(have_it).count() > voters.len() {
-                return Err(Error::new(
-                    SqlState::DATA_CORRUPTED,
-                    "this node has computed something else than the majority of its cluster",
-                )
-                .with_detail(format!("after the entry with seq {seq}: {}", parts.join(", ")))
-                .with_hint("it stays out; remove it from the cluster, add a new node, and report this"));
+                return Err(differs(seq, &parts.join(", ")));
             }
         }
         Ok(())
+    }
+
+    /// Whether a majority of the voters has computed the same as node `me` of the state at a seq.
+    pub(crate) fn is_confirmed(&self, me: u64, seq: Seq, voters: &[u64]) -> bool {
+        let same = |node: &&u64| {
+            self.of(me, seq).zip(self.of(**node, seq)).is_some_and(|(a, b)| differences(a, b).is_empty())
+        };
+        2 * voters.iter().filter(same).count() > voters.len()
     }
 
     /// The newest state that node `me` and another one have told of.
@@ -91,6 +94,14 @@ impl Digests {
         let nodes = |of: Vec<(&u64, &Vec<Digest>)>| of.into_iter().map(|(node, _)| *node).collect();
         Some(Compared { seq: *seq, same: nodes(same), differ: nodes(differ) })
     }
+}
+
+/// Why a node stays out that has computed something else after a seq.
+pub(crate) fn differs(seq: Seq, parts: &str) -> Error {
+    let fact = "this node has computed something else than the majority of its cluster";
+    Error::new(SqlState::DATA_CORRUPTED, fact)
+        .with_detail(format!("after the entry with seq {seq}: {parts}"))
+        .with_hint("it stays out; remove it from the cluster, add a new node, and report this")
 }
 
 #[cfg(test)]

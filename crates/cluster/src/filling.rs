@@ -32,8 +32,10 @@ use std::sync::Arc;
 
 /// How often each member is asked in vain before the node goes on with what it has.
 const ROUNDS: usize = 2;
-/// Ticks without an answer, after which another member is asked.
-const PATIENCE_TICKS: u64 = 20;
+/// Ticks without an answer, after which a member is asked again.
+const PATIENCE_TICKS: u64 = 10;
+/// How often, before another one is asked.
+const REPEATS: u32 = 3;
 /// The name under which a checkpoint is written that is not whole yet.
 const UNFINISHED: &str = "filling.checkpoint.new";
 
@@ -45,8 +47,12 @@ pub struct Filling {
     database: DatabaseId,
     hard_state: HardState,
     up_to: u64,
-    /// The member that is asked, by its place among the others; how many were asked in vain, too.
+    /// The member that is asked, by its place among the others.
     asked: usize,
+    /// Members that were asked in vain since something has come.
+    in_vain: usize,
+    /// How often the same was asked of the same without an answer.
+    repeated: u32,
     /// Ticks since it was.
     silence: Option<u64>,
     receiving: Option<Receiving>,
@@ -90,9 +96,19 @@ impl Filling {
         let Some(hard_state) = HardState::read(&*disk).map_err(|error| unusable(&*disk, error))? else {
             return Ok(None);
         };
-        let (up_to, asked, silence, receiving) = (0, 0, None, None);
-        let mut filling =
-            Filling { disk, checkpoints, log, database, hard_state, up_to, asked, silence, receiving };
+        let mut filling = Filling {
+            disk,
+            checkpoints,
+            log,
+            database,
+            hard_state,
+            up_to: 0,
+            asked: 0,
+            in_vain: 0,
+            repeated: 0,
+            silence: None,
+            receiving: None,
+        };
         match filling.hard_state.fill {
             Fill::No => Ok(None),
             Fill::UpTo(index) => {
@@ -120,6 +136,10 @@ impl Filling {
     pub fn tick(&mut self, outbox: &mut dyn Outbox) -> Result<Filled> {
         match &mut self.silence {
             Some(silence) if *silence < PATIENCE_TICKS => *silence += 1,
+            Some(_) if self.repeated < REPEATS => {
+                self.repeated += 1;
+                self.ask(outbox);
+            }
             Some(_) => return self.ask_another(outbox),
             None => self.ask(outbox),
         }
@@ -127,9 +147,9 @@ impl Filling {
     }
 
     fn ask_another(&mut self, outbox: &mut dyn Outbox) -> Result<Filled> {
-        self.asked += 1;
+        (self.asked, self.in_vain, self.repeated) = (self.asked + 1, self.in_vain + 1, 0);
         self.receiving = None;
-        if self.asked > ROUNDS * self.hard_state.members.len() {
+        if self.in_vain > ROUNDS * self.hard_state.members.len() {
             self.hard_state.fill = Fill::No;
             self.write_hard_state()?;
             return Ok(Filled::InVain);
@@ -163,7 +183,8 @@ impl Filling {
             return Ok(Filled::NotYet);
         };
         if part.point.index < self.up_to {
-            return self.ask_another(outbox);
+            // It may be the late answer of one who was asked before.
+            return if self.receiving.is_some() { Ok(Filled::NotYet) } else { self.ask_another(outbox) };
         }
         let begun =
             self.receiving.as_ref().map(|receiving| (receiving.seq, receiving.bytes, receiving.total));
@@ -173,6 +194,7 @@ impl Filling {
             return Ok(Filled::NotYet);
         }
         self.write(&part).map_err(|error| self.failed(&error))?;
+        (self.in_vain, self.repeated) = (0, 0);
         if self.receiving.as_ref().is_some_and(|receiving| receiving.bytes < receiving.total) {
             self.ask(outbox);
             return Ok(Filled::NotYet);
@@ -208,20 +230,16 @@ impl Filling {
         Ok(())
     }
 
-    /// Gives a checkpoint that is all there its name; whether it is sound.
+    /// Whether a checkpoint that is all there, and durable, is what was written. It does not have its name yet: should this end here,
+    /// the node may have to go on without it.
     fn is_sound(&mut self, part: &Part) -> Result<bool> {
         let Some(mut receiving) = self.receiving.take() else { return Ok(false) };
-        let found = Found { name: checkpoint::file_name(Seq(part.point.seq)), seq: Seq(part.point.seq) };
-        let named = receiving.file.sync().and_then(|()| {
-            self.checkpoints.rename(UNFINISHED, &found.name)?;
-            self.checkpoints.sync()
-        });
-        named.map_err(|error| self.failed(&error))?;
+        let synced = receiving.file.sync().and_then(|()| self.checkpoints.sync());
+        synced.map_err(|error| self.failed(&error))?;
+        let found = Found { name: UNFINISHED.into(), seq: Seq(part.point.seq) };
         match checkpoint::inspect(&*self.checkpoints, &found, Some(self.database.0)) {
             Ok(_) => Ok(true),
-            Err(damage) if damage.state() == SqlState::DATA_CORRUPTED => {
-                checkpoint::delete(&*self.checkpoints, &[found.name]).map(|()| false)
-            }
+            Err(damage) if damage.state() == SqlState::DATA_CORRUPTED => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -230,8 +248,13 @@ impl Filling {
     /// crash, it ends the same.
     fn take_over(&mut self) -> Result<()> {
         let begins = self.hard_state.begins;
-        let others = checkpoint::list(&*self.checkpoints)?;
-        let others = others.into_iter().filter(|other| other.seq.0 != begins.seq).map(|other| other.name);
+        let there = checkpoint::list(&*self.checkpoints)?;
+        if there.iter().all(|found| found.seq.0 != begins.seq) {
+            let name = checkpoint::file_name(Seq(begins.seq));
+            let named = self.checkpoints.rename(UNFINISHED, &name).and_then(|()| self.checkpoints.sync());
+            named.map_err(|error| self.failed(&error))?;
+        }
+        let others = there.into_iter().filter(|other| other.seq.0 != begins.seq).map(|other| other.name);
         checkpoint::delete(&*self.checkpoints, &others.collect::<Vec<String>>())?;
         fabius_log::delete(&*self.log).map_err(|error| log_error(&error))?;
         let options = LogOptions {

@@ -15,8 +15,9 @@
 //!     48     24  where the log begins: seq, index and term of the entry before its first
 //!     72      8  0, or the index that a checkpoint has to reach from which the node is filled before it goes on; all ones once it
 //!                is there, and its log is to go
-//!     80      8  index of the newest change of members that is in what follows
-//!     88         members: 4 their number, then of each: node 8, 4 bytes voter (1) or learner (0), 4 + n address
+//!     80      8  0, or the seq after which the node had computed something else than the majority: it stays out
+//!     88      8  index of the newest change of members that is in what follows
+//!     96         members: 4 their number, then of each: node 8, 4 bytes voter (1) or learner (0), 4 + n address
 //!                4 crc32c of everything before it
 //! ```
 
@@ -91,6 +92,8 @@ pub struct HardState {
     pub begins: Point,
     /// Whether it has to be filled before it goes on.
     pub fill: Fill,
+    /// The seq after which it had computed something else than the majority, which keeps it out; zero if it never had.
+    pub differs_at: u64,
     /// The index of the newest change of members that is in `members`.
     pub members_at: u64,
     /// The members, by number.
@@ -142,6 +145,7 @@ impl HardState {
             self.begins.index,
             self.begins.term,
             self.fill.encode(),
+            self.differs_at,
             self.members_at,
         ];
         numbers.iter().for_each(|number| put_u64(&mut rest, *number));
@@ -184,6 +188,7 @@ impl HardState {
                 commit: reader.u64()?,
                 begins: Point { seq: reader.u64()?, index: reader.u64()?, term: reader.u64()? },
                 fill: Fill::decode(reader.u64()?),
+                differs_at: reader.u64()?,
                 members_at: reader.u64()?,
                 members: Vec::new(),
             };
@@ -210,6 +215,7 @@ mod tests {
             commit: 40,
             begins: Point { seq: 7, index: 5, term: 1 },
             fill: Fill::UpTo(6),
+            differs_at: 5,
             members_at: 12,
             members: vec![
                 Member { node: 1, address: "127.0.0.1:7001".into(), votes: true },

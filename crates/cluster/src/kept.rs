@@ -15,7 +15,15 @@ pub(crate) const PART_BYTES: u64 = 1 << 20;
 /// The checkpoints that a node keeps.
 pub struct KeptCheckpoints {
     disk: Arc<dyn Disk>,
-    points: Mutex<BTreeMap<u64, Point>>,
+    points: Mutex<BTreeMap<u64, Known>>,
+}
+
+/// What is known of a checkpoint.
+#[derive(Clone, Copy)]
+struct Known {
+    point: Point,
+    /// Whether it is one that others can be filled from: a majority has the same.
+    is_confirmed: bool,
 }
 
 /// A part of a checkpoint's file.
@@ -43,12 +51,19 @@ impl KeptCheckpoints {
 
     /// There is one of the state at a place.
     pub fn note(&self, point: Point) {
-        self.points.lock().insert(point.seq, point);
+        self.points.lock().insert(point.seq, Known { point, is_confirmed: false });
+    }
+
+    /// A majority has the same as the one with this sequence number.
+    pub(crate) fn confirm(&self, seq: Seq) {
+        if let Some(known) = self.points.lock().get_mut(&seq.0) {
+            known.is_confirmed = true;
+        }
     }
 
     /// Where the one with this sequence number stands in the log, if it is known.
     pub fn point(&self, seq: Seq) -> Option<Point> {
-        self.points.lock().get(&seq.0).copied()
+        self.points.lock().get(&seq.0).map(|known| known.point)
     }
 
     /// Only these are there any more.
@@ -56,14 +71,19 @@ impl KeptCheckpoints {
         self.points.lock().retain(|seq, _| kept.contains(&Seq(*seq)));
     }
 
-    /// A part of one, or of the newest; nothing if there is none.
+    /// A part of one that others can be filled from, or of the newest such; nothing if there is none.
     ///
     /// # Errors
     /// As the disk fails, or the file is no longer there.
     pub(crate) fn part(&self, seq: Option<u64>, offset: u64) -> io::Result<Option<Part>> {
         let point = {
             let points = self.points.lock();
-            seq.map_or_else(|| points.values().next_back(), |seq| points.get(&seq)).copied()
+            let confirmed = |known: &&Known| known.is_confirmed;
+            let known = match seq {
+                Some(seq) => points.get(&seq).filter(confirmed),
+                None => points.values().rfind(confirmed),
+            };
+            known.map(|known| known.point)
         };
         let Some(point) = point else { return Ok(None) };
         let file = self.disk.open_read(&file_name(Seq(point.seq)))?;

@@ -48,6 +48,12 @@ impl Opening {
             return Err(Error::new(SqlState::NOT_IN_STATE, "the directory belongs to no node of a cluster")
                 .with_detail(disk.directory().display().to_string()));
         };
+        if hard_state.differs_at > 0 {
+            return Err(crate::digests::differs(
+                Seq(hard_state.differs_at),
+                "what it differs in was told when it stopped",
+            ));
+        }
         let taken = (checkpoint.0 == hard_state.begins.seq).then_some(hard_state.begins);
         let collected = Collected::begin(hard_state.begins);
         Ok(Opening { disk, hard_state, collected, checkpoint: checkpoint.0, taken })
@@ -90,6 +96,7 @@ impl Opening {
         })?;
         if taken.seq > 0 {
             checkpoints.note(taken);
+            checkpoints.confirm(Seq(taken.seq));
         }
         let agreement = Agreement::new(self.disk, log, self.collected, self.hard_state, taken, life)?;
         Ok(Replica::new(agreement, life, taken, checkpoints))

@@ -270,7 +270,15 @@ impl Replica {
         let voters = self.members().iter().filter(|member| member.votes).map(|member| member.node);
         let voters: Vec<u64> = voters.collect();
         self.compared = self.digests.compared(self.node());
-        self.digests.judge(self.node(), seq, &voters)
+        if let Err(differs) = self.digests.judge(self.node(), seq, &voters) {
+            // Also in its next life.
+            self.agreement.stay_out(seq)?;
+            return Err(differs);
+        }
+        if self.digests.is_confirmed(self.node(), seq, &voters) {
+            self.checkpoints.confirm(seq);
+        }
+        Ok(())
     }
 
     /// Asks those whose digests are missing; they may have been lost.

@@ -16,7 +16,7 @@
 
 use crate::meeting::Meeting;
 use fabius_cluster::{AgreedEngine, KeptCheckpoints, Point};
-use fabius_engine::checkpoint::{self, Digest, Progress};
+use fabius_engine::checkpoint::{self, Progress};
 use fabius_engine::foundation::log_error;
 use fabius_engine::{Batch, Engine, Foundation, Standpoint, entry};
 use fabius_env::{DirectoryLock, Disk};
@@ -105,7 +105,7 @@ impl Checkpoints {
             self.count_from_here();
             return self.there(newest);
         }
-        self.take_from(whole, at, watch).map(|(taken, _)| taken)
+        self.take_from(whole, at, None, watch)
     }
 
     /// Also before one that fails: the next automatic one is due after as much of the log again.
@@ -117,24 +117,28 @@ impl Checkpoints {
         &self,
         mut whole: MutexGuard<'_, Vec<Seq>>,
         at: Standpoint<'_>,
+        place: Option<Point>,
         watch: &mut dyn FnMut(&Progress) -> Result<()>,
-    ) -> Result<(Checkpoint, Vec<Digest>)> {
+    ) -> Result<Checkpoint> {
         self.count_from_here();
         let written = checkpoint::write(&*self.engine, at, &*self.disk, self.database, watch)?;
         self.newest_bytes.store(written.bytes, Relaxed);
+        if let (Some((agreed, kept)), Some(place)) = (&self.agreed, place) {
+            kept.note(place);
+            agreed.node().compare(written.seq, written.digests);
+        }
         whole.insert(0, written.seq);
         whole.truncate(KEPT);
         self.status.lock().newest = Some(written.seq);
         let segments_deleted = self.clean_up(&whole)?;
-        let taken = Checkpoint {
+        Ok(Checkpoint {
             seq: written.seq,
             name: written.name,
             counts: written.counts,
             bytes: written.bytes,
             segments_deleted,
             is_new: true,
-        };
-        Ok((taken, written.digests))
+        })
     }
 
     /// Has every node of the cluster take one, and returns when this one's is durable.
@@ -149,6 +153,9 @@ impl Checkpoints {
             while !meeting.is_free() {
                 if let Some(failure) = self.foundation.failure() {
                     return Err(failure.clone());
+                }
+                if meeting.is_over() {
+                    return Err(Error::new(SqlState::SHUTDOWN, "no more checkpoints are taken"));
                 }
                 std::thread::sleep(NAP);
             }
@@ -236,9 +243,7 @@ impl Automatic {
         let (stopping, meeting_them) = (stop.clone(), meeting.clone());
         let work = move || match &checkpoints.agreed {
             None => alone(&checkpoints, every_bytes, &stopping),
-            Some((agreed, kept)) => {
-                in_cluster(&checkpoints, (agreed, kept), every_bytes, &meeting_them, &stopping);
-            }
+            Some((agreed, _)) => in_cluster(&checkpoints, agreed, every_bytes, &meeting_them, &stopping),
         };
         let thread = std::thread::Builder::new().name("fabius-checkpoint".to_string()).spawn(work);
         Automatic { stop, meeting, thread: Some(thread.expect("the system gives us a thread")) }
@@ -264,7 +269,7 @@ fn alone(checkpoints: &Checkpoints, every_bytes: u64, stop: &Stop) {
 /// The leader says where; every node takes one there, and compares its digests with the others'.
 fn in_cluster(
     checkpoints: &Checkpoints,
-    (agreed, kept): (&AgreedEngine, &KeptCheckpoints),
+    agreed: &AgreedEngine,
     every_bytes: u64,
     meeting: &Meeting<Point>,
     stop: &Stop,
@@ -273,10 +278,7 @@ fn in_cluster(
     while !is_stopped_within(stop, Duration::ZERO) {
         if let Some((point, at)) = attendant.attend(LOOK, || agreed.beneath().stand()) {
             attempt(checkpoints, stop, |watch| {
-                let (taken, digests) = checkpoints.take_from(checkpoints.whole.lock(), at, watch)?;
-                kept.note(point);
-                agreed.node().compare(taken.seq, digests);
-                Ok(())
+                checkpoints.take_from(checkpoints.whole.lock(), at, Some(point), watch).map(drop)
             });
             attendant.is_free();
         }

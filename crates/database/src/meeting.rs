@@ -17,9 +17,11 @@ pub(crate) struct Meeting<T> {
 
 #[derive(Default)]
 enum State<T> {
-    /// Nobody will come: the thread that takes checkpoints has not begun, is writing one, or has ended.
+    /// Nobody comes now: the thread that takes checkpoints has not begun, or is writing one.
     #[default]
     Away,
+    /// Nobody will come any more.
+    Gone,
     /// It comes when it is called.
     Free,
     /// The thread that executes waits for it.
@@ -51,6 +53,11 @@ impl<T> Meeting<T> {
     /// Whether nobody is writing, or has been called to.
     pub(crate) fn is_free(&self) -> bool {
         matches!(*self.state.lock(), State::Free)
+    }
+
+    /// Whether nobody will come any more.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(*self.state.lock(), State::Gone)
     }
 
     fn set(&self, state: State<T>) {
@@ -86,7 +93,7 @@ impl<T> Attendant<'_, T> {
 
 impl<T> Drop for Attendant<'_, T> {
     fn drop(&mut self) {
-        self.0.set(State::Away);
+        self.0.set(State::Gone);
     }
 }
 
