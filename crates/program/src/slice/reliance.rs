@@ -16,6 +16,9 @@ use crate::ir::{StepId, Type, VariableId};
 use fabius_value::{ColumnId, TableId};
 use std::collections::BTreeMap;
 
+/// Assumptions beyond which they are not tried one by one: proofs of a wide statement take as many steps as it has parts.
+const MANY: usize = 256;
+
 /// Fills in what the proofs rely on and what the program may write.
 pub(super) fn add(
     phases: &mut Phases,
@@ -29,8 +32,8 @@ pub(super) fn add(
     let mut still_proves =
         |fewer: &Fewer<'_>| Effects::of(now, &prove(now.outline, now.catalog, now.shapes, fewer)) == effects;
     let mut all = all_assumed(now, assumptions);
-    if now.outline.program.step_count > LONG {
-        // A proof takes long here: each kind is needed as a whole or not at all.
+    if now.outline.program.step_count > LONG || all.len() > MANY {
+        // A proof takes long here, or there would be many: each kind is needed as a whole or not at all.
         all.sort_by_key(Assumed::kind);
         for kind in all.chunk_by(|one, next| one.kind() == next.kind()) {
             let kept = fewer.dropped.len();
