@@ -10,7 +10,7 @@
 
 use crate::agreement::Standing;
 use crate::digests::Compared;
-use crate::{Agreed, Execution, Executor, Member, Outbox, Point, Replica};
+use crate::{Agreed, Execution, Executor, Member, Point, Replica};
 use bytes::Bytes;
 use fabius_engine::checkpoint::Digest;
 use fabius_engine::{Batch, Foundation};
@@ -307,7 +307,7 @@ impl Shared {
             }
             let is_behind = self.queue.work.lock().work.len() >= WAITING;
             replica.hold_back(is_behind);
-            let (mut outbox, mut queue) = (Sender(&*self.network), &self.queue);
+            let (mut outbox, mut queue) = (&*self.network, &self.queue);
             let turn = replica.turn(clock.now_us(), &mut outbox, &mut queue)?;
             self.tell(replica, turn.members_changed);
             let now_ns = clock.monotonic_ns();
@@ -422,14 +422,6 @@ impl Wish {
             | Wish::Remove(_, batch) => batch.fail(reason.clone(), now_ns),
             Wish::Transfer(_) | Wish::Compare(..) | Wish::Discard(_) => {}
         }
-    }
-}
-
-struct Sender<'n>(&'n dyn Network);
-
-impl Outbox for Sender<'_> {
-    fn send(&mut self, to: u64, message: Vec<u8>) {
-        self.0.send(NodeId(to), message);
     }
 }
 

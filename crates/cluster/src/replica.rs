@@ -21,6 +21,7 @@ use crate::{KeptCheckpoints, Member, Point, envelope};
 use bytes::Bytes;
 use fabius_engine::Batch;
 use fabius_engine::checkpoint::Digest;
+use fabius_env::{Network, NodeId};
 use fabius_log::Log;
 use fabius_value::{Error, Result, Seq, SqlState};
 use raft::eraftpb::{ConfChangeType, Entry};
@@ -62,7 +63,7 @@ impl Agreed {
         content::decode(&self.data).map(|content| content.taken)
     }
 
-    /// The same place in the order, at which nothing happens.
+    /// An entry at this one's place in the order, at which nothing happens.
     pub(crate) fn emptied(self) -> Agreed {
         Agreed { data: Bytes::new(), ..self }
     }
@@ -107,6 +108,12 @@ pub struct TurnEnd {
 pub trait Outbox {
     /// Sends a message to a node; it may be lost.
     fn send(&mut self, to: u64, message: Vec<u8>);
+}
+
+impl Outbox for &dyn Network {
+    fn send(&mut self, to: u64, message: Vec<u8>) {
+        Network::send(*self, NodeId(to), message);
+    }
 }
 
 /// Why calls were not agreed on that were for one term alone.

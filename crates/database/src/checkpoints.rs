@@ -64,9 +64,6 @@ pub struct CheckpointStatus {
     pub failed: Option<Error>,
 }
 
-/// How often it is looked whether one has been written.
-const NAP: Duration = Duration::from_millis(2);
-
 /// The checkpoints of an open database.
 pub(crate) struct Checkpoints {
     pub(crate) disk: Arc<dyn Disk>,
@@ -150,14 +147,8 @@ impl Checkpoints {
             let before = self.foundation.promised();
             self.status.lock().failed = None;
             self.engine.amend(&entry::encode_checkpoint())?;
-            while !meeting.is_free() {
-                if let Some(failure) = self.foundation.failure() {
-                    return Err(failure.clone());
-                }
-                if meeting.is_over() {
-                    return Err(Error::new(SqlState::SHUTDOWN, "no more checkpoints are taken"));
-                }
-                std::thread::sleep(NAP);
+            if !meeting.wait() {
+                return Err(Error::new(SqlState::SHUTDOWN, "no more checkpoints are taken"));
             }
             let CheckpointStatus { newest, failed, .. } = self.status.lock().clone();
             match (newest.filter(|newest| *newest > before), failed) {

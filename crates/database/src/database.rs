@@ -507,7 +507,8 @@ impl Database {
         self.checkpoint_watched(&mut |_| Ok(()))
     }
 
-    /// The same; `watch` is told how far it is, and gives it up with an error, where the database is no node of a cluster.
+    /// Takes a checkpoint as [`Database::checkpoint`] does; `watch` is told how far it is, and gives it up with an error, where the
+    /// database is no node of a cluster.
     ///
     /// # Errors
     /// As [`Database::checkpoint`], and the error of `watch`.

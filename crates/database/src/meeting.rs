@@ -50,14 +50,11 @@ impl<T> Meeting<T> {
         Attendant(self)
     }
 
-    /// Whether nobody is writing, or has been called to.
-    pub(crate) fn is_free(&self) -> bool {
-        matches!(*self.state.lock(), State::Free)
-    }
-
-    /// Whether nobody will come any more.
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(*self.state.lock(), State::Gone)
+    /// Returns once whoever was called has done what it was called for; whether it will come again.
+    pub(crate) fn wait(&self) -> bool {
+        let mut state = self.state.lock();
+        self.changed.wait_while(&mut state, |state| !matches!(state, State::Free | State::Gone));
+        matches!(*state, State::Free)
     }
 
     fn set(&self, state: State<T>) {
@@ -120,9 +117,8 @@ mod tests {
             let stood =
                 std::iter::repeat_with(|| attendant.attend(Duration::from_millis(10), || at.swap(2, SeqCst)));
             assert_eq!(stood.flatten().next(), Some((2, 1)), "the other waits");
-            assert!(!meeting.is_free());
             attendant.is_free();
-            assert!(meeting.is_free());
+            assert!(meeting.wait(), "it comes again");
         });
         meeting.call(4);
         std::thread::scope(|scope| {
@@ -134,6 +130,7 @@ mod tests {
                 }
             });
             assert!(catch_unwind(panics).is_err());
+            assert!(!meeting.wait(), "nobody comes any more");
         });
     }
 }

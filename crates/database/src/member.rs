@@ -9,7 +9,7 @@ use crate::identity::{self, io_error};
 use crate::opening;
 use crate::options::{Durability, Options};
 use fabius_cluster::{
-    AgreedEngine, Executor, Filled, Filling, KeptCheckpoints, Member, Node, Opening, Outbox, Status, TICK,
+    AgreedEngine, Executor, Filled, Filling, KeptCheckpoints, Member, Node, Opening, Status, TICK,
 };
 use fabius_engine::{Batch, Foundation};
 use fabius_env::{
@@ -255,7 +255,7 @@ impl Database {
 fn fill(mut filling: Filling, id: DatabaseId, clock: &dyn Clock, connect: Connect<'_>) -> Result<()> {
     let me = filling.members().iter().find(|member| member.node == filling.node()).cloned();
     let network = connect(&me.ok_or_else(no_member)?, filling.members(), id)?;
-    let mut outbox = Sender(&*network);
+    let mut outbox = &*network;
     let tick_ns = TICK.as_nanos() as u64;
     let mut next_tick_ns = clock.monotonic_ns();
     loop {
@@ -282,14 +282,6 @@ pub fn must_be_filled(path: &Path) -> bool {
 fn no_member() -> Error {
     Error::new(SqlState::NOT_IN_STATE, "this node is no member of its cluster any more")
         .with_hint("a directory that was removed from a cluster does not come back; add a new node")
-}
-
-struct Sender<'n>(&'n dyn Network);
-
-impl Outbox for Sender<'_> {
-    fn send(&mut self, to: u64, message: Vec<u8>) {
-        self.0.send(NodeId(to), message);
-    }
 }
 
 /// A number that no life of the node has had.

@@ -1,15 +1,12 @@
 //! Customers: each sends one order after the other, and the same again until it is answered.
 
-use super::connect;
+use super::{ANSWER, connect};
 use fabius_bench::recorder::{Latencies, latencies};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 use tokio_postgres::{Client, SimpleQueryMessage};
-
-/// How long a customer waits for an answer before the order is sent again, to whichever node leads then.
-const ANSWER: Duration = Duration::from_secs(1);
 
 /// What the customers were told.
 pub(super) struct Tally {
@@ -49,7 +46,7 @@ impl Tally {
         self.acknowledged().sum()
     }
 
-    /// The same by customer.
+    /// How many orders of each customer were acknowledged.
     pub(super) fn acknowledged(&self) -> impl Iterator<Item = u64> {
         self.acknowledged.iter().map(|count| count.load(Relaxed))
     }
@@ -90,13 +87,14 @@ pub(super) async fn order(nodes: Vec<String>, customer: u32, tally: Arc<Tally>) 
         let begun = Instant::now();
         let mut is_sent = false;
         loop {
-            if client.is_none() {
-                client = Some(connect_to_leader(&nodes).await);
-            }
-            let Some(connection) = &client else { continue };
+            let connection = match client.take() {
+                Some(connection) => connection,
+                None => connect_to_leader(&nodes).await,
+            };
             let key = format!("order-{customer}-{number}");
             // It may have been taken without a word.
-            if is_sent && is_done(connection, &key).await {
+            if is_sent && is_done(&connection, &key).await {
+                client = Some(connection);
                 break;
             }
             if is_sent {
@@ -109,9 +107,9 @@ pub(super) async fn order(nodes: Vec<String>, customer: u32, tally: Arc<Tally>) 
                  INSERT INTO orders VALUES ({customer}, {number}); COMMIT"
             );
             if matches!(timeout(ANSWER, connection.batch_execute(&text)).await, Ok(Ok(()))) {
+                client = Some(connection);
                 break;
             }
-            client = None;
         }
         tally.note(customer, number, begun.elapsed());
     }

@@ -24,7 +24,7 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 #[derive(Args)]
 #[command(after_help = "Examples:
   fabius cluster demo
-  fabius cluster demo --seconds 60 --clients 32 --dir /data/tmp
+  fabius cluster demo --seconds 60 --customers 32 --dir /data/tmp
 ")]
 pub struct Demo {
     /// How long customers order

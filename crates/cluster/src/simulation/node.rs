@@ -1,13 +1,13 @@
 //! One node of a simulated cluster.
 
 use crate::envelope;
-use crate::{Agreed, Execution, Executor, KeptCheckpoints, Opening, Outbox, Point, Replica};
+use crate::{Agreed, Execution, Executor, KeptCheckpoints, Opening, Point, Replica};
 use bytes::Bytes;
 use fabius_engine::checkpoint::{self, Digest, State};
 use fabius_engine::foundation::log_error;
 use fabius_engine::rig::Make;
 use fabius_engine::{Batch, Engine, Foundation};
-use fabius_env::{Disk, Network, NodeId, SimulatedClock, SimulatedDisk};
+use fabius_env::{Disk, Network, SimulatedClock, SimulatedDisk};
 use fabius_log::{DatabaseId, Flusher, Log, LogError, LogOptions};
 use fabius_storage::checkpoint as checkpoint_files;
 use fabius_value::{Error, Result, Seq, SqlState, Value};
@@ -116,7 +116,7 @@ impl Life {
             self.replica.hear(&Bytes::from(message))?;
         }
         let now_us = self.foundation.clock.now_us();
-        let mut outbox = Sender(&*self.network);
+        let mut outbox = &*self.network;
         let mut execution =
             Checked { executor: &mut self.executor, history, taken: &mut self.taken, leaves_out };
         self.replica.turn(now_us, &mut outbox, &mut execution)?;
@@ -176,14 +176,6 @@ fn newest(checkpoints: &dyn Disk) -> Result<Option<State>> {
         }
     }
     Ok(None)
-}
-
-pub(super) struct Sender<'n>(pub(super) &'n dyn Network);
-
-impl Outbox for Sender<'_> {
-    fn send(&mut self, to: u64, message: Vec<u8>) {
-        self.0.send(NodeId(to), message);
-    }
 }
 
 /// Takes what is agreed on, if it is what the others have taken there.

@@ -2,7 +2,7 @@
 
 use super::client::Client;
 use super::ledger::{DEFINITIONS, Ledger};
-use super::node::{DATABASE, History, Life, Sender, checkpoints_of, log_options};
+use super::node::{DATABASE, History, Life, checkpoints_of, log_options};
 use super::{Mutation, Report};
 use crate::hard_state::HardState;
 use crate::{Filled, Filling, Member, Replica, init, must_be_filled};
@@ -65,6 +65,14 @@ struct Node {
     out: Option<String>,
 }
 
+impl Node {
+    /// A node that has not begun to live.
+    fn new(number: u64, disk: SimulatedDisk, clock: SimulatedClock, tick_ns: u64) -> Node {
+        let (life, filling, out) = (None, None, None);
+        Node { number, disk, clock, life, filling, lives: 0, next_tick_ns: 0, tick_ns, out }
+    }
+}
+
 impl<'m> World<'m> {
     pub(super) fn new(seed: u64, make: Make<'m>, mutation: Option<Mutation>) -> World<'m> {
         let mut random = Random::seeded(seed);
@@ -80,17 +88,7 @@ impl<'m> World<'m> {
             init(&disk, number, known).expect("an empty disk");
             let clock = SimulatedClock::at(1_700_000_000_000_000 + random.below(5_000_000) as i64);
             let tick_ns = TICK_NS * (90 + random.below(21)) / 100;
-            Node {
-                filling: None,
-                number,
-                disk,
-                clock,
-                life: None,
-                lives: 0,
-                next_tick_ns: 0,
-                tick_ns,
-                out: None,
-            }
+            Node::new(number, disk, clock, tick_ns)
         });
         let mut nodes: Vec<Node> = nodes.collect();
         let fragile = if random.chance(1, 3) { nodes.len() / 2 } else { 0 };
@@ -102,18 +100,7 @@ impl<'m> World<'m> {
             known.push(Member { votes: false, ..member(number) });
             init(&disk, number, known).expect("an empty disk");
             let clock = SimulatedClock::at(1_700_000_000_000_000);
-            let (next_tick_ns, tick_ns) = (0, TICK_NS);
-            nodes.push(Node {
-                filling: None,
-                number,
-                disk,
-                clock,
-                life: None,
-                lives: 0,
-                next_tick_ns,
-                tick_ns,
-                out: None,
-            });
+            nodes.push(Node::new(number, disk, clock, TICK_NS));
         }
         World {
             make,
@@ -202,7 +189,7 @@ impl<'m> World<'m> {
             if self.nodes[node].next_tick_ns <= now_ns {
                 self.nodes[node].next_tick_ns = now_ns + self.nodes[node].tick_ns;
                 if let Some((filling, network)) = &mut self.nodes[node].filling {
-                    let filled = filling.tick(&mut Sender(&**network));
+                    let filled = filling.tick(&mut &**network);
                     self.filled(node, filled)?;
                 }
                 let leaves_out = self.leaves_out(node);
@@ -245,7 +232,7 @@ impl<'m> World<'m> {
     fn fill(&mut self, node: usize) -> Result<(), String> {
         let Some((filling, network)) = &mut self.nodes[node].filling else { return Ok(()) };
         let Some((_, message)) = network.receive() else { return Ok(()) };
-        let filled = filling.hear(&Bytes::from(message), &mut Sender(&**network));
+        let filled = filling.hear(&Bytes::from(message), &mut &**network);
         self.filled(node, filled)
     }
 
