@@ -1,7 +1,7 @@
 //! `fabius cluster ...`: databases of which several machines hold a copy.
 
-use crate::cluster_demo;
 use crate::message::out;
+use crate::{cluster_certificates, cluster_demo};
 use clap::{Args, Subcommand};
 use fabius::{Error, Member, Result, SqlState, identity, init_member};
 use fabius_bench::interrupt::Interrupt;
@@ -14,6 +14,8 @@ use std::process::ExitCode;
 pub enum Command {
     /// Make a directory that of a node of a new cluster
     Init(Init),
+    /// Make the certificates by which nodes of different machines know each other
+    Certificates(cluster_certificates::Make),
     /// Three nodes on this machine: the leader is killed, the next one cut off, and nothing is lost
     Demo(cluster_demo::Demo),
 }
@@ -25,7 +27,8 @@ pub enum Command {
 identity: the first one prints it, the others are given it. Then each is served: `fabius serve DIR`. Calls are
 agreed on once a majority of the members is there.
 
-Nodes talk to each other in plain TCP for now, so their addresses have to be on this machine.
+Nodes of different machines talk TLS: `fabius cluster certificates --help` says how. Without certificates their
+addresses have to be on one machine.
 
 A node that joins later is made with --join and its address, served, and let in at the node that leads:
   SELECT fabius_cluster_add(4, '127.0.0.1:7004'), then fabius_cluster_vote(4)
@@ -63,6 +66,7 @@ pub struct Init {
 pub fn run(command: &Command, interrupt: &Interrupt) -> Result<ExitCode> {
     match command {
         Command::Init(arguments) => init(arguments),
+        Command::Certificates(arguments) => cluster_certificates::run(arguments),
         Command::Demo(arguments) => cluster_demo::run(arguments, interrupt),
     }
 }

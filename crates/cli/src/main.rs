@@ -7,6 +7,7 @@ mod allocator;
 mod bench;
 mod checkpoint;
 mod cluster;
+mod cluster_certificates;
 mod cluster_demo;
 mod demo;
 mod explain;

@@ -3,7 +3,9 @@
 use crate::allocator;
 use crate::message::{out, print};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-use fabius::{Database, Durability, Error, Options, Result, SqlState, is_member, must_be_filled};
+use fabius::{
+    Certificates, Database, Durability, Error, Options, Result, SqlState, is_member, must_be_filled,
+};
 use fabius_env::memory::{available_bytes, reserved_bytes};
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
 use fabius_server::{HURRIED_END, Haste, Prepared, Server, logging};
@@ -244,9 +246,18 @@ fn open(configuration: &Configuration) -> Result<Database> {
         ..usual
     };
     match is_member(&configuration.directory) {
-        true => Database::open_member(&configuration.directory, options),
+        true => Database::open_member(&configuration.directory, options, certificates(configuration)),
         false => Database::open(&configuration.directory, options),
     }
+}
+
+/// By what a node and the others of its cluster know each other.
+fn certificates(configuration: &Configuration) -> Option<Certificates> {
+    Some(Certificates {
+        authority: configuration.peer_authority.clone()?,
+        certificate: configuration.peer_certificate.clone()?,
+        key: configuration.peer_key.clone()?,
+    })
 }
 
 /// Serves until a signal, on the threads of a runtime; those who are told so end on the caller's thread.

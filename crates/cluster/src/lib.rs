@@ -22,6 +22,7 @@
 //! | `hard_state.rs` | what a node must not forget besides its log |
 //! | `opening.rs` | opening a replica |
 //! | `wire.rs`, `fields.rs` | what nodes say to each other |
+//! | `tls.rs` | how nodes make sure of each other, and nobody listens |
 //! | `simulation` | clusters under everything that can go wrong, from a seed |
 
 mod agreed_engine;
@@ -43,6 +44,7 @@ mod proposals;
 mod reads;
 mod replica;
 pub mod simulation;
+mod tls;
 mod wire;
 
 pub use agreed_engine::AgreedEngine;
@@ -56,3 +58,4 @@ pub use node::{Node, Status, TICK};
 pub use opening::{Opening, init};
 pub use point::Point;
 pub use replica::{Agreed, BATCH_BYTES, Execution, Outbox, Replica, TurnEnd, other_leader};
+pub use tls::{Certificates, name_of as certificate_name};

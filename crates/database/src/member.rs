@@ -9,7 +9,8 @@ use crate::identity::{self, io_error};
 use crate::opening;
 use crate::options::{Durability, Options};
 use fabius_cluster::{
-    AgreedEngine, Executor, Filled, Filling, KeptCheckpoints, Member, Node, Opening, Status, TICK,
+    AgreedEngine, Certificates, Executor, Filled, Filling, KeptCheckpoints, Member, Node, Opening, Status,
+    TICK,
 };
 use fabius_engine::{Batch, Foundation};
 use fabius_env::{
@@ -93,21 +94,27 @@ impl From<LogError> for Read {
 }
 
 impl Database {
-    /// Opens a node of a cluster, which talks to the others over TCP. Calls that are handed in wait until a majority is there.
+    /// Opens a node of a cluster, which talks to the others over TCP, by TLS if there are certificates; without, only on this
+    /// machine. Calls that are handed in wait until a majority is there.
     ///
     /// # Errors
     /// As [`Database::open`]; `55000` if the directory is not that of a node; what keeps it from listening.
-    pub fn open_member(path: impl AsRef<Path>, options: Options) -> Result<Database> {
+    pub fn open_member(
+        path: impl AsRef<Path>,
+        options: Options,
+        certificates: Option<Certificates>,
+    ) -> Result<Database> {
         let path = path.as_ref();
         let disk = RealDisk::create(path).map_err(|error| {
             Error::new(SqlState::IO_ERROR, "the directory of the node cannot be opened")
                 .with_detail(format!("{}: {error}", path.display()))
         })?;
         let clock = Arc::new(RealClock::new());
-        Database::open_member_on(Arc::new(disk), clock, Flusher::Thread, options, &mut listen)
+        let connect: Connect<'_> = &mut |me, members, id| listen(me, members, id, certificates.as_ref());
+        Database::open_member_on(Arc::new(disk), clock, Flusher::Thread, options, connect)
     }
 
-    /// The same on any disk, clock and network.
+    /// Opens a node of a cluster on any disk, clock and network.
     ///
     /// # Errors
     /// As [`Database::open_member`].
@@ -291,15 +298,28 @@ fn life() -> u64 {
 }
 
 /// Listens where the cluster says that this node does.
-fn listen(me: &Member, members: &[Member], id: DatabaseId) -> Result<Arc<dyn Network>> {
+fn listen(
+    me: &Member,
+    members: &[Member],
+    id: DatabaseId,
+    certificates: Option<&Certificates>,
+) -> Result<Arc<dyn Network>> {
     let peers: Vec<(NodeId, String)> =
         members.iter().map(|member| (NodeId(member.node), member.address.clone())).collect();
-    let settings = NetworkSettings { semantics: fabius_program::SEMANTICS, ..NetworkSettings::default() };
+    let mut settings = NetworkSettings { semantics: fabius_program::SEMANTICS, ..NetworkSettings::default() };
+    if let Some(certificates) = certificates {
+        certificates.check(me.node).map_err(|error| {
+            Error::new(SqlState::INVALID_PARAMETER, "the node cannot show the others its certificate")
+                .with_detail(error.to_string())
+                .with_hint("`fabius cluster certificates` makes certificates for all nodes")
+        })?;
+        settings.transport = Arc::new(certificates.clone());
+    }
     let network = RealNetwork::listen(NodeId(me.node), ClusterId(id.0), &me.address, &peers, settings);
     let network = network.map_err(|error| {
         Error::new(SqlState::IO_ERROR, "the node cannot listen for the others of its cluster")
             .with_detail(format!("node {} at {}: {error}", me.node, me.address))
-            .with_hint("another process may have the port; addresses beyond this machine need TLS")
+            .with_hint("another process may have the port; addresses beyond this machine need TLS (certificates for the nodes)")
     })?;
     Ok(Arc::new(network))
 }

@@ -26,7 +26,7 @@ fn options() -> Options {
 }
 
 fn open(path: &Path) -> Database {
-    Database::open_member(path, options()).unwrap_or_else(|error| panic!("{error}"))
+    Database::open_member(path, options(), None).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A cluster of three, in directories of their own.
@@ -282,7 +282,7 @@ fn every_node_has_the_same_past() {
     let open = |at: usize| {
         init_member(directories[at].path(), members[at].node, members.clone(), id)
             .expect("an empty directory");
-        Database::open_member(directories[at].path(), keeping).unwrap_or_else(|error| panic!("{error}"))
+        Database::open_member(directories[at].path(), keeping, None).unwrap_or_else(|error| panic!("{error}"))
     };
     let databases: Vec<Database> = (0..3).map(open).collect();
     databases[0].define(DEFINITIONS).expect("they are agreed on");
@@ -333,6 +333,6 @@ fn what_cannot_be_a_node_says_why() {
     let alone = error(Database::open(directory.path(), options()).map(drop));
     assert!(alone.contains("node of a cluster"), "{alone}");
     let other = TempDir::new().expect("a directory");
-    let none = error(Database::open_member(other.path(), options()).map(drop));
+    let none = error(Database::open_member(other.path(), options(), None).map(drop));
     assert!(none.contains("no node of a cluster"), "{none}");
 }

@@ -43,7 +43,8 @@ pub use network::{MAX_MESSAGE, Network, NodeId};
 pub use random::Random;
 pub use real_disk::RealDisk;
 pub use real_network::{
-    ClusterId, Connection, Direction, NetworkSettings, PlainTransport, Problem, RealNetwork, Transport,
+    ClusterId, Connection, Direction, Incoming, NetworkSettings, PlainTransport, Problem, RealNetwork,
+    Transport,
 };
 pub use simulated_clock::SimulatedClock;
 pub use simulated_disk::{Fault, SimulatedDisk};

@@ -5,6 +5,8 @@ use fabius_value::{Error, Result, SqlState};
 use std::path::Path;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ServerConfig, crypto};
 
 /// How connections are encrypted.
@@ -27,15 +29,13 @@ pub fn configure(configuration: &Configuration) -> Result<Option<Tls>> {
     let refused = |what: &str, path: &Path| {
         Error::new(SqlState::INVALID_PARAMETER, what.to_string()).with_detail(path.display().to_string())
     };
-    let certificates = rustls_pemfile::certs(&mut certificate_pem.as_slice())
-        .collect::<std::io::Result<Vec<_>>>()
+    let certificates = CertificateDer::pem_slice_iter(&certificate_pem)
+        .collect::<std::result::Result<Vec<_>, _>>()
         .ok()
         .filter(|certificates| !certificates.is_empty())
         .ok_or_else(|| refused("the file has no certificate in PEM", certificate))?;
-    let private_key = rustls_pemfile::private_key(&mut key_pem.as_slice())
-        .ok()
-        .flatten()
-        .ok_or_else(|| refused("the file has no private key in PEM", key))?;
+    let private_key = PrivateKeyDer::from_pem_slice(&key_pem)
+        .map_err(|_| refused("the file has no private key in PEM", key))?;
     let provider = Arc::new(crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

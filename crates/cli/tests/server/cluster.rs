@@ -2,6 +2,7 @@
 //!
 //! `FABIUS_CLUSTER_KILLS=500` kills as often.
 
+use crate::cluster_tls::{certificates_of, make_certificates};
 use crate::support::{PATIENCE, block_on, connect, succeed};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -33,6 +34,7 @@ impl Cluster {
         let members = (1..).zip(&ports[..NODES]).map(|(node, (_, port))| format!("{node}=127.0.0.1:{port}"));
         let members = members.collect::<Vec<_>>().join(",");
         let mut id = None;
+        make_certificates(directory.path(), "1,2,3,4");
         for node in 1..=NODES {
             let mut init = Command::new(env!("CARGO_BIN_EXE_fabius"));
             init.args(["cluster", "init", "--node", &node.to_string(), "--members", &members]);
@@ -50,10 +52,17 @@ impl Cluster {
 
     fn begin(&mut self, node: usize) {
         let listen = format!("127.0.0.1:{}", self.ports[node].0);
+        let certificates = certificates_of(self.directory.path(), node as u64 + 1);
         let mut process = Command::new(env!("CARGO_BIN_EXE_fabius"))
             .arg("serve")
             .arg(self.directory.path().join((node + 1).to_string()))
             .args(["--listen", &listen, "--http", "off"])
+            .arg("--peer-authority")
+            .arg(certificates.authority)
+            .arg("--peer-certificate")
+            .arg(certificates.certificate)
+            .arg("--peer-key")
+            .arg(certificates.key)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the server starts");

@@ -2,6 +2,7 @@
 
 mod clients;
 mod cluster;
+mod cluster_tls;
 mod cursors;
 mod database_names;
 mod every_shape;

@@ -64,7 +64,9 @@ pub(super) type Decode<T> = fn(&[u8]) -> Result<Option<(T, usize)>, HelloError>;
 impl Display for HelloError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Magic => formatter.write_str("what came is not the protocol of Fabius nodes"),
+            Self::Magic => formatter.write_str(
+                "what came is not the protocol of Fabius nodes, or only one of the two is configured for TLS",
+            ),
             Self::Version(theirs) => {
                 write!(
                     formatter,

@@ -3,7 +3,8 @@
 use super::Station;
 use super::hello::{Answer, Hello, HelloError};
 use super::line::{ALIVE_EVERY, HELLO_WAIT, Line, LineError};
-use super::status::Direction::Incoming;
+use super::status::Direction;
+use super::transport::Incoming;
 use crate::NodeId;
 use crate::sync::Mutex;
 use std::collections::BTreeMap;
@@ -78,7 +79,11 @@ pub(super) fn accept(station: &Arc<Station>, listener: &TcpListener) {
             return;
         }
         if let Err(error) = accepted.and_then(|(stream, address)| welcome(station, stream, address)) {
-            station.status.note(None, Incoming, format!("a connection could not be accepted: {error}"));
+            station.status.note(
+                None,
+                Direction::Incoming,
+                format!("a connection could not be accepted: {error}"),
+            );
             station.threads.pause(ACCEPT_PAUSE);
         }
     }
@@ -101,7 +106,7 @@ fn read(station: &Station, stream: TcpStream, address: SocketAddr) {
     let (peer, error) = match greet(station, stream) {
         Ok((mut line, peer)) => {
             station.status.count("accepted", 1);
-            station.status.mended(peer, Incoming);
+            station.status.mended(peer, Direction::Incoming);
             let Err(error) = read_messages(station, &mut line, peer) else { return };
             (Some(peer), error.to_string())
         }
@@ -111,7 +116,7 @@ fn read(station: &Station, stream: TcpStream, address: SocketAddr) {
         }
     };
     if !station.threads.is_stopping() {
-        station.status.note(peer, Incoming, format!("{address}: {error}"));
+        station.status.note(peer, Direction::Incoming, format!("{address}: {error}"));
     }
 }
 
@@ -122,10 +127,16 @@ fn greet(station: &Station, stream: TcpStream) -> Result<(Line, NodeId), String>
     stream.set_read_timeout(Some(HELLO_WAIT)).map_err(failed)?;
     stream.set_write_timeout(Some(ALIVE_EVERY)).map_err(failed)?;
     let settings = stream.try_clone().map_err(failed)?;
-    let mut line = Line::over(station.transport.incoming(stream).map_err(failed)?);
+    let Incoming { connection, from: proven } = station.transport.incoming(stream).map_err(failed)?;
+    let mut line = Line::over(connection);
     let hello = line.read_hello(Hello::decode);
     let judged = match &hello {
-        Ok(hello) => hello.judge(station.cluster, station.me, station.semantics),
+        Ok(hello) => match proven.filter(|proven| *proven != hello.from) {
+            Some(proven) => {
+                Err(format!("it says that it is {}, and its certificate is {proven}'s", hello.from))
+            }
+            None => hello.judge(station.cluster, station.me, station.semantics),
+        },
         Err(LineError::Hello(error @ HelloError::Version(_))) => Err(error.to_string()),
         // Whatever this is, it would not understand an answer.
         Err(error) => return Err(error.to_string()),

@@ -145,7 +145,13 @@ impl Line {
                 Err(error) => return Err(LineError::Failed(error)),
             }
         }
-        self.connection.flush().map_err(LineError::Failed)
+        loop {
+            match self.connection.flush() {
+                Ok(()) => return Ok(()),
+                Err(error) if is_temporary(&error) => self.hear_life()?,
+                Err(error) => return Err(LineError::Failed(error)),
+            }
+        }
     }
 
     /// Reads the other side's signs of life, on a connection on which it sends nothing else.

@@ -27,7 +27,7 @@ mod transport;
 
 pub use hello::ClusterId;
 pub use status::{Direction, Problem};
-pub use transport::{Connection, PlainTransport, Transport};
+pub use transport::{Connection, Incoming, PlainTransport, Transport};
 
 use crate::network::check_length;
 use crate::sync::RwLock;

@@ -27,7 +27,15 @@ pub trait Transport: Debug + Send + Sync {
     ///
     /// # Errors
     /// When the other side may not connect, or the stream fails.
-    fn incoming(&self, stream: TcpStream) -> io::Result<Box<dyn Connection>>;
+    fn incoming(&self, stream: TcpStream) -> io::Result<Incoming>;
+}
+
+/// A connection that another node has opened.
+pub struct Incoming {
+    /// Its bytes.
+    pub connection: Box<dyn Connection>,
+    /// The node that the other side has proven to be; none where nobody is asked for proof.
+    pub from: Option<NodeId>,
 }
 
 /// TCP as it is, which does not leave the machine.
@@ -43,7 +51,7 @@ impl Transport for PlainTransport {
         Ok(Box::new(stream))
     }
 
-    fn incoming(&self, stream: TcpStream) -> io::Result<Box<dyn Connection>> {
-        Ok(Box::new(stream))
+    fn incoming(&self, stream: TcpStream) -> io::Result<Incoming> {
+        Ok(Incoming { connection: Box::new(stream), from: None })
     }
 }

@@ -64,6 +64,12 @@ pub struct Configuration {
     pub tls_key: Option<PathBuf>,
     /// Whether connections without TLS are refused.
     pub tls_required: bool,
+    /// The certificate of the authority that vouches for the nodes of the cluster, PEM.
+    pub peer_authority: Option<PathBuf>,
+    /// This node's certificate for the others, PEM.
+    pub peer_certificate: Option<PathBuf>,
+    /// Its key, PEM.
+    pub peer_key: Option<PathBuf>,
     /// How long a client may take to show who it is.
     pub authentication_timeout: Duration,
     /// `statement_timeout` of new sessions; zero is none.
@@ -109,6 +115,9 @@ impl Default for Configuration {
             tls_certificate: None,
             tls_key: None,
             tls_required: false,
+            peer_authority: None,
+            peer_certificate: None,
+            peer_key: None,
             authentication_timeout: Duration::from_secs(60),
             statement_timeout: Duration::ZERO,
             idle_in_transaction_session_timeout: Duration::ZERO,

@@ -155,6 +155,12 @@ settings! {
     tls_key "FILE" "The certificate's private key, PEM",
         |text| Ok(optional_path(text)), |path: &Option<PathBuf>| show_path(path.as_ref());
     tls_required "BOOL" "Whether connections without TLS are refused", truth, ToString::to_string;
+    peer_authority "FILE" "Of a node of a cluster: the authority that vouches for all nodes, PEM; without it, plain TCP",
+        |text| Ok(optional_path(text)), |path: &Option<PathBuf>| show_path(path.as_ref());
+    peer_certificate "FILE" "This node's certificate for the others, with the name node-N for node N, PEM",
+        |text| Ok(optional_path(text)), |path: &Option<PathBuf>| show_path(path.as_ref());
+    peer_key "FILE" "The private key of peer_certificate, PEM",
+        |text| Ok(optional_path(text)), |path: &Option<PathBuf>| show_path(path.as_ref());
     authentication_timeout "TIME" "How long a client may take to show who it is",
         time, |time| format_time(*time);
     statement_timeout "TIME" "How long a statement may take, unless the session says otherwise; 0 for ever",

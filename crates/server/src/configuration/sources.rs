@@ -191,6 +191,13 @@ fn check(configuration: &Configuration) -> Result<()> {
             "set tls_certificate and tls_key",
         );
     }
+    let peers = [&configuration.peer_authority, &configuration.peer_certificate, &configuration.peer_key];
+    if peers.iter().any(|file| file.is_some()) && peers.iter().any(|file| file.is_none()) {
+        return refuse(
+            "nodes know each other by an authority, a certificate and its key",
+            "set peer_authority, peer_certificate and peer_key, or none of them",
+        );
+    }
     if configuration.tls_required && configuration.tls_certificate.is_none() {
         return refuse("TLS is required, but there is no certificate", "set tls_certificate and tls_key");
     }
