@@ -7,6 +7,7 @@ use crate::planning::heed;
 use crate::query::claims::ModestClaims;
 use crate::query::equalities::{EqualitiesInOneForm, KeysByEquality};
 use crate::query::failure::outbound;
+use crate::query::rows_of_nothing::ConditionsMovedDown;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
@@ -89,6 +90,7 @@ pub(super) fn rules() -> Vec<Rule> {
         }
         let rule: Rule = match rule.name() {
             "extract_equijoin_predicate" => Arc::new(KeysByEquality(rule)),
+            "push_down_filter" => Arc::new(ConditionsMovedDown(rule)),
             _ => rule,
         };
         rules.push(Arc::new(Heeding(rule)));

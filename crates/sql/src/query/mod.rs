@@ -15,6 +15,7 @@
 //! | [`functions`] | functions and operators |
 //! | `leaf` | tables and catalog relations as DataFusion reads them |
 //! | `equalities` | equalities of a column and a value, in one form |
+//! | `rows_of_nothing` | conditions stay above aggregates that give a row for no rows |
 //! | `key_range` | filters as ranges of a key |
 //! | `apply` | correlated subqueries that no join can replace |
 //! | `claims` | what operators claim of their rows |
@@ -49,6 +50,7 @@ mod outer_reference;
 mod pace;
 pub mod query_plan;
 pub mod row_source;
+mod rows_of_nothing;
 pub mod session_facts;
 pub mod value_text;
 
