@@ -3,10 +3,10 @@
 use crate::message::out;
 use crate::{cluster_certificates, cluster_demo};
 use clap::{Args, Subcommand};
-use fabius::{Error, Member, Result, SqlState, identity, init_member};
+use fabius::{Error, Member, Result, SqlState, identity, init_member, repair_member};
 use fabius_bench::interrupt::Interrupt;
 use fabius_log::DatabaseId;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// `fabius cluster ...`
@@ -14,6 +14,8 @@ use std::process::ExitCode;
 pub enum Command {
     /// Make a directory that of a node of a new cluster
     Init(Init),
+    /// Have a damaged node begin anew, filled by the others; `serve` does so by itself where it finds damage
+    Repair(Repair),
     /// Make the certificates by which nodes of different machines know each other
     Certificates(cluster_certificates::Make),
     /// Three nodes on this machine: the leader is killed, the next one cut off, and nothing is lost
@@ -66,6 +68,7 @@ pub struct Init {
 pub fn run(command: &Command, interrupt: &Interrupt) -> Result<ExitCode> {
     match command {
         Command::Init(arguments) => init(arguments),
+        Command::Repair(arguments) => repair(&arguments.dir),
         Command::Certificates(arguments) => cluster_certificates::run(arguments),
         Command::Demo(arguments) => cluster_demo::run(arguments, interrupt),
     }
@@ -95,6 +98,27 @@ fn init(arguments: &Init) -> Result<ExitCode> {
         arguments.node,
         arguments.dir.display()
     ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `fabius cluster repair ...`
+#[derive(Args)]
+#[command(
+    after_help = "What the node has, its log and its checkpoints, is set aside in its directory. Served again, it asks the others to
+let it in in the place of the node that it was, is filled from one of them, and has its vote back once it has caught up.
+A majority of the others has to be there.
+
+This is also how a node comes back that has stopped because it had computed something else than the others."
+)]
+pub struct Repair {
+    /// The node's directory
+    dir: PathBuf,
+}
+
+fn repair(dir: &Path) -> Result<ExitCode> {
+    let fabius::Repair { node, aside } = repair_member(dir)?;
+    let (dir, aside) = (dir.display(), aside.display());
+    out(&format!("what the node had lies in {aside}\nserved again, it is {node}:  fabius serve {dir}\n"));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::message::out;
 use clap::Args;
-use fabius::{Certificates, Error, Result, SqlState, certificate_name};
+use fabius::{Certificates, Error, NodeId, Result, SqlState, certificate_name};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose,
@@ -44,7 +44,7 @@ pub struct Make {
     /// Where the files are put; the authority that is there already is taken
     dir: PathBuf,
     /// The numbers of the nodes
-    #[arg(long, value_name = "NODE,...", value_delimiter = ',', required = true, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "NODE,...", value_delimiter = ',', required = true, value_parser = clap::value_parser!(u64).range(1..=u64::from(u32::MAX)))]
     nodes: Vec<u64>,
     /// How long they are valid
     #[arg(long, default_value_t = 1825, value_parser = clap::value_parser!(u16).range(1..))]
@@ -61,7 +61,7 @@ pub struct Make {
 pub fn run(arguments: &Make) -> Result<ExitCode> {
     let dir = &arguments.dir;
     fs::create_dir_all(dir).map_err(|error| failed(dir, &error))?;
-    let kept = |node: &&u64| dir.join(format!("{}.pem", certificate_name(**node))).exists();
+    let kept = |node: &&u64| dir.join(format!("{}.pem", certificate_name(NodeId(**node)))).exists();
     if let Some(node) = arguments.nodes.iter().find(kept).filter(|_| !arguments.renew) {
         return Err(Error::new(SqlState::NOT_IN_STATE, format!("node {node} has a certificate already"))
             .with_detail(dir.display().to_string())
@@ -69,7 +69,7 @@ pub fn run(arguments: &Make) -> Result<ExitCode> {
     }
     let authority = authority(dir)?;
     for node in &arguments.nodes {
-        let name = certificate_name(*node);
+        let name = certificate_name(NodeId(*node));
         let key = KeyPair::generate().map_err(|error| failed(dir, &error))?;
         let mut params = CertificateParams::new([name.clone()]).map_err(|error| failed(dir, &error))?;
         params.distinguished_name = called(&name);
@@ -86,7 +86,7 @@ pub fn run(arguments: &Make) -> Result<ExitCode> {
         };
         write(&files.key, &key.serialize_pem(), true)?;
         write(&files.certificate, &certificate.pem(), false)?;
-        files.check(*node).map_err(|error| failed(dir, &error))?;
+        files.check(NodeId(*node)).map_err(|error| failed(dir, &error))?;
         out(&format!("node {node}: {}, {}\n", files.certificate.display(), files.key.display()));
     }
     out(&format!("every node needs {} too\n", dir.join(AUTHORITY).display()));

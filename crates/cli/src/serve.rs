@@ -4,7 +4,8 @@ use crate::allocator;
 use crate::message::{out, print};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use fabius::{
-    Certificates, Database, Durability, Error, Options, Result, SqlState, is_member, must_be_filled,
+    Certificates, Database, Durability, Error, NodeId, Options, Repair, Result, SqlState, is_damaged_member,
+    is_member, must_be_filled, repair_member,
 };
 use fabius_env::memory::{available_bytes, reserved_bytes};
 use fabius_server::configuration::{Configuration, Effective, Given, SETTINGS, effective};
@@ -126,8 +127,8 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
     let overseer =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(without_threads)?;
     let mut signals = overseer.block_on(async { Signals::new() })?;
-    while run_once(&effective, rows_memory, &overseer, &mut signals)? == Ended::TooFarBehind {
-        tracing::warn!("this node is too far behind the others; it is opened again");
+    while run_once(&effective, rows_memory, &overseer, &mut signals)? == Ended::OpensAgain {
+        tracing::warn!("this node is opened again");
     }
     overseer.shutdown_background();
     out("fabius has ended\n");
@@ -139,8 +140,8 @@ pub fn run(arguments: &Serve) -> Result<ExitCode> {
 enum Ended {
     /// It was told to end.
     Told,
-    /// It is a node of a cluster that has to be filled from another one's checkpoint, which opening it does.
-    TooFarBehind,
+    /// It is a node of a cluster that has to be filled from another one's checkpoint, or repaired, which opening it does.
+    OpensAgain,
 }
 
 /// Opens the database, and serves until it ends.
@@ -183,18 +184,21 @@ fn run_once(
         // What was acknowledged may be on its way to the log's files, and closing may be cut short.
         database.flush()?;
     }
-    let is_behind = is_too_far_behind(&database, configuration);
+    let opens_again = opens_again(&database, configuration);
     let closed = close(overseer, database, haste, signals);
-    if is_behind && !signals.have_come {
-        return Ok(Ended::TooFarBehind);
+    if opens_again && !signals.have_come {
+        return Ok(Ended::OpensAgain);
     }
     closed?;
     served.map(|_| Ended::Told)
 }
 
-/// Whether a node of a cluster has stopped because others do not have any more what it needs next.
-fn is_too_far_behind(database: &Database, configuration: &Configuration) -> bool {
-    database.failure().is_some() && must_be_filled(&configuration.directory)
+/// Whether a node of a cluster has stopped because others do not have any more what it needs next, or because its disk is damaged.
+fn opens_again(database: &Database, configuration: &Configuration) -> bool {
+    let directory = &configuration.directory;
+    database
+        .failure()
+        .is_some_and(|failure| must_be_filled(directory) || is_damaged_member(directory, &failure))
 }
 
 fn without_threads(error: std::io::Error) -> Error {
@@ -245,9 +249,19 @@ fn open(configuration: &Configuration) -> Result<Database> {
         history: Some(configuration.history).filter(|history| !history.is_zero()),
         ..usual
     };
-    match is_member(&configuration.directory) {
-        true => Database::open_member(&configuration.directory, options, certificates(configuration)),
-        false => Database::open(&configuration.directory, options),
+    let directory = &configuration.directory;
+    if !is_member(directory) {
+        return Database::open(directory, options);
+    }
+    match Database::open_member(directory, options, certificates(configuration)) {
+        Err(damage) if is_damaged_member(directory, &damage) => {
+            tracing::error!(%damage, "this node is damaged");
+            let Repair { node, aside } = repair_member(directory)?;
+            let aside = aside.display();
+            tracing::warn!(%aside, "what it had is set aside; it asks the others to let it in as {node}, and to fill it");
+            Database::open_member(directory, options, certificates(configuration))
+        }
+        opened => opened,
     }
 }
 
@@ -278,7 +292,7 @@ async fn serve(
     let name = settings.database.clone();
     if let Some(status) = database.member_status() {
         let others = status.members.len() - 1;
-        tracing::info!(node = status.node, others, "waiting for a majority of the cluster");
+        tracing::info!(others, "waiting for a majority of the cluster, as {}", NodeId(status.node));
     }
     let starting = runtime.spawn(async move {
         let sql = SqlDatabase::open_within(database, memory).await?;
@@ -300,7 +314,7 @@ async fn serve(
         configuration.database
     );
     if let Some(status) = server.shared().sql.database().member_status() {
-        text += &format!("it is node {} of a cluster of {}\n", status.node, status.members.len());
+        text += &format!("it is {} of a cluster of {}\n", NodeId(status.node), status.members.len());
     }
     if let Some(http) = server.http_address() {
         text += &format!("metrics and health are on http://{http}/metrics and http://{http}/health\n");
@@ -314,7 +328,7 @@ async fn serve(
             () = signals.next() => break,
             _ = beat.tick() => drop(runtime.spawn(async {})),
         }
-        if is_too_far_behind(server.shared().sql.database(), configuration) {
+        if opens_again(server.shared().sql.database(), configuration) {
             break;
         }
     }

@@ -195,6 +195,11 @@ impl Agreement {
         (self.hard_state.members.clone(), self.hard_state.members_at)
     }
 
+    /// Whether this node has come in the place of one that had a vote.
+    pub(crate) fn claims_vote(&self) -> bool {
+        self.hard_state.claims_vote
+    }
+
     /// Lets go of the log up to a place, unless a member that is there still needs it.
     ///
     /// # Errors

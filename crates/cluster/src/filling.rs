@@ -249,7 +249,8 @@ impl Filling {
     fn take_over(&mut self) -> Result<()> {
         let begins = self.hard_state.begins;
         let there = checkpoint::list(&*self.checkpoints)?;
-        if there.iter().all(|found| found.seq.0 != begins.seq) {
+        // One that begins anew has none.
+        if begins.seq > 0 && there.iter().all(|found| found.seq.0 != begins.seq) {
             let name = checkpoint::file_name(Seq(begins.seq));
             let named = self.checkpoints.rename(UNFINISHED, &name).and_then(|()| self.checkpoints.sync());
             named.map_err(|error| self.failed(&error))?;

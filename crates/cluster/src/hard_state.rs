@@ -14,10 +14,11 @@
 //!     40      8  commit index, as far as it was known
 //!     48     24  where the log begins: seq, index and term of the entry before its first
 //!     72      8  0, or the index that a checkpoint has to reach from which the node is filled before it goes on; all ones once it
-//!                is there, and its log is to go
+//!                is there, or the node begins anew, and its log is to go
 //!     80      8  0, or the seq after which the node had computed something else than the majority: it stays out
-//!     88      8  index of the newest change of members that is in what follows
-//!     96         members: 4 their number, then of each: node 8, 4 bytes voter (1) or learner (0), 4 + n address
+//!     88      8  1 if the node is the successor of one that had a vote, and claims it
+//!     96      8  index of the newest change of members that is in what follows
+//!    104         members: 4 their number, then of each: node 8, 4 bytes voter (1) or learner (0), 4 + n address
 //!                4 crc32c of everything before it
 //! ```
 
@@ -53,7 +54,7 @@ pub enum Fill {
     No,
     /// From one that goes at least to this index.
     UpTo(u64),
-    /// The checkpoint is there, and `begins` is its place; the log that the node had is to go.
+    /// The checkpoint is there, and `begins` is its place, or the node begins anew; the log that it had is to go.
     TakesOver,
 }
 
@@ -94,6 +95,8 @@ pub struct HardState {
     pub fill: Fill,
     /// The seq after which it had computed something else than the majority, which keeps it out; zero if it never had.
     pub differs_at: u64,
+    /// Whether the node has come in the place of one that had a vote.
+    pub claims_vote: bool,
     /// The index of the newest change of members that is in `members`.
     pub members_at: u64,
     /// The members, by number.
@@ -146,6 +149,7 @@ impl HardState {
             self.begins.term,
             self.fill.encode(),
             self.differs_at,
+            self.claims_vote.into(),
             self.members_at,
         ];
         numbers.iter().for_each(|number| put_u64(&mut rest, *number));
@@ -189,6 +193,7 @@ impl HardState {
                 begins: Point { seq: reader.u64()?, index: reader.u64()?, term: reader.u64()? },
                 fill: Fill::decode(reader.u64()?),
                 differs_at: reader.u64()?,
+                claims_vote: reader.u64()? == 1,
                 members_at: reader.u64()?,
                 members: Vec::new(),
             };
@@ -216,6 +221,7 @@ mod tests {
             begins: Point { seq: 7, index: 5, term: 1 },
             fill: Fill::UpTo(6),
             differs_at: 5,
+            claims_vote: true,
             members_at: 12,
             members: vec![
                 Member { node: 1, address: "127.0.0.1:7001".into(), votes: true },

@@ -19,6 +19,7 @@
 //! | `envelope.rs`, `content.rs` | an entry's bytes in the log; what is agreed on in it |
 //! | `kept.rs` | a node's checkpoints, of which others can be filled |
 //! | `filling.rs` | filling a node whose log is not enough |
+//! | `succession.rs` | how a damaged node comes back: as its successor |
 //! | `hard_state.rs` | what a node must not forget besides its log |
 //! | `opening.rs` | opening a replica |
 //! | `wire.rs`, `fields.rs` | what nodes say to each other |
@@ -44,6 +45,7 @@ mod proposals;
 mod reads;
 mod replica;
 pub mod simulation;
+mod succession;
 mod tls;
 mod wire;
 
@@ -58,4 +60,5 @@ pub use node::{Node, Status, TICK};
 pub use opening::{Opening, init};
 pub use point::Point;
 pub use replica::{Agreed, BATCH_BYTES, Execution, Outbox, Replica, TurnEnd, other_leader};
+pub use succession::{begin_anew, can_begin_anew};
 pub use tls::{Certificates, name_of as certificate_name};

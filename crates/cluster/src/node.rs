@@ -198,9 +198,11 @@ impl Node {
         if let Some(Compared { seq, differ, .. }) =
             status.compared.as_ref().filter(|compared| !compared.differ.is_empty())
         {
-            let complaint =
-                format!("after the entry with seq {seq}, this node has other rows than {differ:?}");
-            status.complaints.push(complaint);
+            let others: Vec<String> = differ.iter().map(|node| NodeId(*node).to_string()).collect();
+            let others = others.join(", ");
+            status
+                .complaints
+                .push(format!("after the entry with seq {seq}, this node has other rows than {others}"));
         }
         status
     }
@@ -264,8 +266,10 @@ impl Shared {
     }
 
     fn set_peers(&self, members: &[Member]) {
-        let peers: Vec<_> =
-            members.iter().map(|member| (NodeId(member.node), member.address.clone())).collect();
+        // Who had this node's seat before would be looked for where this node is.
+        let seat = NodeId(self.status.read().node).seat();
+        let others = members.iter().filter(|member| NodeId(member.node).seat() != seat);
+        let peers: Vec<_> = others.map(|member| (NodeId(member.node), member.address.clone())).collect();
         self.network.set_peers(&peers);
     }
 

@@ -17,7 +17,7 @@ use crate::gathering::Gathering;
 use crate::proposals::Proposals;
 use crate::reads::Reads;
 use crate::wire::Message;
-use crate::{KeptCheckpoints, Member, Point, envelope};
+use crate::{KeptCheckpoints, Member, Point, envelope, succession};
 use bytes::Bytes;
 use fabius_engine::Batch;
 use fabius_engine::checkpoint::Digest;
@@ -34,6 +34,8 @@ const PROPOSED_ENTRIES: u64 = 4;
 const EPOCH_TICKS: u64 = 1;
 /// Ticks after which a node whose digests are missing is asked for them.
 const DIGEST_TICKS: u64 = 40;
+/// Ticks after which a successor asks again to be let in.
+const SUCCESSION_TICKS: u64 = 10;
 /// Bytes of calls that can be handed in as one batch.
 pub const BATCH_BYTES: usize = 16 << 20;
 
@@ -299,6 +301,39 @@ impl Replica {
         self.answers.extend(asked);
     }
 
+    /// This node as a successor that does not have yet what the one before it had; none if it has, or is none.
+    fn claimant(&self) -> Option<Member> {
+        let (me, votes) = (self.node(), self.agreement.claims_vote());
+        let member = self.members().iter().find(|member| member.node == me)?;
+        let claimant = Member { votes, ..member.clone() };
+        succession::next_change(self.members(), &claimant).map(|_| claimant)
+    }
+
+    /// Whether this node has no seat to come into.
+    pub fn is_seated(&self) -> bool {
+        self.claimant().is_none()
+    }
+
+    /// Asks for the next step into this node's seat.
+    fn ask_to_succeed(&mut self) {
+        if let Some(claimant) = self.claimant() {
+            let others = self.members().iter().filter(|other| other.node != claimant.node);
+            let asked: Vec<_> =
+                others.map(|other| (other.node, Message::Succeeds(claimant.clone()))).collect();
+            self.answers.extend(asked);
+        }
+    }
+
+    /// Takes the next step by which a successor comes into its seat, if this node leads and can take it now.
+    fn let_succeed(&mut self, successor: &Member) {
+        if let Some((change, member)) = succession::next_change(self.members(), successor)
+            && self.standing().leads
+            && self.agreement.propose_member(change, &member).is_ok()
+        {
+            self.count("a successor came closer to its seat");
+        }
+    }
+
     /// The newest state that was compared with another node's.
     pub fn compared(&self) -> Option<&Compared> {
         self.compared.as_ref()
@@ -318,6 +353,9 @@ impl Replica {
         self.tick += 1;
         if self.tick.is_multiple_of(DIGEST_TICKS) {
             self.ask_for_digests();
+        }
+        if self.tick.is_multiple_of(SUCCESSION_TICKS) {
+            self.ask_to_succeed();
         }
         self.agreement.tick()
     }
@@ -351,6 +389,10 @@ impl Replica {
                     let (members, members_at) = self.agreement.members_and_place();
                     self.answers.push((node, Message::Part { part, members, members_at }));
                 }
+                Ok(())
+            }
+            Some(Message::Succeeds(successor)) => {
+                self.let_succeed(&successor);
                 Ok(())
             }
             // Also what comes late to a node that was filled.

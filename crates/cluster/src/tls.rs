@@ -25,9 +25,9 @@ const HANDSHAKE_WAIT: Duration = Duration::from_secs(5);
 /// How many encrypted bytes may wait until the stream takes them.
 const UNSENT_BYTES_MAX: usize = 256 << 10;
 
-/// What node `node` is called in its certificate.
-pub fn name_of(node: u64) -> String {
-    format!("node-{node}")
+/// What a node, and whoever has its seat after it, is called in its certificate.
+pub fn name_of(node: NodeId) -> String {
+    format!("node-{}", node.seat())
 }
 
 /// The files by which a node and the others of its cluster know each other, PEM.
@@ -46,11 +46,11 @@ impl Certificates {
     ///
     /// # Errors
     /// A file that cannot be read or is not what it should be, a certificate that is for another node; named in the error.
-    pub fn check(&self, node: u64) -> io::Result<()> {
+    pub fn check(&self, node: NodeId) -> io::Result<()> {
         self.accepting()?;
         let own = self.chain()?;
         match node_of(&own) {
-            Some(found) if found.0 == node => Ok(()),
+            Some(found) if found.seat() == node.seat() => Ok(()),
             Some(found) => Err(refused(&self.certificate, format!("the certificate is {found}'s"))),
             None => Err(refused(
                 &self.certificate,
@@ -102,7 +102,7 @@ impl Transport for Certificates {
     }
 
     fn outgoing(&self, stream: TcpStream, to: NodeId, _address: &str) -> io::Result<Box<dyn Connection>> {
-        let name = ServerName::try_from(name_of(to.0)).map_err(io::Error::other)?;
+        let name = ServerName::try_from(name_of(to)).map_err(io::Error::other)?;
         let tls = ClientConnection::new(self.connecting()?, name).map_err(io::Error::other)?;
         Ok(Box::new(Encrypted::begin(tls.into(), stream)?))
     }

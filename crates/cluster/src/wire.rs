@@ -4,7 +4,8 @@
 //! offset  bytes
 //!      0      1  version of this encoding, 1
 //!      1      1  1 a message of Raft, 2 a proposal on its way to the leader, 3 digests of a node's state,
-//!               4 asks for a part of a checkpoint, 5 is one
+//!               4 asks for a part of a checkpoint, 5 is one,
+//!               6 asks to be let in as a successor
 //!      2         its fields in their order, little-endian; bytes behind their length (4)
 //! ```
 //!
@@ -29,6 +30,7 @@ const PROPOSAL: u8 = 2;
 const DIGESTS: u8 = 3;
 const WANT_PART: u8 = 4;
 const PART: u8 = 5;
+const SUCCEEDS: u8 = 6;
 
 /// What one node says to another.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +57,8 @@ pub(crate) enum Message {
         members: Vec<Member>,
         members_at: u64,
     },
+    /// A node asks to be let in, in the seat of the one that it was, with a vote if that one had one.
+    Succeeds(Member),
 }
 
 /// What a node wants the leader to propose.
@@ -150,6 +154,13 @@ impl Message {
                 put_bytes(&mut bytes, &part.bytes);
                 bytes
             }
+            Message::Succeeds(member) => {
+                let mut bytes = vec![VERSION, SUCCEEDS];
+                put_u64(&mut bytes, member.node);
+                bytes.push(member.votes.into());
+                put_bytes(&mut bytes, member.address.as_bytes());
+                bytes
+            }
         }
     }
 
@@ -192,6 +203,11 @@ impl Message {
                 }
                 let part = Part { point, total, offset, bytes: fields.bytes()?.to_vec() };
                 fields.whole(Message::Part { part, members, members_at })
+            }
+            SUCCEEDS => {
+                let member =
+                    Member { node: fields.u64()?, votes: fields.u8()? == 1, address: fields.text()? };
+                fields.whole(Message::Succeeds(member))
             }
             _ => None,
         }
@@ -321,7 +337,7 @@ mod tests {
     fn messages_read_back_and_garbage_does_not_panic() {
         let mut random = Random::seeded(1);
         for turn in 0..500 {
-            let message = match turn % 5 {
+            let message = match turn % 6 {
                 0 => Message::Raft(raft(&mut random)),
                 1 => {
                     let digest = |part: u64| Digest { part: format!("table t{part}"), value: part << 40 };
@@ -346,6 +362,7 @@ mod tests {
                     let members = (1..random.below(5)).map(member).collect();
                     Message::Part { part: Part { point, total, offset, bytes }, members, members_at: 4 }
                 }
+                4 => Message::Succeeds(Member { node: 3 + (1 << 32), address: "node3".into(), votes: false }),
                 _ => {
                     let proposal = ProposalId { node: 1, life: random.next_u64(), serial: 9 };
                     let part = content::Part { proposal, count: 1 + random.below(9) as u32 };

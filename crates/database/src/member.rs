@@ -37,9 +37,12 @@ pub fn init_member(path: &Path, node: u64, members: Vec<Member>, id: DatabaseId)
     }
     for (at, member) in members.iter().enumerate() {
         let others = &members[at + 1..];
-        if member.node == 0 || others.iter().any(|other| other.node == member.node) {
+        if member.node == 0
+            || member.node > u64::from(u32::MAX)
+            || others.iter().any(|other| other.node == member.node)
+        {
             return Err(invalid(format!(
-                "members have numbers of their own, from 1 on, and not twice {}",
+                "members have numbers of their own, from 1 to 4294967295, and not twice {}",
                 member.node
             )));
         }
@@ -65,7 +68,7 @@ pub fn is_member(path: &Path) -> bool {
     path.join(fabius_cluster::HARD_STATE_FILE).exists()
 }
 
-/// A change of who is a member of a cluster, or leads it.
+/// A change of who is a member of a cluster, or leads it; nodes are meant by their seats ([`NodeId::seat`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemberChange {
     /// A node is let in, or given a vote.
@@ -74,6 +77,25 @@ pub enum MemberChange {
     Remove(u64),
     /// A node leads.
     Lead(u64),
+}
+
+impl MemberChange {
+    /// The change of the node that has the seat now.
+    fn of_node(self, members: &[Member]) -> MemberChange {
+        let in_seat = |seat| {
+            let has_it = |member: &&Member| NodeId(member.node).seat() == seat;
+            members.iter().filter(has_it).max_by_key(|member| member.node)
+        };
+        let node_in = |seat| in_seat(seat).map_or(seat, |member| member.node);
+        match self {
+            MemberChange::Add(member) => {
+                let node = node_in(member.node);
+                MemberChange::Add(Member { node, ..member })
+            }
+            MemberChange::Remove(seat) => MemberChange::Remove(node_in(seat)),
+            MemberChange::Lead(seat) => MemberChange::Lead(node_in(seat)),
+        }
+    }
 }
 
 /// How long it is waited for that a change of members is agreed on.
@@ -219,6 +241,7 @@ impl Database {
         if matches!(change, MemberChange::Lead(_)) && !agreed.node().leads() {
             return Err(Error::new(SqlState::NOT_IN_STATE, "this node has no lead to hand on"));
         }
+        let change = change.of_node(&agreed.status().members);
         let proposed = Batch::of(Vec::new(), 0);
         match &change {
             MemberChange::Add(member) => agreed.node().add(member.clone(), proposed.clone()),
@@ -308,7 +331,7 @@ fn listen(
         members.iter().map(|member| (NodeId(member.node), member.address.clone())).collect();
     let mut settings = NetworkSettings { semantics: fabius_program::SEMANTICS, ..NetworkSettings::default() };
     if let Some(certificates) = certificates {
-        certificates.check(me.node).map_err(|error| {
+        certificates.check(NodeId(me.node)).map_err(|error| {
             Error::new(SqlState::INVALID_PARAMETER, "the node cannot show the others its certificate")
                 .with_detail(error.to_string())
                 .with_hint("`fabius cluster certificates` makes certificates for all nodes")

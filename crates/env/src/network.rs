@@ -13,13 +13,34 @@ use std::time::Duration;
 /// The most bytes of one message. What is longer, such as a snapshot, is sent in parts.
 pub const MAX_MESSAGE: usize = 64 << 20;
 
-/// A node of a cluster.
+/// A node of a cluster, by a number of two parts: the lower half is its seat, by which people call it; the upper one says how many have
+/// had the seat before it. Who comes back without what it had promised to keep takes its seat under the next number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u64);
 
+impl NodeId {
+    /// Its seat.
+    pub fn seat(self) -> u64 {
+        self.0 & u64::from(u32::MAX)
+    }
+
+    /// How many have had the seat before.
+    pub fn predecessors(self) -> u64 {
+        self.0 >> 32
+    }
+
+    /// The next one in its seat.
+    pub fn successor(self) -> NodeId {
+        NodeId(self.0.wrapping_add(1 << 32))
+    }
+}
+
 impl Display for NodeId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "node {}", self.0)
+        match self.predecessors() {
+            0 => write!(formatter, "node {}", self.seat()),
+            count => write!(formatter, "node {}.{count}", self.seat()),
+        }
     }
 }
 

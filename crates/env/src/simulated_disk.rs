@@ -186,6 +186,22 @@ impl SimulatedDisk {
         Ok(())
     }
 
+    /// A directory within this one; it is made if there is none.
+    ///
+    /// # Errors
+    /// As the disk fails.
+    pub fn within(&self, name: &str) -> io::Result<Self> {
+        let directory = self.directory.join(name);
+        let mut platter = self.platter();
+        platter.power()?;
+        if !platter.directories.contains_key(&directory) {
+            platter.begin_change()?;
+            platter.directories.insert(directory.clone(), Directory::default());
+        }
+        drop(platter);
+        Ok(Self { directory, platter: Arc::clone(&self.platter) })
+    }
+
     /// How many file syncs were asked for so far, failed ones included.
     #[must_use]
     pub fn sync_count(&self) -> u64 {
@@ -287,15 +303,7 @@ impl Disk for SimulatedDisk {
     }
 
     fn subdirectory(&self, name: &str) -> io::Result<Arc<dyn Disk>> {
-        let directory = self.directory.join(name);
-        let mut platter = self.platter();
-        platter.power()?;
-        if !platter.directories.contains_key(&directory) {
-            platter.begin_change()?;
-            platter.directories.insert(directory.clone(), Directory::default());
-        }
-        drop(platter);
-        Ok(Arc::new(Self { directory, platter: Arc::clone(&self.platter) }))
+        Ok(Arc::new(self.within(name)?))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {

@@ -4,6 +4,7 @@
 
 use crate::cluster_tls::{certificates_of, make_certificates};
 use crate::support::{PATIENCE, block_on, connect, succeed};
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -240,6 +241,70 @@ fn a_newcomer_is_filled() {
         assert_eq!(row.get::<_, i64>(0), 3_000);
         let row = reader.query_one("SELECT (fabius_cluster()->>'first')::int", &[]).await.expect("it reads");
         assert!(row.get::<_, i32>(0) > 1, "it was filled");
+    });
+}
+
+/// Goal: a node that finds its log damaged sets it aside, comes back as its own successor, is filled, and has a vote again, all by
+/// itself; without another node it is one of the two that are needed.
+#[test]
+fn a_damaged_node_is_repaired() {
+    let mut cluster = Cluster::start();
+    let damaged = (cluster.leader() + 1) % NODES;
+    block_on(async {
+        let writer = connect_patiently(&cluster.leads()).await;
+        let create = "CREATE TABLE t (id integer PRIMARY KEY, note text)";
+        writer.batch_execute(create).await.expect("the leader writes");
+        for round in 0..3 {
+            let insert = format!(
+                "INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series({round} * 1000, {round} * 1000 + 999) AS i"
+            );
+            writer.batch_execute(&insert).await.expect("the leader writes");
+            writer.batch_execute("CHECKPOINT").await.expect("all nodes take one");
+        }
+    });
+    cluster.kill(damaged);
+    let directory = cluster.directory.path().join((damaged + 1).to_string());
+    let segments =
+        fs::read_dir(directory.join("log")).expect("its log").map(|entry| entry.expect("a file").path());
+    let longest =
+        segments.max_by_key(|path| fs::metadata(path).map_or(0, |data| data.len())).expect("a segment");
+    let mut bytes = fs::read(&longest).expect("its bytes");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(&longest, bytes).expect("it is damaged");
+    cluster.begin(damaged);
+
+    block_on(async {
+        let writer = connect_patiently(&cluster.leads()).await;
+        let query = format!(
+            "SELECT coalesce((member->>'predecessors')::int, 0), (member->>'votes')::bool,
+                 jsonb_array_length(fabius_cluster()->'members')
+             FROM jsonb_array_elements(fabius_cluster()->'members') AS member
+             WHERE member->>'node' = '{}' ORDER BY 1 DESC LIMIT 1",
+            damaged + 1
+        );
+        let begun = Instant::now();
+        loop {
+            let row = writer.query_one(&query, &[]).await.expect("how they stand");
+            let stands = (row.get::<_, i32>(0), row.get::<_, bool>(1), row.get::<_, i32>(2));
+            if stands == (1, true, NODES as i32) {
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "it does not come back: {stands:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let aside = fs::read(directory.join("damaged-1/log").join(longest.file_name().expect("a name")));
+        assert!(aside.is_ok_and(|bytes| bytes.len() > middle), "what it had is set aside");
+    });
+    let leader = cluster.leader();
+    let other = (0..NODES).find(|node| *node != damaged && *node != leader);
+    cluster.kill(other.unwrap_or(leader));
+    block_on(async {
+        let writer = connect_patiently(&cluster.leads()).await;
+        writer.batch_execute("INSERT INTO t VALUES (-1, 'with two')").await.expect("two of three");
+        let reader = connect_patiently(&[cluster.conninfo_of(damaged)]).await;
+        let row = reader.query_one("SELECT count(*) FROM t", &[]).await.expect("it reads");
+        assert_eq!(row.get::<_, i64>(0), 3_001);
     });
 }
 

@@ -1,8 +1,8 @@
 //! Nodes of different machines know each other by certificates, which `fabius cluster certificates` makes.
 
 use crate::support::{PATIENCE, succeed};
-use fabius::{Certificates, certificate_name};
-use fabius_env::{ClusterId, Network, NetworkSettings, NodeId, RealNetwork};
+use fabius::{Certificates, NodeId, certificate_name};
+use fabius_env::{ClusterId, Network, NetworkSettings, RealNetwork};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -22,7 +22,7 @@ pub fn make_certificates(dir: &Path, nodes: &str) {
 }
 
 pub fn certificates_of(dir: &Path, node: u64) -> Certificates {
-    let name = certificate_name(node);
+    let name = certificate_name(NodeId(node));
     Certificates {
         authority: dir.join("authority.pem"),
         certificate: dir.join(format!("{name}.pem")),
@@ -125,9 +125,10 @@ fn beyond_the_machine_by_certificates_alone() {
     anywhere(settings).expect("it is protected");
     anywhere(NetworkSettings::default()).expect_err("it is not");
 
-    certificates.check(1).expect("they are node 1's");
-    let refused =
-        |certificates: &Certificates, node| certificates.check(node).expect_err("refused").to_string();
+    certificates.check(ONE).expect("they are node 1's");
+    let refused = |certificates: &Certificates, node| {
+        certificates.check(NodeId(node)).expect_err("refused").to_string()
+    };
     assert!(refused(&certificates, 2).contains("node-1.pem: the certificate is node 1's"));
     let key = Certificates { key: directory.path().join("authority-key.pem"), ..certificates.clone() };
     assert!(refused(&key, 1).contains("node-1.pem"), "{}", refused(&key, 1));

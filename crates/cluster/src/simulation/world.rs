@@ -5,7 +5,7 @@ use super::ledger::{DEFINITIONS, Ledger};
 use super::node::{DATABASE, History, Life, checkpoints_of, log_options};
 use super::{Mutation, Report};
 use crate::hard_state::HardState;
-use crate::{Filled, Filling, Member, Replica, init, must_be_filled};
+use crate::{Filled, Filling, Member, Replica, begin_anew, init, must_be_filled};
 use bytes::Bytes;
 use fabius_engine::entry::{self, Entries};
 use fabius_engine::oracle::Oracle;
@@ -15,7 +15,7 @@ use fabius_env::{
     Clock, Disk, Fault, Network, NodeId, Random, SimulatedClock, SimulatedDisk, SimulatedNetwork, Weather,
 };
 use fabius_log::{Log, LogError};
-use fabius_value::{Seq, SqlState, Value};
+use fabius_value::{Error, Seq, SqlState, Value};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -287,8 +287,8 @@ impl<'m> World<'m> {
                     return Err(format!("node {number}, whose disk is sound, has stopped: {error}"));
                 }
                 self.count("a node found while it ran that it had lost something");
-                self.nodes[node].out = Some(error.to_string());
                 self.end_life(node);
+                self.begin_anew(node, &error);
             }
             Err(error) if error.state() == SqlState::NOT_IN_STATE && self.was_removed => {
                 self.count("a node learned that it was removed");
@@ -527,9 +527,8 @@ impl<'m> World<'m> {
                 Ok(())
             }
             Err(error) if node < self.fragile => {
-                state.out = Some(error.to_string());
                 self.network.crash(NodeId(state.number));
-                self.count("damage kept a node out");
+                self.begin_anew(node, &error);
                 Ok(())
             }
             // One torn tail in many thousands looks like a changed bit. Then no other node may be lost.
@@ -544,8 +543,26 @@ impl<'m> World<'m> {
         }
     }
 
+    /// A damaged node is its own successor from now on, if it still knows enough for that.
+    fn begin_anew(&mut self, node: usize, error: &Error) {
+        match begin_anew(&self.nodes[node].disk) {
+            Ok(successor) => {
+                self.nodes[node].number = successor.0;
+                self.count("a damaged node began anew");
+            }
+            Err(_) => {
+                self.nodes[node].out = Some(error.to_string());
+                self.count("damage kept a node out");
+            }
+        }
+    }
+
     fn flip_bit(&mut self, node: usize) {
-        let disk = &self.nodes[node].disk;
+        let whole = &self.nodes[node].disk;
+        let in_checkpoint = self.random.chance(1, 5);
+        let Ok(disk) = (if in_checkpoint { whole.within("checkpoints") } else { Ok(whole.clone()) }) else {
+            return;
+        };
         let names = disk.list().unwrap_or_default();
         let last_segment = names.iter().rfind(|name| name.ends_with(".log"));
         let any = names.get(self.random.index(names.len().max(1)));
@@ -562,7 +579,7 @@ impl<'m> World<'m> {
             }
         });
         if flipped.is_ok() {
-            self.count("a bit was flipped");
+            self.count(if in_checkpoint { "a bit of a checkpoint was flipped" } else { "a bit was flipped" });
         }
     }
 
@@ -592,8 +609,11 @@ impl<'m> World<'m> {
                 |node: &Node| node.life.as_ref().map(|life| (life.taken, life.replica.standing().last));
             let mut ends = self.nodes.iter().filter(|node| node.out.is_none()).map(taken);
             let first = ends.next().flatten();
-            let all_the_same =
-                first.is_some_and(|(taken, last)| taken == last) && ends.all(|end| end == first);
+            let are_seated =
+                self.nodes.iter().all(|node| node.life.as_ref().is_none_or(|life| life.replica.is_seated()));
+            let all_the_same = are_seated
+                && first.is_some_and(|(taken, last)| taken == last)
+                && ends.all(|end| end == first);
             if all_the_same && !self.clients.iter().any(Client::is_busy) {
                 return Ok(());
             }

@@ -131,7 +131,7 @@ fn greet(station: &Station, stream: TcpStream) -> Result<(Line, NodeId), String>
     let mut line = Line::over(connection);
     let hello = line.read_hello(Hello::decode);
     let judged = match &hello {
-        Ok(hello) => match proven.filter(|proven| *proven != hello.from) {
+        Ok(hello) => match proven.filter(|proven| proven.seat() != hello.from.seat()) {
             Some(proven) => {
                 Err(format!("it says that it is {}, and its certificate is {proven}'s", hello.from))
             }

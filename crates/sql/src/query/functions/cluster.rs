@@ -1,7 +1,7 @@
 //! Functions about the cluster that this node is of.
 
 use super::{Call, Definition, define, integer_at, text_at};
-use fabius::{Database, Member, MemberChange};
+use fabius::{Database, Member, MemberChange, NodeId};
 use fabius_value::{Error, Result, SqlState, Value};
 use serde_json::json;
 use std::sync::Arc;
@@ -25,14 +25,14 @@ pub fn definitions() -> Vec<Definition> {
         define("fabius_cluster_vote(int) bool volatile", |a, c| {
             let node = number_at(a, 0)?;
             let status = node_of(c)?.member_status();
-            let known =
-                status.and_then(|status| status.members.into_iter().find(|member| member.node == node));
+            let known = status
+                .and_then(|status| status.members.into_iter().rfind(|member| seat(member.node) == node));
             let member = known.ok_or_else(|| {
                 let message = format!("node {node} is no member of the cluster");
                 Error::new(SqlState::NOT_IN_STATE, message)
                     .with_hint("let it in with fabius_cluster_add first")
             })?;
-            change(c, MemberChange::Add(Member { votes: true, ..member }))
+            change(c, MemberChange::Add(Member { node, votes: true, ..member }))
         }),
         define("fabius_cluster_remove(int) bool volatile", |a, c| {
             change(c, MemberChange::Remove(number_at(a, 0)?))
@@ -43,6 +43,11 @@ pub fn definitions() -> Vec<Definition> {
     ]
 }
 
+/// The number by which people call a node.
+fn seat(node: u64) -> u64 {
+    NodeId(node).seat()
+}
+
 /// How the node stands, as JSON; nothing if it is of no cluster.
 fn shown(database: &Database) -> Option<String> {
     let status = database.member_status()?;
@@ -51,17 +56,23 @@ fn shown(database: &Database) -> Option<String> {
         .members
         .iter()
         .map(|member| {
-            let (node, address) = (member.node, &member.address);
-            json!({"node": node, "address": address, "votes": member.votes, "leads": standing.leader == Some(node)})
+            let Member { node, address, votes } = member;
+            let (leads, before) = (standing.leader == Some(*node), NodeId(*node).predecessors());
+            let mut shown = json!({"node": seat(*node), "address": address, "votes": votes, "leads": leads});
+            if before > 0 {
+                shown["predecessors"] = before.into();
+            }
+            shown
         })
         .collect();
-    let compared = status
-        .compared
-        .map(|compared| json!({"seq": compared.seq.0, "same": compared.same, "differ": compared.differ}));
+    let seats = |nodes: Vec<u64>| nodes.into_iter().map(seat).collect::<Vec<u64>>();
+    let compared = status.compared.map(
+        |compared| json!({"seq": compared.seq.0, "same": seats(compared.same), "differ": seats(compared.differ)}),
+    );
     let shown = json!({
-        "node": status.node,
+        "node": seat(status.node),
         "leads": standing.leads,
-        "leader": standing.leader,
+        "leader": standing.leader.map(seat),
         "term": standing.term,
         "first": standing.first,
         "agreed": standing.agreed,
