@@ -25,10 +25,7 @@ impl Binder<'_> {
         let partition_by = spec
             .partition_by
             .iter()
-            .map(|expression| {
-                let typed = self.expression(expression)?;
-                self.known(typed).map(|typed| typed.expr)
-            })
+            .map(|expression| self.sort_value(expression).map(|typed| typed.expr))
             .collect::<Result<Vec<_>>>()?;
         let mut order_by = Vec::with_capacity(spec.order_by.len());
         let mut has_distances = true;
@@ -116,6 +113,8 @@ impl Binder<'_> {
     /// What a value is sorted by.
     pub(super) fn sortable(&mut self, typed: Typed) -> Result<Typed> {
         match typed.sql_type {
+            // Arrow tells zeros of both signs, and signs of what is no number.
+            SqlType::Double | SqlType::Real => self.function("fabius_float_order", vec![typed]),
             SqlType::Interval => self.function("fabius_span", vec![typed]),
             SqlType::JsonB => self.function("fabius_json_order", vec![super::operator::as_text(typed)]),
             SqlType::Array(_) => self.function("fabius_array_order", vec![typed]),

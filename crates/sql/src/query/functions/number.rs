@@ -22,6 +22,10 @@ pub fn definitions() -> Vec<Definition> {
         define("abs(real) real", |a, _| Ok(Value::Double(double_at(a, 0).abs()))),
         define("abs(numeric) numeric", |a, _| Ok(Value::Numeric(map(a, |m, s| (m.abs(), s))))),
         define("abs(float8) float8", |a, _| Ok(Value::Double(double_at(a, 0).abs()))),
+        define("fabius_float_order(real) real", |a, _| Ok(Value::Double(in_float_order(double_at(a, 0))))),
+        define("fabius_float_order(float8) float8", |a, _| {
+            Ok(Value::Double(in_float_order(double_at(a, 0))))
+        }),
         define("fabius_bit_xor(smallint, smallint) smallint", |a, _| {
             Ok(Value::SmallInt((integer_at(a, 0) ^ integer_at(a, 1)) as i16))
         }),
@@ -206,6 +210,11 @@ pub fn definitions() -> Vec<Definition> {
             Ok(Value::Null)
         }),
     ]
+}
+
+/// The one value that stands for all that are equal to a number in SQL, in an order that tells bits apart.
+fn in_float_order(number: f64) -> f64 {
+    if number.is_nan() { f64::NAN } else { number + 0.0 }
 }
 
 fn out_of_range(name: &str) -> Error {
