@@ -1,7 +1,7 @@
 //! `fabius cluster ...`: databases of which several machines hold a copy.
 
 use crate::message::out;
-use crate::{cluster_certificates, cluster_demo};
+use crate::{cluster_certificates, cluster_demo, cluster_members};
 use clap::{Args, Subcommand};
 use fabius::{Error, Member, Result, SqlState, identity, init_member, repair_member};
 use fabius_bench::interrupt::Interrupt;
@@ -14,6 +14,14 @@ use std::process::ExitCode;
 pub enum Command {
     /// Make a directory that of a node of a new cluster
     Init(Init),
+    /// How the nodes stand, and who the members are
+    Status(cluster_members::Status),
+    /// Let a node in while calls go on, and give it a vote once it follows
+    Add(cluster_members::Add),
+    /// Remove a node
+    Remove(cluster_members::Remove),
+    /// Hand the lead to a node
+    Transfer(cluster_members::Transfer),
     /// Have a damaged node begin anew, filled by the others; `serve` does so by itself where it finds damage
     Repair(Repair),
     /// Make the certificates by which nodes of different machines know each other
@@ -32,8 +40,7 @@ agreed on once a majority of the members is there.
 Nodes of different machines talk TLS: `fabius cluster certificates --help` says how. Without certificates their
 addresses have to be on one machine.
 
-A node that joins later is made with --join and its address, served, and let in at the node that leads:
-  SELECT fabius_cluster_add(4, '127.0.0.1:7004'), then fabius_cluster_vote(4)
+A node that joins later is made with --join and its address, served, and let in: `fabius cluster add --help`.
 
 Examples, three nodes on one machine:
   M=1=127.0.0.1:7001,2=127.0.0.1:7002,3=127.0.0.1:7003
@@ -68,6 +75,10 @@ pub struct Init {
 pub fn run(command: &Command, interrupt: &Interrupt) -> Result<ExitCode> {
     match command {
         Command::Init(arguments) => init(arguments),
+        Command::Status(arguments) => cluster_members::status(arguments),
+        Command::Add(arguments) => cluster_members::add(arguments, interrupt),
+        Command::Remove(arguments) => cluster_members::remove(arguments),
+        Command::Transfer(arguments) => cluster_members::transfer(arguments),
         Command::Repair(arguments) => repair(&arguments.dir),
         Command::Certificates(arguments) => cluster_certificates::run(arguments),
         Command::Demo(arguments) => cluster_demo::run(arguments, interrupt),

@@ -8,7 +8,9 @@ mod bench;
 mod checkpoint;
 mod cluster;
 mod cluster_certificates;
+mod cluster_client;
 mod cluster_demo;
+mod cluster_members;
 mod demo;
 mod explain;
 mod flash_sale;
@@ -74,6 +76,9 @@ fn main() -> ExitCode {
             interrupt::handle(&interrupt, cluster_demo::INTERRUPTED)
         }
         Command::Serve(_) | Command::Explain(_) | Command::Log(_) | Command::Cluster(_) => {}
+        Command::Cluster(cluster::Command::Add(_)) => {
+            interrupt::handle(&interrupt, cluster_members::INTERRUPTED)
+        }
         Command::Demo(_) => interrupt::handle(&interrupt, demo::INTERRUPTED),
         Command::Bench(_) => interrupt::handle(&interrupt, bench::INTERRUPTED),
         Command::Checkpoint(_) => interrupt::handle(&interrupt, checkpoint::INTERRUPTED),

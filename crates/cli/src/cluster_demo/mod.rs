@@ -3,6 +3,7 @@
 mod customers;
 mod proof;
 
+use crate::cluster_client::{ANSWER, connect, failed, shown_by};
 use crate::message::out;
 use crate::number::{real, whole};
 use clap::Args;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
-use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
+use tokio_postgres::Client;
 
 /// `fabius cluster demo ...`
 #[derive(Args)]
@@ -43,8 +44,6 @@ pub const INTERRUPTED: &str =
     "\nInterrupted: nothing more is ordered; what was is added up on all nodes.\n\n";
 
 const NODES: usize = 3;
-/// How long one node has to answer; then another is asked.
-const ANSWER: Duration = Duration::from_secs(1);
 /// How long the cluster may take to begin, and to be of one mind in the end.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often it is looked meanwhile.
@@ -207,14 +206,6 @@ async fn who_leads(nodes: &[String]) -> Result<Client> {
     Err(silent("no node leads"))
 }
 
-/// A connection, if there is one to be had soon.
-async fn connect(conninfo: &str) -> Option<Client> {
-    let connecting = timeout(ANSWER, tokio_postgres::connect(conninfo, NoTls));
-    let (client, connection) = connecting.await.ok()?.ok()?;
-    tokio::spawn(connection);
-    Some(client)
-}
-
 /// How a node says that it stands; nothing if it does not answer.
 async fn show(watcher: &mut Option<Client>, node: &str) -> Option<Value> {
     if watcher.is_none() {
@@ -231,14 +222,6 @@ async fn show(watcher: &mut Option<Client>, node: &str) -> Option<Value> {
     shown
 }
 
-async fn shown_by(client: &Client) -> Option<Value> {
-    let asking = timeout(ANSWER, client.simple_query("SELECT fabius_cluster()"));
-    asking.await.ok()?.ok()?.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => serde_json::from_str(row.get(0)?).ok(),
-        _ => None,
-    })
-}
-
 /// A node's place in a line: what it has executed, and whether it leads.
 fn column(node: usize, shown: &Option<Value>) -> String {
     let Some(shown) = shown else { return format!("{node}: {:>9}      ", "-") };
@@ -251,9 +234,4 @@ fn silent(what: &str) -> Error {
     Error::new(SqlState(*b"08006"), what)
         .with_detail(format!("not within {} s", PATIENCE.as_secs()))
         .with_hint("the machine may have too much to do; fewer customers may help")
-}
-
-fn failed(what: &str, error: &tokio_postgres::Error) -> Error {
-    let detail = error.as_db_error().map_or_else(|| error.to_string(), |error| error.message().to_string());
-    Error::new(SqlState(*b"08006"), what).with_detail(detail)
 }

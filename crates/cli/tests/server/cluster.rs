@@ -84,6 +84,14 @@ impl Cluster {
         address
     }
 
+    /// What a command says that changes the members or shows them.
+    fn command(&self, arguments: &[&str]) -> String {
+        let ports: Vec<String> = self.ports.iter().map(|(port, _)| port.to_string()).collect();
+        let nodes = format!("host={} port={}", ["127.0.0.1"; NODES + 1].join(","), ports.join(","));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fabius"));
+        succeed(command.arg("cluster").args(arguments).args(["--connect", &nodes]))
+    }
+
     fn kill(&mut self, node: usize) {
         if let Some(mut process) = self.processes[node].take() {
             // It may have ended already.
@@ -215,7 +223,7 @@ fn any_node_reads_and_one_writes() {
 }
 
 /// Goal: a node that joins when the others have let go of the beginning of their log is filled from a checkpoint, by itself, and has
-/// what all have.
+/// what all have; it can lead, and another one can go.
 #[test]
 fn a_newcomer_is_filled() {
     let mut cluster = Cluster::start();
@@ -233,15 +241,29 @@ fn a_newcomer_is_filled() {
             writer.batch_execute(&insert).await.expect("the leader writes");
             writer.batch_execute("CHECKPOINT").await.expect("all nodes take one");
         }
-        let address = cluster.begin_newcomer();
-        let add = format!("SELECT fabius_cluster_add({}, '{address}')", NODES + 1);
-        writer.batch_execute(&add).await.expect("it is let in");
+    });
+    let address = cluster.begin_newcomer();
+    let newcomer = (NODES + 1).to_string();
+    let said = cluster.command(&["add", &newcomer, &address]);
+    assert!(said.contains("node 4 is a member, and has a vote"), "{said}");
+    block_on(async {
         let reader = connect_patiently(&[cluster.conninfo_of(NODES)]).await;
         let row = reader.query_one("SELECT count(*) FROM t", &[]).await.expect("it reads");
         assert_eq!(row.get::<_, i64>(0), 3_000);
         let row = reader.query_one("SELECT (fabius_cluster()->>'first')::int", &[]).await.expect("it reads");
         assert!(row.get::<_, i32>(0) > 1, "it was filled");
     });
+    let said = cluster.command(&["transfer", &newcomer]);
+    assert!(said.contains("node 4 leads"), "{said}");
+    let said = cluster.command(&["remove", "1"]);
+    assert!(said.contains("node 1 is no member any more"), "{said}");
+    let said = cluster.command(&["status"]);
+    let leading: Vec<&str> =
+        said.lines().filter(|line| line.contains("leads ") && line.contains("127")).collect();
+    assert_eq!(leading.len(), 1, "{said}");
+    assert!(leading[0].contains("  4  leads"), "{said}");
+    let members = said.split("member ").nth(1).expect("a table of members");
+    assert!(members.lines().count() >= 4 && !members.contains("\n1 "), "{said}");
 }
 
 /// Goal: a node that finds its log damaged sets it aside, comes back as its own successor, is filled, and has a vote again, all by
